@@ -1,0 +1,76 @@
+"""Element type conversions that NumPy has no fast loop for (see `ndd._tensor.convert` for the rules)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+
+
+@kernel
+def float_to_int(array, out, half, low, high, above, top, nan):
+    """Round by adding `half` and truncating; `high` is the last float that fits, `above` the first that does not."""
+    for i in range(array.size):
+        value = np.trunc(array[i] + np.copysign(half, array[i]))
+        clamped = min(max(value, low), high) if value == value else low
+        out[i] = clamped
+        if value >= above:
+            out[i] = top
+        if value != value:
+            out[i] = nan
+
+
+@kernel
+def int_to_int(array, out, low, high):
+    """Saturate between `low` and `high`, numbers of the type of `array`."""
+    for i in range(array.size):
+        out[i] = min(max(array[i], low), high)
+
+
+@kernel
+def half_to_float(bits, out):
+    """float16 bits to float32."""
+    result = out.view(np.uint32)
+    for i in range(bits.size):
+        word = np.uint32(bits[i])
+        sign = (word & np.uint32(0x8000)) << np.uint32(16)
+        exponent = word & np.uint32(0x7C00)
+        body = (word & np.uint32(0x7FFF)) << np.uint32(13)
+        normal = body + np.uint32(0x38000000)
+        if exponent == np.uint32(0x7C00):
+            normal = body + np.uint32(0x70000000)
+        if exponent == np.uint32(0):
+            # A subnormal is its bits times 2**-24, which float32 holds exactly.
+            out[i] = np.float32(word & np.uint32(0x3FF)) * np.float32(2.0**-24)
+            result[i] |= sign
+        else:
+            result[i] = normal | sign
+
+
+@kernel
+def float_to_half(bits, out):
+    """float32 bits to float16 bits, to the nearest, ties to even."""
+    values = bits.view(np.float32)
+    for i in range(bits.size):
+        sign = (bits[i] >> np.uint32(16)) & np.uint32(0x8000)
+        body = bits[i] & np.uint32(0x7FFFFFFF)
+        rounded = (
+            body - np.uint32(0x38000000) + np.uint32(0xFFF) + ((body >> np.uint32(13)) & np.uint32(1))
+        ) >> np.uint32(13)
+        if body >= np.uint32(0x477FF000):
+            rounded = np.uint32(0x7E00) if body > np.uint32(0x7F800000) else np.uint32(0x7C00)
+        if body < np.uint32(0x38800000):
+            # Subnormal: next to one half the spacing of float32 is that of float16, so the addition rounds.
+            rounded = np.float32(abs(values[i]) + np.float32(0.5)).view(np.uint32) - np.uint32(0x3F000000)
+        out[i] = np.uint16(sign | rounded)
+
+
+@kernel
+def float_to_bfloat16(bits, out):
+    """float32 bits to bfloat16 bits, to the nearest, ties to even."""
+    for i in range(bits.size):
+        word = bits[i]
+        rounded = (word + np.uint32(0x7FFF) + ((word >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+        if (word & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000):
+            rounded = np.uint32(0x7FFF)
+        out[i] = np.uint16(rounded)
