@@ -1,0 +1,1 @@
+"""Shared CPU kernels; the only importer of numba and OpenCV."""

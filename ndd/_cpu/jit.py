@@ -1,0 +1,71 @@
+"""`@kernel`: numba's nopython compiler, imported at the first call (0.2 s), compiled once a machine.
+
+A kernel releases the GIL and is cached on disk next to its file (or in numba's user cache where that cannot be
+written). Kernels may call kernels.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import types
+from collections.abc import Callable
+from typing import Any
+
+_compiling = threading.RLock()
+
+
+class Kernel:
+    """A function that is compiled when it is first called, or first called by another kernel."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.options = options
+        self._compiled: Any = None
+
+    def compiled(self) -> Any:
+        """The numba dispatcher."""
+        if self._compiled is None:
+            with _compiling:
+                if self._compiled is None:
+                    self._compiled = self._dispatcher()
+        return self._compiled
+
+    def _dispatcher(self) -> Any:
+        import numba
+
+        original = self.function
+        scope = dict(original.__globals__)  # type: ignore[attr-defined]
+        for name in _names(original.__code__):  # type: ignore[attr-defined]
+            called = scope.get(name)
+            if isinstance(called, Kernel):
+                scope[name] = called.compiled()
+        copy = types.FunctionType(
+            original.__code__,  # type: ignore[attr-defined]
+            scope,
+            original.__name__,  # type: ignore[attr-defined]
+            original.__defaults__,  # type: ignore[attr-defined]
+            original.__closure__,  # type: ignore[attr-defined]
+        )
+        copy.__module__, copy.__qualname__ = original.__module__, original.__qualname__
+        options = {"nogil": True, "cache": True, "error_model": "numpy", **self.options}
+        return numba.njit(**options)(copy)
+
+    def __call__(self, *args: Any) -> Any:
+        return (self._compiled or self.compiled())(*args)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    found = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found |= _names(constant)
+    return found
+
+
+def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Marks a function as a numba kernel: `@kernel`, or `@kernel(fastmath=True)` with numba's options."""
+    if function is None:
+        return lambda f: Kernel(f, options)
+    return Kernel(function, options)

@@ -1,0 +1,1 @@
+"""CUDA: compiling kernels, launching them over ragged batches, moving values. The only importer of cupy, lazily."""

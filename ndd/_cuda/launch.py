@@ -1,0 +1,181 @@
+"""One launch over a ragged batch: a record for each sample (pointers, shapes, the plan's numbers) and a kernel."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ndd._cuda import compile, source
+from ndd._cuda.scope import raw_handle
+from ndd._tensor import Spec, Store
+from ndd._tensor.dtype import torch_dtype
+from ndd._tensor.memory import torch_device
+
+_BLOCK = 256
+_MAX_BLOCKS = 1 << 16  # a grid row; kernels stride over what is left
+
+
+class Launch:
+    """What a CUDA function of an operator calls to start kernels; also gives scratch memory on the GPU.
+
+    `launch("name")` starts kernel `name` of the operator's `.cu` file over all samples. Every field of the plan's
+    `per_sample` and `shared` is in the structs `Sample` and `Shared`; more may be given here.
+    """
+
+    def __init__(self, job: Any, plan: Any, inputs: list[Any], outputs: list[Store] | None, n: int):
+        self.job = job
+        self.plan = plan
+        self.inputs = inputs
+        self.outputs = outputs or []
+        self.n = n
+        self.device = job.device
+        self.stream = job.stream
+
+    def __call__(
+        self,
+        kernel: str,
+        work: Any = None,
+        *,
+        per_sample: dict[str, Any] | None = None,
+        shared: dict[str, Any] | None = None,
+        macros: dict[str, str] | None = None,
+        file: str | None = None,
+    ) -> None:
+        """Starts `kernel` with a thread for each of `work` items of a sample (default: elements of output 0).
+
+        `work` may be a number or one for each sample; `macros` are added to IN0, OUT0, ...; `file` is a `.cu` file
+        other than the operator's.
+        """
+        if work is None:
+            first = self.outputs[0]
+            work = first.shape_array.prod(axis=1)
+        most = int(np.max(work)) if np.size(work) else 0
+        if not self.n or most <= 0:
+            return
+        fields = {**self.plan.per_sample, **(per_sample or {})}
+        records, pointers = self._records(fields)
+        shared_record = _record({**self.plan.shared, **(shared or {})})
+        text = source.kernel_text(
+            self._path(file),
+            source.struct_text("Sample", records.dtype, pointers),
+            source.struct_text("Shared", shared_record.dtype, {}),
+            {**self._element_macros(), **(macros or {})},
+        )
+        found = compile.function(text, kernel, self.device.device_id)
+        blocks = min(-(-most // _BLOCK), _MAX_BLOCKS)
+        on_device = self.upload(records.view(np.uint8))
+        arguments = [
+            ctypes.c_void_p(on_device.data_ptr()),
+            ctypes.c_int(self.n),
+            (ctypes.c_char * max(shared_record.nbytes, 4)).from_buffer_copy(shared_record.tobytes().ljust(4, b"\0")),
+        ]
+        compile.launch(found, (blocks, min(self.n, 65535)), _BLOCK, raw_handle(self.stream), arguments)
+
+    def _path(self, file: str | None) -> Path:
+        import sys
+
+        op = self.job.op
+        name = file or op.cuda_source
+        home = Path(sys.modules[op.module].__file__ or ".").parent
+        return home / name
+
+    def _element_macros(self) -> dict[str, str]:
+        found = {}
+        for i, operand in enumerate(self.inputs):
+            if operand is not None:
+                found[f"IN{i}"] = source.ELEMENT_TYPES[operand.dtype.name]
+        for i, store in enumerate(self.outputs):
+            found[f"OUT{i}"] = source.ELEMENT_TYPES[store.dtype.name]
+        for short in ("IN", "OUT"):
+            if f"{short}0" in found:
+                found[short] = found[f"{short}0"]
+        return found
+
+    def _records(self, fields: dict[str, Any]) -> tuple[np.ndarray, dict[str, str]]:
+        columns: dict[str, np.ndarray] = {}
+        pointers: dict[str, str] = {}
+        shapes: dict[str, np.ndarray] = {}
+        for i, operand in enumerate(self.inputs):
+            if operand is None or operand._store.device.device_id is None:
+                continue
+            columns[f"in{i}"] = operand.pointers()
+            pointers[f"in{i}"] = f"const IN{i}"
+            shapes[f"in{i}_shape"] = operand.shapes
+        for i, store in enumerate(self.outputs):
+            columns[f"out{i}"] = store.pointers()
+            pointers[f"out{i}"] = f"OUT{i}"
+            shapes[f"out{i}_shape"] = store.shape_array
+        for name, values in shapes.items():
+            columns[name] = values if values.shape[1] else np.ones((self.n, 1), np.int64)
+        for name, values in fields.items():
+            array = np.asarray(values)
+            if array.dtype == object:
+                raise TypeError(f"{self.job.op.name}: per-sample value {name!r} is ragged: a kernel cannot take it")
+            columns[name] = array
+        layout = np.dtype([(k, v.dtype, v.shape[1:]) for k, v in columns.items()], align=True)
+        records = np.zeros(self.n, layout)
+        for name, values in columns.items():
+            records[name] = values
+        return records, pointers
+
+    def upload(self, values: np.ndarray) -> Any:
+        """A small array on the GPU, ordered on the operator's stream, by way of pinned memory."""
+        return upload(values, self.device)
+
+    def empty(self, count: int, dtype: Any) -> Any:
+        """Scratch memory on the GPU: a 1-D torch tensor of `count` elements of an ndd or NumPy type."""
+        import torch
+
+        kind = torch_dtype(dtype) if hasattr(dtype, "type_id") else torch.from_numpy(np.empty(0, dtype)).dtype
+        return torch.empty(int(count), dtype=kind, device=torch_device(self.device))
+
+
+def _record(values: dict[str, Any]) -> np.ndarray:
+    """One aligned record of numbers and fixed arrays."""
+    arrays = {}
+    for name, value in values.items():
+        if value is None or isinstance(value, str):
+            continue
+        array = np.asarray(value)
+        if isinstance(value, int) and not isinstance(value, bool) and array.dtype == np.int64 and abs(value) < 2**31:
+            array = array.astype(np.int32)
+        elif isinstance(value, float):
+            array = array.astype(np.float32)
+        if array.dtype.name in source._TYPES and array.size:
+            arrays[name] = array
+    record = np.zeros((), np.dtype([(k, v.dtype, v.shape) for k, v in arrays.items()] or [("unused", np.int32)], align=True))
+    for name, array in arrays.items():
+        record[name] = array
+    return record
+
+
+def pinned_empty(nbytes: int) -> Any:
+    """Page-locked host memory from torch's caching allocator, so that copies need not wait for the CPU."""
+    import torch
+
+    return torch.empty(nbytes, dtype=torch.uint8, pin_memory=torch.cuda.is_available())
+
+
+def upload(values: np.ndarray, device: Any) -> Any:
+    """See `Launch.upload`: a 1-D uint8 torch tensor with the bytes of `values`."""
+    flat = np.ascontiguousarray(values).view(np.uint8).reshape(-1)
+    staged = pinned_empty(len(flat))
+    staged.numpy()[:] = flat
+    return staged.to(torch_device(device), non_blocking=True)
+
+
+def allocate(shapes: np.ndarray, spec: Spec, n: int) -> Store:
+    """Uninitialised GPU memory for one output: one buffer for the batch."""
+    import torch
+
+    shapes = shapes.reshape(n, -1) if n else shapes.reshape(0, 0)
+    rows = [tuple(s) for s in shapes.tolist()]
+    count = int(shapes.prod(axis=1).sum()) if n else 0
+    flat = torch.empty(count, dtype=torch_dtype(spec.dtype), device=torch_device(spec.device))
+    uniform = n > 0 and bool((shapes == shapes[0]).all())
+    if uniform:
+        return Store(spec.dtype, spec.layout, spec.device, rows, whole=flat.reshape(n, *rows[0]))
+    return Store(spec.dtype, spec.layout, spec.device, rows, flat=flat)

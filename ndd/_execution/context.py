@@ -1,0 +1,302 @@
+"""`EvalContext`: the thread, thread pool, device and stream that operators run with."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import deque
+from typing import Any
+
+from ndd._execution.invocation import Invocation
+from ndd._execution.stream import Stream, get_default_stream, stream as to_stream
+from ndd._execution.threads import ThreadPool, default_pool
+from ndd._tensor.device import Device, gpu_count
+
+_IDLE_SECONDS = 5.0  # a background thread without work ends; the next operator starts another (60 us)
+
+
+class Turn:
+    """The queue of a context: invocations run in the order of their calls, one at a time, on the background thread
+    or on a thread that waits for a result. The latter saves two thread switches (7 us) where nothing runs yet."""
+
+    def __init__(self) -> None:
+        self.queue: deque[Invocation] = deque()
+        self.lock = threading.Lock()
+        self.holder: int | None = None
+        self.wake = threading.Lock()
+        self.wake.acquire()
+        self.asleep = False
+        self.thread: threading.Thread | None = None
+        self.pid = os.getpid()
+        self.closed = False
+
+    def submit(self, invocation: Invocation) -> None:
+        self.queue.append(invocation)
+        if self.asleep:
+            self.asleep = False
+            try:
+                self.wake.release()
+            except RuntimeError:  # two callers found it asleep: it is being woken
+                pass
+        elif self.thread is None:
+            self._start()
+
+    def _start(self) -> None:
+        with _starting:
+            if self.thread is None and not self.closed:
+                self.thread = threading.Thread(target=_serve, args=(weakref.ref(self),), name="ndd-eager", daemon=True)
+                self.thread.start()
+                _turns.add(self)
+
+    def step(self) -> bool:
+        """Runs the next invocation, if there is one. The lock must be held."""
+        try:
+            invocation = self.queue.popleft()
+        except IndexError:
+            return False
+        self.holder = threading.get_ident()
+        try:
+            invocation.execute()
+        finally:
+            self.holder = None
+        return True
+
+    def finish(self, invocation: Invocation) -> None:
+        """Runs or waits for `invocation` and everything called before it."""
+        while not invocation.finished:
+            if self.holder == threading.get_ident():
+                invocation.execute()  # asked for from within an operator: it cannot wait for its own turn
+                return
+            if self.lock.acquire(blocking=False):
+                try:
+                    while not invocation.finished and self.step():
+                        pass
+                finally:
+                    self.lock.release()
+                if not invocation.finished and not self.queue:
+                    invocation.execute()  # it was never queued (deferred), or its queue was dropped by a fork
+            else:
+                self._wait(invocation)
+
+    def _wait(self, invocation: Invocation) -> None:
+        done = threading.Lock()
+        done.acquire()
+        waiters = invocation.waiters
+        if waiters is None:
+            waiters = invocation.waiters = []
+        waiters.append(done)
+        # A result that came between the check and the append released nobody: look again, and never sleep for ever.
+        while not invocation.finished and not done.acquire(timeout=0.05 if invocation.waiters is not waiters else 0.5):
+            if not self.lock.locked():
+                return
+
+
+_starting = threading.Lock()
+_turns: weakref.WeakSet[Turn] = weakref.WeakSet()
+
+
+def _serve(reference: weakref.ref[Turn]) -> None:
+    """The background thread: runs what is queued, sleeps, ends when idle or when its context is gone."""
+    turn = reference()
+    while turn is not None:
+        while turn.queue and not turn.closed:
+            with turn.lock:
+                turn.step()
+        turn.asleep = True
+        if turn.queue and not turn.closed:  # came in just now, perhaps before `asleep` was seen
+            turn.asleep = False
+            continue
+        wake = turn.wake
+        if turn.closed:
+            return
+        del turn
+        woken = wake.acquire(timeout=_IDLE_SECONDS)
+        turn = reference()
+        if turn is None:
+            return
+        if not woken:
+            with _starting:
+                if turn.asleep and not turn.queue:
+                    turn.asleep, turn.thread = False, None
+                    return
+            turn.asleep = False
+
+
+def _close_all() -> None:
+    """At interpreter exit: what is queued is dropped, what runs is finished."""
+    for turn in list(_turns):
+        turn.closed = True
+        turn.queue.clear()
+        thread = turn.thread
+        if thread is not None:
+            try:
+                turn.wake.release()
+            except RuntimeError:
+                pass
+            thread.join(timeout=2.0)
+
+
+def _after_fork() -> None:
+    """A forked child has none of the parent's threads: every queue starts anew, contexts stay usable."""
+    for turn in list(_turns):
+        turn.__init__()  # type: ignore[misc]
+    _turns.clear()
+
+
+import atexit  # noqa: E402
+
+atexit.register(_close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[EvalContext] = []
+        self.defaults: dict[int | None, EvalContext] = {}
+
+
+_local = _Local()
+
+
+class EvalContext:
+    """What operators run with: a background thread, a thread pool, a device and a CUDA stream.
+
+    Each thread has a default context; `with EvalContext(...)` puts another in force. An operator uses the context
+    that is in force at its call. One context serves one thread at a time: RuntimeError otherwise.
+
+    Args:
+        num_threads: size of a thread pool of its own.
+        thread_pool: a pool to share instead; not together with `num_threads`.
+        device_id: the GPU; default the current one, None where there is no GPU.
+        cuda_stream: the stream to use (a `Stream`, a torch stream, a handle).
+
+    >>> import ndd
+    >>> with ndd.EvalContext(num_threads=1) as context:
+    ...     context.num_threads
+    1
+    """
+
+    def __init__(
+        self,
+        *,
+        num_threads: int | None = None,
+        device_id: int | None = None,
+        cuda_stream: Any = None,
+        thread_pool: ThreadPool | None = None,
+    ):
+        if thread_pool is not None and num_threads is not None:
+            raise ValueError("`thread_pool` and `num_threads` cannot be specified together.")
+        if thread_pool is not None and not isinstance(thread_pool, ThreadPool):
+            raise TypeError(f"thread_pool must be a ThreadPool, got {type(thread_pool).__name__}")
+        wrapped = to_stream(cuda_stream) if cuda_stream is not None else None
+        if device_id is None:
+            device_id = wrapped.device_id if wrapped is not None else Device.current().device_id
+        if wrapped is not None and wrapped.device_id != device_id:
+            raise ValueError(f"The stream is on GPU {wrapped.device_id}, device_id={device_id} is given")
+        self._device = Device.CPU if device_id is None else Device("gpu", device_id)
+        self._stream = wrapped
+        self._own_stream: Stream | None = None
+        self._pool = ThreadPool(num_threads) if num_threads is not None else thread_pool
+        self._turn = Turn()
+        self._checkpoint: Any = None
+        self._thread: int | None = None
+        self._depth = 0
+
+    @staticmethod
+    def current() -> EvalContext:
+        """The context in force on this thread."""
+        stack = _local.stack
+        return stack[-1] if stack else EvalContext.default()
+
+    @staticmethod
+    def default() -> EvalContext:
+        """This thread's default context for the current device."""
+        number = Device.current().device_id if gpu_count() else None
+        found = _local.defaults.get(number)
+        if found is None:
+            found = _local.defaults[number] = EvalContext(device_id=number)
+        return found
+
+    @property
+    def device_id(self) -> int | None:
+        """The GPU of this context, None on the CPU."""
+        return self._device.device_id
+
+    @property
+    def num_threads(self) -> int:
+        """How many threads its pool has."""
+        return self.thread_pool.num_threads
+
+    @property
+    def thread_pool(self) -> ThreadPool:
+        """The pool that CPU operators use."""
+        return self._pool or default_pool()
+
+    @property
+    def cuda_stream(self) -> Stream | None:
+        """The stream that GPU operators use; None without a GPU."""
+        if self._device.device_id is None:
+            return None
+        return self.stream_on(self._device.device_id)
+
+    def stream_on(self, device_id: int) -> Stream:
+        """The stream for work on a GPU, which need not be the context's own (`device="gpu:1"`)."""
+        if self._stream is not None and self._stream.device_id == device_id:
+            return self._stream
+        found = get_default_stream(device_id)
+        if found is not None:
+            return found
+        if self._own_stream is None or self._own_stream.device_id != device_id:
+            self._own_stream = Stream(device_id=device_id)
+        return self._own_stream
+
+    @property
+    def checkpoint(self) -> Any:
+        """The checkpoint that belongs to this context."""
+        if self._checkpoint is None:
+            from ndd.checkpoint import Checkpoint
+
+            self._checkpoint = Checkpoint()
+        return self._checkpoint
+
+    def cached_results(self, invocation: Any) -> None:
+        """Always None: every result lives as long as its handles, no longer (as in DALI 2.4.0)."""
+        return
+
+    def cache_results(self, invocation: Any, results: Any) -> None:
+        """Does nothing; see `cached_results`."""
+
+    def evaluate_all(self) -> None:
+        """Waits until every operator called so far has run."""
+        turn = self._turn
+        while turn.queue or turn.lock.locked():
+            with turn.lock:
+                while turn.step():
+                    pass
+
+    def submit(self, invocation: Invocation) -> None:
+        """Queues an invocation for the background thread."""
+        self._turn.submit(invocation)
+
+    def finish(self, invocation: Invocation) -> None:
+        """Runs or waits for an invocation."""
+        self._turn.finish(invocation)
+
+    def __enter__(self) -> EvalContext:
+        me = threading.get_ident()
+        if self._thread is not None and self._thread != me:
+            raise RuntimeError("This EvalContext is in force on another thread: a context serves one thread at a time")
+        self._thread = me
+        self._depth += 1
+        _local.stack.append(self)
+        self._device.__enter__()
+        return self
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        self._device.__exit__(exc_type, exc_value, traceback)
+        _local.stack.pop()
+        self._depth -= 1
+        if not self._depth:
+            self._thread = None

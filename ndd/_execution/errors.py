@@ -1,0 +1,39 @@
+"""Errors that show later than their call: same type, the operator and the user's line in the message and traceback."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import NoReturn
+
+_MARK = (lambda: sys._getframe(0)).__code__
+
+
+def user_frame() -> tuple[types.CodeType, int]:
+    """The code and line of the innermost frame outside this package: where the user called the operator."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
+        frame = frame.f_back
+    return frame.f_code, frame.f_lineno
+
+
+def traceback_at(code: types.CodeType, line: int) -> types.TracebackType:
+    """A traceback with the one entry: `line` of `code`. A frame cannot be kept alive for it, that would keep the
+    user's local values (and batches) alive until the operator has run."""
+    marked = _MARK.replace(co_filename=code.co_filename, co_name=code.co_name, co_firstlineno=line)
+    frame = types.FunctionType(marked, {"sys": sys})()
+    return types.TracebackType(None, frame, 0, line)
+
+
+def raise_later(error: BaseException, operator: str, call: tuple[types.CodeType, int] | None, how: str) -> NoReturn:
+    """Raises an error of the same type whose cause is `error`, with the user's call as its traceback."""
+    where = f", called at {call[0].co_filename}:{call[1]}" if call else ""
+    text = f"An error happened during {how} of {operator}(){where}: {error}"
+    try:
+        outer = type(error)(text)
+        if str(outer) != text and not isinstance(error, KeyError):
+            raise TypeError
+    except TypeError:
+        outer = RuntimeError(text)  # a type whose constructor takes something else than a message
+    cause = error.with_traceback(traceback_at(*call)) if call else error
+    raise outer from cause

@@ -1,0 +1,143 @@
+"""CUDA streams: handles, the default stream of the process and the current one of a thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ndd._tensor.device import Device, gpu_count
+
+
+class _Unset:
+    def __repr__(self) -> str:
+        return "<unset>"
+
+
+_UNSET = _Unset()
+
+
+class Stream:
+    """A CUDA stream. `Stream()` makes one; `Stream(stream=s)` wraps a torch stream, an integer handle or anything
+    with `__cuda_stream__`. Equal to its handle and to the torch stream it wraps.
+
+    Raises RuntimeError where there is no usable GPU.
+    """
+
+    create_new = _UNSET
+
+    def __init__(self, stream: Any = _UNSET, device_id: int | None = None):
+        import torch
+
+        number = Device.default_device_id("gpu") if device_id is None else device_id
+        if stream is _UNSET:
+            self._torch = torch.cuda.Stream(device=number)
+        elif isinstance(stream, Stream):
+            self._torch = stream._torch
+        elif isinstance(stream, torch.cuda.Stream):
+            if device_id is not None and stream.device.index != device_id:
+                raise ValueError(f"The stream is on GPU {stream.device.index}, device_id={device_id} is given")
+            self._torch = stream
+        else:
+            self._torch = torch.cuda.ExternalStream(_handle_of(stream), device=number)
+        self._device_id = self._torch.device.index
+
+    @property
+    def handle(self) -> int:
+        """The `cudaStream_t` as an integer."""
+        return self._torch.cuda_stream
+
+    @property
+    def device_id(self) -> int:
+        """The GPU the stream belongs to."""
+        return self._device_id
+
+    def synchronize(self) -> None:
+        """Waits until everything queued on the stream has finished."""
+        self._torch.synchronize()
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+    def __int__(self) -> int:
+        return self.handle
+
+    def __eq__(self, value: object) -> bool:
+        if isinstance(value, Stream):
+            return self.handle == value.handle and self.device_id == value.device_id
+        if isinstance(value, int):
+            return self.handle == value
+        return getattr(value, "cuda_stream", None) == self.handle
+
+    def __ne__(self, value: object) -> bool:
+        return not self == value
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Stream(handle={self.handle:#x}, device_id={self.device_id})"
+
+    __str__ = __repr__
+
+
+def _handle_of(stream: Any) -> int:
+    if hasattr(stream, "__cuda_stream__"):
+        found = stream.__cuda_stream__
+        return int((found() if callable(found) else found)[1])
+    for name in ("cuda_stream", "handle", "ptr"):
+        if hasattr(stream, name):
+            return int(getattr(stream, name))
+    try:
+        return int(stream)
+    except (TypeError, ValueError):
+        raise TypeError(f"Cannot take a CUDA stream from {type(stream).__name__}") from None
+
+
+def stream(stream: Any = _UNSET, device_id: int | None = None) -> Any:
+    """A `Stream`: a new one, or a wrapper of `stream`. None stays None."""
+    if stream is None:
+        return None
+    return Stream(stream, device_id)
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        self.streams: dict[int, Stream] = {}
+
+
+_local = _Current()
+_default: dict[int, Stream] = {}
+
+
+def _number(device_id: int | None) -> int:
+    return Device.default_device_id("gpu") if device_id is None else device_id  # type: ignore[return-value]
+
+
+def get_default_stream(device_id: int | None = None) -> Stream | None:
+    """The stream that operators use: this thread's current one, else the process' default; None if neither is set."""
+    if not gpu_count():
+        return None
+    number = _number(device_id)
+    return _local.streams.get(number) or _default.get(number)
+
+
+def get_current_stream(device_id: int | None = None) -> Stream | None:
+    """The stream set by `set_current_stream` on this thread, or the default one."""
+    return get_default_stream(device_id)
+
+
+def set_default_stream(cuda_stream: Any, device_id: int | None = None) -> None:
+    """The stream for operators of all threads that set no current one; None goes back to a stream of the context."""
+    if cuda_stream is None:
+        _default.pop(_number(device_id), None)
+        return
+    wrapped = Stream(cuda_stream, device_id)
+    _default[wrapped.device_id] = wrapped
+
+
+def set_current_stream(cuda_stream: Any) -> None:
+    """The stream for operators of this thread; None goes back to the default."""
+    if cuda_stream is None:
+        _local.streams.clear()
+        return
+    wrapped = Stream(cuda_stream)
+    _local.streams[wrapped.device_id] = wrapped

@@ -1,0 +1,169 @@
+"""`ThreadPool`: the threads that work on the samples of a batch, and how many there are."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+_chosen: int | None = None
+
+
+def _default_count() -> int:
+    for variable in ("NDD_NUM_THREADS", "DALI_NUM_THREADS"):
+        text = os.environ.get(variable)
+        if text:
+            try:
+                count = int(text)
+            except ValueError:
+                count = 0
+            if count <= 0:
+                raise ValueError(f"{variable}={text!r}: expected a positive number of threads")
+            return count
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def get_num_threads() -> int:
+    """How many threads CPU operators use by default: the last `set_num_threads`, else the environment variable
+    `NDD_NUM_THREADS` or `DALI_NUM_THREADS`, else the number of CPUs this process may run on."""
+    return _chosen or _default_count()
+
+
+def set_num_threads(n: int | None) -> None:
+    """Sets how many threads CPU operators use; None goes back to the default. Contexts without a pool of their own
+    follow at once.
+
+    Raises TypeError unless `n` is an integer or None, ValueError if it is below 1 or above 100 a CPU.
+    """
+    global _chosen
+    if n is None:
+        _chosen = None
+        return
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise TypeError("The number of threads must be an integer")
+    if n <= 0:
+        raise ValueError(f"The number of threads must be positive; got {n}.")
+    cores = os.cpu_count() or 1
+    if n > 100 * cores:
+        raise ValueError(f"The number of threads per CPU core must not exceed 100. Got {n} threads for {cores} cores.")
+    _chosen = n
+
+
+class ThreadPool:
+    """Threads that share the samples of a batch. One pool may serve several contexts.
+
+    Args:
+        num_threads: how many work at once, the thread that waits for them included; default `get_num_threads()`.
+        device_id: the GPU that DALI would bind the threads to; kept for reading, threads need no device here.
+    """
+
+    def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1):
+        if num_threads is not None and (not isinstance(num_threads, int) or num_threads < 0):
+            raise TypeError(f"num_threads must be a number of threads, got {num_threads!r}")
+        self._num_threads = num_threads or get_num_threads()
+        self._device_id = None if device_id == -1 else device_id
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._threads = 0
+        self._lock = threading.Lock()
+        weakref.finalize(self, _dismiss, self._tasks, self._num_threads)
+
+    @property
+    def num_threads(self) -> int:
+        """How many threads work at once."""
+        return self._num_threads
+
+    @property
+    def device_id(self) -> int | None:
+        """The GPU given at construction."""
+        return self._device_id
+
+    def _ensure_threads(self, wanted: int) -> None:
+        if self._pid != os.getpid():
+            self._start()  # a forked child has the object but not the threads
+        with self._lock:
+            while self._threads < wanted:
+                name = f"ndd-worker-{self._threads}"
+                threading.Thread(target=_serve, args=(self._tasks,), name=name, daemon=True).start()
+                self._threads += 1
+
+    def run(self, function: Callable[[int], None], count: int) -> dict[int, BaseException]:
+        """`function(i)` for every i below `count`, shared between the threads and the caller.
+
+        Returns the exceptions by index: one bad sample does not keep the others from being done.
+        """
+        errors: dict[int, BaseException] = {}
+        helpers = min(self._num_threads, count) - 1
+        if helpers <= 0:
+            for i in range(count):
+                _guarded(function, i, errors)
+            return errors
+        if self._threads < helpers or self._pid != os.getpid():
+            self._ensure_threads(helpers)
+        take = itertools.count().__next__  # one bytecode: atomic under the GIL
+        done = threading.Lock()
+        done.acquire()
+        left = [helpers]
+        guard = threading.Lock()
+
+        def share() -> None:
+            try:
+                while (i := take()) < count:
+                    _guarded(function, i, errors)
+            finally:
+                with guard:
+                    left[0] -= 1
+                    last = not left[0]
+                if last:
+                    done.release()
+
+        for _ in range(helpers):
+            self._tasks.put(share)
+        while (i := take()) < count:
+            _guarded(function, i, errors)
+        done.acquire()
+        return errors
+
+
+def _guarded(function: Callable[[int], None], i: int, errors: dict[int, BaseException]) -> None:
+    try:
+        function(i)
+    except Exception as error:
+        errors[i] = error
+
+
+def _serve(tasks: SimpleQueue[Callable[[], None] | None]) -> None:
+    while True:
+        task = tasks.get()
+        if task is None:
+            return
+        with contextlib.suppress(Exception):  # `share` keeps the samples' errors; nothing else can fail
+            task()
+        del task
+
+
+def _dismiss(tasks: SimpleQueue[Any], count: int) -> None:
+    for _ in range(count):
+        tasks.put(None)
+
+
+_defaults: dict[int, ThreadPool] = {}
+
+
+def default_pool() -> ThreadPool:
+    """The pool of every context that has none of its own; made anew after `set_num_threads`."""
+    count = get_num_threads() if _chosen is None else _chosen
+    pool = _defaults.get(0)
+    if pool is None or pool._num_threads != count:
+        pool = _defaults[0] = ThreadPool(count)
+    return pool

@@ -1,0 +1,195 @@
+"""What an operator's parameters accept, and the conversion of what the user wrote."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from ndd._tensor import Batch, Handle, Tensor
+from ndd._tensor.construct import build_tensor
+from ndd._tensor.dtype import DType
+from ndd.types import DALIImageType, DALIInterpType, is_enum
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    # One value for all samples, or one for each: a Batch, or a Tensor whose value goes for all.
+    PerSample = T | Tensor | Batch | np.ndarray | None
+else:
+
+    class PerSample:
+        """Annotation of an argument that may differ from sample to sample: `PerSample[int]`, `PerSample[list[float]]`."""
+
+        def __init__(self, kind: Any):
+            self.kind = kind
+
+        def __class_getitem__(cls, kind: Any) -> PerSample:
+            return cls(kind)
+
+        def __or__(self, other: Any) -> PerSample:
+            return self
+
+        __ror__ = __or__
+
+
+class Argument:
+    """One keyword argument: name, default, whether it may differ between samples, and its conversion."""
+
+    __slots__ = ("convert", "default", "name", "numpy", "per_sample", "required", "vector")
+
+    def __init__(self, name: str, annotation: Any, default: Any):
+        self.name = name
+        self.required = default is inspect.Parameter.empty
+        self.default = None if self.required else default
+        self.per_sample = not isinstance(annotation, type) and type(annotation).__name__ == "PerSample"
+        kind = annotation.kind if self.per_sample else _without_none(annotation)
+        self.vector = typing.get_origin(kind) in (list, tuple) or kind in (list, tuple)
+        element = (typing.get_args(kind) or (float,))[0] if self.vector else kind
+        self.numpy = np.dtype(_NUMPY.get(element, np.float32))
+        self.convert: Callable[[Any], Any] = _vector_of(element, self.numpy) if self.vector else _SCALARS.get(element, _same)
+
+    def constant(self, value: Any, operator: str) -> Any:
+        """The user's value as the operator sees it; TypeError or ValueError that names operator and argument."""
+        try:
+            return self.convert(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise type(error)(f"{operator}: argument {self.name!r}: {error}") from None
+
+    def accept(self, value: Any, operator: str) -> Any:
+        """A converted constant, or a handle for what holds values of samples."""
+        if self.per_sample:
+            if isinstance(value, Handle):
+                return value
+            if not self.vector and hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
+                return build_tensor(value, None, None, None, copy=False)
+        elif isinstance(value, Tensor):
+            value = value.item() if not self.vector else np.asarray(value.cpu())
+        elif isinstance(value, Batch):
+            raise ValueError(f"{operator}: argument {self.name!r} is the same for all samples: it cannot be a Batch")
+        return self.constant(value, operator)
+
+
+def _without_none(annotation: Any) -> Any:
+    options = [a for a in typing.get_args(annotation) if a is not type(None)]
+    is_union = type(None) in typing.get_args(annotation)
+    return options[0] if is_union and options else annotation
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, list | tuple):
+        raise TypeError(f"expected one integer, got the list {value!r}")
+    return int(value)
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, list | tuple | str):
+        raise TypeError(f"expected one number, got {value!r}")
+    return float(np.float32(value))  # DALI's arguments are 32-bit: 0.3 means 0.30000001
+
+
+def _truth(value: Any) -> bool:
+    if isinstance(value, list | tuple | str):
+        raise TypeError(f"expected True or False, got {value!r}")
+    return bool(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a string, got {value!r}")
+    return value
+
+
+def _element_type(value: Any) -> DType:
+    if isinstance(value, DType):
+        return value
+    if is_enum(value, "DALIDataType") or (isinstance(value, int) and not isinstance(value, bool)):
+        return DType.from_type_id(value)
+    raise TypeError(f"expected an element type such as ndd.float32, got {value!r}")
+
+
+def _enumeration(kind: Any) -> Callable[[Any], Any]:
+    def convert(value: Any) -> Any:
+        if isinstance(value, str):
+            raise TypeError(f"expected a member of {kind.__name__}, got the string {value!r}")
+        return kind(int(value))
+
+    return convert
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_SCALARS: dict[Any, Callable[[Any], Any]] = {
+    int: _integer,
+    float: _real,
+    bool: _truth,
+    str: _text,
+    DType: _element_type,
+    DALIInterpType: _enumeration(DALIInterpType),
+    DALIImageType: _enumeration(DALIImageType),
+}
+_NUMPY: dict[Any, Any] = {int: np.int64, float: np.float32, bool: np.bool_, DALIInterpType: np.int64, DALIImageType: np.int64}
+
+
+def _vector_of(element: Any, numpy: np.dtype) -> Callable[[Any], Any]:
+    if element is str:
+        return lambda value: [value] if isinstance(value, str) else [_text(v) for v in value]
+    if element not in _NUMPY:
+        return lambda value: list(value) if isinstance(value, list | tuple) else [value]
+
+    def convert(value: Any) -> np.ndarray:
+        if isinstance(value, str):
+            raise TypeError(f"expected numbers, got the string {value!r}")
+        return np.atleast_1d(np.asarray(value)).astype(numpy)
+
+    return convert
+
+
+def resolve(argument: Argument, handle: Any, n: int, operator: str) -> Any:
+    """The values behind a handle for `n` samples: scalars `[n]`, vectors `[n, k]` or a list where lengths differ."""
+    store = (handle if handle.device.device_type == "cpu" else handle.cpu())._value()
+    arrays = store.arrays()
+    whole = store.dense()
+    if not argument.vector:
+        values = _scalars(argument, arrays, whole, operator)
+        return np.repeat(values, n) if len(values) == 1 and n != 1 else values
+    if whole is not None:
+        values = np.asarray(whole).astype(argument.numpy, copy=False)
+        values = values[:, None] if values.ndim == 1 else values
+        return np.broadcast_to(values, (n, *values.shape[1:])) if len(values) == 1 and n != 1 else values
+    return [np.atleast_1d(a).astype(argument.numpy, copy=False) for a in arrays]
+
+
+def _scalars(argument: Argument, arrays: list[np.ndarray], whole: Any, operator: str) -> np.ndarray:
+    if whole is not None and whole.size == len(arrays):
+        return whole.reshape(-1).astype(argument.numpy, copy=False)
+    for i, a in enumerate(arrays):
+        if a.size != 1:
+            raise RuntimeError(
+                f"{operator}: Unexpected shape of argument {argument.name!r}: expected one value for each sample, "
+                f"got shape {tuple(a.shape)} for sample {i}"
+            )
+    return np.array([a.reshape(()).item() for a in arrays]).astype(argument.numpy)
+
+
+def arguments_of(function: Callable[..., Any]) -> tuple[list[str], int, str | None, list[Argument]]:
+    """Input names, how many are required, the name of a variadic input, and the keyword arguments of a declaration."""
+    signature = inspect.signature(function, eval_str=True)
+    inputs: list[str] = []
+    required, variadic, arguments = 0, None, []
+    for p in signature.parameters.values():
+        if p.kind is p.POSITIONAL_ONLY:
+            inputs.append(p.name)
+            required += p.default is p.empty
+        elif p.kind is p.VAR_POSITIONAL:
+            variadic = p.name
+        elif p.kind is p.KEYWORD_ONLY:
+            arguments.append(Argument(p.name, p.annotation, p.default))
+        else:
+            raise TypeError(f"{function.__name__}: write data inputs before '/' and arguments after '*', not {p.name!r}")
+    return inputs, required, variadic, arguments

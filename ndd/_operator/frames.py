@@ -1,0 +1,136 @@
+"""Video: a sample with a leading F axis is worked on as F samples, and put together again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ndd._operator.arguments import resolve
+from ndd._operator.plan import Operand
+from ndd._tensor import Handle, Spec, Store
+
+if TYPE_CHECKING:
+    from ndd._operator.declare import Operator
+
+
+class FrameMap:
+    """Which frames belong to which sample."""
+
+    def __init__(self, counts: np.ndarray):
+        self.counts = counts
+        self.count = int(counts.sum())
+        self.starts = np.concatenate(([0], np.cumsum(counts)))
+
+    def sample_of(self, frame: int) -> int:
+        """The sample that frame number `frame` of the unrolled batch belongs to."""
+        return int(np.searchsorted(self.starts, frame, side="right") - 1)
+
+    def roll(self, store: Store, spec: Spec) -> Store:
+        """Frames put together to samples again. The frames of one sample must have one shape."""
+        counts = self.counts.tolist()
+        shapes = []
+        for k, count in enumerate(counts):
+            own = store.shapes[self.starts[k] : self.starts[k] + count]
+            if any(s != own[0] for s in own):
+                error = RuntimeError(f"the frames of one sample must come out in one shape, got {sorted(set(own))}")
+                error.sample = int(self.starts[k])  # type: ignore[attr-defined]
+                raise error
+            rest = own[0] if own else (0,) * ((spec.ndim or 1) - 1)
+            shapes.append((count, *rest))
+        forms: dict[str, Any] = {}
+        if store.whole is not None and len(set(counts)) == 1:
+            forms["whole"] = store.whole.reshape(shapes and (len(shapes), *shapes[0]) or (0,))
+        elif store.whole is not None:
+            forms["flat"] = store.whole.reshape(-1)
+        elif store.flat is not None:
+            forms["flat"] = store.flat
+        else:
+            stack = np.stack if store.on_cpu else _torch_stack
+            arrays = store.arrays()
+            forms["parts"] = [
+                stack(arrays[self.starts[k] : self.starts[k] + c]) if c else np.empty(shapes[k], store.dtype.numpy)  # type: ignore[attr-defined]
+                for k, c in enumerate(counts)
+            ]
+        result = Store(store.dtype, spec.layout, store.device, shapes, **forms)
+        result.stream, result.ready, result.dropped = store.stream, store.ready, store.dropped
+        return result
+
+
+def _torch_stack(tensors: list[Any]) -> Any:
+    import torch
+
+    return torch.stack(tensors)
+
+
+def unroll(
+    op: Operator, operands: list[Any], args: dict[str, Any], n: int
+) -> tuple[list[Any], dict[str, Any], FrameMap]:
+    """The frames of input 0 (and of other video inputs) as samples; arguments repeated, or one for each frame."""
+    counts = operands[0].shapes[:, 0].astype(np.int64)
+    frames = FrameMap(counts)
+    expanded = []
+    for operand in operands:
+        is_video = operand is not None and (operand.layout or "")[:1] == "F"
+        expanded.append(_frames_of(operand) if is_video else _repeated(operand, counts))
+    values = {}
+    for argument in op.arguments:
+        value = args[argument.name]
+        if isinstance(value, Handle) and (value.layout or "")[:1] == "F":
+            value = _per_frame(argument, value, counts, op.name)
+        elif isinstance(value, Handle):
+            resolved = resolve(argument, value, n, op.name)
+            repeated = [r for r, c in zip(resolved, counts, strict=True) for _ in range(c)]
+            value = repeated if isinstance(resolved, list) else np.repeat(resolved, counts, axis=0)
+        values[argument.name] = value
+    if "words" in args:
+        values["words"] = args["words"]
+    return expanded, values, frames
+
+
+def _frames_of(operand: Operand) -> Operand:
+    store = operand._store
+    spec = Spec(store.dtype, operand.ndim - 1, (operand.layout or "F")[1:] or None, store.device)
+    shapes = [tuple(s[1:]) for s in store.shapes for _ in range(s[0])]
+    forms: dict[str, Any] = {}
+    whole = operand.whole
+    if whole is not None:
+        forms["whole"] = whole.reshape((whole.shape[0] * whole.shape[1], *whole.shape[2:]))
+    elif store.flat is not None:
+        forms["flat"] = store.flat
+    else:
+        forms["parts"] = [f for a in operand.arrays for f in a]
+    result = Store(store.dtype, spec.layout, store.device, shapes, **forms)
+    result.stream, result.ready = store.stream, store.ready
+    return Operand(result, spec, len(shapes))
+
+
+def _repeated(operand: Operand | None, counts: np.ndarray) -> Any:
+    if operand is None:
+        return None
+    store = operand._store
+    parts = [a for a, c in zip(operand.arrays, counts, strict=True) for _ in range(c)]
+    result = Store(store.dtype, store.layout, store.device, [tuple(p.shape) for p in parts], parts=parts)
+    return Operand(result, operand.spec, len(parts))
+
+
+def _per_frame(argument: Any, handle: Any, counts: np.ndarray, operator: str) -> Any:
+    """An argument with a leading F axis: one value for each frame (or one for all frames of the sample)."""
+    arrays = (handle if handle.device.device_type == "cpu" else handle.cpu())._value().arrays()
+    if len(arrays) == 1 and len(counts) != 1:
+        arrays = arrays * len(counts)
+    rows: list[Any] = []
+    for i, (array, count) in enumerate(zip(arrays, counts, strict=True)):
+        values = array if len(array) == count else np.repeat(array, count, axis=0) if len(array) == 1 else None
+        if values is None:
+            raise RuntimeError(
+                f"{operator}: sample {i}: argument {argument.name!r} has {len(array)} values for {count} frames"
+            )
+        rows.extend(values)
+    if argument.vector:
+        return [np.atleast_1d(r).astype(argument.numpy) for r in rows] if _uneven(rows) else np.array(rows, argument.numpy)
+    return np.array([np.asarray(r).reshape(()) for r in rows]).astype(argument.numpy)
+
+
+def _uneven(rows: list[Any]) -> bool:
+    return any(np.shape(r) != np.shape(rows[0]) for r in rows)

@@ -1,0 +1,29 @@
+"""Every declared operator by name: what the registry-wide tests, the coverage table and the benchmarks walk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ndd._operator.declare import Operator
+
+_operators: dict[str, Operator] = {}
+
+
+def add(found: Operator) -> None:
+    """Lists an operator of this package under its public path, one of a user under its module."""
+    _operators[public_path(found)] = found
+
+
+def public_path(found: Operator) -> str:
+    """`flip`, `random.uniform`, `experimental.median_blur`; for operators outside ndd `module.name`."""
+    module = found.module
+    if not module.startswith("ndd."):
+        return f"{module}.{found.name}"
+    room = module.removeprefix("ndd.").partition(".")[0]
+    return found.name if room in ("ops", "imread", "_operator") else f"{room}.{found.name}"
+
+
+def all_operators() -> dict[str, Operator]:
+    """The operators by public path, sorted."""
+    return dict(sorted(_operators.items()))

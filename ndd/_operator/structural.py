@@ -1,0 +1,134 @@
+"""What methods of values stand for: picking samples, indexing inside them, stacking a batch to one tensor.
+
+These change what a handle is (Batch -> Tensor) or only how memory is seen, so they have no kernels; they are scheduled
+like any operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ndd._execution.context import EvalContext
+from ndd._execution.errors import user_frame
+from ndd._execution.invocation import Invocation
+from ndd._execution.mode import local as mode
+from ndd._operator.run import _stored
+from ndd._tensor import Batch, Spec, Store, Tensor, bind_operations
+from ndd._tensor.handle import operation
+from ndd._tensor.slicing import index_handles, result_layout, subscript as subscript_store
+
+
+def _schedule(name: str, kind: Any, work: Callable[[Any], list[Store]], spec: Spec, n: int | None, now: bool) -> Any:
+    """A handle of what `work` gives, run when the mode says so; at once if its input is already there."""
+    level = mode.level
+    context = EvalContext.current()
+    invocation = Invocation(name, work, context, user_frame() if level < 3 else None, level == 1)
+    if now and level > 1:
+        invocation.execute()
+        if level >= 3:
+            invocation.raise_now()
+    elif level == 2:
+        context.submit(invocation)
+    elif level >= 3:
+        context.finish(invocation)
+        invocation.raise_now()
+    return kind._of_pending(invocation, 0, spec, n)
+
+
+def subscript(value: Any, indices: tuple[Any, ...]) -> Any:
+    """`tensor[...]` and `batch.slice[...]`."""
+    n = value._n
+    for handle in index_handles(indices):
+        if isinstance(handle, Batch):
+            size = handle.batch_size
+            if isinstance(value, Batch) and size != value.batch_size:
+                raise ValueError(f"Inconsistent batch size: {size} != {value.batch_size}")
+    dropped = sum(not isinstance(r, slice) for r in indices)
+    spec = Spec(value.dtype, value.ndim - dropped, result_layout(value.layout, indices), value.device)
+
+    def work(invocation: Any) -> list[Store]:
+        return [subscript_store(_stored(value), indices)]
+
+    result = _schedule("slice", type(value), work, spec, n, value._store is not None and not index_handles(indices))
+    result._external = value._external
+    return result
+
+
+def choose_samples(batch: Batch, indices: list[int]) -> Batch:
+    """`batch.select([...])`."""
+
+    def work(invocation: Any) -> list[Store]:
+        return [_stored(batch).select(indices)]
+
+    result = _schedule("select", Batch, work, batch._spec, len(indices), batch._store is not None)
+    result._external = batch._external
+    return result
+
+
+def choose_sample(batch: Batch, index: int) -> Tensor:
+    """`batch.select(i)`."""
+
+    def work(invocation: Any) -> list[Store]:
+        return [_stored(batch).sample(index)]
+
+    return _schedule("select", Tensor, work, batch._spec, 1, batch._store is not None)
+
+
+def stack_batch(batch: Batch, pad: bool = False, layout: str | None = None, force_copy: bool = False) -> Tensor:
+    """`as_tensor(batch)`: the samples along a new first axis; layout "N" + theirs."""
+    own = layout or (f"N{batch.layout}" if batch.layout else None)
+    ndim = None if batch._spec.ndim is None else batch._spec.ndim + 1
+
+    def work(invocation: Any) -> list[Store]:
+        store = _stored(batch)
+        if not store.uniform():
+            if not pad:
+                raise ValueError(
+                    "The batch has a non-uniform shape: its samples cannot make one tensor. `pad=True` pads them with "
+                    f"zeros. Shapes: {_few(store.shapes)}"
+                )
+            store = operation("pad")(Batch._of_store(store)).evaluate()._store
+        whole = store.dense()
+        if whole is None:
+            whole = store.stacked()
+        elif force_copy:
+            whole = whole.copy() if store.on_cpu else whole.clone()
+        shape = tuple(whole.shape)
+        result = Store(store.dtype, own, store.device, [shape], parts=[whole], batched=False)
+        result.stream, result.ready = store.stream, store.ready
+        return [result]
+
+    spec = Spec(batch.dtype, ndim, own, batch.device)
+    return _schedule("as_tensor", Tensor, _on_device(work, batch), spec, 1, False)
+
+
+def _on_device(work: Callable[[Any], list[Store]], value: Any) -> Callable[[Any], list[Store]]:
+    """The work with the context's stream current, for values on a GPU."""
+    number = value.device.device_id
+    if number is None:
+        return work
+
+    def placed(invocation: Any) -> list[Store]:
+        from ndd._cuda.scope import on_stream, wait_for
+
+        stream = invocation.context.stream_on(number)
+        invocation.stream = stream
+        wait_for(_stored(value), stream)
+        with on_stream(stream, number):
+            results = work(invocation)
+        for store in results:
+            store.stream = getattr(stream, "_torch", None)
+        return results
+
+    return placed
+
+
+def _few(shapes: list[tuple[int, ...]]) -> str:
+    distinct = sorted(set(shapes))
+    return ", ".join(map(str, distinct[:4])) + (", ..." if len(distinct) > 4 else "")
+
+
+bind_operations(
+    subscript=subscript, choose_samples=choose_samples, choose_sample=choose_sample, stack_batch=stack_batch
+)

@@ -1,0 +1,227 @@
+"""`Batch`: N samples of one element type, rank and layout, whose shapes may differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ndd._tensor.arithmetic import Arithmetic
+from ndd._tensor.device import DeviceLike
+from ndd._tensor.handle import Handle, operation
+from ndd._tensor.store import as_torch
+from ndd._tensor.tensor import Tensor, hand_over
+
+
+class Batch(Arithmetic, Handle):
+    """N samples of one element type, rank and layout, whose shapes may differ; possibly still being computed.
+
+    Use `batch()` (copies) or `as_batch()` (shares memory where it can) to make one. There is no `batch[i]`, since
+    that could mean two things: `batch.select(i)` (or `batch.tensors[i]`) picks samples, `batch.slice[i]` indexes
+    inside every sample.
+
+    >>> import ndd
+    >>> b = ndd.batch([[1, 2, 3], [4, 5]])
+    >>> b.shape, b.batch_size
+    ([(3,), (2,)], 2)
+    >>> b.slice[0].torch()
+    tensor([1, 4], dtype=torch.int32)
+    >>> b.torch(pad=True)
+    tensor([[1, 2, 3],
+            [4, 5, 0]], dtype=torch.int32)
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        tensors: Any = None,
+        dtype: Any = None,
+        device: DeviceLike | None = None,
+        layout: str | None = None,
+        invocation_result: Any = None,
+        copy: bool = False,
+    ):
+        from ndd._tensor.construct import build_batch
+
+        source = (
+            invocation_result if invocation_result is not None else build_batch(tensors, dtype, device, layout, copy)
+        )
+        for slot in ("_spec", "_store", "_pending", "_index", "_n", "_external"):
+            setattr(self, slot, getattr(source, slot))
+
+    @staticmethod
+    def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dtype: Any = None) -> Batch:
+        """`sample` repeated `batch_size` times, without copying it.
+
+        >>> import ndd
+        >>> ndd.Batch.broadcast([1, 2], 3).shape
+        [(2,), (2,), (2,)]
+        """
+        from ndd._tensor.construct import broadcast
+
+        return broadcast(sample, batch_size, device, dtype)
+
+    @property
+    def batch_size(self) -> int:
+        """The number of samples; known without running anything (except after a decoder with `on_error="skip"`)."""
+        if self._n is None:
+            self._value()
+        return self._n  # type: ignore[return-value]
+
+    @property
+    def shape(self) -> list[tuple[int, ...]]:
+        """The shape of every sample; waits for the value."""
+        return list(self._value().shapes)
+
+    @property
+    def tensors(self) -> Samples:
+        """The samples as a sequence: `[i]` is a Tensor, a slice or a list of indices gives a part of the sequence."""
+        return Samples(self, range(self.batch_size))
+
+    @property
+    def slice(self) -> SampleSlicer:
+        """Indexing inside every sample: `batch.slice[1:5, :, 0]`.
+
+        Bounds, steps and indices may be batches of integers, one for each sample.
+
+        >>> import ndd
+        >>> b = ndd.batch([[1, 2, 3, 4], [5, 6, 7]])
+        >>> [s.torch().tolist() for s in b.slice[: ndd.batch([3, 1])]]
+        [[1, 2, 3], [5]]
+        """
+        return SampleSlicer(self)
+
+    def select(self, sample_range: Any) -> Any:
+        """Samples by position: a number gives a Tensor; a slice, a list or `...` a Batch. Views."""
+        if sample_range is ...:
+            return self
+        if isinstance(sample_range, slice):
+            return self._chosen(list(range(self.batch_size))[sample_range])
+        if isinstance(sample_range, list):
+            return self._chosen([_position(i, self.batch_size) for i in sample_range])
+        return self._sample(_position(sample_range, self.batch_size))
+
+    def _chosen(self, indices: list[int]) -> Batch:
+        return operation("choose_samples")(self, indices)
+
+    def _sample(self, i: int) -> Tensor:
+        if self._store is not None:
+            return Tensor._of_store(self._store.sample(i))
+        return operation("choose_sample")(self, i)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.tensors)
+
+    def __getitem__(self, key: Any) -> Any:
+        raise TypeError(
+            "'Batch' object is not subscriptable: batch[i] could mean two things. Use batch.select(i) or "
+            "batch.tensors[i] for samples of the batch, batch.slice[i] to index inside every sample"
+        )
+
+    def __len__(self) -> int:
+        raise TypeError("object of type 'Batch' has no len(): use batch.batch_size for the number of samples")
+
+    def __bool__(self) -> bool:
+        return True  # as DALI: a batch has no single truth value, and `if batch:` asks whether there is one
+
+    @property
+    def dropped(self) -> list[Any]:
+        """What a decoder with `on_error` left out or filled in: a list of `BadSample` (index, source, error)."""
+        return list(self._value().dropped or [])
+
+    def torch(self, copy: bool | None = None, pad: bool = False) -> Any:
+        """The samples as one torch tensor `[N, ...]` on the same device.
+
+        Args:
+            copy: None shares memory if the samples lie in one piece (as operators leave uniform batches); True
+                always copies; False raises ValueError if a copy cannot be avoided.
+            pad: pad ragged samples with zeros at the end of each axis to the largest extent. Without it samples of
+                different shapes raise ValueError.
+        """
+        store = self._value()
+        whole = store.dense()
+        if whole is None:
+            if copy is False:
+                raise ValueError("This batch cannot be converted to a tensor without a copy: its samples lie apart")
+            if not store.uniform():
+                return operation("stack_batch")(self, pad=pad).torch()
+            whole = store.stacked()
+        elif copy:
+            whole = whole.copy() if store.on_cpu else whole.clone()
+        found = as_torch(whole, store.dtype)
+        if store.stream is not None or store.ready is not None:
+            hand_over(store, [found])
+        return found
+
+    def __repr__(self) -> str:
+        from ndd._tensor.display import batch_text
+
+        return batch_text(self)
+
+    def _repr_html_(self) -> str:
+        from ndd._tensor.display import batch_html
+
+        return batch_html(self)
+
+
+
+def _position(i: Any, n: int) -> int:
+    """A checked, non-negative sample index."""
+    try:
+        position = i.__index__()
+    except (AttributeError, TypeError):
+        raise TypeError(f"batch indices must be integers, slices or lists of integers, not {type(i).__name__}") from None
+    if not -n <= position < n:
+        raise IndexError(f"sample {position} is out of range: the batch has {n} samples")
+    return position % n
+
+
+class Samples:
+    """The samples of a batch as a sequence; see `Batch.tensors`."""
+
+    __slots__ = ("_batch", "_indices")
+
+    def __init__(self, batch: Batch, indices: Any):
+        self._batch = batch
+        self._indices = indices
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def __getitem__(self, selection: Any) -> Any:
+        return self.select(selection)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self._batch._sample(i) for i in self._indices)
+
+    def select(self, selection: Any) -> Any:
+        """A Tensor for a number, a part of this sequence for a slice or a list."""
+        if isinstance(selection, slice):
+            return Samples(self._batch, self._indices[selection])
+        if isinstance(selection, list):
+            return Samples(self._batch, [self._indices[_position(i, len(self))] for i in selection])
+        return self._batch._sample(self._indices[_position(selection, len(self))])
+
+    def tolist(self) -> list[Tensor]:
+        """The samples as a list of Tensors."""
+        return list(self)
+
+    def as_batch(self, copy: bool = False) -> Batch:
+        """These samples as a Batch; they share memory with the batch they come from unless `copy`."""
+        chosen = self._batch._chosen(list(self._indices))
+        return chosen.to_device(chosen.device, force_copy=True) if copy else chosen
+
+
+class SampleSlicer:
+    """Indexing inside every sample; see `Batch.slice`."""
+
+    __slots__ = ("_batch",)
+
+    def __init__(self, batch: Batch):
+        self._batch = batch
+
+    def __getitem__(self, ranges: Any) -> Batch:
+        from ndd._tensor.slicing import check_ranges
+
+        indices = check_ranges(ranges, self._batch)
+        return self._batch if indices is None else operation("subscript")(self._batch, indices)

@@ -1,0 +1,445 @@
+"""Building values: scalars, lists, NumPy, torch, cupy, DLPack, `__array__` and ndd's own values -> handles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ndd._tensor.batch import Batch, Samples
+from ndd._tensor.convert import convert_array
+from ndd._tensor.device import Device, DeviceLike, device as to_device_object
+from ndd._tensor.dtype import DataType, DType, ImageType, InterpType, bfloat16, dtype as to_dtype, from_framework
+from ndd._tensor.handle import Handle, operation
+from ndd._tensor.store import Store
+from ndd._tensor.tensor import Tensor
+
+_ENUM_TYPES = {"DALIInterpType": InterpType, "DALIImageType": ImageType, "DALIDataType": DataType}
+
+
+def tensor(
+    data: Any, dtype: Any = None, device: DeviceLike | None = None, layout: str | None = None, pad: bool = False
+) -> Tensor:
+    """A new Tensor with a copy of `data`.
+
+    Args:
+        data: a number, a (nested) list, a NumPy array, a torch tensor, anything with `__dlpack__`, `__array__` or
+            `__cuda_array_interface__`, a Tensor, or a Batch (its samples are stacked along a new first axis).
+        dtype: element type to convert to. Python numbers become i32, f32 or bool without it; arrays keep theirs.
+            Python data is converted as NumPy would (2.7 -> 2), arrays and values as `ndd.cast` does (2.7 -> 3).
+        device: "cpu" or "gpu"; default: where the data is.
+        layout: a letter for each axis, such as "HWC". A Batch gives "N" + its own layout.
+        pad: pad the samples of a ragged Batch with zeros; without it they raise ValueError.
+
+    >>> import ndd
+    >>> ndd.tensor([[1, 2], [3, 4]], dtype=ndd.float32).torch()
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
+    if isinstance(data, Batch):
+        return _batch_to_tensor(data, dtype, device, layout, pad, force_copy=True)
+    return build_tensor(data, dtype, device, layout, copy=True)
+
+
+def as_tensor(
+    data: Any, dtype: Any = None, device: DeviceLike | None = None, layout: str | None = None, pad: bool = False
+) -> Tensor:
+    """A Tensor over `data`, sharing its memory when element type and device need no change. See `tensor`.
+
+    An operator on shared memory runs before its call returns, so that a later write to the source cannot show.
+    (DALI refuses strided arrays; here they are views like any other.)
+
+    >>> import ndd, numpy as np
+    >>> a = np.zeros(2)
+    >>> t = ndd.as_tensor(a)
+    >>> a[0] = 7
+    >>> t.torch()
+    tensor([7., 0.], dtype=torch.float64)
+    """
+    if isinstance(data, Batch):
+        return _batch_to_tensor(data, dtype, device, layout, pad, force_copy=False)
+    return build_tensor(data, dtype, device, layout, copy=False)
+
+
+def batch(tensors: Any, dtype: Any = None, device: DeviceLike | None = None, layout: str | None = None) -> Batch:
+    """A new Batch with copies of the samples.
+
+    Args:
+        tensors: an iterable of things that `tensor` takes, one for each sample; or one array or Tensor, whose first
+            axis is then the samples; or a Batch.
+        dtype, device: as for `tensor`; without `dtype` the first sample's type goes for all.
+        layout: a letter for each axis of a sample.
+
+    Raises ValueError for an empty list without `dtype`, RuntimeError for samples of different rank.
+
+    >>> import ndd, numpy as np
+    >>> ndd.batch([np.zeros((2, 3)), np.zeros((4, 5))]).shape
+    [(2, 3), (4, 5)]
+    """
+    if isinstance(tensors, Batch):
+        return _changed(tensors, dtype, device, layout, force_copy=True).evaluate()
+    return build_batch(tensors, dtype, device, layout, copy=True)
+
+
+def as_batch(tensors: Any, dtype: Any = None, device: DeviceLike | None = None, layout: str | None = None) -> Batch:
+    """A Batch over the samples, sharing their memory when element type and device need no change. See `batch`."""
+    if isinstance(tensors, Batch):
+        return _changed(tensors, dtype, device, layout, force_copy=False)
+    return build_batch(tensors, dtype, device, layout, copy=False)
+
+
+def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dtype: Any = None) -> Batch:
+    """See `Batch.broadcast`."""
+    one = sample if isinstance(sample, Tensor) and dtype is None else build_tensor(sample, dtype, None, None, copy=False)
+    if device is not None:
+        one = one.to_device(device)
+    store = one._value()
+    array = store.arrays()[0]
+    info = None if store.source_info is None else store.source_info * batch_size
+    repeated = Store(
+        store.dtype, store.layout, store.device, store.shapes * batch_size, parts=[array] * batch_size, source_info=info
+    )
+    repeated.stream, repeated.ready = store.stream, store.ready
+    result = Batch._of_store(repeated)
+    result._external = one._external
+    return result
+
+
+def make_tensor(array: Any, layout: str | None = None, source_info: Any = None, dtype: DType | None = None) -> Tensor:
+    """A Tensor over a NumPy array that nobody else writes to (for readers and decoders)."""
+    info = None if source_info is None else [source_info]
+    kind = dtype or from_framework(array.dtype)
+    store = Store(
+        kind, layout, Device.CPU, [tuple(array.shape)], parts=[array], batched=False, source_info=info
+    )
+    return Tensor._of_store(store)
+
+
+def make_batch(
+    arrays: Any, layout: str | None = None, source_info: list[Any] | None = None, dtype: DType | None = None
+) -> Batch:
+    """A Batch over NumPy arrays that nobody else writes to: a list of samples, or one array `[N, ...]`."""
+    if isinstance(arrays, np.ndarray):
+        kind = dtype or from_framework(arrays.dtype)
+        shapes = [tuple(arrays.shape[1:])] * len(arrays)
+        return Batch._of_store(Store(kind, layout, Device.CPU, shapes, whole=arrays, source_info=source_info))
+    kind = dtype or from_framework(arrays[0].dtype)
+    store = Store(kind, layout, Device.CPU, [a.shape for a in arrays], parts=list(arrays), source_info=source_info)
+    return Batch._of_store(store)
+
+
+def build_tensor(data: Any, dtype: Any, device: DeviceLike | None, layout: str | None, copy: bool) -> Tensor:
+    """The work behind `tensor` and `as_tensor` for anything but a Batch."""
+    if layout is not None and not isinstance(layout, str):
+        raise ValueError(f"Layout must be a string, got {type(layout)}")
+    wanted = None if dtype is None else to_dtype(dtype)
+    target = to_device_object(device)
+    if isinstance(data, Tensor):
+        found, fresh = data, False
+    else:
+        found, fresh = _from_foreign(data, wanted)
+    if layout and layout != found.layout:
+        if found.ndim != len(layout):
+            raise ValueError(
+                "A non-empty layout must have the same number of dimensions as the number of dimensions of the Tensor: "
+                f"got {len(layout)} ({layout}), expected {found.ndim}"
+            )
+        found = _relabelled(found, layout)
+    changed = _changed(found, wanted, target, None, force_copy=copy and not fresh)
+    return changed.evaluate() if found._external and changed is not found else changed
+
+
+def _relabelled(value: Any, layout: str) -> Any:
+    """The same memory under another layout."""
+    if value._store is None:
+        return operation("reshape")(value, layout=layout)
+    result = type(value)._of_store(value._store.relabelled(layout))
+    result._external = value._external
+    return result
+
+
+def _changed(value: Any, dtype: Any, device: Any, layout: str | None, force_copy: bool) -> Any:
+    """`value` with another element type, device or layout where these differ; copied at most once."""
+    wanted = None if dtype is None else to_dtype(dtype)
+    target = to_device_object(device)
+    if wanted is not None and wanted != value.dtype:
+        value, force_copy = _converted(value, wanted), False
+    if target is not None and target != value.device:
+        value, force_copy = value.to_device(target), False
+    if layout is not None and layout != value.layout:
+        value = _relabelled(value, layout)
+    return _copied(value) if force_copy else value
+
+
+def _converted(value: Any, wanted: DType) -> Any:
+    store = value._store
+    if store is None or not store.on_cpu:
+        return operation("cast")(value, dtype=wanted)
+    return _mapped(value, lambda array: convert_array(array, store.dtype.name, wanted.name), wanted)
+
+
+def _copied(value: Any) -> Any:
+    store = value._store
+    if store is None or not store.on_cpu:
+        return operation("copy")(value)
+    return _mapped(value, lambda array: array.copy(), store.dtype)
+
+
+def _mapped(value: Any, function: Any, dtype: DType) -> Any:
+    """A CPU value with `function` applied to its memory."""
+    store = value._store
+    dense = store.dense() if store.batched else None
+    forms = {"whole": function(dense)} if dense is not None else {"parts": [function(a) for a in store.arrays()]}
+    return type(value)._of_store(
+        Store(
+            dtype,
+            store.layout,
+            store.device,
+            store.shapes,
+            batched=store.batched,
+            source_info=store.source_info,
+            **forms,
+        )
+    )
+
+
+def _from_foreign(data: Any, wanted: DType | None) -> tuple[Tensor, bool]:
+    """A Tensor over something that is no ndd value, and whether its memory is new."""
+    if data is None:
+        raise ValueError("A tensor needs data: got None")
+    if isinstance(data, Batch | Samples):
+        raise TypeError("A Batch was given where one sample is expected")
+    if isinstance(data, np.ndarray):
+        return _over_numpy(data), False
+    if _is_array_like(data):
+        return _over_array_like(data), False
+    array, kind = array_from_python(data, wanted)
+    return make_tensor(array, dtype=kind), True
+
+
+def _over_numpy(array: np.ndarray) -> Tensor:
+    if array.dtype.kind not in "biuf":
+        raise RuntimeError(f"Cannot make a tensor of NumPy's type {array.dtype}: expected numbers or booleans")
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    result = make_tensor(array, dtype=from_framework(array.dtype))
+    result._external = True
+    return result
+
+
+def _is_array_like(data: Any) -> bool:
+    kind = type(data)
+    return any(
+        hasattr(kind, name) or hasattr(data, name)
+        for name in ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
+    )
+
+
+def _over_array_like(data: Any) -> Tensor:
+    """torch tensors and whatever speaks DLPack, the CUDA array interface or NumPy's array protocols."""
+    import torch
+
+    on_gpu = False
+    if isinstance(data, torch.Tensor):
+        found = data
+    elif hasattr(data, "__dlpack_device__"):
+        on_gpu = int(data.__dlpack_device__()[0]) == 2
+        found = _imported(data, on_gpu, torch)
+    elif hasattr(data, "__cuda_array_interface__"):
+        found = torch.as_tensor(data, device="cuda")
+    else:
+        return _over_numpy(np.asarray(data))
+    if isinstance(found, np.ndarray):
+        return _over_numpy(found)
+    if found.device.type == "cpu":
+        found = found.resolve_neg().resolve_conj()
+        if found.dtype == torch.bfloat16:
+            result = make_tensor(found.view(torch.uint16).numpy(), dtype=bfloat16)
+            result._external = True
+            return result
+        return _over_numpy(found.numpy())
+    return _over_cuda(found, torch)
+
+
+def _imported(data: Any, on_gpu: bool, torch: Any) -> Any:
+    """`data` by DLPack, else by the older array interfaces."""
+    try:
+        return torch.from_dlpack(data)
+    except (TypeError, BufferError, RuntimeError):
+        if on_gpu and hasattr(data, "__cuda_array_interface__"):
+            return torch.as_tensor(data, device="cuda")
+        if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
+            return np.asarray(data)
+        raise
+
+
+def _over_cuda(found: Any, torch: Any) -> Tensor:
+    store = Store(
+        from_framework(found.dtype),
+        None,
+        Device("gpu", found.device.index),
+        [tuple(found.shape)],
+        parts=[found.detach()],
+        batched=False,
+    )
+    if torch.cuda.is_available():
+        # What torch has queued so far writes this memory: our stream must wait for it.
+        store.ready = torch.cuda.current_stream(found.device).record_event()
+    result = Tensor._of_store(store)
+    result._external = True
+    return result
+
+
+def array_from_python(data: Any, wanted: DType | None) -> tuple[np.ndarray, DType]:
+    """Python numbers and lists as an array: int -> i32 (u32 beyond), float -> f32, bool, enum members -> enum types.
+
+    OverflowError beyond 32 bits; RuntimeError for strings and other non-numbers.
+    """
+    enum_type = _enum_type(data)
+    if wanted is not None:
+        if wanted is bfloat16:
+            return convert_array(np.array(data, np.float32), "f32", "bfloat16"), bfloat16
+        return np.array(data, dtype=wanted.numpy), wanted  # type: ignore[attr-defined]
+    if enum_type is not None:
+        return np.array(data, dtype=np.int32), enum_type
+    array = np.array(data)
+    if array.dtype == np.float64:
+        array = array.astype(np.float32)
+    elif array.dtype in (np.int64, np.uint64) or (array.dtype == object and array.size and _all_ints(array)):
+        array = _narrow_integers(array)
+    if array.dtype.kind not in "biuf":
+        raise (TypeError if array.dtype == object else RuntimeError)(
+            f"Cannot make a tensor of {type(data).__name__}: expected numbers, booleans or nested lists of them"
+        )
+    return array, from_framework(array.dtype)
+
+
+def _all_ints(array: np.ndarray) -> bool:
+    return all(type(v) is int for v in array.flat)
+
+
+def _enum_type(data: Any) -> DType | None:
+    first = data
+    while isinstance(first, list | tuple) and first:
+        first = first[0]
+    return _ENUM_TYPES.get(type(first).__name__)
+
+
+def _narrow_integers(array: np.ndarray) -> np.ndarray:
+    low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+    target = np.uint32 if low >= 0 and high >> 31 else np.int32
+    limits = np.iinfo(target)
+    if low < limits.min or high > limits.max:
+        value = low if low < limits.min else high
+        raise OverflowError(f"Python integer {value} out of range for {limits.dtype}.")
+    return array.astype(target)
+
+
+def build_batch(tensors: Any, dtype: Any, device: DeviceLike | None, layout: str | None, copy: bool) -> Batch:
+    """The work behind `batch` and `as_batch`."""
+    wanted = None if dtype is None else to_dtype(dtype)
+    target = to_device_object(device)
+    if tensors is None:
+        raise ValueError("A batch needs data: got None")
+    if isinstance(tensors, Samples):
+        tensors = tensors._batch._chosen(list(tensors._indices))
+    if isinstance(tensors, Batch):
+        return _changed(tensors, wanted, target, layout, force_copy=copy)
+    if isinstance(tensors, Tensor) or (_is_array_like(tensors) and not isinstance(tensors, list | tuple)):
+        return _split_first_axis(tensors, wanted, target, layout, copy)
+    if isinstance(tensors, str | bytes) or not isinstance(tensors, Iterable):
+        raise TypeError(f"{type(tensors).__name__!r} object is not iterable as samples of a batch")
+    samples = tensors if isinstance(tensors, Sequence) else list(tensors)
+    if not len(samples):
+        return _empty_batch(wanted, target, layout)
+    return _gather(samples, wanted, target, layout, copy)
+
+
+def _empty_batch(wanted: DType | None, device: Device | None, layout: str | None) -> Batch:
+    if wanted is None:
+        raise ValueError("Element type must be specified if the list is empty")
+    if layout:
+        raise ValueError(f"A layout needs samples to describe: got {layout!r} with an empty list of dimensions 0")
+    empty = Batch._of_store(Store(wanted, None, Device.CPU, [], parts=[]))
+    return empty if device is None or device == Device.CPU else empty.to_device(device)
+
+
+def _split_first_axis(data: Any, wanted: DType | None, device: Device | None, layout: str | None, copy: bool) -> Batch:
+    one = build_tensor(data, wanted, device, None, copy)
+    if one.ndim == 0:
+        raise ValueError("Cannot create a batch from a scalar")
+    store = one._value()
+    whole = store.arrays()[0]
+    own = layout if layout is not None else (store.layout or "")[1:] or None
+    shape = tuple(whole.shape[1:])
+    if own and len(own) != len(shape):
+        raise ValueError(
+            "A non-empty layout must have the same number of dimensions as the samples of the batch: "
+            f"got {len(own)} ({own}), expected {len(shape)}"
+        )
+    split = Store(store.dtype, own, store.device, [shape] * whole.shape[0], whole=whole)
+    split.stream, split.ready = store.stream, store.ready
+    result = Batch._of_store(split)
+    if not split.shapes:
+        result._spec.ndim = len(shape)
+    result._external = one._external
+    return result
+
+
+def _gather(samples: Any, wanted: DType | None, device: Device | None, layout: str | None, copy: bool) -> Batch:
+    handles: list[Tensor] = []
+    for i, sample in enumerate(samples):
+        if sample is None:
+            raise TypeError(f"Tensors must be array-like types or numbers. Got `None` at index {i}")
+        one = build_tensor(sample, wanted, device, None, copy)
+        if layout and one.ndim != len(layout):
+            raise ValueError(
+                f"A non-empty layout must have the same number of dimensions as every sample: "
+                f"got {len(layout)} ({layout}), sample {i} has {one.ndim}"
+            )
+        wanted, device = wanted or one.dtype, device or one.device
+        if handles and one.ndim != handles[0].ndim:
+            raise RuntimeError(
+                f"All samples of a batch must have the same number of dimensions: "
+                f"sample 0 has {handles[0].ndim}, sample {i} has {one.ndim}"
+            )
+        handles.append(one)
+    return _joined(handles, layout)
+
+
+def _joined(handles: list[Tensor], layout: str | None) -> Batch:
+    stores = [h._value() for h in handles]
+    first = stores[0]
+    info = [s.source_info[0] if s.source_info else None for s in stores]
+    store = Store(
+        first.dtype,
+        layout or first.layout,
+        first.device,
+        [s.shapes[0] for s in stores],
+        parts=[s.arrays()[0] for s in stores],
+        source_info=info if any(i is not None for i in info) else None,
+    )
+    if not first.on_cpu:
+        store.stream = next((s.stream for s in stores if s.stream is not None), None)
+        store.ready = next((s.ready for s in reversed(stores) if s.ready is not None), None)
+    result = Batch._of_store(store)
+    result._external = any(h._external for h in handles)
+    return result
+
+
+def _batch_to_tensor(
+    data: Batch, dtype: Any, device: DeviceLike | None, layout: str | None, pad: bool, force_copy: bool
+) -> Tensor:
+    if layout is not None and data._spec.ndim is not None and len(layout) != data._spec.ndim + 1:
+        raise ValueError(
+            "A non-empty layout must have the same number of dimensions as the Tensor: "
+            f"got {len(layout)} ({layout}), expected {data._spec.ndim + 1}"
+        )
+    stacked = operation("stack_batch")(data, pad=pad, layout=layout, force_copy=force_copy)
+    return _changed(stacked, dtype, device, None, force_copy=False)
+
+
+def is_value(data: Any) -> bool:
+    """Whether `data` is a Tensor or a Batch."""
+    return isinstance(data, Handle)

@@ -1,0 +1,171 @@
+"""Where a value lives: the CPU or one CUDA GPU."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union
+
+if TYPE_CHECKING:
+    import torch
+
+DeviceLike: TypeAlias = Union["Device", str, "torch.device"]
+
+_gpu_count: int | None = None
+
+
+def gpu_count() -> int:
+    """How many CUDA devices this process can use; 0 without a driver or with a CPU build of torch."""
+    global _gpu_count
+    if _gpu_count is None:
+        import torch
+
+        _gpu_count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return _gpu_count
+
+
+class Device:
+    """A device by name: "cpu", "gpu" (the current one), "gpu:1"; "cuda" means "gpu".
+
+    Usable as a context manager: inside, "gpu" without a number means this device, for torch as well.
+
+    >>> import ndd
+    >>> ndd.Device("cpu")
+    Device(device_type='cpu')
+
+    Raises ValueError for an unknown type, a number that does not exist, or a number given twice.
+    """
+
+    CPU: ClassVar[Device]
+    _local = threading.local()
+
+    def __init__(self, name: str, device_id: int | None = None):
+        kind, colon, number = name.partition(":")
+        if colon:
+            if device_id is not None:
+                raise ValueError(f"Invalid device name: {name!r} holds a number and device_id={device_id} is given too")
+            try:
+                device_id = int(number)
+            except ValueError:
+                raise ValueError(f"Invalid device name: {name!r}") from None
+        kind = "gpu" if kind == "cuda" else kind
+        if kind not in ("cpu", "gpu"):
+            raise ValueError(f"Invalid device type: {kind}. Expected 'cpu' or 'gpu'")
+        if device_id is not None:
+            _check_number(kind, device_id)
+        self.device_type = kind
+        self.device_id = Device.default_device_id(kind) if device_id is None else device_id
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Device) and self.device_type == other.device_type and self.device_id == other.device_id
+        )
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((self.device_type, self.device_id))
+
+    def __str__(self) -> str:
+        return self.device_type if self.device_id is None else f"{self.device_type}:{self.device_id}"
+
+    def __repr__(self) -> str:
+        number = "" if self.device_id is None else f", device_id={self.device_id}"
+        return f"Device(device_type={self.device_type!r}{number})"
+
+    def __reduce__(self):
+        return Device, (str(self),)
+
+    @staticmethod
+    def current() -> Device:
+        """The innermost `with Device(...)` of this thread; else the current GPU, or the CPU where there is none."""
+        stack = getattr(Device._local, "stack", None)
+        if stack:
+            return stack[-1][0]
+        return Device("gpu") if gpu_count() else Device.CPU
+
+    @staticmethod
+    def default_device_id(device_type: str) -> int | None:
+        """The number that a bare "gpu" stands for now: torch's current device; None for the CPU.
+
+        RuntimeError for "gpu" where no CUDA device can be used.
+        """
+        if device_type == "cpu":
+            return None
+        if device_type != "gpu":
+            raise ValueError(f"Invalid device type: {device_type}")
+        if not gpu_count():
+            raise RuntimeError(
+                "A GPU was asked for, but torch finds no usable CUDA device: `python -m ndd doctor` says what is missing"
+            )
+        import torch
+
+        return torch.cuda.current_device() if torch.cuda.is_available() else 0
+
+    @staticmethod
+    def type_from_dlpack(dev_type: Any) -> str:
+        """"cpu" or "gpu" for a DLPack device type."""
+        kinds = {1: "cpu", 2: "gpu"}
+        if int(dev_type) not in kinds:
+            raise ValueError(f"Unsupported device type: {dev_type}")
+        return kinds[int(dev_type)]
+
+    @staticmethod
+    def from_dlpack(dlpack_device: Any) -> Device:
+        """The device of an object that has `__dlpack_device__`."""
+        kind, number = dlpack_device.__dlpack_device__()
+        name = Device.type_from_dlpack(kind)
+        return Device(name, None if name == "cpu" else int(number))
+
+    def __enter__(self) -> Device:
+        stack = getattr(Device._local, "stack", None)
+        if stack is None:
+            stack = Device._local.stack = []
+        previous = None
+        if self.device_type == "gpu":
+            import torch
+
+            if torch.cuda.is_available():
+                previous = torch.cuda.current_device()
+                torch.cuda.set_device(self.device_id)
+        stack.append((self, previous))
+        return self
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        _, previous = Device._local.stack.pop()
+        if previous is not None:
+            import torch
+
+            torch.cuda.set_device(previous)
+
+
+def _check_number(kind: str, device_id: int) -> None:
+    limit = 0 if kind == "cpu" else gpu_count()
+    if kind == "gpu" and not limit and device_id >= 0:
+        Device.default_device_id("gpu")  # says that there is no GPU at all
+    if not 0 <= device_id < limit:
+        hint = "the CPU has no number" if kind == "cpu" else f"this machine has gpu:0 to gpu:{limit - 1}"
+        raise ValueError(f"Invalid device id: {device_id} for device type {kind}: {hint}")
+
+
+Device.CPU = Device("cpu")
+
+
+def device(obj: Any, id: int | None = None) -> Any:
+    """A `Device` from a Device, a name with an optional number, or a torch.device. None stays None.
+
+    >>> import ndd, torch
+    >>> ndd.device(torch.device("cpu")) == ndd.Device("cpu")
+    True
+    """
+    if obj is None:
+        return None
+    if isinstance(obj, str):
+        return Device.CPU if obj == "cpu" and id is None else Device(obj, id)
+    if isinstance(obj, Device) or type(obj).__module__ == "torch" and type(obj).__name__ == "device":
+        if id is not None:
+            raise ValueError(f"Cannot specify id when passing a {type(obj).__name__} instance")
+        if isinstance(obj, Device):
+            return obj
+        return Device("gpu" if obj.type == "cuda" else obj.type, obj.index)
+    raise TypeError(f"Cannot convert {type(obj)} to Device")

@@ -1,0 +1,237 @@
+"""Element types: the `DType` objects behind `ndd.uint8`, `ndd.float32`, ... and every spelling that names one."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ndd.types import DALIDataType, is_enum
+
+if TYPE_CHECKING:
+    import torch
+
+_EXPONENT_BITS = {8: 4, 16: 5, 32: 8, 64: 11}
+
+
+class DType:
+    """The type of the elements of a tensor.
+
+    Attributes: `kind`, `bits`, `bytes`, `exponent_bits` and `significand_bits` (None for integers), `name`
+    (the short name: "u8", "f32", ...) and `type_id` (DALI's enum value, None for bfloat16).
+
+    The objects are singletons: compare with `==` or `is`. Calling one builds a tensor of that type:
+
+    >>> import ndd
+    >>> ndd.uint8([1, 2, 300]).cpu()
+    Tensor(
+        [  1   2 255],
+        dtype=u8,
+        device="cpu",
+        shape=(3,))
+    """
+
+    class Kind(enum.Enum):
+        """What the bits of a type mean."""
+
+        signed = 1
+        unsigned = 2
+        float = 3
+        bool = 4
+        enum = 5
+
+    def __init__(
+        self,
+        kind: Kind,
+        bits: int,
+        exponent_bits: int | None = None,
+        significand_bits: int | None = None,
+        bytes: int | None = None,
+        type_id: Any = None,
+        name: str | None = None,
+        docs: str | None = None,
+    ):
+        self.kind = kind
+        self.bits = bits
+        self.exponent_bits = self.significand_bits = None
+        if kind is DType.Kind.float:
+            self.exponent_bits = exponent_bits or _EXPONENT_BITS.get(bits)
+            if self.exponent_bits is None:
+                raise ValueError(f"Unsupported number of bits: {bits}")
+            self.significand_bits = significand_bits or bits - self.exponent_bits - 1
+        self.bytes = bytes or (bits + 7) // 8
+        self.type_id = type_id
+        self.name = name or _default_name(self)
+        self.__doc__ = docs or f"The element type {self.name}."
+        self._hash = hash((kind, bits, self.exponent_bits, self.significand_bits, self.name if kind.value == 5 else ""))
+
+    def _identity(self) -> tuple:
+        own = self.type_id if self.kind is DType.Kind.enum else None
+        return self.kind, self.bits, self.exponent_bits, self.significand_bits, own
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, DType) and self._identity() == other._identity())
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        text = f"DType(kind={self.kind}, bits={self.bits}"
+        if self.exponent_bits is not None:
+            text += f", exponent_bits={self.exponent_bits}, significand_bits={self.significand_bits}"
+        return text + ")"
+
+    def __reduce__(self):
+        return DType.parse, (self.name,)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """A new tensor of this type, converted from `data` (DALI 2.4.0 raises a TypeError here by mistake)."""
+        if "dtype" in kwargs:
+            raise ValueError("dtype cannot be given: calling a DType fixes it")
+        from ndd._tensor.construct import tensor
+
+        return tensor(*args, dtype=self, **kwargs)
+
+    @staticmethod
+    def from_type_id(type_id: Any) -> DType:
+        """The type with DALI's enum value `type_id`."""
+        try:
+            return _BY_ID[int(type_id)]
+        except KeyError:
+            raise ValueError(f"No tensor element type has the type id {type_id!r}") from None
+
+    @staticmethod
+    def from_fw_type(numpy_type: Any) -> DType:
+        """The type of a NumPy dtype, NumPy scalar class or torch dtype."""
+        return from_framework(numpy_type)
+
+    @staticmethod
+    def parse(name: str) -> DType:
+        """The type with a short name: u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64 bool bfloat16 and the enum types."""
+        try:
+            return _BY_NAME[name]
+        except KeyError:
+            raise ValueError(f"Unsupported type name: {name!r}. Known names: {', '.join(_BY_NAME)}") from None
+
+
+def _default_name(dtype: DType) -> str:
+    if dtype.kind is DType.Kind.bool:
+        return "bool"
+    if dtype.kind is DType.Kind.float:
+        if dtype.exponent_bits == 8 and dtype.bits == 16:
+            return "bfloat16"
+        return f"f{dtype.bits}"
+    if dtype.kind is DType.Kind.enum:
+        raise ValueError("An enum type needs a name")
+    return f"{'i' if dtype.kind is DType.Kind.signed else 'u'}{dtype.bits}"
+
+
+def _number(kind: str, bits: int, type_id: DALIDataType) -> DType:
+    return DType(DType.Kind[kind], bits, type_id=type_id)
+
+
+int8 = _number("signed", 8, DALIDataType.INT8)
+int16 = _number("signed", 16, DALIDataType.INT16)
+int32 = _number("signed", 32, DALIDataType.INT32)
+int64 = _number("signed", 64, DALIDataType.INT64)
+uint8 = _number("unsigned", 8, DALIDataType.UINT8)
+uint16 = _number("unsigned", 16, DALIDataType.UINT16)
+uint32 = _number("unsigned", 32, DALIDataType.UINT32)
+uint64 = _number("unsigned", 64, DALIDataType.UINT64)
+float16 = _number("float", 16, DALIDataType.FLOAT16)
+float32 = _number("float", 32, DALIDataType.FLOAT)
+float64 = _number("float", 64, DALIDataType.FLOAT64)
+bool_ = _number("bool", 8, DALIDataType.BOOL)
+bfloat16 = DType(DType.Kind.float, 16, 8, 7)
+DataType = DType(DType.Kind.enum, 32, type_id=DALIDataType.DATA_TYPE, name="DataType")
+ImageType = DType(DType.Kind.enum, 32, type_id=DALIDataType.IMAGE_TYPE, name="ImageType")
+InterpType = DType(DType.Kind.enum, 32, type_id=DALIDataType.INTERP_TYPE, name="InterpType")
+
+ALL = (
+    uint8, uint16, uint32, uint64, int8, int16, int32, int64,
+    float16, float32, float64, bool_, bfloat16, DataType, ImageType, InterpType,
+)  # fmt: skip
+_BY_NAME = {d.name: d for d in ALL}
+_BY_ID = {int(d.type_id): d for d in ALL if d.type_id is not None}
+
+_NUMPY_NAMES = {
+    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64", "i8": "int8", "i16": "int16", "i32": "int32",
+    "i64": "int64", "f16": "float16", "f32": "float32", "f64": "float64", "bool": "bool",
+}  # fmt: skip
+_BY_NUMPY = {np.dtype(n): _BY_NAME[short] for short, n in _NUMPY_NAMES.items()}
+for _d in ALL:
+    # bfloat16 has no NumPy type: its bits travel as uint16; enum values are int32 numbers.
+    _d.numpy = np.dtype(_NUMPY_NAMES.get(_d.name, "uint16" if _d is bfloat16 else "int32"))  # type: ignore[attr-defined]
+
+_torch_types: dict[Any, DType] = {}
+
+
+def _fill_torch_types() -> None:
+    import torch
+
+    for short, name in _NUMPY_NAMES.items():
+        _torch_types[getattr(torch, name)] = _BY_NAME[short]
+    _torch_types[torch.bfloat16] = bfloat16
+
+
+def torch_dtype(dtype: DType) -> torch.dtype:
+    """The torch dtype that holds `dtype` (int32 for the enum types)."""
+    found = getattr(dtype, "_torch", None)
+    if found is None:
+        import torch
+
+        name = "bfloat16" if dtype is bfloat16 else _NUMPY_NAMES.get(dtype.name, "int32")
+        found = dtype._torch = getattr(torch, name)  # type: ignore[attr-defined]
+    return found
+
+
+def from_framework(kind: Any) -> DType:
+    """The type of a NumPy or torch dtype (or NumPy scalar class)."""
+    if type(kind).__module__ == "torch":
+        if not _torch_types:
+            _fill_torch_types()
+        found = _torch_types.get(kind)
+    else:
+        try:
+            as_numpy = np.dtype(kind)
+        except TypeError:
+            raise TypeError(f"{kind!r} does not name an element type") from None
+        found = _BY_NUMPY.get(as_numpy)
+    if found is None:
+        raise ValueError(f"{kind!r} has no counterpart among ndd's element types")
+    return found
+
+
+def dtype(*args: Any) -> DType:
+    """The `DType` that an object names: a DType, a short name ("u8"), DALI's enum value, a NumPy or torch dtype.
+
+    >>> import ndd, numpy as np
+    >>> ndd.dtype("u8") is ndd.dtype(np.uint8) is ndd.uint8
+    True
+    """
+    if len(args) != 1:
+        return DType(*args)
+    (kind,) = args
+    if isinstance(kind, DType):
+        return _BY_NAME.get(kind.name, kind)
+    if is_enum(kind, "DALIDataType"):
+        return DType.from_type_id(kind)
+    if isinstance(kind, str):
+        return DType.parse(kind)
+    return from_framework(kind)
+
+
+def type_id(dtype: Any) -> Any:
+    """DALI's enum value of a `DType`."""
+    if isinstance(dtype, DType):
+        return dtype.type_id
+    if is_enum(dtype, "DALIDataType"):
+        return dtype
+    raise ValueError(f"Invalid dtype: {dtype}")

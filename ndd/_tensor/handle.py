@@ -1,0 +1,190 @@
+"""What Tensor and Batch share: a handle is a stored value, or an invocation that will produce one.
+
+`spec` says what the value is (element type, rank, layout, device) without running anything. The rooms above plug in
+two things when they are imported: the evaluation mode (through `Pending`, the interface of an invocation) and the
+operators that methods such as `to_device` or `+` stand for (`bind_operations`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ndd._tensor.device import Device, DeviceLike, device as to_device_object
+from ndd._tensor.dtype import DType
+from ndd._tensor.store import Store
+
+
+class Spec:
+    """What a value is, apart from its numbers and extents."""
+
+    __slots__ = ("device", "dtype", "layout", "ndim")
+
+    def __init__(self, dtype: DType, ndim: int | None, layout: str | None, device: Device):
+        self.dtype = dtype
+        self.ndim = ndim
+        self.layout = layout
+        self.device = device
+
+    def __repr__(self) -> str:
+        return f"Spec({self.dtype}, ndim={self.ndim}, layout={self.layout!r}, {self.device})"
+
+
+class Pending(Protocol):
+    """An invocation, as far as a handle needs to know it."""
+
+    def result(self, index: int) -> Store:
+        """Waits for output `index`; raises what the operator raised."""
+        ...
+
+
+_operations: dict[str, Callable[..., Any]] = {}
+
+
+def bind_operations(**functions: Callable[..., Any]) -> None:
+    """Tells the values which operators their methods stand for (the operator rooms call this on import)."""
+    _operations.update(functions)
+
+
+def operation(name: str) -> Callable[..., Any]:
+    """The operator bound to `name`."""
+    return _operations[name]
+
+
+class Handle:
+    """Base of Tensor and Batch."""
+
+    __slots__ = ("__weakref__", "_external", "_index", "_n", "_pending", "_spec", "_store")
+
+    _spec: Spec
+    _store: Store | None
+    _pending: Any
+    _index: int
+    _n: int | None
+    _external: bool  # shares memory with something of the user's: operators on it run at the call, see as_tensor
+
+    # NumPy must leave `array + batch` to us instead of looping over our samples.
+    __array_ufunc__ = None
+    # torch likewise: without this torch.Tensor.__add__ would try to convert the handle.
+    __array_priority__ = 1000
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @classmethod
+    def _of_store(cls, store: Store) -> Any:
+        """A handle of a stored value."""
+        self = cls.__new__(cls)
+        ndim = len(store.shapes[0]) if store.shapes else 0
+        self._spec = Spec(store.dtype, ndim, store.layout, store.device)
+        self._store = store
+        self._pending = None
+        self._index = 0
+        self._n = len(store.shapes)
+        self._external = False
+        return self
+
+    @classmethod
+    def _of_pending(cls, pending: Any, index: int, spec: Spec, n: int | None) -> Any:
+        """A handle of output `index` of an invocation."""
+        self = cls.__new__(cls)
+        self._spec = spec
+        self._store = None
+        self._pending = pending
+        self._index = index
+        self._n = n
+        self._external = False
+        return self
+
+    def _value(self) -> Store:
+        """The stored value; runs or waits for the invocation."""
+        store = self._store
+        if store is None:
+            store = self._pending.result(self._index)
+            self._store = store
+            self._pending = None
+            spec = self._spec
+            if spec.ndim is None or spec.layout != store.layout or spec.dtype is not store.dtype:
+                ndim = len(store.shapes[0]) if store.shapes else spec.ndim
+                self._spec = Spec(store.dtype, ndim, store.layout, store.device)
+            self._n = len(store.shapes)
+        return store
+
+    def evaluate(self) -> Any:
+        """Runs the operator behind this value if it has not run; returns `self`.
+
+        On a GPU the work is then queued on the context's stream, not necessarily finished.
+        """
+        self._value()
+        return self
+
+    @property
+    def dtype(self) -> DType:
+        """The element type; known without running anything."""
+        return self._spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes of a sample; known without running anything."""
+        if self._spec.ndim is None:
+            self._value()
+        return self._spec.ndim  # type: ignore[return-value]
+
+    @property
+    def layout(self) -> str | None:
+        """What the axes mean, a letter each ("HWC", "FHWC", ...), or None."""
+        return self._spec.layout or None
+
+    @property
+    def device(self) -> Device:
+        """Where the value is or will be."""
+        return self._spec.device
+
+    @property
+    def source_info(self) -> Any:
+        """Where the sample(s) came from, as the reader said (a file name, ...): a list for a Batch; None if unknown."""
+        store = self._value()
+        info = store.source_info
+        if store.batched or info is None:
+            return info
+        return info[0]
+
+    def cpu(self) -> Any:
+        """This value on the CPU: itself if it is there already."""
+        return self.to_device(Device.CPU)
+
+    def gpu(self, index: int | None = None) -> Any:
+        """This value on GPU `index` (default: the current one): itself if it is there already."""
+        return self.to_device(Device("gpu", index))
+
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Any:
+        """This value on `device`: itself if it is there already, unless `force_copy`."""
+        target = to_device_object(device)
+        if target == self._spec.device and not force_copy:
+            return self
+        return operation("copy")(self, device=target)
+
+    def __getstate__(self) -> Any:
+        """The value alone is pickled: a GPU value by way of the CPU, and it comes back on the CPU."""
+        store = (self if self._spec.device.device_type == "cpu" else self.cpu())._value()
+        return (
+            store.dtype,
+            store.layout,
+            store.shapes,
+            [a.copy() if not a.flags.c_contiguous else a for a in store.arrays()],
+            store.batched,
+            store.source_info,
+        )
+
+    def __setstate__(self, state: Any) -> None:
+        dtype, layout, shapes, parts, batched, info = state
+        store = Store(dtype, layout, Device.CPU, shapes, parts=parts, batched=batched, source_info=info)
+        ndim = len(shapes[0]) if shapes else 0
+        self._spec = Spec(dtype, ndim, layout, Device.CPU)
+        self._store, self._pending, self._index, self._n = store, None, 0, len(shapes)
+        self._external = False
+
+    def __copy__(self) -> Any:
+        return type(self)._of_store(self._value())
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.to_device(self._spec.device, force_copy=True).evaluate()

@@ -1,0 +1,87 @@
+"""Host memory that is used again: a buffer goes back to a pool when the last view of it dies.
+
+A fresh buffer of 36 MB (64 decoded photographs) costs 9,000 page faults, about 5 ms, at every batch. Buffers here
+are handed out as NumPy arrays whose base is a lease; views, torch tensors and DLPack capsules keep the lease alive,
+so nothing that a user still holds is ever written again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_SMALL = 1 << 15  # below this, malloc's own free lists are as fast as ours
+_LIMIT = 1 << 30  # bytes kept for reuse in the whole process
+
+_free: dict[int, list[np.ndarray]] = {}
+_kept = 0
+
+
+class _Lease:
+    """Owns a block while any array over it lives."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "block")
+
+    def __init__(self, block: np.ndarray, nbytes: int):
+        self.block = block
+        self.__array_interface__ = {
+            "data": (block.ctypes.data, False),
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "version": 3,
+        }
+
+    def __del__(self) -> None:
+        global _kept
+        free, block = _free, self.block
+        if free is None or _kept + block.nbytes > _LIMIT:  # interpreter exit, or enough is kept
+            return
+        _kept += block.nbytes
+        free.setdefault(block.nbytes, []).append(block)
+
+
+def _size_class(nbytes: int) -> int:
+    """`nbytes` rounded up to a quarter of a power of two: at most 25 % of a block is unused."""
+    quarter = 1 << max(nbytes.bit_length() - 3, 12)
+    return -(-nbytes // quarter) * quarter
+
+
+def host_empty(shape: Any, dtype: Any) -> np.ndarray:
+    """An uninitialised C-contiguous array, from the pool when it is large."""
+    global _kept
+    dtype = np.dtype(dtype)
+    nbytes = dtype.itemsize
+    for extent in shape if isinstance(shape, tuple | list) else (shape,):
+        nbytes *= int(extent)
+    if nbytes < _SMALL:
+        return np.empty(shape, dtype)
+    size = _size_class(nbytes)
+    try:
+        block = _free[size].pop()
+        _kept -= size
+    except (KeyError, IndexError):
+        block = np.empty(size, np.uint8)
+    return np.asarray(_Lease(block, nbytes)).view(dtype).reshape(shape)
+
+
+def trim() -> int:
+    """Gives the kept buffers back to the system; returns how many bytes that were."""
+    global _kept
+    count, _kept = _kept, 0
+    _free.clear()
+    return count
+
+
+def device_empty(count: int, torch_dtype: Any, device: Any) -> Any:
+    """An uninitialised 1-D torch tensor on a GPU, from torch's caching allocator on the current stream."""
+    import torch
+
+    return torch.empty(count, dtype=torch_dtype, device=torch_device(device))
+
+
+def torch_device(device: Any) -> Any:
+    """The torch.device of one of our devices."""
+    import torch
+
+    return torch.device("cpu") if device.device_type == "cpu" else torch.device("cuda", device.device_id)

@@ -1,0 +1,148 @@
+"""Basic indexing of samples: what the user wrote -> views of arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._tensor.handle import Handle
+from ndd._tensor.store import Store
+
+Index = Any  # an int, a slice of ints, or either with handles in it
+
+
+def check_ranges(ranges: Any, value: Any) -> tuple[Index, ...] | None:
+    """The indices as a tuple without Ellipsis, an entry for each leading axis; None if everything is selected.
+
+    TypeError and ValueError for what can be seen before the value exists.
+    """
+    given = ranges if isinstance(ranges, tuple) else (ranges,)
+    indices = [_checked(r) for r in given]
+    dots = [i for i, r in enumerate(indices) if r is Ellipsis]
+    if len(dots) > 1 and len(dots) == len(indices):
+        return None
+    if len(dots) > 1:
+        raise ValueError("Only one Ellipsis is allowed.")
+    ndim = value.ndim
+    if len(indices) - len(dots) > ndim:
+        raise ValueError(
+            f"Number of ranges ({len(indices) - len(dots)}) is greater than the number of dimensions of the tensor ({ndim})"
+        )
+    if dots:
+        fill = [slice(None)] * (ndim - len(indices) + 1)
+        indices[dots[0] : dots[0] + 1] = fill
+    if all(isinstance(r, slice) and r == _ALL for r in indices):
+        return None
+    return tuple(indices)
+
+
+_ALL = slice(None, None, None)
+
+
+def _checked(r: Any) -> Any:
+    if r is Ellipsis:
+        return r
+    if isinstance(r, slice):
+        return slice(*(None if b is None else _bound(b) for b in (r.start, r.stop, r.step)))
+    return _bound(r)
+
+
+def _bound(value: Any) -> Any:
+    if isinstance(value, Handle):
+        if value.ndim:
+            raise RuntimeError(f"Array indices must be scalar (0D). Got {value.ndim}D tensor.")
+        return value
+    array = np.asarray(value) if not isinstance(value, int) else None
+    if array is None:
+        return int(value)
+    if array.dtype.kind not in "iubf":
+        raise ValueError(f"An index must be an integer, got {value!r}")
+    if array.ndim:
+        raise RuntimeError(f"Array indices must be scalar (0D). Got {array.ndim}D tensor.")
+    return int(array)
+
+
+def index_handles(indices: tuple[Index, ...]) -> list[Handle]:
+    """The handles among the bounds."""
+    flat = [b for r in indices for b in ((r.start, r.stop, r.step) if isinstance(r, slice) else (r,))]
+    return [b for b in flat if isinstance(b, Handle)]
+
+
+def result_layout(layout: str | None, indices: tuple[Index, ...]) -> str | None:
+    """The layout without the letters of the axes that an integer drops."""
+    if not layout:
+        return None
+    kept = [c for i, c in enumerate(layout) if i >= len(indices) or isinstance(indices[i], slice)]
+    return "".join(kept) or None
+
+
+def subscript(store: Store, indices: tuple[Index, ...]) -> Store:
+    """The indexed samples: views. Bounds that are handles hold one integer for all or one for each sample."""
+    layout = result_layout(store.layout, indices)
+    if not index_handles(indices) and store.dense() is not None and store.shapes:
+        _check_bounds(indices, store.shapes[0], 0)
+        key = (slice(None), *_clean(indices, store.shapes[0]))
+        whole = _view(store.whole, key)
+        shape = tuple(whole.shape[1:])
+        result = Store(store.dtype, layout, store.device, [shape] * store.n, whole=whole)
+    else:
+        rows = _per_sample(indices, store.n)
+        parts = []
+        for i, (array, key) in enumerate(zip(store.arrays(), rows, strict=True)):
+            _check_bounds(key, array.shape, i)
+            parts.append(_view(array, _clean(key, array.shape)))
+        result = Store(store.dtype, layout, store.device, [tuple(p.shape) for p in parts], parts=parts)
+    result.batched, result.source_info = store.batched, store.source_info
+    result.stream, result.ready = store.stream, store.ready
+    return result
+
+
+def _per_sample(indices: tuple[Index, ...], n: int) -> list[tuple[Index, ...]]:
+    """The indices with numbers in place of handles, for each sample."""
+
+    def numbers(bound: Any) -> list[Any]:
+        if not isinstance(bound, Handle):
+            return [bound] * n
+        values = [int(a) for a in bound.cpu()._value().arrays()]
+        return values * n if len(values) == 1 and n != 1 else values
+
+    columns: list[list[Any]] = []
+    for r in indices:
+        if isinstance(r, slice):
+            columns.append([slice(*b) for b in zip(numbers(r.start), numbers(r.stop), numbers(r.step), strict=True)])
+        else:
+            columns.append(numbers(r))
+    return list(zip(*columns, strict=True))
+
+
+def _check_bounds(indices: tuple[Index, ...], shape: tuple[int, ...], sample: int) -> None:
+    for axis, r in enumerate(indices):
+        if isinstance(r, slice):
+            if r.step == 0:
+                raise RuntimeError(f"Step cannot be zero. Detected step == 0 at axis {axis} while processing sample #{sample}")
+        elif not -shape[axis] <= r < shape[axis]:
+            extents = " x ".join(map(str, shape))
+            raise RuntimeError(
+                f"Index {r} is out of range for axis {axis} of length {shape[axis]}\n"
+                f"Detected while processing sample #{sample} of shape ({extents})"
+            )
+
+
+def _clean(indices: tuple[Index, ...], shape: tuple[int, ...]) -> tuple[Index, ...]:
+    return (*indices, Ellipsis) if len(indices) < len(shape) else (*indices, ...)
+
+
+def _view(array: Any, key: tuple[Any, ...]) -> Any:
+    if isinstance(array, np.ndarray):
+        return array[key]
+    axis, flips, plain = 0, [], []
+    for r in key:  # torch takes no negative steps: flip first
+        if isinstance(r, slice) and r.step is not None and r.step < 0:
+            extent = array.shape[axis]
+            start, stop, step = r.indices(extent)
+            flips.append(axis)
+            r = slice(extent - 1 - start, extent - 1 - stop, -step)
+        plain.append(r)
+        axis += 1
+    return (array.flip(flips) if flips else array)[tuple(plain)]

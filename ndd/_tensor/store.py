@@ -1,0 +1,242 @@
+"""The bytes behind evaluated values: N samples of one element type, in one of three forms.
+
+* `whole`: one array `[N, ...]`, samples of one shape;
+* `flat`: one 1-D buffer with the samples behind each other, shapes may differ;
+* `parts`: a list of arrays, as a decoder or a user gave them (these may be strided views).
+
+On the CPU the arrays are NumPy arrays (over pooled memory, or a user's own), which cost a tenth of a torch tensor to
+make and slice; `torch_whole` views the same memory. On a GPU they are torch tensors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._tensor.device import Device
+from ndd._tensor.dtype import DType, bfloat16, torch_dtype
+
+Shape = tuple[int, ...]
+
+
+class Store:
+    """See the module. `batched` is False for the value of a Tensor (one sample)."""
+
+    __slots__ = (
+        "_shape_array",
+        "batched",
+        "device",
+        "dropped",
+        "dtype",
+        "flat",
+        "layout",
+        "parts",
+        "ready",
+        "shapes",
+        "source_info",
+        "stream",
+        "whole",
+    )
+
+    def __init__(
+        self,
+        dtype: DType,
+        layout: str | None,
+        device: Device,
+        shapes: list[Shape],
+        *,
+        whole: Any = None,
+        flat: Any = None,
+        parts: list[Any] | None = None,
+        batched: bool = True,
+        source_info: list[Any] | None = None,
+    ):
+        self.dtype = dtype
+        self.layout = layout
+        self.device = device
+        self.shapes = shapes
+        self.whole = whole
+        self.flat = flat
+        self.parts = parts
+        self.batched = batched
+        self.source_info = source_info
+        self.dropped: list[Any] | None = None
+        self.stream: Any = None  # GPU: the torch stream that writes the memory
+        self.ready: Any = None  # GPU: an event to wait for, when the memory came from a stream that is not ours
+        self._shape_array: np.ndarray | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.shapes)
+
+    @property
+    def on_cpu(self) -> bool:
+        return self.device.device_type == "cpu"
+
+    @property
+    def shape_array(self) -> np.ndarray:
+        """The shapes as int64 `[N, ndim]`."""
+        if self._shape_array is None:
+            ndim = len(self.shapes[0]) if self.shapes else 0
+            self._shape_array = np.array(self.shapes, np.int64).reshape(len(self.shapes), ndim)
+        return self._shape_array
+
+    def uniform(self) -> bool:
+        """Whether all samples have one shape (an empty batch has)."""
+        if self.whole is not None or len(self.shapes) < 2:
+            return True
+        first = self.shapes[0]
+        return all(s == first for s in self.shapes)
+
+    def arrays(self) -> list[Any]:
+        """Every sample as an array of its own shape: views."""
+        if self.parts is None:
+            if self.whole is not None:
+                self.parts = [self.whole[i, ...] for i in range(len(self.shapes))]
+            else:
+                self.parts = split_flat(self.flat, self.shapes)
+        return self.parts
+
+    def contiguous_arrays(self) -> list[Any]:
+        """As `arrays`, each C-contiguous: strided views are copied, once."""
+        arrays = self.arrays()
+        if self.whole is not None and is_contiguous(self.whole):
+            return arrays
+        if self.flat is None:
+            for i, a in enumerate(arrays):
+                if not is_contiguous(a):
+                    arrays[i] = np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a.contiguous()
+            if self.whole is not None:
+                self.whole = None
+        return arrays
+
+    def sample(self, i: int) -> Store:
+        """Sample `i` as the value of a Tensor: a view."""
+        array = self.arrays()[i]
+        info = None if self.source_info is None else [self.source_info[i]]
+        one = Store(
+            self.dtype, self.layout, self.device, [self.shapes[i]], parts=[array], batched=False, source_info=info
+        )
+        one.stream, one.ready = self.stream, self.ready
+        return one
+
+    def select(self, indices: list[int]) -> Store:
+        """The samples `indices` as a batch: views."""
+        arrays = self.arrays()
+        info = None if self.source_info is None else [self.source_info[i] for i in indices]
+        chosen = Store(
+            self.dtype,
+            self.layout,
+            self.device,
+            [self.shapes[i] for i in indices],
+            parts=[arrays[i] for i in indices],
+            source_info=info,
+        )
+        step = indices[1] - indices[0] if len(indices) > 1 else 1
+        if self.whole is not None and step > 0 and indices and indices == list(range(indices[0], indices[-1] + 1, step)):
+            chosen.whole = self.whole[indices[0] : indices[-1] + 1 : step]
+        chosen.stream, chosen.ready = self.stream, self.ready
+        return chosen
+
+    def dense(self) -> Any:
+        """The samples as one array `[N, ...]` without a copy, or None where that cannot be."""
+        if self.whole is not None:
+            return self.whole
+        if not self.shapes or not self.uniform():
+            return None
+        if self.flat is not None:
+            self.whole = self.flat.reshape((len(self.shapes), *self.shapes[0]))
+        elif len(self.shapes) == 1:
+            self.whole = self.parts[0][None]  # type: ignore[index]
+        return self.whole
+
+    def stacked(self) -> Any:
+        """The samples as one array `[N, ...]`, copied if they lie apart. The shapes must be equal."""
+        whole = self.dense()
+        if whole is not None:
+            return whole
+        if self.on_cpu:
+            from ndd._tensor.memory import host_empty
+
+            shape = self.shapes[0] if self.shapes else (0,)
+            whole = host_empty((len(self.shapes), *shape), self.dtype.numpy)  # type: ignore[attr-defined]
+            for target, array in zip(whole, self.arrays(), strict=True):
+                target[...] = array
+            return whole
+        import torch
+
+        if not self.shapes:
+            from ndd._tensor.memory import torch_device
+
+            return torch.empty((0,), dtype=torch_dtype(self.dtype), device=torch_device(self.device))
+        return torch.stack(self.arrays())
+
+    def pointers(self) -> np.ndarray:
+        """GPU: the address of each (contiguous) sample, int64 `[N]`."""
+        if self.whole is not None and is_contiguous(self.whole) and self.whole.ndim:
+            step = self.whole.stride(0) * self.whole.element_size()
+            return self.whole.data_ptr() + step * np.arange(len(self.shapes), dtype=np.int64)
+        if self.flat is not None:
+            sizes = self.shape_array.prod(axis=1) * self.flat.element_size()
+            return self.flat.data_ptr() + np.cumsum(sizes) - sizes
+        return np.array([t.data_ptr() for t in self.contiguous_arrays()], np.int64)
+
+    def owners(self) -> list[Any]:
+        """GPU: the torch tensors that hold the memory."""
+        if self.whole is not None:
+            return [self.whole]
+        return [self.flat] if self.flat is not None else list(self.parts or [])
+
+    def element_count(self) -> int:
+        return int(self.shape_array.prod(axis=1).sum()) if self.shapes else 0
+
+    def nbytes(self) -> int:
+        return self.element_count() * self.dtype.bytes
+
+    def relabelled(self, layout: str | None) -> Store:
+        """The same memory under another layout."""
+        other = Store(
+            self.dtype,
+            layout,
+            self.device,
+            self.shapes,
+            whole=self.whole,
+            flat=self.flat,
+            parts=self.parts,
+            batched=self.batched,
+            source_info=self.source_info,
+        )
+        other.stream, other.ready, other._shape_array = self.stream, self.ready, self._shape_array
+        return other
+
+
+def is_contiguous(array: Any) -> bool:
+    """C-contiguity of a NumPy array or torch tensor."""
+    return array.flags.c_contiguous if isinstance(array, np.ndarray) else array.is_contiguous()
+
+
+def split_flat(flat: Any, shapes: list[Shape]) -> list[Any]:
+    """Views of consecutive samples of a 1-D buffer."""
+    parts, start = [], 0
+    for shape in shapes:
+        count = 1
+        for extent in shape:
+            count *= extent
+        parts.append(flat[start : start + count].reshape(shape))
+        start += count
+    return parts
+
+
+def as_torch(array: Any, dtype: DType) -> Any:
+    """A torch tensor over the memory of an array of element type `dtype`."""
+    if not isinstance(array, np.ndarray):
+        return array
+    import torch
+
+    if any(s < 0 for s in array.strides):
+        array = array.copy()  # torch has no negative strides
+    if not array.flags.writeable:
+        array = array.copy()  # torch cannot mark memory read-only; a mapped file must not be written through it
+    found = torch.from_numpy(array)
+    return found.view(torch.bfloat16) if dtype is bfloat16 else found

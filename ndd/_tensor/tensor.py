@@ -1,0 +1,168 @@
+"""`Tensor`: one sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ndd._tensor.arithmetic import Arithmetic
+from ndd._tensor.device import DeviceLike
+from ndd._tensor.dtype import bfloat16
+from ndd._tensor.handle import Handle, operation
+from ndd._tensor.store import Store, as_torch
+
+
+class Tensor(Arithmetic, Handle):
+    """One array with an element type, a device and a layout; possibly still being computed.
+
+    Use `tensor()` (copies) or `as_tensor()` (shares memory where it can) to make one. Reading `shape`, converting
+    (`torch()`, `np.asarray`) or printing waits for the operator behind the value; `dtype`, `ndim`, `layout` and
+    `device` do not.
+
+    `batch=` with `index_in_batch=` gives sample `index_in_batch` of a Batch.
+
+    >>> import ndd, numpy as np
+    >>> t = ndd.as_tensor(np.arange(6).reshape(2, 3), layout="HW")
+    >>> t.shape, t.dtype, t.layout
+    ((2, 3), DType(kind=Kind.signed, bits=64), 'HW')
+    >>> (t[1] * 2).torch()
+    tensor([ 6,  8, 10])
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        data: Any = None,
+        dtype: Any = None,
+        device: DeviceLike | None = None,
+        layout: str | None = None,
+        batch: Any = None,
+        index_in_batch: int | None = None,
+        invocation_result: Any = None,
+        copy: bool = False,
+    ):
+        from ndd._tensor.construct import build_tensor
+
+        if invocation_result is not None:
+            source = invocation_result
+        elif batch is not None:
+            if not hasattr(batch, "select"):
+                raise ValueError("The `batch` argument must be a `Batch`")
+            source = batch.select(index_in_batch)
+        else:
+            source = build_tensor(data, dtype, device, layout, copy)
+        self._adopt(source)
+
+    def _adopt(self, other: Tensor) -> None:
+        for slot in ("_spec", "_store", "_pending", "_index", "_n", "_external"):
+            setattr(self, slot, getattr(other, slot))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents; waits for the value."""
+        return self._value().shapes[0]
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._value().element_count()
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self._spec.dtype.bytes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._value().nbytes()
+
+    def item(self) -> Any:
+        """The only element as a Python number; ValueError if there is not exactly one."""
+        if self.size != 1:
+            raise ValueError(f"Tensor has {self.size} elements, expected 1")
+        if self._spec.dtype is bfloat16:
+            return self.cpu().torch().item()
+        return np.asarray(self.cpu()).item()
+
+    def torch(self, copy: bool = False) -> Any:
+        """This value as a torch tensor on the same device, sharing memory unless `copy`.
+
+        A GPU value is ordered after the operators behind it: torch's current stream waits for them, the CPU does not.
+        A view with negative strides and read-only memory are copied.
+        """
+        store = self._value()
+        found = as_torch(store.arrays()[0], store.dtype)
+        if store.stream is not None or store.ready is not None:
+            hand_over(store, [found])
+        return found.clone() if copy else found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if self._spec.device.device_type != "cpu":
+            raise TypeError("This is a GPU tensor: call .cpu() first to have it as a NumPy array")
+        array = self._value().arrays()[0]
+        if dtype is not None and np.dtype(dtype) != array.dtype:
+            if copy is False:
+                raise ValueError(f"A conversion from {array.dtype} to {np.dtype(dtype)} needs a copy")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self._spec.device.device_type == "cpu":
+            raise AttributeError("This is a CPU tensor: call .gpu() first for the CUDA array interface")
+        return self.torch().__cuda_array_interface__
+
+    def __dlpack__(self, *, stream: Any = None, dl_device: Any = None, **more: Any) -> Any:
+        found = self.torch()
+        if self._spec.device.device_type == "cpu":
+            return found.__dlpack__(**more)
+        return found.__dlpack__(stream=stream, **more)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device = self._spec.device
+        return (1, 0) if device.device_type == "cpu" else (2, int(device.device_id or 0))
+
+    def __getitem__(self, ranges: Any) -> Tensor:
+        """NumPy's basic indexing: integers (0-d tensors too), slices with any step, Ellipsis.
+
+        An integer drops its axis and the axis' letter in the layout. The result is a view.
+        """
+        from ndd._tensor.slicing import check_ranges
+
+        indices = check_ranges(ranges, self)
+        return self if indices is None else operation("subscript")(self, indices)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        """Iterates over the first axis (on DALI 2.4.0 this never ends)."""
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d Tensor")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __repr__(self) -> str:
+        from ndd._tensor.display import tensor_text
+
+        return tensor_text(self)
+
+    def _repr_html_(self) -> str:
+        from ndd._tensor.display import tensor_html
+
+        return tensor_html(self)
+
+
+def hand_over(store: Store, tensors: list[Any]) -> None:
+    """Makes torch's current stream wait for the work that writes `store`, and tells the allocator of the new user."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return
+    current = torch.cuda.current_stream(store.device.device_id)
+    if store.stream is not None and store.stream != current:
+        current.wait_stream(store.stream)
+        for t in tensors:
+            t.record_stream(current)
+    if store.ready is not None:
+        current.wait_event(store.ready)

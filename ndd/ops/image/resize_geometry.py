@@ -1,0 +1,269 @@
+"""Output sizes and source regions of the resampling operators, for a whole batch at once.
+
+Everything here is arithmetic on arrays of shape ``[N, D]`` (N samples, D resized axes); no pixel is touched.
+The rule, established against DALI 2.4.0: extents are computed in double precision, a missing extent (0) follows
+the geometric mean of the given scales, and a region of interest is a pair of float32 coordinates whose
+order says whether the axis is mirrored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+MODES = ("default", "stretch", "not_larger", "not_smaller")
+ROUNDINGS = ("round", "truncate", "floor", "ceil")
+
+# Values of InterpType. LINEAR with antialiasing is the triangular filter; without, the same filter of radius 1.
+NN, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = range(6)
+# A region without extent is taken to be this wide, in pixels.
+NARROWEST = np.float32(1e-3)
+
+# A requested extent below this (in output pixels) widens the region no further.
+SMALLEST = 0.1
+
+# Radius of each filter, in source pixels, where nothing shrinks.
+BASE_RADIUS = np.array([0.5, 1.0, 2.0, 3.0, 1.0, 1.0], np.float32)
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How each axis is resampled: ``size`` output pixels spread evenly over source coordinates ``start..end``.
+
+    ``start > end`` mirrors the axis. All arrays are ``[N, D]``; ``size`` is int64, the others float32.
+    """
+
+    size: NDArray[np.int64]
+    start: NDArray[np.float32]
+    end: NDArray[np.float32]
+
+
+def requested_extents(
+    operator: str,
+    count: int,
+    spatial: str,
+    *,
+    size: Any = None,
+    resize_x: Any = None,
+    resize_y: Any = None,
+    resize_z: Any = None,
+    resize_shorter: Any = None,
+    resize_longer: Any = None,
+    mode: str | None = None,
+) -> tuple[NDArray[np.float64], str]:
+    """Turn the alternative ways to ask for a size into one ``[N, D]`` array (0 = not given) and a mode.
+
+    ``spatial`` names the resized axes, e.g. ``"HW"`` or ``"DHW"``.
+    """
+    by_axis = {"W": resize_x, "H": resize_y, "D": resize_z}
+    separate = any(extent is not None for extent in by_axis.values())
+    ways = separate + (size is not None) + (resize_shorter is not None) + (resize_longer is not None)
+    if ways != 1:
+        raise RuntimeError(
+            f"{operator}: expected exactly one way to give the size, got {ways}. "
+            "Use `size`, or any of `resize_x`, `resize_y`, `resize_z`, or `resize_shorter`, or `resize_longer`."
+        )
+    if mode is not None:
+        _check_choice(operator, "mode", mode, MODES)
+        if resize_shorter is not None or resize_longer is not None:
+            raise RuntimeError(
+                f"{operator}: `resize_shorter`, `resize_longer` and `mode` exclude each other: "
+                "each of them says which extent decides. Leave `mode` out."
+            )
+    if separate:
+        wanted = np.zeros((count, len(spatial)))
+        for axis, name in enumerate(spatial):
+            if by_axis[name] is not None:
+                wanted[:, axis] = np.asarray(by_axis[name], np.float32).reshape(-1)
+    elif size is not None:
+        wanted = per_axis(operator, "size", size, count, len(spatial))
+    elif resize_shorter is not None:
+        wanted, mode = per_axis(operator, "resize_shorter", resize_shorter, count, len(spatial)), "not_smaller"
+    else:
+        wanted, mode = per_axis(operator, "resize_longer", resize_longer, count, len(spatial)), "not_larger"
+    if not np.isfinite(wanted).all() or (np.abs(wanted) >= 2**31).any():
+        raise RuntimeError(f"{operator}: expected finite output extents below 2**31, got {wanted.tolist()}.")
+    return wanted, mode or "default"
+
+
+def per_axis(operator: str, name: str, value: Any, count: int, ndim: int) -> NDArray[np.float64]:
+    """Spread a number, a vector, or one of either per sample to a ``[N, D]`` array.
+
+    A vector must have one element per axis; only a true scalar is repeated.
+    """
+    rows = [np.asarray(v, np.float32) for v in value] if isinstance(value, list) else np.asarray(value, np.float32)
+    if isinstance(rows, list):
+        if all(row.ndim == 0 for row in rows):
+            rows = np.array(rows, np.float32)
+        else:
+            lengths = {row.size for row in rows}
+            bad = next((n for n in lengths if n != ndim), ndim)
+            if bad != ndim:
+                raise _wrong_length(operator, name, bad, ndim)
+            return np.stack([row.reshape(-1) for row in rows]).astype(np.float64)
+    if rows.ndim == 0:
+        return np.full((count, ndim), float(rows))
+    if rows.ndim == 1 and rows.size == ndim:
+        return np.broadcast_to(rows.astype(np.float64), (count, ndim)).copy()
+    if rows.ndim == 2 and rows.shape == (count, ndim):
+        return rows.astype(np.float64)
+    raise _wrong_length(operator, name, rows.shape[-1], ndim)
+
+
+def limits(operator: str, max_size: Any, ndim: int) -> NDArray[np.float64] | None:
+    """``max_size`` as one upper bound per axis (0 or negative = none)."""
+    if max_size is None:
+        return None
+    bound = np.asarray(max_size, np.float32).astype(np.float64).reshape(-1)
+    if bound.size not in (1, ndim):
+        raise RuntimeError(f"{operator}: expected `max_size` with 1 or {ndim} elements, got {bound.size}.")
+    return np.broadcast_to(bound, (ndim,))
+
+
+def source_region(
+    operator: str,
+    extents: NDArray[np.int64],
+    roi_start: Any = None,
+    roi_end: Any = None,
+    roi_relative: bool = False,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The part of the source that is resampled, ``[N, D]`` each; the whole image without a region."""
+    if (roi_start is None) != (roi_end is None):
+        given, other = ("roi_start", "roi_end") if roi_end is None else ("roi_end", "roi_start")
+        raise RuntimeError(f"{operator}: expected `roi_start` and `roi_end` together, got only `{given}`. Give `{other}` too.")
+    count, ndim = extents.shape
+    if roi_start is None:
+        return np.zeros((count, ndim)), extents.astype(np.float64)
+    start = per_axis(operator, "roi_start", roi_start, count, ndim)
+    end = per_axis(operator, "roi_end", roi_end, count, ndim)
+    if roi_relative:
+        start, end = start * extents, end * extents
+    return _widen(start.astype(np.float32), end.astype(np.float32))
+
+
+def resize_geometry(
+    extents: NDArray[np.int64],
+    wanted: NDArray[np.float64],
+    mode: str,
+    max_size: NDArray[np.float64] | None,
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    *,
+    subpixel_scale: bool = True,
+    alignment: ArrayLike = 0.5,
+    rounding: str = "round",
+) -> Geometry:
+    """Resolve missing extents, round to whole pixels and fit the source region to the rounded size.
+
+    ``wanted`` may be negative (mirror) and 0 (not given). With ``subpixel_scale`` the region grows or shrinks about
+    its ``alignment`` point by the same factor as the rounding did, so that the scale is exactly the requested one.
+    """
+    exact = fill_extents(wanted, end - start, mode, max_size).astype(np.float32).astype(np.float64)
+    magnitude = np.abs(exact)
+    size = np.where(extents > 0, np.maximum(_round_sizes(magnitude, rounding), 1), 0)
+    mirrored = exact < 0
+    start, end = np.where(mirrored, end, start), np.where(mirrored, start, end)
+    if subpixel_scale:
+        factor = size / np.maximum(magnitude, SMALLEST)
+        pivot = start + (end - start) * np.asarray(alignment, np.float64)
+        start, end = (
+            np.where(factor == 1, start, pivot + (start - pivot) * factor),
+            np.where(factor == 1, end, pivot + (end - pivot) * factor),
+        )
+    return Geometry(size.astype(np.int64), start.astype(np.float32), end.astype(np.float32))
+
+
+def fill_extents(
+    wanted: NDArray[np.float64], source: NDArray[np.float64], mode: str, max_size: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Extents (still fractional, negative = mirrored) after ``mode`` and ``max_size`` had their say.
+
+    ``source`` is signed: a reversed region has negative extents. A given extent keeps its own sign. In modes
+    "default" and "stretch" a missing one inherits that of the region, which undoes the mirroring (as in DALI).
+    """
+    given = wanted != 0
+    scale = wanted / source
+    count = given.sum(axis=1, keepdims=True)
+    none = count == 0
+    if mode == "stretch":
+        filled = np.where(given, wanted, source)
+    elif mode == "default":
+        product = np.where(given, np.abs(scale), 1.0).prod(axis=1, keepdims=True)
+        mean = np.where(count > 1, product ** (1.0 / np.maximum(count, 1)), product)
+        filled = np.where(given, wanted, source * mean)
+    else:
+        smallest = mode == "not_larger"
+        ignored = np.inf if smallest else 0.0
+        shared = np.where(given, np.abs(scale), ignored)
+        shared = shared.min(axis=1, keepdims=True) if smallest else shared.max(axis=1, keepdims=True)
+        if max_size is not None:
+            cap = np.where(max_size > 0, max_size / np.abs(source), np.inf)
+            shared = np.minimum(shared, cap.min(axis=1, keepdims=True))
+        shared = np.where(none, 1.0, shared)
+        follows = ~given | (np.abs(scale) != shared)
+        filled = np.where(follows, source * np.copysign(shared, scale), wanted)
+    filled = np.where(none, source, filled)
+    if max_size is not None:
+        too_big = ~none & (max_size > 0) & (np.abs(filled) > max_size)
+        filled = np.where(too_big, np.copysign(max_size, filled), filled)
+    return filled
+
+
+def axis_filters(
+    operator: str,
+    geometry: Geometry,
+    interp_type: Any = None,
+    min_filter: Any = None,
+    mag_filter: Any = None,
+    antialias: bool = True,
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Filter kind and radius (in source pixels) of every axis, ``[N, D]`` each.
+
+    ``min_filter`` serves the axes that shrink, ``mag_filter`` the others. An antialiasing filter of a shrinking
+    axis is widened by the scale.
+    """
+    shrink = _filter_choice(operator, "min_filter", min_filter, interp_type)
+    grow = _filter_choice(operator, "mag_filter", mag_filter, interp_type)
+    source = np.abs(geometry.end - geometry.start)
+    shrinks = geometry.size < source
+    kind = np.where(shrinks, shrink, grow).astype(np.int32)
+    scale = source / np.maximum(geometry.size, 1).astype(np.float32)
+    radius = BASE_RADIUS[kind]
+    if antialias:
+        radius = np.where(shrinks & (kind != NN), radius * scale, radius)
+    return np.where(kind == LINEAR, TRIANGULAR, kind).astype(np.int32), radius.astype(np.float32)
+
+
+def _filter_choice(operator: str, name: str, specific: Any, interp_type: Any) -> NDArray[np.int64]:
+    value = specific if specific is not None else interp_type
+    chosen = np.asarray(LINEAR if value is None else value, np.int64).reshape(-1, 1)
+    if ((chosen < NN) | (chosen > GAUSSIAN)).any():
+        raise RuntimeError(f"{operator}: expected an InterpType (0 to {GAUSSIAN}) for `{name}`, got {chosen.ravel().tolist()}.")
+    return chosen
+
+
+def _round_sizes(magnitude: NDArray[np.float64], rounding: str) -> NDArray[np.float64]:
+    if rounding == "round":
+        return np.floor(magnitude + 0.5)
+    return np.ceil(magnitude) if rounding == "ceil" else np.floor(magnitude)
+
+
+def _widen(start: NDArray[np.float32], end: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give every region an extent, keeping its centre and direction (float32 all through, as DALI)."""
+    centre = (start + end) * np.float32(0.5)
+    half = np.copysign(NARROWEST * np.float32(0.5), end - start)
+    narrow = np.abs(end - start) < NARROWEST
+    start, end = np.where(narrow, centre - half, start), np.where(narrow, centre + half, end)
+    return start.astype(np.float64), end.astype(np.float64)
+
+
+def _check_choice(operator: str, name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise RuntimeError(f"{operator}: expected `{name}` to be one of {', '.join(allowed)}, got {value!r}.")
+
+
+def _wrong_length(operator: str, name: str, got: int, ndim: int) -> Exception:
+    return RuntimeError(f"{operator}: expected `{name}` to be a number or {ndim} numbers (one per resized axis), got {got}.")
