@@ -41,6 +41,4 @@ def launch(kernel: Any, grid: tuple[int, int], block: int, stream: int, argument
     from cupy_backends.cuda.api import driver
 
     addresses = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(a) for a in arguments])
-    driver.launchKernel(
-        kernel.ptr, grid[0], grid[1], 1, block, 1, 1, 0, stream, ctypes.addressof(addresses), 0
-    )
+    driver.launchKernel(kernel.ptr, grid[0], grid[1], 1, block, 1, 1, 0, stream, ctypes.addressof(addresses), 0)

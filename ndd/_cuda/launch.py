@@ -146,7 +146,9 @@ def _record(values: dict[str, Any]) -> np.ndarray:
             array = array.astype(np.float32)
         if array.dtype.name in source._TYPES and array.size:
             arrays[name] = array
-    record = np.zeros((), np.dtype([(k, v.dtype, v.shape) for k, v in arrays.items()] or [("unused", np.int32)], align=True))
+    record = np.zeros(
+        (), np.dtype([(k, v.dtype, v.shape) for k, v in arrays.items()] or [("unused", np.int32)], align=True)
+    )
     for name, array in arrays.items():
         record[name] = array
     return record

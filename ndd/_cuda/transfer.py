@@ -57,7 +57,9 @@ def _flat(store: Store) -> Any:
     if whole is not None:
         return whole.contiguous().reshape(-1)
     parts = [t.reshape(-1) for t in store.arrays()]
-    return torch.cat(parts) if parts else torch.empty(0, dtype=torch_dtype(store.dtype), device=torch_device(store.device))
+    return (
+        torch.cat(parts) if parts else torch.empty(0, dtype=torch_dtype(store.dtype), device=torch_device(store.device))
+    )
 
 
 def _shaped(store: Store, device: Device, flat: Any) -> Store:

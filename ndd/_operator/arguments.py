@@ -50,7 +50,9 @@ class Argument:
         self.vector = typing.get_origin(kind) in (list, tuple) or kind in (list, tuple)
         element = (typing.get_args(kind) or (float,))[0] if self.vector else kind
         self.numpy = np.dtype(_NUMPY.get(element, np.float32))
-        self.convert: Callable[[Any], Any] = _vector_of(element, self.numpy) if self.vector else _SCALARS.get(element, _same)
+        self.convert: Callable[[Any], Any] = (
+            _vector_of(element, self.numpy) if self.vector else _SCALARS.get(element, _same)
+        )
 
     def constant(self, value: Any, operator: str) -> Any:
         """The user's value as the operator sees it; TypeError or ValueError that names operator and argument."""
@@ -133,7 +135,13 @@ _SCALARS: dict[Any, Callable[[Any], Any]] = {
     DALIInterpType: _enumeration(DALIInterpType),
     DALIImageType: _enumeration(DALIImageType),
 }
-_NUMPY: dict[Any, Any] = {int: np.int64, float: np.float32, bool: np.bool_, DALIInterpType: np.int64, DALIImageType: np.int64}
+_NUMPY: dict[Any, Any] = {
+    int: np.int64,
+    float: np.float32,
+    bool: np.bool_,
+    DALIInterpType: np.int64,
+    DALIImageType: np.int64,
+}
 
 
 def _vector_of(element: Any, numpy: np.dtype) -> Callable[[Any], Any]:
@@ -191,5 +199,7 @@ def arguments_of(function: Callable[..., Any]) -> tuple[list[str], int, str | No
         elif p.kind is p.KEYWORD_ONLY:
             arguments.append(Argument(p.name, p.annotation, p.default))
         else:
-            raise TypeError(f"{function.__name__}: write data inputs before '/' and arguments after '*', not {p.name!r}")
+            raise TypeError(
+                f"{function.__name__}: write data inputs before '/' and arguments after '*', not {p.name!r}"
+            )
     return inputs, required, variadic, arguments

@@ -40,7 +40,7 @@ class FrameMap:
             shapes.append((count, *rest))
         forms: dict[str, Any] = {}
         if store.whole is not None and len(set(counts)) == 1:
-            forms["whole"] = store.whole.reshape(shapes and (len(shapes), *shapes[0]) or (0,))
+            forms["whole"] = store.whole.reshape((shapes and (len(shapes), *shapes[0])) or (0,))
         elif store.whole is not None:
             forms["flat"] = store.whole.reshape(-1)
         elif store.flat is not None:
@@ -128,7 +128,9 @@ def _per_frame(argument: Any, handle: Any, counts: np.ndarray, operator: str) ->
             )
         rows.extend(values)
     if argument.vector:
-        return [np.atleast_1d(r).astype(argument.numpy) for r in rows] if _uneven(rows) else np.array(rows, argument.numpy)
+        return (
+            [np.atleast_1d(r).astype(argument.numpy) for r in rows] if _uneven(rows) else np.array(rows, argument.numpy)
+        )
     return np.array([np.asarray(r).reshape(()) for r in rows]).astype(argument.numpy)
 
 

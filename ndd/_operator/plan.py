@@ -19,7 +19,7 @@ def like(
     """What comes out is as `source`, except for what is given. `layout=None` means that the result has none."""
     if dtype is None and ndim is None and layout == "same":
         return source
-    return Spec(
+    return Spec.of(
         source.dtype if dtype is None else dtype,
         source.ndim if ndim is None else ndim,
         source.layout if layout == "same" else layout,
@@ -29,7 +29,7 @@ def like(
 
 def output(dtype: DType, ndim: int | None, layout: str | None = None) -> Spec:
     """What comes out, in full. `ndim=None`: known only when it has run. The device is filled in for you."""
-    return Spec(dtype, ndim, layout, None)  # type: ignore[arg-type]
+    return Spec.of(dtype, ndim, layout, None)  # type: ignore[arg-type]
 
 
 class Plan:
@@ -53,13 +53,14 @@ class Plan:
 class Operand:
     """One input of a batch as the plan and CUDA functions see it: `n` samples of `dtype`, `ndim` and `layout`."""
 
-    __slots__ = ("_shapes", "_store", "n", "spec")
+    __slots__ = ("_shapes", "_store", "n", "spec", "touched")
 
     def __init__(self, store: Store, spec: Spec, n: int):
         self._store = store
         self.spec = spec
         self.n = n
         self._shapes: np.ndarray | None = None
+        self.touched = False  # whether the plan looked at the data: such a plan is good for this batch only
 
     @property
     def dtype(self) -> DType:
@@ -85,6 +86,7 @@ class Operand:
     @property
     def arrays(self) -> list[Any]:
         """The samples, each C-contiguous: NumPy arrays on the CPU, torch tensors on a GPU."""
+        self.touched = True
         arrays = self._store.contiguous_arrays()
         return arrays if len(arrays) == self.n else arrays * self.n
 
@@ -93,6 +95,7 @@ class Operand:
         """All samples as one contiguous array `[N, ...]` if they lie so, else None."""
         from ndd._tensor.store import is_contiguous
 
+        self.touched = True
         whole = self._store.dense()
         fits = whole is not None and len(self._store.shapes) == self.n and is_contiguous(whole)
         return whole if fits else None
@@ -100,6 +103,7 @@ class Operand:
     @property
     def flat(self) -> Any:
         """All samples as one 1-D buffer if they lie behind each other, else None."""
+        self.touched = True
         if self._store.flat is not None and len(self._store.shapes) == self.n:
             return self._store.flat
         whole = self.whole
@@ -108,6 +112,7 @@ class Operand:
     @property
     def source_info(self) -> list[Any] | None:
         """Where each sample came from."""
+        self.touched = True
         info = self._store.source_info
         return info if info is None or len(info) == self.n else info * self.n
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 # 10 us, in which one core copies some 100 kB.
 _WORTH_THREADS = 1 << 17
 
+_FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
+
 _now = threading.local()
 
 
@@ -36,30 +39,58 @@ class InputFailed(Exception):
         self.origin = origin
 
 
-class Job:
-    """What an invocation does when its turn comes."""
+class Prepared:
+    """A call as far as its constants and the specs of its inputs settle it; shared by all calls that agree in these."""
 
-    __slots__ = ("args", "batched", "context", "device", "handles", "n", "op", "outs", "specs", "stream", "words")
+    __slots__ = ("device", "handles", "may_drop", "moves", "named", "outs", "plans", "single", "specs")
 
     def __init__(
         self,
-        op: Operator,
+        specs: list[Any],
+        named: dict[str, Any],
         handles: list[Any],
-        specs: list[Spec | None],
-        args: dict[str, Any],
-        n: int,
-        batched: bool,
         device: Any,
+        moves: bool,
         outs: list[Spec],
+        single: bool,
+        may_drop: bool,
     ):
-        self.op = op
-        self.handles = handles
         self.specs = specs
-        self.args = args
+        self.named = named
+        self.handles = handles
+        self.device = device
+        self.moves = moves
+        self.outs = outs
+        self.single = single
+        self.may_drop = may_drop
+        self.plans: dict[Any, Planned] = {}
+
+
+class Planned:
+    """A plan worked out for inputs of certain shapes, with what the CPU kernel gets for each sample."""
+
+    __slots__ = ("columns", "plan", "shapes")
+
+    def __init__(self, plan: Plan, shapes: list[list[tuple[int, ...]]], columns: list[Any]):
+        self.plan = plan
+        self.shapes = shapes
+        self.columns = columns
+
+
+class Job:
+    """What an invocation does when its turn comes."""
+
+    __slots__ = ("batched", "context", "device", "handles", "n", "op", "outs", "prepared", "stream", "words")
+
+    def __init__(self, op: Operator, prepared: Prepared, handles: Any, n: int, batched: bool, words: Any):
+        self.op = op
+        self.prepared = prepared
+        self.handles = handles
         self.n = n
         self.batched = batched
-        self.device = device
-        self.outs = outs
+        self.words = words
+        self.device = prepared.device
+        self.outs = prepared.outs
         self.stream: Any = None
         self.context: Any = None
 
@@ -81,33 +112,34 @@ class Job:
 
     def _compute(self) -> list[Store]:
         op = self.op
-        stores = [None if h is None else _stored(h) for h in self.handles]
+        stores = [None if h is None else h._store or _stored(h) for h in self.handles]
         if self.stream is not None:
             from ndd._cuda.scope import wait_for
 
             for store in stores:
                 if store is not None and store.device.device_id is not None:
                     wait_for(store, self.stream)
-        args = self.args
-        for argument in op.arguments:
-            value = args[argument.name]
-            if isinstance(value, Handle) and argument.per_sample:
-                _check_argument(value)
+        for handle in self.prepared.handles:
+            if handle._store is None:
+                _stored(handle)
         previous, _now.job = getattr(_now, "job", None), self
         try:
-            if op.views is not None:
-                return self._view(stores)
-            return self._kernels(stores)
+            return self._view(stores) if op.views is not None else self._kernels(stores)
         finally:
             _now.job = previous
 
+    def _resolved(self) -> dict[str, Any]:
+        """The arguments by name, with arrays in place of handles."""
+        named = self.prepared.named
+        if self.prepared.handles:
+            named = {
+                a.name: resolve(a, v, self.n, self.op.name) if isinstance(v := named[a.name], Handle) else v
+                for a in self.op.arguments
+            }
+        return {**named, "words": self.words} if self.op.random else named
+
     def _view(self, stores: list[Any]) -> list[Store]:
-        args = {
-            a.name: resolve(a, v, self.n, self.op.name) if isinstance(v := self.args[a.name], Handle) and a.per_sample else v
-            for a in self.op.arguments
-        }
-        if self.op.random:
-            args["words"] = self.args["words"]
+        args = self._resolved()
         operands = [None if s is None else s if s.n == self.n else _repeat(s, self.n) for s in stores]
         try:
             result = self.op.views(self, *operands, **args)  # type: ignore[misc]
@@ -124,83 +156,126 @@ class Job:
         return results
 
     def _kernels(self, stores: list[Any]) -> list[Store]:
+        key = self._shapes_key(stores)
+        planned = self.prepared.plans.get(key) if key is not None else None
+        if planned is not None:
+            try:
+                return self._labelled(self._computed(planned, stores), stores, None)
+            except Exception as error:
+                raise self._named(error, stores) from None
+        return self._planned_now(stores, key)
+
+    def _shapes_key(self, stores: list[Any]) -> Any:
+        """What a plan depends on beside the call: the shapes. None if it is not worth keeping or depends on more."""
         op = self.op
-        operands = [None if s is None else Operand(s, spec, self.n) for s, spec in zip(stores, self.specs, strict=True)]
-        args = self.args
+        if op.random or self.prepared.handles or self.device.device_id is not None or not stores:
+            return None
+        key: list[Any] = [self.n]
+        for s in stores:
+            if s is None:
+                key.append(None)
+                continue
+            shapes = s.shapes
+            if s.whole is None and len(shapes) > _FEW:
+                return None
+            first = shapes[0] if shapes else None
+            if s.whole is None and any([x != first for x in shapes]):
+                return None
+            key.append((len(shapes), first))
+        return tuple(key)
+
+    def _planned_now(self, stores: list[Any], key: Any) -> list[Store]:
+        op = self.op
+        specs = self.prepared.specs
+        operands = [
+            None if s is None else Operand(s, spec, self.n)
+            for s, spec in zip(stores, specs + [None] * 99, strict=False)
+        ]
+        operands += [None] * (len(op.inputs) - len(operands))
         frames: FrameMap | None = None
-        first = self.specs[0] if self.specs else None
-        if op.frames and first is not None and first.layout and first.layout[0] == "F":
-            operands, args, frames = unroll(op, operands, args, self.n)
-        else:
-            args = {
-                k: resolve(_argument(op, k), v, self.n, op.name) if isinstance(v, Handle) else v for k, v in args.items()
-            }
-        n = self.n if frames is None else frames.count
+        first = specs[0] if specs else None
         try:
-            plan = op.plan(*operands, **args) if op.plan is not None else Plan(operands[0].shapes, *_sorted(args, op, n))
-            results = self._on_gpu(plan, operands, n) if self.device.device_id is not None else self._on_cpu(plan, operands, n)
+            if op.frames and first is not None and first.layout and first.layout[0] == "F":
+                args = dict(self.prepared.named)
+                if op.random:
+                    args["words"] = self.words
+                operands, args, frames = unroll(op, operands, args, self.n)
+            else:
+                args = self._resolved()
+            n = self.n if frames is None else frames.count
+            plan = op.plan(*operands, **args) if op.plan is not None else Plan(operands[0].shapes, *_sorted(args, op))
+            if self.device.device_id is not None:
+                results = self._on_gpu(plan, operands, n)
+            elif plan.shapes is None:
+                results = self._returned(plan, operands, n)
+            else:
+                planned = self._columns(plan, n)
+                if key is not None and frames is None and not any(o is not None and o.touched for o in operands):
+                    if len(self.prepared.plans) > _FEW:
+                        self.prepared.plans.clear()
+                    self.prepared.plans[key] = planned
+                results = self._computed(planned, [None if o is None else o._store for o in operands], n)
         except Exception as error:
             raise self._named(error, stores, frames) from None
         return self._labelled(results, stores, frames)
 
     # ---- CPU
 
-    def _on_cpu(self, plan: Plan, operands: list[Any], n: int) -> list[Store]:
+    def _columns(self, plan: Plan, n: int) -> Planned:
+        """The plan with its numbers sorted into what the CPU kernel takes, in the order of its parameters."""
         op = self.op
-        if plan.shapes is None:
-            return self._returned(plan, operands, n)
-        several = len(self.outs) > 1
+        several = not self.prepared.single
         shapes = [_tuples(s) for s in (plan.shapes if several else [plan.shapes])]
-        results = [_allocate(s, spec) for s, spec in zip(shapes, self.outs, strict=True)]
-        columns = [_column(o, n) for o in operands] + [r.arrays() for r in results]
-        make = self._arguments(plan, columns, n)
-        kernel = op.cpu
-        if kernel is None:
-            raise RuntimeError("there is no CPU variant")
+        return Planned(plan, shapes, self._extra(plan, len(op.inputs) + len(self.outs), n))
 
-        def one(i: int) -> None:
-            kernel(*make(i))
-
-        nbytes = sum(r.nbytes() for r in results) + sum(o._store.nbytes() for o in operands if o is not None)
-        self._raise_first(self._spread(one, n, nbytes))
-        return results
-
-    def _arguments(self, plan: Plan, columns: list[list[Any]], n: int) -> Any:
-        """A function of i that gives the kernel's positional arguments for sample i."""
-        extra = self.op.cpu_names[len(columns) :]
-        rows: list[Any] = list(columns)
-        constant: list[Any] = []
-        kinds: list[bool] = []
-        for name in extra:
+    def _extra(self, plan: Plan, lead: int, n: int) -> list[Any]:
+        columns: list[Any] = []
+        for name in self.op.cpu_names[lead:]:
             if name in plan.per_sample:
                 values = plan.per_sample[name]
-                plain = isinstance(values, np.ndarray) and values.ndim == 1
-                rows.append(values.tolist() if plain else values)  # type: ignore[union-attr]
-                kinds.append(True)
+                if isinstance(values, np.ndarray):
+                    values = values.tolist() if values.ndim == 1 else list(np.ascontiguousarray(values))
+                columns.append(values)
             else:
-                constant.append(plan.shared[name])
-                kinds.append(False)
-        if not constant:
-            return lambda i: [r[i] for r in rows]
-        lead = len(columns)
-        if not any(kinds):
-            return lambda i: [*(r[i] for r in rows), *constant]
+                columns.append(itertools.repeat(plan.shared[name], n))
+        return [list(c) if not isinstance(c, list) else c for c in columns]
 
-        def mixed(i: int) -> list[Any]:
-            picked = [r[i] for r in rows[:lead]]
-            row, fixed = iter(rows[lead:]), iter(constant)
-            picked.extend(next(row)[i] if k else next(fixed) for k in kinds)
-            return picked
+    def _computed(self, planned: Planned, stores: list[Any], n: int | None = None) -> list[Store]:
+        count = self.n if n is None else n
+        results = [_allocate(s, spec) for s, spec in zip(planned.shapes, self.outs, strict=True)]
+        columns: list[Any] = []
+        nbytes = 0
+        for store in stores:
+            if store is None:
+                columns.append([None] * count)
+                continue
+            arrays = store.contiguous_arrays()
+            columns.append(arrays if len(arrays) == count else arrays * count)
+            for a in arrays:
+                nbytes += a.nbytes
+        columns += [[None] * count] * (len(self.op.inputs) - len(stores))
+        for r in results:
+            columns.append(r.arrays())
+            whole = r.whole if r.whole is not None else r.flat
+            nbytes += whole.nbytes
+        columns += planned.columns
+        kernel = self.op.cpu
+        if kernel is None:
+            raise RuntimeError("there is no CPU variant")
+        rows = list(zip(*columns, strict=True)) if columns else [()] * count
+        self._raise_first(self._spread(kernel, rows, nbytes))
+        return results
 
-        return mixed
-
-    def _spread(self, one: Any, n: int, nbytes: int) -> dict[int, BaseException]:
+    def _spread(self, kernel: Any, rows: list[Any], nbytes: int) -> dict[int, BaseException]:
+        """Runs the kernel on every row of arguments, on the thread pool if that is worth it."""
+        n = len(rows)
         if n > 1 and (self.op.heavy or nbytes >= _WORTH_THREADS):
-            return self.context.thread_pool.run(one, n)
+            return self.context.thread_pool.run(lambda i: kernel(*rows[i]), n)
+        i = 0
         errors: dict[int, BaseException] = {}
-        for i in range(n):
+        for i, row in enumerate(rows):
             try:
-                one(i)
+                kernel(*row)
             except Exception as error:
                 errors[i] = error
         return errors
@@ -216,16 +291,17 @@ class Job:
     def _returned(self, plan: Plan, operands: list[Any], n: int) -> list[Store]:
         """The kernel finds the shapes: it returns its arrays."""
         op = self.op
-        make = self._arguments(plan, [_column(o, n) for o in operands], n)
+        columns = [[None] * n if o is None else o.arrays for o in operands]
+        columns += self._extra(plan, len(op.inputs), n)
         found: list[Any] = [None] * n
-        several = len(self.outs) > 1
+        single = self.prepared.single
 
-        def one(i: int) -> None:
-            result = op.cpu(*make(i))  # type: ignore[misc]
-            found[i] = result if several else (result,)
+        def keep(i: int, *row: Any) -> None:
+            result = op.cpu(*row)  # type: ignore[misc]
+            found[i] = (result,) if single else result
 
         nbytes = sum(o._store.nbytes() for o in operands if o is not None)
-        errors = self._spread(one, n, nbytes)
+        errors = self._spread(keep, list(zip(range(n), *columns, strict=True)), nbytes)
         kept, dropped = list(range(n)), None
         if errors and op.recover is not None:
             found, kept, dropped = op.recover(self, errors, found, operands)
@@ -250,8 +326,7 @@ class Job:
         if plan.shapes is None:
             found = op.cuda(Launch(self, plan, operands, None, n), *operands, **self._named_values(plan))  # type: ignore[misc]
             return [found] if isinstance(found, Store) else list(found)
-        several = len(self.outs) > 1
-        shapes = plan.shapes if several else [plan.shapes]
+        shapes = [plan.shapes] if self.prepared.single else plan.shapes
         results = [allocate(np.asarray(s, np.int64), spec, n) for s, spec in zip(shapes, self.outs, strict=True)]
         launch = Launch(self, plan, operands, results, n)
         if op.cuda is not None:
@@ -312,16 +387,7 @@ def _stored(handle: Any) -> Store:
     return handle._value()
 
 
-def _check_argument(handle: Any) -> None:
-    if handle._store is None:
-        _stored(handle)
-
-
-def _argument(op: Operator, name: str) -> Any:
-    return next(a for a in op.arguments if a.name == name)
-
-
-def _sorted(args: dict[str, Any], op: Operator, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def _sorted(args: dict[str, Any], op: Operator) -> tuple[dict[str, Any], dict[str, Any]]:
     """Resolved arguments as (per_sample, shared) for an operator without a plan."""
     per_sample, shared = {}, {}
     scalars = {a.name for a in op.arguments if a.per_sample and not a.vector}
@@ -356,10 +422,6 @@ def _allocate(shapes: list[tuple[int, ...]], spec: Spec) -> Store:
             return Store(spec.dtype, spec.layout, spec.device, shapes, flat=flat)
     whole = host_empty((len(shapes), *first), numpy)
     return Store(spec.dtype, spec.layout, spec.device, shapes, whole=whole)
-
-
-def _column(operand: Operand | None, n: int) -> list[Any]:
-    return [None] * n if operand is None else operand.arrays
 
 
 def _repeat(store: Store, n: int) -> Store:

@@ -45,7 +45,7 @@ def subscript(value: Any, indices: tuple[Any, ...]) -> Any:
             if isinstance(value, Batch) and size != value.batch_size:
                 raise ValueError(f"Inconsistent batch size: {size} != {value.batch_size}")
     dropped = sum(not isinstance(r, slice) for r in indices)
-    spec = Spec(value.dtype, value.ndim - dropped, result_layout(value.layout, indices), value.device)
+    spec = Spec.of(value.dtype, value.ndim - dropped, result_layout(value.layout, indices), value.device)
 
     def work(invocation: Any) -> list[Store]:
         return [subscript_store(_stored(value), indices)]
@@ -99,7 +99,7 @@ def stack_batch(batch: Batch, pad: bool = False, layout: str | None = None, forc
         result.stream, result.ready = store.stream, store.ready
         return [result]
 
-    spec = Spec(batch.dtype, ndim, own, batch.device)
+    spec = Spec.of(batch.dtype, ndim, own, batch.device)
     return _schedule("as_tensor", Tensor, _on_device(work, batch), spec, 1, False)
 
 

@@ -164,13 +164,14 @@ class Batch(Arithmetic, Handle):
         return batch_html(self)
 
 
-
 def _position(i: Any, n: int) -> int:
     """A checked, non-negative sample index."""
     try:
         position = i.__index__()
     except (AttributeError, TypeError):
-        raise TypeError(f"batch indices must be integers, slices or lists of integers, not {type(i).__name__}") from None
+        raise TypeError(
+            f"batch indices must be integers, slices or lists of integers, not {type(i).__name__}"
+        ) from None
     if not -n <= position < n:
         raise IndexError(f"sample {position} is out of range: the batch has {n} samples")
     return position % n

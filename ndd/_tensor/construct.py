@@ -11,7 +11,7 @@ from ndd._tensor.batch import Batch, Samples
 from ndd._tensor.convert import convert_array
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DataType, DType, ImageType, InterpType, bfloat16, dtype as to_dtype, from_framework
-from ndd._tensor.handle import Handle, operation
+from ndd._tensor.handle import Handle, Spec, operation
 from ndd._tensor.store import Store
 from ndd._tensor.tensor import Tensor
 
@@ -91,7 +91,9 @@ def as_batch(tensors: Any, dtype: Any = None, device: DeviceLike | None = None, 
 
 def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dtype: Any = None) -> Batch:
     """See `Batch.broadcast`."""
-    one = sample if isinstance(sample, Tensor) and dtype is None else build_tensor(sample, dtype, None, None, copy=False)
+    one = (
+        sample if isinstance(sample, Tensor) and dtype is None else build_tensor(sample, dtype, None, None, copy=False)
+    )
     if device is not None:
         one = one.to_device(device)
     store = one._value()
@@ -110,9 +112,7 @@ def make_tensor(array: Any, layout: str | None = None, source_info: Any = None, 
     """A Tensor over a NumPy array that nobody else writes to (for readers and decoders)."""
     info = None if source_info is None else [source_info]
     kind = dtype or from_framework(array.dtype)
-    store = Store(
-        kind, layout, Device.CPU, [tuple(array.shape)], parts=[array], batched=False, source_info=info
-    )
+    store = Store(kind, layout, Device.CPU, [tuple(array.shape)], parts=[array], batched=False, source_info=info)
     return Tensor._of_store(store)
 
 
@@ -382,7 +382,7 @@ def _split_first_axis(data: Any, wanted: DType | None, device: Device | None, la
     split.stream, split.ready = store.stream, store.ready
     result = Batch._of_store(split)
     if not split.shapes:
-        result._spec.ndim = len(shape)
+        result._spec = Spec.of(split.dtype, len(shape), own, split.device)
     result._external = one._external
     return result
 

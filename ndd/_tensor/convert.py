@@ -9,7 +9,7 @@ to 32 bits except int32; int32 and int64 get their minimum and uint64 gets 2**63
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -41,10 +41,10 @@ def convert_array(
     return out
 
 
-@lru_cache(maxsize=None)
+@cache
 def converter(src: str, dst: str, rule: str = "cast") -> Step:
     """The function `f(array, out)` that converts `src` to `dst` (short names) by `rule` ("cast" or "truncate")."""
-    if src == dst or _NUMPY[src] == _NUMPY[dst] and "bfloat16" not in (src, dst):
+    if src == dst or (_NUMPY[src] == _NUMPY[dst] and "bfloat16" not in (src, dst)):
         return _copy
     if src == "bfloat16":
         return widen_bfloat16 if dst == "f32" else _in_two_steps(src, "f32", dst, rule)

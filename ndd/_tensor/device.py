@@ -104,7 +104,7 @@ class Device:
 
     @staticmethod
     def type_from_dlpack(dev_type: Any) -> str:
-        """"cpu" or "gpu" for a DLPack device type."""
+        """ "cpu" or "gpu" for a DLPack device type."""
         kinds = {1: "cpu", 2: "gpu"}
         if int(dev_type) not in kinds:
             raise ValueError(f"Unsupported device type: {dev_type}")
@@ -162,7 +162,7 @@ def device(obj: Any, id: int | None = None) -> Any:
         return None
     if isinstance(obj, str):
         return Device.CPU if obj == "cpu" and id is None else Device(obj, id)
-    if isinstance(obj, Device) or type(obj).__module__ == "torch" and type(obj).__name__ == "device":
+    if isinstance(obj, Device) or (type(obj).__module__ == "torch" and type(obj).__name__ == "device"):
         if id is not None:
             raise ValueError(f"Cannot specify id when passing a {type(obj).__name__} instance")
         if isinstance(obj, Device):

@@ -16,9 +16,19 @@ from ndd._tensor.store import Store
 
 
 class Spec:
-    """What a value is, apart from its numbers and extents."""
+    """What a value is, apart from its numbers and extents. `Spec.of` gives one object for equal ones, so that a call
+    can be looked up by the identity of its inputs' specs."""
 
     __slots__ = ("device", "dtype", "layout", "ndim")
+
+    @staticmethod
+    def of(dtype: DType, ndim: int | None, layout: str | None, device: Device) -> Spec:
+        """The one Spec with these values."""
+        key = (dtype, ndim, layout, device)
+        found = _specs.get(key)
+        if found is None:
+            found = _specs.setdefault(key, Spec(dtype, ndim, layout, device))
+        return found
 
     def __init__(self, dtype: DType, ndim: int | None, layout: str | None, device: Device):
         self.dtype = dtype
@@ -28,6 +38,9 @@ class Spec:
 
     def __repr__(self) -> str:
         return f"Spec({self.dtype}, ndim={self.ndim}, layout={self.layout!r}, {self.device})"
+
+
+_specs: dict[tuple[Any, ...], Spec] = {}
 
 
 class Pending(Protocol):
@@ -75,7 +88,7 @@ class Handle:
         """A handle of a stored value."""
         self = cls.__new__(cls)
         ndim = len(store.shapes[0]) if store.shapes else 0
-        self._spec = Spec(store.dtype, ndim, store.layout, store.device)
+        self._spec = Spec.of(store.dtype, ndim, store.layout, store.device)
         self._store = store
         self._pending = None
         self._index = 0
@@ -105,7 +118,7 @@ class Handle:
             spec = self._spec
             if spec.ndim is None or spec.layout != store.layout or spec.dtype is not store.dtype:
                 ndim = len(store.shapes[0]) if store.shapes else spec.ndim
-                self._spec = Spec(store.dtype, ndim, store.layout, store.device)
+                self._spec = Spec.of(store.dtype, ndim, store.layout, store.device)
             self._n = len(store.shapes)
         return store
 
@@ -179,7 +192,7 @@ class Handle:
         dtype, layout, shapes, parts, batched, info = state
         store = Store(dtype, layout, Device.CPU, shapes, parts=parts, batched=batched, source_info=info)
         ndim = len(shapes[0]) if shapes else 0
-        self._spec = Spec(dtype, ndim, layout, Device.CPU)
+        self._spec = Spec.of(dtype, ndim, layout, Device.CPU)
         self._store, self._pending, self._index, self._n = store, None, 0, len(shapes)
         self._external = False
 

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 _SMALL = 1 << 15  # below this, malloc's own free lists are as fast as ours
-_LIMIT = 1 << 30  # bytes kept for reuse in the whole process
+_LIMIT = 1 << 28  # bytes kept for reuse in blocks of one size; no counter that threads would have to share
 
 _free: dict[int, list[np.ndarray]] = {}
-_kept = 0
 
 
 class _Lease:
@@ -33,12 +32,12 @@ class _Lease:
         }
 
     def __del__(self) -> None:
-        global _kept
-        free, block = _free, self.block
-        if free is None or _kept + block.nbytes > _LIMIT:  # interpreter exit, or enough is kept
+        if _free is None:  # interpreter exit
             return
-        _kept += block.nbytes
-        free.setdefault(block.nbytes, []).append(block)
+        block = self.block
+        same = _free.setdefault(block.nbytes, [])
+        if len(same) * block.nbytes < _LIMIT:
+            same.append(block)
 
 
 def _size_class(nbytes: int) -> int:
@@ -49,7 +48,6 @@ def _size_class(nbytes: int) -> int:
 
 def host_empty(shape: Any, dtype: Any) -> np.ndarray:
     """An uninitialised C-contiguous array, from the pool when it is large."""
-    global _kept
     dtype = np.dtype(dtype)
     nbytes = dtype.itemsize
     for extent in shape if isinstance(shape, tuple | list) else (shape,):
@@ -59,7 +57,6 @@ def host_empty(shape: Any, dtype: Any) -> np.ndarray:
     size = _size_class(nbytes)
     try:
         block = _free[size].pop()
-        _kept -= size
     except (KeyError, IndexError):
         block = np.empty(size, np.uint8)
     return np.asarray(_Lease(block, nbytes)).view(dtype).reshape(shape)
@@ -67,8 +64,7 @@ def host_empty(shape: Any, dtype: Any) -> np.ndarray:
 
 def trim() -> int:
     """Gives the kept buffers back to the system; returns how many bytes that were."""
-    global _kept
-    count, _kept = _kept, 0
+    count = sum(size * len(blocks) for size, blocks in list(_free.items()))
     _free.clear()
     return count
 

@@ -120,7 +120,9 @@ def _check_bounds(indices: tuple[Index, ...], shape: tuple[int, ...], sample: in
     for axis, r in enumerate(indices):
         if isinstance(r, slice):
             if r.step == 0:
-                raise RuntimeError(f"Step cannot be zero. Detected step == 0 at axis {axis} while processing sample #{sample}")
+                raise RuntimeError(
+                    f"Step cannot be zero. Detected step == 0 at axis {axis} while processing sample #{sample}"
+                )
         elif not -shape[axis] <= r < shape[axis]:
             extents = " x ".join(map(str, shape))
             raise RuntimeError(

@@ -134,7 +134,12 @@ class Store:
             source_info=info,
         )
         step = indices[1] - indices[0] if len(indices) > 1 else 1
-        if self.whole is not None and step > 0 and indices and indices == list(range(indices[0], indices[-1] + 1, step)):
+        if (
+            self.whole is not None
+            and step > 0
+            and indices
+            and indices == list(range(indices[0], indices[-1] + 1, step))
+        ):
             chosen.whole = self.whole[indices[0] : indices[-1] + 1 : step]
         chosen.stream, chosen.ready = self.stream, self.ready
         return chosen
