@@ -1,0 +1,150 @@
+"""Values in a notebook: images as a contact sheet, everything else as a compact table. At most about 200 kB each."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ndd._tensor.display import fetched, readable
+
+if TYPE_CHECKING:
+    from ndd._tensor.batch import Batch
+    from ndd._tensor.store import Store
+    from ndd._tensor.tensor import Tensor
+
+_LIMIT = 150_000  # bytes of a picture; base64 makes four of three
+_SHEET_WIDTH = 768
+_GAP = 4
+_MOST_TILES = 64
+_MOST_ROWS = 8
+_SMALLEST = 4  # pixels: what is thinner is no picture to look at
+
+
+def tensor_html(value: Tensor) -> str:
+    """One image as itself, frames of a video as a contact sheet, other values as a table."""
+    store = fetched(value)
+    return _page(value, store, f"shape {store.shapes[0]}", 512)
+
+
+def batch_html(value: Batch) -> str:
+    """Images as a contact sheet, one tile a sample; other values as a table with a row for each sample."""
+    store = fetched(value)
+    return _page(value, store, f"{store.n} samples", 192)
+
+
+def _page(value: Any, store: Store, what: str, tile: int) -> str:
+    tiles = _tiles(store, tile)
+    facts = [type(value).__name__, what, str(value.dtype), value.layout or "no layout", str(value.device)]
+    caption = f'<div style="font-family:monospace">{html.escape(" · ".join(facts))}</div>'
+    return caption + (_img(tiles) if tiles else _table(store))
+
+
+# ---- pictures
+
+
+def _tiles(store: Store, size: int) -> list[np.ndarray]:
+    """The samples (or frames) as u8 RGB images of at most `size` pixels, at most 64; empty if these are no images."""
+    layout = store.layout or ""
+    inner = layout.removeprefix("F")
+    if inner not in ("HWC", "CHW", "HW"):
+        return []
+    tiles: list[np.ndarray] = []
+    for i in range(store.n):
+        array = readable(store, i)
+        for frame in array if layout != inner else [array]:
+            image = frame[..., None] if inner == "HW" else np.moveaxis(frame, 0, -1) if inner == "CHW" else frame
+            if min(image.shape[:2]) < _SMALLEST or image.shape[2] not in (1, 3, 4):
+                return []
+            tiles.append(_as_rgb(_shrunk(image, size)))
+            if len(tiles) == _MOST_TILES:
+                return tiles
+    return tiles
+
+
+def _shrunk(image: np.ndarray, size: int) -> np.ndarray:
+    """Every k-th pixel, so that what follows costs little whatever the size of the image."""
+    step = max(1, -(-max(image.shape[:2]) // size))
+    return image[::step, ::step]
+
+
+def _as_rgb(image: np.ndarray) -> np.ndarray:
+    """Any element type as u8: integers keep their scale, floats are stretched from their minimum to their maximum
+    unless they are within 0..1 or 0..255 already."""
+    if image.dtype != np.uint8:
+        values = np.nan_to_num(image.astype(np.float32))
+        low, high = float(values.min()), float(values.max())
+        if image.dtype.kind == "b" or (image.dtype.kind == "f" and low >= 0 and high <= 1):
+            low, high = 0.0, 1.0
+        elif image.dtype.kind == "f" and low >= 0 and high <= 255:
+            low, high = 0.0, 255.0
+        image = ((values - low) * (255.0 / max(high - low, 1e-12))).round().astype(np.uint8)
+    return np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image[:, :, :3]
+
+
+def _img(tiles: list[np.ndarray]) -> str:
+    """A data URI of the sheet, smaller and smaller until it is within the limit."""
+    from PIL import Image
+
+    sheet = Image.fromarray(_sheet(tiles))
+    encoded = _encoded(sheet, "PNG")
+    kind = "png"
+    for quality in (90, 75, 60):
+        if len(encoded) <= _LIMIT:
+            break
+        encoded, kind = _encoded(sheet, "JPEG", quality=quality), "jpeg"
+    while len(encoded) > _LIMIT:
+        sheet = sheet.resize((max(1, sheet.width * 3 // 4), max(1, sheet.height * 3 // 4)))
+        encoded = _encoded(sheet, "JPEG", quality=60)
+    text = base64.b64encode(encoded).decode()
+    return f'<img style="image-rendering:auto" src="data:image/{kind};base64,{text}">'
+
+
+def _encoded(sheet: Any, kind: str, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    sheet.save(stream, kind, **options)
+    return stream.getvalue()
+
+
+def _sheet(tiles: list[np.ndarray]) -> np.ndarray:
+    """The tiles side by side in rows, on white."""
+    if len(tiles) == 1:
+        return tiles[0]
+    height, width = max(t.shape[0] for t in tiles), max(t.shape[1] for t in tiles)
+    columns = max(1, min(len(tiles), _SHEET_WIDTH // (width + _GAP)))
+    rows = -(-len(tiles) // columns)
+    sheet = np.full((rows * (height + _GAP) - _GAP, columns * (width + _GAP) - _GAP, 3), 255, np.uint8)
+    for i, tile in enumerate(tiles):
+        y, x = i // columns * (height + _GAP), i % columns * (width + _GAP)
+        sheet[y : y + tile.shape[0], x : x + tile.shape[1]] = tile
+    return sheet
+
+
+# ---- tables
+
+
+def _table(store: Store) -> str:
+    shown = range(min(store.n, _MOST_ROWS))
+    rows = [_row(str(i), store.shapes[i], _beginning(readable(store, i)), _source(store, i)) for i in shown]
+    if store.n > len(shown):
+        rows.append(f'<tr><td colspan="4">... {store.n - len(shown)} more</td></tr>')
+    head = "<tr><th>sample</th><th>shape</th><th>values</th><th>source</th></tr>"
+    return f'<table style="font-family:monospace">{head}{"".join(rows)}</table>'
+
+
+def _row(*cells: Any) -> str:
+    return "<tr>" + "".join(f"<td>{html.escape(str(c))}</td>" for c in cells) + "</tr>"
+
+
+def _beginning(array: np.ndarray) -> str:
+    flat = array.reshape(-1)[:8] if array.flags.c_contiguous else np.array(array.flat[:8])
+    text = " ".join(np.array2string(v, precision=6) for v in flat)
+    return text + (" ..." if array.size > 8 else "")
+
+
+def _source(store: Store, i: int) -> str:
+    info = None if store.source_info is None else store.source_info[i]
+    return "" if info is None else str(info)[:120]
