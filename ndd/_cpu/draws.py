@@ -1,0 +1,261 @@
+"""Random numbers of the usual distributions for kernels, each element from words of its own (`philox.py`).
+
+`out` is `[N, elements]`, `streams` uint64 `[N, 4]`, parameters `[N]`: small batches are one call. `draws.cuh` has the
+same formulas for GPU kernels.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+from ndd._cpu.philox import CHUNK, element_words, next_word, seek
+
+_U = np.uint64
+_WORD = np.float32(2.0**-32)
+_TURN = np.float32(2 * math.pi)
+
+
+@kernel(inline="always")
+def fused(a, b, c):
+    """a * b + c in float64 with one rounding (but for ties of the last bit), as the hardware instruction gives it."""
+    product = a * b
+    wide_a, wide_b = a * 134217729.0, b * 134217729.0
+    high_a, high_b = wide_a - (wide_a - a), wide_b - (wide_b - b)
+    low_a, low_b = a - high_a, b - high_b
+    lost = ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
+    total = product + c
+    part = total - product
+    return total + ((product - (total - part)) + (c - part) + lost)
+
+
+@kernel
+def fill_uniform(out, streams, start, scale, last):
+    """float32 in [start, last]: start + word * scale, one rounding; one word an element."""
+    words = np.empty((1, min(CHUNK, out.shape[1])), np.uint32)
+    for n in range(out.shape[0]):
+        low, step, top = np.float64(start[n]), np.float64(scale[n]), np.float32(last[n])
+        for first in range(0, out.shape[1], CHUNK):
+            row = out[n, first : first + CHUNK]
+            element_words(words[:, : row.size], streams[n], first)
+            for e in range(row.size):
+                row[e] = min(np.float32(np.float64(np.float32(words[0, e])) * step + low), top)
+
+
+@kernel
+def fill_uniform_wide(out, streams, start, scale, last):
+    """float64 in [start, last]: start + (64-bit word) * scale, one rounding; two words an element."""
+    words = np.empty((2, min(CHUNK, out.shape[1])), np.uint32)
+    for n in range(out.shape[0]):
+        for first in range(0, out.shape[1], CHUNK):
+            row = out[n, first : first + CHUNK]
+            element_words(words[:, : row.size], streams[n], first)
+            for e in range(row.size):
+                word = np.float64((_U(words[1, e]) << _U(32)) | _U(words[0, e]))
+                row[e] = min(fused(word, scale[n], start[n]), last[n])
+
+
+@kernel
+def fill_coin(out, streams, threshold):
+    """1 where a word is below threshold (a uint64 up to 2**32), else 0; one word an element."""
+    words = np.empty((1, min(CHUNK, out.shape[1])), np.uint32)
+    for n in range(out.shape[0]):
+        for first in range(0, out.shape[1], CHUNK):
+            row = out[n, first : first + CHUNK]
+            element_words(words[:, : row.size], streams[n], first)
+            for e in range(row.size):
+                row[e] = _U(words[0, e]) < threshold[n]
+
+
+@kernel
+def fill_index(out, streams, count):
+    """int64 in [0, count), each equally likely: the high half of word * count, with Lemire's rejection."""
+    words = np.empty((1, min(CHUNK, out.shape[1])), np.uint32)
+    cursor = np.empty(8, np.uint64)
+    for n in range(out.shape[0]):
+        limit = _U(count[n])
+        refused = (_U(1 << 32) - limit) % limit
+        for first in range(0, out.shape[1], CHUNK):
+            row = out[n, first : first + CHUNK]
+            element_words(words[:, : row.size], streams[n], first)
+            for e in range(row.size):
+                product = _U(words[0, e]) * limit
+                if (product & _U(0xFFFFFFFF)) < refused:
+                    seek(cursor, streams[n], first + e)
+                    product = _U(next_word(cursor)) * limit
+                    while (product & _U(0xFFFFFFFF)) < refused:
+                        product = _U(next_word(cursor)) * limit
+                row[e] = product >> _U(32)
+
+
+@kernel
+def fill_weighted_index(out, streams, cumulative, count):
+    """int64: the first index whose cumulative probability reaches a float64 in [0, 1); two words an element."""
+    words = np.empty((2, min(CHUNK, out.shape[1])), np.uint32)
+    for n in range(out.shape[0]):
+        for first in range(0, out.shape[1], CHUNK):
+            row = out[n, first : first + CHUNK]
+            element_words(words[:, : row.size], streams[n], first)
+            for e in range(row.size):
+                word = np.float64((_U(words[1, e]) << _U(32)) | _U(words[0, e])) * 2.0**-64
+                low, high = 0, np.int64(count[n]) - 1
+                while low < high:
+                    middle = (low + high) >> 1
+                    if cumulative[n, middle] < word:
+                        low = middle + 1
+                    else:
+                        high = middle
+                row[e] = low
+
+
+@kernel
+def normal_row(out, stream, first):
+    """Standard normals in float32 (at most CHUNK) for elements from `first` on: Box-Muller, two words an element.
+
+    sqrt(-2 ln u) cos(2 pi v) with u and v a word / 2**32 each. Logarithm and cosine are series in float64, rounded
+    to float32 once: the same on every machine and on the GPU, and in a form that fills vector registers.
+    """
+    size = out.size
+    words = np.empty((2, size), np.uint32)
+    element_words(words, stream, first)
+    value = np.empty(size, np.float64)
+    bits = value.view(np.int64)
+    for e in range(size):
+        value[e] = max(np.float64(np.float32(words[0, e])) * 2.0**-32, 2.0**-33)
+    for e in range(size):
+        # value = m * 2**k with m in [1/sqrt 2, sqrt 2); ln m = 2 atanh((m - 1) / (m + 1))
+        exponent = (bits[e] + np.int64(0x95F619980C433)) >> np.int64(52)
+        bits[e] -= (exponent - np.int64(1023)) << np.int64(52)
+        ratio = (value[e] - 1.0) / (value[e] + 1.0)
+        s = ratio * ratio
+        series = (
+            (((((s / 15.0 + 1 / 13.0) * s + 1 / 11.0) * s + 1 / 9.0) * s + 1 / 7.0) * s + 1 / 5.0) * s
+            + 1 / 3.0
+        ) * s + 1.0
+        logarithm = np.float32(
+            np.float64(exponent - np.int64(1023)) * 0.6931471805599453 + 2.0 * ratio * series
+        )
+        angle = np.float64(_TURN * (np.float32(words[1, e]) * _WORD))
+        # cos(a) = sin(|a - pi| - pi / 2)
+        x = abs(angle - math.pi) - math.pi / 2
+        q = x * x
+        sine = (
+            (
+                ((((q / -342.0 + 1.0) * q / -272.0 + 1.0) * q / -210.0 + 1.0) * q / -156.0 + 1.0) * q / -110.0
+                + 1.0
+            )
+            * q
+            / -72.0
+            + 1.0
+        ) * q / -42.0 + 1.0
+        sine = ((sine * q / -20.0 + 1.0) * q / -6.0 + 1.0) * x
+        out[e] = np.sqrt(np.float32(-2.0) * logarithm) * np.float32(sine)
+
+
+@kernel
+def fill_normal(out, streams, mean, stddev):
+    """float32 normals: mean + stddev * z, one rounding."""
+    for n in range(out.shape[0]):
+        centre, spread = np.float64(mean[n]), np.float64(stddev[n])
+        for first in range(0, out.shape[1], CHUNK):
+            row = out[n, first : first + CHUNK]
+            normal_row(row, streams[n], first)
+            for e in range(row.size):
+                row[e] = np.float32(np.float64(row[e]) * spread + centre)
+
+
+@kernel
+def fill_normal_wide(out, streams, mean, stddev):
+    """float64 normals: Box-Muller from two 64-bit words, four words an element."""
+    words = np.empty((4, min(CHUNK, out.shape[1])), np.uint32)
+    for n in range(out.shape[0]):
+        for first in range(0, out.shape[1], CHUNK):
+            row = out[n, first : first + CHUNK]
+            element_words(words[:, : row.size], streams[n], first)
+            for e in range(row.size):
+                u = np.float64((_U(words[1, e]) << _U(32)) | _U(words[0, e])) * 2.0**-64
+                v = np.float64((_U(words[3, e]) << _U(32)) | _U(words[2, e])) * 2.0**-64
+                z = math.sqrt(-2.0 * math.log(max(u, 2.0**-65))) * math.cos(2.0 * math.pi * v)
+                row[e] = fused(z, stddev[n], mean[n])
+
+
+# Beta comes from two gamma variates, made one after the other from a cursor. `spare` keeps, for each of the two, the
+# second normal of a pair and whether there is one: it serves the next element, so a sample is made in order.
+
+
+@kernel
+def canonical(cursor, wide):
+    """A uniform number in [0, 1): from two words if `wide`, else from one, with the 24 bits of a float32."""
+    if wide:
+        low = _U(next_word(cursor))
+        return min(np.float64((_U(next_word(cursor)) << _U(32)) | low) * 2.0**-64, 1.0 - 2.0**-53)
+    return np.float64(min(np.float32(next_word(cursor)) * _WORD, np.float32(1.0 - 2.0**-24)))
+
+
+@kernel
+def _polar_normal(cursor, wide, spare, which):
+    """A standard normal by Marsaglia's polar method, or the one kept from the last pair."""
+    if spare[which, 1] != 0.0:
+        spare[which, 1] = 0.0
+        return spare[which, 0]
+    while True:
+        x = 2.0 * canonical(cursor, wide) - 1.0
+        y = 2.0 * canonical(cursor, wide) - 1.0
+        square = x * x + y * y
+        if square <= 1.0 and square != 0.0:
+            break
+    scale = math.sqrt(-2.0 * math.log(square) / square)
+    spare[which, 0], spare[which, 1] = x * scale, 1.0
+    return y * scale
+
+
+@kernel
+def _gamma(cursor, wide, spare, which, alpha):
+    """A gamma variate with unit scale by the method of Marsaglia and Tsang (2000)."""
+    raised = alpha + 1.0 if alpha < 1.0 else alpha
+    shift = raised - 1.0 / 3.0
+    slope = 1.0 / math.sqrt(9.0 * shift)
+    while True:
+        z = _polar_normal(cursor, wide, spare, which)
+        v = 1.0 + slope * z
+        if v <= 0.0:
+            continue
+        v = v * v * v
+        u = canonical(cursor, wide)
+        if u <= 1.0 - 0.0331 * z**4 or math.log(u) <= 0.5 * z * z + shift * (1.0 - v + math.log(v)):
+            break
+    if alpha == raised:
+        return shift * v
+    u = canonical(cursor, wide)
+    while u == 0.0:
+        u = canonical(cursor, wide)
+    return u ** (1.0 / alpha) * shift * v
+
+
+@kernel
+def beta_variate(cursor, wide, spare, alpha, beta):
+    """X / (X + Y) of two gamma variates; in logarithms if both shapes are below 1, where X and Y may underflow."""
+    if alpha >= 1.0 or beta >= 1.0:
+        x = _gamma(cursor, wide, spare, 0, alpha)
+        return x / (x + _gamma(cursor, wide, spare, 1, beta))
+    x = math.log(_gamma(cursor, wide, spare, 0, alpha + 1.0))
+    y = math.log(_gamma(cursor, wide, spare, 1, beta + 1.0))
+    x += math.log(1.0 - canonical(cursor, wide)) / alpha
+    y += math.log(1.0 - canonical(cursor, wide)) / beta
+    most = max(x, y)
+    x, y = math.exp(x - most), math.exp(y - most)
+    return x / (x + y)
+
+
+@kernel
+def fill_beta(out, streams, alpha, beta, wide):
+    """float32 or, if `wide`, float64 in [0, 1]."""
+    cursor = np.empty(8, np.uint64)
+    spare = np.empty((2, 2), np.float64)
+    for n in range(out.shape[0]):
+        spare[:] = 0.0
+        for e in range(out.shape[1]):
+            seek(cursor, streams[n], e)
+            out[n, e] = beta_variate(cursor, wide, spare, alpha[n], beta[n])

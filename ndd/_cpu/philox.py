@@ -1,0 +1,110 @@
+"""Philox 4x32-10 for kernels: the words of many elements at once, or of one element in order.
+
+A *stream* is what a sample draws from: uint64 `[key, counter, sequence, phase]` (see `ndd.random.philox`). Element
+`e` of a sample reads on from word `STRIDE * e` of the stream, so it depends on no other element. `philox.cuh` has the
+same for GPU kernels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+
+STRIDE = 257
+"""Words between the places where two neighbouring elements begin."""
+
+CHUNK = 1024
+"""How many elements `element_words` fills at most: a multiple of 4 that leaves its buffers in the L1 cache."""
+
+_LANE = CHUNK // 4
+_U = np.uint64
+
+
+@kernel(inline="always")
+def philox_block(key, counter, sequence):
+    """The four words (each a uint64 below 2**32) of one block."""
+    low, half = _U(0xFFFFFFFF), _U(32)
+    k0, k1 = key & low, key >> half
+    a, b, c, d = counter & low, counter >> half, sequence & low, sequence >> half
+    for _ in range(10):
+        p, q = a * _U(0xD2511F53), c * _U(0xCD9E8D57)
+        a, b, c, d = (q >> half) ^ b ^ k0, q & low, (p >> half) ^ d ^ k1, p & low
+        k0, k1 = (k0 + _U(0x9E3779B9)) & low, (k1 + _U(0xBB67AE85)) & low
+    return a, b, c, d
+
+
+@kernel
+def _lane_blocks(row0, row1, row2, row3, key, base, sequence):
+    """The words of the blocks at `base`, `base + STRIDE`, ...: one row for each word of a block."""
+    for i in range(row0.size):
+        counter = base + _U(STRIDE) * _U(i)
+        a, b, c, d = philox_block(key, counter, sequence + _U(counter < base))
+        row0[i], row1[i], row2[i], row3[i] = a, b, c, d
+
+
+@kernel
+def element_words(out, stream, first):
+    """out[r, i] = word r (of at most 5) of element `first + i`; `out` is uint32 with at most CHUNK columns.
+
+    Every fourth element stands at the same word of its block, 257 blocks after the one before: these lanes are made
+    one after the other, so that the compiler can make one block in each slot of a vector register.
+    """
+    count, n = out.shape
+    length = (n + 3) >> 2
+    lanes = np.empty((4, 8, _LANE), np.uint32)
+    skips = np.empty(4, np.int64)
+    for lane in range(min(4, n)):
+        position = stream[3] + _U(STRIDE) * _U(first + lane)
+        skips[lane] = position & _U(3)
+        base = stream[1] + (position >> _U(2))
+        sequence = stream[2] + _U(base < stream[1])
+        for j in range((skips[lane] + count + 3) >> 2):
+            block = base + _U(j)
+            _lane_blocks(
+                lanes[lane, 4 * j, :length], lanes[lane, 4 * j + 1, :length],
+                lanes[lane, 4 * j + 2, :length], lanes[lane, 4 * j + 3, :length],
+                stream[0], block, sequence + _U(block < base),
+            )  # fmt: skip
+    for r in range(count):
+        target = out[r]
+        lane0, lane1 = lanes[0, skips[0] + r], lanes[1, skips[1] + r]
+        lane2, lane3 = lanes[2, skips[2] + r], lanes[3, skips[3] + r]
+        for i in range(n >> 2):
+            target[4 * i], target[4 * i + 1] = lane0[i], lane1[i]
+            target[4 * i + 2], target[4 * i + 3] = lane2[i], lane3[i]
+        for e in range(n & -4, n):
+            target[e] = lanes[e & 3, skips[e & 3] + r, e >> 2]
+
+
+# A cursor reads the words of one element in order: uint64 [key, counter, sequence, place in the block, four words].
+
+
+@kernel
+def new_cursor():
+    """A cursor that stands nowhere; `seek` before reading."""
+    return np.empty(8, np.uint64)
+
+
+@kernel
+def seek(cursor, stream, element):
+    """Put the cursor before the first word of an element."""
+    position = stream[3] + _U(STRIDE) * _U(element)
+    cursor[0] = stream[0]
+    cursor[1] = stream[1] + (position >> _U(2))
+    cursor[2] = stream[2] + _U(cursor[1] < stream[1])
+    cursor[3] = position & _U(3)
+    cursor[4], cursor[5], cursor[6], cursor[7] = philox_block(cursor[0], cursor[1], cursor[2])
+
+
+@kernel
+def next_word(cursor):
+    """The next word, a uint64 below 2**32."""
+    if cursor[3] == _U(4):
+        cursor[1] += _U(1)
+        cursor[2] += _U(cursor[1] == _U(0))
+        cursor[3] = _U(0)
+        cursor[4], cursor[5], cursor[6], cursor[7] = philox_block(cursor[0], cursor[1], cursor[2])
+    word = cursor[4 + np.int64(cursor[3])]
+    cursor[3] += _U(1)
+    return word

@@ -1,0 +1,111 @@
+// Random numbers of the usual distributions, from the words of one element: the formulas of ndd/_cpu/draws.py.
+#ifndef NDD_DRAWS_CUH
+#define NDD_DRAWS_CUH
+
+#include "philox.cuh"
+
+// Standard normal, float: Box-Muller. Logarithm and cosine are series in double, rounded once, as on the CPU.
+inline float draw_normal(Words& words) {
+  const double u = double(float(words.next())) * 2.3283064365386963e-10;
+  double value = u > 1.1641532182693481e-10 ? u : 1.1641532182693481e-10;
+  int exponent = 0;
+  value = frexp(value, &exponent);  // in [1/2, 1)
+  if (value < 0.70710678118654757) {
+    value *= 2.0;
+    exponent--;
+  }
+  const double ratio = (value - 1.0) / (value + 1.0), s = ratio * ratio;
+  double series = s / 15.0 + 1.0 / 13.0;
+  series = series * s + 1.0 / 11.0;
+  series = series * s + 1.0 / 9.0;
+  series = series * s + 1.0 / 7.0;
+  series = series * s + 1.0 / 5.0;
+  series = series * s + 1.0 / 3.0;
+  series = series * s + 1.0;
+  const float logarithm = float(exponent * 0.6931471805599453 + 2.0 * ratio * series);
+  const double angle = 6.2831855f * (float(words.next()) * 2.3283064365386963e-10f);
+  // cos(a) = sin(|a - pi| - pi / 2)
+  const double x = fabs(angle - 3.141592653589793) - 1.5707963267948966, q = x * x;
+  double sine = q / -342.0 + 1.0;
+  sine = sine * q / -272.0 + 1.0;
+  sine = sine * q / -210.0 + 1.0;
+  sine = sine * q / -156.0 + 1.0;
+  sine = sine * q / -110.0 + 1.0;
+  sine = sine * q / -72.0 + 1.0;
+  sine = sine * q / -42.0 + 1.0;
+  sine = sine * q / -20.0 + 1.0;
+  sine = (sine * q / -6.0 + 1.0) * x;
+  return sqrtf(-2.0f * logarithm) * float(sine);
+}
+
+// Standard normal, double: Box-Muller from two 64-bit words.
+inline double draw_normal64(Words& words) {
+  double u = double(words.next64()) * 5.421010862427522e-20;
+  u = u > 2.7105054312137611e-20 ? u : 2.7105054312137611e-20;
+  const double v = double(words.next64()) * 5.421010862427522e-20;
+  return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
+}
+
+// Beta: X / (X + Y) of two gamma variates. A sample is made in order: the second normal of a pair serves later.
+template <bool WIDE>
+struct Beta {
+  double alpha, beta;
+  double spare[2] = {0.0, 0.0};
+  bool kept[2] = {false, false};
+
+  Beta(double first, double second) : alpha(first), beta(second) {}
+
+  static double canonical(Words& words) { return WIDE ? words.canonical64() : words.canonical(); }
+
+  double polar(Words& words, int which) {
+    if (kept[which]) {
+      kept[which] = false;
+      return spare[which];
+    }
+    double x, y, square;
+    do {
+      x = 2.0 * canonical(words) - 1.0;
+      y = 2.0 * canonical(words) - 1.0;
+      square = x * x + y * y;
+    } while (square > 1.0 || square == 0.0);
+    const double scale = sqrt(-2.0 * log(square) / square);
+    spare[which] = x * scale;
+    kept[which] = true;
+    return y * scale;
+  }
+
+  double gamma(Words& words, int which, double shape) {
+    const double raised = shape < 1.0 ? shape + 1.0 : shape;
+    const double shift = raised - 1.0 / 3.0, slope = 1.0 / sqrt(9.0 * shift);
+    double v;
+    while (true) {
+      const double z = polar(words, which);
+      v = 1.0 + slope * z;
+      if (v <= 0.0) continue;
+      v = v * v * v;
+      const double u = canonical(words);
+      if (u <= 1.0 - 0.0331 * z * z * z * z || log(u) <= 0.5 * z * z + shift * (1.0 - v + log(v))) break;
+    }
+    if (shape == raised) return shift * v;
+    double u = canonical(words);
+    while (u == 0.0) u = canonical(words);
+    return pow(u, 1.0 / shape) * shift * v;
+  }
+
+  double draw(Words& words) {
+    if (alpha >= 1.0 || beta >= 1.0) {
+      const double x = gamma(words, 0, alpha);
+      return x / (x + gamma(words, 1, beta));
+    }
+    double x = log(gamma(words, 0, alpha + 1.0));
+    double y = log(gamma(words, 1, beta + 1.0));
+    x += log(1.0 - canonical(words)) / alpha;
+    y += log(1.0 - canonical(words)) / beta;
+    const double most = x > y ? x : y;
+    x = exp(x - most);
+    y = exp(y - most);
+    return x / (x + y);
+  }
+};
+
+#endif
