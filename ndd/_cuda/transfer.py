@@ -15,7 +15,7 @@ from ndd._tensor.memory import torch_device
 def to_gpu(store: Store, device: Device) -> Store:
     """A CPU value on a GPU, without waiting."""
     staged = pinned_empty(store.nbytes())
-    numpy = staged.numpy().view(store.dtype.numpy)  # type: ignore[attr-defined]
+    numpy = staged.numpy().view(store.dtype.numpy)
     start = 0
     whole = store.dense()
     if whole is not None:
@@ -37,7 +37,7 @@ def to_cpu(store: Store) -> Store:
     host.copy_(flat.view(torch.uint8) if flat.numel() else host, non_blocking=True)
     if torch.cuda.is_available():
         torch.cuda.current_stream(store.device.device_id).synchronize()
-    kind = np.uint16 if store.dtype is bfloat16 else store.dtype.numpy  # type: ignore[attr-defined]
+    kind = np.uint16 if store.dtype is bfloat16 else store.dtype.numpy
     return _shaped(store, Device.CPU, host.numpy().view(kind))
 
 

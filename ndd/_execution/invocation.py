@@ -74,7 +74,7 @@ class Invocation:
             raise self.error  # type: ignore[misc]
 
 
-def _without_our_frames(error: BaseException) -> types.TracebackType | None:
+def _without_our_frames(error: BaseException | None) -> types.TracebackType | None:
     """Drops the frames of this file: they say nothing to a user."""
-    tb = error.__traceback__
+    tb = error.__traceback__ if error is not None else None
     return tb.tb_next if tb is not None and tb.tb_next is not None else tb

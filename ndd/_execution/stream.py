@@ -81,8 +81,7 @@ class Stream:
 
 def _handle_of(stream: Any) -> int:
     if hasattr(stream, "__cuda_stream__"):
-        found = stream.__cuda_stream__
-        return int((found() if callable(found) else found)[1])
+        return int(stream.__cuda_stream__()[1])
     for name in ("cuda_stream", "handle", "ptr"):
         if hasattr(stream, name):
             return int(getattr(stream, name))

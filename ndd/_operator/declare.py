@@ -133,7 +133,7 @@ class Operator:
 
         level = mode.level
         context = EvalContext.current()
-        job = Job(self, prepared, inputs, n, batched, _random_words(rng) if self.random else None)
+        job = Job(self, prepared, inputs, n or 0, batched, _random_words(rng) if self.random else None)
         invocation = Invocation(self.name, job.run, context, user_frame() if level < _SYNC_CPU else None, level == 1)
         if external and level < _SYNC_CPU:
             context.finish(invocation)

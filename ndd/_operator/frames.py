@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndd._operator.arguments import resolve
-from ndd._operator.plan import Operand
+from ndd._operator.plan import Operand, bad_sample
 from ndd._tensor import Handle, Spec, Store
 
 if TYPE_CHECKING:
@@ -33,9 +33,8 @@ class FrameMap:
         for k, count in enumerate(counts):
             own = store.shapes[self.starts[k] : self.starts[k] + count]
             if any(s != own[0] for s in own):
-                error = RuntimeError(f"the frames of one sample must come out in one shape, got {sorted(set(own))}")
-                error.sample = int(self.starts[k])  # type: ignore[attr-defined]
-                raise error
+                text = f"the frames of one sample must come out in one shape, got {sorted(set(own))}"
+                raise bad_sample(int(self.starts[k]), text)
             rest = own[0] if own else (0,) * ((spec.ndim or 1) - 1)
             shapes.append((count, *rest))
         forms: dict[str, Any] = {}
@@ -49,7 +48,7 @@ class FrameMap:
             stack = np.stack if store.on_cpu else _torch_stack
             arrays = store.arrays()
             forms["parts"] = [
-                stack(arrays[self.starts[k] : self.starts[k] + c]) if c else np.empty(shapes[k], store.dtype.numpy)  # type: ignore[attr-defined]
+                stack(arrays[self.starts[k] : self.starts[k] + c]) if c else np.empty(shapes[k], store.dtype.numpy)
                 for k, c in enumerate(counts)
             ]
         result = Store(store.dtype, spec.layout, store.device, shapes, **forms)
@@ -71,8 +70,10 @@ def unroll(
     frames = FrameMap(counts)
     expanded = []
     for operand in operands:
-        is_video = operand is not None and (operand.layout or "")[:1] == "F"
-        expanded.append(_frames_of(operand) if is_video else _repeated(operand, counts))
+        if operand is not None and (operand.layout or "")[:1] == "F":
+            expanded.append(_frames_of(operand))
+        else:
+            expanded.append(_repeated(operand, counts))
     values = {}
     for argument in op.arguments:
         value = args[argument.name]

@@ -408,7 +408,7 @@ def _tuples(shapes: Any) -> list[tuple[int, ...]]:
 
 def _allocate(shapes: list[tuple[int, ...]], spec: Spec) -> Store:
     """Uninitialised host memory for one output: one array for samples of one shape, else one flat buffer."""
-    numpy = spec.dtype.numpy  # type: ignore[attr-defined]
+    numpy = spec.dtype.numpy
     first = shapes[0] if shapes else ()
     for s in shapes:
         if s != first:

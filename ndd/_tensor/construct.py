@@ -300,7 +300,7 @@ def array_from_python(data: Any, wanted: DType | None) -> tuple[np.ndarray, DTyp
     if wanted is not None:
         if wanted is bfloat16:
             return convert_array(np.array(data, np.float32), "f32", "bfloat16"), bfloat16
-        return np.array(data, dtype=wanted.numpy), wanted  # type: ignore[attr-defined]
+        return np.array(data, dtype=wanted.numpy), wanted
     if enum_type is not None:
         return np.array(data, dtype=np.int32), enum_type
     array = np.array(data)

@@ -41,6 +41,8 @@ class DType:
         bool = 4
         enum = 5
 
+    numpy: np.dtype  # of the arrays that hold this type on the CPU
+
     def __init__(
         self,
         kind: Kind,
@@ -168,7 +170,7 @@ _NUMPY_NAMES = {
 _BY_NUMPY = {np.dtype(n): _BY_NAME[short] for short, n in _NUMPY_NAMES.items()}
 for _d in ALL:
     # bfloat16 has no NumPy type: its bits travel as uint16; enum values are int32 numbers.
-    _d.numpy = np.dtype(_NUMPY_NAMES.get(_d.name, "uint16" if _d is bfloat16 else "int32"))  # type: ignore[attr-defined]
+    _d.numpy = np.dtype(_NUMPY_NAMES.get(_d.name, "uint16" if _d is bfloat16 else "int32"))
 
 _torch_types: dict[Any, DType] = {}
 

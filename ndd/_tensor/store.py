@@ -165,7 +165,7 @@ class Store:
             from ndd._tensor.memory import host_empty
 
             shape = self.shapes[0] if self.shapes else (0,)
-            whole = host_empty((len(self.shapes), *shape), self.dtype.numpy)  # type: ignore[attr-defined]
+            whole = host_empty((len(self.shapes), *shape), self.dtype.numpy)
             for target, array in zip(whole, self.arrays(), strict=True):
                 target[...] = array
             return whole
