@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,20 @@ _BLOCK = 256
 _MAX_BLOCKS = 1 << 16  # a grid row; kernels stride over what is left
 
 
+class _Ready(NamedTuple):
+    """A launch without its addresses."""
+
+    function: Any
+    blocks: tuple[int, int] | None
+    records: np.ndarray
+    count: Any
+    shared: Any
+
+
+_functions: dict[Any, Any] = {}
+_paths: dict[tuple[str, str], Path] = {}
+
+
 class Launch:
     """What a CUDA function of an operator calls to start kernels; also gives scratch memory on the GPU.
 
@@ -25,9 +40,10 @@ class Launch:
     `per_sample` and `shared` is in the structs `Sample` and `Shared`; more may be given here.
     """
 
-    def __init__(self, job: Any, plan: Any, inputs: list[Any], outputs: list[Store] | None, n: int):
+    def __init__(self, job: Any, plan: Any, inputs: list[Any], outputs: list[Store] | None, n: int, ready: Any = None):
         self.job = job
         self.plan = plan
+        self.ready: dict[Any, _Ready] = {} if ready is None else ready
         self.inputs = inputs
         self.outputs = outputs or []
         self.n = n
@@ -49,38 +65,68 @@ class Launch:
         `work` may be a number or one for each sample; `macros` are added to IN0, OUT0, ...; `file` is a `.cu` file
         other than the operator's.
         """
-        if work is None:
-            first = self.outputs[0]
-            work = first.shape_array.prod(axis=1)
-        most = int(np.max(work)) if np.size(work) else 0
-        if not self.n or most <= 0:
+        plain = per_sample is None and shared is None and work is None and macros is None
+        ready = self.ready.get((kernel, file)) if plain else None
+        if ready is None:
+            ready = self._prepare(kernel, work, per_sample or {}, shared or {}, macros or {}, file)
+            if plain:
+                self.ready[kernel, file] = ready
+        if not ready.blocks:
             return
-        fields = {**self.plan.per_sample, **(per_sample or {})}
-        records, pointers = self._records(fields)
-        shared_record = _record({**self.plan.shared, **(shared or {})})
-        text = source.kernel_text(
-            self._path(file),
-            source.struct_text("Sample", records.dtype, pointers),
-            source.struct_text("Shared", shared_record.dtype, {}),
-            {**self._element_macros(), **(macros or {})},
-        )
-        found = compile.function(text, kernel, self.device.device_id)
-        blocks = min(-(-most // _BLOCK), _MAX_BLOCKS)
+        records = ready.records.copy()
+        for name, store in self._pointed():
+            records[name] = store.pointers()
         on_device = self.upload(records.view(np.uint8))
-        arguments = [
-            ctypes.c_void_p(on_device.data_ptr()),
-            ctypes.c_int(self.n),
-            (ctypes.c_char * max(shared_record.nbytes, 4)).from_buffer_copy(shared_record.tobytes().ljust(4, b"\0")),
+        arguments = [ctypes.c_void_p(on_device.data_ptr()), ready.count, ready.shared]
+        compile.launch(ready.function, ready.blocks, _BLOCK, raw_handle(self.stream), arguments)
+
+    def _pointed(self) -> list[tuple[str, Any]]:
+        """The fields that hold addresses, with what they point to."""
+        found: list[tuple[str, Any]] = [
+            (f"in{i}", o) for i, o in enumerate(self.inputs) if o is not None and o._store.device.device_id is not None
         ]
-        compile.launch(found, (blocks, min(self.n, 65535)), _BLOCK, raw_handle(self.stream), arguments)
+        return found + [(f"out{i}", s) for i, s in enumerate(self.outputs)]
+
+    def _prepare(
+        self,
+        kernel: str,
+        work: Any,
+        per_sample: dict[str, Any],
+        shared: dict[str, Any],
+        macros: dict[str, str],
+        file: Any,
+    ) -> _Ready:
+        """Everything of a launch but the addresses: kept with the plan for the next batch of the same shapes."""
+        if work is None:
+            work = self.outputs[0].shape_array.prod(axis=1)
+        most = int(np.max(work)) if np.size(work) else 0
+        records, pointers = self._records({**self.plan.per_sample, **per_sample})
+        record = _record({**self.plan.shared, **shared})
+        if not self.n or most <= 0:
+            return _Ready(None, None, records, ctypes.c_int(0), ctypes.c_int(0))
+        macros = {**self._element_macros(), **macros}
+        key = (self.job.op.name, self._path(file), kernel, records.dtype, record.dtype, tuple(macros.items()))
+        function = _functions.get((key, self.device.device_id))
+        if function is None:
+            text = source.kernel_text(
+                self._path(file),
+                source.struct_text("Sample", records.dtype, pointers),
+                source.struct_text("Shared", record.dtype, {}),
+                macros,
+            )
+            function = compile.function(text, kernel, self.device.device_id)
+            _functions[key, self.device.device_id] = function
+        by_value = (ctypes.c_char * max(record.nbytes, 4)).from_buffer_copy(record.tobytes().ljust(4, b"\0"))
+        blocks = min(-(-most // _BLOCK), _MAX_BLOCKS)
+        return _Ready(function, (blocks, min(self.n, 65535)), records, ctypes.c_int(self.n), by_value)
 
     def _path(self, file: str | None) -> Path:
-        import sys
-
         op = self.job.op
         name = file or op.cuda_source
-        home = Path(sys.modules[op.module].__file__ or ".").parent
-        return home / name
+        found = _paths.get((op.module, name))
+        if found is None:
+            found = _paths[op.module, name] = Path(sys.modules[op.module].__file__ or ".").parent / name
+        return found
 
     def _element_macros(self) -> dict[str, str]:
         found = {}
@@ -101,11 +147,11 @@ class Launch:
         for i, operand in enumerate(self.inputs):
             if operand is None or operand._store.device.device_id is None:
                 continue
-            columns[f"in{i}"] = operand.pointers()
+            columns[f"in{i}"] = np.zeros(self.n, np.int64)
             pointers[f"in{i}"] = f"const IN{i}"
             shapes[f"in{i}_shape"] = operand.shapes
         for i, store in enumerate(self.outputs):
-            columns[f"out{i}"] = store.pointers()
+            columns[f"out{i}"] = np.zeros(self.n, np.int64)
             pointers[f"out{i}"] = f"OUT{i}"
             shapes[f"out{i}_shape"] = store.shape_array
         for name, values in shapes.items():

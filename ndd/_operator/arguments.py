@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
 
     class PerSample:
-        """Annotation of an argument that may differ from sample to sample: `PerSample[int]`, `PerSample[list[float]]`."""
+        """Annotation of an argument that may differ between samples: `PerSample[int]`, `PerSample[list[float]]`."""
 
         def __init__(self, kind: Any):
             self.kind = kind

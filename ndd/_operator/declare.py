@@ -39,6 +39,7 @@ class Operator:
         self.mixed: bool = options["mixed"]
         self.transfers: bool = options["transfers"]
         self.heavy: bool = options["heavy"]
+        self.elementwise: bool = options["elementwise"]
         self.host_inputs: tuple[int, ...] = options["host_inputs"]
         self.cpu_only: bool = options["cpu_only"]
         self.drops: str | None = options["drops"]
@@ -126,7 +127,7 @@ class Operator:
             n = 1
             if self.needs_batch:
                 raise ValueError(
-                    f"{self.name}: `batch_size` must be specified for `{self.name}`: it has no data inputs to take it from"
+                    f"{self.name}: `batch_size` must be specified for `{self.name}`: it has no data inputs for it"
                 )
         if prepared.moves:
             inputs = self._moved(inputs, prepared.device)
@@ -265,7 +266,7 @@ def _order_after(invocation: Invocation, device: Device) -> None:
         return
     import torch
 
-    torch.cuda.current_stream(device.device_id).wait_stream(stream)
+    torch.cuda.current_stream(device.device_id).wait_stream(stream._torch)
 
 
 _random_source: list[Callable[[Any], Any]] = []
@@ -294,6 +295,7 @@ def operator(
     mixed: bool = False,
     transfers: bool = False,
     heavy: bool = False,
+    elementwise: bool = False,
     host_inputs: tuple[int, ...] = (),
     cpu_only: bool = False,
     drops: str | None = None,
@@ -313,6 +315,7 @@ def operator(
         mixed: on a GPU the inputs stay on the CPU (decoders).
         transfers: takes inputs where they are, whatever the device it runs on (`copy`).
         heavy: a sample is worth a thread whatever its size.
+        elementwise: the CPU kernel may get several samples, or a part of one, as one array: it looks at elements only.
         host_inputs: numbers of the inputs whose values are needed on the CPU even when the work is on a GPU.
         cpu_only: there is no GPU variant; `device="gpu"` is a ValueError.
         drops: the name of an argument that, if "skip", lets samples be left out.
@@ -333,7 +336,7 @@ def operator(
     """
     options = {
         "layouts": layouts, "frames": frames, "random": random, "mixed": mixed, "transfers": transfers, "heavy": heavy,
-        "host_inputs": host_inputs, "cpu_only": cpu_only, "drops": drops, "needs_batch": needs_batch,
+        "elementwise": elementwise, "host_inputs": host_inputs, "cpu_only": cpu_only, "drops": drops, "needs_batch": needs_batch,
     }  # fmt: skip
 
     def declare(declared: Callable[..., Any]) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from ndd._execution.invocation import Invocation
 from ndd._operator.arguments import resolve
 from ndd._operator.frames import FrameMap, unroll
+from ndd._operator.pieces import pieces
 from ndd._operator.plan import Operand, Plan
 from ndd._tensor import Handle, Spec, Store
 from ndd._tensor.memory import host_empty
@@ -69,9 +70,10 @@ class Prepared:
 class Planned:
     """A plan worked out for inputs of certain shapes, with what the CPU kernel gets for each sample."""
 
-    __slots__ = ("columns", "plan", "shapes")
+    __slots__ = ("columns", "launches", "plan", "shapes")
 
-    def __init__(self, plan: Plan, shapes: list[list[tuple[int, ...]]], columns: list[Any]):
+    def __init__(self, plan: Plan, shapes: list[Any], columns: list[Any]):
+        self.launches: dict[Any, Any] = {}  # GPU: what `Launch` keeps
         self.plan = plan
         self.shapes = shapes
         self.columns = columns
@@ -160,7 +162,9 @@ class Job:
         planned = self.prepared.plans.get(key) if key is not None else None
         if planned is not None:
             try:
-                return self._labelled(self._computed(planned, stores), stores, None)
+                if self.device.device_id is None:
+                    return self._labelled(self._computed(planned, stores), stores, None)
+                return self._labelled(self._on_gpu(planned, self._operands(stores), self.n), stores, None)
             except Exception as error:
                 raise self._named(error, stores) from None
         return self._planned_now(stores, key)
@@ -168,7 +172,7 @@ class Job:
     def _shapes_key(self, stores: list[Any]) -> Any:
         """What a plan depends on beside the call: the shapes. None if it is not worth keeping or depends on more."""
         op = self.op
-        if op.random or self.prepared.handles or self.device.device_id is not None or not stores:
+        if op.random or self.prepared.handles or not stores:
             return None
         key: list[Any] = [self.n]
         for s in stores:
@@ -187,11 +191,7 @@ class Job:
     def _planned_now(self, stores: list[Any], key: Any) -> list[Store]:
         op = self.op
         specs = self.prepared.specs
-        operands = [
-            None if s is None else Operand(s, spec, self.n)
-            for s, spec in zip(stores, specs + [None] * 99, strict=False)
-        ]
-        operands += [None] * (len(op.inputs) - len(operands))
+        operands = self._operands(stores)
         frames: FrameMap | None = None
         first = specs[0] if specs else None
         try:
@@ -204,28 +204,38 @@ class Job:
                 args = self._resolved()
             n = self.n if frames is None else frames.count
             plan = op.plan(*operands, **args) if op.plan is not None else Plan(operands[0].shapes, *_sorted(args, op))
-            if self.device.device_id is not None:
-                results = self._on_gpu(plan, operands, n)
-            elif plan.shapes is None:
+            if plan.shapes is None and self.device.device_id is None:
                 results = self._returned(plan, operands, n)
             else:
-                planned = self._columns(plan, n)
+                planned = self._sorted_out(plan, n)
                 if key is not None and frames is None and not any(o is not None and o.touched for o in operands):
                     if len(self.prepared.plans) > _FEW:
                         self.prepared.plans.clear()
                     self.prepared.plans[key] = planned
-                results = self._computed(planned, [None if o is None else o._store for o in operands], n)
+                if self.device.device_id is not None:
+                    results = self._on_gpu(planned, operands, n)
+                else:
+                    results = self._computed(planned, [None if o is None else o._store for o in operands], n)
         except Exception as error:
             raise self._named(error, stores, frames) from None
         return self._labelled(results, stores, frames)
 
     # ---- CPU
 
-    def _columns(self, plan: Plan, n: int) -> Planned:
+    def _operands(self, stores: list[Any]) -> list[Any]:
+        specs = self.prepared.specs
+        found: list[Any] = [
+            None if s is None else Operand(s, specs[i] if i < len(specs) else self.handles[i]._spec, self.n)
+            for i, s in enumerate(stores)
+        ]
+        return found + [None] * (len(self.op.inputs) - len(found))
+
+    def _sorted_out(self, plan: Plan, n: int) -> Planned:
         """The plan with its numbers sorted into what the CPU kernel takes, in the order of its parameters."""
         op = self.op
-        several = not self.prepared.single
-        shapes = [_tuples(s) for s in (plan.shapes if several else [plan.shapes])]
+        if self.device.device_id is not None:
+            return Planned(plan, [], [])
+        shapes = [_tuples(s) for s in ([plan.shapes] if self.prepared.single else plan.shapes)]
         return Planned(plan, shapes, self._extra(plan, len(op.inputs) + len(self.outs), n))
 
     def _extra(self, plan: Plan, lead: int, n: int) -> list[Any]:
@@ -243,6 +253,8 @@ class Job:
     def _computed(self, planned: Planned, stores: list[Any], n: int | None = None) -> list[Store]:
         count = self.n if n is None else n
         results = [_allocate(s, spec) for s, spec in zip(planned.shapes, self.outs, strict=True)]
+        if self.op.elementwise and not planned.plan.per_sample and self._in_pieces(planned, stores, results):
+            return results
         columns: list[Any] = []
         nbytes = 0
         for store in stores:
@@ -265,6 +277,21 @@ class Job:
         rows = list(zip(*columns, strict=True)) if columns else [()] * count
         self._raise_first(self._spread(kernel, rows, nbytes))
         return results
+
+    def _in_pieces(self, planned: Planned, stores: list[Any], results: list[Store]) -> bool:
+        """Runs an elementwise kernel on large pieces, if it can; errors are left to the way sample by sample."""
+        rows = pieces(stores, results[0], self.context.thread_pool.num_threads)
+        if rows is None:
+            return False
+        extra = tuple([column[0] for column in planned.columns])
+        kernel = self.op.cpu
+        if len(rows) > 1:
+            return not self.context.thread_pool.run(lambda i: kernel(*rows[i], *extra), len(rows))  # type: ignore[misc]
+        try:
+            kernel(*rows[0], *extra)  # type: ignore[misc]
+        except Exception:
+            return False
+        return True
 
     def _spread(self, kernel: Any, rows: list[Any], nbytes: int) -> dict[int, BaseException]:
         """Runs the kernel on every row of arguments, on the thread pool if that is worth it."""
@@ -319,16 +346,17 @@ class Job:
 
     # ---- GPU
 
-    def _on_gpu(self, plan: Plan, operands: list[Any], n: int) -> list[Store]:
+    def _on_gpu(self, planned: Planned, operands: list[Any], n: int) -> list[Store]:
         from ndd._cuda.launch import Launch, allocate
 
-        op = self.op
+        op, plan = self.op, planned.plan
         if plan.shapes is None:
-            found = op.cuda(Launch(self, plan, operands, None, n), *operands, **self._named_values(plan))  # type: ignore[misc]
+            launch = Launch(self, plan, operands, None, n, planned.launches)
+            found = op.cuda(launch, *operands, **self._named_values(plan))  # type: ignore[misc]
             return [found] if isinstance(found, Store) else list(found)
         shapes = [plan.shapes] if self.prepared.single else plan.shapes
         results = [allocate(np.asarray(s, np.int64), spec, n) for s, spec in zip(shapes, self.outs, strict=True)]
-        launch = Launch(self, plan, operands, results, n)
+        launch = Launch(self, plan, operands, results, n, planned.launches)
         if op.cuda is not None:
             op.cuda(launch, *operands, *results, **self._named_values(plan))
         elif op.cuda_source is not None:

@@ -4,7 +4,7 @@
 //   w.next()                           the next word, 32 bits
 //   w.next64()                         two words, the first one low
 //   w.canonical(), w.canonical64()     uniform in [0, 1): from one word with 24 bits, from two with 53
-//   w.below(limit)                     an integer in [0, limit), each equally likely; limit up to 2^32
+//   w.below(limit)                     an integer in [0, limit), each equally likely
 #ifndef NDD_PHILOX_CUH
 #define NDD_PHILOX_CUH
 
@@ -71,6 +71,17 @@ struct Words {
   }
 
   u64 below(u64 limit) {
+    if (limit > 4294967296ull) {
+      while (true) {
+        const u64 high = below_word(((limit - 1) >> 32) + 1);
+        const u64 found = (high << 32) | next();
+        if (found < limit) return found;
+      }
+    }
+    return below_word(limit);
+  }
+
+  u64 below_word(u64 limit) {
     const u64 refused = (4294967296ull - limit) % limit;
     u64 product = next() * limit;
     while ((product & 0xFFFFFFFFull) < refused) product = next() * limit;
