@@ -1,0 +1,101 @@
+"""`Progress`: how far a reader has come. Bookkeeping only; it reads nothing and holds no thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ndd.readers.sampler import Order, Position, epoch_batches
+
+
+@dataclass
+class Progress:
+    """The place in the stream, the running epoch, and the mode that a reader was first used in.
+
+    Attributes:
+        position: after what was handed over last (reading ahead does not move it).
+        epoch: the number of the running or coming epoch.
+        left: batches that the running epoch still owes; 0 between epochs.
+        left_batch: the batch size in which `left` counts.
+        resuming: `left` comes from a saved state, and the next epoch only gives those batches.
+        mode, batch: "samples", "batches" or "calls", and the batch size, once used.
+        generation: counts jumps; epochs that began before one are over.
+    """
+
+    reader: str
+    position: Position = field(default_factory=Position)
+    epoch: int = 0
+    left: int = 0
+    left_batch: int = 1
+    resuming: bool = False
+    mode: str | None = None
+    batch: int | None = None
+    generation: int = 0
+
+    def check(self, mode: str, batch: int | None) -> None:
+        """RuntimeError for another mode than before, ValueError for another batch size."""
+        if self.mode is None:
+            return
+        if mode != self.mode:
+            raise RuntimeError(
+                f"{self.reader}: Cannot mix `samples`, `batches` and `__call__` on the same reader: it is in use for "
+                f"{self.mode}. Make a second reader for {mode}, or call reader.reset()."
+            )
+        if batch != self.batch:
+            error = RuntimeError if mode == "calls" else ValueError
+            raise error(
+                f"{self.reader}: `batch_size` {batch} is different than the `max_batch_size` {self.batch} used in the "
+                "previous call. Call reader.reset() to change it."
+            )
+
+    def epoch_length(self, order: Order, batch: int | None) -> int:
+        """How many batches an epoch that starts now has."""
+        size = batch or 1
+        if not (self.resuming and self.left):
+            return epoch_batches(order, self.epoch, size)
+        if size == self.left_batch:
+            return self.left
+        # Resumed with another batch size than when the state was taken: the samples that were not given yet.
+        given = epoch_batches(order, self.epoch, self.left_batch) - self.left
+        rest = order.length(self.epoch) - given * self.left_batch
+        return max(1, -(-rest // size))
+
+    def begin(self, order: Order, batch: int | None) -> tuple[int, bool]:
+        """Start an epoch: its length, and whether the one before was left unfinished."""
+        left = self.epoch_length(order, batch)
+        unfinished = bool(self.left) and not self.resuming
+        self.use("samples" if batch is None else "batches", batch)
+        self.left, self.left_batch, self.resuming = left, batch or 1, False
+        return left, unfinished
+
+    def use(self, mode: str, batch: int | None) -> None:
+        """Lock the mode and the batch size."""
+        self.mode, self.batch = mode, batch
+
+    def moved(self, left: int) -> None:
+        """A batch of an epoch was handed over; `left` more are owed."""
+        self.left = left
+        self.epoch += not left
+
+    def reset(self, epoch: int | None) -> None:
+        """Go to the start of an epoch, by default of the next one that nothing was read for."""
+        if epoch is None:
+            epoch = self.epoch + bool(self.left)
+            if self.mode == "calls":
+                epoch = self.position.visit + 1
+        self._jump(Position(epoch), epoch, 0, 1, resuming=False)
+
+    def saved(self) -> dict[str, Any]:
+        """The place as plain values."""
+        fields = {"epoch": self.epoch, "left": self.left, "left_batch": self.left_batch}
+        return {**fields, **self.position._asdict()}
+
+    def restore(self, fields: dict[str, Any]) -> None:
+        """Go to a saved place."""
+        position = Position(fields["visit"], fields["offset"], fields["draw"])
+        self._jump(position, fields["epoch"], fields["left"], fields["left_batch"], resuming=True)
+
+    def _jump(self, position: Position, epoch: int, left: int, left_batch: int, resuming: bool) -> None:
+        self.position, self.epoch, self.left, self.left_batch = position, epoch, left, left_batch
+        self.resuming, self.mode, self.batch = resuming, None, None
+        self.generation += 1

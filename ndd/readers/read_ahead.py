@@ -1,0 +1,200 @@
+"""Reading ahead: a few threads read the coming batches while the user works on the present one."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ndd.readers.records import Record, RecordStore
+from ndd.readers.sampler import Position, Stream
+
+THREADS = 4  # enough to hide the latency of a local disk; page-cached files need one
+_SAMPLES_AT_ONCE = 16  # in sample mode, so that a hand-over between threads serves many samples
+
+
+class Step(NamedTuple):
+    """One batch (or sample) as it was read: its records (or an error in place of one), and where the stream goes on."""
+
+    numbers: list[int]
+    records: list[Record | Exception]
+    position: Position
+
+
+class _Group:
+    """Batches that are planned and handed over together."""
+
+    __slots__ = ("cuts", "done", "left", "numbers", "records")
+
+    def __init__(self, cuts: list[tuple[list[int], Position]]):
+        self.cuts = deque(cuts)
+        self.numbers = [number for numbers, _ in cuts for number in numbers]
+        self.records: list[Any] = [None] * len(self.numbers)
+        self.left = 0  # parts still being read
+        self.done = 0  # records already handed over
+
+    def parts(self, count: int) -> list[tuple[_Group, int, int]]:
+        size = max(1, -(-len(self.numbers) // count))
+        parts: list[tuple[_Group, int, int]] = [
+            (self, start, start + size) for start in range(0, len(self.numbers), size)
+        ]
+        self.left = len(parts)
+        return parts
+
+    def step(self) -> Step:
+        numbers, position = self.cuts.popleft()
+        start, self.done = self.done, self.done + len(numbers)
+        return Step(numbers, self.records[start : self.done], position)
+
+
+class ReadAhead:
+    """Threads that read a stream's batches in order, at most `depth` groups before they are asked for.
+
+    The threads start with the first request and end with `stop()`. They hold this object and the store, never the
+    reader, so a reader that nobody holds any more can die and stop them.
+    """
+
+    def __init__(self, store: RecordStore, open_stream: Callable[[], Stream], batch: int | None, depth: int):
+        self._store = store
+        self._open_stream = open_stream
+        self._stream: Stream | None = None
+        self._cuts_per_group = 1 if batch is not None else _SAMPLES_AT_ONCE
+        self._depth = depth
+        lock = threading.Lock()
+        self._work = threading.Condition(lock)  # for the threads here: a part to read or a group to plan
+        self._ready = threading.Condition(lock)  # for whoever asks: a group is complete
+        self._groups: deque[_Group] = deque()
+        self._parts: deque[tuple[_Group, int, int]] = deque()
+        self._streaming = False
+        self._planning = False
+        self._failure: Exception | None = None  # the order itself failed (a user's sampler)
+        self._stopped = False
+        self._process = os.getpid()
+        self._threads: list[threading.Thread] = []
+        _running.add(self)
+
+    def next(self) -> Step:
+        """The next batch of the stream; waits for it. An error of the order is raised, and tried again next time."""
+        with self._work:
+            self._start()
+            if not self._streaming or self._failure:
+                self._streaming, self._failure = True, None
+                self._work.notify()
+            while not self._groups or self._groups[0].left:
+                if self._failure and not self._groups:
+                    raise self._failure
+                self._ready.wait()
+            group = self._groups[0]
+            step = group.step()
+            if not group.cuts:
+                self._groups.popleft()
+                self._work.notify()
+            return step
+
+    def read(self, numbers: Sequence[int]) -> list[Record | Exception]:
+        """Certain records, before anything that is read ahead."""
+        group = _Group([(list(numbers), Position())])
+        with self._work:
+            self._start()
+            self._parts.extendleft(reversed(group.parts(THREADS)))
+            self._work.notify_all()
+            while group.left:
+                self._ready.wait()
+        return group.records
+
+    def stop(self) -> None:
+        """End the threads; each finishes the part it is reading. Does not wait for them."""
+        if os.getpid() != self._process:  # a forked child: no threads here, and the lock may be held for ever
+            return
+        with self._work:
+            self._stopped = True
+            self._parts.clear()
+            self._groups.clear()
+            self._work.notify_all()
+
+    def join(self, timeout: float) -> None:
+        """Wait for each thread to end, `timeout` seconds at most."""
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(timeout)
+
+    def _start(self) -> None:
+        if not self._threads:
+            self._threads = [
+                threading.Thread(target=self._run, name=f"ndd-reader-{i}", daemon=True) for i in range(THREADS)
+            ]
+            for thread in self._threads:
+                thread.start()
+
+    def _run(self) -> None:
+        while True:
+            part = None  # an idle thread must not keep the last batch alive
+            with self._work:
+                while not (self._stopped or self._parts or self._may_plan()):
+                    self._work.wait()
+                if self._stopped:
+                    return
+                part = self._parts.popleft() if self._parts else None
+                self._planning = self._planning or part is None
+            if part is None:
+                self._plan()
+            else:
+                self._read(*part)
+
+    def _may_plan(self) -> bool:
+        return self._streaming and not (self._planning or self._failure) and len(self._groups) < self._depth
+
+    def _plan(self) -> None:
+        """Ask the stream for the next group. One thread at a time, without the lock: a shuffle may take a while."""
+        cuts: list[tuple[list[int], Position]] = []
+        failure = None
+        try:
+            if self._stream is None:
+                self._stream = self._open_stream()
+            for _ in range(self._cuts_per_group):
+                numbers = self._stream.take().tolist()
+                cuts.append((numbers, self._stream.position))
+        except Exception as error:
+            failure = error
+        with self._work:
+            self._planning = False
+            self._failure = failure
+            if cuts and not self._stopped:
+                group = _Group(cuts)
+                self._groups.append(group)
+                self._parts.extend(group.parts(THREADS))
+                self._work.notify_all()
+            if failure:
+                self._ready.notify_all()
+
+    def _read(self, group: _Group, start: int, end: int) -> None:
+        numbers = group.numbers[start:end]
+        try:
+            found = self._store.records(numbers)
+        except Exception as error:
+            found = [error] * len(numbers)
+        with self._work:
+            group.records[start:end] = found
+            group.left -= 1
+            if not group.left:
+                self._ready.notify_all()
+
+
+_running: weakref.WeakSet[ReadAhead] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """No thread may read on while the interpreter goes down."""
+    for ahead in list(_running):
+        ahead.stop()
+    for ahead in list(_running):
+        ahead.join(1.0)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_running.clear)

@@ -1,0 +1,265 @@
+"""Which sample comes when. Pure: nothing here reads data, starts a thread or knows a reader.
+
+A reader's samples form one endless *stream*. The stream is a chain of *visits*: visit v is one pass over the shard
+of this process (shard `shard_id + v` when shards rotate). An *order* says what a visit holds; a `Stream` cuts the
+chain into batches. With `pad_last_batch` a visit is filled with its last sample up to the largest shard and to whole
+batches; without it a batch that a visit cannot fill goes on into the next visit, as in DALI.
+
+A place in the stream is a `Position` of three integers, so it is saved and restored at no cost: `visit`, `offset`
+(samples of the visit already given) and `draw` (the state of the shuffle buffer's generator at the visit's start).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndd.readers.permutation import BufferDraws, global_order, reshuffled, shuffled_once
+
+
+class Position(NamedTuple):
+    """A place in the stream of samples."""
+
+    visit: int = 0
+    offset: int = 0
+    draw: int | None = None
+
+
+@dataclass(frozen=True)
+class Shards:
+    """How `size` samples are divided among `count` processes, and which part is ours at each visit."""
+
+    size: int
+    count: int = 1
+    index: int = 0
+    stick: bool = False
+    pad: bool = False
+
+    @property
+    def largest(self) -> int:
+        """The number of samples in the largest shard."""
+        return -(-self.size // self.count)
+
+    def bounds(self, shard: int) -> tuple[int, int]:
+        """The first sample of a shard and the first one after it."""
+        return self.size * shard // self.count, self.size * (shard + 1) // self.count
+
+    def at(self, visit: int) -> int:
+        """The shard of a visit when shards rotate."""
+        return self.index if self.stick else (self.index + visit) % self.count
+
+
+class Order:
+    """What each visit holds. The methods are pure functions of their arguments (whatever an order caches)."""
+
+    rotates = True  # to the next shard from visit to visit, unless `stick`
+
+    def __init__(self, shards: Shards):
+        self.shards = shards
+
+    def length(self, visit: int) -> int:
+        """How many samples the visit promises, those that pad it to the largest shard included."""
+        start, end = self.bounds(visit)
+        return self.shards.largest if self.shards.pad else end - start
+
+    def bounds(self, visit: int) -> tuple[int, int]:
+        """The part of the samples that is ours in a visit."""
+        return self.shards.bounds(self.shards.at(visit) if self.rotates else self.shards.index)
+
+    def draw_at(self, visit: int) -> int | None:
+        """The state of the shuffle buffer's generator at the start of a visit, if there is one."""
+        return None
+
+    def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
+        """The samples of a visit that starts with generator state `draw`, and the state after it."""
+        return np.arange(*self.bounds(number)), None
+
+
+class Buffered(Order):
+    """`random_shuffle`: each shard passes through a buffer of `fill` samples from which the next one is drawn.
+
+    With `permuted` (single files; not containers, which are read in the order they are stored) one fixed permutation
+    of all samples comes first and is then cut into shards. Equal to DALI's order for the same seed.
+    """
+
+    def __init__(self, shards: Shards, fill: int, seed: int, permuted: bool = True):
+        super().__init__(shards)
+        self._fill = fill
+        self._seed = seed
+        self._permuted = permuted
+        self._base: np.ndarray | None = None
+
+    def draw_at(self, visit: int) -> int:
+        """The state after all draws of the visits before."""
+        draws = BufferDraws.seeded(self._seed)
+        for number in range(visit):
+            start, end = self.bounds(number)
+            draws.skip(end - start, self._fill)
+        return draws.state
+
+    def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
+        """The shard's part of the base order, through the buffer."""
+        if self._base is None:
+            self._base = shuffled_once(self.shards.size) if self._permuted else np.arange(self.shards.size)
+        draws = BufferDraws(self.draw_at(number) if draw is None else draw)
+        start, end = self.bounds(number)
+        items = draws.shuffle(self._base[start:end], self._fill)
+        return items, draws.state
+
+
+class Reshuffled(Order):
+    """`shuffle_after_epoch`: every visit shuffles what the one before left; each process keeps its share of it, so
+    one epoch over all processes sees every sample once. Equal to DALI's order for the same seed."""
+
+    rotates = False
+
+    def __init__(self, shards: Shards, seed: int):
+        super().__init__(shards)
+        self._seed = seed
+        self._last: tuple[int, np.ndarray] = (-1, np.arange(shards.size))
+
+    def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
+        """Our share of the permutation; shuffles as many times as visits lie between."""
+        last, order = self._last
+        if number < last:  # gone back: each order builds on the one before, so start again
+            last, order = -1, np.arange(self.shards.size)
+        for epoch in range(last + 1, number + 1):
+            order = reshuffled(order, self._seed, epoch + 1)
+        self._last = number, order
+        start, end = self.bounds(number)
+        return order[start:end], None
+
+
+class Global(Order):
+    """`shuffle="global"`: an independent full permutation for each visit, reached at once for any visit. Each process
+    keeps its share of it. With `stick` the samples of the shard are permuted instead of all."""
+
+    rotates = False
+
+    def __init__(self, shards: Shards, seed: int):
+        super().__init__(shards)
+        self._seed = seed
+
+    def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
+        """Our share of permutation `number`."""
+        start, end = self.bounds(number)
+        if self.shards.stick:
+            return start + global_order(end - start, self._seed, number), None
+        return global_order(self.shards.size, self._seed, number)[start:end], None
+
+
+class Sampled(Order):
+    """`sampler=`: the user's indices, one list for each visit, cut into shares like any other order."""
+
+    def __init__(self, shards: Shards, sampler: Any):
+        super().__init__(shards)
+        self._sampler = sampler
+        self._last: tuple[int, np.ndarray] | None = None
+
+    def length(self, visit: int) -> int:
+        """Our share of the sampler's list, padding included."""
+        return self._share(visit).length(0)
+
+    def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
+        """Our share of the sampler's list."""
+        start, end = self._share(number).bounds(0)
+        return self._indices(number)[start:end], None
+
+    def _share(self, visit: int) -> Order:
+        shards = self.shards
+        return Order(Shards(len(self._indices(visit)), shards.count, shards.index, stick=True, pad=shards.pad))
+
+    def _indices(self, visit: int) -> np.ndarray:
+        if self._last is None or self._last[0] != visit:
+            self._last = visit, self._checked(sampler_indices(self._sampler, visit))
+        return self._last[1]
+
+    def _checked(self, indices: np.ndarray) -> np.ndarray:
+        size = self.shards.size
+        wrong = indices[(indices < 0) | (indices >= size)]
+        if len(wrong):
+            raise IndexError(f"sampler: expected indices from 0 to {size - 1}, got {int(wrong[0])}")
+        if len(indices) < self.shards.count:
+            raise ValueError(
+                f"sampler: expected at least one index for each of {self.shards.count} shard(s), got {len(indices)}"
+            )
+        return indices
+
+
+def check_sampler(sampler: Any) -> None:
+    """TypeError for what cannot be asked for a new list of indices at every epoch."""
+    if callable(sampler) and not hasattr(sampler, "__iter__"):
+        return
+    if not isinstance(sampler, Iterable) or iter(sampler) is sampler:
+        raise TypeError(
+            "sampler: expected a sequence of indices, an object that can be iterated again at each epoch (such as a "
+            f"torch Sampler), or a function of the epoch number, got {type(sampler).__name__}"
+        )
+
+
+def sampler_indices(sampler: Any, epoch: int) -> np.ndarray:
+    """The indices that a user's sampler gives for an epoch."""
+    found: Any = sampler
+    if callable(sampler) and not hasattr(sampler, "__iter__"):
+        found = sampler(epoch)
+    elif hasattr(sampler, "set_epoch"):
+        sampler.set_epoch(epoch)
+    listed = np.asarray(found if hasattr(found, "__array__") else list(found))
+    if listed.ndim != 1 or (len(listed) and listed.dtype.kind not in "iu"):
+        raise TypeError(
+            "sampler: expected one integer index for each sample (not a batch sampler), "
+            f"got {listed.dtype} of shape {listed.shape}"
+        )
+    return listed.astype(np.int64)
+
+
+class _Visit(NamedTuple):
+    number: int
+    draw: int | None
+    items: np.ndarray
+    next_draw: int | None
+    length: int
+
+
+class Stream:
+    """The endless stream of samples of an order, cut into batches of `batch`, from a position on."""
+
+    def __init__(self, order: Order, batch: int, position: Position):
+        self._order = order
+        self._batch = batch
+        self._offset = position.offset
+        self._visit = self._opened(position.visit, position.draw)
+
+    @property
+    def position(self) -> Position:
+        """Where the next batch starts."""
+        return Position(self._visit.number, self._offset, self._visit.draw)
+
+    def take(self) -> np.ndarray:
+        """The sample numbers of the next batch. If the order fails, the stream stays where it was."""
+        visit, offset = self._visit, self._offset
+        parts, missing = [], self._batch
+        while missing:
+            if offset >= visit.length:
+                visit, offset = self._opened(visit.number + 1, visit.next_draw), 0
+            part = visit.items[offset : offset + missing]
+            if self._order.shards.pad and len(part) < missing:
+                part = np.concatenate([part, np.full(missing - len(part), visit.items[-1])])
+            offset += len(part)
+            missing -= len(part)
+            parts.append(part)
+        self._visit, self._offset = visit, offset
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _opened(self, number: int, draw: int | None) -> _Visit:
+        draw = self._order.draw_at(number) if draw is None else draw
+        items, next_draw = self._order.visit(number, draw)
+        return _Visit(number, draw, items, next_draw, self._order.length(number))
+
+
+def epoch_batches(order: Order, epoch: int, batch: int) -> int:
+    """How many batches of `batch` samples epoch `epoch` has."""
+    return -(-order.length(epoch) // batch)

@@ -1,0 +1,73 @@
+"""`ReaderState`: where a reader stands, as a line of JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+VERSION = 1
+
+
+class ReaderState:
+    """A reader's place in its data, exact to the sample; `str(state)` is a short line of ASCII text.
+
+    Made by `reader.get_state()` and accepted by `reader.set_state()`, as is its text. Nothing needs to be switched on
+    to have one, and taking one costs microseconds.
+
+    >>> import ndd
+    >>> reader = ndd.readers.File(files=["a.jpg", "b.jpg"])
+    >>> state = reader.get_state()
+    >>> reader.set_state(str(state))
+    """
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str):
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"ReaderState({self._text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ReaderState) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ReaderState, (self._text,)
+
+
+def dump(fields: dict[str, Any]) -> ReaderState:
+    """The state made of these plain values."""
+    return ReaderState(json.dumps({"version": VERSION, **fields}, separators=(",", ":")))
+
+
+def parse(reader: str, state: Any) -> dict[str, Any]:
+    """The fields of a state given as an object, text or ASCII bytes. TypeError or ValueError for anything else."""
+    if isinstance(state, bytes | bytearray):
+        state = bytes(state).decode("ascii")
+    if not isinstance(state, ReaderState | str):
+        raise TypeError(f"{reader}.set_state: expected a ReaderState, str or bytes, got {type(state).__name__}")
+    try:
+        fields = json.loads(str(state))
+    except ValueError as error:
+        raise ValueError(f"{reader}.set_state: expected the text of a reader state, got {str(state)[:40]!r}") from error
+    return checked(reader, fields)
+
+
+def checked(reader: str, fields: Any) -> dict[str, Any]:
+    """`fields` if they are those of a state of this version for this kind of reader."""
+    if not isinstance(fields, dict) or "version" not in fields:
+        raise ValueError(f"{reader}.set_state: expected the text of a reader state, got {str(fields)[:40]!r}")
+    if fields["version"] != VERSION:
+        raise ValueError(f"{reader}.set_state: expected a state of version {VERSION}, got {fields['version']!r}")
+    if fields.get("reader") != reader:
+        raise ValueError(f"{reader}.set_state: expected a state of {reader}, got one of {fields.get('reader')}")
+    for key in ("epoch", "left", "left_batch", "visit", "offset"):
+        if not isinstance(fields.get(key), int) or fields[key] < 0:
+            raise ValueError(f"{reader}.set_state: expected a number from 0 for {key!r}, got {fields.get(key)!r}")
+    return fields
