@@ -336,7 +336,8 @@ def operator(
     """
     options = {
         "layouts": layouts, "frames": frames, "random": random, "mixed": mixed, "transfers": transfers, "heavy": heavy,
-        "elementwise": elementwise, "host_inputs": host_inputs, "cpu_only": cpu_only, "drops": drops, "needs_batch": needs_batch,
+        "elementwise": elementwise, "host_inputs": host_inputs, "cpu_only": cpu_only, "drops": drops,
+        "needs_batch": needs_batch,
     }  # fmt: skip
 
     def declare(declared: Callable[..., Any]) -> Any:

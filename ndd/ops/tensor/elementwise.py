@@ -1,0 +1,286 @@
+"""The operators behind `+ - * / ...`, comparisons and `ndd.math`: elementwise, with broadcasting inside each sample.
+
+An operation is declared once for inputs only and once for inputs with constants, so that a Python or NumPy number
+beside a batch costs neither a tensor nor a copy to the GPU. `apply` picks the variant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.elementwise import OPERATIONS
+from ndd._operator import Plan, bad_sample, operator
+from ndd._tensor import Batch, DType, Spec, Tensor, bind_operations
+from ndd._tensor.construct import build_tensor
+from ndd._tensor.dtype import dtype as to_dtype, float32, float64
+from ndd._tensor.promotion import common, common_layout, result_type
+
+UNARY = (
+    "minus plus bitnot abs fabs sqrt rsqrt cbrt exp log log2 log10 sin cos tan asin acos atan sinh cosh tanh asinh "
+    "acosh atanh floor ceil"
+).split()
+COMPARISONS = "eq neq lt leq gt geq".split()
+BINARY = "add sub mul fdiv div mod pow fpow atan2 min max bitand bitor bitxor lshift rshift".split() + COMPARISONS
+_KERNEL_NAMES = {
+    "bitand": "bitand_", "bitor": "bitor_", "bitxor": "bitxor_", "pow": "power", "fpow": "fpower", "atan2": "angle",
+    "min": "minimum", "max": "maximum", "abs": "absolute", "fabs": "magnitude", "sqrt": "root", "rsqrt": "rroot",
+    "cbrt": "cuberoot", "exp": "exponential", "log": "logarithm", "log2": "logarithm2", "log10": "logarithm10",
+    "sin": "sine", "cos": "cosine", "tan": "tangent", "asin": "arcsine", "acos": "arccosine", "atan": "arctangent",
+    "sinh": "hsine", "cosh": "hcosine", "tanh": "htangent", "asinh": "hareasine", "acosh": "hareacosine",
+    "atanh": "hareatangent", "floor": "down", "ceil": "up",
+}  # fmt: skip
+
+
+class Form:
+    """Which operands of an operation are inputs: None stands for an input, a 0-d array is a constant."""
+
+    __slots__ = ("constants", "types")
+
+    def __init__(self, constants: tuple[Any, ...]):
+        self.constants = constants
+        self.types = tuple(None if c is None else to_dtype(c.dtype) for c in constants)
+
+    def fill(self, inputs: tuple[Any, ...]) -> list[Any]:
+        """The operands in their order: `inputs` and constants."""
+        rest = iter(inputs)
+        return [next(rest) if c is None else c for c in self.constants]
+
+    def element_types(self, inputs: tuple[Any, ...]) -> list[DType]:
+        rest = iter(inputs)
+        return [next(rest).dtype if t is None else t for t in self.types]
+
+
+def _declare(name: str, arity: int, inputs: int) -> Callable[..., Any]:
+    """One operation with `inputs` of its `arity` operands as inputs; the others come in `form`."""
+    compute = OPERATIONS[name]
+
+    def outcome(operands: tuple[Spec, ...], form: Form) -> Spec:
+        kinds = form.element_types(operands)
+        layouts = [o.layout for o in operands]
+        return Spec(
+            result_type(name, *kinds),
+            max(o.ndim for o in operands),  # type: ignore[type-var]
+            layouts[0] if inputs == 1 else common_layout(name, *layouts),
+            operands[0].device,
+        )
+
+    if inputs == 1:
+
+        def declared(input, /, *, form: Any):
+            return outcome((input,), form)
+
+        def run(a: np.ndarray, out: np.ndarray, form: Form) -> None:
+            compute(out, *form.fill((a,)))
+
+    elif inputs == 2:
+
+        def declared(left, right, /, *, form: Any):  # type: ignore[misc]
+            return outcome((left, right), form)
+
+        def run(a: np.ndarray, b: np.ndarray, out: np.ndarray, form: Form) -> None:  # type: ignore[misc]
+            compute(out, *form.fill((a, b)))
+
+    else:
+
+        def declared(first, second, third, /, *, form: Any):  # type: ignore[misc]
+            return outcome((first, second, third), form)
+
+        def run(a: np.ndarray, b: np.ndarray, c: np.ndarray, out: np.ndarray, form: Form) -> None:  # type: ignore[misc]
+            compute(out, a, b, c)
+
+    def plan(*operands: Any, form: Form) -> Plan:
+        shapes = operands[0].shapes if inputs == 1 else _broadcast([o.shapes for o in operands])
+        return Plan(shapes, shared={"form": form})
+
+    def on_gpu(launch: Any, *stores: Any, form: Form) -> None:
+        _launch(launch, name, stores[:inputs], form)
+
+    declared.__name__ = declared.__qualname__ = name
+    declared.__module__ = __name__
+    declared.__doc__ = f"`{name}`, elementwise."
+    found = operator(declared, register=False, elementwise=True)
+    found.plan(plan)
+    found.cpu(run)
+    found.operator.cuda_source = "elementwise.cu"
+    found.operator.cuda, found.operator.cuda_names = on_gpu, ["form"]
+    return found
+
+
+def _broadcast(all_shapes: list[np.ndarray]) -> np.ndarray:
+    """The common shapes `[N, ndim]` of operands, broadcast as NumPy does within each sample."""
+    first = all_shapes[0]
+    if all(s is first or np.array_equal(s, first) for s in all_shapes[1:]):
+        return first
+    ndim = max(s.shape[1] for s in all_shapes)
+    shape = np.ones((len(first), ndim), np.int64)
+    for s in all_shapes:
+        part = shape[:, ndim - s.shape[1] :]
+        wrong = (s != part) & (s != 1) & (part != 1)
+        if wrong.any():
+            sample = int(np.flatnonzero(wrong.any(axis=1))[0])
+            texts = " and ".join("x".join(map(str, q[sample].tolist())) or "scalar" for q in all_shapes)
+            raise bad_sample(sample, f"Can't broadcast shapes: {texts}. Extents must be equal, or 1 to be stretched.")
+        np.copyto(part, s, where=s != 1)
+    return shape
+
+
+def _launch(launch: Any, name: str, operands: tuple[Any, ...], form: Form) -> None:
+    from ndd._cuda.source import ELEMENT_TYPES
+
+    kinds = form.element_types(operands)
+    together = kinds[0]
+    for kind in kinds[1:]:
+        together = common(together, kind)
+    result = launch.outputs[0].dtype
+    mixed_remainder = name == "mod" and result == float32 and any(k != float32 for k in kinds)
+    compare = name in COMPARISONS
+    exact = compare and {k.name for k in kinds} >= {"u64"} and any(k.kind is DType.Kind.signed for k in kinds)
+    compute = float64 if mixed_remainder else together if compare else result
+    shape = launch.outputs[0].shape_array
+    stretched = any(o.shapes.shape != shape.shape or not np.array_equal(o.shapes, shape) for o in operands)
+    vector = 16 // max(1, max(k.bytes for k in (*kinds, result)))
+    macros = {
+        "OP": _KERNEL_NAMES.get(name, name), "ARITY": str(len(kinds)), "INPUTS": str(len(operands)),
+        "COMPUTE": ELEMENT_TYPES[compute.name], "BROADCAST": str(int(stretched)), "EXACT": str(int(exact)),
+        "VECTOR": str(min(vector, 8)),
+    }  # fmt: skip
+    shared, number = {}, 0
+    for i in range(3):
+        constant = form.constants[i] if i < len(form.constants) else None
+        macros[f"INDEX{i}"] = "0" if constant is not None else str(min(number, len(operands) - 1))
+        if constant is not None:
+            shared[f"constant{i}"] = constant
+            macros[f"OPERAND{i}(i)"] = f"(shared.constant{i})"
+        else:
+            macros[f"OPERAND{i}(i)"] = f"number(p{number}[i])"
+            number += 1
+    per_sample = {"strides": _strides([o.shapes for o in operands], shape)} if stretched else {}
+    most = int(shape.prod(axis=1).max(initial=0))
+    work = most if stretched else -(-most // min(vector, 8))
+    launch("elementwise", work, per_sample=per_sample, shared=shared, macros=macros)
+
+
+def _strides(shapes: list[np.ndarray], out: np.ndarray) -> np.ndarray:
+    """Element strides `[N, inputs * ndim]` of every input along the axes of the output; 0 where it is stretched."""
+    n, ndim = len(out), max(1, out.shape[1])
+    strides = np.zeros((n, len(shapes), ndim), np.int64)
+    for k, s in enumerate(shapes):
+        step = np.ones(n, np.int64)
+        for d in range(s.shape[1] - 1, -1, -1):
+            strides[:, k, ndim - s.shape[1] + d] = np.where(s[:, d] == 1, 0, step)
+            step = step * s[:, d]
+    return strides.reshape(n, -1)
+
+
+_PLAIN = {1: Form((None,)), 2: Form((None, None)), 3: Form((None, None, None))}
+_DECLARED: dict[tuple[str, int], Callable[..., Any]] = {}
+
+
+def declared(name: str, inputs: int) -> Callable[..., Any]:
+    """The operator of operation `name` for this number of inputs (the other operands being constants)."""
+    found = _DECLARED.get((name, inputs))
+    if found is None:
+        arity = 1 if name in UNARY else 3 if name == "clamp" else 2
+        found = _DECLARED[name, inputs] = _declare(name, arity, inputs)
+    return found
+
+
+_LIMIT = 1 << 31
+
+
+def constant(value: Any) -> np.ndarray | None:
+    """A Python or NumPy number as DALI counts it: int is int32, float is float32; None for anything else."""
+    kind = value.__class__
+    if kind is int:
+        if not -_LIMIT <= value < _LIMIT:
+            raise OverflowError(f"Integer {value} is out of range for int32. Give it as a NumPy number or a tensor.")
+        return np.array(value, np.int32)
+    if kind is float:
+        if -3e38 < value < 3e38:
+            return np.array(value, np.float32)
+        with np.errstate(over="ignore"):
+            return np.array(value, np.float32)
+    if kind is bool:
+        return np.array(value)
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    if isinstance(value, bool | int | float):
+        return constant(value.__index__() if isinstance(value, int) else float(value))
+    return None
+
+
+def apply(name: str, *operands: Any) -> Any:
+    """The operation on handles, numbers, lists, arrays or tensors of other libraries."""
+    inputs: list[Any] = []
+    constants: list[Any] = []
+    for operand in operands:
+        kind = operand.__class__
+        fixed = None if kind is Tensor or kind is Batch else constant(operand)
+        constants.append(fixed)
+        if fixed is None:
+            if operand is None:
+                raise ValueError(f"{name}: an operand is None. Expected a Tensor, a Batch, a number, a list or an array.")
+            inputs.append(operand)
+    if not inputs:
+        inputs, constants[0] = [build_tensor(constants[0], None, None, None, copy=False)], None
+    elif len(inputs) > 1 or inputs[0].__class__ not in _HANDLES:
+        inputs = _on_one_device(name, inputs)
+    if len(inputs) == len(operands):
+        return declared(name, len(inputs))(*inputs, form=_PLAIN[len(operands)])
+    return declared(name, len(inputs))(*inputs, form=_form(constants))
+
+
+_forms: dict[Any, Form] = {}
+
+
+def _form(constants: list[Any]) -> Form:
+    """The same object for the same constants, so that calls that agree share what was worked out."""
+    key = tuple([None if c is None else (c.dtype.char, c.tobytes()) for c in constants])
+    found = _forms.get(key)
+    if found is None:
+        if len(_forms) >= 1024:
+            _forms.clear()
+        found = _forms[key] = Form(tuple(constants))
+    return found
+
+
+_HANDLES = (Tensor, Batch)
+
+
+def _on_one_device(name: str, inputs: list[Any]) -> list[Any]:
+    """Inputs as handles; lists and NumPy arrays go where the others are. ValueError if CPU and GPU values meet."""
+    device = next((v._spec.device for v in inputs if v.__class__ in _HANDLES), None)
+    handles = []
+    for value in inputs:
+        if value.__class__ not in _HANDLES:
+            follows = device is not None and isinstance(value, list | tuple | np.ndarray)
+            try:
+                value = build_tensor(value, None, device if follows else None, None, copy=False)
+            except (TypeError, ValueError, RuntimeError) as error:
+                raise type(error)(f"{name}: {error}") from None
+        handles.append(value)
+    devices = [h._spec.device for h in handles]
+    for other in devices[1:]:
+        if other.device_type != devices[0].device_type:
+            gpu = next(d for d in devices if d.device_type == "gpu")
+            raise ValueError(
+                f"{name}: cannot mix GPU and CPU inputs: one operand is on the CPU, another on {gpu}. "
+                f"Move one with .gpu() or .cpu()."
+            )
+    return handles
+
+
+def _bound(name: str) -> Callable[..., Any]:
+    """What a Python operator such as `+` calls."""
+    if name in UNARY:
+        unary = declared(name, 1)
+        form = _PLAIN[1]
+        return lambda input: unary(input, form=form)
+    return lambda left, right: apply(name, left, right)
+
+
+bind_operations(**{name: _bound(name) for name in (*BINARY, "minus", "plus", "abs", "bitnot")})
+
