@@ -13,7 +13,7 @@ from ndd._cuda import compile, source
 from ndd._cuda.scope import raw_handle
 from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import torch_dtype
-from ndd._tensor.memory import torch_device
+from ndd._tensor.memory import device_empty, torch_device
 
 _BLOCK = 256
 _MAX_BLOCKS = 1 << 16  # a grid row; kernels stride over what is left
@@ -176,7 +176,7 @@ class Launch:
         import torch
 
         kind = torch_dtype(dtype) if hasattr(dtype, "type_id") else torch.from_numpy(np.empty(0, dtype)).dtype
-        return torch.empty(int(count), dtype=kind, device=torch_device(self.device))
+        return device_empty(int(count), kind, self.device)
 
 
 def _record(values: dict[str, Any]) -> np.ndarray:
@@ -217,12 +217,10 @@ def upload(values: np.ndarray, device: Any) -> Any:
 
 def allocate(shapes: np.ndarray, spec: Spec, n: int) -> Store:
     """Uninitialised GPU memory for one output: one buffer for the batch."""
-    import torch
-
     shapes = shapes.reshape(n, -1) if n else shapes.reshape(0, 0)
     rows = [tuple(s) for s in shapes.tolist()]
     count = int(shapes.prod(axis=1).sum()) if n else 0
-    flat = torch.empty(count, dtype=torch_dtype(spec.dtype), device=torch_device(spec.device))
+    flat = device_empty(count, torch_dtype(spec.dtype), spec.device)
     uniform = n > 0 and bool((shapes == shapes[0]).all())
     if uniform:
         return Store(spec.dtype, spec.layout, spec.device, rows, whole=flat.reshape(n, *rows[0]))

@@ -1,0 +1,220 @@
+"""A GPU that is none: the whole GPU path of ndd on the CPU, kernels built as C++ with g++.
+
+`emulated_gpu` (a fixture of `conftest.py`) gives the machine two devices, "gpu:0" and "gpu:1", whose memory is CPU
+memory of torch. Everything else is the real thing: plans, records, pointers, kernel text. A kernel's threads run one
+after the other, as fibers if they need each other (`__syncthreads`, shuffles). Output memory is filled with garbage
+and fenced, so that what a kernel forgets to write, or writes beside, is found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import importlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_PRELUDE = Path(__file__).with_name("cuda_as_cpp.h")
+_FLAGS = ("-std=c++17", "-O1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv")
+_COOPERATIVE = re.compile(r"__sync(threads|warp)|__shfl_|_sync\(")
+_KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(')
+_FENCE = 64
+_GARBAGE = 0xA5
+
+
+class NullTorchStream:
+    """Stands for a torch.cuda.Stream: everything has already happened."""
+
+    def __init__(self, number: int):
+        import torch
+
+        self.device = torch.device("cuda", number)
+        self.cuda_stream = 0x1000 + id(self) % 0x1000000
+        self.synchronized = 0
+
+    def wait_stream(self, other: Any) -> None: ...
+
+    def wait_event(self, event: Any) -> None: ...
+
+    def synchronize(self) -> None:
+        self.synchronized += 1
+
+
+class EmulatedGpu:
+    """What the fixture gives: the kernels launched so far."""
+
+    count = 2
+
+    def __init__(self) -> None:
+        self.texts: dict[str, set[str]] = {}  # kernel text -> names of kernels launched from it
+        self.launches: list[str] = []
+        self._fenced: list[Any] = []  # the last few outputs, with what lies around them
+
+    # ---- in place of ndd._cuda.compile
+
+    def function(self, text: str, name: str, device_id: int) -> Any:
+        self.texts.setdefault(text, set()).add(name)
+        return name, _built(text, name)
+
+    def launch(self, kernel: Any, grid: tuple[int, int], block: int, stream: int, arguments: list[Any]) -> None:
+        name, run = kernel
+        self.launches.append(name)
+        addresses = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(a) for a in arguments])
+        with _one_at_a_time:
+            if not run(addresses, grid[0], grid[1], block):
+                raise RuntimeError(f"kernel {name}: its threads wait for one another for ever")
+        self.check_fences(name)
+
+    # ---- in place of ndd._tensor.memory.device_empty
+
+    def empty(self, count: int, torch_dtype: Any, device: Any) -> Any:
+        import torch
+
+        size = torch.empty(0, dtype=torch_dtype).element_size()
+        whole = torch.full((count * size + 2 * _FENCE,), _GARBAGE, dtype=torch.uint8)
+        self._fenced = [*self._fenced[-15:], whole]
+        return whole[_FENCE : _FENCE + count * size].view(torch_dtype)
+
+    def check_fences(self, name: str) -> None:
+        for whole in self._fenced:
+            if not (bool((whole[:_FENCE] == _GARBAGE).all()) and bool((whole[-_FENCE:] == _GARBAGE).all())):
+                raise AssertionError(f"kernel {name} wrote outside its output")
+
+
+_one_at_a_time = threading.Lock()
+_loaded: dict[str, Any] = {}
+
+
+def cache_folder() -> Path:
+    """Where built kernels are kept between runs."""
+    found = os.environ.get("NDD_TEST_KERNELS")
+    folder = Path(found) if found else Path(tempfile.gettempdir()) / f"ndd-emulated-kernels-{os.getuid()}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _compile(source: str, output: Path, *options: str) -> None:
+    partial = output.with_name(f"{output.name}.{os.getpid()}.{threading.get_ident()}")
+    done = subprocess.run(
+        ["g++", *_FLAGS, *options, "-x", "c++", "-", "-o", str(partial)], input=source, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise RuntimeError(f"the kernel does not compile as C++:\n{done.stderr[:3000]}")
+    os.replace(partial, output)
+
+
+def _prelude() -> str:
+    """The path of the built-ins to include; precompiled once (0.2 s less for each kernel)."""
+    text = _PRELUDE.read_text()
+    folder = cache_folder() / hashlib.sha256((text + str(_FLAGS)).encode()).hexdigest()[:16]
+    header, built = folder / "prelude.h", folder / "prelude.h.gch"
+    if not built.exists():
+        folder.mkdir(exist_ok=True)
+        header.write_text(text)
+        partial = built.with_suffix(f".{os.getpid()}")
+        done = subprocess.run(
+            ["g++", *_FLAGS, "-x", "c++-header", str(header), "-o", str(partial)], capture_output=True
+        )
+        if not done.returncode:
+            os.replace(partial, built)
+    return str(header)
+
+
+def _built(text: str, name: str) -> Any:
+    """The C function that runs a kernel over a grid."""
+    key = hashlib.sha256((text + name + _PRELUDE.read_text() + str(_FLAGS)).encode()).hexdigest()[:24]
+    with _one_at_a_time:
+        if key not in _loaded:
+            library = cache_folder() / f"{key}.so"
+            if not library.exists():
+                _compile(_source(text, name), library, "-shared", "-include", _prelude())
+            _loaded[key] = ctypes.CDLL(str(library)).ndd_run
+            _loaded[key].restype = ctypes.c_int
+        return _loaded[key]
+
+
+def _source(text: str, name: str) -> str:
+    # Kernels may be named as functions of C (`pow`): here they get names of their own.
+    renamed = _KERNEL.sub(lambda m: f"static void ndd_kernel_{m.group(1)}(", text)
+    if f"ndd_kernel_{name}(" not in renamed:
+        raise RuntimeError(f'the text has no `extern "C" __global__ void {name}(`')
+    cooperative = bool(_COOPERATIVE.search(text))
+    block = (
+        "if (!fibers::run(block, ndd_thread)) return 0;"
+        if cooperative
+        else "for (unsigned t = 0; t < block; t++) { threadIdx.x = t; ndd_thread(); }"
+    )
+    return f"""{renamed}
+static void** ndd_arguments;
+static void ndd_thread() {{
+  ndd_kernel_{name}(*(const Sample**)ndd_arguments[0], *(int*)ndd_arguments[1], *(Shared*)ndd_arguments[2]);
+}}
+extern "C" int ndd_run(void** arguments, unsigned columns, unsigned rows, unsigned block) {{
+  ndd_arguments = arguments;
+  gridDim = {{columns, rows, 1}};
+  blockDim = {{block, 1, 1}};
+  for (unsigned y = 0; y < rows; y++)
+    for (unsigned x = 0; x < columns; x++) {{
+      blockIdx = {{x, y, 0}};
+      threadIdx = {{0, 0, 0}};
+      {block}
+    }}
+  return 1;
+}}
+"""
+
+
+def _replace_everywhere(patch: pytest.MonkeyPatch, original: Any, replacement: Any) -> None:
+    """Sets every name that is bound to `original` in any module of ndd."""
+    for module_name, module in list(sys.modules.items()):
+        if module_name == "ndd" or module_name.startswith("ndd."):
+            for name, value in list(vars(module).items()):
+                if value is original:
+                    patch.setattr(module, name, replacement)
+
+
+def install(patch: pytest.MonkeyPatch) -> EmulatedGpu:
+    """Puts the emulation in place until `patch` is undone."""
+    import torch
+
+    import ndd
+
+    # By import_module: some rooms export functions under the names of their files.
+    compile, scope, context, stream, declare, device, memory, tensor = (
+        importlib.import_module(f"ndd.{name}")
+        for name in (
+            "_cuda.compile", "_cuda.scope", "_execution.context", "_execution.stream", "_operator.declare",
+            "_tensor.device", "_tensor.memory", "_tensor.tensor",
+        )
+    )  # fmt: skip
+    for name in ("launch", "transfer"):
+        importlib.import_module(f"ndd._cuda.{name}")  # so that their names are replaced too
+    gpu = EmulatedGpu()
+    patch.setattr(device, "_gpu_count", EmulatedGpu.count)
+    patch.setattr(context._local, "defaults", {})
+    _replace_everywhere(patch, memory.torch_device, lambda _: torch.device("cpu"))
+    _replace_everywhere(patch, memory.device_empty, gpu.empty)
+    _replace_everywhere(patch, scope.on_stream, lambda *_: contextlib.nullcontext())
+    _replace_everywhere(patch, scope.wait_for, lambda *_: None)
+    _replace_everywhere(patch, tensor.hand_over, lambda *_: None)
+    _replace_everywhere(patch, declare._order_after, lambda *_: None)
+    patch.setattr(compile, "function", gpu.function)
+    patch.setattr(compile, "launch", gpu.launch)
+    patch.setattr(stream.Stream, "__init__", _stream_init)
+    assert ndd.Device("gpu").device_id == 0
+    return gpu
+
+
+def _stream_init(self: Any, stream: Any = None, device_id: int | None = None) -> None:
+    number = 0 if device_id is None else device_id
+    self._torch = getattr(stream, "_torch", None) or NullTorchStream(number)
+    self._device_id = number
