@@ -17,6 +17,7 @@ from ndd._cpu.jit import kernel
 
 # From this size on the compiled loop is worth its compilation.
 _COMPILED_FROM = 1 << 14
+_INNER = 512  # elements of an inner loop that hide its cost
 
 
 def _plain(ufunc: np.ufunc) -> Callable[..., None]:
@@ -41,18 +42,44 @@ def _same(array: np.ndarray, out: np.ndarray) -> np.ndarray:
     return array if array.dtype == out.dtype else array.astype(out.dtype)
 
 
+def spread(array: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """A small stretched operand, repeated along the last axes of `out`: NumPy's inner loop is then long."""
+    if array.size == 1 or array.size == out.size or out.size < _COMPILED_FROM:
+        return array
+    axis, inner = out.ndim, 1
+    while axis and inner < _INNER:
+        axis -= 1
+        inner *= out.shape[axis]
+    lead = array.shape[: max(0, array.ndim - out.ndim + axis)]
+    if inner > 64 * _INNER or array.size * _INNER < int(np.prod(lead)) * inner:
+        return array
+    return np.ascontiguousarray(np.broadcast_to(array, (*lead, *out.shape[axis:])))
+
+
 def _check_divisor(divisor: np.ndarray) -> None:
     if not divisor.all():
         raise ValueError("Integer division by zero.")
 
 
 def _divide(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
-    with np.errstate(all="ignore"):
-        if out.dtype.kind == "f":
+    if out.dtype.kind == "f":
+        with np.errstate(all="ignore"):
             np.true_divide(a, b, out=out, dtype=out.dtype, casting="unsafe")
-            return
-        a, b = _same(a, out), _same(b, out)
-        _check_divisor(b)
+        return
+    b = _same(b, out)
+    _check_divisor(b)
+    a = _same(a, out)
+    if _flat_or_one(out, a, b):
+        _compiled(quotient_by_float if out.dtype.itemsize <= 4 else quotient, out, a, b)
+    elif out.dtype.itemsize <= 4:
+        # float64 quotients of 32-bit integers never round across a whole number
+        np.trunc(np.true_divide(a, b), out=out, casting="unsafe")
+    else:
+        _divide_wide(out, a, b)
+
+
+def _divide_wide(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
+    with np.errstate(all="ignore"):
         np.floor_divide(a, b, out=out)
         if out.dtype.kind == "i":
             # floor is one too low where the signs differ and something remains
@@ -110,8 +137,8 @@ def _select(compare: np.ufunc, plain: np.ufunc) -> Callable[..., None]:
             plain(a, b, out=out, dtype=out.dtype, casting="unsafe")
             return
         a, b = _same(a, out), _same(b, out)
-        if out.size >= _COMPILED_FROM and a.shape == b.shape == out.shape and _all_contiguous(a, b, out):
-            (smaller if plain is np.minimum else larger)(a.reshape(-1), b.reshape(-1), out.reshape(-1))
+        if _flat_or_one(out, a, b):
+            _compiled(smaller if plain is np.minimum else larger, out, a, b)
             return
         first = compare(a, b)
         np.copyto(out, b)
@@ -120,12 +147,25 @@ def _select(compare: np.ufunc, plain: np.ufunc) -> Callable[..., None]:
     return run
 
 
-def _all_contiguous(*arrays: np.ndarray) -> bool:
-    return all(a.flags.c_contiguous for a in arrays)
+def _flat_or_one(out: np.ndarray, *operands: np.ndarray) -> bool:
+    """Whether a compiled loop can take it: many elements, operands as large as `out` or single numbers."""
+    if out.size < _COMPILED_FROM or not out.flags.c_contiguous:
+        return False
+    return all([a.size == 1 or (a.shape == out.shape and a.flags.c_contiguous) for a in operands])
+
+
+def _compiled(loop: Any, out: np.ndarray, *operands: np.ndarray) -> None:
+    given: list[Any] = []
+    for a in operands:
+        given += [a.reshape(-1), 0 if a.size == 1 else 1]
+    loop(out.reshape(-1), *given)
 
 
 def _clamp(out: np.ndarray, value: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
     value, low, high = _same(value, out), _same(low, out), _same(high, out)
+    if _flat_or_one(out, value, low, high):
+        _compiled(clamped, out, value, low, high)
+        return
     if out.dtype.kind != "f":
         np.minimum(np.maximum(value, low), high, out=out)
         return
@@ -167,18 +207,59 @@ def _copy(out: np.ndarray, a: np.ndarray) -> None:
     np.copyto(out, a)
 
 
+# Compiled loops: operands with the step (1, or 0 for a single number) from one element to the next.
+
+
 @kernel
-def smaller(a, b, out):
+def smaller(out, a, step_a, b, step_b):
     """`a if a < b else b`."""
     for i in range(out.size):
-        out[i] = a[i] if a[i] < b[i] else b[i]
+        x, y = a[i * step_a], b[i * step_b]
+        out[i] = x if x < y else y
 
 
 @kernel
-def larger(a, b, out):
+def larger(out, a, step_a, b, step_b):
     """`a if a > b else b`."""
     for i in range(out.size):
-        out[i] = a[i] if a[i] > b[i] else b[i]
+        x, y = a[i * step_a], b[i * step_b]
+        out[i] = x if x > y else y
+
+
+@kernel
+def clamped(out, a, step_a, low, step_low, high, step_high):
+    """Raised to `low`, then lowered to `high`."""
+    if step_a == 1 and step_low == 0 and step_high == 0:
+        bottom, top = low[0], high[0]
+        for i in range(out.size):
+            x = bottom if a[i] < bottom else a[i]
+            out[i] = top if x > top else x
+        return
+    for i in range(out.size):
+        x, bottom, top = a[i * step_a], low[i * step_low], high[i * step_high]
+        x = bottom if x < bottom else x
+        out[i] = top if x > top else x
+
+
+@kernel
+def quotient_by_float(out, a, step_a, b, step_b):
+    """Integers of up to 32 bits: exact, since a float64 quotient of these never rounds across a whole number."""
+    if step_a == 1 and step_b == 0:
+        divisor = np.float64(b[0])
+        for i in range(out.size):
+            out[i] = np.int64(np.float64(a[i]) / divisor)
+        return
+    for i in range(out.size):
+        out[i] = np.int64(np.float64(a[i * step_a]) / np.float64(b[i * step_b]))
+
+
+@kernel
+def quotient(out, a, step_a, b, step_b):
+    """Truncates toward zero; `//` floors."""
+    for i in range(out.size):
+        x, y = a[i * step_a], b[i * step_b]
+        q = x // y
+        out[i] = q + 1 if (q < 0 and q * y != x) else q
 
 
 _MATH = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.elementwise import OPERATIONS
+from ndd._cpu.elementwise import OPERATIONS, spread
 from ndd._operator import Plan, bad_sample, operator
 from ndd._tensor import Batch, DType, Spec, Tensor, bind_operations
 from ndd._tensor.construct import build_tensor
@@ -81,7 +81,7 @@ def _declare(name: str, arity: int, inputs: int) -> Callable[..., Any]:
             return outcome((left, right), form)
 
         def run(a: np.ndarray, b: np.ndarray, out: np.ndarray, form: Form) -> None:  # type: ignore[misc]
-            compute(out, *form.fill((a, b)))
+            compute(out, *form.fill((spread(a, out), spread(b, out))))
 
     else:
 
@@ -89,7 +89,7 @@ def _declare(name: str, arity: int, inputs: int) -> Callable[..., Any]:
             return outcome((first, second, third), form)
 
         def run(a: np.ndarray, b: np.ndarray, c: np.ndarray, out: np.ndarray, form: Form) -> None:  # type: ignore[misc]
-            compute(out, a, b, c)
+            compute(out, spread(a, out), spread(b, out), spread(c, out))
 
     def plan(*operands: Any, form: Form) -> Plan:
         shapes = operands[0].shapes if inputs == 1 else _broadcast([o.shapes for o in operands])

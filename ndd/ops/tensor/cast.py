@@ -1,0 +1,93 @@
+"""`ndd.cast` and `ndd.cast_like`: another element type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._operator import Plan, like, operator
+from ndd._tensor import DType, bind_operations
+from ndd._tensor.convert import converter
+
+
+def _plan(source: DType, target: DType, shapes: np.ndarray) -> Plan:
+    return Plan(shapes, shared={"convert": converter(source.name, target.name)})
+
+
+def launch_cast(launch: Any, source: Any) -> None:
+    """Converts `source` to the type of output 0 on the GPU: as many elements a thread as fit 16 bytes."""
+    sizes = (source.dtype.bytes, launch.outputs[0].dtype.bytes)
+    vector = max(1, min(16 // max(sizes), 8))
+    most = int(source.shapes.prod(axis=1).max(initial=0))
+    launch("cast", -(-most // vector), macros={"VECTOR": str(vector)}, file="cast.cu")
+
+
+@operator(elementwise=True)
+def cast(input, /, *, dtype: DType):
+    """Converts the elements to another type.
+
+    Works for every type, rank and layout; shapes and layout stay.
+
+    A float becomes an integer by rounding half away from zero (2.5 -> 3, -2.5 -> -3) and saturating (300.0 -> 255 in
+    uint8); integers saturate too (-1 -> 0 in uint8). A float becomes `True` where its rounded value is not zero. What is too
+    large for float16 becomes infinite. NaN becomes 0 in integers up to 32 bits, except int32 (its minimum, as int64) and
+    uint64 (2**63).
+
+    bfloat16 is accepted on both sides, unlike in DALI. uint16 and int16 become float16 by rounding half to even, where
+    DALI's CPU operator rounds half away from zero.
+
+    Args:
+        dtype: the element type of the result, such as `ndd.float32`.
+
+    >>> import ndd
+    >>> ndd.cast(ndd.tensor([0.5, 1.4, -3.0, 300.0]), dtype=ndd.uint8).torch()
+    tensor([  1,   1,   0, 255], dtype=torch.uint8)
+    """
+    return like(input, dtype=dtype)
+
+
+@cast.plan
+def _(input, *, dtype):
+    return _plan(input.dtype, dtype, input.shapes)
+
+
+@cast.cpu
+def _(input, out, convert):
+    convert(input, out)
+
+
+@cast.cuda("cast.cu")
+def _(launch, input, out):
+    launch_cast(launch, input)
+
+
+@operator
+def cast_like(input_0, input_1, /):
+    """Converts the elements of `input_0` to the element type of `input_1`, by the rules of `cast`.
+
+    Only the type of `input_1` counts, not its values or shapes.
+
+    >>> import ndd
+    >>> ndd.cast_like(ndd.tensor([0.5, 300.0]), ndd.tensor(1, dtype=ndd.uint8)).torch()
+    tensor([  1, 255], dtype=torch.uint8)
+    """
+    return like(input_0, dtype=input_1.dtype)
+
+
+@cast_like.plan
+def _(input_0, input_1):
+    return _plan(input_0.dtype, input_1.dtype, input_0.shapes)
+
+
+@cast_like.cpu
+def _(input_0, input_1, out, convert):
+    convert(input_0, out)
+
+
+@cast_like.cuda("cast.cu")
+def _(launch, input_0, input_1, out):
+    launch_cast(launch, input_0)
+
+
+bind_operations(cast=cast)
