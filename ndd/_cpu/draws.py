@@ -70,13 +70,35 @@ def fill_coin(out, streams, threshold):
 
 
 @kernel
+def below(cursor, limit):
+    """A uint64 in [0, limit), each equally likely, from one word (two or more above 2**32): Lemire's method."""
+    if limit > _U(1 << 32):
+        while True:
+            high = below_word(cursor, ((limit - _U(1)) >> _U(32)) + _U(1))
+            found = (high << _U(32)) | _U(next_word(cursor))
+            if found < limit:
+                return found
+    return below_word(cursor, limit)
+
+
+@kernel
+def below_word(cursor, limit):
+    """The same for a limit up to 2**32: the high half of word * limit, unless the low half says to draw again."""
+    refused = (_U(1 << 32) - limit) % limit
+    product = _U(next_word(cursor)) * limit
+    while (product & _U(0xFFFFFFFF)) < refused:
+        product = _U(next_word(cursor)) * limit
+    return product >> _U(32)
+
+
+@kernel
 def fill_index(out, streams, count):
-    """int64 in [0, count), each equally likely: the high half of word * count, with Lemire's rejection."""
+    """int64 in [0, count), each equally likely; one word an element, but where `below` needs more."""
     words = np.empty((1, min(CHUNK, out.shape[1])), np.uint32)
     cursor = np.empty(8, np.uint64)
     for n in range(out.shape[0]):
         limit = _U(count[n])
-        refused = (_U(1 << 32) - limit) % limit
+        refused = (_U(1 << 32) - limit) % limit if limit <= _U(1 << 32) else _U(1 << 32)
         for first in range(0, out.shape[1], CHUNK):
             row = out[n, first : first + CHUNK]
             element_words(words[:, : row.size], streams[n], first)
@@ -84,10 +106,9 @@ def fill_index(out, streams, count):
                 product = _U(words[0, e]) * limit
                 if (product & _U(0xFFFFFFFF)) < refused:
                     seek(cursor, streams[n], first + e)
-                    product = _U(next_word(cursor)) * limit
-                    while (product & _U(0xFFFFFFFF)) < refused:
-                        product = _U(next_word(cursor)) * limit
-                row[e] = product >> _U(32)
+                    row[e] = below(cursor, limit)
+                else:
+                    row[e] = product >> _U(32)
 
 
 @kernel
@@ -130,27 +151,27 @@ def normal_row(out, stream, first):
         bits[e] -= (exponent - np.int64(1023)) << np.int64(52)
         ratio = (value[e] - 1.0) / (value[e] + 1.0)
         s = ratio * ratio
-        series = (
-            (((((s / 15.0 + 1 / 13.0) * s + 1 / 11.0) * s + 1 / 9.0) * s + 1 / 7.0) * s + 1 / 5.0) * s
-            + 1 / 3.0
-        ) * s + 1.0
-        logarithm = np.float32(
-            np.float64(exponent - np.int64(1023)) * 0.6931471805599453 + 2.0 * ratio * series
-        )
+        series = s / 15.0 + 1 / 13.0
+        series = series * s + 1 / 11.0
+        series = series * s + 1 / 9.0
+        series = series * s + 1 / 7.0
+        series = series * s + 1 / 5.0
+        series = series * s + 1 / 3.0
+        series = series * s + 1.0
+        logarithm = np.float32(np.float64(exponent - np.int64(1023)) * 0.6931471805599453 + 2.0 * ratio * series)
         angle = np.float64(_TURN * (np.float32(words[1, e]) * _WORD))
         # cos(a) = sin(|a - pi| - pi / 2)
         x = abs(angle - math.pi) - math.pi / 2
         q = x * x
-        sine = (
-            (
-                ((((q / -342.0 + 1.0) * q / -272.0 + 1.0) * q / -210.0 + 1.0) * q / -156.0 + 1.0) * q / -110.0
-                + 1.0
-            )
-            * q
-            / -72.0
-            + 1.0
-        ) * q / -42.0 + 1.0
-        sine = ((sine * q / -20.0 + 1.0) * q / -6.0 + 1.0) * x
+        sine = q / -342.0 + 1.0
+        sine = sine * q / -272.0 + 1.0
+        sine = sine * q / -210.0 + 1.0
+        sine = sine * q / -156.0 + 1.0
+        sine = sine * q / -110.0 + 1.0
+        sine = sine * q / -72.0 + 1.0
+        sine = sine * q / -42.0 + 1.0
+        sine = sine * q / -20.0 + 1.0
+        sine = (sine * q / -6.0 + 1.0) * x
         out[e] = np.sqrt(np.float32(-2.0) * logarithm) * np.float32(sine)
 
 

@@ -47,6 +47,8 @@ class Operator:
         self.plan: Callable[..., Any] | None = None
         self.cpu: Callable[..., Any] | None = None
         self.cpu_names: list[str] = []
+        self.cpu_batch: Callable[..., Any] | None = None
+        self.cpu_batch_names: list[str] = []
         self.cuda: Callable[..., Any] | None = None
         self.cuda_names: list[str] = []
         self.cuda_source: str | None = None
@@ -383,6 +385,9 @@ def _wrapper(found: Operator) -> Any:
     wrapper.views = lambda f: _set(found, "views", f)
     wrapper.recover = lambda f: _set(found, "recover", f)
     wrapper.cpu = lambda f: _set_kernel(found, "cpu", f)
+    # Optional, for operators that need no input's elements: `f(out, names...)` with `out` and per-sample values of all
+    # samples, for a batch of samples of one shape that is too small for threads.
+    wrapper.cpu_batch = lambda f: _set_kernel(found, "cpu_batch", f)
     wrapper.cuda = lambda source=None: _set_cuda(found, source)
     return wrapper
 

@@ -236,7 +236,8 @@ class Job:
         if self.device.device_id is not None:
             return Planned(plan, [], [])
         shapes = [_tuples(s) for s in ([plan.shapes] if self.prepared.single else plan.shapes)]
-        return Planned(plan, shapes, self._extra(plan, len(op.inputs) + len(self.outs), n))
+        columns = None if op.cpu_batch is not None else self._extra(plan, len(op.inputs) + len(self.outs), n)
+        return Planned(plan, shapes, columns)
 
     def _extra(self, plan: Plan, lead: int, n: int) -> list[Any]:
         columns: list[Any] = []
@@ -270,6 +271,12 @@ class Job:
             columns.append(r.arrays())
             whole = r.whole if r.whole is not None else r.flat
             nbytes += whole.nbytes
+        small = count == 1 or nbytes < _WORTH_THREADS
+        if self.op.cpu_batch is not None and small and all(r.whole is not None for r in results):
+            self._at_once(planned.plan, results)
+            return results
+        if planned.columns is None:
+            planned.columns = self._extra(planned.plan, len(self.op.inputs) + len(self.outs), count)
         columns += planned.columns
         kernel = self.op.cpu
         if kernel is None:
@@ -292,6 +299,12 @@ class Job:
         except Exception:
             return False
         return True
+
+    def _at_once(self, plan: Plan, results: list[Store]) -> None:
+        """A small batch of samples of one shape: all of them in one call."""
+        names = self.op.cpu_batch_names[len(results) :]
+        values = [plan.per_sample[k] if k in plan.per_sample else plan.shared[k] for k in names]
+        self.op.cpu_batch(*[r.whole for r in results], *values)  # type: ignore[misc]
 
     def _spread(self, kernel: Any, rows: list[Any], nbytes: int) -> dict[int, BaseException]:
         """Runs the kernel on every row of arguments, on the thread pool if that is worth it."""

@@ -73,9 +73,7 @@ def format_state(key: int, position: int) -> str:
 def parse_state(text: str) -> tuple[int, int]:
     """Return the `(key, position)` that a state text names; ValueError says what is wrong with it."""
     if len(text) != _STATE_LENGTH:
-        raise ValueError(
-            f"Invalid Philox state string length: expected {_STATE_LENGTH}, got {len(text)} ({text!r})."
-        )
+        raise ValueError(f"Invalid Philox state string length: expected {_STATE_LENGTH}, got {len(text)} ({text!r}).")
     match = _STATE_TEXT.fullmatch(text)
     if match is None:
         raise ValueError(

@@ -101,9 +101,7 @@ class RNG:
     def _get_seed(self) -> int:
         raise AttributeError("seed is write-only: read `state`, which begins with the key.")
 
-    seed = property(
-        _get_seed, _set_seed, doc="Write-only: assigning a number restarts the generator with that key."
-    )
+    seed = property(_get_seed, _set_seed, doc="Write-only: assigning a number restarts the generator with that key.")
 
     def advance(self, n: SupportsIndex) -> None:
         """Move on by `n` words, as `n` calls would, at the cost of one addition."""

@@ -67,7 +67,8 @@ def test_advance_is_calls():
     for _ in range(13):
         a()
     b.advance(np.uint8(13))
-    assert a.state == b.state and a() == b()
+    assert a.state == b.state
+    assert a() == b()
 
 
 def test_advance_refuses():
@@ -109,8 +110,11 @@ def test_state_round_trips():
     assert [rng() for _ in range(6)] == expected
     for form in (state, str(state), str(state).lower().replace("philox", "Philox"), str(state).encode()):
         assert RNG(state=form).get_state(cuda_stream=None) == state
-    assert hash(state) == hash(RNG(state=STATE).state) and state != rng.state and state != "x"
-    assert pickle.loads(pickle.dumps(state)) == state and STATE in repr(state)
+    assert hash(state) == hash(RNG(state=STATE).state)
+    assert state != rng.state
+    assert state != "x"
+    assert pickle.loads(pickle.dumps(state)) == state
+    assert STATE in repr(state)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +143,8 @@ def test_bad_state_type(bad):
 def test_copies_are_independent():
     rng = RNG(state=STATE)
     for other in (rng.clone(), copy.copy(rng), copy.deepcopy(rng), pickle.loads(pickle.dumps(rng))):
-        assert other is not rng and other.state == rng.state
+        assert other is not rng
+        assert other.state == rng.state
         other()
         assert other.state != rng.state
 
@@ -151,9 +156,11 @@ def test_default_is_of_the_thread():
     thread = threading.Thread(target=lambda: found.append(get_default_rng()))
     thread.start()
     thread.join()
-    assert found[0] is not mine and found[0].state != mine.state
+    assert found[0] is not mine
+    assert found[0].state != mine.state
     set_seed(seed=3)
-    assert get_default_rng() is mine and mine() == RNG(3)()
+    assert get_default_rng() is mine
+    assert mine() == RNG(3)()
     assert RNG().state != RNG().state
 
 

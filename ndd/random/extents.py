@@ -1,0 +1,42 @@
+"""The shape of what a random operator gives: from a `shape` argument, from another value, or one number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._operator import Operand, bad_sample
+from ndd._tensor import Handle, Spec
+
+
+def rank(shape_like: Spec | None, shape: Any) -> int | None:
+    """How many axes come out; None if only the value of a pending argument tells."""
+    if shape_like is not None:
+        return shape_like.ndim
+    if shape is None:
+        return 0
+    if isinstance(shape, Handle):
+        store = shape._store
+        if store is None or not store.shapes:
+            return None
+        return store.shapes[0][0] if store.shapes[0] else 1
+    return len(shape)
+
+
+def element_shapes(shape_like: Operand | None, shape: Any, n: int) -> np.ndarray:
+    """The shapes for `n` samples: int64 `[n, rank]`."""
+    if shape_like is not None:
+        if shape is not None:
+            raise RuntimeError('Providing argument "shape" is incompatible with providing a shape-like input.')
+        return shape_like.shapes
+    if shape is None:
+        return np.empty((n, 0), np.int64)
+    if isinstance(shape, list):
+        raise RuntimeError("argument 'shape': expected as many extents for every sample, got different numbers of them")
+    found = np.asarray(shape, np.int64)
+    if (found < 0).any():
+        rows = np.broadcast_to(found, (n, found.shape[-1]))
+        i = int((rows < 0).any(axis=1).argmax())
+        raise bad_sample(i, f"argument 'shape': expected extents of at least 0, got {rows[i].tolist()}")
+    return np.broadcast_to(found, (n, found.shape[-1]))
