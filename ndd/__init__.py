@@ -1,6 +1,6 @@
 """ndd: imperative data loading and augmentation for deep learning on torch."""
 
-from ndd import types
+from ndd import math, types
 from ndd._execution import (
     EvalContext,
     EvalMode,
@@ -36,4 +36,5 @@ from ndd._tensor.dtype import (
     uint64,
 )
 from ndd.ops.image.flip import flip
+from ndd.ops.tensor.cast import cast, cast_like
 from ndd.ops.tensor.copy import copy
