@@ -1,0 +1,40 @@
+"""`python -m ndd COMMAND`: demo, doctor, bench, coverage."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+_COMMANDS = {
+    "demo": ("ndd.demo.command", "train a small classifier on a folder of photographs"),
+    "doctor": ("ndd.doctor", "say what is installed and works here, and what to install"),
+    "bench": ("ndd.bench.command", "time ndd beside DALI"),
+    "coverage": ("ndd.coverage", "list the operators, and which of DALI's are here"),
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command; errors that a user can mend are one sentence on stderr and exit code 1."""
+    from importlib import import_module
+
+    parser = argparse.ArgumentParser(prog="python -m ndd", description="Imperative data loading for deep learning.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    wanted = sys.argv[1:] if arguments is None else arguments
+    for name, (module, text) in _COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text)
+        if name in wanted[:1]:  # a command's own module is imported only when it is asked for
+            import_module(module).add_arguments(command)
+    args = parser.parse_args(wanted)
+    module = import_module(_COMMANDS[args.command][0])
+    try:
+        return module.run(args)
+    except KeyboardInterrupt:
+        print(f"\nndd {args.command}: interrupted", file=sys.stderr)
+        return 130
+    except (OSError, ValueError, RuntimeError, ImportError) as error:
+        print(f"ndd {args.command}: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""The `bench` command: which sections, the table on the screen, the JSON file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ndd.bench.libraries import Setting, make_setting
+from ndd.bench.rounds import Result
+
+_SECTIONS = ("dispatch", "loop", "ops", "import")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `python -m ndd bench`."""
+    parser.add_argument("section", nargs="?", default="all", choices=[*_SECTIONS, "all"])
+    parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="a folder of JPEGs in class folders (default: embedded)"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers to this file too")
+    parser.add_argument("--threads", type=int, help="CPU threads of both libraries (default: the CPUs of this process)")
+    parser.add_argument("--batch-size", type=int, help="of loop and ops (default: loop 64, on a GPU also 256; ops 64)")
+    parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds; medians are shown")
+    parser.add_argument("--images", type=int, help="images of an epoch of the loop (default 512, on a GPU 8192)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="operators whose name contains this")
+    parser.add_argument("--no-dali", action="store_true", help="measure ndd alone")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measures, prints each line as soon as it is known, writes the file."""
+    for name in ("rounds", "threads", "batch_size", "images"):
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise ValueError(f"--{name.replace('_', '-')} must be at least 1, got {value}.")
+    setting = make_setting(args.device, args.threads, not args.no_dali)
+    setting.rounds = args.rounds
+    machine = describe(setting)
+    print(", ".join(f"{k}: {v}" for k, v in machine.items()))
+    if setting.without_dali:
+        print(setting.without_dali)
+    results = []
+    print(f"\n{'':<66}{'ndd':>11}{'DALI':>11}  {'unit':<9}{'ratio':>7}  target")
+    for result in sections(setting, args):
+        results.append(result)
+        print(line(result), flush=True)
+    if args.json is not None:
+        text = json.dumps({"machine": machine, "results": [r.record() for r in results]}, indent=1)
+        args.json.write_text(text + "\n")
+        print(f"wrote {args.json}")
+    return 0
+
+
+def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
+    """The results of the sections that were asked for."""
+    wanted = _SECTIONS if args.section == "all" else (args.section,)
+    if "dispatch" in wanted:
+        from ndd.bench import dispatch
+
+        yield from dispatch.measure(setting)
+    if "loop" in wanted:
+        from ndd.bench import loop
+
+        yield from loop.measure(setting, args.data, [args.batch_size] if args.batch_size else None, args.images)
+    if "ops" in wanted:
+        from ndd.bench import operators
+
+        yield from operators.measure(setting, args.data, args.batch_size or 64, args.only)
+    if "import" in wanted:
+        from ndd.bench import start
+
+        yield from start.measure_import(setting)
+        yield from start.measure_first_call(setting)
+
+
+def line(result: Result) -> str:
+    """One row of the table."""
+    ratio = f"{result.ratio:7.2f}" if result.ratio is not None else "      -"
+    numbers = f"{_number(result.ndd):>11}{_number(result.dali):>11}"
+    return f"{result.name:<66}{numbers}  {result.unit:<9}{ratio}  {result.target}"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def describe(setting: Setting) -> dict[str, Any]:
+    """What the numbers depend on."""
+    import torch
+
+    import ndd
+
+    machine: dict[str, Any] = {"cpu": _cpu_name(), "threads": setting.threads, "cores": os.cpu_count()}
+    if setting.device == "gpu":
+        machine["gpu"] = torch.cuda.get_device_name()
+    machine |= {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "ndd": ndd.__file__ and _version("ndd"),
+    }
+    if "DALI" in setting.libraries:
+        machine["dali"] = next((v for d in ("130", "120") if (v := _version(f"nvidia-dali-cuda{d}"))), "unknown")
+    return machine
+
+
+def _version(distribution: str) -> str:
+    from importlib import metadata
+
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _cpu_name() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for text in info.read_text().splitlines():
+            if text.startswith("model name"):
+                return text.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,75 @@
+"""The two sides of every comparison. The only place that imports DALI."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import ndd
+
+
+@dataclass
+class Setting:
+    """What is measured with: the libraries by name, the device, threads, and how long to take."""
+
+    device: str
+    threads: int
+    libraries: dict[str, Any] = field(default_factory=dict)
+    without_dali: str = ""
+    rounds: int = 7
+    seconds: float = 0.03  # for one side of one round
+
+    def settle(self) -> None:
+        """Waits for everything that any library has queued on the GPU."""
+        if self.device == "gpu":
+            import torch
+
+            torch.cuda.synchronize()
+
+
+def make_setting(device: str, threads: int | None, with_dali: bool = True) -> Setting:
+    """Both libraries with the same number of threads. RuntimeError if the GPU is asked for and there is none."""
+    if device == "gpu":
+        import torch
+
+        if not torch.cuda.is_available():
+            raise RuntimeError("--device gpu: torch sees no GPU. `python -m ndd doctor` says what to install.")
+    count = threads or ndd.get_num_threads()
+    ndd.set_num_threads(count)
+    setting = Setting(device, count, {"ndd": ndd})
+    dali, setting.without_dali = _dali(count) if with_dali else (None, "DALI is left out (--no-dali).")
+    if dali is not None:
+        setting.libraries["DALI"] = dali
+    return setting
+
+
+def _dali(threads: int) -> tuple[Any, str]:
+    try:
+        import nvidia.dali.experimental.dynamic as dali
+    except ImportError as error:
+        reason = str(error).splitlines()[0]
+        return (
+            None,
+            f"DALI cannot be imported ({reason}): its column stays empty. `pip install 'ndd[oracle]'` brings it.",
+        )
+    dali.set_num_threads(threads)
+    return dali, ""
+
+
+def finish(value: Any) -> Any:
+    """Evaluates what an operator gave: a value, or several."""
+    if isinstance(value, tuple | list):
+        for one in value:
+            one.evaluate()
+    else:
+        value.evaluate()
+    return value
+
+
+def enumerations(side: str) -> Any:
+    """The module with the interpolation and image types of a library."""
+    if side == "ndd":
+        return ndd.types
+    from nvidia.dali import types
+
+    return types

@@ -1,0 +1,68 @@
+"""The inputs of `bench ops`: decoded photographs, and arrays that stand for boxes, sounds and clips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ndd.bench.photographs import decoded, folder
+
+_ON_CPU = ("jpegs", "matrices", "extents", "order")
+
+
+def arrays(data: Path | None, count: int) -> dict[str, tuple[list[np.ndarray], str | None]]:
+    """By name: the samples and their layout. Equal for both libraries, and at every run."""
+    rng = np.random.default_rng(7)
+    images = decoded(data, count)
+    small = [np.resize(i, (224, 224, 3)) for i in images]
+    files = folder(data, count)
+    boxes = np.sort(rng.random((count, 20, 2, 2), np.float32), axis=2).reshape(count, 20, 4)
+    waves = [np.sin(np.arange(n) * 0.05).astype(np.float32) for n in rng.integers(16000, 64000, count)]
+    grid = np.meshgrid(np.arange(224, dtype=np.float32), np.arange(224, dtype=np.float32))
+    mask = np.zeros((224, 224), np.int32)
+    mask[40:100, 50:150] = 1
+
+    def many(value: Any) -> list[np.ndarray]:
+        return [np.asarray(value)] * count
+
+    return {
+        "images": (images, "HWC"),
+        "small": (small, "HWC"),
+        "floats": ([s.astype(np.float32) for s in small], "HWC"),
+        "mosaic": ([s[:, :, 0].copy() for s in small], "HW"),
+        "frames": ([np.stack([s[:112, :112]] * 4) for s in small], "FHWC"),
+        "map_x": (many(grid[0]), "HW"),
+        "map_y": (many(grid[1]), "HW"),
+        "kernel": (many(np.full((5, 5), 0.04, np.float32)), None),
+        "order": ([np.int32(i) for i in reversed(range(count))], None),
+        "classes": ([np.array([i], np.int32) for i in range(count)], None),
+        "boxes": (list(boxes), None),
+        "box_classes": (many(np.arange(20, dtype=np.int32)), None),
+        "points": (list(rng.random((count, 1000, 2), np.float32)), None),
+        "mask": (many(mask), None),
+        "matrices": (many(np.array([[1, 2, 3], [4, 5, 6]], np.float32)), None),
+        "extents": (many(np.array([375, 500], np.int64)), None),
+        "sound": (waves, None),
+        "spectrum": (list(rng.random((count, 257, 200), np.float32)), "ft"),
+        "jpegs": ([np.fromfile(files.root / f, np.uint8) for f in files.files[:count]], None),
+    }
+
+
+def inputs(
+    library: Any, source: dict[str, tuple[list[np.ndarray], str | None]], device: str, types: Any
+) -> SimpleNamespace:
+    """The arrays as batches of `library` on `device`; encoded images stay on the CPU, where decoders take them.
+
+    `types` is the library's module of enumerations.
+    """
+    made: dict[str, Any] = {}
+    for name, (samples, layout) in source.items():
+        where = "cpu" if name in _ON_CPU else device
+        made[name] = library.batch(samples, layout=layout, device=where).evaluate()
+    anchors = np.sort(np.random.default_rng(1).random((500, 2, 2), np.float32), axis=1).reshape(-1)
+    count = len(source["images"][0])
+    constants = {"anchors": anchors.tolist(), "debayer": "bilinear_ocv" if device == "cpu" else "bilinear_npp"}
+    return SimpleNamespace(**made, **constants, types=types, device=device, batch_size=count)

@@ -1,0 +1,27 @@
+"""The images that are measured with: encoded files, and decoded arrays that both libraries are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ndd.demo.folder import PHOTOS, Folder, scan
+
+
+def folder(data: Path | None, least: int) -> Folder:
+    """The files below `data`, or the embedded ones, repeated until there are at least `least`."""
+    return scan(data or PHOTOS).repeated(least)
+
+
+def decoded(data: Path | None, count: int) -> list[np.ndarray]:
+    """`count` RGB images, uint8 HWC, of the sizes that the files have."""
+    from PIL import Image
+
+    found = folder(data, count)
+    step = max(1, len(found.files) // count)  # from all classes
+    images = []
+    for name in found.files[::step][:count]:
+        with Image.open(found.root / name) as image:
+            images.append(np.array(image.convert("RGB")))
+    return images

@@ -1,0 +1,61 @@
+"""Measuring two libraries fairly: in turn, several rounds, medians."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+_PAUSE = 0.02  # what one side leaves running (read-ahead, freed memory) settles before the other is timed
+
+
+@dataclass
+class Result:
+    """One line of the report: the same thing timed in both libraries."""
+
+    section: str
+    name: str
+    unit: str
+    ndd: float | None
+    dali: float | None
+    target: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """ndd's number over DALI's."""
+        return self.ndd / self.dali if self.ndd is not None and self.dali else None
+
+    def record(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "ratio": self.ratio}
+
+
+def interleaved(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+    """The median of `rounds` results of each side, measured ABAB...; each round begins with the other side."""
+    found: dict[str, list[float]] = {name: [] for name in sides}
+    order = list(sides)
+    for _ in range(rounds):
+        for name in order:
+            time.sleep(_PAUSE)
+            found[name].append(sides[name]())
+        order.reverse()
+    return {name: median(values) for name, values in found.items()}
+
+
+def seconds_each(work: Callable[[], Any], count: int, settle: Callable[[], None]) -> float:
+    """Seconds for one of `count` calls of `work`; `settle` waits for what they queued and is part of the time."""
+    settle()
+    start = time.perf_counter()
+    for _ in range(count):
+        work()
+    settle()
+    return (time.perf_counter() - start) / count
+
+
+def enough_calls(work: Callable[[], Any], settle: Callable[[], None], seconds: float) -> int:
+    """How many calls last about `seconds`; warms up by the way."""
+    work()
+    once = seconds_each(work, 2, settle)
+    return max(1, min(2000, int(seconds / max(once, 1e-7))))

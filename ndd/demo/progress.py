@@ -1,0 +1,35 @@
+"""A progress bar in a few lines: redrawn on a terminal, one line an epoch in a log file."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+_WIDTH = 24
+
+
+class Bar:
+    """Call it after every batch; `done()` leaves the last line standing."""
+
+    def __init__(self, title: str, total: int):
+        self.title = title
+        self.total = total
+        self.count = 0
+        self.live = sys.stdout.isatty()
+        self.line = ""
+        self._shown = 0.0
+
+    def __call__(self, text: str) -> None:
+        """One batch more; `text` stands behind the bar."""
+        self.count += 1
+        filled = min(_WIDTH, _WIDTH * self.count // max(self.total, 1))
+        bar = "#" * filled + "." * (_WIDTH - filled)
+        previous, self.line = len(self.line), f"{self.title} [{bar}] {self.count}/{self.total}  {text}"
+        now = time.monotonic()
+        if self.live and (now - self._shown > 0.1 or self.count == self.total):
+            print("\r" + self.line.ljust(previous), end="", flush=True)
+            self._shown = now
+
+    def done(self) -> None:
+        """Ends the line."""
+        print("\r" + self.line if self.live else self.line, flush=True)
