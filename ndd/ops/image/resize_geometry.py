@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ndd._operator import Operand, Plan, bad_sample
+
 MODES = ("default", "stretch", "not_larger", "not_smaller")
-ROUNDINGS = ("round", "truncate", "floor", "ceil")
+ROUNDINGS = ("round", "truncate", "ceil")
 
 # Values of InterpType. LINEAR with antialiasing is the triangular filter; without, the same filter of radius 1.
 NN, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = range(6)
@@ -42,7 +44,6 @@ class Geometry:
 
 
 def requested_extents(
-    operator: str,
     count: int,
     spatial: str,
     *,
@@ -63,68 +64,60 @@ def requested_extents(
     ways = separate + (size is not None) + (resize_shorter is not None) + (resize_longer is not None)
     if ways != 1:
         raise RuntimeError(
-            f"{operator}: expected exactly one way to give the size, got {ways}. "
+            f"expected exactly one way to give the size, got {ways}. "
             "Use `size`, or any of `resize_x`, `resize_y`, `resize_z`, or `resize_shorter`, or `resize_longer`."
         )
     if mode is not None:
-        _check_choice(operator, "mode", mode, MODES)
+        check_choice("mode", mode, MODES)
         if resize_shorter is not None or resize_longer is not None:
             raise RuntimeError(
-                f"{operator}: `resize_shorter`, `resize_longer` and `mode` exclude each other: "
+                "`resize_shorter`, `resize_longer` and `mode` exclude each other: "
                 "each of them says which extent decides. Leave `mode` out."
             )
     if separate:
         wanted = np.zeros((count, len(spatial)))
         for axis, name in enumerate(spatial):
             if by_axis[name] is not None:
-                wanted[:, axis] = np.asarray(by_axis[name], np.float32).reshape(-1)
+                wanted[:, axis] = by_axis[name]
     elif size is not None:
-        wanted = per_axis(operator, "size", size, count, len(spatial))
+        wanted = per_axis("size", size, count, len(spatial))
     elif resize_shorter is not None:
-        wanted, mode = per_axis(operator, "resize_shorter", resize_shorter, count, len(spatial)), "not_smaller"
+        wanted, mode = _same_for_axes(resize_shorter, count, len(spatial)), "not_smaller"
     else:
-        wanted, mode = per_axis(operator, "resize_longer", resize_longer, count, len(spatial)), "not_larger"
+        wanted, mode = _same_for_axes(resize_longer, count, len(spatial)), "not_larger"
     if not np.isfinite(wanted).all() or (np.abs(wanted) >= 2**31).any():
-        raise RuntimeError(f"{operator}: expected finite output extents below 2**31, got {wanted.tolist()}.")
+        raise RuntimeError(f"expected finite output extents below 2**31, got {wanted.tolist()}.")
     return wanted, mode or "default"
 
 
-def per_axis(operator: str, name: str, value: Any, count: int, ndim: int) -> NDArray[np.float64]:
-    """Spread a number, a vector, or one of either per sample to a ``[N, D]`` array.
+def _same_for_axes(value: Any, count: int, ndim: int) -> NDArray[np.float64]:
+    return np.broadcast_to(np.reshape(value, (-1, 1)), (count, ndim)).astype(np.float64)
 
-    A vector must have one element per axis; only a true scalar is repeated.
-    """
-    rows = [np.asarray(v, np.float32) for v in value] if isinstance(value, list) else np.asarray(value, np.float32)
+
+def per_axis(name: str, value: Any, count: int, ndim: int) -> NDArray[np.float64]:
+    """A vector argument (`[k]`, or per sample `[N, k]` or a list of vectors) as `[N, D]`; k = 1 serves all axes."""
+    rows = value if isinstance(value, list) else np.atleast_1d(np.asarray(value, np.float32))
     if isinstance(rows, list):
-        if all(row.ndim == 0 for row in rows):
-            rows = np.array(rows, np.float32)
-        else:
-            lengths = {row.size for row in rows}
-            bad = next((n for n in lengths if n != ndim), ndim)
-            if bad != ndim:
-                raise _wrong_length(operator, name, bad, ndim)
-            return np.stack([row.reshape(-1) for row in rows]).astype(np.float64)
-    if rows.ndim == 0:
-        return np.full((count, ndim), float(rows))
-    if rows.ndim == 1 and rows.size == ndim:
-        return np.broadcast_to(rows.astype(np.float64), (count, ndim)).copy()
-    if rows.ndim == 2 and rows.shape == (count, ndim):
-        return rows.astype(np.float64)
-    raise _wrong_length(operator, name, rows.shape[-1], ndim)
+        for i, row in enumerate(rows):
+            if len(row) not in (1, ndim):
+                raise bad_sample(i, _wrong_length(name, len(row), ndim))
+        return np.stack([np.broadcast_to(row, ndim) for row in rows]).astype(np.float64)
+    if rows.shape[-1] not in (1, ndim):
+        raise RuntimeError(f"{_wrong_length(name, rows.shape[-1], ndim)}")
+    return np.broadcast_to(rows, (count, ndim)).astype(np.float64)
 
 
-def limits(operator: str, max_size: Any, ndim: int) -> NDArray[np.float64] | None:
+def limits(max_size: Any, ndim: int) -> NDArray[np.float64] | None:
     """``max_size`` as one upper bound per axis (0 or negative = none)."""
     if max_size is None:
         return None
     bound = np.asarray(max_size, np.float32).astype(np.float64).reshape(-1)
     if bound.size not in (1, ndim):
-        raise RuntimeError(f"{operator}: expected `max_size` with 1 or {ndim} elements, got {bound.size}.")
+        raise RuntimeError(f"expected `max_size` with 1 or {ndim} elements, got {bound.size}.")
     return np.broadcast_to(bound, (ndim,))
 
 
 def source_region(
-    operator: str,
     extents: NDArray[np.int64],
     roi_start: Any = None,
     roi_end: Any = None,
@@ -133,12 +126,12 @@ def source_region(
     """The part of the source that is resampled, ``[N, D]`` each; the whole image without a region."""
     if (roi_start is None) != (roi_end is None):
         given, other = ("roi_start", "roi_end") if roi_end is None else ("roi_end", "roi_start")
-        raise RuntimeError(f"{operator}: expected `roi_start` and `roi_end` together, got only `{given}`. Give `{other}` too.")
+        raise RuntimeError(f"expected `roi_start` and `roi_end` together, got only `{given}`. Give `{other}` too.")
     count, ndim = extents.shape
     if roi_start is None:
         return np.zeros((count, ndim)), extents.astype(np.float64)
-    start = per_axis(operator, "roi_start", roi_start, count, ndim)
-    end = per_axis(operator, "roi_end", roi_end, count, ndim)
+    start = per_axis("roi_start", roi_start, count, ndim)
+    end = per_axis("roi_end", roi_end, count, ndim)
     if roi_relative:
         start, end = start * extents, end * extents
     return _widen(start.astype(np.float32), end.astype(np.float32))
@@ -161,7 +154,7 @@ def resize_geometry(
     ``wanted`` may be negative (mirror) and 0 (not given). With ``subpixel_scale`` the region grows or shrinks about
     its ``alignment`` point by the same factor as the rounding did, so that the scale is exactly the requested one.
     """
-    exact = fill_extents(wanted, end - start, mode, max_size).astype(np.float32).astype(np.float64)
+    exact = _as_f32(fill_extents(wanted, end - start, mode, max_size))
     magnitude = np.abs(exact)
     size = np.where(extents > 0, np.maximum(_round_sizes(magnitude, rounding), 1), 0)
     mirrored = exact < 0
@@ -184,8 +177,9 @@ def fill_extents(
     ``source`` is signed: a reversed region has negative extents. A given extent keeps its own sign. In modes
     "default" and "stretch" a missing one inherits that of the region, which undoes the mirroring (as in DALI).
     """
-    given = wanted != 0
-    scale = wanted / source
+    given = (wanted != 0) & (source != 0)
+    safe = np.where(source == 0, 1.0, source)
+    scale = _as_f32(wanted / safe)
     count = given.sum(axis=1, keepdims=True)
     none = count == 0
     if mode == "stretch":
@@ -193,14 +187,14 @@ def fill_extents(
     elif mode == "default":
         product = np.where(given, np.abs(scale), 1.0).prod(axis=1, keepdims=True)
         mean = np.where(count > 1, product ** (1.0 / np.maximum(count, 1)), product)
-        filled = np.where(given, wanted, source * mean)
+        filled = np.where(given, wanted, source * _as_f32(mean))
     else:
         smallest = mode == "not_larger"
         ignored = np.inf if smallest else 0.0
         shared = np.where(given, np.abs(scale), ignored)
         shared = shared.min(axis=1, keepdims=True) if smallest else shared.max(axis=1, keepdims=True)
         if max_size is not None:
-            cap = np.where(max_size > 0, max_size / np.abs(source), np.inf)
+            cap = np.where((max_size > 0) & (source != 0), _as_f32(max_size / np.abs(safe)), np.inf)
             shared = np.minimum(shared, cap.min(axis=1, keepdims=True))
         shared = np.where(none, 1.0, shared)
         follows = ~given | (np.abs(scale) != shared)
@@ -212,8 +206,29 @@ def fill_extents(
     return filled
 
 
+def resample_plan(
+    input: Operand, axes: list[int], geometry: Geometry, filters: dict[str, Any], antialias: bool
+) -> Plan:
+    """The plan of an operator whose output is `input` resampled along `axes` (ascending)."""
+    kind, radius = axis_filters(geometry, antialias=antialias, **filters)
+    shapes = input.shapes.copy()
+    shapes[:, axes] = geometry.size
+    return Plan(
+        shapes,
+        per_sample={"start": geometry.start, "end": geometry.end, "kind": kind, "radius": radius},
+        shared={"axes": tuple(axes)},
+    )
+
+
+def check_types(input: Operand, dtype: Any) -> None:
+    """Resampling reads u8, i16, u16 and f32, and writes the same type or f32."""
+    if input.dtype.name not in ("u8", "i16", "u16", "f32"):
+        raise RuntimeError(f"expected input of type u8, i16, u16 or f32, got {input.dtype.name}. Use `cast` first.")
+    if dtype is not None and dtype.name not in ("f32", input.dtype.name):
+        raise RuntimeError(f"expected `dtype` f32 or that of the input ({input.dtype.name}), got {dtype.name}.")
+
+
 def axis_filters(
-    operator: str,
     geometry: Geometry,
     interp_type: Any = None,
     min_filter: Any = None,
@@ -225,8 +240,8 @@ def axis_filters(
     ``min_filter`` serves the axes that shrink, ``mag_filter`` the others. An antialiasing filter of a shrinking
     axis is widened by the scale.
     """
-    shrink = _filter_choice(operator, "min_filter", min_filter, interp_type)
-    grow = _filter_choice(operator, "mag_filter", mag_filter, interp_type)
+    shrink = _filter_choice("min_filter", min_filter, interp_type)
+    grow = _filter_choice("mag_filter", mag_filter, interp_type)
     source = np.abs(geometry.end - geometry.start)
     shrinks = geometry.size < source
     kind = np.where(shrinks, shrink, grow).astype(np.int32)
@@ -237,11 +252,11 @@ def axis_filters(
     return np.where(kind == LINEAR, TRIANGULAR, kind).astype(np.int32), radius.astype(np.float32)
 
 
-def _filter_choice(operator: str, name: str, specific: Any, interp_type: Any) -> NDArray[np.int64]:
+def _filter_choice(name: str, specific: Any, interp_type: Any) -> NDArray[np.int64]:
     value = specific if specific is not None else interp_type
     chosen = np.asarray(LINEAR if value is None else value, np.int64).reshape(-1, 1)
     if ((chosen < NN) | (chosen > GAUSSIAN)).any():
-        raise RuntimeError(f"{operator}: expected an InterpType (0 to {GAUSSIAN}) for `{name}`, got {chosen.ravel().tolist()}.")
+        raise RuntimeError(f"expected an InterpType (0 to {GAUSSIAN}) for `{name}`, got {chosen.ravel().tolist()}.")
     return chosen
 
 
@@ -249,6 +264,11 @@ def _round_sizes(magnitude: NDArray[np.float64], rounding: str) -> NDArray[np.fl
     if rounding == "round":
         return np.floor(magnitude + 0.5)
     return np.ceil(magnitude) if rounding == "ceil" else np.floor(magnitude)
+
+
+def _as_f32(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values with the precision that DALI keeps: it decides which pixel NN takes where two are equally near."""
+    return values.astype(np.float32).astype(np.float64)
 
 
 def _widen(start: NDArray[np.float32], end: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -260,10 +280,11 @@ def _widen(start: NDArray[np.float32], end: NDArray[np.float32]) -> tuple[NDArra
     return start.astype(np.float64), end.astype(np.float64)
 
 
-def _check_choice(operator: str, name: str, value: str, allowed: tuple[str, ...]) -> None:
+def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    """RuntimeError unless a word is one of the allowed ones."""
     if value not in allowed:
-        raise RuntimeError(f"{operator}: expected `{name}` to be one of {', '.join(allowed)}, got {value!r}.")
+        raise RuntimeError(f"expected `{name}` to be one of {', '.join(allowed)}, got {value!r}.")
 
 
-def _wrong_length(operator: str, name: str, got: int, ndim: int) -> Exception:
-    return RuntimeError(f"{operator}: expected `{name}` to be a number or {ndim} numbers (one per resized axis), got {got}.")
+def _wrong_length(name: str, got: int, ndim: int) -> str:
+    return f"expected `{name}` to be a number or {ndim} numbers (one for each resized axis), got {got} numbers."

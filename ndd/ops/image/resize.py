@@ -1,0 +1,165 @@
+"""`ndd.resize`: images, volumes and video to another size."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.resample import resample
+from ndd._operator import PerSample, like, operator, output
+from ndd._tensor.dtype import DType, int32
+from ndd.ops.image.resize_geometry import (
+    check_types,
+    limits,
+    requested_extents,
+    resample_plan,
+    resize_geometry,
+    source_region,
+)
+from ndd.types import DALIImageType, DALIInterpType
+
+LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
+
+
+@operator(layouts=LAYOUTS)
+def resize(
+    input,
+    /,
+    *,
+    antialias: bool = True,
+    dtype: DType | None = None,
+    image_type: DALIImageType | None = None,
+    interp_type: PerSample[DALIInterpType] = None,
+    mag_filter: PerSample[DALIInterpType] = None,
+    max_size: list[float] | None = None,
+    min_filter: PerSample[DALIInterpType] = None,
+    minibatch_size: int = 32,
+    mode: str | None = None,
+    resize_longer: PerSample[float] = None,
+    resize_shorter: PerSample[float] = None,
+    resize_x: PerSample[float] = None,
+    resize_y: PerSample[float] = None,
+    resize_z: PerSample[float] = None,
+    roi_end: PerSample[list[float]] = None,
+    roi_relative: bool = False,
+    roi_start: PerSample[list[float]] = None,
+    save_attrs: bool = False,
+    size: PerSample[list[float]] = None,
+    subpixel_scale: bool = True,
+    temp_buffer_hint: int = 0,
+):
+    """Resizes images, volumes and video.
+
+    The size is given in exactly one way: `size`, or some of `resize_x`, `resize_y`, `resize_z`, or
+    `resize_shorter`, or `resize_longer`. An extent that is missing (or 0) follows from the others and `mode`; a
+    negative one mirrors its axis. Extents are rounded to whole pixels (half up) and are at least 1.
+
+    Args:
+        input: u8, i16, u16 or f32; layout HWC, CHW, DHWC or CDHW, with an F (video) before, or within CFHW and CFDHW.
+            Without a layout: HWC, FHWC or FDHWC by rank.
+        antialias: widen the filter where an axis shrinks, so that every source pixel counts.
+        dtype: f32, or the type of the input (the default).
+        image_type: deprecated, has no effect.
+        interp_type: filter for shrinking and growing axes: NN, LINEAR (default), CUBIC, LANCZOS3, TRIANGULAR (as
+            LINEAR) or GAUSSIAN.
+        mag_filter, min_filter: instead of `interp_type`, for axes that grow, and for axes that shrink.
+        max_size: upper bound of the extents; one number, or one for each spatial axis.
+        mode: what a missing extent becomes and whether the ratio is kept. "default": the given extents are met, a
+            missing one is scaled by the geometric mean of the others' scales. "stretch": a missing extent stays.
+            "not_larger" and "not_smaller" keep the ratio: the largest image that does not exceed the given
+            extents, and the smallest that is not less.
+        resize_longer, resize_shorter: extent of the longer or shorter side; the ratio is kept.
+        resize_x, resize_y, resize_z: width, height, depth.
+        roi_start, roi_end: the region of the input to resize, one number for each spatial axis, fractions of pixels
+            allowed. `roi_start > roi_end` mirrors. What lies outside the image is its edge repeated.
+        roi_relative: the region is in fractions of the extents.
+        save_attrs: a second output, i32, with the extents before resizing.
+        size: extents, one for each spatial axis in the order of the layout; or one number for all.
+        subpixel_scale: where rounding changed the size, resize a region about the centre, larger or smaller by as
+            much, so that the scale is the one asked for.
+        minibatch_size, temp_buffer_hint: have no effect.
+
+    An output pixel i is at source coordinate `x = start + (i + 0.5) * (end - start) / n_out`, with pixel centres at
+    .5: `out[i] = sum of f((j + 0.5 - x) / s) * in[j]` with weights scaled to sum 1, where f is the filter and s is
+    `(end - start) / n_out` where that is above 1 and antialiasing is on, else 1. The triangle reaches 1 pixel, the
+    cubic (Keys, a = -0.5) 2, Lanczos 3, the Gaussian exp(-4 t^2) 1. NN takes pixel floor(x). Sums are
+    float32; integers are rounded half away from zero and saturated.
+
+    PIL and torchvision (antialias=True) use the same filters but leave out taps beyond the edge instead of repeating
+    it; OpenCV does not widen its filters.
+
+    >>> import ndd
+    >>> image = ndd.tensor([[[0], [10], [20], [30]]], dtype=ndd.uint8, layout="HWC")
+    >>> ndd.resize(image, size=[1, 2], interp_type=ndd.types.INTERP_NN).torch().flatten()
+    tensor([10, 30], dtype=torch.uint8)
+    >>> ndd.resize(image, resize_x=8, resize_y=1).torch().flatten()
+    tensor([ 0,  3,  8, 13, 18, 23, 28, 30], dtype=torch.uint8)
+    """
+    resized = like(input, dtype=dtype)
+    if save_attrs:
+        return resized, output(int32, len(_spatial(input.layout)))
+    return resized
+
+
+def _spatial(layout: str) -> list[int]:
+    return [i for i, name in enumerate(layout) if name in "DHW"]
+
+
+@resize.plan
+def _(
+    input,
+    *,
+    antialias,
+    dtype,
+    image_type,
+    interp_type,
+    mag_filter,
+    max_size,
+    min_filter,
+    minibatch_size,
+    mode,
+    resize_longer,
+    resize_shorter,
+    resize_x,
+    resize_y,
+    resize_z,
+    roi_end,
+    roi_relative,
+    roi_start,
+    save_attrs,
+    size,
+    subpixel_scale,
+    temp_buffer_hint,
+):
+    check_types(input, dtype)
+    axes = _spatial(input.layout)
+    extents = input.shapes[:, axes]
+    wanted, mode = requested_extents(
+        input.n,
+        "".join(input.layout[a] for a in axes),
+        size=size,
+        resize_x=resize_x,
+        resize_y=resize_y,
+        resize_z=resize_z,
+        resize_shorter=resize_shorter,
+        resize_longer=resize_longer,
+        mode=mode,
+    )
+    start, end = source_region(extents, roi_start, roi_end, roi_relative)
+    geometry = resize_geometry(
+        extents, wanted, mode, limits(max_size, len(axes)), start, end, subpixel_scale=subpixel_scale
+    )
+    filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
+    plan = resample_plan(input, axes, geometry, filters, antialias)
+    plan.per_sample["extents"] = extents.astype(np.int32)
+    if save_attrs:
+        plan.shapes = [plan.shapes, np.full((input.n, 1), len(axes))]
+    else:
+        # The kernel below is called with this in place of the second output.
+        plan.per_sample["attrs"] = np.empty_like(plan.per_sample["extents"])
+    return plan
+
+
+@resize.cpu
+def _(image, out, attrs, extents, axes, start, end, kind, radius):
+    attrs[...] = extents
+    resample(image, out, axes, start, end, kind, radius)
