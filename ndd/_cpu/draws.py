@@ -111,24 +111,44 @@ def fill_index(out, streams, count):
                     row[e] = product >> _U(32)
 
 
+@kernel(inline="always")
+def weighted(cumulative, count, word):
+    """The first index whose cumulative probability reaches a 64-bit word / 2**64."""
+    number = np.float64(word) * 2.0**-64
+    low, high = 0, np.int64(count) - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if cumulative[middle] < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @kernel
 def fill_weighted_index(out, streams, cumulative, count):
-    """int64: the first index whose cumulative probability reaches a float64 in [0, 1); two words an element."""
+    """int64 indices with given cumulative probabilities `[N, most]`; two words an element."""
     words = np.empty((2, min(CHUNK, out.shape[1])), np.uint32)
     for n in range(out.shape[0]):
         for first in range(0, out.shape[1], CHUNK):
             row = out[n, first : first + CHUNK]
             element_words(words[:, : row.size], streams[n], first)
             for e in range(row.size):
-                word = np.float64((_U(words[1, e]) << _U(32)) | _U(words[0, e])) * 2.0**-64
-                low, high = 0, np.int64(count[n]) - 1
-                while low < high:
-                    middle = (low + high) >> 1
-                    if cumulative[n, middle] < word:
-                        low = middle + 1
-                    else:
-                        high = middle
-                row[e] = low
+                row[e] = weighted(cumulative[n], count[n], (_U(words[1, e]) << _U(32)) | _U(words[0, e]))
+
+
+@kernel
+def fill_index_in_order(out, streams, cumulative, count):
+    """int64 indices, weighted if there are probabilities, from the words of a sample's first element one by one."""
+    cursor = np.empty(8, np.uint64)
+    for n in range(out.shape[0]):
+        seek(cursor, streams[n], 0)
+        for e in range(out.shape[1]):
+            if cumulative.shape[1]:
+                low = _U(next_word(cursor))
+                out[n, e] = weighted(cumulative[n], count[n], (_U(next_word(cursor)) << _U(32)) | low)
+            else:
+                out[n, e] = below(cursor, _U(count[n]))
 
 
 @kernel

@@ -170,7 +170,11 @@ def resolve(argument: Argument, handle: Any, n: int, operator: str) -> Any:
         values = np.asarray(whole).astype(argument.numpy, copy=False)
         values = values[:, None] if values.ndim == 1 else values
         return np.broadcast_to(values, (n, *values.shape[1:])) if len(values) == 1 and n != 1 else values
-    return [np.atleast_1d(a).astype(argument.numpy, copy=False) for a in arrays]
+    rows = [np.atleast_1d(a).astype(argument.numpy, copy=False) for a in arrays]
+    if not rows or any(r.shape != rows[0].shape for r in rows):
+        return rows
+    values = np.stack(rows)
+    return np.broadcast_to(values, (n, *values.shape[1:])) if len(values) == 1 and n != 1 else values
 
 
 def _scalars(argument: Argument, arrays: list[np.ndarray], whole: Any, operator: str) -> np.ndarray:

@@ -30,9 +30,9 @@ def choice(a, shape_like=None, /, *, p: PerSample[list[float]] = None, shape: Pe
     The element type is that of `a`; the shape is that of the draws followed by that of one item. The layout of `a`
     stays for draws along one axis, loses its first letter for a single draw, and is dropped for more axes.
     Without `p` the item is `word * k >> 32`, drawn again where that would favour some (Lemire); with `p` the first
-    one whose cumulative probability reaches a 64-bit word / 2**64. Sample `i` and draw `e` determine the words: a
-    longer batch begins with the samples of a shorter one, and CPU and GPU give the same numbers. Equal to DALI's,
-    which has this operator on the CPU only.
+    one whose cumulative probability reaches a 64-bit word / 2**64. Sample `i` and draw `e` determine the words (the
+    draws of items that are arrays themselves take words one after the other): a longer batch begins with the samples
+    of a shorter one, and CPU and GPU give the same numbers. Equal to DALI's, which has this operator on the CPU only.
 
     >>> import ndd
     >>> ndd.random.choice(6, shape=[5], rng=ndd.random.RNG(5)).torch()
@@ -74,8 +74,8 @@ def _fill(out, streams, places, table, axes) -> None:
 
 
 @choice.cuda("pick.cu")
-def _(launch, a, shape_like, out, *, place, table):
-    table.launch(launch, place)
+def _(launch, a, shape_like, out, *, stream, place, table, axes):
+    table.launch(launch, stream, place, out.shape_array[:, :axes].prod(axis=1))
 
 
 def _table(a: Operand) -> Table:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.draws import fill_index, fill_weighted_index
+from ndd._cpu.draws import fill_index, fill_index_in_order, fill_weighted_index
 
 
 class Table:
@@ -34,37 +34,55 @@ class Table:
             found[:, 1] = np.arange(n)
         return found
 
+    @property
+    def in_order(self) -> bool:
+        """Whether a sample's draws follow each other in one run of words, as DALI draws items of several numbers."""
+        return self.items is not None and self.items.ndim > 2
+
+    def indices(self, draws: int, streams: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """int64 `[n, draws]`: what each draw of each sample chooses in its row."""
+        found = np.empty((len(streams), draws), np.int64)
+        counts = self.counts[places[:, 0]]
+        if self.in_order:
+            weights = np.empty((len(streams), 0)) if self.cumulative is None else self.cumulative[places[:, 1]]
+            fill_index_in_order(found, streams, weights, counts)
+        elif self.cumulative is None:
+            fill_index(found, streams, counts)
+        else:
+            fill_weighted_index(found, streams, self.cumulative[places[:, 1]], counts)
+        return found
+
     def fill(self, out: np.ndarray, streams: np.ndarray, places: np.ndarray) -> None:
         """Chosen items into `out` `[n, draws, ...]` for samples with these streams and places."""
-        rows, weights = places[:, 0], places[:, 1]
-        found = np.empty(out.shape[:2], np.int64)
-        if self.cumulative is None:
-            fill_index(found, streams, self.counts[rows])
-        else:
-            fill_weighted_index(found, streams, self.cumulative[weights], self.counts[rows])
+        found = self.indices(out.shape[1], streams, places)
         if self.items is None:
             out[...] = found
         else:
-            out[...] = self.items[rows[:, None], found]
+            out[...] = self.items[places[:, :1], found]
 
-    def launch(self, launch: Any, places: np.ndarray) -> None:
-        """The same on a GPU: one launch of `pick.cu` with the table uploaded."""
+    def launch(self, launch: Any, streams: np.ndarray, places: np.ndarray, draws: np.ndarray) -> None:
+        """The same on a GPU for samples of so many `draws`: one launch of `pick.cu` with the tables uploaded."""
         rows, weights = places[:, 0], places[:, 1]
-        tables = [self.items, self.cumulative]
-        held = [None if t is None else launch.upload(np.ascontiguousarray(t)) for t in tables]
-        width = [0 if t is None else t.shape[1] for t in tables]
+        chosen, starts = None, np.zeros(len(rows), np.int64)
+        if self.in_order:
+            starts[1:] = np.cumsum(draws)[:-1]
+            parts = [self.indices(int(d), streams[i : i + 1], places[i : i + 1])[0] for i, d in enumerate(draws)]
+            chosen = np.concatenate(parts)
+        tables = {"items": self.items, "cumulative": self.cumulative, "chosen": chosen}
+        held = {k: None if t is None or not t.size else launch.upload(t) for k, t in tables.items()}
+        item = 1 if self.items is None else int(np.prod(self.items.shape[2:]))
         launch(
             "pick",
             file="pick.cu",
             per_sample={
                 "limit": self.counts[rows].astype(np.uint64),
-                "offset": rows * width[0],
-                "weights": weights * width[1],
+                "offset": rows * (0 if self.items is None else self.items.shape[1]),
+                "weights": weights * (0 if self.cumulative is None else self.cumulative.shape[1]),
+                "start": starts,
             },
             shared={
-                "items": np.uint64(0 if held[0] is None else held[0].data_ptr()),
-                "cumulative": np.uint64(0 if held[1] is None else held[1].data_ptr()),
-                "item": np.int64(1 if self.items is None else np.prod(self.items.shape[2:], dtype=np.int64)),
+                **{k: np.uint64(0 if h is None else h.data_ptr()) for k, h in held.items()},
+                "item": np.int64(max(item, 1)),
             },
         )
 

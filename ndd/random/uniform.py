@@ -90,11 +90,11 @@ def _fill(out, streams, start, scale, last, places, dtype, table) -> None:
 
 
 @uniform.cuda("uniform.cu")
-def _(launch, shape_like, out, *, place=None, table=None):
+def _(launch, shape_like, out, *, stream, place=None, table=None):
     if table is None:
         launch("uniform")
     else:
-        table.launch(launch, place)
+        table.launch(launch, stream, place, out.shape_array.prod(axis=1))
 
 
 def _table(values: Any, dtype: DType) -> Table:
