@@ -35,6 +35,10 @@ from ndd._tensor.dtype import (
     uint32,
     uint64,
 )
+from ndd.ops.image.crop import crop
 from ndd.ops.image.flip import flip
+from ndd.ops.image.slice import slice
 from ndd.ops.tensor.cast import cast, cast_like
 from ndd.ops.tensor.copy import copy
+from ndd.pipeline import Pipeline, pipeline_def
+from ndd import fn, random, readers  # noqa: E402

@@ -1,0 +1,8 @@
+"""Pipeline mode, run imperatively: `pipeline_def`, `Pipeline`, `fn`, `types`."""
+
+from ndd import types
+from ndd.pipeline.functions import fn
+from ndd.pipeline.node import DataNode
+from ndd.pipeline.pipeline import Pipeline, pipeline_def
+
+__all__ = ["DataNode", "Pipeline", "fn", "pipeline_def", "types"]

@@ -1,0 +1,233 @@
+"""The functions of `fn`: every operator and reader of ndd under DALI's functional name, by rule rather than by list.
+
+`fn.flip` is `ndd.flip`; `fn.readers.file` makes an `ndd.readers.File` once for a pipeline and advances it once a run;
+random operators draw from a generator of their own; what has no batch among its inputs gets the run's batch size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ndd
+from ndd.pipeline.node import DataNode, contains_node, is_recorded, shapes_of, unwrapped
+from ndd.pipeline.pipeline import Pipeline
+from ndd.pipeline.sources import ExternalSource
+
+# Arguments of pipeline mode that say nothing to an operator that runs at once.
+_WITHOUT_EFFECT = ("name", "preserve", "bytes_per_sample_hint", "seed")
+# Names that DALI keeps from before its modules existed.
+_OLD_NAMES = {
+    "audio_decoder": "decoders.audio",
+    "caffe2_reader": "readers.caffe2",
+    "caffe_reader": "readers.caffe",
+    "coco_reader": "readers.coco",
+    "coin_flip": "random.coin_flip",
+    "file_reader": "readers.file",
+    "image_decoder": "decoders.image",
+    "image_decoder_crop": "decoders.image_crop",
+    "image_decoder_random_crop": "decoders.image_random_crop",
+    "image_decoder_slice": "decoders.image_slice",
+    "mxnet_reader": "readers.mxnet",
+    "nemo_asr_reader": "readers.nemo_asr",
+    "normal_distribution": "random.normal",
+    "numpy_reader": "readers.numpy",
+    "tfrecord_reader": "readers.tfrecord",
+    "uniform": "random.uniform",
+    "video_reader": "readers.video",
+}
+
+
+class Namespace:
+    """`fn` or a part of it, such as `fn.readers`."""
+
+    def __init__(self, home: Any, path: str):
+        self._home = home
+        self._path = path
+        self.__name__ = f"fn.{path}" if path else "fn"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = lookup(self._home, f"{self._path}.{name}" if self._path else name, name)
+        setattr(self, name, found)
+        return found
+
+    def __dir__(self) -> list[str]:
+        return [n for n in dir(self._home) if not n.startswith("_")]
+
+
+def lookup(home: Any, path: str, name: str) -> Any:
+    """What `fn.<path>` stands for; AttributeError if ndd has no such operator."""
+    if path in _OWN:
+        return _OWN[path]
+    if path in _OLD_NAMES:
+        found: Any = Namespace(ndd, "")
+        for part in _OLD_NAMES[path].split("."):
+            found = getattr(found, part)
+        return found
+    if path.split(".")[-2:-1] == ["readers"]:
+        return _reader_function(home, path, name)
+    found = getattr(home, name, None)
+    if type(found).__name__ == "module":
+        return Namespace(found, path)
+    if callable(found) and not isinstance(found, type):
+        return _operator_function(found, path)
+    raise AttributeError(f"fn has no {path!r}: ndd has no operator of that name")
+
+
+def _operator_function(operator: Any, path: str) -> Any:
+    declared = getattr(operator, "operator", None)
+    is_random = bool(getattr(declared, "random", False))
+
+    def function(*inputs: Any, **arguments: Any) -> Any:
+        pipeline = Pipeline.required(path)
+        seed = arguments.get("seed")
+        plain = {k: v for k, v in arguments.items() if k not in _WITHOUT_EFFECT and v is not None}
+        if plain.get("device") == "mixed":
+            plain["device"] = "gpu"
+        if plain.get("device") == "gpu":
+            pipeline.require_gpu(path)
+        generator = pipeline.generator(path, seed) if is_random else None
+        outputs = len(declared.outputs_of(plain)) if hasattr(declared, "outputs_of") else None
+
+        def run(memo: dict[int, Any]) -> Any:
+            given = [unwrapped(v, memo) for v in inputs]
+            named = {k: unwrapped(v, memo) for k, v in plain.items()}
+            if generator is not None:
+                named["rng"] = generator
+            if not any(isinstance(v, ndd.Batch) for v in (*given, *named.values())):
+                named["batch_size"] = pipeline.current_batch_size
+            return operator(*given, **named)
+
+        return pipeline.result(run, recorded=any(map(is_recorded, (*inputs, *plain.values()))), outputs=outputs)
+
+    function.__name__ = path.rpartition(".")[2]
+    function.__doc__ = operator.__doc__
+    return function
+
+
+def _reader_function(home: Any, path: str, name: str) -> Any:
+    wanted = name.replace("_", "")
+    kind = next(
+        (getattr(home, n) for n in dir(home) if n.lower() == wanted and isinstance(getattr(home, n), type)), None
+    )
+    if kind is None:
+        raise AttributeError(f"fn has no {path!r}: ndd.readers has no reader of that name")
+
+    def function(*positional: Any, name: str | None = None, **arguments: Any) -> Any:
+        pipeline = Pipeline.required(path)
+        plain = {k: v for k, v in arguments.items() if k not in ("preserve", "bytes_per_sample_hint")}
+        node = pipeline.state(f"reader {path}", lambda: pipeline.new_reader(kind, positional, plain, name), name=name)
+
+        def run(memo: dict[int, Any]) -> Any:
+            return node(batch_size=pipeline.max_batch_size)
+
+        return pipeline.result(run, recorded=False, outputs=_reader_outputs(node))
+
+    function.__name__ = name
+    function.__doc__ = kind.__doc__
+    return function
+
+
+def _reader_outputs(reader: Any) -> int | None:
+    return getattr(reader, "num_outputs", None)
+
+
+def external_source(
+    source: Any = None, num_outputs: int | None = None, *, name: str | None = None, **options: Any
+) -> Any:
+    """Batches from Python: a callable, an iterable, a generator function, or fed with `feed_input`/`run(name=...)`.
+
+    Args:
+        source: a callable (without parameters; with the iteration; with a SampleInfo if `batch=False`) or an iterable.
+        num_outputs: if given, the source gives tuples of that length.
+        name: for `Pipeline.feed_input` and `run(name=...)`.
+        options: `cycle` (None, "no", "quiet", "raise"), `batch`, `batch_info`, `layout`, `dtype`, `ndim`, `device`,
+            `repeat_last` as in DALI; `no_copy`, `blocking`, `parallel`, `prefetch_queue_depth`, `cuda_stream` and
+            `use_copy_kernel` change nothing here.
+    """
+    pipeline = Pipeline.required("external_source")
+    options = {**options, "num_outputs": num_outputs}
+    node: ExternalSource = pipeline.state(
+        "external_source",
+        lambda: ExternalSource(name, pipeline.max_batch_size, source, options),
+        name=name,
+    )
+    pipeline.note_source(node)
+
+    def run(memo: dict[int, Any]) -> Any:
+        batches = pipeline.data_of(node)
+        return batches[0] if num_outputs is None else tuple(batches)
+
+    return pipeline.result(run, recorded=False, outputs=num_outputs)
+
+
+def python_function(
+    *inputs: Any,
+    function: Any,
+    num_outputs: int = 1,
+    batch_processing: bool = False,
+    output_layouts: Any = None,
+    device: str | None = None,
+    **_: Any,
+) -> Any:
+    """Calls `function` with NumPy arrays (torch tensors on the GPU) of every sample, or lists of them for the batch
+    with `batch_processing=True`; its results are outputs. `num_outputs=0` runs it for its effect."""
+    pipeline = Pipeline.required("python_function")
+    layouts = [output_layouts] * max(num_outputs, 1) if not isinstance(output_layouts, list | tuple) else output_layouts
+
+    def run(memo: dict[int, Any]) -> Any:
+        batches = [unwrapped(v, memo) for v in inputs]
+        columns = [[_plain(t) for t in b.tensors] for b in batches]
+        if batch_processing:
+            given = function(*columns)
+            results = [given] if num_outputs == 1 else list(given or ())
+        else:
+            rows = zip(*columns, strict=True) if columns else (() for _ in range(pipeline.current_batch_size))
+            given = [function(*row) for row in rows]
+            results = (
+                [given] if num_outputs == 1 else [list(c) for c in zip(*given, strict=True)] if num_outputs else []
+            )
+        outputs = [ndd.batch(r, layout=layout) for r, layout in zip(results, layouts, strict=False)]
+        return None if num_outputs == 0 else outputs[0] if num_outputs == 1 else tuple(outputs)
+
+    return pipeline.result(
+        run, recorded=any(map(is_recorded, inputs)), outputs=None if num_outputs == 1 else num_outputs
+    )
+
+
+def _plain(tensor: Any) -> Any:
+    import numpy as np
+
+    return np.asarray(tensor) if tensor.device.device_type == "cpu" else tensor.torch()
+
+
+def constant(*, idata: Any = None, fdata: Any = None, shape: Any = None, dtype: Any = None, **_: Any) -> Any:
+    """A batch in which every sample is the same constant."""
+    import numpy as np
+
+    pipeline = Pipeline.required("constant")
+    data = np.asarray(idata if idata is not None else fdata)
+    data = data.astype(np.int32 if idata is not None else np.float32)
+    data = data.reshape(shape) if shape is not None else data
+    kind = None if dtype is None else ndd.dtype(dtype)
+    return pipeline.result(lambda memo: ndd.Batch.broadcast(data, pipeline.current_batch_size, dtype=kind), False, None)
+
+
+def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
+    """The shape of every sample, as int64 tensors."""
+    pipeline = Pipeline.required("shapes")
+    recorded = is_recorded(value)
+    return pipeline.result(lambda memo: shapes_of(unwrapped(value, memo), dtype), recorded, None)
+
+
+_OWN: dict[str, Any] = {
+    "constant": constant,
+    "external_source": external_source,
+    "python_function": python_function,
+    "shapes": shapes,
+}
+
+fn = Namespace(ndd, "")
+
+__all__ = ["DataNode", "Namespace", "contains_node", "external_source", "fn", "python_function"]

@@ -1,0 +1,203 @@
+"""`DataNode`: what the functions of `fn` give and take inside a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ndd
+
+
+class DataNode:
+    """A value inside a pipeline's body: a batch of this run, or (between `with pipe:`) a step recorded for later runs.
+
+    It has the operators and methods of DALI's DataNode; `value` is the `ndd.Batch`, and printing a node prints it.
+    """
+
+    def __init__(self, value: Any = None, step: Callable[[dict[int, Any]], Any] | None = None):
+        self._value = value
+        self._step = step
+
+    @property
+    def value(self) -> Any:
+        """The `ndd.Batch` of this run."""
+        if self._step is not None:
+            raise RuntimeError("This node was recorded in a `with pipeline:` block: it has a value only while running")
+        return self._value
+
+    def evaluated(self, memo: dict[int, Any]) -> Any:
+        """The batch of this run; a recorded step runs once for each run (`memo`)."""
+        if self._step is None:
+            return self._value
+        key = id(self)
+        if key not in memo:
+            memo[key] = self._step(memo)
+        return memo[key]
+
+    def _apply(self, function: Callable[..., Any], *others: Any) -> DataNode:
+        return applied(function, self, *others)
+
+    def __getitem__(self, ranges: Any) -> DataNode:
+        parts = ranges if isinstance(ranges, tuple) else (ranges,)
+        return self._apply(lambda batch, *p: batch.slice[tuple(p)], *parts)
+
+    def __iter__(self) -> Any:
+        raise TypeError("A DataNode cannot be unpacked: the function gives one output (index a sample with node[...])")
+
+    def gpu(self) -> DataNode:
+        """The value on the GPU."""
+        return self._apply(lambda batch: batch.gpu())
+
+    def cpu(self) -> DataNode:
+        """The value on the CPU."""
+        return self._apply(lambda batch: batch.cpu())
+
+    def shape(self, *, dtype: Any = None) -> DataNode:
+        """The shape of every sample, as a tensor of int64 (or `dtype`)."""
+        return self._apply(lambda batch: shapes_of(batch, dtype))
+
+    def source_info(self) -> DataNode:
+        """Where every sample came from, as a tensor of characters."""
+        return self._apply(lambda batch: ndd.get_property(batch, key="source_info"))
+
+    def property(self, key: str, device: str = "cpu") -> DataNode:
+        """A property of every sample ("layout", "source_info")."""
+        return self._apply(lambda batch: ndd.get_property(batch, key=key))
+
+    def __bool__(self) -> bool:
+        if self._step is None and self._value.batch_size == 1 and self._value.shape[0] == ():
+            return bool(self._value.select(0).item())
+        raise TypeError(
+            "A DataNode holds a value for each sample and has no single truth value. Compute with it (for example "
+            "`flag * a + (1 - flag) * b`, or pass it as an argument), or use a Python value in the condition"
+        )
+
+    def __repr__(self) -> str:
+        return "DataNode(recorded)" if self._step is not None else f"DataNode({self._value!r})"
+
+    def __add__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a + b, other)
+
+    def __radd__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: b + a, other)
+
+    def __sub__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a - b, other)
+
+    def __rsub__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: b - a, other)
+
+    def __mul__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a * b, other)
+
+    def __rmul__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: b * a, other)
+
+    def __truediv__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a / b, other)
+
+    def __rtruediv__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: b / a, other)
+
+    def __floordiv__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a // b, other)
+
+    def __rfloordiv__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: b // a, other)
+
+    def __mod__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a % b, other)
+
+    def __pow__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a**b, other)
+
+    def __rpow__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: b**a, other)
+
+    def __and__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a & b, other)
+
+    def __rand__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: b & a, other)
+
+    def __or__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a | b, other)
+
+    def __ror__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: b | a, other)
+
+    def __xor__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a ^ b, other)
+
+    def __rxor__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: b ^ a, other)
+
+    def __eq__(self, other: object) -> Any:
+        return self._apply(lambda a, b: a == b, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._apply(lambda a, b: a != b, other)
+
+    def __lt__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a < b, other)
+
+    def __le__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a <= b, other)
+
+    def __gt__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a > b, other)
+
+    def __ge__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a >= b, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __neg__(self) -> DataNode:
+        return self._apply(lambda a: -a)
+
+    def __pos__(self) -> DataNode:
+        return self
+
+    def __abs__(self) -> DataNode:
+        return self._apply(abs)
+
+
+def shapes_of(batch: Any, dtype: Any = None) -> Any:
+    """A batch of the shapes of a batch's samples."""
+    return ndd.batch([list(s) for s in batch.shape], dtype=ndd.int64 if dtype is None else ndd.dtype(dtype))
+
+
+def contains_node(value: Any) -> bool:
+    """Whether a DataNode stands in a value, a slice, a list or a tuple."""
+    if isinstance(value, slice):
+        return any(contains_node(v) for v in (value.start, value.stop, value.step))
+    if isinstance(value, list | tuple):
+        return any(contains_node(v) for v in value)
+    return isinstance(value, DataNode)
+
+
+def is_recorded(value: Any) -> bool:
+    """Whether a value depends on a recorded step."""
+    if isinstance(value, slice):
+        return any(is_recorded(v) for v in (value.start, value.stop, value.step))
+    if isinstance(value, list | tuple):
+        return any(is_recorded(v) for v in value)
+    return isinstance(value, DataNode) and value._step is not None
+
+
+def unwrapped(value: Any, memo: dict[int, Any]) -> Any:
+    """The value with batches in place of nodes."""
+    if isinstance(value, DataNode):
+        return value.evaluated(memo)
+    if isinstance(value, slice) and contains_node(value):
+        return slice(*(unwrapped(v, memo) for v in (value.start, value.stop, value.step)))
+    if isinstance(value, list | tuple) and contains_node(value):
+        return type(value)(unwrapped(v, memo) for v in value)
+    return value
+
+
+def applied(function: Callable[..., Any], *values: Any) -> DataNode:
+    """A node of `function` applied to batches: now, or at every run if a value is recorded."""
+    if any(is_recorded(v) for v in values):
+        return DataNode(step=lambda memo: function(*[unwrapped(v, memo) for v in values]))
+    return DataNode(function(*[unwrapped(v, {}) for v in values]))

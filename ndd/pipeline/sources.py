@@ -1,0 +1,200 @@
+"""`external_source`: batches from a callable, an iterable, or fed by hand."""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import ndd
+
+
+class SampleInfo:
+    """Which sample a per-sample source is asked for."""
+
+    def __init__(self, idx_in_epoch: int, idx_in_batch: int, iteration: int, epoch_idx: int):
+        self.idx_in_epoch = idx_in_epoch
+        self.idx_in_batch = idx_in_batch
+        self.iteration = iteration
+        self.epoch_idx = epoch_idx
+
+
+class BatchInfo:
+    """Which batch a source with `batch_info=True` is asked for."""
+
+    def __init__(self, iteration: int, epoch_idx: int):
+        self.iteration = iteration
+        self.epoch_idx = epoch_idx
+
+
+class ExternalSource:
+    """One `fn.external_source` of a pipeline: keeps its place in the data between runs."""
+
+    def __init__(self, name: str | None, max_batch_size: int, source: Any, options: dict[str, Any]):
+        self.name = name
+        self.max_batch_size = max_batch_size
+        self.options = options
+        self.outputs: int | None = options.get("num_outputs")
+        self.batched: bool = options.get("batch", True) is not False
+        self.cycle = _checked_cycle(options.get("cycle"))
+        self.queue: deque[Any] = deque()
+        self.last: Any = None
+        self.iteration = 0
+        self.epoch = 0
+        self.ended = False
+        self.source = source
+        self._iterator: Iterator[Any] | None = None
+        self._factory: Callable[[], Iterator[Any]] | None = None
+        self._call: Callable[..., Any] | None = None
+        self._bind(source)
+
+    def _bind(self, source: Any) -> None:
+        if source is None:
+            return
+        if inspect.isgeneratorfunction(source):
+            self._factory = lambda: iter(source())
+        elif callable(source):
+            if self.cycle not in (None, False, "no"):
+                raise ValueError("external_source: `cycle` goes with iterable sources, not with a callable")
+            self._call = source
+            self._takes_argument = _parameters(source) > 0
+        else:
+            if self.cycle in (True, "quiet", "raise") and iter(source) is source:
+                raise TypeError(
+                    "external_source: an iterator cannot begin again: `cycle` needs an iterable or a function"
+                )
+            self._factory = lambda: iter(source)
+
+    @property
+    def fed_by_hand(self) -> bool:
+        """Whether data comes from `feed_input` or `run(name=...)`."""
+        return self.source is None
+
+    def feed(self, data: Any) -> None:
+        """Queues a batch."""
+        if not self.fed_by_hand:
+            raise RuntimeError(f"external_source {self.name!r} has a `source`: it cannot be fed as well")
+        if isinstance(data, tuple) and self.outputs is not None:
+            self.queue.append([self._as_batch(d, i) for i, d in enumerate(data)])
+        else:
+            self.queue.append([self._as_batch(data, 0)])
+
+    def reset(self) -> None:
+        """Begins again after the end, where the source can."""
+        if self.ended and self.cycle == "raise":
+            self._iterator, self.ended = None, False
+        elif self.ended and self._call is not None:
+            self.ended = False
+        self.iteration = 0
+        self.epoch += 1
+
+    def next(self) -> list[Any]:
+        """The next batch of every output; StopIteration at the end."""
+        if self.fed_by_hand:
+            return self._next_fed()
+        if self.ended:
+            raise StopIteration
+        try:
+            data = self._from_call() if self._call is not None else self._from_iterator()
+        except StopIteration:
+            self.ended = True
+            raise
+        self.iteration += 1
+        outputs = tuple(data) if self.outputs is not None else (data,)
+        if self.outputs is not None and len(outputs) != self.outputs:
+            raise RuntimeError(f"external_source: expected {self.outputs} outputs, the source gave {len(outputs)}")
+        return [self._as_batch(d, i) for i, d in enumerate(outputs)]
+
+    def _next_fed(self) -> list[Any]:
+        if self.queue:
+            self.last = self.queue.popleft()
+        elif self.last is None or not self.options.get("repeat_last"):
+            raise RuntimeError(
+                f"external_source {self.name!r} has no data: call feed_input({self.name!r}, batch) or "
+                f"run({self.name}=batch) before each run"
+            )
+        return self.last
+
+    def _from_iterator(self) -> Any:
+        if self._iterator is None:
+            self._iterator = self._factory()  # type: ignore[misc]
+        try:
+            return self._collect(lambda i: next(self._iterator))  # type: ignore[arg-type]
+        except StopIteration:
+            if self.cycle not in (True, "quiet"):
+                raise
+            self._iterator = self._factory()  # type: ignore[misc]
+            self.iteration = 0
+            self.epoch += 1
+            return self._collect(lambda i: next(self._iterator))  # type: ignore[arg-type]
+
+    def _from_call(self) -> Any:
+        def ask(i: int) -> Any:
+            if not self._takes_argument:
+                return self._call()  # type: ignore[misc]
+            if not self.batched:
+                index = self.iteration * self.max_batch_size + i
+                return self._call(SampleInfo(index, i, self.iteration, self.epoch))  # type: ignore[misc]
+            info = BatchInfo(self.iteration, self.epoch) if self.options.get("batch_info") else self.iteration
+            return self._call(info)  # type: ignore[misc]
+
+        return self._collect(ask)
+
+    def _collect(self, ask: Callable[[int], Any]) -> Any:
+        """A batch at once, or put together from samples: the end in the middle of a batch drops the incomplete one."""
+        if self.batched:
+            return ask(0)
+        samples = [ask(i) for i in range(self.max_batch_size)]
+        if self.outputs is None:
+            return samples
+        return tuple(list(column) for column in zip(*samples, strict=True))
+
+    def _as_batch(self, data: Any, output: int) -> Any:
+        layout = self.options.get("layout")
+        if isinstance(layout, list | tuple):
+            layout = layout[output] if output < len(layout) else None
+        if hasattr(data, "as_cpu") and hasattr(data, "batch"):
+            data = data.batch
+        batch = data if isinstance(data, ndd.Batch) else ndd.batch(_samples(data), layout=layout or None)
+        if batch.batch_size > self.max_batch_size:
+            raise RuntimeError(
+                f"external_source: got a batch of {batch.batch_size} samples, the pipeline's batch_size is "
+                f"{self.max_batch_size}"
+            )
+        wanted = self.options.get("dtype")
+        wanted = wanted[output] if isinstance(wanted, list | tuple) else wanted
+        if wanted is not None and batch.dtype != ndd.dtype(wanted):
+            raise RuntimeError(f"external_source: expected data of type {ndd.dtype(wanted)}, got {batch.dtype}")
+        ndim = self.options.get("ndim")
+        ndim = ndim[output] if isinstance(ndim, list | tuple) else ndim
+        if ndim is not None and batch.ndim != ndim:
+            raise RuntimeError(f"external_source: expected samples with {ndim} dimensions, got {batch.ndim}")
+        return batch.gpu() if self.options.get("device") in ("gpu", "mixed") else batch
+
+
+def _samples(data: Any) -> Any:
+    """A list of samples as ndd takes it; samples of several types are an error, as in DALI."""
+    if not isinstance(data, list | tuple):
+        return data
+    kinds = {a.dtype for a in data if isinstance(a, np.ndarray)}
+    if len(kinds) > 1:
+        raise RuntimeError(f"external_source: the samples of a batch must have one type, got {sorted(map(str, kinds))}")
+    return list(data)
+
+
+def _checked_cycle(cycle: Any) -> Any:
+    if cycle not in (None, True, False, "no", "quiet", "raise"):
+        raise ValueError(f"external_source: cycle must be one of None, 'no', 'quiet', 'raise', got {cycle!r}")
+    return cycle
+
+
+def _parameters(function: Callable[..., Any]) -> int:
+    """How many positional arguments a source takes."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 0
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)

@@ -1,0 +1,153 @@
+"""What classic iterators share, knowing no framework: the policy for the last batch, and the arithmetic of epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+
+class LastBatchPolicy(Enum):
+    """What becomes of the last batch of an epoch when the samples do not fill it.
+
+    * `FILL`: it is filled up, by the samples that follow (or by the last one, if the reader pads).
+    * `DROP`: it is left out.
+    * `PARTIAL`: it is cut to what belongs to the epoch.
+    """
+
+    FILL = 0
+    DROP = 1
+    PARTIAL = 2
+
+
+def ceil_div(a: int, b: int) -> int:
+    """`a / b` rounded up."""
+    return -(-a // b)
+
+
+def shard_size(n: int, shards: int, shard: int) -> int:
+    """How many of `n` samples are in shard `shard`: floor((shard+1) n / shards) - floor(shard n / shards)."""
+    return (shard + 1) * n // shards - shard * n // shards
+
+
+class ReaderEpochs:
+    """Epochs of pipelines whose reader says how many samples there are.
+
+    The counts are kept for all shards of the data set, not only for the pipelines at hand, so that every rank of a
+    distributed job takes the same number of steps.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        shards: int,
+        ids: Sequence[int],
+        batch_size: int,
+        policy: LastBatchPolicy,
+        padded: bool,
+        stick: bool,
+    ):
+        self.n, self.shards, self.ids = n, shards, list(ids)
+        self.batch_size, self.policy, self.padded, self.stick = batch_size, policy, padded, stick
+        self.epoch = 0
+        self.credit = [0] * shards  # samples of its coming shard that a rank has read already (FILL, unpadded)
+        self.counter = 0
+        if policy is LastBatchPolicy.DROP:
+            self.size = n // shards
+        elif padded:
+            self.size = ceil_div(n, shards)
+        else:
+            self.size = ceil_div(ceil_div(n, shards), batch_size) * batch_size
+
+    def __len__(self) -> int:
+        if self.policy is LastBatchPolicy.DROP:
+            return self.size // self.batch_size
+        return ceil_div(self.size, self.batch_size)
+
+    def finished(self) -> bool:
+        """Whether the epoch has no further batch to run."""
+        return self.counter >= self.size
+
+    def advance(self) -> bool:
+        """Counts a batch that was run; False if it is to be dropped and the epoch ends."""
+        self.counter += self.batch_size
+        return self.policy is not LastBatchPolicy.DROP or self.counter <= self.size
+
+    def rows(self, pipeline: int) -> int:
+        """How many rows of the batch just counted belong to the epoch."""
+        if self.policy is not LastBatchPolicy.PARTIAL:
+            return self.batch_size
+        own = shard_size(self.n, self.shards, self._shard_of(self.ids[pipeline]))
+        return max(0, min(self.batch_size, own - (self.counter - self.batch_size)))
+
+    def kept_pipelines(self, count: int) -> int:
+        """How many of `count` pipelines give a dict: all."""
+        return count
+
+    def _shard_of(self, rank: int) -> int:
+        return rank if self.stick else (rank + self.epoch) % self.shards
+
+    def reset(self) -> None:
+        """Begins the next epoch."""
+        carries = self.policy is LastBatchPolicy.FILL and not self.padded
+        read, self.counter = self.counter, 0
+        while True:
+            for rank in range(self.shards):
+                own = shard_size(self.n, self.shards, self._shard_of(rank))
+                self.credit[rank] = self.credit[rank] + read - own if carries else 0
+            self.epoch += 1
+            if not carries:
+                return
+            left = max(
+                shard_size(self.n, self.shards, self._shard_of(rank)) - self.credit[rank] for rank in range(self.shards)
+            )
+            if left > 0:
+                self.size = ceil_div(left, self.batch_size) * self.batch_size
+                return
+            read = 0  # this epoch has been read already, by the batches before
+
+
+class CountedEpochs:
+    """Epochs of a number of samples that the user gave (`size`), over all pipelines; -1: until the data ends."""
+
+    def __init__(self, size: int, batch_size: int, pipelines: int, policy: LastBatchPolicy, padded: bool):
+        self.size, self.batch_size, self.pipelines = size, batch_size, pipelines
+        self.policy = LastBatchPolicy.FILL if size < 0 else policy
+        self.padded = False if size < 0 else padded
+        self.step = batch_size * pipelines
+        self.counter = 0
+
+    def __len__(self) -> int:
+        if self.size < 0:
+            return 0
+        if self.policy is LastBatchPolicy.DROP:
+            return self.size // self.step
+        return ceil_div(self.size, self.step)
+
+    def finished(self) -> bool:
+        """Whether the epoch has no further batch to run."""
+        return 0 <= self.size <= self.counter
+
+    def advance(self) -> bool:
+        """Counts a batch that was run; False if it is to be dropped and the epoch ends."""
+        self.counter += self.step
+        return self.policy is not LastBatchPolicy.DROP or self.size < 0 or self.counter <= self.size
+
+    def _left(self) -> int:
+        return self.size - (self.counter - self.step)
+
+    def rows(self, pipeline: int) -> int:
+        """How many rows of the batch just counted belong to the epoch."""
+        if self.policy is not LastBatchPolicy.PARTIAL:
+            return self.batch_size
+        return max(0, min(self.batch_size, self._left() - pipeline * self.batch_size))
+
+    def kept_pipelines(self, count: int) -> int:
+        """How many of `count` pipelines give a dict: with PARTIAL those that have a row left."""
+        if self.policy is not LastBatchPolicy.PARTIAL:
+            return count
+        return min(count, ceil_div(max(self._left(), 0), self.batch_size))
+
+    def reset(self) -> None:
+        """Begins the next epoch."""
+        carries = self.policy is LastBatchPolicy.FILL and not self.padded and self.size > 0
+        self.counter = self.counter % self.size if carries else 0

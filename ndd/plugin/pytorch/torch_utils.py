@@ -1,0 +1,64 @@
+"""Single tensors of a pipeline's output as torch tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def to_torch_tensor(dali_tensor: Any, copy: bool = True) -> Any:
+    """A torch tensor of one tensor of a pipeline's output (`outputs[0][i]`, `outputs[0].as_tensor()`) or an `ndd.Tensor`.
+
+    Args:
+        copy: False shares the memory; it stays valid and unchanged for as long as the torch tensor is held. (DALI
+            has no default here; the documentation says True.)
+
+    TypeError for a list of tensors: take one sample, or `as_tensor()`.
+    """
+    tensor = getattr(dali_tensor, "_tensor", dali_tensor)
+    if hasattr(dali_tensor, "as_tensor") or hasattr(tensor, "batch_size"):
+        raise TypeError("Expected one tensor, got a list of them: take one sample (`[i]`) or `as_tensor()`")
+    return tensor.torch(copy=copy)
+
+
+def feed_ndarray(dali_tensor: Any, arr: Any, cuda_stream: Any = None) -> Any:
+    """Copies a pipeline's tensor into the torch tensor `arr` and returns `arr`.
+
+    Args:
+        dali_tensor: one tensor (a sample, or `as_tensor()` of a list).
+        arr: the destination, of the same type and shape; it may be strided.
+        cuda_stream: the stream to copy on (a torch stream or a handle); default torch's current one.
+
+    AssertionError for another type, shape or kind of destination, as in DALI.
+    """
+    import torch
+
+    source = getattr(dali_tensor, "_tensor", None)
+    if hasattr(dali_tensor, "as_tensor") or (source is None and not hasattr(dali_tensor, "item")):
+        raise AssertionError("feed_ndarray takes one tensor: use `as_tensor()` of a list, or one sample of it")
+    source = dali_tensor if source is None else source
+    if not isinstance(arr, torch.Tensor):
+        raise AssertionError(f"The destination must be a torch tensor, got {type(arr).__name__}")
+    found = source.torch()
+    if found.dtype != arr.dtype:
+        raise AssertionError(f"The types differ: the tensor has {found.dtype}, the destination {arr.dtype}")
+    if found.shape != arr.shape:
+        raise AssertionError(
+            f"The shapes differ: the tensor has {tuple(found.shape)}, the destination {tuple(arr.shape)}"
+        )
+    if (
+        cuda_stream not in (None, 0)
+        and not isinstance(cuda_stream, int | torch.cuda.Stream)
+        and not hasattr(cuda_stream, "cuda_stream")
+    ):
+        raise TypeError(f"cuda_stream must be a stream or its handle, got {type(cuda_stream).__name__}")
+    if arr.is_cuda and cuda_stream not in (None, 0):
+        wrapped = (
+            cuda_stream if isinstance(cuda_stream, torch.cuda.Stream) else torch.cuda.ExternalStream(int(cuda_stream))
+        )
+        wrapped.wait_stream(torch.cuda.current_stream(arr.device))
+        with torch.cuda.stream(wrapped):
+            arr.copy_(found, non_blocking=True)
+        found.record_stream(wrapped)
+        return arr
+    arr.copy_(found, non_blocking=True)
+    return arr
