@@ -1,0 +1,381 @@
+"""Every operator of ndd: documentation, signature, values against the oracle, CPU against GPU, modes, errors.
+
+The operators come from the registry, what to call them with from `cases.py`. A new operator is tested by being there.
+"""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+
+import numpy as np
+import pytest
+from calling import FORMS, call, call_with, cases_of, evaluated, layouts_of, load_every_room, public, samples
+from cases import DTYPES, ELSEWHERE, TABLE
+from compare import arrays_of, assert_same_values, describe
+
+import ndd
+
+OPERATORS = load_every_room()
+PATHS = sorted(OPERATORS)
+CASES = [
+    pytest.param(path, case, id=f"{path}-{i}")
+    for path in PATHS
+    for i, case in enumerate(cases_of(path, OPERATORS[path]))
+]
+FIRST = [
+    pytest.param(path, cases_of(path, OPERATORS[path])[0], id=path) for path in PATHS if cases_of(path, OPERATORS[path])
+]
+GPU_DTYPES = ("uint8", "int16", "int32", "float16", "float32")
+BUILTIN = (TypeError, ValueError, RuntimeError, IndexError, OverflowError, NotImplementedError)
+
+
+class Trouble:
+    """Collects what is wrong over many calls, so that one run shows all of it."""
+
+    def __init__(self):
+        self.found = []
+
+    def of(self, what):
+        self.what = what
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if kind is None or not issubclass(kind, Exception):
+            return False
+        text = str(error) or kind.__name__
+        self.found.append(f"{self.what}: {kind.__name__}: {text[:600]}")
+        return True
+
+    def report(self):
+        assert not self.found, f"{len(self.found)} of the calls:\n" + "\n".join(self.found[:8])
+
+
+# ---- the front
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_front_door(path):
+    """Each operator is where its path says, and says how it is tested."""
+    function = public(ndd, path)
+    assert function is not None, f"ndd.{path} does not exist: export it"
+    assert cases_of(path, OPERATORS[path]) or path in ELSEWHERE, (
+        f"{path} has required arguments: add a case to tests/cases.py"
+    )
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_documentation(path):
+    op = OPERATORS[path]
+    text = inspect.getdoc(op.function) or ""
+    assert len(text) > 60, "too short to help"
+    first = text.split("\n\n")[0]
+    assert first.endswith("."), f"the first paragraph is no sentence: {first!r}"
+    assert "TensorList" not in text
+    assert not re.search(r"\bgraph\b", text)
+    assert ">>>" in text, "no example"
+    unmentioned = [a.name for a in op.arguments if not re.search(rf"\b{a.name}\b", text)]
+    assert not unmentioned, f"arguments that the text does not mention: {unmentioned}"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_example_runs(path):
+    op = OPERATORS[path]
+    finder = doctest.DocTestFinder(recurse=False)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    report = []
+    for test in finder.find(op.function, name=path, globs={}):
+        runner.run(test, out=report.append)
+    assert not runner.summarize(verbose=False).failed, "".join(report)
+
+
+# What ndd's operators take beyond DALI's, and why.
+BEYOND = {
+    "on_error": "decoders: what becomes of bad samples",
+    "max_pixels": "decoders: refuses header bombs",
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("path", PATHS)
+def test_signature(path, dali):
+    theirs = public(dali, path)
+    if theirs is None:
+        pytest.skip("an operator beyond DALI's")
+    ours = inspect.signature(public(ndd, path)).parameters
+    expected = inspect.signature(theirs).parameters
+    positional = [p.name for p in ours.values() if p.kind is p.POSITIONAL_ONLY]
+    assert len(positional) == sum(p.kind is p.POSITIONAL_ONLY for p in expected.values())
+    assert {p.kind for p in ours.values() if p.kind is p.VAR_POSITIONAL} == {
+        p.kind for p in expected.values() if p.kind is p.VAR_POSITIONAL
+    }
+    keywords = {p.name for p in ours.values() if p.kind is p.KEYWORD_ONLY}
+    assert not {p.name for p in expected.values() if p.kind is p.KEYWORD_ONLY} - keywords, "missing arguments"
+    extra = keywords - set(expected) - set(BEYOND)
+    assert not extra, "arguments that DALI has not: name them in BEYOND"
+    for name in keywords & set(expected):
+        needed = expected[name].default is inspect.Parameter.empty
+        assert (ours[name].default is inspect.Parameter.empty) == needed, f"{name}: required or not"
+    for p, q in zip(positional, [p for p in expected.values() if p.kind is p.POSITIONAL_ONLY], strict=True):
+        assert (ours[p].default is inspect.Parameter.empty) == (q.default is inspect.Parameter.empty), p
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("path", PATHS)
+def test_defaults(path, dali):
+    """What ndd shows as a default is DALI's own (None where DALI has none or works it out)."""
+    schema = getattr(public(dali, path), "_schema", None)
+    if schema is None:
+        pytest.skip("an operator beyond DALI's")
+    for argument in OPERATORS[path].arguments:
+        if argument.default is None or argument.name in BEYOND or not schema.HasArgumentDefaultValue(argument.name):
+            continue
+        expected = _default_value(schema.GetArgumentDefaultValueString(argument.name))
+        if expected is not None:
+            own = argument.default
+            own = [float(v) for v in own] if isinstance(own, list | tuple) else own
+            assert _comparable(own) == _comparable(expected), f"{argument.name}: {own!r}, DALI {expected!r}"
+
+
+def _default_value(text):
+    """DALI writes defaults as Python text: numbers, lists, enum members, strings."""
+    text = text.strip()
+    if "." in text and text.split(".")[0] in ("DALIDataType", "DALIInterpType", "DALIImageType"):
+        return text.split(".")[1]
+    try:
+        return eval(text, {"__builtins__": {}, "nan": float("nan"), "inf": float("inf")})
+    except Exception:
+        return None
+
+
+def _comparable(value):
+    if isinstance(value, bool | np.bool_):
+        return float(value)
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_comparable(v) for v in value] if len(value) != 1 else _comparable(value[0])
+    if isinstance(value, ndd.DType):
+        return value.type_id.name
+    if hasattr(value, "name"):
+        return value.name
+    return round(float(value), 4) if isinstance(value, int | float | np.number) else str(value)
+
+
+# ---- values
+
+
+def _against_oracle(dali, path, case, inputs, form, what, trouble):
+    try:
+        theirs = evaluated(call(dali, path, case, inputs, form))
+    except BUILTIN as error:
+        refusal = error
+    else:
+        refusal = None
+    with trouble.of(what):
+        try:
+            ours = evaluated(call(ndd, path, case, inputs, form))
+        except BUILTIN as error:
+            if refusal is None:
+                raise
+            assert OPERATORS[path].name in str(error), f"the error does not name the operator: {error}"
+            return False
+        if refusal is not None:
+            return False  # wider than DALI: the GPU and element type tests look at it
+        assert len(ours) == len(theirs)
+        for a, b in zip(ours, theirs, strict=True):
+            assert describe(a) == describe(b)
+            assert_same_values(arrays_of(a), arrays_of(b), case.relative, case.off_by_one)
+    return True
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("path", "case"), CASES)
+def test_values(path, case, dali):
+    if not case.oracle or public(dali, path) is None:
+        pytest.skip("the oracle has no CPU variant")
+    trouble, compared = Trouble(), 0
+    for layout in layouts_of(case, OPERATORS[path]):
+        for form in FORMS:
+            what = f"{form} {layout or ''} {case.args}"
+            compared += _against_oracle(dali, path, case, samples(case, layout, form), form, what, trouble)
+    trouble.report()
+    assert compared or trouble.found, "the oracle refuses every one of these calls: the case is of no use"
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("path", "case"), FIRST)
+def test_without_layout(path, case, dali):
+    """Images without a layout take DALI's default one, and say so."""
+    op = OPERATORS[path]
+    if case.inputs is not None or not case.oracle or public(dali, path) is None:
+        pytest.skip("no images")
+    trouble = Trouble()
+    arrays = samples(case, "HWC")[0][0]
+    _against_oracle(dali, path, case, [(arrays, None)], "ragged", f"no layout, {op.name}", trouble)
+    trouble.report()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("path", "case"), FIRST)
+def test_element_types(path, case, dali):
+    if not case.oracle or public(dali, path) is None or case.inputs == ():
+        pytest.skip("nothing to vary")
+    trouble = Trouble()
+    layout = layouts_of(case, OPERATORS[path])[0]
+    for dtype in case.dtypes or DTYPES:
+        inputs = samples(case, layout, "ragged", dtype)
+        _against_oracle(dali, path, case, inputs, "ragged", dtype, trouble)
+    trouble.report()
+
+
+def _runs_on_gpu(op):
+    return not op.cpu_only and not op.mixed and (op.cuda is not None or op.cuda_source is not None or op.views is not None)
+
+
+@pytest.mark.parametrize(("path", "case"), CASES)
+def test_gpu_equals_cpu(path, case, emulated_gpu):
+    op = OPERATORS[path]
+    if not _runs_on_gpu(op):
+        pytest.skip("runs on the CPU only")
+    trouble = Trouble()
+    first = case == cases_of(path, op)[0]
+    for layout in layouts_of(case, op):
+        dtypes = [d for d in case.dtypes or GPU_DTYPES if d in GPU_DTYPES] if first and layout in (None, "HWC") else [None]
+        for dtype in dtypes or [None]:
+            inputs = samples(case, layout, "ragged", dtype)
+            with trouble.of(f"{layout or ''} {dtype or ''} {case.args}"):
+                try:
+                    expected = evaluated(call(ndd, path, case, inputs))
+                except BUILTIN:
+                    continue
+                values = [ndd.batch(arrays, layout=own).gpu() for arrays, own in inputs]
+                found = evaluated(call_with(ndd, public(ndd, path), case, values, "ragged", device="gpu"))
+                for a, b in zip(found, expected, strict=True):
+                    assert a.device == ndd.Device("gpu:0")
+                    assert (str(a.dtype), a.ndim, a.layout, a.shape) == (str(b.dtype), b.ndim, b.layout, b.shape)
+                    assert_same_values(arrays_of(a), arrays_of(b), max(case.relative, 2e-5), max(case.off_by_one, 0.02))
+    trouble.report()
+
+
+# ---- the ways to run
+
+
+@pytest.mark.parametrize(("path", "case"), FIRST)
+def test_modes_give_equal_values(path, case):
+    layout = layouts_of(case, OPERATORS[path])[0]
+    inputs = samples(case, layout)
+    found = {}
+    for mode in ndd.EvalMode:
+        with mode:
+            found[mode] = [arrays_of(out) for out in call(ndd, path, case, inputs)]
+    for mode, outputs in found.items():
+        for a, b in zip(outputs, found[ndd.EvalMode.sync_full], strict=True):
+            for x, y in zip(a, b, strict=True):
+                np.testing.assert_array_equal(x, y, err_msg=str(mode))
+
+
+@pytest.mark.parametrize(("path", "case"), FIRST)
+def test_what_comes_out_is_known_before_it_runs(path, case):
+    layout = layouts_of(case, OPERATORS[path])[0]
+    with ndd.EvalMode.deferred:
+        outputs = call(ndd, path, case, samples(case, layout))
+        before = [(o.dtype, o._spec.ndim, o.layout, o.device, o.batch_size) for o in outputs]
+        assert all(o._pending is None or o._pending.state == 0 for o in outputs), "asking for the type ran it"
+        for out, (dtype, ndim, own, device, n) in zip(outputs, before, strict=True):
+            out.evaluate()
+            assert (out.dtype, out.layout, out.device, out.batch_size) == (dtype, own, device, n)
+            assert ndim is None or ndim == out.ndim
+            assert all(len(s) == out.ndim for s in out.shape)
+            assert all(a.dtype == np.dtype(out.dtype.numpy) for a in arrays_of(out))
+
+
+@pytest.mark.parametrize(("path", "case"), FIRST)
+def test_an_empty_batch(path, case):
+    layout = layouts_of(case, OPERATORS[path])[0]
+    if case.inputs == () or path == "permute_batch":
+        pytest.skip("takes no batch")
+    values = [ndd.batch(arrays, layout=own).select([]) for arrays, own in samples(case, layout)]
+    for out in evaluated(call_with(ndd, public(ndd, path), case, values, "ragged")):
+        assert (out.batch_size, out.shape) == (0, [])
+
+
+@pytest.mark.parametrize(("path", "case"), FIRST)
+def test_odd_extents(path, case):
+    """Images of one pixel, one row, no rows: a result or an error of a builtin type that names the operator."""
+    if case.inputs is not None:
+        pytest.skip("no images")
+    dtype = case.dtypes[0] if case.dtypes else "uint8"
+    for shape in ((1, 1, 3), (1, 9, 3), (9, 1, 3), (0, 5, 3), (5, 0, 3), (257, 2, 3)):
+        try:
+            evaluated(call(ndd, path, case, [([np.ones(shape, dtype)] * 2, "HWC")]))
+        except BUILTIN as error:
+            assert OPERATORS[path].name in str(error)
+
+
+@pytest.mark.parametrize(("path", "case"), FIRST)
+def test_arguments_may_differ_between_samples(path, case):
+    """A batch of equal values gives what the plain value gives."""
+    op = OPERATORS[path]
+    layout = layouts_of(case, op)[0]
+    inputs = samples(case, layout)
+    expected = evaluated(call(ndd, path, case, inputs))
+    trouble = Trouble()
+    for argument in op.arguments:
+        value = case.args.get(argument.name, argument.default)
+        if not argument.per_sample or value is None or isinstance(value, str) or hasattr(value, "values"):
+            continue
+        with trouble.of(argument.name):
+            each = ndd.batch([np.asarray(value, argument.numpy)] * 3)
+            found = evaluated(call(ndd, path, case, inputs, **{argument.name: each}))
+            for a, b in zip(found, expected, strict=True):
+                assert_same_values(arrays_of(a), arrays_of(b), 1e-6)
+    trouble.report()
+
+
+@pytest.mark.parametrize(("path", "case"), FIRST)
+def test_source_info_survives(path, case):
+    """A sample keeps the name of its file through every operator."""
+    op = OPERATORS[path]
+    if case.inputs == () or path in ("permute_batch", "batch_permutation"):
+        pytest.skip("takes no batch")
+    layout = layouts_of(case, op)[0]
+    values = []
+    for arrays, own in samples(case, layout):
+        values.append(ndd.batch(arrays, layout=own))
+    values[0]._value().source_info = ["a.jpg", "b.jpg", "c.jpg"]
+    for out in evaluated(call_with(ndd, public(ndd, path), case, values, "ragged")):
+        assert out.source_info == ["a.jpg", "b.jpg", "c.jpg"]
+
+
+# ---- errors
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_wrong_calls(path):
+    op = OPERATORS[path]
+    function = public(ndd, path)
+    with pytest.raises(TypeError, match=op.name):
+        function(*[ndd.tensor([1])] * op.required, no_such_argument=1)
+    if op.required:
+        with pytest.raises(TypeError, match=op.name):
+            function()
+    if op.layouts and not any(len(x) == 9 for x in op.layouts):
+        with pytest.raises(BUILTIN, match=op.name):
+            evaluated(call_with(ndd, function, (cases_of(path, op) or TABLE["copy"])[0], [ndd.tensor(np.ones((1,) * 9))], "one"))
+
+
+@pytest.mark.parametrize(("path", "case"), FIRST)
+def test_a_failed_input_is_reported_once_and_harms_nothing(path, case):
+    op = OPERATORS[path]
+    if op.required != 1 or case.inputs == ():
+        pytest.skip("one input shows it")
+    layout = layouts_of(case, op)[0]
+    (arrays, own) = samples(case, layout)[0]
+    bad = ndd.cast(ndd.batch(arrays, layout=own).slice[10_000], dtype=ndd.uint8)
+    good = ndd.batch(arrays, layout=own)
+    with pytest.raises(RuntimeError, match="out of range"):
+        bad.evaluate()
+    evaluated(call_with(ndd, public(ndd, path), case, [good], "ragged"))
