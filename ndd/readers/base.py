@@ -156,14 +156,15 @@ class Reader:
         """The sizes that DALI reports: `epoch_size` (all samples), `epoch_size_padded` (with every shard padded to the
         largest, if `pad_last_batch`), `number_of_shards`, `shard_id`, `pad_last_batch`, `stick_to_shard`."""
         with self._entered():
-            shards = self._opened()[1].shards
+            order = self._opened()[1]
+            shards = order.shards
         return {
             "epoch_size": shards.size,
             "epoch_size_padded": shards.largest * shards.count if shards.pad else shards.size,
             "number_of_shards": shards.count,
             "shard_id": shards.index,
             "pad_last_batch": int(shards.pad),
-            "stick_to_shard": int(shards.stick),
+            "stick_to_shard": int(shards.stick or not order.rotates),
         }
 
     def get_state(self, *, cuda_stream: Any = None) -> ReaderState:
@@ -219,7 +220,7 @@ class Reader:
                 f"{self._display}: the epoch before was not finished, so this one goes on where it stopped (as in "
                 "DALI). Call reader.reset() before next_epoch() to start afresh.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         return left
 

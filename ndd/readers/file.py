@@ -140,6 +140,8 @@ class File(Reader):
             raise RuntimeError(f"{self._display}: file names come from `files` or from `file_list`, but not from both")
         if labels is not None and files is None:
             raise RuntimeError(f"{self._display}: `labels` is valid only together with `files`")
+        choose_dir = name_filter(self._display, "dir_filters", dir_filters, case_sensitive_filter)
+        choose_file = name_filter(self._display, "file_filters", file_filters, case_sensitive_filter)
         root = None if file_root is None else os.fsdecode(file_root)
         if files is not None:
             names, numbers = listed_files(self._display, files, labels)
@@ -149,8 +151,6 @@ class File(Reader):
             names, numbers = read_file_list(self._display, path)
             store = FileStore([os.path.dirname(path) if root is None else root], names, None, numbers)
         elif root is not None:
-            choose_dir = name_filter(self._display, "dir_filters", dir_filters, case_sensitive_filter)
-            choose_file = name_filter(self._display, "file_filters", file_filters, case_sensitive_filter)
             store = scan_tree(self._display, root, choose_dir, choose_file)
         else:
             raise RuntimeError(f"{self._display}: one of `file_root`, `files` and `file_list` is required")

@@ -187,8 +187,11 @@ _NUMBERS = {field.name for field in fields(Options) if field.type in ("int", "in
 
 
 def _number(key: str, value: Any) -> int:
-    number = int(value)
-    if number != value and not isinstance(value, str):
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or (number != value and not isinstance(value, str)):
         raise ValueError(f"{key}: expected an integer, got {value!r}")
     return number
 

@@ -154,6 +154,8 @@ class Global(Order):
 class Sampled(Order):
     """`sampler=`: the user's indices, one list for each visit, cut into shares like any other order."""
 
+    rotates = False
+
     def __init__(self, shards: Shards, sampler: Any):
         super().__init__(shards)
         self._sampler = sampler

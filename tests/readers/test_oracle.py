@@ -1,0 +1,229 @@
+"""The order of samples against DALI itself."""
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import ndd
+import ndd.readers
+from tests.readers.conftest import epoch_of, flat
+
+dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
+pytestmark = pytest.mark.oracle
+
+
+@st.composite
+def arguments(draw):
+    size = draw(st.integers(1, 30))
+    shards = draw(st.integers(1, min(size, 5)))
+    given_ = {
+        "num_shards": shards,
+        "shard_id": draw(st.integers(0, shards - 1)),
+        "pad_last_batch": draw(st.booleans()),
+    }
+    order = draw(st.sampled_from(["stored", "stored", "random_shuffle", "shuffle_after_epoch"]))
+    if order != "shuffle_after_epoch":
+        given_["stick_to_shard"] = draw(st.booleans())
+    if order == "random_shuffle":
+        given_.update(
+            random_shuffle=True,
+            initial_fill=draw(st.sampled_from([1, 2, 3, 8, 1024])),
+            seed=draw(st.sampled_from([-1, 0, 1, 77, 2**31 - 1, -(2**31)])),
+        )
+    if order == "shuffle_after_epoch":
+        given_["shuffle_after_epoch"] = True
+        seed = draw(st.sampled_from([None, 0, 3, 2**40, -7]))
+        if seed is not None:
+            given_["shuffle_after_epoch_seed"] = seed
+        if not given_["pad_last_batch"] and size % shards:  # lengths differ there on purpose, see below
+            given_["num_shards"], given_["shard_id"] = 1, 0
+    return size, draw(st.sampled_from([None, 1, 2, 3, 5, 8, 40])), given_
+
+
+@settings(deadline=None, max_examples=120)
+@given(arguments())
+def test_order(numbered, case):
+    size, batch, given_ = case
+    ours = ndd.readers.File(files=numbered(size), **given_)
+    theirs = dali.readers.File(files=numbered(size), **given_)
+    for _ in range(4):
+        assert epoch_of(ours, batch) == epoch_of(theirs, batch)
+    assert ours.get_metadata() == dali.readers.File(files=numbered(size), **given_).get_metadata()
+
+
+def test_uneven_shards_of_shuffle_after_epoch(numbered):
+    """The stream is DALI's; ours cuts it into epochs of the shard's own length."""
+    given_ = {"shuffle_after_epoch": True, "num_shards": 3}
+    ours = ndd.readers.File(files=numbered(10), **given_)
+    theirs = dali.readers.File(files=numbered(10), **given_)
+    one = flat([epoch_of(ours) for _ in range(5)])
+    two = flat([epoch_of(theirs) for _ in range(4)])
+    assert one[:12] == two[:12]
+    assert [len(epoch_of(ours)) for _ in range(3)] == [3, 3, 3]
+
+
+@pytest.mark.parametrize("batch", [None, 2])
+@pytest.mark.parametrize("given_", [{}, {"num_shards": 3}, {"num_shards": 3, "pad_last_batch": True}])
+def test_unfinished_epochs_go_on(numbered, batch, given_):
+    ours, theirs = (package.readers.File(files=numbered(10), **given_) for package in (ndd, dali))
+    for limit in (1, None, None, None):
+        assert epoch_of(ours, batch, limit) == epoch_of(theirs, batch, limit)
+
+
+def test_calls(numbered):
+    for given_ in ({}, {"num_shards": 3, "shard_id": 1}, {"num_shards": 3, "shard_id": 1, "pad_last_batch": True}):
+        ours, theirs = (package.readers.File(files=numbered(10), **given_) for package in (ndd, dali))
+        assert [bytes(memoryview(ours()[0].torch().numpy())) for _ in range(14)] == [
+            bytes(memoryview(__import__("numpy").asarray(theirs()[0]))) for _ in range(14)
+        ]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    root = tmp_path_factory.mktemp("tree")
+    names = "a/1.jpg a/10.jpg a/2.JPG a/x.txt a/sub/3.jpg b/z.png B/y.jpeg .hid/h.jpg c/.dot.jpg c/q.jpg top.jpg "
+    names += "ä/u.webp 10/k.jpg 9/k.jpg f/noext f/a.tar.jpg g/x.txt é/ü.jpg f/[x].jpg f/-.jpg f/^.jpg f/a]b.png"
+    for name in [*names.split(" "), "e/sp ace.jpg"]:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    (root / "empty").mkdir()
+    (root / "b" / "dir.jpg").mkdir()
+    (root / "linked").symlink_to(root / "a")
+    (root / "b" / "link.jpg").symlink_to(root / "a" / "1.jpg")
+    return root
+
+
+def listing(package, **given_):
+    import numpy as np
+
+    return [(bytes(np.asarray(d)), int(np.asarray(n)[0])) for d, n in package.readers.File(**given_).next_epoch()]
+
+
+@pytest.mark.parametrize(
+    "given_",
+    [
+        {},
+        {"file_filters": "*.jpg"},
+        {"file_filters": ["*.jpg", "1*"]},
+        {"file_filters": "*.jpg", "case_sensitive_filter": True},
+        {"case_sensitive_filter": True},
+        {"file_filters": "[0-9].jpg"},
+        {"file_filters": "?.jpg"},
+        {"file_filters": "*"},
+        {"file_filters": "[!1]*.jpg"},
+        {"file_filters": "[^1]*.jpg"},
+        {"file_filters": "\\[*"},
+        {"file_filters": "[]a]*"},
+        {"file_filters": "[x^-].jpg"},
+        {"file_filters": ".dot*"},
+        {"file_filters": ["*.PNG", "*.Webp"]},
+        {"dir_filters": "a"},
+        {"dir_filters": ["b", "c"]},
+        {"dir_filters": "B", "case_sensitive_filter": True},
+        {"dir_filters": "?"},
+        {"dir_filters": "*"},
+    ],
+    ids=str,
+)
+def test_tree(tree, given_):
+    expected = listing(dali, file_root=str(tree), **given_)
+    assert expected
+    assert listing(ndd, file_root=str(tree), **given_) == expected
+    assert listing(ndd, file_root=tree, **given_) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a/1.jpg 5\nb/z.png 3\n",
+        "a/1.jpg 5\n\n\nb/z.png 3",
+        "a/1.jpg\t5\r\nb/z.png 3\r\n",
+        "e/sp ace.jpg 4\n",
+        "a/1.jpg 99999999999\n",
+        "a/1.jpg 010\n",
+        "a/1.jpg 1\n   \nb/z.png 2\n",
+    ],
+    ids=repr,
+)
+def test_file_list(tree, text):
+    path = tree / "list.txt"
+    path.write_text(text)
+    assert listing(ndd, file_list=str(path)) == listing(dali, file_list=str(path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["  a/1.jpg   5  \n", "a/1.jpg\n", "a/1.jpg x\n", "a/1.jpg 1.5\n", "", "# c\n", "5\n", " 5\n", "a/1.jpg +7\n"],
+)
+def test_file_list_mistakes(tree, text):
+    path = tree / "wrong.txt"
+    path.write_text(text)
+    for package in (ndd, dali):
+        with pytest.raises(RuntimeError):
+            listing(package, file_list=str(path))
+
+
+def test_lists_and_roots(tree):
+    root = str(tree)
+    for given_ in (
+        {"files": ["1.jpg", root + "/b/z.png"], "file_root": root + "/a"},
+        {"files": root + "/a/1.jpg"},
+        {"files": root + "/a/1.jpg", "labels": 7},
+        {"files": [root + "/a/1.jpg"] * 3, "labels": [1, -2, 3]},
+        {"files": ["1.jpg"], "file_root": root + "/a", "file_filters": "*.png"},
+    ):
+        assert listing(ndd, **given_) == listing(dali, **given_)
+
+
+MISTAKES = [
+    {"files": 3, "foo": 1},
+    {"files": 3, "num_shards": 4},
+    {"files": 3, "num_shards": 2, "shard_id": 2},
+    {"files": 3, "num_shards": 2, "shard_id": -1},
+    {"files": 3, "num_shards": 0},
+    {"files": 3, "num_shards": -1},
+    {},
+    {"file_root": "/nonexistent"},
+    {"files": 0},
+    {"files": 3, "labels": [1]},
+    {"files": 3, "file_list": "/x"},
+    {"file_list": "/x"},
+    {"labels": [1, 2], "file_root": "/tmp"},
+    {"files": 3, "random_shuffle": True, "shuffle_after_epoch": True},
+    {"files": 3, "stick_to_shard": True, "shuffle_after_epoch": True},
+    {"files": ["/nonexistent/a"]},
+    {"files": 3, "device": "mixed"},
+    {"files": 3, "seed": "a"},
+    {"files": 3, "prefetch_queue_depth": 0},
+    {"files": 3, "max_batch_size": 0},
+    {"files": 3, "tensor_init_bytes": -5},
+    {"files": 3, "dir_filters": [], "file_root": "/tmp"},
+]
+
+
+@pytest.mark.parametrize("given_", MISTAKES, ids=str)
+def test_same_error_type(numbered, given_):
+    given_ = dict(given_)
+    if isinstance(given_.get("files"), int):
+        given_["files"] = numbered(given_["files"])
+    errors = []
+    for package in (dali, ndd):
+        try:
+            listing(package, **given_)
+            errors.append(None)
+        except Exception as error:
+            errors.append(type(error))
+    assert errors[0] is errors[1]
+
+
+def test_signature():
+    import inspect
+
+    ours = inspect.signature(ndd.readers.File).parameters
+    theirs = [n for n in inspect.signature(dali.readers.File).parameters if not n.startswith("_")]
+    assert list(ours)[: len(theirs)] == theirs
+    assert all(ours[n].kind == p.kind for n, p in inspect.signature(dali.readers.File).parameters.items() if n in ours)
+    for method in ("next_epoch", "get_metadata", "get_state", "set_state"):
+        one = inspect.signature(getattr(ndd.readers.File, method)).parameters
+        two = inspect.signature(getattr(dali.readers.File, method)).parameters
+        assert [(p.name, p.kind) for p in one.values()] == [(p.name, p.kind) for p in two.values()]

@@ -1,0 +1,280 @@
+"""Threads: none before the first sample, none after the reader is gone, none in a forked child; nothing hangs."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+from ndd.readers import File, Reader, RecordStore
+from tests.readers.conftest import epoch_of, labels_of
+
+
+def reader_threads():
+    gc.collect()
+    return [t for t in threading.enumerate() if t.name.startswith("ndd-reader")]
+
+
+def wait_for(condition, seconds=5.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.005)
+
+
+@pytest.fixture(autouse=True)
+def _no_threads_left():
+    before = set(reader_threads())  # of a failed test, whose traceback keeps its reader
+    yield
+    gc.collect()
+    wait_for(lambda: not set(reader_threads()) - before)
+
+
+class Slow(RecordStore):
+    """Records that say who read them and how long they lived."""
+
+    def __init__(self, count, delay=0.0, broken=None):
+        self.count, self.delay, self.broken = count, delay, broken
+        self.asked = []
+        self.alive = []
+
+    def __len__(self):
+        return self.count
+
+    def record(self, number):
+        self.asked.append(number)
+        time.sleep(self.delay)
+        if number == self.broken:
+            raise OSError(f"record {number} is broken")
+        data = np.full(1000, number, np.int32)
+        self.alive.append(weakref.ref(data))
+        return data, np.array([number], np.int32)
+
+    def source(self, number):
+        return f"memory:{number}"
+
+
+class Memory(Reader):
+    def __init__(
+        self,
+        max_batch_size=None,
+        name=None,
+        device="cpu",
+        num_inputs=None,
+        *,
+        store,
+        prefetch_queue_depth=1,
+        random_shuffle=False,
+        initial_fill=1024,
+        seed=-1,
+    ):
+        super().__init__(locals())
+
+    def _open(self, store):
+        return store
+
+
+def test_no_thread_before_and_none_after(numbered):
+    before = reader_threads()
+    reader = File(files=numbered(8))
+    epoch = reader.next_epoch(batch_size=2)
+    reader.get_metadata()
+    assert reader_threads() == before
+    next(epoch)
+    assert reader_threads()
+    del reader
+    gc.collect()
+    next(epoch)  # the epoch keeps its reader
+    del epoch
+
+
+def test_reset_stops_the_threads(numbered):
+    reader = File(files=numbered(8))
+    epoch_of(reader, 2)
+    reader.reset()
+    wait_for(lambda: not reader_threads())
+    epoch_of(reader, 3)
+
+
+def test_batches_are_read_while_the_user_works():
+    store = Slow(64, 0.002)
+    reader = Memory(store=store, prefetch_queue_depth=3)
+    epoch = reader.next_epoch(batch_size=4)
+    next(epoch)
+    wait_for(lambda: len(store.asked) >= 4 + 4 * 4)
+    time.sleep(0.05)
+    assert len(store.asked) == 4 + 4 * 4  # and no more than was asked for
+    next(epoch)
+    wait_for(lambda: len(store.asked) >= 4 + 5 * 4)
+
+
+def test_what_was_handed_over_is_not_kept():
+    store = Slow(32)
+    reader = Memory(store=store)
+    for _value in reader.next_epoch(batch_size=4):
+        del _value
+        gc.collect()
+    assert sum(ref() is not None for ref in store.alive) <= 4 * 3
+    reader.reset()
+    wait_for(lambda: not reader_threads())
+    gc.collect()
+    assert not any(ref() is not None for ref in store.alive)
+
+
+def test_an_error_in_a_record_names_it():
+    reader = Memory(store=Slow(20, broken=13))
+    epoch = reader.next_epoch(batch_size=4)
+    seen = []
+    for _ in range(5):
+        try:
+            seen.append(labels_of(next(epoch))[0])
+        except RuntimeError as error:
+            seen.append(str(error))
+    assert seen[:3] == [0, 4, 8]
+    assert seen[4] == 16
+    assert "readers.Memory: sample 13 (memory:13)" in seen[3]
+    assert "record 13 is broken" in seen[3]
+
+
+def test_an_error_in_the_store_itself():
+    class Broken(Slow):
+        def records(self, numbers):
+            raise ValueError("the whole store is broken")
+
+    with pytest.raises(RuntimeError, match="the whole store is broken"):
+        next(Memory(store=Broken(20)).next_epoch())
+
+
+def test_results_do_not_depend_on_timing(numbered):
+    class Uneven(Slow):
+        def record(self, number):
+            time.sleep((number * 7 % 5) / 1000)
+            return super().record(number)
+
+    expected = epoch_of(File(files=numbered(13), random_shuffle=True, initial_fill=5))
+    reader = Memory(store=Uneven(13), random_shuffle=True, initial_fill=5)
+    assert epoch_of(reader) == expected
+
+
+def test_two_threads_share_a_reader(numbered):
+    reader = File(files=numbered(10))
+    list(reader.next_epoch())  # locks the mode
+    seen, epochs = [], [reader.next_epoch() for _ in range(4)]
+
+    def work(epoch):
+        for value in epoch:
+            seen.append(labels_of(value))
+
+    threads = [threading.Thread(target=work, args=(epoch,)) for epoch in epochs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sorted(seen) == sorted(list(range(10)) * 4)
+
+
+def test_many_readers_leave_nothing(numbered):
+    files = numbered(16)
+    for _ in range(30):
+        epoch_of(File(files=files), 3, limit=2)
+    gc.collect()
+    wait_for(lambda: not reader_threads())
+    assert len(os.listdir("/proc/self/fd")) < 200
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
+def test_ctrl_c_while_waiting_loses_nothing():
+    reader = Memory(store=Slow(12, 0.2))
+    epoch = reader.next_epoch(batch_size=2)
+    assert labels_of(next(epoch)) == [0, 1]
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        interrupted = 0
+        seen = []
+        while len(seen) < 3:
+            signal.setitimer(signal.ITIMER_REAL, 0.03)
+            try:
+                seen.append(labels_of(next(epoch)))
+            except KeyboardInterrupt:
+                interrupted += 1
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                seen.append(labels_of(next(epoch)))
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted
+    assert seen == [[2, 3], [4, 5], [6, 7]]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_goes_on(numbered):
+    reader = File(files=numbered(10))
+    epoch = reader.next_epoch(batch_size=2)
+    next(epoch)
+    child = os.fork()
+    if child == 0:
+        ok = [labels_of(v) for v in epoch] == [[2, 3], [4, 5], [6, 7], [8, 9]]
+        os._exit(0 if ok else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert [labels_of(v) for v in epoch] == [[2, 3], [4, 5], [6, 7], [8, 9]]
+
+
+@pytest.mark.parametrize("how", ["", "raise SystemExit(3)", "del reader, epoch", "os.fork() or sys.exit(0)"])
+def test_the_interpreter_exits(numbered, how):
+    code = f"""
+import os, sys, warnings
+warnings.simplefilter("ignore")
+from ndd.readers import File
+reader = File(files={numbered(10)!r} * 100)
+epoch = reader.next_epoch(batch_size=5)
+next(epoch)
+{how}
+"""
+    done = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, text=True)
+    assert done.returncode == (3 if "SystemExit" in how else 0)
+    assert not done.stderr
+
+
+@pytest.mark.slow
+def test_memory_is_flat(tmp_path):
+    psutil = pytest.importorskip("psutil")
+    for i in range(64):
+        (tmp_path / f"{i}.bin").write_bytes(os.urandom(60_000))
+    reader = File(files=sorted(map(str, tmp_path.iterdir())), random_shuffle=True)
+    process = psutil.Process()
+
+    def epochs(count):
+        for _ in range(count):
+            for _value in reader.next_epoch(batch_size=16):
+                pass
+        gc.collect()
+        return process.memory_info().rss
+
+    before = epochs(50)
+    assert epochs(450) - before < 8e6
+
+
+def test_hand_over_is_cheap(tmp_path):
+    """The caller's share for a batch that is ready: a few microseconds a sample."""
+    for i in range(64):
+        (tmp_path / f"{i}.bin").write_bytes(b"x" * 1000)
+    reader = File(files=sorted(map(str, tmp_path.iterdir())))
+    best = 1.0
+    for _ in range(20):
+        epoch = reader.next_epoch(batch_size=64)
+        time.sleep(0.01)
+        start = time.thread_time()
+        next(epoch)
+        best = min(best, time.thread_time() - start)
+    assert best < 64 * 10e-6

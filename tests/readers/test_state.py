@@ -1,0 +1,203 @@
+import json
+import pickle
+from itertools import islice
+
+import pytest
+
+from ndd.readers import File, ReaderState
+from tests.readers.conftest import epoch_of, labels_of
+
+CASES = [
+    {},
+    {"pad_last_batch": True},
+    {"num_shards": 3, "shard_id": 1},
+    {"num_shards": 3, "shard_id": 1, "pad_last_batch": True},
+    {"num_shards": 3, "stick_to_shard": True},
+    {"random_shuffle": True, "initial_fill": 3},
+    {"random_shuffle": True, "initial_fill": 3, "num_shards": 3, "seed": 5},
+    {"random_shuffle": True},
+    {"random_shuffle": True, "pad_last_batch": True, "num_shards": 2, "initial_fill": 4},
+    {"shuffle_after_epoch": True, "shuffle_after_epoch_seed": 9},
+    {"shuffle": "global", "seed": 4, "num_shards": 2, "shard_id": 1},
+    {"sampler": lambda epoch: [epoch % 10, 3, 4, 9, 0]},
+]
+
+
+def run(reader, batch, epochs):
+    return [epoch_of(reader, batch) for _ in range(epochs)]
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+@pytest.mark.parametrize("given_", CASES, ids=str)
+def test_every_position_resumes_exactly(numbered, given_, batch):
+    """From any point: the same batches, cut into the same epochs, for the rest of this epoch and two more."""
+    reader = File(files=numbered(10), **given_)
+    expected, states = [], []
+    for _ in range(4):
+        expected.append([])
+        epoch = reader.next_epoch() if batch is None else reader.next_epoch(batch_size=batch)
+        states.append((len(expected) - 1, 0, reader.get_state()))
+        for value in epoch:
+            expected[-1].append(labels_of(value))
+            states.append((len(expected) - 1, len(expected[-1]), reader.get_state()))
+    for number, given_before, state in states[: -len(expected[-1]) * 2]:
+        number, given_before = (number, given_before) if given_before < len(expected[number]) else (number + 1, 0)
+        other = File(files=numbered(10), **given_)
+        other.set_state(str(state))
+        assert other.get_state() == state
+        resumed = other.next_epoch() if batch is None else other.next_epoch(batch_size=batch)
+        assert len(resumed) == len(expected[number]) - given_before
+        assert [labels_of(v) for v in resumed] == expected[number][given_before:]
+        for following in expected[number + 1 : number + 3]:
+            assert epoch_of(other, batch) == following
+
+
+def test_forms(numbered):
+    reader = File(files=numbered(10))
+    epoch_of(reader, limit=3)
+    state = reader.get_state(cuda_stream=None)
+    assert str(state).isascii()
+    assert len(str(state)) < 400
+    assert pickle.loads(pickle.dumps(state)) == state
+    assert eval(repr(state)) == state
+    assert hash(state) == hash(ReaderState(str(state)))
+    for form in (state, str(state), str(state).encode(), bytearray(str(state), "ascii")):
+        other = File(files=numbered(10))
+        other.set_state(form)
+        assert epoch_of(other) == [3, 4, 5, 6, 7, 8, 9]
+    other = File(files=numbered(10))
+    other.load_state_dict(json.loads(json.dumps(reader.state_dict())))
+    assert epoch_of(other) == [3, 4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("wrong", [5, None, {}, ["x"]])
+def test_wrong_types(numbered, wrong):
+    with pytest.raises(TypeError, match="ReaderState"):
+        File(files=numbered(3)).set_state(wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "garbage", "{}", "5", b"\xff\xfe", '{"version":99}', '{"version":1,"reader":"readers.TFRecord"}']
+)
+def test_wrong_texts(numbered, wrong):
+    reader = File(files=numbered(3))
+    with pytest.raises(ValueError):
+        reader.set_state(wrong)
+    assert epoch_of(reader) == [0, 1, 2]
+
+
+def test_wrong_numbers(numbered):
+    reader = File(files=numbered(3))
+    good = reader.state_dict()
+    for key in ("epoch", "left", "visit", "offset", "left_batch"):
+        for value in (-1, "1", None, 0.5):
+            with pytest.raises(ValueError, match=key):
+                reader.load_state_dict({**good, key: value})
+
+
+def test_state_of_another_reader(numbered):
+    reader = File(files=numbered(10), num_shards=2)
+    epoch_of(reader, limit=1)
+    state = reader.get_state()
+    for key, given_ in (
+        ("size", {"num_shards": 2, "files": numbered(11)}),
+        ("shards", {"num_shards": 2, "shard_id": 1}),
+        ("shards", {"num_shards": 3}),
+    ):
+        given_ = {"files": numbered(10), **given_}
+        running = File(**given_)
+        expected = epoch_of(running, limit=2)
+        with pytest.raises(ValueError, match=f"another {key}"):
+            running.set_state(state)
+        fresh = File(**given_)
+        fresh.set_state(state)
+        for _ in range(2):
+            with pytest.raises(ValueError, match=f"another {key}"):
+                epoch_of(fresh)
+        fresh.reset(0)
+        assert epoch_of(fresh, limit=2) == expected
+    for key, given_ in (
+        ("order", {"random_shuffle": True}),
+        ("stick", {"stick_to_shard": True}),
+        ("pad", {"pad_last_batch": True}),
+    ):
+        with pytest.raises(ValueError, match=f"another {key}"):
+            File(files=numbered(10), num_shards=2, **given_).set_state(state)
+
+
+def test_the_seed_comes_with_the_state(numbered):
+    reader = File(files=numbered(10), random_shuffle=True, initial_fill=4, seed=1)
+    first = epoch_of(reader, limit=4)
+    other = File(files=numbered(10), random_shuffle=True, initial_fill=4, seed=2)
+    epoch_of(other, limit=1)
+    other.set_state(reader.get_state())
+    assert sorted(first + epoch_of(other)) == list(range(10))
+    assert epoch_of(other) == run(File(files=numbered(10), random_shuffle=True, initial_fill=4, seed=1), None, 2)[1]
+
+
+def test_set_state_on_a_running_reader(numbered):
+    reader = File(files=numbered(10))
+    epoch = reader.next_epoch(batch_size=3)
+    next(epoch)
+    state = reader.get_state()
+    next(epoch)
+    reader.set_state(state)
+    assert list(epoch) == []
+    assert epoch_of(reader, 3) == [[3, 4, 5], [6, 7, 8], [9, 0, 1]]
+    reader.set_state(state)
+    assert epoch_of(reader, 3) == [[3, 4, 5], [6, 7, 8], [9, 0, 1]]
+
+
+def test_other_batch_size_or_mode_after_a_state(numbered):
+    reader = File(files=numbered(10))
+    epoch_of(reader, 3, limit=1)
+    state = reader.get_state()
+    for batch, expected in (
+        (None, [3, 4, 5, 6, 7, 8, 9]),
+        (4, [[3, 4, 5, 6], [7, 8, 9, 0]]),
+        (7, [list(range(3, 10))]),
+    ):
+        other = File(files=numbered(10))
+        other.set_state(state)
+        assert epoch_of(other, batch) == expected
+
+
+def test_state_before_the_first_sample(numbered):
+    reader = File(files=numbered(4))
+    other = File(files=numbered(4))
+    other.set_state(reader.get_state())
+    assert epoch_of(other) == [0, 1, 2, 3]
+
+
+def test_state_between_calls(numbered):
+    reader = File(files=numbered(5), random_shuffle=True, initial_fill=2)
+    for _ in range(7):
+        reader()
+    other = File(files=numbered(5), random_shuffle=True, initial_fill=2)
+    other.set_state(reader.get_state())
+    assert [labels_of(reader()) for _ in range(9)] == [labels_of(other()) for _ in range(9)]
+
+
+def test_state_is_what_was_given_not_what_was_read_ahead(numbered):
+    reader = File(files=numbered(40), prefetch_queue_depth=8)
+    epoch = reader.next_epoch(batch_size=2)
+    list(islice(epoch, 3))
+    assert reader.state_dict()["offset"] == 6
+
+
+def test_state_after_a_bad_file_goes_on_after_it(numbered):
+    files = [*numbered(4)]
+    files[1] = "/nonexistent"
+    reader = File(files=files)
+    epoch = reader.next_epoch()
+    next(epoch)
+    with pytest.raises(RuntimeError):
+        next(epoch)
+    other = File(files=files)
+    other.set_state(reader.get_state())
+    assert epoch_of(other) == [2, 3]
+
+
+def test_enable_checkpointing_changes_nothing(numbered):
+    given_ = {"files": numbered(10), "random_shuffle": True, "initial_fill": 3}
+    assert run(File(**given_), 4, 3) == run(File(**given_, enable_checkpointing=True), 4, 3)
