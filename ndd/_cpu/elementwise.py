@@ -73,7 +73,7 @@ def _divide(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
         _compiled(quotient_by_float if out.dtype.itemsize <= 4 else quotient, out, a, b)
     elif out.dtype.itemsize <= 4:
         # float64 quotients of 32-bit integers never round across a whole number
-        np.trunc(np.true_divide(a, b), out=out, casting="unsafe")
+        np.copyto(out, np.true_divide(a, b).astype(np.int64), casting="unsafe")
     else:
         _divide_wide(out, a, b)
 

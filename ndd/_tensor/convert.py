@@ -60,7 +60,7 @@ def converter(src: str, dst: str, rule: str = "cast") -> Step:
     if target.kind == "b":
         return _float_to_bool(source, rule) if source.kind == "f" else _int_to_bool
     if source.kind == "b" or target.kind == "f":
-        return _quiet_copy if target.itemsize < source.itemsize and source.kind == "f" else _copy
+        return _quiet_copy if source.kind == "f" else _copy
     return _float_to_int(source, target, rule) if source.kind == "f" else _int_to_int(source, target)
 
 
@@ -105,7 +105,7 @@ def _half_to_float(array: np.ndarray, out: np.ndarray) -> None:
 
         half_to_float(array.reshape(-1).view(np.uint16), out.reshape(-1))
     else:
-        np.copyto(out, array)
+        _quiet_copy(array, out)  # signalling NaN
 
 
 def _float_to_half(array: np.ndarray, out: np.ndarray) -> None:

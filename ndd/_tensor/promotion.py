@@ -30,6 +30,7 @@ _NUMERIC = {
     "clamp": "clamp",
 }  # fmt: skip
 SYMBOLS = {**_BITWISE, **_COMPARISON, **_FLOATING, **_NUMERIC, "minus": "-", "plus": "+", "bitnot": "~"}
+_LONG = {"f16": "float16"}
 _SIDES = ("Left", "Right", "Third")
 
 _UNSIGNED = {8: uint8, 16: uint16, 32: uint32, 64: uint64}
@@ -68,7 +69,7 @@ def result_type(operation: str, *operands: DType) -> DType:
         if _unsupported(operand):
             side = f"{_SIDES[i]} operand data type" if len(operands) > 1 else "Data type"
             raise RuntimeError(
-                f"{side} not supported by `{SYMBOLS.get(operation, operation)}`: {operand}. "
+                f"{side} not supported by `{SYMBOLS.get(operation, operation)}`: {_LONG.get(operand.name, operand.name)}. "
                 f"Cast to ndd.float32 or an integer type first."
             )
     together = operands[0]

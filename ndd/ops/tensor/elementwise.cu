@@ -7,8 +7,13 @@
 #include "scalar.cuh"
 
 #ifndef __CUDACC_RTC__
-using namespace std;
+using std::acos; using std::acosh; using std::asin; using std::asinh; using std::atan; using std::atan2; using std::atanh;
+using std::cbrt; using std::ceil; using std::cos; using std::cosh; using std::exp; using std::floor; using std::fmod;
+using std::log; using std::log10; using std::log2; using std::pow; using std::sin; using std::sinh; using std::sqrt;
+using std::tan; using std::tanh;
 #endif
+
+namespace operation {  // some of these names are functions of C as well
 
 template <class T> struct unsigned_of { using type = T; };
 template <> struct unsigned_of<int> { using type = unsigned int; };
@@ -102,6 +107,8 @@ template <class T> T hareatangent(T a) { return atanh(a); }
 template <class T> T down(T a) { return floor(a); }
 template <class T> T up(T a) { return ceil(a); }
 
+}  // namespace operation
+
 #if EXACT
 // u64 with a signed type: a negative number is below every unsigned one.
 template <class A, class B> bool compare(A a, B b) {
@@ -114,11 +121,11 @@ template <class A, class B> bool compare(A a, B b) {
 }
 #define APPLY(i, j, k) compare(OPERAND0(i), OPERAND1(j))
 #elif ARITY == 1
-#define APPLY(i, j, k) OP(COMPUTE(OPERAND0(i)))
+#define APPLY(i, j, k) OP((COMPUTE)(OPERAND0(i)))
 #elif ARITY == 2
-#define APPLY(i, j, k) OP(COMPUTE(OPERAND0(i)), COMPUTE(OPERAND1(j)))
+#define APPLY(i, j, k) OP((COMPUTE)(OPERAND0(i)), (COMPUTE)(OPERAND1(j)))
 #else
-#define APPLY(i, j, k) OP(COMPUTE(OPERAND0(i)), COMPUTE(OPERAND1(j)), COMPUTE(OPERAND2(k)))
+#define APPLY(i, j, k) OP((COMPUTE)(OPERAND0(i)), (COMPUTE)(OPERAND1(j)), (COMPUTE)(OPERAND2(k)))
 #endif
 
 #define AXES int(sizeof(Sample::out0_shape) / sizeof(long long))
@@ -154,7 +161,7 @@ extern "C" __global__ void elementwise(const Sample* samples, int count, Shared 
         rest /= s.out0_shape[d];
         for (int k = 0; k < INPUTS; k++) at[k] += coordinate * s.strides[k * AXES + d];
       }
-      s.out0[i] = OUT0(APPLY(at[INDEX0], at[INDEX1], at[INDEX2]));
+      s.out0[i] = (OUT0)(APPLY(at[INDEX0], at[INDEX1], at[INDEX2]));
     }
 #else
     const long long groups = aligned ? total / VECTOR : 0;
@@ -168,10 +175,10 @@ extern "C" __global__ void elementwise(const Sample* samples, int count, Shared 
 #endif
       packed<OUT0> result;
 #pragma unroll
-      for (int v = 0; v < VECTOR; v++) result.at[v] = OUT0(APPLY(v, v, v));
+      for (int v = 0; v < VECTOR; v++) result.at[v] = (OUT0)(APPLY(v, v, v));
       ((packed<OUT0>*)s.out0)[g] = result;
     }
-    for (long long i = groups * VECTOR + first; i < total; i += step) s.out0[i] = OUT0(APPLY(i, i, i));
+    for (long long i = groups * VECTOR + first; i < total; i += step) s.out0[i] = (OUT0)(APPLY(i, i, i));
 #endif
   }
 }

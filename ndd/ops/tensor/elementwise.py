@@ -143,7 +143,7 @@ def _launch(launch: Any, name: str, operands: tuple[Any, ...], form: Form) -> No
     stretched = any(o.shapes.shape != shape.shape or not np.array_equal(o.shapes, shape) for o in operands)
     vector = 16 // max(1, max(k.bytes for k in (*kinds, result)))
     macros = {
-        "OP": _KERNEL_NAMES.get(name, name), "ARITY": str(len(kinds)), "INPUTS": str(len(operands)),
+        "OP": f"operation::{_KERNEL_NAMES.get(name, name)}", "ARITY": str(len(kinds)), "INPUTS": str(len(operands)),
         "COMPUTE": ELEMENT_TYPES[compute.name], "BROADCAST": str(int(stretched)), "EXACT": str(int(exact)),
         "VECTOR": str(min(vector, 8)),
     }  # fmt: skip

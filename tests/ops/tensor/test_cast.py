@@ -1,0 +1,80 @@
+"""`ndd.cast` and `ndd.cast_like` as operators: batches, arguments, the GPU. The values are tested in test_convert.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from number_samples import NAMES, NUMPY, assert_same, borders
+
+import ndd
+from ndd._tensor.convert import convert_array
+
+TYPES = {name: getattr(ndd, "bool" if name == "bool" else NUMPY[name]) for name in NAMES}
+
+
+def ragged(source):
+    values = borders(source)
+    return [values[:7], values, values[:0], values[3:200]]
+
+
+@pytest.mark.parametrize("source", NAMES)
+def test_batches(source):
+    arrays = ragged(source)
+    uniform = np.stack([arrays[1], arrays[1][::-1]])
+    for name, dtype in TYPES.items():
+        found = ndd.cast(ndd.batch(arrays, layout="X"), dtype=dtype)
+        assert (found.dtype, found.layout, found.shape) == (dtype, "X", [a.shape for a in arrays])
+        for i, a in enumerate(arrays):
+            assert_same(np.asarray(found.select(i)), convert_array(a, source, name), 0)
+        whole = ndd.cast(ndd.batch(uniform), dtype=dtype)
+        assert_same(np.asarray(whole.select(1)), convert_array(uniform[1], source, name), 0)
+
+
+def test_cast_like_takes_the_type_of_the_second_input():
+    x = ndd.batch([[1.5, 300.0], [-1.0]])
+    for other in (ndd.tensor(np.uint8(3)), ndd.batch([np.zeros((2, 2), np.uint8), np.zeros((1, 1), np.uint8)])):
+        found = ndd.cast_like(x, other)
+        assert [np.asarray(t).tolist() for t in found.tensors] == [[2, 255], [0]]
+    with pytest.raises(ValueError, match=r"(?i)inconsistent batch size"):
+        ndd.cast_like(x, ndd.batch([1, 2, 3]))
+
+
+def test_large_tensor_uses_all_threads_and_is_right():
+    x = np.random.default_rng(0).integers(0, 256, (7, 300, 301, 3), dtype=np.uint8)
+    np.testing.assert_array_equal(np.asarray(ndd.cast(ndd.tensor(x), dtype=ndd.float32)), x.astype(np.float32))
+    np.testing.assert_array_equal(np.asarray(ndd.cast(ndd.batch(x), dtype=ndd.float64).select(6)), x[6].astype(float))
+
+
+def test_type_argument():
+    x = ndd.tensor([1.5])
+    assert ndd.cast(x, dtype=ndd.uint8.type_id).dtype is ndd.uint8
+    assert ndd.cast(x, dtype=0).dtype is ndd.uint8
+    for wrong in ("u8", "uint8", np.uint8):
+        with pytest.raises((TypeError, ValueError), match="dtype"):
+            ndd.cast(x, dtype=wrong)
+    with pytest.raises(TypeError, match="dtype"):
+        ndd.cast(x)
+    assert np.asarray(ndd.cast(ndd.tensor(ndd.types.INTERP_CUBIC), dtype=ndd.int32)) == 2
+
+
+def test_bfloat16():
+    x = ndd.tensor([1.0, 1.00390625, -2.5, 1e39])
+    narrow = ndd.cast(x, dtype=ndd.bfloat16)
+    assert narrow.dtype is ndd.bfloat16
+    assert np.asarray(ndd.cast(narrow, dtype=ndd.float32)).tolist() == [1.0, 1.0, -2.5, np.inf]
+    assert np.asarray(ndd.cast(narrow, dtype=ndd.int8)).tolist() == [1, 1, -3, 127]
+
+
+@pytest.mark.parametrize("source", [*NAMES, "bfloat16"])
+@pytest.mark.parametrize("target", ["u8", "i64", "f16", "f32", "bool", "bfloat16"])
+def test_gpu_equals_cpu(emulated_gpu, source, target):
+    dtype = ndd.bfloat16 if target == "bfloat16" else TYPES[target]
+    x = ndd.batch(ragged("f32" if source == "bfloat16" else source))
+    x = ndd.cast(x, dtype=ndd.bfloat16) if source == "bfloat16" else x
+    emulated_gpu.launches.clear()
+    found, wanted = ndd.cast(x.gpu(), dtype=dtype), ndd.cast(x, dtype=dtype)
+    widened = [ndd.cast(v.cpu(), dtype=ndd.float64) if target == "bfloat16" else v.cpu() for v in (found, wanted)]
+    for i in range(4):
+        assert_same(*(np.asarray(w.select(i)) for w in widened), 0)
+    assert emulated_gpu.launches == ["cast"]
+    assert ndd.cast_like(x.gpu(), ndd.cast(x, dtype=dtype).gpu()).dtype is dtype
