@@ -79,6 +79,8 @@ class Operand:
         """int64 `[N, ndim]`; one Tensor among batches counts for every sample."""
         if self._shapes is None:
             shapes = self._store.shape_array
+            if not len(shapes):
+                shapes = np.zeros((0, self.spec.ndim or 0), np.int64)
             same = len(shapes) == self.n
             self._shapes = shapes if same else np.broadcast_to(shapes, (self.n, shapes.shape[1]))
         return self._shapes

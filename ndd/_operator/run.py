@@ -158,6 +158,8 @@ class Job:
         return results
 
     def _kernels(self, stores: list[Any]) -> list[Store]:
+        if not self.n:  # operators never see an empty batch
+            return [Store(o.dtype, o.layout, o.device, [], parts=[]) for o in self.outs]
         key = self._shapes_key(stores)
         planned = self.prepared.plans.get(key) if key is not None else None
         if planned is not None:
@@ -271,7 +273,7 @@ class Job:
             columns.append(r.arrays())
             whole = r.whole if r.whole is not None else r.flat
             nbytes += whole.nbytes
-        small = count == 1 or nbytes < _WORTH_THREADS
+        small = count == 1 or (count > 0 and nbytes < _WORTH_THREADS)
         if self.op.cpu_batch is not None and small and all(r.whole is not None for r in results):
             self._at_once(planned.plan, results)
             return results
