@@ -1,6 +1,5 @@
 import warnings
 
-import numpy as np
 import pytest
 
 
@@ -25,24 +24,3 @@ def _quiet_unfinished_epochs():
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*the epoch before was not finished")
         yield
-
-
-def labels_of(value):
-    """The labels of one (data, label) pair: a number for a sample, a list for a batch."""
-    label = value[1]
-    if hasattr(label, "tensors"):
-        return [int(np.asarray(sample)[0]) for sample in label.tensors]
-    return int(np.asarray(label)[0])
-
-
-def flat(lists):
-    return [item for one in lists for item in one]
-
-
-def epoch_of(reader, batch=None, limit=None):
-    out = []
-    for value in reader.next_epoch() if batch is None else reader.next_epoch(batch_size=batch):
-        out.append(labels_of(value))
-        if limit and len(out) == limit:
-            break
-    return out

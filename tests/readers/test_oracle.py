@@ -5,7 +5,7 @@ from hypothesis import given, settings, strategies as st
 
 import ndd
 import ndd.readers
-from tests.readers.conftest import epoch_of, flat
+from readers.epochs import epoch_of, flat
 
 dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
 pytestmark = pytest.mark.oracle

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ndd.readers import File, Reader, RecordStore
-from tests.readers.conftest import epoch_of, labels_of
+from readers.epochs import epoch_of, labels_of
 
 
 def reader_threads():

@@ -8,7 +8,7 @@ import pytest
 import ndd
 import ndd.readers
 from ndd.readers import File
-from tests.readers.conftest import epoch_of, flat, labels_of
+from readers.epochs import epoch_of, flat, labels_of
 
 
 def test_samples_are_tensors_and_batches_batches(numbered):
@@ -124,7 +124,7 @@ def test_an_unfinished_epoch_warns_once(numbered):
         assert epoch_of(reader) == [6, 7, 8, 9, 0, 1, 2, 3, 4, 5]
     assert len(seen) == 1
     assert "reset()" in str(seen[0].message)
-    assert seen[0].filename.endswith("conftest.py")
+    assert seen[0].filename.endswith("epochs.py")
 
 
 def test_stopping_at_the_last_sample_is_no_unfinished_epoch(numbered):

@@ -15,7 +15,7 @@ from ndd.readers.sampler import (
     epoch_batches,
     sampler_indices,
 )
-from tests.readers.conftest import flat
+from readers.epochs import flat
 
 sizes = st.integers(1, 40)
 batches = st.integers(1, 9)
@@ -61,9 +61,9 @@ def test_padded_shards_have_equally_many_batches(size, count, batch):
             for epoch in epochs(order, batch, 3):
                 lengths.add(len(epoch))
                 assert all(len(one) == batch for one in epoch)
-                flat = flat(epoch)
-                share = len(set(flat))
-                assert flat[share:] == [flat[share - 1]] * (len(flat) - share)
+                given = flat(epoch)
+                share = len(set(given))
+                assert given[share:] == [given[share - 1]] * (len(given) - share)
         assert len(lengths) == 1
 
 

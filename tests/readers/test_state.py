@@ -5,7 +5,7 @@ from itertools import islice
 import pytest
 
 from ndd.readers import File, ReaderState
-from tests.readers.conftest import epoch_of, labels_of
+from readers.epochs import epoch_of, labels_of
 
 CASES = [
     {},
