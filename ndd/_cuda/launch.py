@@ -105,11 +105,11 @@ class Launch:
         if not self.n or most <= 0:
             return _Ready(None, None, records, ctypes.c_int(0), ctypes.c_int(0))
         macros = {**self._element_macros(), **macros}
-        key = (self.job.op.name, self._path(file), kernel, records.dtype, record.dtype, tuple(macros.items()))
+        key = (self.job.op.name, self._source(file), kernel, records.dtype, record.dtype, tuple(macros.items()))
         function = _functions.get((key, self.device.device_id))
         if function is None:
             text = source.kernel_text(
-                self._path(file),
+                self._source(file),
                 source.struct_text("Sample", records.dtype, pointers),
                 source.struct_text("Shared", record.dtype, {}),
                 macros,
@@ -120,9 +120,11 @@ class Launch:
         blocks = min(-(-most // _BLOCK), _MAX_BLOCKS)
         return _Ready(function, (blocks, min(self.n, 65535)), records, ctypes.c_int(self.n), by_value)
 
-    def _path(self, file: str | None) -> Path:
+    def _source(self, file: str | None) -> Path | str:
         op = self.job.op
         name = file or op.cuda_source
+        if "\n" in name:  # the kernel's text itself: an operator made in a notebook has no file to lie beside
+            return name
         found = _paths.get((op.module, name))
         if found is None:
             found = _paths[op.module, name] = Path(sys.modules[op.module].__file__ or ".").parent / name

@@ -24,20 +24,21 @@ _INCLUDE_LINE = re.compile(r'^\s*#include\s+"([^"]+)"\s*$', re.MULTILINE)
 
 
 @functools.cache
-def expanded(path: Path) -> str:
-    """A kernel's text with the `#include "x.cuh"` lines replaced by the files, each once."""
+def expanded(source: Path | str) -> str:
+    """A kernel's text, of a file or as it is, with the `#include "x.cuh"` lines replaced by the files, each once."""
     seen: set[str] = set()
+    home = source.parent if isinstance(source, Path) else _INCLUDE
 
     def insert(match: re.Match[str]) -> str:
         name = match.group(1)
         if name in seen:
             return ""
         seen.add(name)
-        beside = path.parent / name
+        beside = home / name
         found = beside if beside.exists() else _INCLUDE / name
         return _INCLUDE_LINE.sub(insert, found.read_text())
 
-    return _INCLUDE_LINE.sub(insert, path.read_text())
+    return _INCLUDE_LINE.sub(insert, source.read_text() if isinstance(source, Path) else source)
 
 
 def struct_text(name: str, dtype: np.dtype, pointers: dict[str, str]) -> str:
@@ -55,9 +56,9 @@ def struct_text(name: str, dtype: np.dtype, pointers: dict[str, str]) -> str:
     return f"struct {name} {{\n{body}\n}};\n"
 
 
-def kernel_text(path: Path, sample: str, shared: str, macros: dict[str, str]) -> str:
+def kernel_text(source: Path | str, sample: str, shared: str, macros: dict[str, str]) -> str:
     """Everything that NVRTC sees: scalar types first, so that the macros and structs may name them."""
     defines = "".join(f"#define {k} {v}\n" for k, v in macros.items())
     scalars = expanded(_INCLUDE / "scalar.cuh")
-    own = expanded(path).replace(scalars, "")
+    own = expanded(source).replace(scalars, "")
     return f"{scalars}\n{defines}{sample}{shared}{own}"
