@@ -97,6 +97,7 @@ class Pipeline:
         self._ended = False
         self._started = False
         self._taken = False
+        self._output_count = 1
 
     # ---- what it is
 
@@ -362,12 +363,22 @@ class Pipeline:
         _stack().append(self)
         self._recording = True
         try:
-            self._body()  # type: ignore[misc]
+            outputs = self._body()  # type: ignore[misc]
+            self._output_count = len(outputs) if isinstance(outputs, tuple | list | dict) else 1
         except Exception:
             pass  # a body that needs values, or is wrong: the first run will tell
         finally:
             self._recording = False
             _stack().pop()
+
+    def interface(self) -> tuple[list[str], int]:
+        """The names of the external sources that are fed by hand, and the number of outputs."""
+        self._find_sources()
+        names = [s.name or f"input_{i}" for i, s in enumerate(self._sources) if s.fed_by_hand]
+        for source, name in zip([s for s in self._sources if s.fed_by_hand], names, strict=True):
+            source.name = name
+        count = len(self._recorded) if self._recorded is not None else self._output_count
+        return names, count
 
     def schedule_run(self) -> None:
         """Starts a run; `share_outputs` gives what came of it."""
