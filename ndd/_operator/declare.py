@@ -5,7 +5,10 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
+
+import numpy as np
 
 from ndd._execution.context import EvalContext
 from ndd._execution.errors import user_frame
@@ -14,7 +17,7 @@ from ndd._execution.mode import local as mode
 from ndd._operator import registry
 from ndd._operator.arguments import Argument, arguments_of
 from ndd._operator.run import Job, Prepared
-from ndd._tensor import Batch, Device, Spec, Tensor
+from ndd._tensor import Batch, Device, DType, Spec, Tensor
 from ndd._tensor.construct import build_tensor
 from ndd._tensor.device import device as to_device_object
 
@@ -175,7 +178,8 @@ class Operator:
                     handles.append(value)
             given.append(value)
         target = self._device(inputs, device)
-        moves = not self.transfers and any(s is not None and s.device != target for s in specs)
+        wanted = [Device.CPU if self.mixed or i in self.host_inputs else target for i in range(len(specs))]
+        moves = not self.transfers and any(s is not None and s.device != w for s, w in zip(specs, wanted, strict=True))
         seen = [self._spec_of(h, i) for i, h in enumerate(inputs)]
         while len(seen) > self.required and seen[-1] is None and not self.variadic:
             seen.pop()
@@ -190,10 +194,8 @@ class Operator:
         if not handles:
             if len(self._prepared) > _KEPT_CALLS:
                 self._prepared.clear()
-            try:
+            if _is_constant(values):
                 self._prepared[(values, device, *specs)] = prepared
-            except TypeError:
-                pass
         return prepared
 
     def _to_handle(self, value: Any) -> Any:
@@ -252,6 +254,13 @@ class Operator:
 
 
 _HANDLES = (Tensor, Batch)
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether a value cannot change behind our back (a torch tensor could, and it has a hash)."""
+    if isinstance(value, tuple):
+        return all(map(_is_constant, value))
+    return value is None or isinstance(value, int | float | str | Enum | DType | np.generic)
 
 
 def _checked_size(name: str, batch_size: Any) -> int:
@@ -374,7 +383,7 @@ def _wrapper(found: Operator) -> Any:
         f"def {found.name}({', '.join(head + tail)}):\n"
         f"    return _op.call(({given}), ({values}), batch_size, device{rng})\n"
     )
-    exec(compile(text, f"<ndd operator {found.name}>", "exec"), {"__name__": found.module, **scope}, scope)
+    exec(compile(text, f"<ndd operator {found.name}>", "exec"), {"__name__": __name__, **scope}, scope)
     wrapper = scope[found.name]
     wrapper.__doc__ = found.function.__doc__
     wrapper.__module__ = found.module

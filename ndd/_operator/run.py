@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -146,7 +146,7 @@ class Job:
         try:
             result = self.op.views(self, *operands, **args)  # type: ignore[misc]
         except Exception as error:
-            raise self._named(error, stores) from None
+            self._raise_named(error, stores)
         results = [result] if isinstance(result, Store) else list(result)
         for store, spec in zip(results, self.outs, strict=True):
             store.batched = self.batched
@@ -168,7 +168,7 @@ class Job:
                     return self._labelled(self._computed(planned, stores), stores, None)
                 return self._labelled(self._on_gpu(planned, self._operands(stores), self.n), stores, None)
             except Exception as error:
-                raise self._named(error, stores) from None
+                self._raise_named(error, stores)
         return self._planned_now(stores, key)
 
     def _shapes_key(self, stores: list[Any]) -> Any:
@@ -219,7 +219,7 @@ class Job:
                 else:
                     results = self._computed(planned, [None if o is None else o._store for o in operands], n)
         except Exception as error:
-            raise self._named(error, stores, frames) from None
+            self._raise_named(error, stores, frames)
         return self._labelled(results, stores, frames)
 
     # ---- CPU
@@ -273,7 +273,7 @@ class Job:
             columns.append(r.arrays())
             whole = r.whole if r.whole is not None else r.flat
             nbytes += whole.nbytes
-        small = count == 1 or (count > 0 and nbytes < _WORTH_THREADS)
+        small = count == 1 or nbytes < _WORTH_THREADS
         if self.op.cpu_batch is not None and small and all(r.whole is not None for r in results):
             self._at_once(planned.plan, results)
             return results
@@ -396,6 +396,11 @@ class Job:
             if store.source_info is None and info is not None and len(info) == store.n:
                 store.source_info = info
         return results
+
+    def _raise_named(self, error: Exception, stores: list[Any], frames: FrameMap | None = None) -> NoReturn:
+        named = self._named(error, stores, frames)
+        # In an operator of a user's own, the line that failed matters.
+        raise named from None if named is error or self.op.module.startswith("ndd.") else error
 
     def _named(self, error: BaseException, stores: list[Any], frames: FrameMap | None = None) -> BaseException:
         """The error with operator, sample and source in front of its text; the type stays."""
