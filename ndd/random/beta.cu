@@ -1,4 +1,4 @@
-// One thread a sample: its elements follow from each other (see Beta in draws.cuh). WIDE: draws in double.
+// One thread a sample: its elements follow from each other (see Beta in draws.cuh).
 #include "draws.cuh"
 
 extern "C" __global__ void beta(const Sample* samples, int count, Shared shared) {
@@ -7,7 +7,7 @@ extern "C" __global__ void beta(const Sample* samples, int count, Shared shared)
     const Sample& s = samples[n];
     long long total = 1;
     for (long long extent : s.out0_shape) total *= extent;
-    Beta<WIDE> variates(s.alpha[0], s.beta[0]);
+    Beta<sizeof(OUT0) == 8> variates(s.alpha[0], s.beta[0]);
     for (long long i = 0; i < total; i++) {
       Words words(s.stream, i);
       s.out0[i] = OUT0(variates.draw(words));

@@ -39,7 +39,7 @@ def coin_flip(
 
     >>> import ndd
     >>> ndd.random.coin_flip(probability=0.3, batch_size=8, rng=ndd.random.RNG(5)).torch()
-    tensor([1, 1, 0, 1, 0, 0, 0, 1], dtype=torch.int32)
+    tensor([1, 1, 1, 0, 0, 0, 0, 1], dtype=torch.int32)
     """
     return output(int32 if dtype is None else dtype, rank(shape_like, shape))
 

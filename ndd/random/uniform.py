@@ -47,7 +47,7 @@ def uniform(
     >>> ndd.random.uniform(range=(0, 1), shape=[3], rng=ndd.random.RNG(5)).torch()
     tensor([0.0090, 0.4377, 0.2447])
     >>> ndd.random.uniform(values=[2, 3, 5], dtype=ndd.uint8, batch_size=4, rng=ndd.random.RNG(5)).torch()
-    tensor([2, 2, 3, 2], dtype=torch.uint8)
+    tensor([2, 2, 2, 3], dtype=torch.uint8)
     """
     return output(float32 if dtype is None else dtype, rank(shape_like, shape))
 
@@ -59,14 +59,13 @@ def _(shape_like, *, dtype, range, shape, values, words):
     check_type(dtype, NUMBERS)
     shapes = element_shapes(shape_like, shape, n)
     per_sample: dict[str, Any] = {"stream": words.streams(n)}
-    shared: dict[str, Any] = {"dtype": dtype, "table": None, "start": None, "scale": None, "last": None, "place": None}
     if values is not None:
-        table = shared["table"] = _table(values, dtype)
+        table = _table(values, dtype)
         per_sample["place"] = table.places(n)
-    else:
-        for name, column in zip(("start", "scale", "last"), _affine(range, n, dtype), strict=True):
-            per_sample[name] = column[:, None]
-    return Plan(shapes, per_sample, shared)
+        return Plan(shapes, per_sample, {"dtype": dtype, "table": table, "start": None, "scale": None, "last": None})
+    for name, column in zip(("start", "scale", "last"), _affine(range, n, dtype), strict=True):
+        per_sample[name] = column[:, None]
+    return Plan(shapes, per_sample, {"dtype": dtype, "table": None, "place": None})
 
 
 @uniform.cpu
