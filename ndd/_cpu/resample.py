@@ -242,21 +242,26 @@ def filter_planes(image, out, channels, y_first, y_weights, x_first, x_weights, 
 @kernel
 def pick_planes(image, out, channels, y_first, x_first):
     """Nearest pixel along both axes: copies, no arithmetic."""
-    one, two, step = np.uint64(1), np.uint64(2), np.uint64(channels)
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    offsets = np.empty(len(x_first), np.uint32)
+    for x in range(len(x_first)):
+        offsets[x] = x_first[x] * channels
     for p in range(len(image)):
         for y in range(len(y_first)):
             source, target = image[p, y_first[y]], out[p, y]
-            b = np.uint64(0)
-            for x in range(len(x_first)):
-                a = np.uint64(x_first[x]) * step
-                if channels == 3:
-                    target[b] = source[a]
-                    target[b + one] = source[a + one]
-                    target[b + two] = source[a + two]
-                else:
+            if channels == 3:
+                for x in range(len(offsets)):
+                    a, b = np.uint64(offsets[x]), np.uint64(x) * three
+                    red, green, blue = source[a], source[a + one], source[a + two]
+                    target[b] = red
+                    target[b + one] = green
+                    target[b + two] = blue
+            else:
+                b = np.uint64(0)
+                for x in range(len(offsets)):
                     for c in range(channels):
-                        target[b + np.uint64(c)] = source[a + np.uint64(c)]
-                b += step
+                        target[b] = source[np.uint64(offsets[x]) + np.uint64(c)]
+                        b += one
 
 
 @kernel

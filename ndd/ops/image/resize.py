@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.resample import resample
+from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator, output
 from ndd._tensor.dtype import DType, int32
 from ndd.ops.image.resize_geometry import (
@@ -163,3 +164,10 @@ def _(
 def _(image, out, attrs, extents, axes, start, end, kind, radius):
     attrs[...] = extents
     resample(image, out, axes, start, end, kind, radius)
+
+
+@resize.cuda
+def _(launch, input, out, saved=None, *, axes, kind, radius):
+    resample_batch(launch, input.shapes, out.shape_array, axes, kind, radius, "resize.cu")
+    if saved is not None:
+        launch("save_extents", len(axes), file="resize.cu")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ndd._cuda.resample import plane_view
 from ndd._operator import Operand, Plan, bad_sample
 
 MODES = ("default", "stretch", "not_larger", "not_smaller")
@@ -213,11 +214,12 @@ def resample_plan(
     kind, radius = axis_filters(geometry, antialias=antialias, **filters)
     shapes = input.shapes.copy()
     shapes[:, axes] = geometry.size
-    return Plan(
-        shapes,
-        per_sample={"start": geometry.start, "end": geometry.end, "kind": kind, "radius": radius},
-        shared={"axes": tuple(axes)},
-    )
+    per_sample = {"start": geometry.start, "end": geometry.end, "kind": kind, "radius": radius}
+    shared: dict[str, Any] = {"axes": tuple(axes)}
+    if len(axes) > 1:
+        per_sample["view"] = plane_view(input.shapes, shapes, axes[-2])
+        shared["pair"] = np.array([len(axes) - 2, len(axes) - 1], np.int32)
+    return Plan(shapes, per_sample, shared)
 
 
 def check_types(input: Operand, dtype: Any) -> None:

@@ -1,0 +1,84 @@
+// Separable resampling with windowed filters: the rule of ndd/_cpu/resample.py, one output pixel at a time.
+//
+//   resample_axis_of(...)     how an axis is resampled: filter, first tap, number of taps
+//   first_tap(axis, i, &x)    source index of the first tap of output i (may lie outside) and its filter coordinate
+//   filter_weight(axis, x)    weight, not normalised, at filter coordinate x; the next tap is at x + axis.step
+//   inside(index, n)          an index outside the image is that of its edge
+#ifndef NDD_RESAMPLE_CUH
+#define NDD_RESAMPLE_CUH
+
+#ifndef __CUDACC_RTC__
+#include <cmath>
+#endif
+
+enum { FILTER_NN = 0, FILTER_CUBIC = 2, FILTER_LANCZOS3 = 3, FILTER_TRIANGLE = 4, FILTER_GAUSSIAN = 5 };
+
+struct ResampleAxis {
+  float start, scale;  // source coordinate of the left edge of output 0; source pixels for each output pixel
+  float origin, step;  // source index of the left end of the filter at output 0; table entries for each source pixel
+  int kind, last, taps;
+};
+
+inline ResampleAxis resample_axis_of(float start, float end, long long n_out, int kind, float radius) {
+  ResampleAxis axis;
+  axis.start = start;
+  axis.scale = (end - start) / float(n_out);
+  axis.kind = kind;
+  axis.last = kind == FILTER_CUBIC ? 128 : kind == FILTER_LANCZOS3 ? 192 : kind == FILTER_GAUSSIAN ? 64 : 2;
+  float support = 2.0f * radius;
+  // Rounded as on the CPU: it decides which taps count.
+  if (kind == FILTER_GAUSSIAN) support = float(double(radius) * 0.5 / 1.4142135623730951) * 5.656854249492381f;
+  axis.step = float(axis.last) / support;
+  axis.taps = kind == FILTER_NN ? 1 : int(ceilf(float(axis.last) / axis.step));
+  axis.origin = start + (0.5f * axis.scale - 0.5f - float(axis.last / 2) / axis.step);
+  return axis;
+}
+
+inline long long first_tap(const ResampleAxis& axis, long long i, float* x) {
+  if (axis.kind == FILTER_NN) {
+    *x = 1.0f;
+    // Separate roundings, as on the CPU: where two pixels are equally near, they decide.
+#ifdef __CUDACC_RTC__
+    return (long long)floorf(__fadd_rn(__fmul_rn(float(i) + 0.5f, axis.scale), axis.start));
+#else
+    return (long long)floorf((float(i) + 0.5f) * axis.scale + axis.start);
+#endif
+  }
+#ifdef __CUDACC_RTC__
+  const float left = __fadd_rn(__fmul_rn(float(i), axis.scale), axis.origin);
+#else
+  const float left = float(i) * axis.scale + axis.origin;
+#endif
+  const float index = ceilf(left);
+  *x = (index - left) * axis.step;
+  return (long long)index;
+}
+
+// Entry j of the table that the filter is looked up in; 32 entries for each pixel of the filter not widened.
+inline float filter_entry(int kind, int j) {
+  if (kind == FILTER_GAUSSIAN) {
+    const float t = float(j - 32) / 32.0f;
+    return expf(-4.0f * t * t);
+  }
+  if (kind == FILTER_CUBIC) {
+    const float t = fabsf(float(j - 64)) / 32.0f;
+    if (t < 1.0f) return (1.5f * t - 2.5f) * t * t + 1.0f;
+    return ((-0.5f * t + 2.5f) * t - 4.0f) * t + 2.0f;
+  }
+  if (j == 96) return 1.0f;
+  const float angle = float(j - 96) * 0.09817477042468103f;  // pi / 32
+  return sinf(angle) * sinf(angle / 3.0f) * 3.0f / (angle * angle);
+}
+
+inline float filter_weight(const ResampleAxis& axis, float x) {
+  if (axis.kind == FILTER_TRIANGLE) return fmaxf(fminf(x, 2.0f - x), 0.0f);
+  if (axis.kind == FILTER_NN) return 1.0f;
+  const int j = int(x);
+  if (j > axis.last) return 0.0f;
+  const float low = filter_entry(axis.kind, j), part = x - float(j);
+  return low + part * ((j == axis.last ? 0.0f : filter_entry(axis.kind, j + 1)) - low);
+}
+
+inline long long inside(long long index, long long n) { return index < 0 ? 0 : index >= n ? n - 1 : index; }
+
+#endif

@@ -1,0 +1,108 @@
+"""Resampling of a batch on the GPU: which passes, and the scratch memory between them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ndd._cuda.launch import Launch
+
+_MOST_TAPS = 32  # MOST_TAPS in resize.cu: what one thread keeps of the weights along x
+_MOST_READS = 512  # from here on, two passes with an image in between are cheaper than one thread's reads
+
+
+def resample_batch(
+    launch: Launch, shapes: np.ndarray, out_shapes: np.ndarray, axes: tuple[int, ...], kind: Any, radius: Any, file: str
+) -> None:
+    """Input 0 to output 0 along `axes` (ascending) by the kernels of `file`; launches do not grow with the batch.
+
+    The last two axes are done at once where that is cheap; what is left are passes along one axis each, those that
+    shrink most first, with float32 scratch memory in between.
+    """
+    taps = np.maximum(np.ceil(2 * radius), 1).max(axis=0)
+    passes = _passes(shapes, out_shapes, axes, taps)
+    if len(passes) == 1 and len(passes[0]) == 2:
+        launch("resample_plane", file=file)
+        return
+    source, scratch = None, None
+    for number, group in enumerate(passes):
+        reached = shapes.copy()
+        reached[:, [axes[i] for i in group]] = out_shapes[:, [axes[i] for i in group]]
+        target, following = None, None
+        if number < len(passes) - 1:
+            counts = reached.prod(axis=1)
+            following = launch.empty(int(counts.sum()), np.float32)
+            target = following.data_ptr() + 4 * (np.cumsum(counts) - counts)
+        _pass(launch, shapes, reached, group, axes, source, target, file)
+        # `scratch` may be reused by the allocator from here on: everything on this stream runs in order.
+        shapes, source, scratch = reached, target, following
+    del scratch
+
+
+def _passes(shapes: np.ndarray, out_shapes: np.ndarray, axes: tuple[int, ...], taps: np.ndarray) -> list[list[int]]:
+    """Numbers of the axes, grouped by pass."""
+    numbers = list(range(len(axes)))
+    groups: list[list[int]] = []
+    neighbours = len(axes) >= 2 and axes[-1] == axes[-2] + 1
+    if neighbours and taps[-1] <= _MOST_TAPS and taps[-1] * taps[-2] <= _MOST_READS:
+        groups, numbers = [numbers[-2:]], numbers[:-2]
+    growth = [out_shapes[:, a].sum() / max(shapes[:, a].sum(), 1) for a in axes]
+    return sorted([*([i] for i in numbers), *groups], key=lambda group: math.prod(growth[i] for i in group))
+
+
+def _pass(
+    launch: Launch,
+    shapes: np.ndarray,
+    reached: np.ndarray,
+    group: list[int],
+    axes: tuple[int, ...],
+    source: Any,
+    target: Any,
+    file: str,
+) -> None:
+    fields: dict[str, Any] = {}
+    macros: dict[str, str] = {}
+    for name, addresses, kind in (("source", source, "const float*"), ("target", target, "float*")):
+        if addresses is not None:
+            fields[name] = addresses
+            macros[name.upper()] = f"(({kind})s.{name})"
+            macros[f"{name.upper()}_TYPE"] = "float"
+    first, last = axes[group[0]], axes[group[-1]]
+    before, behind = shapes[:, :first].prod(axis=1), shapes[:, last + 1 :].prod(axis=1)
+    work = reached.prod(axis=1)
+    if len(group) == 2:
+        fields["view"] = plane_view(shapes, reached, first)
+        launch(
+            "resample_plane",
+            work,
+            per_sample=fields,
+            shared={"pair": np.array(group, np.int32)},
+            macros=macros,
+            file=file,
+        )
+    else:
+        fields["line"] = np.stack([before, shapes[:, first], behind, reached[:, first]], axis=1)
+        launch(
+            "resample_line",
+            work,
+            per_sample=fields,
+            shared={"axis": group[0]},
+            macros={**macros, "LINE": "1"},
+            file=file,
+        )
+
+
+def plane_view(shapes: np.ndarray, out_shapes: np.ndarray, axis: int) -> np.ndarray:
+    """`[planes, h, w, channels, h_out, w_out]` of each sample, for axes `axis` and `axis + 1`."""
+    columns = [
+        shapes[:, :axis].prod(axis=1),
+        shapes[:, axis],
+        shapes[:, axis + 1],
+        shapes[:, axis + 2 :].prod(axis=1),
+        out_shapes[:, axis],
+        out_shapes[:, axis + 1],
+    ]
+    return np.stack(columns, axis=1)
