@@ -275,7 +275,7 @@ class Reader:
                 raise ValueError(f"{self._display}.fetch: expected at least one sample number")
             numbers = [number % size for number in numbers]
             if len(numbers) == 1:
-                return Step(numbers, store.records(numbers), self._progress.position)
+                return Step(numbers, list(store.records(numbers)), self._progress.position)
             if self._ahead is None:
                 self._ahead = self._new_read_ahead()
             return Step(numbers, self._ahead.read(numbers), self._progress.position)
@@ -285,7 +285,7 @@ class Reader:
         store = self._opened()[0]
         records: list[Record] = []
         for number, record in zip(step.numbers, step.records, strict=True):
-            if isinstance(record, Exception):
+            if isinstance(record, BaseException):
                 raise RuntimeError(
                     f"{self._display}: sample {number} ({store.source(number)}): expected a readable record, got "
                     f"{type(record).__name__}: {record}"
@@ -327,8 +327,19 @@ class Reader:
                     f"{shards.size} must not be below num_shards={shards.count}"
                 )
             self._compare(self._unchecked, shards)
+            self._warn_of_small_buffer(len(store))
             self._data, self._unchecked = (store, self._options.order(shards, self.permuted, self._seed)), {}
         return self._data
+
+    def _warn_of_small_buffer(self, size: int) -> None:
+        options = self._options
+        if options.random_shuffle and not self.permuted and options.initial_fill * 4 < size:
+            warnings.warn(
+                f"{self._display}: random_shuffle draws from initial_fill={options.initial_fill} samples at a time, and "
+                f'the {size} samples are read in the order they are stored. shuffle="global" shuffles all of them.',
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _load(self, fields: dict[str, Any]) -> None:
         for key, own in self._options.order_fields().items():

@@ -21,7 +21,7 @@ class Step(NamedTuple):
     """One batch (or sample) as it was read: its records (or an error in place of one), and where the stream goes on."""
 
     numbers: list[int]
-    records: list[Record | Exception]
+    records: list[Record | BaseException]
     position: Position
 
 
@@ -71,7 +71,7 @@ class ReadAhead:
         self._parts: deque[tuple[_Group, int, int]] = deque()
         self._streaming = False
         self._planning = False
-        self._failure: Exception | None = None  # the order itself failed (a user's sampler)
+        self._failure: BaseException | None = None  # the order itself failed (a user's sampler)
         self._stopped = False
         self._process = os.getpid()
         self._threads: list[threading.Thread] = []
@@ -95,7 +95,7 @@ class ReadAhead:
                 self._work.notify()
             return step
 
-    def read(self, numbers: Sequence[int]) -> list[Record | Exception]:
+    def read(self, numbers: Sequence[int]) -> list[Record | BaseException]:
         """Certain records, before anything that is read ahead."""
         group = _Group([(list(numbers), Position())])
         with self._work:
@@ -158,7 +158,7 @@ class ReadAhead:
             for _ in range(self._cuts_per_group):
                 numbers = self._stream.take().tolist()
                 cuts.append((numbers, self._stream.position))
-        except Exception as error:
+        except BaseException as error:  # also SystemExit from a user's sampler: this thread has to live on
             failure = error
         with self._work:
             self._planning = False
@@ -175,7 +175,7 @@ class ReadAhead:
         numbers = group.numbers[start:end]
         try:
             found = self._store.records(numbers)
-        except Exception as error:
+        except BaseException as error:
             found = [error] * len(numbers)
         with self._work:
             group.records[start:end] = found

@@ -9,6 +9,8 @@ import numpy as np
 
 Record = tuple[np.ndarray, ...]
 
+_SMALL = 64  # bytes below which copying a record costs less than keeping it as an array of its own
+
 
 class RecordStore:
     """Random access to the records of a data set. A concrete reader subclasses it; the base reader does the rest.
@@ -60,8 +62,10 @@ def columns(records: Sequence[Record]) -> list[Any]:
     turned: list[Any] = []
     for column in zip(*records, strict=True):
         first = column[0]
-        if first.nbytes <= 64 and first.ndim and all(a.shape == first.shape for a in column):
-            turned.append(np.concatenate(column).reshape(len(column), *first.shape))
+        kind = first.shape, first.dtype
+        if first.nbytes <= _SMALL and all((a.shape, a.dtype) == kind for a in column):
+            joined = np.concatenate(column) if first.ndim else np.stack(column)
+            turned.append(joined.reshape(len(column), *first.shape))
         else:
             turned.append(list(column))
     return turned

@@ -70,4 +70,7 @@ def checked(reader: str, fields: Any) -> dict[str, Any]:
     for key in ("epoch", "left", "left_batch", "visit", "offset"):
         if not isinstance(fields.get(key), int) or fields[key] < 0:
             raise ValueError(f"{reader}.set_state: expected a number from 0 for {key!r}, got {fields.get(key)!r}")
+    for key in ("seed", "draw"):
+        if not isinstance(fields.get(key), int) and (key == "seed" or fields.get(key) is not None):
+            raise ValueError(f"{reader}.set_state: expected a number for {key!r}, got {fields.get(key)!r}")
     return fields

@@ -89,8 +89,8 @@ def test_wrong_texts(numbered, wrong):
 def test_wrong_numbers(numbered):
     reader = File(files=numbered(3))
     good = reader.state_dict()
-    for key in ("epoch", "left", "visit", "offset", "left_batch"):
-        for value in (-1, "1", None, 0.5):
+    for key in ("epoch", "left", "visit", "offset", "left_batch", "seed", "draw"):
+        for value in ("1", 0.5) if key in ("seed", "draw") else (-1, "1", None, 0.5):
             with pytest.raises(ValueError, match=key):
                 reader.load_state_dict({**good, key: value})
 
