@@ -335,8 +335,8 @@ class Reader:
         options = self._options
         if options.random_shuffle and not self.permuted and options.initial_fill * 4 < size:
             warnings.warn(
-                f"{self._display}: random_shuffle draws from initial_fill={options.initial_fill} samples at a time, and "
-                f'the {size} samples are read in the order they are stored. shuffle="global" shuffles all of them.',
+                f"{self._display}: random_shuffle draws from initial_fill={options.initial_fill} samples at a time, "
+                f'and the {size} samples are read in the order they are stored. shuffle="global" shuffles all of them.',
                 UserWarning,
                 stacklevel=5,
             )

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ndd._tensor.memory import host_empty
 from ndd.readers.base import Reader
-from ndd.readers.records import Record, RecordStore
+from ndd.readers.file_store import FileStore
+from ndd.readers.file_tree import name_filter, scan_tree
 
 # fmt: off
 FILE_FILTERS = [
@@ -20,9 +19,6 @@ FILE_FILTERS = [
     "*.flac", "*.ogg", "*.wav",
 ]
 # fmt: on
-_OPEN_AT_ONCE = 32  # files opened before the first is read, so that they share one buffer
-_ALIGNMENT = 64
-_READ_ONLY = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _LIST_LINE = re.compile(r"(?P<name>.*\S)\s+(?P<label>-?\d+)\s*", re.DOTALL)
 
 
@@ -151,7 +147,8 @@ class File(Reader):
             names, numbers = read_file_list(self._display, path)
             store = FileStore([os.path.dirname(path) if root is None else root], names, None, numbers)
         elif root is not None:
-            store = scan_tree(self._display, root, choose_dir, choose_file)
+            folders, names, places = scan_tree(self._display, root, choose_dir, choose_file)
+            store = FileStore(folders, names, places, places)
         else:
             raise RuntimeError(f"{self._display}: one of `file_root`, `files` and `file_list` is required")
         if not len(store):
@@ -159,117 +156,6 @@ class File(Reader):
                 f"{self._display}: No files found in {root or file_list}. Do the filters match the names?"
             )
         return store
-
-
-class FileStore(RecordStore):
-    """Files by number: a folder and a name each, and a label."""
-
-    def __init__(self, folders: list[str], names: list[str], places: np.ndarray | None, labels: np.ndarray):
-        self._folders = folders
-        self._names = names
-        self._places = np.zeros(len(names), np.int32) if places is None else places
-        self._labels = labels.reshape(-1, 1)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def source(self, number: int) -> str:
-        """The path."""
-        return os.path.join(self._folders[self._places[number]], self._names[number])
-
-    def record(self, number: int) -> Record:
-        """(bytes, label)."""
-        found = self.records([number])[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    def records(self, numbers: Sequence[int]) -> list[Record | Exception]:
-        """Several files, read into shared buffers."""
-        found: list[Record | Exception] = []
-        for start in range(0, len(numbers), _OPEN_AT_ONCE):
-            part = numbers[start : start + _OPEN_AT_ONCE]
-            contents = read_files([self.source(number) for number in part])
-            for number, content in zip(part, contents, strict=True):
-                found.append(content if isinstance(content, Exception) else (content, self._labels[number]))
-        return found
-
-
-def read_files(paths: Sequence[str]) -> list[np.ndarray | Exception]:
-    """The bytes of each file, as views of one buffer; an OSError in place of what cannot be read."""
-    opened: list[tuple[int, int] | OSError] = []
-    total = 0
-    for path in paths:
-        try:
-            handle = os.open(path, _READ_ONLY)
-            size = os.fstat(handle).st_size
-            opened.append((handle, size))
-            total += -(-size // _ALIGNMENT) * _ALIGNMENT
-        except OSError as error:
-            opened.append(error)
-    buffer = host_empty(total, np.uint8)
-    found: list[np.ndarray | Exception] = []
-    start = 0
-    for entry in opened:
-        if isinstance(entry, OSError):
-            found.append(entry)
-            continue
-        handle, size = entry
-        try:
-            found.append(_filled(handle, buffer[start : start + size]))
-        except OSError as error:
-            found.append(error)
-        finally:
-            os.close(handle)
-        start += -(-size // _ALIGNMENT) * _ALIGNMENT
-    return found
-
-
-def _filled(handle: int, target: np.ndarray) -> np.ndarray:
-    """`target` with the file's bytes in it; shorter if the file has become shorter."""
-    size = len(target)
-    done = _read_into(handle, target)
-    while 0 < done < size:
-        more = _read_into(handle, target[done:])
-        if not more:
-            break
-        done += more
-    return target if done == size else target[:done]
-
-
-if hasattr(os, "readv"):
-
-    def _read_into(handle: int, target: np.ndarray) -> int:
-        return os.readv(handle, (target.data,))
-
-else:  # Windows
-
-    def _read_into(handle: int, target: np.ndarray) -> int:
-        data = os.read(handle, len(target))
-        target[: len(data)] = np.frombuffer(data, np.uint8)
-        return len(data)
-
-
-def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> FileStore:
-    """The files one level below `root`, labelled by their directory's place among the chosen directories."""
-    try:
-        with os.scandir(root) as entries:
-            folders = sorted(entry.name for entry in entries if choose_dir(entry.name) and entry.is_dir())
-    except OSError as error:
-        raise RuntimeError(f"{reader}: Failed to open {root}: {error.strerror}") from error
-    names: list[str] = []
-    counts: list[int] = []
-    paths = [os.path.join(root, folder) for folder in folders]
-    for path in paths:
-        try:
-            with os.scandir(path) as entries:
-                inside = sorted(entry.name for entry in entries if choose_file(entry.name) and not entry.is_dir())
-        except OSError as error:
-            raise RuntimeError(f"{reader}: Failed to open {path}: {error.strerror}") from error
-        names += inside
-        counts.append(len(inside))
-    places = np.repeat(np.arange(len(folders), dtype=np.int32), counts)
-    return FileStore(paths, names, places, places)
 
 
 def listed_files(reader: str, files: Any, labels: Any) -> tuple[list[str], np.ndarray]:
@@ -305,39 +191,3 @@ def read_file_list(reader: str, path: str) -> tuple[list[str], np.ndarray]:
         names.append(parts["name"])
         labels.append(int(parts["label"]))
     return names, np.array(labels, np.int64).astype(np.int32)
-
-
-def name_filter(reader: str, argument: str, patterns: Any, case: bool) -> Any:
-    """A function that tells whether a name matches one of the glob patterns (None: every name does)."""
-    if patterns is None:
-        return lambda name: True
-    listed = [patterns] if isinstance(patterns, str) else list(patterns)
-    if not listed:
-        raise RuntimeError(f"{reader}: `{argument}` cannot be an empty list")
-    endings = tuple(pattern[1:] for pattern in listed if re.fullmatch(r"\*[^*?\[\\]+", pattern))
-    globs = [pattern for pattern in listed if not (pattern[:1] == "*" and pattern[1:] in endings)]
-    matches = re.compile("|".join(map(glob_expression, globs)) or "(?!)", 0 if case else re.IGNORECASE).fullmatch
-    if case:
-        return lambda name: name.endswith(endings) or matches(name) is not None
-    endings = tuple(ending.lower() for ending in endings)
-    return lambda name: name.lower().endswith(endings) or matches(name) is not None
-
-
-@cache
-def glob_expression(pattern: str) -> str:
-    """A shell pattern (`*`, `?`, `[a-z]`, `[!a-z]`, backslash) as a regular expression."""
-    return "".join(_glob_pieces(pattern))
-
-
-def _glob_pieces(pattern: str) -> Iterator[Any]:
-    simple = {"*": "(?s:.*)", "?": "(?s:.)"}
-    for piece in re.findall(r"\[[!^]?\]?[^\]]*\]|\\.|.", pattern, re.DOTALL):
-        if len(piece) > 2 and piece[0] == "[":
-            negated = piece[1] in "!^"
-            inside = piece[1 + negated : -1].replace("\\", r"\\").replace("[", r"\[").replace("]", r"\]")
-            inside = inside.replace("^", r"\^").replace("&", r"\&").replace("~", r"\~").replace("|", r"\|")
-            yield f"[{'^' * negated}{inside}]"
-        elif len(piece) == 2 and piece[0] == "\\":
-            yield re.escape(piece[1])
-        else:
-            yield simple.get(piece, re.escape(piece))

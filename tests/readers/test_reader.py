@@ -211,10 +211,10 @@ def test_source_info_and_indices(numbered):
     epoch = reader.next_epoch(batch_size=4)
     data, label = next(epoch)
     assert epoch.indices == labels_of((data, label))
-    assert data._store.source_info == [files[i] for i in epoch.indices]
-    assert label._store.source_info == data._store.source_info
+    assert data.source_info == [files[i] for i in epoch.indices]
+    assert label.source_info == data.source_info
     sample, _ = reader[7]
-    assert sample._store.source_info == [files[7]]
+    assert sample.source_info == files[7]
 
 
 def test_sampler(numbered):
@@ -353,7 +353,7 @@ def test_a_file_that_changes_size(tmp_path, monkeypatch):
     path.write_bytes(b"0123456789")
     import os
 
-    from ndd.readers import file as module
+    from ndd.readers import file_store as module
 
     real = os.fstat
 
