@@ -116,7 +116,10 @@ KINDS: dict[str, tuple[Callable[..., np.ndarray], str | None]] = {
     "bytes": (lambda rng, i, dtype: rng.integers(0, 256, 24).astype(np.uint8), None),
     "classes": (lambda rng, i, dtype: rng.integers(0, 6, (4 + i,)).astype(np.int32), None),
     "keys": (lambda rng, i, dtype: rng.integers(0, 6, (4 + i, 3)).astype(np.uint8), None),
-    "wave": (_float(lambda rng, i: np.sin(np.arange(900 + 70 * i) * 0.05) + 0.1 * rng.standard_normal(900 + 70 * i)), None),
+    "wave": (
+        _float(lambda rng, i: np.sin(np.arange(900 + 70 * i) * 0.05) + 0.1 * rng.standard_normal(900 + 70 * i)),
+        None,
+    ),
     "spectrum": (_float(lambda rng, i: rng.random((65, 7 + i)) + 0.01), "ft"),
     "boxes": (_float(_boxes), None),
     "labels": (lambda rng, i, dtype: _labels(rng, i), None),
@@ -161,32 +164,90 @@ _CUBE = {"inputs": ("cube",), "dtypes": ("uint8", "int16", "int32", "int64", "fl
 
 TABLE: dict[str, list[Case]] = {
     # geometry
-    "resize": _all({"size": [12, 15]}, {"resize_shorter": 20}, {"resize_x": 13.3, "interp_type": 0}, {"size": [40, 60], "interp_type": 2}, layouts=("HWC", "CHW", "FHWC"), dtypes=("uint8", "int16", "uint16", "float32")),
-    "tensor_resize": _all({"sizes": [12, 15], "axes": [0, 1]}, {"scales": [1.5, 0.5], "axes": [0, 1]}, layouts=("HWC",), dtypes=("uint8", "int16", "uint16", "float32")),
-    "resize_crop_mirror": _all({"resize_shorter": 30, "crop": [12, 12]}, {"size": [30, 32], "crop": [12, 12], "mirror": 1}, layouts=("HWC", "CHW", "FHWC"), dtypes=("uint8", "float32")),
+    "resize": _all(
+        {"size": [12, 15]},
+        {"resize_shorter": 20},
+        {"resize_x": 13.3, "interp_type": 0},
+        {"size": [40, 60], "interp_type": 2},
+        layouts=("HWC", "CHW", "FHWC"),
+        dtypes=("uint8", "int16", "uint16", "float32"),
+    ),
+    "tensor_resize": _all(
+        {"sizes": [12, 15], "axes": [0, 1]},
+        {"scales": [1.5, 0.5], "axes": [0, 1]},
+        layouts=("HWC",),
+        dtypes=("uint8", "int16", "uint16", "float32"),
+    ),
+    "resize_crop_mirror": _all(
+        {"resize_shorter": 30, "crop": [12, 12]},
+        {"size": [30, 32], "crop": [12, 12], "mirror": 1},
+        layouts=("HWC", "CHW", "FHWC"),
+        dtypes=("uint8", "float32"),
+    ),
     "random_resized_crop": _all({"size": [12, 15]}, layouts=("HWC", "FHWC"), dtypes=("uint8", "float32")),
     "random_crop_generator": _all({}, inputs=("image size",), dtypes=("int64",)),
-    "crop": _all({"crop": [6, 7]}, {"crop": [6, 7], "crop_pos_x": 0.0, "crop_pos_y": 0.9}, {"crop_w": 50, "crop_h": 60, "out_of_bounds_policy": "pad"}, layouts=("HWC", "CHW", "FHWC", "DHWC")),
-    "crop_mirror_normalize": _all({}, {"mean": [0.3, 0.4, 0.5], "std": [0.2, 0.3, 0.4], "crop": [6, 7], "mirror": 1}, {"dtype": F16, "output_layout": "HWC"}, layouts=("HWC", "CHW", "FHWC"), dtypes=("uint8", "int16", "uint16", "int32", "float16", "float32")),
+    "crop": _all(
+        {"crop": [6, 7]},
+        {"crop": [6, 7], "crop_pos_x": 0.0, "crop_pos_y": 0.9},
+        {"crop_w": 50, "crop_h": 60, "out_of_bounds_policy": "pad"},
+        layouts=("HWC", "CHW", "FHWC", "DHWC"),
+    ),
+    "crop_mirror_normalize": _all(
+        {},
+        {"mean": [0.3, 0.4, 0.5], "std": [0.2, 0.3, 0.4], "crop": [6, 7], "mirror": 1},
+        {"dtype": F16, "output_layout": "HWC"},
+        layouts=("HWC", "CHW", "FHWC"),
+        dtypes=("uint8", "int16", "uint16", "int32", "float16", "float32"),
+    ),
     "slice": [
-        *_all({"start": [1, 2], "shape": [5, 6], "axis_names": "HW"}, {"rel_start": [0.1, 0.2], "rel_end": [0.6, 0.7], "axis_names": "HW"}, layouts=("HWC", "CHW", "FHWC")),
+        *_all(
+            {"start": [1, 2], "shape": [5, 6], "axis_names": "HW"},
+            {"rel_start": [0.1, 0.2], "rel_end": [0.6, 0.7], "axis_names": "HW"},
+            layouts=("HWC", "CHW", "FHWC"),
+        ),
         Case({}, inputs=("plane", "anchor", "extent")),
     ],
     "flip": _all({}, {"vertical": 1}, {"horizontal": 0, "vertical": 1}),
-    "rotate": _all({"angle": 30.0}, {"angle": 30.0, "interp_type": 0}, {"angle": -100.0, "keep_size": True, "fill_value": 7.0}, layouts=("HWC", "FHWC"), dtypes=_IMAGE_TYPES),
-    "warp_affine": _all({"matrix": [[1.0, 0.2, 3.0], [-0.1, 0.9, 1.0]]}, {"matrix": [[1.0, 0.2, 3.0], [-0.1, 0.9, 1.0]], "interp_type": 0, "fill_value": 9.0, "size": [30, 20]}, layouts=("HWC", "FHWC"), dtypes=_IMAGE_TYPES),
-    "experimental.warp_perspective": _all({"matrix": [[1.0, 0.2, 3.0], [-0.1, 0.9, 1.0], [0.0, 0.001, 1.0]]}, layouts=("HWC", "FHWC"), dtypes=("uint8", "int16", "uint16", "float32")),
+    "rotate": _all(
+        {"angle": 30.0},
+        {"angle": 30.0, "interp_type": 0},
+        {"angle": -100.0, "keep_size": True, "fill_value": 7.0},
+        layouts=("HWC", "FHWC"),
+        dtypes=_IMAGE_TYPES,
+    ),
+    "warp_affine": _all(
+        {"matrix": [[1.0, 0.2, 3.0], [-0.1, 0.9, 1.0]]},
+        {"matrix": [[1.0, 0.2, 3.0], [-0.1, 0.9, 1.0]], "interp_type": 0, "fill_value": 9.0, "size": [30, 20]},
+        layouts=("HWC", "FHWC"),
+        dtypes=_IMAGE_TYPES,
+    ),
+    "experimental.warp_perspective": _all(
+        {"matrix": [[1.0, 0.2, 3.0], [-0.1, 0.9, 1.0], [0.0, 0.001, 1.0]]},
+        layouts=("HWC", "FHWC"),
+        dtypes=("uint8", "int16", "uint16", "float32"),
+    ),
     "experimental.remap": [Case({}, inputs=("one channel", "map x", "map x"), oracle=False)],
     "experimental.resize": _all({"size": [12, 15]}, layouts=("HWC",), oracle=False),
     "pad": _all({}, {"fill_value": 3, "shape": [60, 61, 3]}, {"axes": [0], "align": [16]}, layouts=("HWC", "CHW")),
-    "paste": _all({"ratio": 1.5, "fill_value": [1, 2, 3]}, {"ratio": 1.2, "fill_value": [0, 0, 0], "paste_x": 0.1, "paste_y": 0.9}, layouts=("HWC",), dtypes=("uint8",)),
+    "paste": _all(
+        {"ratio": 1.5, "fill_value": [1, 2, 3]},
+        {"ratio": 1.2, "fill_value": [0, 0, 0], "paste_x": 0.1, "paste_y": 0.9},
+        layouts=("HWC",),
+        dtypes=("uint8",),
+    ),
     "multi_paste": _all({"in_ids": [0], "output_size": [50, 60]}, layouts=("HWC",), dtypes=("uint8",), oracle=False),
     "water": _all({}, {"ampl_x": 3.0, "freq_y": 0.2}, layouts=("HWC",), dtypes=("uint8", "float32")),
     "sphere": _all({}, layouts=("HWC",), dtypes=("uint8", "float32")),
     "jitter": _all({}, layouts=("HWC",), dtypes=("uint8",), oracle=False),
     "erase": _all({"anchor": [3.0, 2.0], "shape": [4.0, 5.0], "axis_names": "HW"}, layouts=("HWC",)),
     # colour
-    "color_space_conversion": _all({"image_type": 0, "output_type": 3}, {"image_type": 0, "output_type": 2}, {"image_type": 3, "output_type": 0}, layouts=_COLOR, dtypes=("uint8",)),
+    "color_space_conversion": _all(
+        {"image_type": 0, "output_type": 3},
+        {"image_type": 0, "output_type": 2},
+        {"image_type": 3, "output_type": 0},
+        layouts=_COLOR,
+        dtypes=("uint8",),
+    ),
     "hsv": _color({}, {"hue": 30.0, "saturation": 0.7, "value": 1.2}),
     "hue": _color({}, {"hue": 40.0}),
     "saturation": _color({}, {"saturation": 0.4}),
@@ -195,38 +256,70 @@ TABLE: dict[str, list[Case]] = {
     "brightness_contrast": _color({}, {"brightness": 1.2, "contrast": 0.7, "brightness_shift": -0.05}),
     "color_twist": _color({}, {"hue": 30.0, "saturation": 0.7, "brightness": 1.1, "contrast": 0.9}),
     "equalize": _all({}, layouts=("HWC",), dtypes=("uint8",)),
-    "clahe": _all({"tiles_x": 4, "tiles_y": 4, "clip_limit": 2.0}, inputs=("one channel",), dtypes=("uint8",), off_by_one=0.05),
+    "clahe": _all(
+        {"tiles_x": 4, "tiles_y": 4, "clip_limit": 2.0}, inputs=("one channel",), dtypes=("uint8",), off_by_one=0.05
+    ),
     "debayer": _all({"blue_position": [0, 0]}, {"blue_position": [1, 0]}, inputs=("bayer",), dtypes=("uint8",)),
     "jpeg_compression_distortion": _all({"quality": 40}, layouts=("HWC", "FHWC"), dtypes=("uint8",), off_by_one=0.1),
-    "lookup_table": _all({"keys": [1, 3], "values": [10.0, 30.5]}, {"keys": [1, 3], "values": [10.0, 30.5], "dtype": U8, "default_value": 7.0}, inputs=("keys",), dtypes=("uint8",)),
-    "grid_mask": _all({}, {"tile": 9, "ratio": 0.4, "angle": 0.3, "shift_x": 2.0}, layouts=("HWC",), dtypes=("uint8", "int16", "float32")),
+    "lookup_table": _all(
+        {"keys": [1, 3], "values": [10.0, 30.5]},
+        {"keys": [1, 3], "values": [10.0, 30.5], "dtype": U8, "default_value": 7.0},
+        inputs=("keys",),
+        dtypes=("uint8",),
+    ),
+    "grid_mask": _all(
+        {},
+        {"tile": 9, "ratio": 0.4, "angle": 0.3, "shift_x": 2.0},
+        layouts=("HWC",),
+        dtypes=("uint8", "int16", "float32"),
+    ),
     # filters and noise
-    "gaussian_blur": _all({"sigma": 1.2}, {"window_size": 5}, layouts=("HWC", "CHW", "FHWC"), dtypes=("uint8", "int16", "float32")),
+    "gaussian_blur": _all(
+        {"sigma": 1.2}, {"window_size": 5}, layouts=("HWC", "CHW", "FHWC"), dtypes=("uint8", "int16", "float32")
+    ),
     "laplacian": _all({}, {"window_size": 5, "scale": 0.5}, layouts=("HWC", "CHW"), dtypes=("uint8", "float32")),
     "filter": [Case({}, inputs=("plane", "filter"), dtypes=("uint8", "float32"))],
     "experimental.median_blur": _all({}, layouts=("HWC",), dtypes=("uint8",), oracle=False),
     "experimental.dilate": _all({}, layouts=("HWC",), dtypes=("uint8",), oracle=False),
     "experimental.erode": _all({}, layouts=("HWC",), dtypes=("uint8",), oracle=False),
     "noise.gaussian": _all({}, {"mean": 1.0, "stddev": 3.0}, layouts=("HWC",), dtypes=("uint8", "float32")),
-    "noise.salt_and_pepper": _all({}, {"prob": 0.3, "per_channel": True}, layouts=("HWC",), dtypes=("uint8", "float32")),
+    "noise.salt_and_pepper": _all(
+        {}, {"prob": 0.3, "per_channel": True}, layouts=("HWC",), dtypes=("uint8", "float32")
+    ),
     "noise.shot": _all({}, {"factor": 5.0}, layouts=("HWC",), dtypes=("uint8", "float32")),
     # audio
     "audio_resample": _vectors({"scale": 0.5}, {"in_rate": 16000.0, "out_rate": 22050.0}, kind="wave", relative=1e-4),
-    "spectrogram": _vectors({"nfft": 64, "window_length": 64, "window_step": 32}, {"nfft": 128, "window_length": 96, "power": 1}, kind="wave", relative=1e-4),
+    "spectrogram": _vectors(
+        {"nfft": 64, "window_length": 64, "window_step": 32},
+        {"nfft": 128, "window_length": 96, "power": 1},
+        kind="wave",
+        relative=1e-4,
+    ),
     "power_spectrum": _vectors({}, {"nfft": 1200, "power": 1}, kind="wave", relative=1e-4),
-    "mel_filter_bank": _vectors({"nfilter": 12}, {"nfilter": 12, "mel_formula": "htk", "normalize": False}, kind="spectrum"),
+    "mel_filter_bank": _vectors(
+        {"nfilter": 12}, {"nfilter": 12, "mel_formula": "htk", "normalize": False}, kind="spectrum"
+    ),
     "mfcc": _vectors({"n_mfcc": 10}, {"n_mfcc": 10, "lifter": 5.0, "normalize": True}, kind="spectrum"),
     "to_decibels": _vectors({}, {"reference": 1.0, "cutoff_db": -40.0}, kind="spectrum"),
     "preemphasis_filter": _vectors({}, {"preemph_coeff": 0.5, "border": "zero"}, kind="wave"),
     "nonsilent_region": _vectors({}, {"window_length": 64, "cutoff_db": -20.0}, kind="wave"),
-    "normalize": _all({}, {"axes": [0]}, {"axes": [0, 1], "shift": 1.0, "scale": 2.0}, inputs=("cube",), dtypes=("uint8", "int16", "int32", "float32")),
+    "normalize": _all(
+        {},
+        {"axes": [0]},
+        {"axes": [0, 1], "shift": 1.0, "scale": 2.0},
+        inputs=("cube",),
+        dtypes=("uint8", "int16", "int32", "float32"),
+    ),
     # elementwise
     "cast": _all({"dtype": F32}, {"dtype": U8}, {"dtype": I16}, {"dtype": F16}, inputs=("matrix",)),
     "cast_like": [Case({}, inputs=("matrix", "wave"))],
     # reductions
     "reductions.std_dev": _all({}, inputs=("cube", "mean of cube"), dtypes=("uint8", "int16", "float32")),
     "reductions.variance": _all({}, inputs=("cube", "mean of cube"), dtypes=("uint8", "int16", "float32")),
-    **{f"reductions.{name}": _all({}, {"axes": [0]}, {"axes": [0, 2], "keep_dims": True}, **_CUBE) for name in ("sum", "mean", "mean_square", "rms", "min", "max")},
+    **{
+        f"reductions.{name}": _all({}, {"axes": [0]}, {"axes": [0, 2], "keep_dims": True}, **_CUBE)
+        for name in ("sum", "mean", "mean_square", "rms", "min", "max")
+    },
     # random
     "random.uniform": _random({}, {"range": [2.0, 5.0], "shape": [4, 3]}, {"range": [0.0, 9.0], "dtype": I32}),
     "random.normal": _random({}, {"mean": 2.0, "stddev": 3.0, "shape": [4, 3]}),
@@ -240,7 +333,9 @@ TABLE: dict[str, list[Case]] = {
     "bb_flip": _vectors({}, {"vertical": 1, "ltrb": True}),
     "bbox_paste": _vectors({"ratio": 1.5}, {"ratio": 2.0, "ltrb": True, "paste_x": 0.2}),
     "bbox_rotate": [Case({"angle": 30.0, "input_shape": [40, 50]}, inputs=("boxes",), dtypes=("float32",))],
-    "box_encoder": [Case({"anchors": [0.1, 0.1, 0.4, 0.4, 0.3, 0.2, 0.8, 0.9]}, inputs=("boxes", "labels"), dtypes=("float32",))],
+    "box_encoder": [
+        Case({"anchors": [0.1, 0.1, 0.4, 0.4, 0.3, 0.2, 0.8, 0.9]}, inputs=("boxes", "labels"), dtypes=("float32",))
+    ],
     "coord_flip": _vectors({}, {"flip_y": 1, "center_x": 0.4}, kind="points"),
     "coord_transform": _vectors({}, {"M": [[0.5, 0.1], [0.2, 0.9]], "T": [1.0, 2.0]}, kind="points"),
     "random_bbox_crop": _vectors({"num_attempts": 20, "total_num_attempts": 40}, oracle=False),
@@ -254,14 +349,22 @@ TABLE: dict[str, list[Case]] = {
     "transforms.crop": _random({}, {"from_start": [0.1, 0.2], "from_end": [0.9, 0.7]}),
     "transforms.combine": [Case({}, inputs=("matrix 2x3", "matrix 2x3"), dtypes=("float32",))],
     # form
-    "reshape": [*_all({"shape": [4, -1]}, {"rel_shape": [0.5, 2.0]}, inputs=("same matrix",))[:1], Case({"layout": "HW"}, inputs=("matrix",))],
+    "reshape": [
+        *_all({"shape": [4, -1]}, {"rel_shape": [0.5, 2.0]}, inputs=("same matrix",))[:1],
+        Case({"layout": "HW"}, inputs=("matrix",)),
+    ],
     "reinterpret": _all({"dtype": U8}, inputs=("matrix",)),
     "expand_dims": _all({"axes": [0]}, {"axes": [1], "new_axis_names": "X"}, inputs=("plane",)),
     "squeeze": _all({"axes": [1]}, {"axis_names": "W"}, inputs=("thin",)),
     "transpose": _all({}, {"perm": [2, 0, 1]}, {"perm": [1, 0, 2], "transpose_layout": False}, layouts=("HWC",)),
     "cat": _all({}, {"axis": 1}, inputs=("matrix", "matrix")),
     "stack": _all({}, {"axis": 1, "axis_name": "N"}, inputs=("plane", "plane")),
-    "one_hot": _all({"num_classes": 6}, {"num_classes": 6, "on_value": 2.0, "dtype": I32, "axis": 0}, inputs=("classes",), dtypes=("int32",)),
+    "one_hot": _all(
+        {"num_classes": 6},
+        {"num_classes": 6, "on_value": 2.0, "dtype": I32, "axis": 0},
+        inputs=("classes",),
+        dtypes=("int32",),
+    ),
     "full": _all({"shape": [3, 4]}, inputs=("scalar",)),
     "full_like": [Case({}, inputs=("matrix", "scalar"))],
     "ones": _random({}, {"shape": [3, 4], "dtype": F32}),

@@ -232,7 +232,9 @@ def test_element_types(path, case, dali):
 
 
 def _runs_on_gpu(op):
-    return not op.cpu_only and not op.mixed and (op.cuda is not None or op.cuda_source is not None or op.views is not None)
+    return (
+        not op.cpu_only and not op.mixed and (op.cuda is not None or op.cuda_source is not None or op.views is not None)
+    )
 
 
 @pytest.mark.parametrize(("path", "case"), CASES)
@@ -243,7 +245,9 @@ def test_gpu_equals_cpu(path, case, emulated_gpu):
     trouble = Trouble()
     first = case == cases_of(path, op)[0]
     for layout in layouts_of(case, op):
-        dtypes = [d for d in case.dtypes or GPU_DTYPES if d in GPU_DTYPES] if first and layout in (None, "HWC") else [None]
+        dtypes = (
+            [d for d in case.dtypes or GPU_DTYPES if d in GPU_DTYPES] if first and layout in (None, "HWC") else [None]
+        )
         for dtype in dtypes or [None]:
             inputs = samples(case, layout, "ragged", dtype)
             with trouble.of(f"{layout or ''} {dtype or ''} {case.args}"):
@@ -364,7 +368,11 @@ def test_wrong_calls(path):
             function()
     if op.layouts and not any(len(x) == 9 for x in op.layouts):
         with pytest.raises(BUILTIN, match=op.name):
-            evaluated(call_with(ndd, function, (cases_of(path, op) or TABLE["copy"])[0], [ndd.tensor(np.ones((1,) * 9))], "one"))
+            evaluated(
+                call_with(
+                    ndd, function, (cases_of(path, op) or TABLE["copy"])[0], [ndd.tensor(np.ones((1,) * 9))], "one"
+                )
+            )
 
 
 @pytest.mark.parametrize(("path", "case"), FIRST)

@@ -1,0 +1,69 @@
+"""Every kernel compiles for every GPU generation: NVRTC needs no GPU and no driver.
+
+The texts are what the emulated GPU was given while it ran the cases of each operator, so that they carry real structs.
+"""
+
+from __future__ import annotations
+
+import pytest
+from calling import call_with, cases_of, evaluated, layouts_of, load_every_room, public, samples
+
+import ndd
+
+ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
+DTYPES = ("uint8", "float16", "float32", "bool", "int64")
+OPERATORS = load_every_room()
+PATHS = [p for p, op in OPERATORS.items() if (op.cuda is not None or op.cuda_source is not None) and cases_of(p, op)]
+
+
+@pytest.fixture(scope="module")
+def nvrtc():
+    pytest.importorskip("cupy")  # finds the libraries
+    found = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
+    try:
+        found.getVersion()
+    except Exception as error:
+        pytest.skip(f"NVRTC cannot be loaded: {error}")
+    return found
+
+
+def compiled(nvrtc, text, architecture):
+    """None, or what the compiler complains of."""
+    from ndd._cuda import compile
+
+    program = nvrtc.createProgram(text, "kernel.cu", [], [])
+    try:
+        nvrtc.compileProgram(program, [*compile._OPTIONS, f"-arch=sm_{architecture}"])
+        assert nvrtc.getCUBIN(program)
+    except nvrtc.NVRTCError:
+        return nvrtc.getProgramLog(program)[:2000]
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def texts_of(path, gpu):
+    """The kernel texts that the operator's cases use, a few element types for the first case."""
+    op = OPERATORS[path]
+    cases = cases_of(path, op)
+    for case in cases:
+        for layout in layouts_of(case, op)[:2]:
+            wanted = [d for d in case.dtypes or DTYPES if d in DTYPES] if case is cases[0] else []
+            for dtype in wanted or [None]:
+                try:
+                    values = [ndd.batch(a, layout=own).gpu() for a, own in samples(case, layout, "ragged", dtype)]
+                    evaluated(call_with(ndd, public(ndd, path), case, values, "ragged", device="gpu"))
+                except (TypeError, ValueError, RuntimeError):
+                    continue  # refused, or broken: `test_gpu_equals_cpu` says which
+    return list(gpu.texts)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_kernels_compile(path, emulated_gpu, nvrtc):
+    texts = texts_of(path, emulated_gpu)
+    if not texts:
+        pytest.skip("no kernel of its own")
+    # One text for all generations; the others, which differ in element types, for one generation each.
+    for i, text in enumerate(texts):
+        for architecture in ARCHITECTURES if i == 0 else (ARCHITECTURES[i % len(ARCHITECTURES)],):
+            problem = compiled(nvrtc, text, architecture)
+            assert problem is None, f"sm_{architecture}: {problem}"

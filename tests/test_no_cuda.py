@@ -1,0 +1,105 @@
+"""Without a GPU, without cupy, without nvImageCodec: the CPU side works; and `import ndd` costs little."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+_BLOCK = """
+import importlib.abc, sys
+
+class Absent(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ABSENT or name.startswith(("nvidia.nvimgcodec", "nvidia.nvcomp")):
+            raise ImportError(f"{name} is not installed (blocked by the test)")
+
+ABSENT = set(sys.argv[1:])
+sys.meta_path.insert(0, Absent())
+"""
+CUDA_PACKAGES = ("cupy", "cupy_backends", "cupyx", "cuda", "numba_cuda", "triton")
+
+
+def run(code, *blocked, **options):
+    """The output of `code` in a fresh interpreter where some packages cannot be imported."""
+    done = subprocess.run(
+        [sys.executable, "-c", _BLOCK + textwrap.dedent(code), *blocked],
+        capture_output=True, text=True, timeout=120, **options,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def test_the_cpu_side_needs_no_cuda_package():
+    out = run(
+        """
+        import numpy as np
+        import ndd
+
+        images = ndd.batch([np.arange(h * 12, dtype=np.uint8).reshape(h, 4, 3) for h in (2, 3)], layout="HWC")
+        flipped = ndd.flip(images)
+        doubled = ndd.cast(flipped, dtype=ndd.float32) * 2
+        print([s.shape for s in doubled], ndd.random.uniform(batch_size=2, rng=ndd.random.RNG(1)).batch_size)
+        print(repr(doubled)[:6])
+        loaded = [m for m in sys.modules if m.split(".")[0] in ABSENT]
+        print(loaded)
+        """,
+        *CUDA_PACKAGES,
+    )
+    assert out.splitlines() == ["[(2, 4, 3), (3, 4, 3)] 2", "Batch(", "[]"]
+
+
+def test_asking_for_a_gpu_says_what_is_missing():
+    out = run(
+        """
+        import ndd, torch
+        torch.cuda.is_available = lambda: False
+        for attempt in (lambda: ndd.tensor([1]).gpu(), lambda: ndd.flip(ndd.tensor([[1]], layout="HW"), device="gpu")):
+            try:
+                attempt()
+            except RuntimeError as error:
+                print("doctor" in str(error))
+        """,
+        *CUDA_PACKAGES,
+    )
+    assert out.split() == ["True", "True"]
+
+
+def test_import_is_quick():
+    """At most 0.3 s over torch's own import; nothing heavy comes along."""
+    out = run(
+        """
+        import time
+        import torch
+        start = time.perf_counter()
+        import ndd
+        spent = time.perf_counter() - start
+        heavy = {m.split(".")[0] for m in sys.modules} & {"numba", "cv2", "PIL", "cupy", "scipy", "nvidia_dali", "llvmlite"}
+        print(spent, sorted(heavy))
+        """
+    )
+    seconds, heavy = out.split(maxsplit=1)
+    print(f"import ndd: {float(seconds):.3f} s over torch")
+    assert float(seconds) < 0.6, "more than twice the 0.3 s that it may cost (this machine is shared)"
+    assert heavy.strip() == "[]"
+
+
+def test_no_thread_starts_before_work_does():
+    out = run("import ndd, threading; print(threading.active_count())")
+    assert out.split() == ["1"]
+
+
+def test_import_changes_nothing_global():
+    """Warnings, logging, signal handlers and NumPy's print options stay as they were."""
+    out = run(
+        """
+        import torch, warnings, signal, logging, numpy as np
+        def state():
+            return (len(warnings.filters), signal.getsignal(signal.SIGINT), logging.getLogger().handlers[:],
+                    np.get_printoptions(), torch.get_num_threads(), torch.get_default_dtype())
+        before = state()
+        import ndd
+        print(before == state())
+        """
+    )
+    assert out.split() == ["True"]
