@@ -1,0 +1,194 @@
+"""`python -m ndd bench` and `coverage`, with tiny sizes: the numbers are there, and the table fits both libraries."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import ndd
+from ndd import coverage
+from ndd.__main__ import main
+from ndd.bench import command, dispatch, loop, operator_inputs, operators, rounds, start
+from ndd.bench.libraries import Setting, enumerations, finish, make_setting
+from ndd.bench.operator_table import TABLE
+
+GPU_ONLY = {
+    "jitter", "experimental.remap", "experimental.median_blur", "experimental.dilate", "experimental.erode",
+    "optical_flow",
+}  # fmt: skip
+
+
+@pytest.fixture
+def alone():
+    """ndd without DALI, as short as can be."""
+    setting = Setting("cpu", 2, {"ndd": ndd}, rounds=1, seconds=0.0)
+    yield setting
+    ndd.set_num_threads(None)
+
+
+def test_dispatch(alone, monkeypatch):
+    monkeypatch.setattr(dispatch, "_CALLS", 16)
+    found = list(dispatch.measure(alone))
+    assert [r.unit for r in found] == ["us"] * 4
+    assert all(0 < r.ndd < 1e5 for r in found)
+    assert all(r.ratio is None for r in found)
+
+
+def test_loop(alone):
+    (found,) = loop.measure(alone, None, batch_sizes=[8], images=16)
+    assert found.unit == "images/s"
+    assert found.ndd > 1
+    assert "2 threads" in found.name
+
+
+def test_operators(alone):
+    found = list(operators.measure(alone, None, batch_size=2, only="flip"))
+    assert found[0].name.startswith("flip, 2 samples")
+    assert found[0].ndd > 0
+
+
+@pytest.mark.oracle
+def test_the_table_suits_dali(dali):
+    """Every line works with DALI, so that a number that is missing is ours."""
+    source = operator_inputs.arrays(None, 2)
+    x = operator_inputs.inputs(dali, source, "cpu", enumerations("DALI"))
+    for name, call in TABLE.items():
+        if name not in GPU_ONLY:
+            finish(call(dali, x))
+
+
+def test_the_table_suits_ndd():
+    """Every line whose operator is here works on the CPU, or is for the GPU alone."""
+    source = operator_inputs.arrays(None, 2)
+    x = operator_inputs.inputs(ndd, source, "cpu", ndd.types)
+    wrong = []
+    for name, call in TABLE.items():
+        try:
+            finish(call(ndd, x))
+        except AttributeError:
+            continue
+        except Exception as error:
+            if name not in GPU_ONLY:
+                wrong.append(f"{name}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_an_operator_that_one_side_lacks_is_a_line_without_a_number(alone):
+    alone.libraries = {"ndd": ndd, "DALI": SimpleNamespace()}
+    result = operators._compare(
+        alone, "flip", lambda m, x: m.flip(x), {"ndd": ndd.batch([np.zeros((2, 2, 3), np.uint8)]), "DALI": None}, 1
+    )
+    assert result.ndd > 0
+    assert result.dali is None
+    assert result.target == "not in DALI"
+    assert command.line(result).split()[-4:] == ["-", "not", "in", "DALI"]
+
+
+@pytest.mark.slow
+def test_import_time(alone):
+    (found,) = start.measure_import(alone)
+    assert 0 < found.ndd < 5
+
+
+@pytest.mark.slow
+def test_first_call_from_an_empty_and_a_filled_cache(alone, monkeypatch):
+    monkeypatch.setattr(start, "_CALLS", {"flip": "flip(images)"})
+    cold, warm = start.measure_first_call(alone)
+    assert "compiled anew" in cold.name
+    assert warm.ndd < cold.ndd
+
+
+@pytest.mark.oracle
+def test_both_sides_have_the_same_threads(dali):
+    setting = make_setting("cpu", 1)
+    assert set(setting.libraries) == {"ndd", "DALI"}
+    assert ndd.get_num_threads() == dali.get_num_threads() == 1
+    ndd.set_num_threads(None)
+    dali.set_num_threads(None)
+
+
+def test_the_command_and_its_file(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(dispatch, "_CALLS", 8)
+    path = tmp_path / "numbers.json"
+    assert main(["bench", "dispatch", "--rounds", "1", "--no-dali", "--json", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert "DALI is left out" in text
+    saved = json.loads(path.read_text())
+    assert saved["machine"]["threads"] == ndd.get_num_threads()
+    assert len(saved["results"]) == 4
+    assert saved["results"][0]["ratio"] is None
+    ndd.set_num_threads(None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--rounds", "0"], "--rounds must be at least 1"),
+        (["loop", "--data", "nowhere", "--no-dali"], "nowhere does not exist"),
+    ],
+)
+def test_mistakes_are_sentences(arguments, sentence, capsys):
+    assert main(["bench", *arguments]) == 1
+    assert sentence in capsys.readouterr().err
+
+
+def test_gpu_without_a_gpu(capsys):
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    assert main(["bench", "--device", "gpu"]) == 1
+    assert "torch sees no GPU" in capsys.readouterr().err
+
+
+def test_rounds_alternate_and_give_medians():
+    calls = []
+    values = {"a": iter([1.0, 9.0, 2.0]), "b": iter([5.0, 4.0, 6.0])}
+
+    def side(name):
+        calls.append(name)
+        return next(values[name])
+
+    found = rounds.interleaved({"a": lambda: side("a"), "b": lambda: side("b")}, 3)
+    assert found == {"a": 2.0, "b": 5.0}
+    assert calls == list("abbaab")
+
+
+def test_results():
+    result = rounds.Result("loop", "x", "images/s", 300.0, 150.0, "ratio >= 1.7")
+    assert result.ratio == 2.0
+    assert result.record()["ratio"] == 2.0
+    assert "2.00" in command.line(result)
+    assert "1,500" in command.line(rounds.Result("loop", "x", "us", 1500.0, None))
+
+
+def test_coverage(capsys):
+    assert main(["coverage"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(coverage.table()) + 1
+    flip = next(line for line in lines if line.startswith("flip "))
+    assert flip.split() == ["flip", "DALI:", "cpu", "gpu", "ndd:", "cpu", "gpu"]
+    assert main(["coverage", "--missing"]) == 0
+    missing = capsys.readouterr().out.splitlines()
+    assert len(missing) < len(lines)
+    assert missing[-1] == lines[-1]
+
+
+@pytest.mark.oracle
+def test_the_names_are_dalis(dali):
+    """Every name of the list is there in DALI."""
+    import importlib
+
+    for name, kind, _ in coverage.table():
+        if name.startswith("pytorch."):
+            continue  # needs torchdata there
+        found = dali
+        for part in name.split("."):
+            if not hasattr(found, part):
+                found = importlib.import_module(f"{found.__name__}.{part}")
+            else:
+                found = getattr(found, part)
+        assert found is not None, (name, kind)

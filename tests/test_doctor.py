@@ -1,0 +1,89 @@
+"""`python -m ndd doctor`: tries things really, says what to install, and its exit code tells."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from ndd import doctor
+from ndd.__main__ import main
+
+
+def without(monkeypatch, *missing):
+    """Makes imports of these modules fail as if they were not installed."""
+    real = importlib.import_module
+
+    def import_module(name, package=None):
+        if name.split(".")[0] in missing or name in missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return real(name, package)
+
+    monkeypatch.setattr(doctor, "import_module", import_module)
+
+
+def test_a_working_installation(capsys):
+    assert main(["doctor"]) == 0
+    text = capsys.readouterr().out
+    for name in ("torch", "numba", "OpenCV", "Pillow", "nvImageCodec", "driver", "cupy", "DALI", "the loop, CPU"):
+        assert f"  {name}" in text
+    assert "compiled a function" in text
+    assert "decoded a JPEG of 400 x 266" in text
+    assert text.splitlines()[-1] == "Everything that is needed here works."
+
+
+def test_what_is_needed_and_missing(monkeypatch, capsys):
+    without(monkeypatch, "numba")
+    assert main(["doctor"]) == 1
+    text = capsys.readouterr().out
+    assert "NO  numba" in text
+    assert "-> pip install 'numba>=0.61'" in text
+    assert text.splitlines()[-1].startswith("Does not work: numba")
+
+
+@pytest.mark.parametrize("module", ["simplejpeg", "cupy", "nvidia.nvimgcodec"])
+def test_what_is_optional_and_missing(module, monkeypatch):
+    without(monkeypatch, module)
+    states = {f.name: f.state for f in doctor.findings()}
+    assert "broken" not in states.values()
+    name = {"nvidia.nvimgcodec": "nvImageCodec"}.get(module, module)
+    assert states[name] == "missing"
+
+
+def test_a_library_that_cannot_be_imported_is_broken(monkeypatch):
+    real = importlib.import_module
+
+    def import_module(name, package=None):
+        if name == "cv2":
+            raise ImportError("libGL.so.1: cannot open shared object file")
+        return real(name, package)
+
+    monkeypatch.setattr(doctor, "import_module", import_module)
+    found = next(f for f in doctor.findings() if f.name == "OpenCV")
+    assert found.state == "broken"
+    assert "libGL.so.1" in found.text
+
+
+def test_a_check_that_fails_does_not_hide_the_others(monkeypatch):
+    def raising(_device):
+        raise RuntimeError("first line\nsecond line")
+
+    monkeypatch.setattr(doctor, "_loop", raising)
+    found = doctor.findings()
+    assert found[-1].text == "RuntimeError: first line"
+    assert found[-1].state == "broken"
+
+
+def test_a_gpu_without_its_libraries(monkeypatch):
+    without(monkeypatch, "cupy")
+    monkeypatch.setattr(doctor, "_driver_version", lambda: 12080)
+    found = doctor._cupy(gpus=1)
+    assert (found.state, found.advice) == ("broken", "pip install 'ndd[cuda12]'")
+    monkeypatch.setattr(doctor, "_driver_version", lambda: 13000)
+    assert doctor._cupy(gpus=1).advice == "pip install 'ndd[cuda13]'"
+
+
+def test_no_arguments_are_taken(capsys):
+    with pytest.raises(SystemExit):
+        main(["doctor", "--verbose"])
+    assert "unrecognized arguments" in capsys.readouterr().err
