@@ -16,7 +16,23 @@ import numpy as np
 # DALI's numbers of element types: both packages take them as `dtype=`.
 U8, I16, I32, I64, F16, F32, F64 = 0, 5, 6, 7, 8, 9, 10
 
-DTYPES = "uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 bool".split()
+DTYPES = (
+    *("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
+    *("float16", "float32", "float64", "bool"),
+)
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "bool",
+]
 _SIZES = ((23, 31), (17, 40), (8, 9), (41, 20))
 
 
