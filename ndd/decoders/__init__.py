@@ -1,0 +1,8 @@
+"""Decoders: encoded files to arrays."""
+
+from ndd.decoders._policy import BadSample, get_max_pixels, set_max_pixels
+from ndd.decoders.image import image
+from ndd.decoders.image_crop import image_crop
+from ndd.decoders.image_slice import image_slice
+
+__all__ = ["BadSample", "get_max_pixels", "image", "image_crop", "image_slice", "set_max_pixels"]

@@ -1,0 +1,93 @@
+"""What the header of an encoded image says: size, channels, orientation. Microseconds, and no pixel is touched."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndd.decoders import _orientation
+from ndd.types import DALIImageType
+
+
+class Header(NamedTuple):
+    """Size as stored (before orientation), channels of the file, EXIF orientation, element type.
+
+    `plain_jpeg`: 8-bit Huffman JPEG with 1 or 3 components, which every JPEG library decodes to the same pixels.
+    `damaged`: the size can be read, but no library will decode this (and some would complain on stderr).
+    """
+
+    height: int
+    width: int
+    channels: int
+    orientation: int = 1
+    dtype: Any = np.uint8
+    plain_jpeg: bool = False
+    damaged: bool = False
+
+    def size(self, adjust_orientation: bool) -> tuple[int, int]:
+        """(height, width) of the decoded picture."""
+        if adjust_orientation and _orientation.swaps_axes(self.orientation):
+            return self.width, self.height
+        return self.height, self.width
+
+    def out_channels(self, output_type: DALIImageType) -> int:
+        """Channels of the decoded picture."""
+        if output_type == DALIImageType.GRAY:
+            return 1
+        return self.channels if output_type == DALIImageType.ANY_DATA else 3
+
+
+_LOSSY_HUFFMAN = (0xC0, 0xC1, 0xC2)  # baseline, extended sequential, progressive
+_NO_FRAME = (0xC4, 0xC8, 0xCC)  # tables and the reserved marker between the frame headers
+_EXIF = b"Exif\0\0"
+
+
+def jpeg(data: memoryview) -> Header | None:
+    """The header of a JPEG, by walking its segments up to the frame header; None if it is something else or broken."""
+    end = len(data) - 10
+    if end < 0 or data[0] != 0xFF or data[1] != 0xD8:
+        return None
+    position, orientation = 2, 1
+    while position <= end:
+        if data[position] != 0xFF:
+            return None
+        marker = data[position + 1]
+        if marker == 0xFF:  # fill byte
+            position += 1
+            continue
+        length = (data[position + 2] << 8) | data[position + 3]
+        if 0xC0 <= marker <= 0xCF and marker not in _NO_FRAME:
+            height = (data[position + 5] << 8) | data[position + 6]
+            width = (data[position + 7] << 8) | data[position + 8]
+            bits, channels = data[position + 4], data[position + 9]
+            if not height or not width:
+                return None
+            plain = marker in _LOSSY_HUFFMAN and bits == 8 and channels in (1, 3)
+            damaged = length != 8 + 3 * channels
+            return Header(height, width, channels, orientation, np.uint8 if bits <= 8 else np.uint16, plain, damaged)
+        if marker == 0xE1 and data[position + 4 : position + 10] == _EXIF:
+            orientation = _orientation.of_tiff(data[position + 10 : position + 2 + length])
+        if marker in (0xD9, 0xDA) or length < 2:
+            return None
+        position += 2 + length
+    return None
+
+
+def is_intact_png(data: memoryview) -> bool:
+    """Whether the checksums of the chunks that a picture needs are right (libpng would say on stderr which is not)."""
+    position = 8
+    try:
+        while position < len(data):
+            size, name = struct.unpack_from(">I4s", data, position)
+            body = data[position + 4 : position + 8 + size]
+            if not name[0] & 0x20 and struct.unpack_from(">I", data, position + 8 + size)[0] != zlib.crc32(body):
+                return False
+            if name == b"IEND":
+                return True
+            position += 12 + size
+    except struct.error:
+        pass
+    return False

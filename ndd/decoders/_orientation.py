@@ -1,0 +1,82 @@
+"""EXIF orientation from the container of an image: JPEG, PNG, WebP, TIFF. Reads headers only, never pixels.
+
+The value is EXIF's: 1 upright, 2 mirrored, 3 turned by 180 degrees, 4 flipped, 5 to 8 the same with the axes swapped.
+Anything that cannot be read counts as 1: a broken tag must not cost the picture.
+"""
+
+from __future__ import annotations
+
+import struct
+
+_ORIENTATION = 274
+_SHORT, _LONG = 3, 4
+
+
+def swaps_axes(orientation: int) -> bool:
+    """Whether an upright picture has height and width exchanged."""
+    return orientation >= 5
+
+
+def of_tiff(data: memoryview) -> int:
+    """Orientation from a TIFF structure: a TIFF file, or the payload of an EXIF segment."""
+    order = {b"II": "<", b"MM": ">"}.get(bytes(data[:2]))
+    if order is None:
+        return 1
+    try:
+        if struct.unpack_from(order + "H", data, 2)[0] == 43:  # BigTIFF: 8-byte offsets, 20-byte entries
+            (start,) = struct.unpack_from(order + "Q", data, 8)
+            (count,) = struct.unpack_from(order + "Q", data, start)
+            first, step, value_at = start + 8, 20, 12
+        else:
+            (start,) = struct.unpack_from(order + "I", data, 4)
+            (count,) = struct.unpack_from(order + "H", data, start)
+            first, step, value_at = start + 2, 12, 8
+        for entry in range(first, first + min(count, 512) * step, step):
+            tag, kind = struct.unpack_from(order + "HH", data, entry)
+            if tag == _ORIENTATION and kind in (_SHORT, _LONG):
+                found = struct.unpack_from(order + ("H" if kind == _SHORT else "I"), data, entry + value_at)[0]
+                return found if 1 <= found <= 8 else 1
+    except struct.error:
+        pass
+    return 1
+
+
+def of_png(data: memoryview) -> int:
+    """Orientation from the eXIf chunk."""
+    position = 8
+    try:
+        while True:
+            size, name = struct.unpack_from(">I4s", data, position)
+            if name == b"eXIf":
+                return of_tiff(data[position + 8 : position + 8 + size])
+            if name == b"IEND":
+                return 1
+            position += 12 + size
+    except struct.error:
+        return 1
+
+
+def of_webp(data: memoryview) -> int:
+    """Orientation from the EXIF chunk of an extended WebP. With an "Exif" mark in front of it, as some writers put
+    there against the specification, it does not count, as in DALI."""
+    if bytes(data[12:16]) != b"VP8X":
+        return 1
+    position = 12
+    try:
+        while True:
+            name, size = struct.unpack_from("<4sI", data, position)
+            if name == b"EXIF":
+                return of_tiff(data[position + 8 : position + 8 + size])
+            position += 8 + size + (size & 1)
+    except struct.error:
+        return 1
+
+
+def of_image(data: memoryview) -> int:
+    """Orientation of a file that is not JPEG (for JPEG, `_header` finds it on its way to the size)."""
+    head = bytes(data[:12])
+    if head[:4] == b"\x89PNG":
+        return of_png(data)
+    if head[:4] == b"RIFF" and head[8:] == b"WEBP":
+        return of_webp(data)
+    return of_tiff(data)

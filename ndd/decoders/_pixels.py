@@ -1,0 +1,71 @@
+"""From the pixels of a file to those that were asked for: element type, YCbCr, orientation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# BT.601, studio swing: Y in 16..235, Cb and Cr in 16..240, for RGB in 0..255.
+_TO_YCBCR = (
+    np.array([[65.481, 128.553, 24.966], [-37.797, -74.203, 112.0], [112.0, -93.786, -18.214]], np.float64) / 255
+).astype(np.float32)
+_OFFSET = np.array([0.0625, 0.5, 0.5], np.float32)  # of the number of levels: 16, 128, 128 for u8
+
+SUPPORTED = ("u8", "i8", "u16", "i16", "u32", "i32", "f32")
+
+
+def largest(dtype: Any) -> float:
+    """What full brightness is in an element type: the largest integer, or 1."""
+    dtype = np.dtype(dtype)
+    return 1.0 if dtype.kind == "f" else float(np.iinfo(dtype).max)
+
+
+def convert(image: np.ndarray, dtype: Any, ycbcr: bool = False) -> np.ndarray:
+    """An image (u8, u16) in another element type, full brightness to full brightness; `ycbcr` also changes the colours.
+
+    In 32-bit floats, as DALI: v * (max_out / max_in), rounded half up and saturated for integers.
+    """
+    dtype = np.dtype(dtype)
+    if ycbcr:
+        return _ycbcr(image, dtype)
+    if image.dtype == dtype:
+        return image
+    return _stored(image.astype(np.float32), largest(dtype) / largest(image.dtype), None, dtype)
+
+
+def _stored(values: np.ndarray, scale: float, offset: Any, dtype: np.dtype) -> np.ndarray:
+    values *= np.float32(scale)
+    if offset is not None:
+        values += offset
+    if dtype.kind == "f":
+        return values.astype(dtype, copy=False)
+    values += np.float32(0.5)
+    np.floor(values, out=values)
+    limits = np.iinfo(dtype)
+    result = np.clip(values, limits.min, limits.max, out=values).astype(np.int64 if limits.bits == 32 else dtype)
+    # 2^31 - 1 is no 32-bit float: the clip above may leave 2^31.
+    return np.minimum(result, limits.max).astype(dtype) if limits.bits == 32 else result
+
+
+def ycbcr_matrix() -> tuple[np.ndarray, np.ndarray]:
+    """float32 `M`, `o` with YCbCr = RGB @ M + o * levels; `levels` is 1 for floats, else 256, 65536, ..."""
+    return np.ascontiguousarray(_TO_YCBCR.T), _OFFSET
+
+
+def _ycbcr(image: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    mixed = image.reshape(-1, 3).astype(np.float32) @ _TO_YCBCR.T
+    levels = 1 if dtype.kind == "f" else largest(dtype) + 1
+    offset = _OFFSET * np.float32(levels)
+    return _stored(mixed, largest(dtype) / largest(image.dtype), offset, dtype).reshape(image.shape)
+
+
+def upright(image: np.ndarray, orientation: int) -> np.ndarray:
+    """The picture turned and mirrored as its EXIF orientation (1 to 8) says; C-contiguous."""
+    if orientation == 1:
+        return image
+    if orientation >= 5:
+        image = image.swapaxes(0, 1)
+    rows = -1 if orientation in (3, 4, 7, 8) else 1
+    columns = -1 if orientation in (2, 3, 6, 7) else 1
+    return np.ascontiguousarray(image[::rows, ::columns])

@@ -1,0 +1,119 @@
+"""One encoded image to pixels: which library decodes it, and what is refused before anything is allocated."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndd.decoders import _nvimgcodec, _portable
+from ndd.decoders._header import Header, is_intact_png, jpeg
+from ndd.decoders._pixels import convert
+from ndd.types import DALIImageType
+
+Window = tuple[int, int, int, int]  # y0, x0, y1, x1 in the upright picture
+
+
+class Options(NamedTuple):
+    """The constants of a decoder call that matter for one sample."""
+
+    output_type: DALIImageType
+    dtype: Any  # of NumPy
+    adjust_orientation: bool
+    max_pixels: int
+
+    def out_shape(self, header: Header, window: Window | None = None) -> tuple[int, int, int]:
+        """The shape of the result."""
+        height, width = header.size(self.adjust_orientation)
+        if window is not None:
+            height, width = window[2] - window[0], window[3] - window[1]
+        return height, width, header.out_channels(self.output_type)
+
+
+def bad_image(message: str, shape: tuple[int, int, int] | None = None) -> RuntimeError:
+    """A RuntimeError about one image that remembers what shape the picture would have had."""
+    error = RuntimeError(message)
+    error.image_shape = shape  # type: ignore[attr-defined]
+    return error
+
+
+def header_of(data: np.ndarray) -> Header:
+    """The header of an encoded image. RuntimeError if it is no image that can be read here."""
+    found = jpeg(memoryview(data))
+    if found is not None:
+        return found
+    if _nvimgcodec.library() is None or _portable.is_foreign(data):
+        return _portable.read_header(data)
+    try:
+        return _nvimgcodec.read_header(data)
+    except RuntimeError:
+        raise bad_image(_not_an_image(data)) from None
+
+
+def _not_an_image(data: np.ndarray) -> str:
+    head = data[:8].tobytes()
+    if not len(data):
+        return "expected an encoded image, got 0 bytes: an empty file, or one that cannot be read"
+    return f"expected an encoded image, got {len(data)} bytes that begin with {head!r}: no known format, or a damaged header"
+
+
+def check_size(header: Header, options: Options) -> None:
+    """Refuses a picture of more pixels than allowed: what a few bytes of header claim must not cost gigabytes."""
+    if header.height * header.width > options.max_pixels:
+        raise bad_image(
+            f"expected at most {options.max_pixels} pixels, got {header.height}x{header.width} by the header. "
+            "Allow more with max_pixels= or ndd.decoders.set_max_pixels()."
+        )
+
+
+def decode(
+    data: np.ndarray, options: Options, header: Header | None = None, window: Window | None = None
+) -> np.ndarray:
+    """The picture (or the window of it), HWC in the element type asked for."""
+    if header is None:
+        header = header_of(data)
+        check_size(header, options)
+    if window is not None and window == (0, 0, *header.size(options.adjust_orientation)):
+        window = None
+    is_ycbcr = options.output_type == DALIImageType.YCbCr
+    kind = DALIImageType.RGB if is_ycbcr else options.output_type
+    image = None
+    if not header.damaged and (data[:4].tobytes() != b"\x89PNG" or is_intact_png(memoryview(data))):
+        image = _pixels(data, header, kind, options.adjust_orientation, window)
+    if image is None:
+        shape = options.out_shape(header, window)
+        raise bad_image(
+            f"Failed to decode the image of {header.height}x{header.width} pixels: the data is damaged, cut off, or of a "
+            "kind that no installed library decodes",
+            shape,
+        )
+    return convert(image, options.dtype, is_ycbcr)
+
+
+def _pixels(
+    data: np.ndarray, header: Header, kind: DALIImageType, adjust: bool, window: Window | None
+) -> np.ndarray | None:
+    if header.plain_jpeg and window is None and (header.orientation == 1 or not adjust):
+        image = _portable.decode_plain_jpeg(data, kind, header.channels)
+        if image is not None:
+            return image
+    if _nvimgcodec.library() is None or _portable.is_foreign(data):
+        return _portable.decode(data, header, kind, adjust, window)
+    image = _nvimgcodec.decode_cpu(data, kind, adjust, window)
+    if image is not None:
+        return image
+    return _what_nvimgcodec_leaves(data, header, kind, adjust, window)
+
+
+def _what_nvimgcodec_leaves(
+    data: np.ndarray, header: Header, kind: DALIImageType, adjust: bool, window: Window | None
+) -> np.ndarray | None:
+    """Colour of one-component files that it gives only as gray (lossless JPEG, 9-bit JPEG 2000), and files with alpha
+    or CMYK unchanged that Pillow can read."""
+    if header.channels == 1 and kind in (DALIImageType.RGB, DALIImageType.BGR):
+        gray = _nvimgcodec.decode_cpu(data, DALIImageType.GRAY, adjust, window)
+        return None if gray is None else np.repeat(gray, 3, axis=2)
+    if header.channels in (2, 4) and kind == DALIImageType.ANY_DATA:
+        image = _portable.by_pillow(data, header, kind)
+        return None if image is None else _portable.arranged(image, header.orientation if adjust else 1, window)
+    return None

@@ -1,0 +1,118 @@
+"""`ndd.decoders.image`: encoded images to pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._operator import Plan, operator, output
+from ndd._operator.deprecated import ignored
+from ndd._tensor import DType, Spec
+from ndd._tensor.dtype import uint8
+from ndd.decoders._policy import options_of, recover
+from ndd.decoders._sample import decode
+from ndd.types import DALIImageType
+
+
+@operator(mixed=True, heavy=True, drops="on_error")
+def image(
+    input,
+    /,
+    *,
+    adjust_orientation: bool = True,
+    affine: bool = True,
+    cache_batch_copy: bool = True,
+    cache_debug: bool = False,
+    cache_size: int = 0,
+    cache_threshold: int = 0,
+    cache_type: str = "",
+    device_memory_padding: int = 16777216,
+    device_memory_padding_jpeg2k: int = 0,
+    dtype: DType = uint8,
+    host_memory_padding: int = 8388608,
+    host_memory_padding_jpeg2k: int = 0,
+    hw_decoder_load: float = 0.65,
+    hybrid_huffman_threshold: int = 1000000,
+    jpeg_fancy_upsampling: bool = False,
+    max_pixels: int | None = None,
+    memory_stats: bool | None = None,
+    on_error: str = "raise",
+    output_type: DALIImageType = DALIImageType.RGB,
+    preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0,
+    split_stages: bool | None = None,
+    use_chunk_allocator: bool | None = None,
+    use_fast_idct: bool = False,
+):
+    """Decodes images: JPEG, PNG, WebP, TIFF, JPEG 2000, BMP, PNM, and where Pillow is installed GIF and AVIF.
+
+    Args:
+        input: the bytes of files, 1-D u8 on the CPU, as `readers.File` and `io.file.read` give them.
+        device: "gpu" decodes encoded bytes from the CPU to GPU memory, with the JPEG engines, CUDA kernels and the
+            CPU cores together; what only the CPU can decode is decoded there and copied.
+        output_type: RGB, BGR, GRAY, YCbCr (BT.601, Y in 16..235) or ANY_DATA: the channels of the file, with alpha.
+            For the others transparency is dropped and gray or palette images become RGB.
+        dtype: u8, i8, u16, i16, u32, i32 or f32. Full brightness stays full brightness: 255 becomes 65535 as u16 and
+            1.0 as f32. Files of 16 bits keep them.
+        adjust_orientation: turn the picture upright as its EXIF orientation says.
+        on_error: "raise" a RuntimeError that names every bad sample of the batch and its file; "skip" leaves bad
+            samples out, the batch is smaller; "fill" gives zeros in the size that the header states, or 1x1 if there
+            is no telling. `result.dropped` lists what was bad: (index, source, error).
+        max_pixels: refuse larger pictures (height x width) before allocating anything; default
+            `ndd.decoders.get_max_pixels()`.
+        hw_decoder_load: share of the JPEGs of a batch that go to the GPU's JPEG engines.
+        jpeg_fancy_upsampling: smooth chroma on the GPU; the CPU always does it.
+        affine, cache_*, *_padding*, hybrid_huffman_threshold, preallocate_*, use_fast_idct: taken as DALI takes them;
+            they do not change the pixels and have no effect here.
+        memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
+
+    Gives HWC images; pixels on the CPU are bit for bit those of DALI. Beyond DALI: `on_error`, `max_pixels`, GIF, colour
+    from lossless JPEG with one component, ANY_DATA for all channel counts.
+
+    Raises RuntimeError for data that is no image, damaged or cut off, too large, or for other element types.
+
+    >>> import ndd, numpy as np
+    >>> pgm = np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)
+    >>> ndd.decoders.image(pgm, output_type=ndd.types.GRAY)[:, :, 0].torch()
+    tensor([[ 97,  98,  99],
+            [100, 101, 102]], dtype=torch.uint8)
+    """
+    no_effect("image", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator)
+    return pictures(input, dtype)
+
+
+def pictures(encoded: Spec, dtype: DType) -> Spec:
+    """What comes out of an image decoder; refuses inputs that are no bytes."""
+    if encoded.dtype is not uint8 or encoded.ndim not in (1, None):
+        raise RuntimeError(
+            f"expected the bytes of an encoded image, 1-D uint8, got {encoded.ndim}-D {encoded.dtype}. "
+            "ndd.io.file.read reads files."
+        )
+    return output(dtype, 3, "HWC")
+
+
+def no_effect(operator_name: str, **deprecated: Any) -> None:
+    """Warns of old arguments that were given."""
+    for name, value in deprecated.items():
+        ignored(operator_name, name, value)
+
+
+@image.plan
+def _(input, **arguments):
+    return Plan(None, shared={"options": options_of(**arguments)})
+
+
+@image.cpu
+def _(data: np.ndarray, options: Any) -> np.ndarray:
+    return decode(data, options)
+
+
+@image.cuda
+def _(launch, data, options):
+    from ndd.decoders._gpu import decode_batch
+
+    return decode_batch(launch, data, options)
+
+
+image.recover(recover)

@@ -1,0 +1,96 @@
+"""`ndd.decoders.image_crop`: decodes a window of a given size out of each encoded image."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._operator import PerSample, operator
+from ndd._tensor import DType
+from ndd._tensor.dtype import uint8
+from ndd.decoders._crops import Headers, decode_window
+from ndd.decoders._policy import options_of, recover
+from ndd.decoders.image import no_effect, pictures
+from ndd.ops.image.window import crop_window
+from ndd.types import DALIImageType
+
+
+@operator(mixed=True, heavy=True, drops="on_error")
+def image_crop(
+    input,
+    /,
+    *,
+    adjust_orientation: bool = True,
+    affine: bool = True,
+    crop: PerSample[list[float]] = None,
+    crop_d: PerSample[float] = None,
+    crop_h: PerSample[float] = None,
+    crop_pos_x: PerSample[float] = 0.5,
+    crop_pos_y: PerSample[float] = 0.5,
+    crop_pos_z: PerSample[float] = 0.5,
+    crop_w: PerSample[float] = None,
+    device_memory_padding: int = 16777216,
+    device_memory_padding_jpeg2k: int = 0,
+    dtype: DType = uint8,
+    host_memory_padding: int = 8388608,
+    host_memory_padding_jpeg2k: int = 0,
+    hw_decoder_load: float = 0.65,
+    hybrid_huffman_threshold: int = 1000000,
+    jpeg_fancy_upsampling: bool = False,
+    max_pixels: int | None = None,
+    memory_stats: bool | None = None,
+    on_error: str = "raise",
+    output_type: DALIImageType = DALIImageType.RGB,
+    preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0,
+    rounding: str = "round",
+    split_stages: bool | None = None,
+    use_chunk_allocator: bool | None = None,
+    use_fast_idct: bool = False,
+):
+    """Decodes a window of each image: the pixels of `crop(image(...))`, at less cost, for the rest is not decoded.
+
+    Args:
+        input: the bytes of files, as for `decoders.image`.
+        crop: size of the window, (H, W); or `crop_h` and `crop_w` together. A size below 1, or none given, keeps the
+            whole extent; fractions are dropped. `crop_d` and `crop_pos_z` are about volumes and have no effect.
+        crop_pos_x, crop_pos_y: where the window lies, from 0 (start) to 1 (end) of the free space.
+        rounding: how `position * (extent - size)` becomes an anchor: "round" (halves away from zero) or "truncate".
+
+    The other arguments are those of `decoders.image`. Positions are in the upright picture. Gives HWC images.
+
+    Raises RuntimeError as `decoders.image`, and for a window that is larger than the picture (`on_error` governs both).
+
+    >>> import ndd, numpy as np
+    >>> pgm = np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)
+    >>> ndd.decoders.image_crop(pgm, crop=(1, 2), crop_pos_y=1, output_type=ndd.types.GRAY)[:, :, 0].torch()
+    tensor([[101, 102]], dtype=torch.uint8)
+    """
+    no_effect(
+        "image_crop", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator
+    )
+    return pictures(input, dtype)
+
+
+_WINDOW = ("crop", "crop_d", "crop_h", "crop_pos_x", "crop_pos_y", "crop_pos_z", "crop_w", "rounding")
+
+
+@image_crop.plan
+def _(input, **arguments):
+    headers = Headers(input.arrays, options_of(**arguments))
+    starts, shapes = crop_window(headers.extents, "HW", **{k: arguments[k] for k in _WINDOW})
+    return headers.plan(starts, shapes)
+
+
+@image_crop.cpu
+def _(data, header, window, problem, options) -> np.ndarray:
+    return decode_window(data, header, window, problem, options)
+
+
+@image_crop.cuda
+def _(launch, data, options, header, window, problem):
+    from ndd.decoders._gpu import decode_batch
+
+    return decode_batch(launch, data, options, header, window, problem)
+
+
+image_crop.recover(recover)

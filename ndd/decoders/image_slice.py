@@ -1,0 +1,115 @@
+"""`ndd.decoders.image_slice`: decodes a window out of each encoded image, by its position, size or end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._operator import PerSample, operator
+from ndd._tensor import DType
+from ndd._tensor.dtype import uint8
+from ndd.decoders._crops import Headers, decode_window
+from ndd.decoders._policy import options_of, recover
+from ndd.decoders.image import no_effect, pictures
+from ndd.ops.image.slice import slice_ends
+from ndd.ops.image.window import rounded
+from ndd.ops.tensor.axes import axes_of
+from ndd.types import DALIImageType
+
+
+@operator(mixed=True, heavy=True, drops="on_error")
+def image_slice(
+    data,
+    anchor=None,
+    shape_input=None,
+    /,
+    *,
+    adjust_orientation: bool = True,
+    affine: bool = True,
+    axes: PerSample[list[int]] = None,
+    axis_names: str | None = None,
+    device_memory_padding: int = 16777216,
+    device_memory_padding_jpeg2k: int = 0,
+    dtype: DType = uint8,
+    end: PerSample[list[int]] = None,
+    host_memory_padding: int = 8388608,
+    host_memory_padding_jpeg2k: int = 0,
+    hw_decoder_load: float = 0.65,
+    hybrid_huffman_threshold: int = 1000000,
+    jpeg_fancy_upsampling: bool = False,
+    max_pixels: int | None = None,
+    memory_stats: bool | None = None,
+    normalized_anchor: bool = True,
+    normalized_shape: bool = True,
+    on_error: str = "raise",
+    output_type: DALIImageType = DALIImageType.RGB,
+    preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0,
+    rel_end: PerSample[list[float]] = None,
+    rel_shape: PerSample[list[float]] = None,
+    rel_start: PerSample[list[float]] = None,
+    shape: PerSample[list[int]] = None,
+    split_stages: bool | None = None,
+    start: PerSample[list[int]] = None,
+    use_chunk_allocator: bool | None = None,
+    use_fast_idct: bool = False,
+):
+    """Decodes a window of each image: the pixels of `slice(image(...))`, at less cost, for the rest is not decoded.
+
+    The window is given by two inputs, or by named arguments; both list one number for each of the axes.
+
+    Args:
+        data: the bytes of files, as for `decoders.image`.
+        anchor, shape_input: i32, i64 or f32. Integers are absolute. Floats are fractions of the extent, unless
+            `normalized_anchor=False` or `normalized_shape=False`.
+        start, rel_start: where the window begins, absolute or as a fraction of the extent; default 0.
+        end, rel_end, shape, rel_shape: where it ends or how large it is; default: to the end of the axis.
+        axes: the axes that the numbers are about, 0 = H, 1 = W, negative ones count from the back.
+        axis_names: the axes by their letters; default "WH": x first.
+
+    Fractions of the extent are rounded, halves away from zero, start and end each for itself. The other arguments are
+    those of `decoders.image`. Positions are in the upright picture. Gives HWC images.
+
+    Raises RuntimeError as `decoders.image`, for a window that reaches outside the picture (`on_error` governs both),
+    and for arguments that exclude each other.
+
+    >>> import ndd, numpy as np
+    >>> pgm = np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)
+    >>> ndd.decoders.image_slice(pgm, start=[1, 0], shape=[2, 1], output_type=ndd.types.GRAY)[:, :, 0].torch()
+    tensor([[98, 99]], dtype=torch.uint8)
+    """
+    no_effect(
+        "image_slice", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator
+    )
+    return pictures(data, dtype)
+
+
+_ENDS = ("start", "rel_start", "end", "rel_end", "shape", "rel_shape")
+
+
+@image_slice.plan
+def _(data, anchor, shape_input, *, axes, axis_names, normalized_anchor, normalized_shape, **arguments):
+    headers = Headers(data.arrays, options_of(**arguments))
+    chosen = axes_of(axes, "WH" if axes is None and axis_names is None else axis_names, "HW", 2)
+    rows = np.arange(data.n)[:, None]
+    extents = headers.extents[rows, chosen]
+    named = {k: arguments[k] for k in _ENDS}
+    low, high = slice_ends(extents, anchor, shape_input, normalized_anchor, normalized_shape, named)
+    starts, shapes = np.zeros_like(headers.extents), headers.extents.copy()
+    starts[rows, chosen] = first = rounded(low)
+    shapes[rows, chosen] = rounded(high) - first
+    return headers.plan(starts, shapes)
+
+
+@image_slice.cpu
+def _(data, anchor, shape_input, header, window, problem, options) -> np.ndarray:
+    return decode_window(data, header, window, problem, options)
+
+
+@image_slice.cuda
+def _(launch, data, anchor, shape_input, options, header, window, problem):
+    from ndd.decoders._gpu import decode_batch
+
+    return decode_batch(launch, data, options, header, window, problem)
+
+
+image_slice.recover(recover)

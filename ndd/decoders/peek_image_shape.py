@@ -1,0 +1,55 @@
+"""`ndd.peek_image_shape`: the shape of encoded images from their headers."""
+
+from __future__ import annotations
+
+from ndd._operator import Plan, operator, output
+from ndd._tensor import DType
+from ndd._tensor.dtype import int64
+from ndd.decoders._sample import header_of
+from ndd.decoders.image import pictures
+from ndd.types import DALIImageType
+
+_TYPES = ("i32", "u32", "i64", "u64", "f32", "f64")
+
+
+@operator(cpu_only=True)
+def peek_image_shape(
+    input,
+    /,
+    *,
+    adjust_orientation: bool = True,
+    dtype: DType = int64,
+    image_type: DALIImageType = DALIImageType.RGB,
+):
+    """The shape that an encoded image would have when decoded, from its header: some microseconds a sample.
+
+    Args:
+        input: the bytes of files, 1-D u8, as for `decoders.image`.
+        adjust_orientation: height and width of the upright picture; False gives them as stored.
+        dtype: i32, u32, i64, u64, f32 or f64.
+        image_type: as what it would be decoded; says how many channels there are. ANY_DATA: as many as the file has.
+
+    Gives (H, W, C). Pictures beyond the pixel limit of the decoders are no error here.
+
+    Raises RuntimeError for data that is no image, and for other element types.
+
+    >>> import ndd, numpy as np
+    >>> ndd.peek_image_shape(np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)).torch()
+    tensor([2, 3, 3])
+    """
+    pictures(input, dtype)
+    return output(dtype, 1)
+
+
+@peek_image_shape.plan
+def _(input, *, adjust_orientation, dtype, image_type):
+    if dtype.name not in _TYPES:
+        raise RuntimeError(f"expected one of {', '.join(_TYPES)} for the shape, got {dtype}")
+    return Plan([(3,)] * input.n, shared={"adjust": adjust_orientation, "kind": image_type})
+
+
+@peek_image_shape.cpu
+def _(data, out, adjust, kind):
+    header = header_of(data)
+    out[:2] = header.size(adjust)
+    out[2] = header.out_channels(kind)

@@ -1,0 +1,92 @@
+"""`ndd.io.file.read`: whole files as byte tensors."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+
+from ndd._operator import bad_sample, operator, output
+from ndd._tensor import Spec, Store
+from ndd._tensor.dtype import int8, uint8
+
+
+@operator(cpu_only=True)
+def read(filepaths, /, *, dont_use_mmap: bool = False, use_o_direct: bool = False):
+    """Reads files whole.
+
+    Args:
+        filepaths: a path for each sample, as its characters: 1-D u8 or i8. A `file://` URL will do. What follows a
+            zero byte does not count.
+        dont_use_mmap: read the file instead of mapping it. Here files are always read: one copy either way.
+        use_o_direct: bypass the file cache where the system can. Taken for DALI's sake, without effect.
+
+    Gives the bytes, 1-D u8; `source_info` of each sample is its path. Unlike DALI, an empty file gives 0 bytes.
+
+    Raises RuntimeError for files that cannot be read and for other schemes (s3://), naming sample and file.
+
+    >>> import ndd, numpy as np, tempfile
+    >>> with tempfile.NamedTemporaryFile() as f:
+    ...     f.write(b"abc") and f.flush()
+    ...     print(ndd.io.file.read(np.frombuffer(f.name.encode(), np.uint8)).torch())
+    tensor([97, 98, 99], dtype=torch.uint8)
+    """
+    return _bytes_of(filepaths)
+
+
+def _bytes_of(paths: Spec) -> Spec:
+    if paths.dtype not in (uint8, int8) or paths.ndim not in (1, None):
+        raise RuntimeError(f"expected paths as characters, 1-D uint8 or int8, got {paths.ndim}-D {paths.dtype}")
+    return output(uint8, 1)
+
+
+@read.views
+def _(job: Any, filepaths: Store, *, dont_use_mmap: bool, use_o_direct: bool) -> Store:
+    return _read(job, filepaths, must_exist=True)
+
+
+@operator(cpu_only=True, register=False)
+def read_if_there(filepaths, /):
+    """As `read`, but a file that cannot be read comes out as 0 bytes, for a decoder to deal with."""
+    return _bytes_of(filepaths)
+
+
+@read_if_there.views
+def _(job: Any, filepaths: Store) -> Store:
+    return _read(job, filepaths, must_exist=False)
+
+
+def _read(job: Any, filepaths: Store, must_exist: bool) -> Store:
+    names = [_name(characters) for characters in filepaths.arrays()]
+    parts: list[Any] = [None] * len(names)
+
+    def one(i: int) -> None:
+        parts[i] = contents(names[i])
+
+    errors = job.context.thread_pool.run(one, len(names))
+    if errors and must_exist:
+        first = min(errors)
+        raise bad_sample(first, str(errors[first]))
+    for i in errors:
+        parts[i] = np.empty(0, np.uint8)
+    return Store(uint8, None, filepaths.device, [p.shape for p in parts], parts=parts, source_info=names)
+
+
+def _name(characters: np.ndarray) -> str:
+    return os.fsdecode(np.ascontiguousarray(characters).tobytes().split(b"\0", 1)[0])
+
+
+def contents(path: str) -> np.ndarray:
+    """The bytes of a file; RuntimeError that names it if it cannot be read."""
+    scheme, found, rest = path.partition("://")
+    name = path
+    if found and scheme == "file":
+        name = unquote(rest)
+    elif found and scheme.isalnum():
+        raise RuntimeError(f"{path!r}: expected a local path or file://, got the scheme {scheme}://")
+    try:
+        return np.fromfile(name, np.uint8)
+    except OSError as error:
+        raise RuntimeError(f"{path!r} cannot be read: {error.strerror or error}") from None
