@@ -167,10 +167,10 @@ def resolve(argument: Argument, handle: Any, n: int, operator: str) -> Any:
         values = _scalars(argument, arrays, whole, operator)
         return np.repeat(values, n) if len(values) == 1 and n != 1 else values
     if whole is not None:
-        values = np.asarray(whole).astype(argument.numpy, copy=False)
+        values = _converted(np.asarray(whole), argument.numpy)
         values = values[:, None] if values.ndim == 1 else values
         return np.broadcast_to(values, (n, *values.shape[1:])) if len(values) == 1 and n != 1 else values
-    rows = [np.atleast_1d(a).astype(argument.numpy, copy=False) for a in arrays]
+    rows = [_converted(np.atleast_1d(a), argument.numpy) for a in arrays]
     if not rows or any(r.shape != rows[0].shape for r in rows):
         return rows
     values = np.stack(rows)
@@ -179,14 +179,21 @@ def resolve(argument: Argument, handle: Any, n: int, operator: str) -> Any:
 
 def _scalars(argument: Argument, arrays: list[np.ndarray], whole: Any, operator: str) -> np.ndarray:
     if whole is not None and whole.size == len(arrays):
-        return whole.reshape(-1).astype(argument.numpy, copy=False)
+        return _converted(whole.reshape(-1), argument.numpy)
     for i, a in enumerate(arrays):
         if a.size != 1:
             raise RuntimeError(
                 f"{operator}: Unexpected shape of argument {argument.name!r}: expected one value for each sample, "
                 f"got shape {tuple(a.shape)} for sample {i}"
             )
-    return np.array([a.reshape(()).item() for a in arrays]).astype(argument.numpy)
+    return _converted(np.array([a.reshape(()).item() for a in arrays]), argument.numpy)
+
+
+def _converted(values: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """Values of samples as an argument's type, by the rule of `cast`: halves are rounded away from zero."""
+    if values.dtype.kind == "f" and kind.kind != "f":
+        values = np.trunc(values + np.copysign(0.5, values))
+    return values.astype(kind, copy=False)
 
 
 def arguments_of(function: Callable[..., Any]) -> tuple[list[str], int, str | None, list[Argument]]:

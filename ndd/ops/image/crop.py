@@ -1,0 +1,134 @@
+"""`ndd.crop`: a window of each image, by its size and relative position."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ndd._operator import PerSample, Plan, like, operator
+from ndd._operator.deprecated import ignored, renamed
+from ndd._tensor import DType
+from ndd.ops.image.window import bounded, conversion, crop_window, cut, fill_for, merged
+
+LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW")
+_OUTPUT_TYPES = ("u8", "f16", "f32")
+
+
+@operator(layouts=LAYOUTS)
+def crop(
+    input,
+    /,
+    *,
+    crop: PerSample[list[float]] = None,
+    crop_d: PerSample[float] = None,
+    crop_h: PerSample[float] = None,
+    crop_pos_x: PerSample[float] = 0.5,
+    crop_pos_y: PerSample[float] = 0.5,
+    crop_pos_z: PerSample[float] = 0.5,
+    crop_w: PerSample[float] = None,
+    dtype: DType | None = None,
+    fill_values: list[float] = (0.0,),
+    image_type: Any = None,
+    out_of_bounds_policy: str = "error",
+    output_dtype: DType | None = None,
+    rounding: str = "round",
+):
+    """Cuts a window of a given size out of each image.
+
+    Args:
+        input: images HWC or CHW, volumes DHWC or CDHW, video with F in front (or CFHW, CFDHW). Without a layout HWC,
+            DHWC or FDHWC by rank. Any element type but bool.
+        crop: size of the window, (H, W) or (D, H, W); or `crop_h` and `crop_w` together, with `crop_d` for volumes
+            (or for the frames of video without depth). A size below 1, or none given, keeps the whole extent;
+            fractions are dropped.
+        crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, from 0 (start) to 1 (end) of the free space.
+        rounding: how `position * (extent - size)` becomes an anchor: "round" (halves away from zero) or "truncate".
+        out_of_bounds_policy: for windows larger than the image: "error", "pad" (or "constant") with `fill_values`,
+            or "trim_to_shape".
+        fill_values: one number, or one for each channel.
+        dtype: u8, f16, f32 or the input's type (default). Conversion drops fractions and saturates.
+        image_type, output_dtype: old arguments; the first has no effect, the second means `dtype`.
+
+    The layout stays. Unlike DALI 2.4.0, layouts with five axes work.
+
+    Raises RuntimeError for a window outside the image, a position outside [0, 1] and other types.
+
+    >>> import ndd, numpy as np
+    >>> image = ndd.tensor(np.arange(20, dtype=np.uint8).reshape(4, 5, 1), layout="HWC")
+    >>> ndd.crop(image, crop=(2, 2), crop_pos_x=0, crop_pos_y=1)[:, :, 0].torch()
+    tensor([[10, 11],
+            [15, 16]], dtype=torch.uint8)
+    """
+    ignored("crop", "image_type", image_type)
+    return like(
+        input,
+        dtype=window_dtype(
+            "crop", input.dtype, renamed("crop", "output_dtype", output_dtype, "dtype", dtype)
+        ),
+    )
+
+
+def window_dtype(name: str, source: DType, wanted: DType | None) -> DType:
+    """The output type of operators that cut windows."""
+    if source.name == "bool":
+        raise RuntimeError(f"{name}: input of type bool is not supported: cast it to uint8")
+    if wanted is None or wanted == source:
+        return source
+    if wanted.name not in _OUTPUT_TYPES:
+        raise RuntimeError(
+            f"{name}: `dtype`: expected uint8, float16, float32 or the input's type, got {wanted}"
+        )
+    return wanted
+
+
+@crop.plan
+def _(input, *, dtype, fill_values, image_type, output_dtype, out_of_bounds_policy, **window):
+    axes, letters = spatial_axes(input.layout)
+    extents = input.shapes
+    starts, shapes = np.zeros_like(extents), extents.copy()
+    starts[:, axes], shapes[:, axes] = crop_window(extents[:, axes], letters, **window)
+    return window_plan(
+        input, starts, shapes, out_of_bounds_policy, fill_values, dtype or output_dtype or input.dtype
+    )
+
+
+@functools.cache
+def spatial_axes(layout: str) -> tuple[list[int], str]:
+    """The axes that a crop is about and what they are: frames count as depth where there is no depth."""
+    as_depth = layout if "D" in layout else layout.replace("F", "D")
+    axes = [i for i, c in enumerate(as_depth) if c in "DHW"]
+    return axes, "".join(as_depth[i] for i in axes)
+
+
+def window_plan(
+    input, starts, shapes, policy: str, fill_values, dtype: DType, layout: str | None = None
+) -> Plan:
+    """The plan of an operator whose output is a window of its input."""
+    extents = input.shapes
+    starts, shapes, outside = bounded(starts, shapes, extents, policy)
+    shared: dict[str, Any] = {}
+    channel = None
+    fill: Any = 0
+    if outside or len(fill_values) > 1 and policy.lower() in ("pad", "constant"):
+        layout = layout or input.layout or ""
+        channel = layout.index("C") if "C" in layout else None
+        fill = fill_for(np.asarray(fill_values), channel, shapes, dtype.numpy)
+        channel = channel if fill.size > 1 else None
+    if input.spec.device.device_id is None:
+        shared["fill"], shared["convert"] = fill, conversion(input.dtype.name, dtype.name)
+        return Plan(shapes, per_sample={"start": starts.tolist()}, shared=shared)
+    fields, slot = merged(extents, starts, shapes, channel)
+    shared["fill"], shared["channel_slot"] = np.asarray(fill, np.float64).reshape(-1), slot
+    return Plan(shapes, per_sample=fields, shared=shared)
+
+
+@crop.cpu
+def _(image, out, start, fill, convert):
+    cut(image, out, start, fill, convert)
+
+
+@crop.cuda("window.cu")
+def _(launch, image, out):
+    launch("window")

@@ -1,0 +1,197 @@
+"""`ndd.slice`: a window of each array, by its position, size or end along named axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._operator import PerSample, bad_sample, like, operator
+from ndd._operator.deprecated import ignored, renamed
+from ndd._tensor import DType
+from ndd.ops.image.crop import window_dtype, window_plan
+from ndd.ops.image.window import cut, rounded
+from ndd.ops.tensor.axes import axes_of, per_axis
+
+_DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC", 5: "FDHWC"}
+
+
+@operator(host_inputs=(1, 2))
+def slice(
+    data,
+    anchor=None,
+    shape_input=None,
+    /,
+    *,
+    axes: PerSample[list[int]] = None,
+    axis_names: str | None = None,
+    dtype: DType | None = None,
+    end: PerSample[list[int]] = None,
+    fill_values: list[float] = (0.0,),
+    image_type: Any = None,
+    normalized_anchor: bool = True,
+    normalized_shape: bool = True,
+    out_of_bounds_policy: str = "error",
+    output_dtype: DType | None = None,
+    rel_end: PerSample[list[float]] = None,
+    rel_shape: PerSample[list[float]] = None,
+    rel_start: PerSample[list[float]] = None,
+    shape: PerSample[list[int]] = None,
+    start: PerSample[list[int]] = None,
+):
+    """Cuts a window out of each array.
+
+    The window is given by two inputs, or by named arguments; both list one number for each of the axes.
+
+    Args:
+        data: arrays of any rank and element type but bool.
+        anchor, shape_input: i32, i64 or f32. Integers are absolute. Floats are fractions of the extent, unless
+            `normalized_anchor=False` or `normalized_shape=False`.
+        start, rel_start: where the window begins, absolute or as a fraction of the extent; default 0.
+        end, rel_end, shape, rel_shape: where it ends or how large it is; default: to the end of the axis.
+        axes: the axes that the numbers are about, negative ones count from the back.
+        axis_names: the axes by their letters; default "WH": x first. An array without a layout counts as HW, HWC or
+            DHWC by rank.
+        out_of_bounds_policy: "error", "pad" (or "constant") with `fill_values`, or "trim_to_shape".
+        fill_values: one number, or one for each channel.
+        dtype: u8, f16, f32 or the input's type (default). Conversion drops fractions and saturates.
+        image_type, output_dtype: old arguments; the first has no effect, the second means `dtype`.
+
+    Fractions of the extent are rounded, halves away from zero, start and end each for itself. The layout stays.
+
+    Raises RuntimeError for a window outside the array, for axes that it has not, for arguments that exclude each other.
+
+    >>> import ndd
+    >>> ndd.slice(ndd.tensor([0, 1, 2, 3, 4]), start=1, end=3, axes=0).torch()
+    tensor([1, 2], dtype=torch.int32)
+    """
+    ignored("slice", "image_type", image_type)
+    chosen = window_dtype("slice", data.dtype, renamed("slice", "output_dtype", output_dtype, "dtype", dtype))
+    return like(data, dtype=chosen)
+
+
+@slice.plan
+def _(
+    data, anchor, shape_input, *, axes, axis_names, dtype, fill_values, image_type, normalized_anchor, normalized_shape,
+    out_of_bounds_policy, output_dtype, **named,
+):  # fmt: skip
+    if not data.ndim:
+        raise RuntimeError("a scalar has no axes to cut")
+    layout = data.layout or _DEFAULT_LAYOUTS.get(data.ndim)
+    if axes is None and axis_names is None:
+        axis_names = "WH"
+    axes = axes_of(axes, axis_names, layout, data.ndim)
+    rows = np.arange(data.n)[:, None]
+    extents = data.shapes[rows, axes]
+    low, high = slice_ends(extents, anchor, shape_input, normalized_anchor, normalized_shape, named)
+    starts, shapes = np.zeros_like(data.shapes), data.shapes.copy()
+    first = rounded(low)
+    starts[rows, axes] = first
+    shapes[rows, axes] = rounded(high) - first
+    chosen = dtype or output_dtype or data.dtype
+    return window_plan(data, starts, shapes, out_of_bounds_policy, fill_values, chosen, layout)
+
+
+def slice_ends(
+    extents: np.ndarray,
+    anchor: Any,
+    shape_input: Any,
+    normalized_anchor: bool,
+    normalized_shape: bool,
+    named: dict[str, Any],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the windows of `slice` begin and end along the chosen axes, before rounding; also for region decoders."""
+    if anchor is None:
+        return _from_names(extents, **named)
+    _refuse_names(shape_input, named)
+    return _from_inputs(anchor, shape_input, extents, normalized_anchor, normalized_shape)
+
+
+def _refuse_names(shape_input: Any, named: dict[str, Any]) -> None:
+    given = [name for name, value in named.items() if value is not None]
+    if given:
+        raise RuntimeError(
+            f"give the window by inputs or by name, not both: `{given[0]}` is there beside `anchor`"
+        )
+    if shape_input is None:
+        raise RuntimeError(
+            "the input `anchor` needs the input `shape_input` beside it, or use `start=` and `shape=`"
+        )
+
+
+def _from_inputs(
+    anchor: Any, shape: Any, extents: np.ndarray, normalized_anchor: bool, normalized_shape: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    kind = anchor.dtype
+    if kind != shape.dtype:
+        raise RuntimeError(f"`anchor` and `shape_input` must be of one type, got {kind} and {shape.dtype}")
+    if kind.name not in ("i32", "i64", "f32"):
+        raise RuntimeError(f"`anchor` and `shape_input`: expected int32, int64 or float32, got {kind}")
+    low, size = _numbers(anchor, extents), _numbers(shape, extents)
+    if kind.name == "f32":
+        low = low * extents if normalized_anchor else low
+        size = size * extents if normalized_shape else size
+    return low, low + size
+
+
+def _numbers(operand: Any, extents: np.ndarray) -> np.ndarray:
+    """The values of a positional input as float64 `[N, axes]`."""
+    count = extents.shape[1]
+    values = [a.reshape(-1) for a in operand.arrays]
+    for i, row in enumerate(values):
+        if len(row) != count:
+            raise bad_sample(i, f"anchor and shape need {count} elements, one for each axis, got {len(row)}")
+    return np.array(values, np.float64).reshape(extents.shape)
+
+
+def _from_names(
+    extents: np.ndarray, start: Any, rel_start: Any, end: Any, rel_end: Any, shape: Any, rel_shape: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the windows begin and end, before rounding."""
+    ends = {"end": end, "rel_end": rel_end, "shape": shape, "rel_shape": rel_shape}
+    given = [name for name, value in ends.items() if value is not None]
+    if len(given) > 1:
+        raise RuntimeError(f"{', '.join(f'`{g}`' for g in given)} exclude each other: give one")
+    if start is not None and rel_start is not None:
+        raise RuntimeError("`start` and `rel_start` exclude each other: give one")
+    if not given and start is None and rel_start is None:
+        raise RuntimeError(
+            "a window is missing: give `start`, `end` or `shape` (or their rel_ forms), or two more inputs"
+        )
+    low: Any = np.zeros(extents.shape)
+    if start is not None:
+        low = low + per_axis("start", start, extents)
+    elif rel_start is not None:
+        low = low + _share("rel_start", rel_start, extents)
+    high: Any = extents
+    if given:
+        name = given[0]
+        high = (_share if name.startswith("rel_") else per_axis)(name, ends[name], extents)
+        if name.endswith("shape"):
+            _refuse(high + np.zeros_like(low) < 0, f"`{name}` must not be negative")
+            high = low + high
+        if rel_start is not None and rel_shape is not None:  # here DALI multiplies in 64 bits
+            both = (per_axis("rel_start", rel_start, extents), per_axis("rel_shape", rel_shape, extents))
+            high = both[0].astype(np.float64) * extents + both[1].astype(np.float64) * extents
+    _refuse(high < low, "the end of a window must not lie before its start")
+    return low, high
+
+
+def _share(name: str, values: Any, extents: np.ndarray) -> np.ndarray:
+    """A fraction of the extents; multiplied in 32 bits, which decides where halves fall (0.45 of 10 is 4.5)."""
+    return per_axis(name, values, extents).astype(np.float32) * extents.astype(np.float32)
+
+
+def _refuse(wrong: np.ndarray, text: str) -> None:
+    if wrong.any():
+        raise bad_sample(int(wrong.any(axis=1).argmax()), text)
+
+
+@slice.cpu
+def _(image, anchor, shape_input, out, start, fill, convert):
+    cut(image, out, start, fill, convert)
+
+
+@slice.cuda("window.cu")
+def _(launch, *operands):
+    launch("window")

@@ -1,0 +1,227 @@
+"""Windows of images and arrays: where one lies, what happens beyond the edges, and taking one out on the CPU.
+
+Positions, sizes and extents are int64 arrays `[N, axes]`, the whole batch at once. `crop`, `slice`,
+`crop_mirror_normalize` and the region decoders share these rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ndd._operator import bad_sample
+from ndd._tensor.convert import converter
+
+POLICIES = ("error", "pad", "constant", "trim_to_shape")
+
+
+def rounded(values: Any) -> Any:
+    """To the nearest integer, halves away from zero, as int64."""
+    values = np.asarray(values, np.float64)
+    return np.trunc(values + np.copysign(0.5, values)).astype(np.int64)
+
+
+def crop_window(
+    extents: np.ndarray,
+    letters: str,
+    *,
+    crop: Any = None,
+    crop_d: Any = None,
+    crop_h: Any = None,
+    crop_w: Any = None,
+    crop_pos_x: Any = 0.5,
+    crop_pos_y: Any = 0.5,
+    crop_pos_z: Any = 0.5,
+    rounding: str = "round",
+) -> tuple[np.ndarray, np.ndarray]:
+    """Anchors and sizes of the windows of `crop`, for the axes named by `letters` ("HW" or "DHW").
+
+    The anchor is `position * (extent - size)` in 32-bit floats, rounded half away from zero or truncated. Sizes lose
+    their fraction; one below 1 means the whole extent.
+    """
+    if rounding not in ("round", "truncate"):
+        raise RuntimeError(f'`rounding`: expected "round" or "truncate", got {rounding!r}')
+    sizes = _crop_sizes(crop, crop_d, crop_h, crop_w)
+    positions = {"D": crop_pos_z, "H": crop_pos_y, "W": crop_pos_x}
+    shapes = extents.copy()
+    free = np.zeros(extents.shape, np.float32)
+    for axis, letter in enumerate(letters):
+        size = sizes.get(letter)
+        if size is None or (not isinstance(size, np.ndarray) and size < 1):
+            continue
+        own, given = shapes[:, axis], size >= 1
+        np.copyto(own, np.asarray(size, np.int64), where=given)
+        position = positions[letter]
+        _check_position(position, given, letter)
+        free[:, axis] = (extents[:, axis] - own) * np.float32(position)
+    anchors = rounded(free) if rounding == "round" else free.astype(np.int64)
+    return anchors, shapes
+
+
+def _crop_sizes(crop: Any, crop_d: Any, crop_h: Any, crop_w: Any) -> dict[str, Any]:
+    """The wanted size by letter; a number or `[N]`."""
+    if (crop_h is None) != (crop_w is None) or (crop_d is not None and crop_h is None and crop is None):
+        raise RuntimeError("`crop_w` and `crop_h` must be given together, and `crop_d` only with them")
+    if crop is None:
+        return {"D": crop_d, "H": crop_h, "W": crop_w}
+    if crop_h is not None or crop_d is not None:
+        raise RuntimeError(
+            "`crop` and `crop_d`, `crop_h`, `crop_w` exclude each other: give one or the other"
+        )
+    if isinstance(crop, list):
+        raise RuntimeError("`crop` must have the same number of elements for every sample")
+    columns = crop.shape[-1]
+    if columns not in (2, 3):
+        raise RuntimeError(f"`crop`: expected 2 elements (H, W) or 3 (D, H, W), got {columns}")
+    rows = crop.T if crop.ndim > 1 else crop.tolist()
+    return dict(zip("DHW" if columns == 3 else "HW", rows, strict=True))
+
+
+def _check_position(position: Any, used: Any, letter: str) -> None:
+    if not isinstance(position, np.ndarray):
+        if not 0 <= position <= 1:
+            raise RuntimeError(_position_text(letter, position))
+        return
+    outside = ~((position >= 0) & (position <= 1)) & used
+    if outside.any():
+        sample = int(outside.argmax())
+        raise bad_sample(sample, _position_text(letter, position[sample]))
+
+
+def _position_text(letter: str, position: float) -> str:
+    name = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}[letter]
+    return f"`{name}`: expected a number from 0 to 1 (0 = start, 1 = end), got {position:g}"
+
+
+def bounded(
+    anchors: np.ndarray, shapes: np.ndarray, extents: np.ndarray, policy: str
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """The windows under an out-of-bounds policy, and whether any still reaches outside."""
+    policy = policy.lower()
+    if policy not in POLICIES:
+        raise RuntimeError(
+            f"`out_of_bounds_policy`: expected one of {', '.join(map(repr, POLICIES))}, got {policy!r}"
+        )
+    outside = (anchors < 0) | (anchors + shapes > extents)
+    if not outside.any():
+        return anchors, shapes, False
+    if policy == "trim_to_shape":
+        start = np.clip(anchors, 0, extents)
+        return start, np.clip(anchors + shapes, 0, extents) - start, False
+    if policy == "error":
+        sample = int(outside.any(axis=1).argmax())
+        raise bad_sample(
+            sample,
+            f"the window at {_row(anchors, sample)} of shape {_row(shapes, sample)} reaches outside the input of shape "
+            f'{_row(extents, sample)}. `out_of_bounds_policy="pad"` fills what lies outside, "trim_to_shape" cuts it off',
+        )
+    return anchors, shapes, True
+
+
+def _row(values: np.ndarray, sample: int) -> str:
+    return str(tuple(values[sample].tolist()))
+
+
+def wrapped(values: Any, numpy: np.dtype) -> np.ndarray:
+    """Fill values as elements, by C's conversion: the fraction is dropped and integers wrap around (300 -> 44)."""
+    values = np.asarray(values, np.float64)
+    if numpy.kind == "b":
+        return values != 0
+    if numpy.kind == "f":
+        with np.errstate(over="ignore"):
+            return values.astype(numpy)
+    # 32 bits are what narrow types pass through; out of their range the hardware gives the lowest number.
+    low = -(2.0**31) if numpy.itemsize < 4 or numpy == np.int32 else -(2.0**63)
+    whole = np.trunc(values)
+    whole = np.where((whole >= low) & (whole < -low), whole, low)
+    return whole.astype(np.int64).astype(numpy)
+
+
+def fill_for(values: np.ndarray, channel_axis: int | None, shapes: np.ndarray, numpy: np.dtype) -> np.ndarray:
+    """Fill values of an output whose axis `channel_axis` is C: one number, or an array that broadcasts along C."""
+    fill = wrapped(values, numpy)
+    if fill.size == 1:
+        return fill.reshape(())
+    if channel_axis is None:
+        raise RuntimeError(f"`fill_values` has {fill.size} elements, but the layout has no channel axis C")
+    wrong = shapes[:, channel_axis] != fill.size
+    if wrong.any():
+        sample = int(wrong.argmax())
+        raise bad_sample(
+            sample,
+            f"`fill_values` has {fill.size} elements, the output has {shapes[sample, channel_axis]} channels",
+        )
+    return fill.reshape(fill.shape + (1,) * (shapes.shape[1] - channel_axis - 1))
+
+
+def conversion(source: str, target: str) -> Callable[..., None]:
+    """How window operators convert elements (short type names): fractions are dropped, everything saturates."""
+    if target == "f16" and source[0] in "ui":
+        return _integer_to_half
+    return converter(source, target, "truncate")
+
+
+def _integer_to_half(array: np.ndarray, out: np.ndarray) -> None:
+    """Integers beyond float16 become its largest number, halves between two numbers go away from zero."""
+    values = np.clip(array, -65504 if array.dtype.kind == "i" and array.itemsize > 1 else None, None)
+    values = np.minimum(values, min(65504, np.iinfo(array.dtype).max)).astype(np.float32)
+    values += np.copysign(np.float32(0.25), values) * (
+        np.abs(values) > 2048
+    )  # tips a tie, moves nothing else
+    out[...] = values
+
+
+def cut(
+    image: np.ndarray, out: np.ndarray, start: list[int], fill: Any, convert: Callable[..., None]
+) -> None:
+    """`out` = the window of `image` that begins at `start`; what lies outside gets `fill`."""
+    source, target, inside = [], [], True
+    for low, size, extent in zip(start, out.shape, image.shape, strict=True):
+        if low >= 0 and low + size <= extent:
+            source.append(slice(low, low + size))
+            target.append(slice(None))
+            continue
+        inside = False
+        first, last = max(low, 0), min(low + size, extent)
+        if first >= last:
+            out[...] = fill
+            return
+        source.append(slice(first, last))
+        target.append(slice(first - low, last - low))
+    if not inside:
+        out[...] = fill
+        out = out[tuple(target)]
+    convert(image[tuple(source)], out)
+
+
+def merged(
+    extents: np.ndarray, starts: np.ndarray, shapes: np.ndarray, keep: int | None, slots: int = 5
+) -> tuple[dict[str, np.ndarray], int]:
+    """For the GPU: the same windows with few axes. An axis that is never cut joins the one before it.
+
+    Axis `keep` (the channels, where the fill differs) stays alone. Gives the per-sample fields `extent`, `start` and
+    `size` of `slots` axes, ones in front, and the slot of axis `keep`, -1 if there is none.
+    """
+    groups: list[list[np.ndarray]] = []
+    kept = -1
+    for axis in range(extents.shape[1]):
+        extent, start, size = extents[:, axis], starts[:, axis], shapes[:, axis]
+        whole = not start.any() and bool((extent == size).all())
+        if groups and whole and axis != keep and len(groups) - 1 != kept:
+            groups[-1] = [g * extent for g in groups[-1]]
+        else:
+            groups.append([extent, start, size])
+            if axis == keep:
+                kept = len(groups) - 1
+    if len(groups) > slots:
+        raise RuntimeError(f"a GPU takes at most {slots} axes that are cut, got {len(groups)}")
+    spare = slots - len(groups)
+    fields = {}
+    for k, name in enumerate(("extent", "start", "size")):
+        packed = np.full((len(extents), slots), 0 if name == "start" else 1, np.int64)
+        for slot, group in enumerate(groups):
+            packed[:, spare + slot] = group[k]
+        fields[name] = packed
+    return fields, spare + kept if kept >= 0 else -1
