@@ -9,16 +9,16 @@ from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator, output
 from ndd._tensor.dtype import DType, int32
 from ndd.ops.image.resize_geometry import (
+    LAYOUTS,
     check_types,
     limits,
     requested_extents,
     resample_plan,
     resize_geometry,
     source_region,
+    spatial_axes,
 )
 from ndd.types import DALIImageType, DALIInterpType
-
-LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
 
 
 @operator(layouts=LAYOUTS)
@@ -97,12 +97,8 @@ def resize(
     """
     resized = like(input, dtype=dtype)
     if save_attrs:
-        return resized, output(int32, len(_spatial(input.layout)))
+        return resized, output(int32, len(spatial_axes(input.layout)))
     return resized
-
-
-def _spatial(layout: str) -> list[int]:
-    return [i for i, name in enumerate(layout) if name in "DHW"]
 
 
 @resize.plan
@@ -132,7 +128,7 @@ def _(
     temp_buffer_hint,
 ):
     check_types(input, dtype)
-    axes = _spatial(input.layout)
+    axes = spatial_axes(input.layout)
     extents = input.shapes[:, axes]
     wanted, mode = requested_extents(
         input.n,

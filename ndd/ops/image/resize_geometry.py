@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ndd._cuda.resample import plane_view
 from ndd._operator import Operand, Plan, bad_sample
 
+LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
 MODES = ("default", "stretch", "not_larger", "not_smaller")
 ROUNDINGS = ("round", "truncate", "ceil")
 
@@ -42,6 +43,15 @@ class Geometry:
     size: NDArray[np.int64]
     start: NDArray[np.float32]
     end: NDArray[np.float32]
+
+    def of(self, axes: list[int]) -> Geometry:
+        """That of some of the axes."""
+        return Geometry(self.size[:, axes], self.start[:, axes], self.end[:, axes])
+
+
+def spatial_axes(layout: str) -> list[int]:
+    """Numbers of the axes that are resized, ascending."""
+    return [i for i, name in enumerate(layout) if name in "DHW"]
 
 
 def requested_extents(
@@ -86,9 +96,16 @@ def requested_extents(
         wanted, mode = _same_for_axes(resize_shorter, count, len(spatial)), "not_smaller"
     else:
         wanted, mode = _same_for_axes(resize_longer, count, len(spatial)), "not_larger"
-    if not np.isfinite(wanted).all() or (np.abs(wanted) >= 2**31).any():
-        raise RuntimeError(f"expected finite output extents below 2**31, got {wanted.tolist()}.")
+    check_extents(wanted)
     return wanted, mode or "default"
+
+
+def check_extents(wanted: NDArray[np.float64]) -> None:
+    """RuntimeError for NaN, infinite and absurd extents."""
+    bad = ~(np.abs(wanted) < 2**31)
+    if bad.any():
+        sample = int(bad.any(axis=1).argmax())
+        raise bad_sample(sample, f"expected finite output extents below 2**31, got {wanted[sample].tolist()}.")
 
 
 def _same_for_axes(value: Any, count: int, ndim: int) -> NDArray[np.float64]:

@@ -1,0 +1,180 @@
+"""`ndd.tensor_resize`: any axes of a tensor to another size."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.resample import resample
+from ndd._cuda.resample import resample_batch
+from ndd._operator import PerSample, like, operator
+from ndd._tensor.dtype import DType
+from ndd.ops.image.resize_geometry import (
+    MODES,
+    ROUNDINGS,
+    check_choice,
+    check_extents,
+    check_types,
+    limits,
+    per_axis,
+    resample_plan,
+    resize_geometry,
+    source_region,
+)
+from ndd.types import DALIInterpType
+
+
+@operator
+def tensor_resize(
+    input,
+    /,
+    *,
+    alignment: PerSample[list[float]] = (0.5,),
+    antialias: bool = True,
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    dtype: DType | None = None,
+    interp_type: PerSample[DALIInterpType] = None,
+    mag_filter: PerSample[DALIInterpType] = None,
+    max_size: list[float] | None = None,
+    min_filter: PerSample[DALIInterpType] = None,
+    minibatch_size: int = 32,
+    mode: str | None = None,
+    roi_end: PerSample[list[float]] = None,
+    roi_relative: bool = False,
+    roi_start: PerSample[list[float]] = None,
+    scales: PerSample[list[float]] = None,
+    size_rounding: str = "round",
+    sizes: PerSample[list[float]] = None,
+    subpixel_scale: bool = True,
+    temp_buffer_hint: int = 0,
+):
+    """Resizes tensors along any axes, with the filters and the rule of `resize`.
+
+    The size is given by `sizes` or by `scales`, one number for each of the axes or one for all.
+
+    Args:
+        input: u8, i16, u16 or f32, at least one axis, any layout.
+        alignment: where the region stays put when rounding changes the size (see `subpixel_scale`): 0 its start,
+            0.5 its centre, 1 its end; one number for all axes or one for each.
+        antialias: widen the filter where an axis shrinks.
+        axes: numbers of the axes to resize, negative ones count from the end; default: all.
+        axis_names: the same by letters of the layout.
+        dtype: f32, or the type of the input (the default).
+        interp_type, mag_filter, min_filter: see `resize`.
+        max_size: upper bound of the extents; one number, or one for each axis.
+        mode: "default", "stretch", "not_larger" or "not_smaller", see `resize`.
+        roi_start, roi_end, roi_relative: the region to resize, one number for each axis; see `resize`.
+        scales: extents as multiples of the region's.
+        size_rounding: of fractional extents: "round" (half up), "truncate" or "ceil".
+        sizes: extents; 0 is a missing one, which follows `mode`; a negative one mirrors.
+        subpixel_scale: where rounding changed the size, resize a region larger or smaller by as much.
+        minibatch_size, temp_buffer_hint: have no effect.
+
+    Shape: as the input, but along the axes. The layout stays. DALI resizes at most 3 axes at once, here there is
+    no limit.
+
+    >>> import ndd
+    >>> ndd.tensor_resize(ndd.tensor([0.0, 1.0, 2.0, 3.0]), scales=0.5).torch()
+    tensor([0.6250, 2.3750])
+    >>> ndd.tensor_resize(ndd.ones(shape=[4, 6, 2], dtype=ndd.uint8), sizes=[8], axes=[1]).shape
+    (4, 8, 2)
+    """
+    return like(input, dtype=dtype)
+
+
+@tensor_resize.plan
+def _(
+    input,
+    *,
+    alignment,
+    antialias,
+    axes,
+    axis_names,
+    dtype,
+    interp_type,
+    mag_filter,
+    max_size,
+    min_filter,
+    minibatch_size,
+    mode,
+    roi_end,
+    roi_relative,
+    roi_start,
+    scales,
+    size_rounding,
+    sizes,
+    subpixel_scale,
+    temp_buffer_hint,
+):
+    if input.ndim == 0:
+        raise RuntimeError("expected at least one axis, got a scalar.")
+    check_types(input, dtype)
+    if (sizes is None) == (scales is None):
+        raise RuntimeError(
+            f"expected either `sizes` or `scales`, got {'neither' if sizes is None else 'both'}. Give one of them."
+        )
+    check_choice("size_rounding", size_rounding, ROUNDINGS)
+    check_choice("mode", mode or "default", MODES)
+    chosen = _chosen_axes(input, axes, axis_names)
+    if not chosen:
+        chosen, sizes, scales = list(range(input.ndim)), None, np.ones(1)
+    count, n = len(chosen), input.n
+    extents = input.shapes.copy()
+    start, end = np.zeros(extents.shape), extents.astype(np.float64)
+    start[:, chosen], end[:, chosen] = source_region(extents[:, chosen], roi_start, roi_end, roi_relative)
+    # An axis that is not listed counts as one whose extent is asked for: that matters to `mode`.
+    wanted = np.abs(end - start)
+    if sizes is not None:
+        wanted[:, chosen] = per_axis("sizes", sizes, n, count)
+    else:
+        wanted[:, chosen] = per_axis("scales", scales, n, count) * extents[:, chosen]
+    check_extents(wanted)
+    pivot, most = np.full(extents.shape, 0.5), np.zeros(input.ndim)
+    pivot[:, chosen] = per_axis("alignment", alignment, n, count)
+    most[chosen] = 0 if max_size is None else limits(max_size, count)
+    geometry = resize_geometry(
+        extents,
+        wanted,
+        mode or "default",
+        None if max_size is None else most,
+        start,
+        end,
+        subpixel_scale=subpixel_scale,
+        alignment=pivot,
+        rounding=size_rounding,
+    )
+    moved = (geometry.size != extents) | (geometry.start != 0) | (geometry.end != extents)
+    resampled = [a for a in range(input.ndim) if a in chosen or moved[:, a].any()]
+    filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
+    return resample_plan(input, resampled, geometry.of(resampled), filters, antialias)
+
+
+def _chosen_axes(input, axes, axis_names) -> list[int]:
+    if axes is not None and axis_names is not None:
+        raise RuntimeError("`axes` and `axis_names` exclude each other: both say which axes to resize.")
+    if axis_names is not None:
+        missing = [name for name in axis_names if name not in (input.layout or "")]
+        if missing:
+            raise RuntimeError(f"expected `axis_names` from the layout {input.layout!r}, got {missing[0]!r}.")
+        chosen = [input.layout.index(name) for name in axis_names]
+    elif axes is None:
+        return list(range(input.ndim))
+    else:
+        chosen = [int(a) for a in axes]
+        for a in chosen:
+            if not -input.ndim <= a < input.ndim:
+                raise IndexError(f"expected `axes` in [{-input.ndim}, {input.ndim - 1}], got {a}.")
+        chosen = [a % input.ndim for a in chosen]
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(f"expected each axis once, got {chosen}.")
+    return chosen
+
+
+@tensor_resize.cpu
+def _(image, out, axes, start, end, kind, radius):
+    resample(image, out, axes, start, end, kind, radius)
+
+
+@tensor_resize.cuda
+def _(launch, input, out, *, axes, kind, radius):
+    resample_batch(launch, input.shapes, out.shape_array, axes, kind, radius, "../image/resize.cu")
