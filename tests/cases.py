@@ -20,19 +20,6 @@ DTYPES = (
     *("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
     *("float16", "float32", "float64", "bool"),
 )
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "float32",
-    "float64",
-    "bool",
-]
 _SIZES = ((23, 31), (17, 40), (8, 9), (41, 20))
 
 
