@@ -160,6 +160,7 @@ def _nvimgcodec() -> Finding:
     if platform.system() == "Darwin":
         return Finding("nvImageCodec", "missing", "not made for macOS; OpenCV and simplejpeg decode")
     advice = "pip install 'ndd[cpu]' for faster decoding of more formats"
+    import_module("ndd.decoders._nvimgcodec").library()  # its first import talks on stderr unless it is made there
     codec = _imported("nvidia.nvimgcodec", "nvImageCodec", advice, needed=False)
     if isinstance(codec, Finding):
         return codec

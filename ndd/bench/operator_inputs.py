@@ -13,7 +13,7 @@ from ndd.bench.photographs import decoded, folder
 _ON_CPU = ("jpegs", "matrices", "extents", "order")
 
 
-def arrays(data: Path | None, count: int) -> dict[str, tuple[list[np.ndarray], str | None]]:
+def arrays(data: Path | None, count: int) -> dict[str, tuple[list[Any], str | None]]:
     """By name: the samples and their layout. Equal for both libraries, and at every run."""
     rng = np.random.default_rng(7)
     images = decoded(data, count)
@@ -25,7 +25,7 @@ def arrays(data: Path | None, count: int) -> dict[str, tuple[list[np.ndarray], s
     mask = np.zeros((224, 224), np.int32)
     mask[40:100, 50:150] = 1
 
-    def many(value: Any) -> list[np.ndarray]:
+    def many(value: Any) -> list[Any]:
         return [np.asarray(value)] * count
 
     return {
@@ -51,9 +51,7 @@ def arrays(data: Path | None, count: int) -> dict[str, tuple[list[np.ndarray], s
     }
 
 
-def inputs(
-    library: Any, source: dict[str, tuple[list[np.ndarray], str | None]], device: str, types: Any
-) -> SimpleNamespace:
+def inputs(library: Any, source: dict[str, tuple[list[Any], str | None]], device: str, types: Any) -> SimpleNamespace:
     """The arrays as batches of `library` on `device`; encoded images stay on the CPU, where decoders take them.
 
     `types` is the library's module of enumerations.

@@ -1,0 +1,35 @@
+"""The notebooks run from top to bottom, and what they show is small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_notebook_runs(path, monkeypatch):
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    monkeypatch.setenv("PYTHONPATH", str(path.parent.parent))
+    notebook = nbformat.read(path, as_version=4)
+    stored = [len(cell.get("outputs", [])) for cell in notebook.cells]
+    client = nbclient.NotebookClient(notebook, timeout=180, kernel_name="python3")
+    client.execute(cwd=str(path.parent))
+    assert [len(cell.get("outputs", [])) for cell in notebook.cells] == stored
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_stored_outputs_are_there_and_small(path):
+    import json
+
+    assert path.stat().st_size < 1_000_000
+    code = [c for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code"]
+    assert sum(bool(c["outputs"]) for c in code) > len(code) // 2
+    kinds = {kind for c in code for o in c["outputs"] for kind in o.get("data", {})}
+    assert "text/html" in kinds
+    assert not [o for c in code for o in c["outputs"] if o["output_type"] == "error"]
