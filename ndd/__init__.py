@@ -1,6 +1,9 @@
-"""ndd: imperative data loading and augmentation for deep learning on torch."""
+"""ndd: imperative data loading and augmentation for deep learning on torch.
 
-from ndd import math, types
+Code for DALI's dynamic mode runs with `import ndd` in the place of `import nvidia.dali.experimental.dynamic as ndd`.
+"""
+
+from ndd import decoders, io, math, random, readers, reductions, types
 from ndd._execution import (
     EvalContext,
     EvalMode,
@@ -14,7 +17,7 @@ from ndd._execution import (
     set_num_threads,
     stream,
 )
-from ndd._operator import PerSample, Plan, like, operator, output
+from ndd._operator import PerSample, Plan, bad_sample, like, operator, output
 from ndd._tensor import Batch, Device, DType, Tensor, as_batch, as_tensor, batch, device, dtype, tensor, type_id
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import (
@@ -35,10 +38,87 @@ from ndd._tensor.dtype import (
     uint32,
     uint64,
 )
+from ndd.decoders.peek_image_shape import peek_image_shape
+from ndd.imread import imread
 from ndd.ops.image.crop import crop
+from ndd.ops.image.crop_mirror_normalize import crop_mirror_normalize
 from ndd.ops.image.flip import flip
+from ndd.ops.image.resize import resize
+from ndd.ops.image.resize_crop_mirror import resize_crop_mirror
 from ndd.ops.image.slice import slice
 from ndd.ops.tensor.cast import cast, cast_like
 from ndd.ops.tensor.copy import copy
-from ndd.pipeline import Pipeline, pipeline_def
-from ndd import fn, random, readers  # noqa: E402
+from ndd.ops.tensor.tensor_resize import tensor_resize
+
+from ndd.pipeline import Pipeline, pipeline_def  # isort: skip
+from ndd import fn  # isort: skip
+
+__all__ = [
+    "Batch",
+    "DType",
+    "DataType",
+    "Device",
+    "DeviceLike",
+    "EvalContext",
+    "EvalMode",
+    "ImageType",
+    "InterpType",
+    "PerSample",
+    "Pipeline",
+    "Plan",
+    "Stream",
+    "Tensor",
+    "ThreadPool",
+    "as_batch",
+    "as_tensor",
+    "bad_sample",
+    "batch",
+    "bfloat16",
+    "bool",
+    "cast",
+    "cast_like",
+    "copy",
+    "crop",
+    "crop_mirror_normalize",
+    "decoders",
+    "device",
+    "dtype",
+    "flip",
+    "float16",
+    "float32",
+    "float64",
+    "fn",
+    "get_current_stream",
+    "get_default_stream",
+    "get_num_threads",
+    "imread",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "io",
+    "like",
+    "math",
+    "operator",
+    "output",
+    "peek_image_shape",
+    "pipeline_def",
+    "random",
+    "readers",
+    "reductions",
+    "resize",
+    "resize_crop_mirror",
+    "set_current_stream",
+    "set_default_stream",
+    "set_num_threads",
+    "slice",
+    "stream",
+    "tensor",
+    "tensor_resize",
+    "type_id",
+    "types",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
