@@ -1,0 +1,98 @@
+"""`ndd.random_resized_crop`: a random window of each image, resized."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.resample import resample
+from ndd._cuda.resample import resample_batch
+from ndd._operator import PerSample, like, operator
+from ndd._tensor.dtype import DType
+from ndd.ops.image.resize_geometry import Geometry, check_types, resample_plan, spatial_axes
+from ndd.random.crop_window import crop_window
+from ndd.types import DALIInterpType
+
+
+@operator(layouts=("HWC", "CHW", "FHWC", "FCHW", "CFHW"), random=True)
+def random_resized_crop(
+    input,
+    /,
+    *,
+    antialias: bool = True,
+    dtype: DType | None = None,
+    interp_type: PerSample[DALIInterpType] = None,
+    mag_filter: PerSample[DALIInterpType] = None,
+    min_filter: PerSample[DALIInterpType] = None,
+    minibatch_size: int = 32,
+    num_attempts: int = 10,
+    random_area: list[float] = (0.08, 1.0),
+    random_aspect_ratio: list[float] = (0.75, 1.333333),
+    size: list[int],
+    temp_buffer_hint: int = 0,
+):
+    """Takes a window of random area and aspect ratio and resizes it: the usual augmentation for training.
+
+    The frames of a video share their window. The result is that of `resize(size=size, roi_start=anchor,
+    roi_end=anchor + shape)`: the filter reaches beyond the window, as if the image had been resized and then
+    cropped.
+
+    Args:
+        input: u8, i16, u16 or f32; layout HWC, CHW, FHWC, FCHW or CFHW. Without a layout: HWC or FHWC by rank.
+        size: height and width of the result, or one number for both.
+        random_area: range of the window's area as a share of the image's.
+        random_aspect_ratio: range of its width / height; the logarithm is uniform.
+        num_attempts: how many windows are drawn until one fits in the image; then the largest permitted one is taken.
+        rng: the generator to draw from; default: the thread's.
+        antialias, dtype, interp_type, mag_filter, min_filter: see `resize`.
+        minibatch_size, temp_buffer_hint: have no effect.
+
+    The distribution is DALI's (and that of torchvision's RandomResizedCrop, but for the last resort), the numbers
+    are not. A generator in the same state gives the same windows on CPU and GPU, and sample i has the same one
+    whatever the batch size.
+
+    >>> import ndd, numpy as np
+    >>> image = ndd.tensor(np.zeros((40, 60, 3), np.uint8), layout="HWC")
+    >>> ndd.random_resized_crop(image, size=[8, 8], rng=ndd.random.RNG(seed=1)).shape
+    (8, 8, 3)
+    """
+    return like(input, dtype=dtype)
+
+
+@random_resized_crop.plan
+def _(
+    input,
+    *,
+    antialias,
+    dtype,
+    interp_type,
+    mag_filter,
+    min_filter,
+    minibatch_size,
+    num_attempts,
+    random_area,
+    random_aspect_ratio,
+    size,
+    temp_buffer_hint,
+    words,
+):
+    check_types(input, dtype)
+    wanted = np.asarray(size, np.int64).reshape(-1)
+    if wanted.size not in (1, 2) or (wanted < 0).any():
+        raise RuntimeError(f"expected `size` to be 1 or 2 numbers, 0 or more, got {wanted.tolist()}.")
+    axes = spatial_axes(input.layout)
+    extents = input.shapes[:, axes]
+    anchors, windows = crop_window(extents, words.streams(input.n), random_area, random_aspect_ratio, num_attempts)
+    sizes = np.where(extents.all(axis=1, keepdims=True), wanted, 0)
+    geometry = Geometry(sizes, anchors.astype(np.float32), (anchors + windows).astype(np.float32))
+    filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
+    return resample_plan(input, axes, geometry, filters, antialias)
+
+
+@random_resized_crop.cpu
+def _(image, out, axes, start, end, kind, radius):
+    resample(image, out, axes, start, end, kind, radius)
+
+
+@random_resized_crop.cuda
+def _(launch, input, out, *, axes, kind, radius):
+    resample_batch(launch, input.shapes, out.shape_array, axes, kind, radius, "resize.cu")

@@ -1,0 +1,87 @@
+"""Random windows of an image with a random share of its area and a random aspect ratio.
+
+Shared by `random_resized_crop`, `random_crop_generator` and `decoders.image_random_crop`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.draws import below, canonical
+from ndd._cpu.jit import kernel
+from ndd._cpu.philox import new_cursor, seek
+
+
+def crop_window(
+    shapes_hw: Any, streams: np.ndarray, area: Any, aspect: Any, num_attempts: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw a window for each image: its anchor and its shape, int64 `[N, 2]` each, as (y, x) and (h, w).
+
+    The share of the area is uniform in `area`, the aspect ratio (width / height) is uniform in its logarithm in
+    `aspect`; a window that does not fit, or that rounding to whole pixels took out of `aspect`, is drawn again. After
+    `num_attempts` draws, and where no window can satisfy both, the largest shape with a permitted ratio is
+    taken. The anchor is uniform among the places where the window fits. Sample i of `streams` (`Draws.streams`) is
+    all that window i depends on.
+    """
+    low, high = _range("random_area", area)
+    narrow, wide = _range("random_aspect_ratio", aspect)
+    if not narrow > 0:
+        raise RuntimeError(f"expected `random_aspect_ratio` above 0, got {[narrow, wide]}.")
+    shapes = np.ascontiguousarray(shapes_hw, np.int64).reshape(-1, 2)
+    anchors, windows = np.empty_like(shapes), np.empty_like(shapes)
+    _draw(shapes, streams, low, high, narrow, wide, max(int(num_attempts), 0), anchors, windows)
+    return anchors, windows
+
+
+def _range(name: str, values: Any) -> tuple[float, float]:
+    given = np.asarray(values, np.float64).reshape(-1)
+    if given.size not in (1, 2):
+        raise RuntimeError(f"expected `{name}` with 1 or 2 numbers (start, end), got {given.size}.")
+    low, high = float(given[0]), float(given[-1])
+    if not low <= high:
+        raise RuntimeError(f"expected `{name}` to be a range (start <= end), got {given.tolist()}.")
+    return low, high
+
+
+@kernel
+def _draw(shapes, streams, low, high, narrow, wide, attempts, anchors, windows):
+    cursor = new_cursor()
+    for n in range(len(shapes)):
+        seek(cursor, streams[n], 0)
+        height, width = shapes[n, 0], shapes[n, 1]
+        if height <= 0 or width <= 0:
+            anchors[n], windows[n] = 0, 0
+            continue
+        h, w = _draw_shape(cursor, height, width, low, high, narrow, wide, attempts)
+        windows[n, 0], windows[n, 1] = h, w
+        anchors[n, 0] = below(cursor, np.uint64(height - h + 1))
+        anchors[n, 1] = below(cursor, np.uint64(width - w + 1))
+
+
+@kernel
+def _draw_shape(cursor, height, width, low, high, narrow, wide, attempts):
+    whole = float(height * width)
+    widest = max(1, int(height * wide))
+    highest = max(1, int(width / narrow))
+    if float(height * widest) < low * whole:  # too wide an image: even the widest window is too small
+        return height, min(widest, width)
+    if float(width * highest) < low * whole:
+        return min(highest, height), width
+    for _ in range(attempts):
+        target = (low + (high - low) * canonical(cursor, False)) * whole
+        ratio = math.exp(math.log(narrow) + (math.log(wide) - math.log(narrow)) * canonical(cursor, False))
+        w = max(1, int(math.sqrt(target * ratio) + 0.5))
+        h = max(1, int(math.sqrt(target / ratio) + 0.5))
+        if w <= width and h <= height and narrow <= w / h <= wide:
+            return h, w
+    ratio = width / height
+    h, w = height, width
+    if ratio > wide:
+        w = min(widest, width)
+    elif ratio < narrow:
+        h = min(highest, height)
+    scale = math.sqrt(min(1.0, max(high, 0.0) * whole / float(h * w)))
+    return max(1, int(h * scale)), max(1, int(w * scale))
