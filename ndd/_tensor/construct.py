@@ -348,7 +348,9 @@ def build_batch(tensors: Any, dtype: Any, device: DeviceLike | None, layout: str
         return _changed(tensors, wanted, target, layout, force_copy=copy)
     if isinstance(tensors, Tensor) or (_is_array_like(tensors) and not isinstance(tensors, list | tuple)):
         return _split_first_axis(tensors, wanted, target, layout, copy)
-    if isinstance(tensors, str | bytes) or not isinstance(tensors, Iterable):
+    if isinstance(tensors, str | bytes):
+        raise RuntimeError(f"Cannot make a batch of {type(tensors).__name__}: expected an iterable of samples")
+    if not isinstance(tensors, Iterable):
         raise TypeError(f"{type(tensors).__name__!r} object is not iterable as samples of a batch")
     samples = tensors if isinstance(tensors, Sequence) else list(tensors)
     if not len(samples):

@@ -96,7 +96,8 @@ class Device:
             raise ValueError(f"Invalid device type: {device_type}")
         if not gpu_count():
             raise RuntimeError(
-                "A GPU was asked for, but torch finds no usable CUDA device: `python -m ndd doctor` says what is missing"
+                "A GPU was asked for, but torch finds no usable CUDA device: `python -m ndd doctor` says what is "
+                "missing"
             )
         import torch
 

@@ -27,17 +27,15 @@ def check_ranges(ranges: Any, value: Any) -> tuple[Index, ...] | None:
     ndim = value.ndim
     if len(indices) - len(dots) > ndim:
         raise ValueError(
-            f"Number of ranges ({len(indices) - len(dots)}) is greater than the number of dimensions of the tensor ({ndim})"
+            f"Number of ranges ({len(indices) - len(dots)}) is greater than the number of dimensions of the tensor "
+            f"({ndim})"
         )
     if dots:
         fill = [slice(None)] * (ndim - len(indices) + 1)
         indices[dots[0] : dots[0] + 1] = fill
-    if all(isinstance(r, slice) and r == _ALL for r in indices):
+    if all(isinstance(r, slice) and r.start is None and r.stop is None and r.step is None for r in indices):
         return None
     return tuple(indices)
-
-
-_ALL = slice(None, None, None)
 
 
 def _checked(r: Any) -> Any:
@@ -138,13 +136,12 @@ def _clean(indices: tuple[Index, ...], shape: tuple[int, ...]) -> tuple[Index, .
 def _view(array: Any, key: tuple[Any, ...]) -> Any:
     if isinstance(array, np.ndarray):
         return array[key]
-    axis, flips, plain = 0, [], []
-    for r in key:  # torch takes no negative steps: flip first
+    flips, plain = [], []
+    for axis, r in enumerate(key):  # torch takes no negative steps: flip first
         if isinstance(r, slice) and r.step is not None and r.step < 0:
             extent = array.shape[axis]
             start, stop, step = r.indices(extent)
             flips.append(axis)
             r = slice(extent - 1 - start, extent - 1 - stop, -step)
         plain.append(r)
-        axis += 1
     return (array.flip(flips) if flips else array)[tuple(plain)]

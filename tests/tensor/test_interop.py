@@ -1,0 +1,155 @@
+"""Values to and from NumPy, torch, DLPack and the CUDA array interface."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import ndd
+
+ALL = [d for d in vars(ndd).values() if isinstance(d, ndd.DType)]
+
+
+def test_numpy_sees_a_writable_view_and_array_copies():
+    t = ndd.tensor([1.0, 2.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        view = np.asarray(t)
+        view[0] = 5
+        copied = np.array(t)
+        converted = np.asarray(t, dtype=np.float64)
+    assert t.torch().tolist() == [5, 2]
+    copied[0] = 7
+    assert t.torch().tolist() == [5, 2]
+    assert converted.dtype == np.float64
+    if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        with pytest.raises(ValueError, match="copy"):
+            np.asarray(t, dtype=np.float64, copy=False)
+
+
+def test_torch_shares_unless_asked():
+    t = ndd.tensor([1.0, 2.0])
+    shared, copied = t.torch(), t.torch(copy=True)
+    shared[0] = 5
+    assert np.asarray(t)[0] == 5
+    assert copied[0] == 1
+    assert torch.as_tensor(t).data_ptr() == shared.data_ptr()
+    assert torch.from_dlpack(t).data_ptr() == shared.data_ptr()
+    assert torch.tensor(np.asarray(t)).data_ptr() != shared.data_ptr()
+
+
+def test_batches_share_when_they_lie_in_one_piece():
+    uniform = ndd.flip(ndd.batch(np.zeros((3, 4, 4, 3), np.uint8), layout="HWC"))
+    assert uniform.torch().data_ptr() == uniform.torch(copy=False).data_ptr()
+    assert uniform.torch(copy=True).data_ptr() != uniform.torch().data_ptr()
+    apart = ndd.as_batch([np.zeros(2), np.ones(2)])
+    assert apart.torch().tolist() == [[0, 0], [1, 1]]
+    with pytest.raises(ValueError, match="copy"):
+        apart.torch(copy=False)
+    ragged = ndd.batch([[1], [2, 3]])
+    with pytest.raises(ValueError, match="pad=True"):
+        ragged.torch()
+    assert not hasattr(uniform, "__dlpack__")
+    assert not hasattr(uniform, "__array__")
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_every_type_goes_to_torch_and_back(dtype):
+    t = ndd.tensor([[1, 0], [0, 1]], dtype=dtype)
+    again = ndd.as_tensor(t.torch())
+    assert again.torch().tolist() == t.torch().tolist()
+    if not str(dtype).endswith("Type"):
+        assert again.dtype is dtype
+        assert ndd.as_tensor(torch.from_dlpack(t)).dtype is dtype
+
+
+def test_torch_views_with_strides_and_flags():
+    base = torch.arange(24.0).reshape(4, 6)
+    for view in (base.t(), base[:, ::2], base[1:, 2:4]):
+        t = ndd.as_tensor(view)
+        assert torch.equal(t.torch(), view)
+        assert np.shares_memory(np.asarray(t), base.numpy())
+    negative = torch.imag(torch.zeros(3, dtype=torch.complex64).conj())
+    assert np.asarray(ndd.as_tensor(negative)).tolist() == [0, 0, 0]
+    learned = torch.ones(2, requires_grad=True)
+    assert np.asarray(ndd.as_tensor(learned.detach())).tolist() == [1, 1]
+
+
+class OnlyDlpack:
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **more):
+        return self.array.__dlpack__(**more)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class OnlyArray:
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+class OnlyInterface:
+    def __init__(self, array):
+        self.array = array
+        self.__array_interface__ = array.__array_interface__
+
+
+class BrokenDlpack(OnlyArray):
+    def __dlpack__(self, **more):
+        raise TypeError("not today")
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+@pytest.mark.parametrize("wrapper", [OnlyDlpack, OnlyArray, OnlyInterface, BrokenDlpack])
+def test_protocols(wrapper):
+    array = np.arange(6, dtype=np.int16).reshape(2, 3)
+    t = ndd.as_tensor(wrapper(array))
+    assert (t.dtype, t.shape) == (ndd.int16, (2, 3))
+    assert np.shares_memory(np.asarray(t), array)
+    b = ndd.batch([wrapper(array), wrapper(array[:1])])
+    assert b.shape == [(2, 3), (1, 3)]
+    assert ndd.as_batch(wrapper(array)).shape == [(3,), (3,)]
+
+
+def test_numpy_does_not_loop_over_our_values():
+    b = ndd.batch([[1, 2], [3]])
+    t = ndd.tensor([1, 2])
+    assert isinstance(np.array([1, 2]) + t, ndd.Tensor)
+    assert isinstance(np.float32(2) * b, ndd.Batch)
+    assert isinstance(torch.tensor([1, 2]) + t, ndd.Tensor)
+    assert isinstance(torch.tensor(2) * b, ndd.Batch)
+
+
+def test_the_cuda_interface_is_for_gpu_values(emulated_gpu):
+    assert not hasattr(ndd.tensor([1]), "__cuda_array_interface__")
+    with pytest.raises(TypeError, match=r"\.cpu\(\)"):
+        np.asarray(ndd.tensor([1]).gpu())
+    assert ndd.tensor([1]).gpu().__dlpack_device__() == (2, 0)
+
+
+def test_dlpack_of_a_pending_value_waits():
+    with ndd.EvalMode.deferred:
+        t = ndd.tensor([1.0]) + 1
+    assert torch.from_dlpack(t).tolist() == [2]
+
+
+def test_memory_outlives_its_handle():
+    found = ndd.flip(ndd.batch(np.full((2, 100, 100, 3), 7, np.uint8), layout="HWC")).torch()
+    for _ in range(20):  # what comes after must not be given the same memory
+        ndd.flip(ndd.batch(np.zeros((2, 100, 100, 3), np.uint8), layout="HWC")).evaluate()
+    assert bool((found == 7).all())
+    view = np.asarray(ndd.flip(ndd.tensor(np.full((100, 100, 3), 7, np.uint8), layout="HWC")))[3:5]
+    for _ in range(20):
+        ndd.flip(ndd.tensor(np.zeros((100, 100, 3), np.uint8), layout="HWC")).evaluate()
+    assert (view == 7).all()
