@@ -16,7 +16,7 @@ _PERSPECTIVE = [[1.1, 0.2, -10.0], [-0.1, 0.9, 20.0], [1e-4, 2e-4, 1.0]]
 TABLE: dict[str, Callable[[Any, Any], Any]] = {
     # decode
     "decoders.image": lambda m, x: m.decoders.image(x.jpegs, device=x.device),
-    "decoders.image_crop": lambda m, x: m.decoders.image_crop(x.jpegs, device=x.device, crop=[160, 160]),
+    "decoders.image_crop": lambda m, x: m.decoders.image_crop(x.jpegs, device=x.device, crop=[120, 120]),
     "decoders.image_random_crop": lambda m, x: m.decoders.image_random_crop(x.jpegs, device=x.device),
     "decoders.image_slice": lambda m, x: m.decoders.image_slice(x.jpegs, [0.1, 0.1], [0.5, 0.5], device=x.device),
     "peek_image_shape": lambda m, x: m.peek_image_shape(x.jpegs),
@@ -28,7 +28,7 @@ TABLE: dict[str, Callable[[Any, Any], Any]] = {
     "resize_crop_mirror": lambda m, x: m.resize_crop_mirror(x.images, resize_shorter=256.0, crop=[224, 224], mirror=1),
     "random_resized_crop 224": lambda m, x: m.random_resized_crop(x.images, size=[224, 224]),
     "tensor_resize": lambda m, x: m.tensor_resize(x.small, sizes=[112.0, 112.0], axes=[0, 1]),
-    "crop": lambda m, x: m.crop(x.images, crop=[160, 160]),
+    "crop": lambda m, x: m.crop(x.images, crop=[120, 120]),
     "crop_mirror_normalize": lambda m, x: m.crop_mirror_normalize(x.small, mean=_MEAN, std=_STD, mirror=1),
     "flip": lambda m, x: m.flip(x.images, horizontal=1),
     "slice": lambda m, x: m.slice(x.images, [0.1, 0.1], [0.7, 0.7]),
