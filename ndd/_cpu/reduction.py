@@ -1,0 +1,281 @@
+"""Sums, squares, deviations and extremes over axes of one array.
+
+A large array is seen as `[outer, rows, inner]` with the rows to be reduced, and read in lines of `wide` elements, a
+multiple of `inner`, each position of which has an accumulator of its own: the loops are then long and independent.
+Integers accumulate in 64 bits (they wrap), floats in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+
+_COMPILED_FROM = 1 << 13
+_LINE = 512  # elements
+_LINES = 1 << 14  # that a 32-bit sum of 16-bit numbers, or of squares of 8-bit ones, holds
+_SHORT = 32  # elements that are summed one after the other
+
+
+@kernel
+def add(acc, line):
+    """acc += line."""
+    for j in range(line.size):
+        acc[j] += line[j]
+
+
+@kernel
+def add_squares(acc, line):
+    """acc += line**2, in the type of acc."""
+    zero = acc[0] - acc[0]
+    for j in range(line.size):
+        value = zero + line[j]
+        acc[j] += value * value
+
+
+@kernel
+def add_deviations(acc, line, centre):
+    """acc += (line - centre)**2."""
+    for j in range(line.size):
+        value = line[j] - centre[j]
+        acc[j] += value * value
+
+
+@kernel
+def lower(acc, line):
+    """acc = line where that is less."""
+    for j in range(line.size):
+        acc[j] = line[j] if line[j] < acc[j] else acc[j]
+
+
+@kernel
+def raise_to(acc, line):
+    """acc = line where that is greater."""
+    for j in range(line.size):
+        acc[j] = line[j] if line[j] > acc[j] else acc[j]
+
+
+@kernel
+def fold(out, acc, inner):
+    """out[i] = sum of acc at i, i + inner, ..."""
+    for i in range(inner):
+        total = acc[i]
+        for j in range(i + inner, acc.size, inner):
+            total += acc[j]
+        out[i] = total
+
+
+@kernel
+def sums(x, out, outer, rows, inner, acc, part):
+    """out[o, i] = sum over r of x[o, r, i]. `part` holds a few lines in a narrower type than `acc`."""
+    wide, size = acc.size, rows * inner
+    acc[:] = 0
+    zero = acc[0]
+    if size <= _SHORT:
+        for o in range(outer):
+            for i in range(inner):
+                total = zero
+                for r in range(rows):
+                    total += x[o * size + r * inner + i]
+                out[o * inner + i] = total
+        return
+    for o in range(outer):
+        own = x[o * size : (o + 1) * size]
+        acc[:] = 0
+        for block in range(0, size, wide * _LINES):
+            part[:] = 0
+            for start in range(block, min(block + wide * _LINES, size), wide):
+                add(part, own[start : start + wide])
+            add(acc, part)
+        fold(out[o * inner : (o + 1) * inner], acc, inner)
+
+
+@kernel
+def squares(x, out, outer, rows, inner, acc, part):
+    """out[o, i] = sum over r of x[o, r, i]**2."""
+    wide, size = acc.size, rows * inner
+    acc[:] = 0
+    zero = acc[0]
+    if size <= _SHORT:
+        for o in range(outer):
+            for i in range(inner):
+                total = zero
+                for r in range(rows):
+                    value = zero + x[o * size + r * inner + i]
+                    total += value * value
+                out[o * inner + i] = total
+        return
+    for o in range(outer):
+        own = x[o * size : (o + 1) * size]
+        acc[:] = 0
+        for block in range(0, size, wide * _LINES):
+            part[:] = 0
+            for start in range(block, min(block + wide * _LINES, size), wide):
+                add_squares(part, own[start : start + wide])
+            add(acc, part)
+        fold(out[o * inner : (o + 1) * inner], acc, inner)
+
+
+@kernel
+def deviations(x, out, outer, rows, inner, acc, mean, centre):
+    """out[o, i] = sum over r of (x[o, r, i] - mean[o, i])**2; `centre` is scratch of the size of `acc`."""
+    wide, size = acc.size, rows * inner
+    for o in range(outer):
+        acc[:] = 0
+        for j in range(wide):
+            centre[j] = mean[o * inner + j % inner]
+        own = x[o * size : (o + 1) * size]
+        for start in range(0, size, wide):
+            add_deviations(acc, own[start : start + wide], centre)
+        fold(out[o * inner : (o + 1) * inner], acc, inner)
+
+
+@kernel
+def smallest(x, out, outer, rows, inner, acc, first):
+    """out[o, i] = least of x[o, r, i] and `first`; NaN never counts."""
+    wide, size = acc.size, rows * inner
+    if size <= _SHORT:
+        for o in range(outer):
+            for i in range(inner):
+                total = first
+                for r in range(rows):
+                    value = x[o * size + r * inner + i]
+                    total = value if value < total else total
+                out[o * inner + i] = total
+        return
+    for o in range(outer):
+        own = x[o * size : (o + 1) * size]
+        acc[:] = first
+        for start in range(0, size, wide):
+            lower(acc, own[start : start + wide])
+        for i in range(inner):
+            best = acc[i]
+            for j in range(i + inner, wide, inner):
+                best = acc[j] if acc[j] < best else best
+            out[o * inner + i] = best
+
+
+@kernel
+def largest(x, out, outer, rows, inner, acc, first):
+    """out[o, i] = greatest of x[o, r, i] and `first`; NaN never counts."""
+    wide, size = acc.size, rows * inner
+    if size <= _SHORT:
+        for o in range(outer):
+            for i in range(inner):
+                total = first
+                for r in range(rows):
+                    value = x[o * size + r * inner + i]
+                    total = value if value > total else total
+                out[o * inner + i] = total
+        return
+    for o in range(outer):
+        own = x[o * size : (o + 1) * size]
+        acc[:] = first
+        for start in range(0, size, wide):
+            raise_to(acc, own[start : start + wide])
+        for i in range(inner):
+            best = acc[i]
+            for j in range(i + inner, wide, inner):
+                best = acc[j] if acc[j] > best else best
+            out[o * inner + i] = best
+
+
+_KERNELS: dict[str, Any] = {
+    "sum": sums, "square": squares, "deviation": deviations, "min": smallest, "max": largest,
+}  # fmt: skip
+
+
+def runs(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[int, bool]]:
+    """The axes as runs of kept or reduced neighbours: (extent, reduced)."""
+    found: list[tuple[int, bool]] = []
+    for d, extent in enumerate(shape):
+        reduced = d in axes
+        if found and found[-1][1] == reduced:
+            found[-1] = (found[-1][0] * extent, reduced)
+        else:
+            found.append((extent, reduced))
+    return found
+
+
+def extreme(kind: str, dtype: np.dtype) -> Any:
+    """Where a minimum or maximum starts: the farthest finite value."""
+    info: Any = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    return info.max if kind == "min" else info.min
+
+
+def accumulator(kind: str, source: np.dtype, result: np.dtype) -> np.dtype:
+    """The type in which `kind` accumulates elements of `source` for a result of type `result`."""
+    if kind in ("min", "max"):
+        return source
+    if source.kind == "f" or kind == "deviation":
+        return np.dtype(np.float64)
+    exact = 4 if kind == "sum" else 2  # bytes up to which a 64-bit integer holds the exact value
+    if result.kind == "f" and source.itemsize > exact:
+        return np.dtype(np.float64)
+    return np.dtype(np.uint64 if source.kind == "u" else np.int64)
+
+
+def accumulate(
+    kind: str, x: np.ndarray, axes: Sequence[int], result: np.dtype, mean: np.ndarray | None = None
+) -> np.ndarray:
+    """`kind` ("sum", "square", "deviation", "min", "max") of `x` over `axes`, flat, in the accumulator's type.
+
+    `mean`, for deviations, broadcasts to `x`.
+    """
+    total = accumulator(kind, x.dtype, result)
+    groups = runs(x.shape, axes)
+    several = sum(reduced for _, reduced in groups) > 1
+    if x.size < _COMPILED_FROM:
+        return _by_numpy(kind, x, axes, total, mean)
+    if several and kind == "deviation":
+        x, kind = np.square(x - np.asarray(mean, np.float64)), "sum"
+    while True:
+        last = max((g for g in range(len(groups)) if groups[g][1]), default=-1)
+        outer = inner = rows = 1
+        for g, (extent, _) in enumerate(groups):
+            if g < last:
+                outer *= extent
+            elif g > last:
+                inner *= extent
+            else:
+                rows = extent
+        x = _one_run(kind, x.reshape(-1), outer, rows, inner, total, mean)
+        groups = groups[:last] + groups[last + 1 :] if last >= 0 else []
+        if not any(reduced for _, reduced in groups):
+            return x
+        kind = kind if kind in ("min", "max") else "sum"
+
+
+def _one_run(
+    kind: str, x: np.ndarray, outer: int, rows: int, inner: int, total: np.dtype, mean: np.ndarray | None
+) -> np.ndarray:
+    out = np.empty(outer * inner, total)
+    times = max(1, min(rows, _LINE // max(1, inner)))
+    acc = np.empty(max(1, inner * times), total)
+    extra: list[Any] = []
+    if kind == "deviation":
+        centres = np.broadcast_to(np.asarray(mean, np.float64).reshape(-1), (outer * inner,))
+        extra = [np.ascontiguousarray(centres), np.empty_like(acc)]
+    elif kind in ("sum", "square"):
+        narrow = total.kind != "f" and x.dtype.itemsize <= (2 if kind == "sum" else 1)
+        extra = [np.empty_like(acc, np.dtype(f"{total.kind}4") if narrow else total)]
+    elif kind in ("min", "max"):
+        extra = [total.type(extreme(kind, total))]
+    _KERNELS[kind](x, out, outer, rows, inner, acc, *extra)
+    return out
+
+
+def _by_numpy(kind: str, x: np.ndarray, axes: Sequence[int], total: np.dtype, mean: np.ndarray | None) -> np.ndarray:
+    over = tuple(axes)
+    if kind in ("min", "max"):
+        pick = np.fmin if kind == "min" else np.fmax
+        return np.asarray(pick.reduce(x, axis=over, initial=extreme(kind, x.dtype))).reshape(-1)
+    with np.errstate(all="ignore"):
+        if kind == "square":
+            x = np.square(x, dtype=total, casting="unsafe")
+        elif kind == "deviation":
+            x = np.square(x - np.asarray(mean, np.float64))
+        return np.asarray(np.add.reduce(x, axis=over, dtype=total)).reshape(-1)

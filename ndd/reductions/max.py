@@ -1,0 +1,51 @@
+"""`ndd.reductions.max`."""
+
+from __future__ import annotations
+
+from ndd._operator import operator
+from ndd.reductions import over_axes
+
+
+@operator
+def max(
+    input,
+    /,
+    *,
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    keep_dims: bool = False,
+):
+    """Finds the greatest element along axes.
+
+    Every sample is reduced by itself. Any layout and rank, integers and float32.
+    The element type stays. NaN never counts; where there is no element, the result is the type's least finite
+    value.
+
+    Args:
+        axes: the axes to reduce; negative ones count from the end. Default: all.
+        axis_names: the same by letters of the layout, instead of `axes`.
+        keep_dims: leave the reduced axes with extent 1, and the layout as it is.
+
+    Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for a letter that is
+    not in the layout and for bool, float16 and float64 inputs.
+
+    >>> import ndd
+    >>> ndd.reductions.max(ndd.tensor([[1, 2], [3, 0]]), axes=1).torch()
+    tensor([2, 3], dtype=torch.int32)
+    """
+    return over_axes.outcome("max", input, axes, axis_names, keep_dims, None)
+
+
+@max.plan
+def _(input, *, axes, axis_names, keep_dims):
+    return over_axes.plan("max", input, axes, axis_names, keep_dims)
+
+
+@max.cpu
+def _(input, out, name, chosen):
+    over_axes.reduce_sample(name, input, out, chosen)
+
+
+@max.cuda("reduce.cu")
+def _(launch, input, out, *, name, chosen):
+    over_axes.launch(launch, name, input, chosen)

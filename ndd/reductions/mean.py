@@ -1,0 +1,55 @@
+"""`ndd.reductions.mean`."""
+
+from __future__ import annotations
+
+from ndd._operator import operator
+from ndd._tensor import DType
+from ndd.reductions import over_axes
+
+
+@operator
+def mean(
+    input,
+    /,
+    *,
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    dtype: DType | None = None,
+    keep_dims: bool = False,
+):
+    """Averages the elements along axes.
+
+    Every sample is reduced by itself. Each result is `sum(x) / n` over its elements.
+    Any layout and rank, integers and float32.
+    The result is float32. With `dtype=` an integer input may keep its type: the sum then wraps in that type and
+    the mean is truncated, as in DALI.
+
+    Args:
+        axes: the axes to reduce; negative ones count from the end. Default: all.
+        axis_names: the same by letters of the layout, instead of `axes`.
+        keep_dims: leave the reduced axes with extent 1, and the layout as it is.
+        dtype: the element type of the result.
+
+    Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for a letter that
+    is not in the layout, for bool, float16 and float64 inputs, and for a `dtype` that cannot be.
+
+    >>> import ndd
+    >>> ndd.reductions.mean(ndd.tensor([[1, 2], [3, 5]]), axes=-1).torch()
+    tensor([1.5000, 4.0000])
+    """
+    return over_axes.outcome("mean", input, axes, axis_names, keep_dims, dtype)
+
+
+@mean.plan
+def _(input, *, axes, axis_names, keep_dims, dtype):
+    return over_axes.plan("mean", input, axes, axis_names, keep_dims)
+
+
+@mean.cpu
+def _(input, out, name, chosen):
+    over_axes.reduce_sample(name, input, out, chosen)
+
+
+@mean.cuda("reduce.cu")
+def _(launch, input, out, *, name, chosen):
+    over_axes.launch(launch, name, input, chosen)

@@ -1,0 +1,54 @@
+"""`ndd.reductions.mean_square`."""
+
+from __future__ import annotations
+
+from ndd._operator import operator
+from ndd._tensor import DType
+from ndd.reductions import over_axes
+
+
+@operator
+def mean_square(
+    input,
+    /,
+    *,
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    dtype: DType | None = None,
+    keep_dims: bool = False,
+):
+    """Averages the squares of the elements along axes.
+
+    Every sample is reduced by itself. Each result is `sum(x**2) / n` over its elements.
+    Any layout and rank, integers and float32.
+    The result is float32; with `dtype=` uint64 (of an unsigned input) or int64, truncated.
+
+    Args:
+        axes: the axes to reduce; negative ones count from the end. Default: all.
+        axis_names: the same by letters of the layout, instead of `axes`.
+        keep_dims: leave the reduced axes with extent 1, and the layout as it is.
+        dtype: the element type of the result.
+
+    Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for a letter that
+    is not in the layout, for bool, float16 and float64 inputs, and for a `dtype` that cannot be.
+
+    >>> import ndd
+    >>> ndd.reductions.mean_square(ndd.tensor([3.0, 4.0])).torch()
+    tensor(12.5000)
+    """
+    return over_axes.outcome("mean_square", input, axes, axis_names, keep_dims, dtype)
+
+
+@mean_square.plan
+def _(input, *, axes, axis_names, keep_dims, dtype):
+    return over_axes.plan("mean_square", input, axes, axis_names, keep_dims)
+
+
+@mean_square.cpu
+def _(input, out, name, chosen):
+    over_axes.reduce_sample(name, input, out, chosen)
+
+
+@mean_square.cuda("reduce.cu")
+def _(launch, input, out, *, name, chosen):
+    over_axes.launch(launch, name, input, chosen)

@@ -1,0 +1,233 @@
+"""What all reductions share: which axes, what comes out, and how a sample is reduced on the CPU and on the GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.reduction import accumulate, accumulator, extreme
+from ndd._operator import Plan, bad_sample
+from ndd._tensor import DType, Spec
+from ndd._tensor.dtype import float32, int64, uint64
+
+# What is accumulated, and what is made of it.
+ACCUMULATED = {
+    "sum": "sum", "mean": "sum", "mean_square": "square", "rms": "square", "variance": "deviation",
+    "std_dev": "deviation", "min": "min", "max": "max",
+}  # fmt: skip
+
+
+def chosen_axes(axes: Any, names: str | None, spec: Spec) -> list[int]:
+    """The axes to reduce, sorted; all if none are given.
+
+    IndexError for one that does not exist, ValueError for one given twice, RuntimeError for an unknown letter.
+    """
+    if names is not None:
+        if axes is not None:
+            raise RuntimeError("Arguments `axes` and `axis_names` are mutually exclusive")
+        layout = spec.layout or ""
+        for letter in names:
+            if letter not in layout:
+                raise RuntimeError(f"Axis {letter!r} is not present in the input layout {layout!r}")
+        axes = [layout.index(letter) for letter in names]
+    ndim = spec.ndim or 0
+    if axes is None:
+        return list(range(ndim))
+    found: list[int] = []
+    for axis in np.asarray(axes).tolist():
+        if not -ndim <= axis < ndim:
+            raise IndexError(f"Axis index out of range: {axis} not in range [{-ndim},{ndim - 1}]")
+        axis %= ndim
+        if axis in found:
+            raise ValueError(f"Duplicate axis index {axis}")
+        found.append(axis)
+    return sorted(found)
+
+
+def outcome(name: str, input: Spec, axes: Any, names: str | None, keep_dims: bool, dtype: DType | None) -> Spec:
+    """Element type, rank and layout of a reduction of `input`."""
+    result = result_dtype(name, input.dtype, dtype)
+    chosen = chosen_axes(axes, names, input)
+    if keep_dims or input.ndim is None:
+        return Spec(result, input.ndim, input.layout, input.device)
+    layout = "".join(letter for d, letter in enumerate(input.layout or "") if d not in chosen)
+    return Spec(result, input.ndim - len(chosen), layout or None, input.device)
+
+
+def result_dtype(name: str, source: DType, wanted: DType | None) -> DType:
+    """The element type of the result; RuntimeError for combinations that DALI refuses."""
+    if source.kind not in (DType.Kind.signed, DType.Kind.unsigned) and source is not float32:
+        raise RuntimeError(f"Unsupported input type: {source}. Expected an integer type or float32: cast first.")
+    kind = ACCUMULATED[name]
+    if kind in ("min", "max"):
+        return source
+    wide = uint64 if source.kind is DType.Kind.unsigned else int64
+    if source is float32:
+        allowed: tuple[DType, ...] = (float32,)
+    elif name == "sum":
+        allowed = (source,) if source.bits == 64 else (source, wide, float32)
+    else:
+        allowed = (wide if name == "mean_square" else source, float32)
+    if wanted is None:
+        return wide if name == "sum" and source is not float32 else float32
+    if wanted not in allowed:
+        expected = " or ".join(map(str, allowed))
+        raise RuntimeError(f"Unsupported types: {source} input with dtype={wanted}. Expected {expected}.")
+    return wanted
+
+
+def plan(name: str, input: Any, axes: Any, names: str | None, keep_dims: bool, **shared: Any) -> Plan:
+    """Shapes of the results, and the axes for the kernels."""
+    chosen = chosen_axes(axes, names, Spec(input.dtype, input.ndim, input.layout, input.spec.device))
+    shapes = input.shapes.copy()
+    shapes[:, chosen] = 1
+    kept = [d for d in range(shapes.shape[1]) if d not in chosen]
+    result = shapes if keep_dims else shapes[:, kept]
+    return Plan(result, shared={"chosen": tuple(chosen), "name": name, **shared})
+
+
+def check_mean_type(mean: Spec) -> None:
+    """RuntimeError unless the mean is float32, as DALI wants it."""
+    if mean.dtype is not float32:
+        raise RuntimeError(
+            f"`mean`: expected float32, got {mean.dtype}. Cast it with ndd.cast(mean, dtype=ndd.float32)."
+        )
+
+
+def check_mean_shapes(mean: Any, results: np.ndarray) -> None:
+    """RuntimeError for a sample whose mean has neither one element nor one for each element of the result."""
+    have, want = mean.shapes.prod(axis=1), results.prod(axis=1)
+    wrong = np.flatnonzero((have != 1) & (have != want))
+    if len(wrong):
+        i = int(wrong[0])
+        raise bad_sample(
+            i, f"`mean` has {have[i]} elements: expected 1, or {want[i]}, one for each element of the result"
+        )
+
+
+def stretched(mean: np.ndarray, data: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """The mean with extent 1 along the reduced axes."""
+    if mean.size == 1:
+        return mean.reshape(())
+    return mean.reshape([1 if d in axes else extent for d, extent in enumerate(data.shape)])
+
+
+def reduce_sample(
+    name: str, x: np.ndarray, out: np.ndarray, axes: tuple[int, ...], mean: np.ndarray | None = None, ddof: int = 0
+) -> None:
+    """One sample on the CPU."""
+    if mean is not None and not axes:
+        out[...] = 0  # DALI's answer, whatever the mean
+        return
+    count = 1
+    for axis in axes:
+        count *= x.shape[axis]
+    total = accumulate(ACCUMULATED[name], x, axes, out.dtype, mean).reshape(out.shape)
+    with np.errstate(all="ignore"):
+        if name in ("sum", "min", "max"):
+            np.copyto(out, total, casting="unsafe")
+        elif out.dtype.kind == "f":
+            np.divide(total, count - ddof, out=out, casting="unsafe")
+            if name in ("rms", "std_dev"):
+                np.sqrt(out, out=out)
+        else:
+            # DALI accumulates in the type of the result, which wraps, and divides in float32.
+            mean32 = total.astype(out.dtype).astype(np.float32) * (np.float32(1) / np.float32(count))
+            np.copyto(out, np.sqrt(mean32) if name == "rms" else mean32, casting="unsafe")
+
+
+_ITEMS = 1 << 13  # accumulators a sample that keep a GPU busy
+_FINISH = {"sum": 0, "min": 0, "max": 0, "mean": 1, "mean_square": 1, "variance": 1, "rms": 2, "std_dev": 2}
+
+
+def launch(launch: Any, name: str, operand: Any, axes: tuple[int, ...], mean: Any = None, ddof: int = 0) -> None:
+    """All samples on the GPU: for every run of neighbouring axes, three launches that each divide the rows among
+    fewer threads, so that the number of launches depends on the rank alone."""
+    from ndd._cuda.source import ELEMENT_TYPES
+
+    kind = ACCUMULATED[name]
+    total = accumulator(kind, operand.dtype.numpy, launch.outputs[0].dtype.numpy)
+    acc = {"f": "double", "u": "unsigned long long", "i": "long long"}[total.kind]
+    short = ELEMENT_TYPES[operand.dtype.name] if kind in ("min", "max") else acc
+    stages = _stages(operand.shapes, axes)
+    first, source, n = kind, None, launch.n
+    several = sum(reduced for _, reduced in _runs(operand.shapes, axes)) > 1
+    centre: dict[str, Any] = {}
+    if mean is not None:
+        centre = {"mean_size": mean.shapes.prod(axis=1), "mean_steps": _mean_steps(operand.shapes, axes, mean.shapes)}
+        if not axes:  # DALI's answer, whatever the mean
+            launch("zeros", file="reduce.cu")
+            return
+    count = np.prod([operand.shapes[:, a] for a in axes], axis=0) if axes else np.ones(n, np.int64)
+    for number, (outer, rows, inner, splits) in enumerate(stages):
+        last = number == len(stages) - 1
+        sizes = outer * splits * inner
+        offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        scratch = (
+            None
+            if last
+            else launch.empty(int(sizes.sum()) or 1, total if kind not in ("min", "max") else operand.dtype)
+        )
+        target = np.zeros(n, np.int64) if last else scratch.data_ptr() + offsets * scratch.element_size()
+        launch(
+            "reduce", sizes, file="reduce.cu",
+            per_sample={
+                "source": np.zeros(n, np.int64) if source is None else source, "target": target, "outer": outer,
+                "rows": rows, "inner": inner, "splits": splits, "divisor": (count - ddof).astype(np.float64), **(centre if source is None else {}),
+            },
+            shared={"first": np.array(extreme(kind, total), total) if kind in ("min", "max") else np.array(0, total)},
+            macros={
+                "ACC": short, "KIND": f"KIND_{first.upper()}", "FROM_INPUT": str(int(source is None)),
+                "MEAN_STEPS": str(int(several)), "LAST": str(int(last)), "FINISH": str(_FINISH[name]),
+                "INTEGER_RESULT": str(int(launch.outputs[0].dtype is not float32 and kind != "min" and kind != "max")),
+            },
+        )  # fmt: skip
+        source, first = target, kind if kind in ("min", "max") else "sum"
+        held = scratch  # noqa: F841  (freed after the next launch is queued: the memory is reused in stream order)
+
+
+def _stages(shapes: np.ndarray, axes: tuple[int, ...]) -> list[tuple[np.ndarray, ...]]:
+    """(outer, rows, inner, splits) of every launch, each an array over the samples."""
+    groups = _runs(shapes, axes)
+    stages: list[tuple[np.ndarray, ...]] = []
+    ones = np.ones(len(shapes), np.int64)
+    while True:
+        last = max((g for g in range(len(groups)) if groups[g][1]), default=-1)
+        outer = np.prod([ones, *[e for g, (e, _) in enumerate(groups) if g < last]], axis=0)
+        inner = np.prod([ones, *[e for g, (e, _) in enumerate(groups) if g > last]], axis=0)
+        rows = groups[last][0] if last >= 0 else ones
+        if last < 0:
+            outer, inner = inner, ones
+        for target in (_ITEMS, _ITEMS // 128, 1):
+            most = int((outer * inner).min(initial=1 << 62)) or 1
+            splits = np.minimum(np.maximum(1, target // most), np.maximum(rows, 1)) if target > 1 else ones
+            if target > 1 and int(splits.max(initial=1)) <= 16:
+                continue  # few rows a thread: no need for a launch in between
+            stages.append((outer, rows, inner, splits))
+            rows = splits
+        groups = groups[:last] + groups[last + 1 :] if last >= 0 else []
+        if not any(reduced for _, reduced in groups):
+            return stages
+
+
+def _mean_steps(shapes: np.ndarray, axes: tuple[int, ...], mean_shapes: np.ndarray) -> np.ndarray:
+    """For every axis `[N, ndim]` how far a step along it moves in the mean, whose axes are the kept ones."""
+    steps = np.zeros(shapes.shape, np.int64)
+    step = np.where(mean_shapes.prod(axis=1) == 1, 0, 1)
+    for d in range(shapes.shape[1] - 1, -1, -1):
+        if d not in axes:
+            steps[:, d] = step
+            step = step * shapes[:, d]
+    return steps
+
+
+def _runs(shapes: np.ndarray, axes: tuple[int, ...]) -> list[tuple[np.ndarray, bool]]:
+    found: list[tuple[np.ndarray, bool]] = []
+    for d in range(shapes.shape[1]):
+        reduced = d in axes
+        if found and found[-1][1] == reduced:
+            found[-1] = (found[-1][0] * shapes[:, d], reduced)
+        else:
+            found.append((shapes[:, d], reduced))
+    return found

@@ -1,0 +1,91 @@
+// One stage of a reduction: a sample is [outer, rows, inner]; `splits` threads share the rows of each kept element and
+// leave [outer, splits, inner] accumulators for the next stage, or the result where there is one thread for each.
+//
+// Macros: ACC the accumulator; KIND one of the numbers below; FROM_INPUT 1 to read input 0, 0 to read accumulators of
+// the stage before; LAST 1 to write output 0; FINISH 0 as it is, 1 divided, 2 the root of that; INTEGER_RESULT 1 if the
+// result is an integer made from a sum; MEAN_STEPS 1 if input 1 has a step for every axis.
+#include "scalar.cuh"
+
+#define KIND_SUM 0
+#define KIND_SQUARE 1
+#define KIND_DEVIATION 2
+#define KIND_MIN 3
+#define KIND_MAX 4
+
+#if FROM_INPUT
+#define SOURCE IN0
+#else
+#define SOURCE ACC
+#endif
+
+#if FROM_INPUT && KIND == KIND_DEVIATION
+inline double mean_at(const Sample& s, long long o, long long i, long long flat) {
+#if MEAN_STEPS
+  long long at = 0;
+  for (int d = int(sizeof(s.mean_steps) / sizeof(long long)) - 1; d >= 0; d--) {
+    at += flat % s.in0_shape[d] * s.mean_steps[d];
+    flat /= s.in0_shape[d];
+  }
+  return s.in1[at];
+#else
+  return s.in1[s.mean_size == 1 ? 0 : o * s.inner + i];
+#endif
+}
+#endif
+
+// The variance over no axes.
+extern "C" __global__ void zeros(const Sample* samples, int count, Shared shared) {
+  for (int n = blockIdx.y; n < count; n += gridDim.y) {
+    const Sample& s = samples[n];
+    long long total = 1;
+    for (int d = 0; d < int(sizeof(s.out0_shape) / sizeof(long long)); d++) total *= s.out0_shape[d];
+    const long long step = (long long)gridDim.x * blockDim.x;
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < total; i += step) s.out0[i] = 0;
+  }
+}
+
+extern "C" __global__ void reduce(const Sample* samples, int count, Shared shared) {
+  for (int n = blockIdx.y; n < count; n += gridDim.y) {
+    const Sample& s = samples[n];
+#if FROM_INPUT
+    const SOURCE* source = s.in0;
+#else
+    const SOURCE* source = (const SOURCE*)s.source;
+#endif
+    const long long line = s.splits * s.inner, items = s.outer * line;
+    const long long step = (long long)gridDim.x * blockDim.x;
+    for (long long item = blockIdx.x * (long long)blockDim.x + threadIdx.x; item < items; item += step) {
+      const long long o = item / line, i = item % line % s.inner;
+      ACC acc = shared.first;
+#pragma unroll 4
+      for (long long r = item % line / s.inner; r < s.rows; r += s.splits) {
+        const long long flat = (o * s.rows + r) * s.inner + i;
+        const SOURCE value = source[flat];
+#if KIND == KIND_SUM
+        acc += (ACC)value;
+#elif KIND == KIND_SQUARE
+        acc += (ACC)value * (ACC)value;
+#elif KIND == KIND_DEVIATION
+        const ACC away = (ACC)value - mean_at(s, o, i, flat);
+        acc += away * away;
+#elif KIND == KIND_MIN
+        acc = value < acc ? value : acc;
+#else
+        acc = value > acc ? value : acc;
+#endif
+      }
+#if !LAST
+      ((ACC*)s.target)[item] = acc;
+#elif FINISH == 0
+      s.out0[item] = (OUT0)acc;
+#elif INTEGER_RESULT
+      // DALI accumulates in the type of the result, which wraps, and divides in float.
+      float mean = float((OUT0)acc) * (1.0f / float(s.divisor));
+      s.out0[item] = (OUT0)(FINISH == 2 ? sqrtf(mean) : mean);
+#else
+      const double mean = double(acc) / s.divisor;
+      s.out0[item] = (OUT0)(FINISH == 2 ? sqrt(mean) : mean);
+#endif
+    }
+  }
+}

@@ -1,0 +1,55 @@
+"""`ndd.reductions.rms`."""
+
+from __future__ import annotations
+
+from ndd._operator import operator
+from ndd._tensor import DType
+from ndd.reductions import over_axes
+
+
+@operator
+def rms(
+    input,
+    /,
+    *,
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    dtype: DType | None = None,
+    keep_dims: bool = False,
+):
+    """Takes the root of the mean of the squares along axes.
+
+    Every sample is reduced by itself. Each result is `sqrt(sum(x**2) / n)` over its elements.
+    Any layout and rank, integers and float32.
+    The result is float32. With `dtype=` an integer input may keep its type: the sum of squares then wraps in that
+    type and the result is truncated, as in DALI.
+
+    Args:
+        axes: the axes to reduce; negative ones count from the end. Default: all.
+        axis_names: the same by letters of the layout, instead of `axes`.
+        keep_dims: leave the reduced axes with extent 1, and the layout as it is.
+        dtype: the element type of the result.
+
+    Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for a letter that
+    is not in the layout, for bool, float16 and float64 inputs, and for a `dtype` that cannot be.
+
+    >>> import ndd
+    >>> ndd.reductions.rms(ndd.tensor([1.0, 7.0])).torch()
+    tensor(5.)
+    """
+    return over_axes.outcome("rms", input, axes, axis_names, keep_dims, dtype)
+
+
+@rms.plan
+def _(input, *, axes, axis_names, keep_dims, dtype):
+    return over_axes.plan("rms", input, axes, axis_names, keep_dims)
+
+
+@rms.cpu
+def _(input, out, name, chosen):
+    over_axes.reduce_sample(name, input, out, chosen)
+
+
+@rms.cuda("reduce.cu")
+def _(launch, input, out, *, name, chosen):
+    over_axes.launch(launch, name, input, chosen)

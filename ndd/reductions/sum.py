@@ -1,0 +1,54 @@
+"""`ndd.reductions.sum`."""
+
+from __future__ import annotations
+
+from ndd._operator import operator
+from ndd._tensor import DType
+from ndd.reductions import over_axes
+
+
+@operator
+def sum(
+    input,
+    /,
+    *,
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    dtype: DType | None = None,
+    keep_dims: bool = False,
+):
+    """Sums the elements along axes.
+
+    Every sample is reduced by itself. Each result is `sum(x)` over its elements. Any layout and rank, integers and float32.
+    u8 to u64 give uint64, i8 to i64 int64, float32 gives float32. With `dtype=` an integer sum
+    may keep the input's type, in which case it wraps (200 + 200 = 144 in uint8), or become float32.
+
+    Args:
+        axes: the axes to reduce; negative ones count from the end. Default: all.
+        axis_names: the same by letters of the layout, instead of `axes`.
+        keep_dims: leave the reduced axes with extent 1, and the layout as it is.
+        dtype: the element type of the result.
+
+    Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for a letter that
+    is not in the layout, for bool, float16 and float64 inputs, and for a `dtype` that cannot be.
+
+    >>> import ndd
+    >>> ndd.reductions.sum(ndd.tensor([[1, 2], [3, 4]]), axes=0).torch()
+    tensor([4, 6])
+    """
+    return over_axes.outcome("sum", input, axes, axis_names, keep_dims, dtype)
+
+
+@sum.plan
+def _(input, *, axes, axis_names, keep_dims, dtype):
+    return over_axes.plan("sum", input, axes, axis_names, keep_dims)
+
+
+@sum.cpu
+def _(input, out, name, chosen):
+    over_axes.reduce_sample(name, input, out, chosen)
+
+
+@sum.cuda("reduce.cu")
+def _(launch, input, out, *, name, chosen):
+    over_axes.launch(launch, name, input, chosen)

@@ -1,0 +1,228 @@
+"""All reductions against DALI: types, axes, layouts, empty and large inputs, errors; and the GPU against the CPU."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from number_samples import NAMES, NUMPY, assert_same, samples
+
+import ndd
+
+PLAIN = ("sum", "mean", "mean_square", "rms", "min", "max")
+ABOUT = ("variance", "std_dev")
+TYPES = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32")
+
+
+def outcome(function):
+    try:
+        found = function()
+        found.evaluate()
+    except Exception as error:
+        return error
+    return np.asarray(found), found.layout
+
+
+def compare(found, wanted, what=""):
+    if isinstance(wanted, Exception):
+        assert type(found) is type(wanted), (what, found)
+        return
+    assert not isinstance(found, Exception), (what, found)
+    assert found[1] == wanted[1], what
+    # float32 sums that nearly cancel depend on the order of the additions
+    assert_same(*(v[0] for v in (found, wanted)), relative=1e-5)
+
+
+def values(name, shape, seed=0):
+    x = samples(name, int(np.prod(shape)), seed).reshape(shape)
+    if x.dtype.kind == "f":
+        x = np.abs(np.nan_to_num(np.clip(x, -1e4, 1e4))).astype(np.float32)
+    return x
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("kind", NAMES)
+def test_element_types(dali, name, kind):
+    x = values(kind, (4, 5)) if kind in TYPES else samples(kind, 20).reshape(4, 5)
+    wanted_types = [None] if name in ("min", "max") else [None, *NAMES]
+    with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
+        for target in wanted_types:
+            results = []
+            for library in (dali, ndd):
+                extra = {} if target is None else {"dtype": getattr(library, NUMPY[target])}
+                function = getattr(library.reductions, name)
+                results.append(outcome(lambda f=function, m=library, e=extra: f(m.tensor(x), axes=[0], **e)))  # noqa: B023
+            wanted, found = results
+            if kind in ("i64", "u64") and target == kind and name != "sum" and not isinstance(wanted, Exception):
+                assert found[0].dtype == wanted[0].dtype  # numbers beyond float32: compared below with small ones
+                continue
+            if name == "rms" and not isinstance(wanted, Exception) and wanted[0].dtype.kind == "i":
+                # The root of a sum that wrapped below zero is NaN, which has no integer.
+                known = wanted[0] > np.iinfo(wanted[0].dtype).min
+                known &= wanted[0] != 0
+                found, wanted = ((v[0][known], v[1]) for v in (found, wanted))
+            compare(found, wanted, target)
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
+@pytest.mark.parametrize("keep_dims", [False, True])
+def test_axes(dali, name, keep_dims):
+    x = values("f32", (3, 1, 4, 5))
+    choices = [None, *itertools.chain.from_iterable(itertools.combinations(range(4), k) for k in range(1, 5))]
+    with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
+        for axes in [*choices, (-1,), (-2, 0), 2, (0, -1, 1)]:
+            extra = {} if axes is None else {"axes": axes if isinstance(axes, int) else list(axes)}
+            mean = (np.float32(3),) if name in ABOUT else ()
+            wanted, found = (
+                outcome(
+                    lambda m=m: getattr(m.reductions, name)(
+                        m.tensor(x, layout="FHWC"), *mean, **extra, keep_dims=keep_dims  # noqa: B023
+                    )
+                )
+                for m in (dali, ndd)
+            )
+            compare(found, wanted, axes)
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [((0, 3), [0]), ((0, 3), [1]), ((0, 3), None), ((2, 3), []), ((), None), ((1,), None), ((1, 1), [0]), ((2, 0, 3), [0, 2])],
+)
+def test_empty_and_tiny(dali, name, shape, axes):
+    for kind in ("f32", "u8", "i32"):
+        x = values(kind, shape)
+        extra = {} if axes is None else {"axes": axes}
+        mean = (np.float32(2),) if name in ABOUT else ()
+        with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
+            wanted, found = (
+                outcome(lambda m=m: getattr(m.reductions, name)(m.tensor(x), *mean, **extra)) for m in (dali, ndd)  # noqa: B023
+            )
+        compare(found, wanted, kind)
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
+@pytest.mark.parametrize("kind", TYPES)
+def test_large_inputs_take_the_compiled_loops(dali, name, kind):
+    x = values(kind, (37, 41, 3, 7))
+    with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
+        for axes in (None, [0], [3], [0, 1], [0, 2], [1, 3], [2, 3], [0, 3]):
+            extra = {} if axes is None else {"axes": axes}
+            mean = (np.float32(5),) if name in ABOUT else ()
+            wanted, found = (
+                outcome(lambda m=m: getattr(m.reductions, name)(m.tensor(x), *mean, **extra)) for m in (dali, ndd)  # noqa: B023
+            )
+            compare(found, wanted, axes)
+
+
+def test_long_sums_do_not_overflow_their_narrow_parts():
+    for kind, value in ((np.uint8, 255), (np.int8, -128), (np.uint16, 65535), (np.int16, -32768)):
+        x = np.full((40000, 600), value, kind)
+        assert np.asarray(ndd.reductions.sum(ndd.tensor(x))) == value * x.size
+        if x.itemsize == 1:
+            assert np.asarray(ndd.reductions.mean_square(ndd.tensor(x))) == value * value
+
+
+@pytest.mark.parametrize("name", ABOUT)
+def test_means_of_every_shape(dali, name):
+    x = values("f32", (3, 4, 5))
+    for axes, mean in (
+        ([0], values("f32", (4, 5), 1)), ([0], values("f32", (1, 4, 5), 1)), ([1], values("f32", (3, 5), 1)),
+        ([2], values("f32", (3, 4), 1)), ([1, 2], values("f32", (3,), 1)), ([1, 2], values("f32", (3, 1, 1), 1)),
+        (None, values("f32", (1,), 1)), ([0, 2], values("f32", (4,), 1)), ([0, 2], values("f32", (1, 4, 1), 1)),
+    ):  # fmt: skip
+        for ddof in (0, 1, 3):
+            extra = {"ddof": ddof} if axes is None else {"axes": axes, "ddof": ddof}
+            with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
+                wanted, found = (
+                    outcome(lambda m=m: getattr(m.reductions, name)(m.tensor(x), m.tensor(mean), **extra))  # noqa: B023
+                    for m in (dali, ndd)
+                )
+            compare(found, wanted, axes)
+    large = values("f32", (30, 4, 100))
+    small = values("f32", (4,), 1)
+    found = np.asarray(ndd.reductions.variance(ndd.tensor(large), ndd.tensor(small), axes=[0, 2]))
+    np.testing.assert_allclose(found, ((large - small[:, None].astype(float)) ** 2).mean((0, 2)), rtol=1e-5)
+
+
+def test_nan_never_counts_in_extremes(dali):
+    x = np.array([np.nan, 1, 2, np.nan, 0, np.inf, -np.inf], np.float32)
+    for part in (x, x[:1], x[:4], x[5:6], x[6:]):
+        for name in ("min", "max"):
+            with dali.EvalMode.sync_cpu:
+                wanted = np.asarray(getattr(dali.reductions, name)(dali.tensor(part)).evaluate())
+            assert_same(np.asarray(getattr(ndd.reductions, name)(ndd.tensor(part))), wanted)
+            repeated = np.repeat(part, 10000)
+            assert_same(np.asarray(getattr(ndd.reductions, name)(ndd.tensor(repeated))), wanted)
+
+
+def test_ragged_batches_and_layouts():
+    b = ndd.batch([values("u8", (h, 5, 3)) for h in (1, 4, 30)], layout="HWC")
+    found = ndd.reductions.mean(b, axis_names="HW")
+    assert (found.layout, found.shape) == ("C", [(3,)] * 3)
+    kept = ndd.reductions.max(b, axis_names="C", keep_dims=True)
+    assert (kept.layout, kept.shape) == ("HWC", [(h, 5, 1) for h in (1, 4, 30)])
+    spread = ndd.reductions.std_dev(b, found, axis_names="HW")
+    for i in range(3):
+        np.testing.assert_allclose(np.asarray(spread.select(i)), np.asarray(b.select(i)).std((0, 1)), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"axes": [0, 0]}, ValueError, "Duplicate axis index 0"),
+        ({"axes": [0, -2]}, ValueError, "Duplicate axis index 0"),
+        ({"axes": [2]}, IndexError, "Axis index out of range: 2"),
+        ({"axes": [-3]}, IndexError, "Axis index out of range: -3"),
+        ({"axis_names": "C"}, RuntimeError, "'C' is not present"),
+        ({"axes": [0], "axis_names": "H"}, RuntimeError, "mutually exclusive"),
+    ],
+)
+def test_wrong_axes(arguments, error, text):
+    with pytest.raises(error, match=text):
+        ndd.reductions.sum(ndd.tensor(np.ones((2, 3), np.float32), layout="HW"), **arguments).evaluate()
+
+
+def test_wrong_means():
+    x = ndd.tensor(np.ones((2, 3), np.float32))
+    with pytest.raises(RuntimeError, match="float32"):
+        ndd.reductions.variance(x, 2)
+    with pytest.raises(RuntimeError, match="`mean` has 2 elements"):
+        ndd.reductions.variance(x, [1.0, 2.0], axes=[0]).evaluate()
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
+@pytest.mark.parametrize("kind", ["u8", "i64", "f32"])
+def test_gpu_equals_cpu(emulated_gpu, name, kind):
+    b = ndd.batch([values(kind, (h, 7, 3, 5), h) for h in (1, 40, 6)], layout="FHWC")
+    for axes in (None, [0], [3], [0, 1], [1, 2], [0, 2], [1, 3], []):
+        extra = {} if axes is None else {"axes": axes}
+        mean = (ndd.tensor(np.float32(3)),) if name in ABOUT else ()
+        wanted = getattr(ndd.reductions, name)(b, *mean, **extra)
+        emulated_gpu.launches.clear()
+        found = getattr(ndd.reductions, name)(b.gpu(), *(m.gpu() for m in mean), **extra)
+        for i in range(3):
+            assert_same(np.asarray(found.select(i).cpu()), np.asarray(wanted.select(i)), 1e-5)
+        assert len(emulated_gpu.launches) <= 6
+
+
+def test_gpu_long_rows_and_integer_results(emulated_gpu):
+    x = ndd.batch([values("u8", (20000, 3)), values("u8", (9000, 3))])
+    for name, dtype in (("sum", ndd.uint8), ("mean", ndd.uint8), ("rms", ndd.uint8), ("mean_square", ndd.uint64)):
+        for axes in (None, [0], [1]):
+            extra = {} if axes is None else {"axes": axes}
+            wanted = getattr(ndd.reductions, name)(x, dtype=dtype, **extra)
+            found = getattr(ndd.reductions, name)(x.gpu(), dtype=dtype, **extra)
+            for i in range(2):
+                assert_same(np.asarray(found.select(i).cpu()), np.asarray(wanted.select(i)))
+
+
+def test_gpu_means_of_every_shape(emulated_gpu):
+    x = values("f32", (3, 4, 5))
+    for axes, shape in (([0], (4, 5)), ([1], (3, 1, 5)), ([0, 2], (4,)), ([0, 2], (1,)), (None, ())):
+        mean = values("f32", shape, 1)
+        extra = {} if axes is None else {"axes": axes}
+        wanted = ndd.reductions.std_dev(ndd.tensor(x), ndd.tensor(mean), **extra)
+        found = ndd.reductions.std_dev(ndd.tensor(x).gpu(), ndd.tensor(mean).gpu(), **extra)
+        assert_same(np.asarray(found.cpu()), np.asarray(wanted))
