@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._tensor.memory import host_empty
 from ndd.decoders import _orientation
 from ndd.decoders._header import Header
 from ndd.types import DALIImageType
@@ -98,7 +99,11 @@ def read_header(data: np.ndarray) -> Header:
 
 
 def decode_cpu(
-    data: np.ndarray, output_type: DALIImageType, adjust_orientation: bool, window: Window | None
+    data: np.ndarray,
+    header: Header,
+    output_type: DALIImageType,
+    adjust_orientation: bool,
+    window: Window | None,
 ) -> np.ndarray | None:
     """The picture (or the window of it) as HWC in the depth of the file (u8, u16), or None if it cannot be decoded.
 
@@ -112,8 +117,21 @@ def decode_cpu(
             max_num_cpu_threads=1,
             backends=[module.Backend(module.CPU_ONLY)],
         )
-    found = decoder.decode(_stream(data, window), params=_parameters(output_type, adjust_orientation))
-    return None if found is None else np.asarray(found)
+    params = _parameters(output_type, adjust_orientation)
+    source = _stream(data, window)
+    if output_type == DALIImageType.ANY_DATA:
+        found = decoder.decode(source, params=params)
+        return None if found is None else np.asarray(found)
+    # Into memory of ours, which is used again: its own costs a page fault for every 4 kB.
+    height, width = (
+        header.size(adjust_orientation) if window is None else (window[2] - window[0], window[3] - window[1])
+    )
+    out = host_empty((height, width, header.out_channels(output_type)), header.dtype)
+    try:
+        target = module.as_image(out, sample_format=params.sample_format, color_spec=params.color_spec)
+        return None if decoder.decode(source, image=target, params=params) is None else out
+    except (ValueError, TypeError):  # the file is not what its header says
+        return None
 
 
 def _stream(data: np.ndarray, window: Window | None) -> Any:

@@ -54,7 +54,7 @@ def _not_an_image(data: np.ndarray) -> str:
     head = data[:8].tobytes()
     if not len(data):
         return "expected an encoded image, got 0 bytes: an empty file, or one that cannot be read"
-    return f"expected an encoded image, got {len(data)} bytes that begin with {head!r}: no known format, or a damaged header"
+    return f"expected an encoded image, got {len(data)} bytes from {head!r} on: no known format, or a damaged header"
 
 
 def check_size(header: Header, options: Options) -> None:
@@ -83,8 +83,8 @@ def decode(
     if image is None:
         shape = options.out_shape(header, window)
         raise bad_image(
-            f"Failed to decode the image of {header.height}x{header.width} pixels: the data is damaged, cut off, or of a "
-            "kind that no installed library decodes",
+            f"Failed to decode the image of {header.height}x{header.width} pixels: the data is damaged, cut off, or of "
+            "a kind that no installed library decodes",
             shape,
         )
     return convert(image, options.dtype, is_ycbcr)
@@ -94,13 +94,16 @@ def _pixels(
     data: np.ndarray, header: Header, kind: DALIImageType, adjust: bool, window: Window | None
 ) -> np.ndarray | None:
     if header.plain_jpeg and window is None and (header.orientation == 1 or not adjust):
-        image = _portable.decode_plain_jpeg(data, kind, header.channels)
+        image = _portable.decode_plain_jpeg(data, header, kind)
         if image is not None:
             return image
     if _nvimgcodec.library() is None or _portable.is_foreign(data):
         return _portable.decode(data, header, kind, adjust, window)
-    image = _nvimgcodec.decode_cpu(data, kind, adjust, window)
+    image = _nvimgcodec.decode_cpu(data, header, kind, adjust, window)
     if image is not None:
+        if kind == DALIImageType.ANY_DATA and header.channels == 4 and data[:2].tobytes() in (b"II", b"MM"):
+            # TIFF with alpha comes with the colours multiplied by it; as RGB it does not.
+            image[..., :3] = _nvimgcodec.decode_cpu(data, header, DALIImageType.RGB, adjust, window)
         return image
     return _what_nvimgcodec_leaves(data, header, kind, adjust, window)
 
@@ -111,7 +114,7 @@ def _what_nvimgcodec_leaves(
     """Colour of one-component files that it gives only as gray (lossless JPEG, 9-bit JPEG 2000), and files with alpha
     or CMYK unchanged that Pillow can read."""
     if header.channels == 1 and kind in (DALIImageType.RGB, DALIImageType.BGR):
-        gray = _nvimgcodec.decode_cpu(data, DALIImageType.GRAY, adjust, window)
+        gray = _nvimgcodec.decode_cpu(data, header, DALIImageType.GRAY, adjust, window)
         return None if gray is None else np.repeat(gray, 3, axis=2)
     if header.channels in (2, 4) and kind == DALIImageType.ANY_DATA:
         image = _portable.by_pillow(data, header, kind)

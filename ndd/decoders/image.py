@@ -67,8 +67,8 @@ def image(
             they do not change the pixels and have no effect here.
         memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
 
-    Gives HWC images; pixels on the CPU are bit for bit those of DALI. Beyond DALI: `on_error`, `max_pixels`, GIF, colour
-    from lossless JPEG with one component, ANY_DATA for all channel counts.
+    Gives HWC images; pixels on the CPU are bit for bit those of DALI. Beyond DALI: `on_error`, `max_pixels`, GIF,
+    colour from lossless JPEG with one component, ANY_DATA for all channel counts.
 
     Raises RuntimeError for data that is no image, damaged or cut off, too large, or for other element types.
 

@@ -1,0 +1,201 @@
+"""decoders.image: pixels of every format against the oracle and Pillow, element types, orientation, arguments."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from encoded import FOLDER, KINDS, cmyk, encode, made, needs_files, photo, read, real
+from PIL import Image, ImageOps
+
+import ndd
+
+# What ndd decodes and DALI does not, or not without crashing the process.
+BEYOND = {
+    "still.gif": KINDS,
+    "codestream_9bit.j2k": ("RGB", "BGR", "YCbCr"),
+    "lossless_gray_8bit.jpg": ("RGB", "BGR", "YCbCr"),
+    "gray.jpg": ("ANY_DATA",),
+}
+
+
+def oracle_pixels(dali, data, kind, **arguments):
+    number = int(getattr(ndd.types, kind))
+    with dali.EvalMode.sync_cpu:
+        return np.asarray(dali.decoders.image(dali.tensor(data), output_type=number, **arguments)).copy()
+
+
+def pixels(data, kind="RGB", **arguments):
+    return np.asarray(ndd.decoders.image(ndd.tensor(data), output_type=getattr(ndd.types, kind), **arguments))
+
+
+def assert_like_oracle(found, expected, kind):
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    if kind == "YCbCr":  # a matrix in 32-bit floats: the order of additions decides ties
+        off = np.abs(found.astype(np.float64) - expected.astype(np.float64))
+        assert off.max() <= (1e-6 if found.dtype.kind == "f" else 1)
+        if found.dtype == np.uint8:
+            assert np.mean(off > 0) < 1e-3
+    elif found.dtype.kind == "f":
+        np.testing.assert_allclose(found, expected, atol=1e-7, rtol=0)
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("kind", KINDS)
+def test_made_files_against_the_oracle(dali, kind):
+    for name, data in made().items():
+        if kind not in BEYOND.get(name, ()):
+            assert_like_oracle(pixels(data, kind), oracle_pixels(dali, data, kind), kind)
+
+
+@pytest.mark.oracle
+@needs_files
+@pytest.mark.parametrize("path", real("formats/*/*"), ids=lambda p: p.name)
+def test_real_files_against_the_oracle(dali, path):
+    data = read(path)
+    for kind in KINDS:
+        if kind in BEYOND.get(path.name, ()):
+            assert pixels(data, kind).ndim == 3
+            continue
+        try:
+            expected = oracle_pixels(dali, data, kind)
+        except RuntimeError:
+            with pytest.raises(RuntimeError):
+                pixels(data, kind)
+        else:
+            assert_like_oracle(pixels(data, kind), expected, kind)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "uint32", "int32", "float32"])
+@pytest.mark.parametrize("kind", ["RGB", "GRAY", "YCbCr"])
+def test_element_types_against_the_oracle(dali, dtype, kind):
+    for name in ("444.jpg", "gray_16.png", "gray_16.tif"):
+        data = made()[name]
+        expected = oracle_pixels(dali, data, kind, dtype=getattr(dali, dtype))
+        found = pixels(data, kind, dtype=getattr(ndd, dtype))
+        assert found.dtype == expected.dtype == np.dtype(dtype)
+        off = np.abs(found.astype(np.float64) - expected.astype(np.float64)).max()
+        if kind == "YCbCr":
+            full = 1 if dtype == "float32" else float(np.iinfo(dtype).max)
+            assert off <= max(1e-6 * full, 0 if dtype == "float32" else 1)
+        else:
+            # 32-bit integers are computed in 32-bit floats: the last bit of 24
+            assert off <= {"float32": 1e-7, "int32": 256, "uint32": 512}.get(dtype, 0)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "float16", "float64", "bool", "bfloat16"])
+def test_other_element_types_are_refused(dtype):
+    with pytest.raises(RuntimeError, match="Unsupported output type"):
+        pixels(made()["444.jpg"], dtype=getattr(ndd, dtype))
+
+
+def test_rgb_equals_pillow():
+    for name, data in made().items():
+        if "16" in name:
+            continue
+        picture = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
+        np.testing.assert_array_equal(pixels(data), np.asarray(picture.convert("RGB")), err_msg=name)
+
+
+@needs_files
+def test_photographs_equal_the_oracle(dali):
+    paths = real("imagenet/*/*")[::8]
+    files = [read(p) for p in paths]
+    found = ndd.decoders.image(ndd.batch(files))
+    with dali.EvalMode.sync_cpu:
+        expected = [np.asarray(t).copy() for t in dali.decoders.image(dali.batch(files)).tensors]
+    for mine, theirs in zip(found.tensors, expected, strict=True):
+        np.testing.assert_array_equal(np.asarray(mine), theirs)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_orientation(orientation):
+    data = made()[f"turned_{orientation}.jpg"]
+    stored = pixels(data, adjust_orientation=False)
+    assert stored.shape == (40, 56, 3)
+    np.testing.assert_array_equal(stored, pixels(made()["turned_1.jpg"]))
+    upright = pixels(data)
+    assert upright.shape == ((56, 40, 3) if orientation >= 5 else (40, 56, 3))
+    expected = {
+        1: stored, 2: stored[:, ::-1], 3: stored[::-1, ::-1], 4: stored[::-1],
+        5: stored.transpose(1, 0, 2), 6: stored.transpose(1, 0, 2)[:, ::-1],
+        7: stored.transpose(1, 0, 2)[::-1, ::-1], 8: stored.transpose(1, 0, 2)[::-1],
+    }[orientation]  # fmt: skip
+    np.testing.assert_array_equal(upright, expected)
+
+
+def test_a_broken_exif_segment_does_not_cost_the_picture():
+    data = bytearray(made()["turned_6.jpg"].tobytes())
+    place = data.index(b"Exif\0\0") + 6
+    data[place : place + 8] = b"\xff" * 8
+    assert pixels(np.frombuffer(bytes(data), np.uint8)).shape == (40, 56, 3)
+
+
+def test_cmyk_becomes_rgb_and_stays_four_channels_unchanged():
+    expected = np.asarray(Image.open(io.BytesIO(cmyk())).convert("RGB")).astype(int)
+    assert np.abs(pixels(cmyk()).astype(int) - expected).max() <= 1
+    assert pixels(cmyk(), "ANY_DATA").shape == (40, 56, 4)
+
+
+def test_alpha_is_dropped_or_kept():
+    rgba = photo()
+    data = encode(rgba, "PNG")
+    np.testing.assert_array_equal(pixels(data), rgba[..., :3])
+    np.testing.assert_array_equal(pixels(data, "BGR"), rgba[..., 2::-1])
+    np.testing.assert_array_equal(pixels(data, "ANY_DATA"), rgba)
+    two = encode(np.ascontiguousarray(rgba[..., :2]), "PNG")
+    np.testing.assert_array_equal(pixels(two, "ANY_DATA"), rgba[..., :2])
+
+
+def test_sixteen_bits_are_kept():
+    gray = photo()[..., :1].astype(np.uint16) * 251
+    data = encode(gray[..., 0], "PNG")
+    np.testing.assert_array_equal(pixels(data, "GRAY", dtype=ndd.uint16), gray)
+    np.testing.assert_allclose(pixels(data, "GRAY", dtype=ndd.float32), gray / 65535, atol=1e-7)
+
+
+def test_metadata_is_known_before_it_runs():
+    with ndd.EvalMode.deferred:
+        out = ndd.decoders.image(ndd.tensor(np.zeros(9, np.uint8)), dtype=ndd.float32)
+        assert (out.dtype, out.ndim, out.layout) == (ndd.float32, 3, "HWC")
+
+
+def test_ragged_batches_and_read_only_bytes():
+    names = ["420.jpg", "gray_16.png", "odd.jpg", "turned_6.jpg", "rgba.webp", "lzw.tif"]
+    out = ndd.decoders.image(ndd.batch([made()[n] for n in names]))
+    assert out.shape == [pixels(made()[n]).shape for n in names]
+    frozen = made()["420.jpg"].copy()
+    frozen.flags.writeable = False
+    np.testing.assert_array_equal(pixels(frozen), pixels(made()["420.jpg"]))
+
+
+def test_what_is_no_bytes_is_refused():
+    for wrong in (np.zeros((4, 4), np.uint8), np.zeros(4, np.int32)):
+        with pytest.raises(RuntimeError, match="expected the bytes"):
+            ndd.decoders.image(wrong)
+
+
+def test_hints_change_nothing_and_old_arguments_warn():
+    data = made()["420.jpg"]
+    hints = {
+        "affine": False, "cache_size": 10, "cache_type": "threshold", "cache_threshold": 5, "cache_debug": True,
+        "cache_batch_copy": False, "device_memory_padding": 0, "device_memory_padding_jpeg2k": 1,
+        "host_memory_padding": 0, "host_memory_padding_jpeg2k": 1, "hw_decoder_load": 0.3,
+        "hybrid_huffman_threshold": 10, "jpeg_fancy_upsampling": True, "preallocate_height_hint": 10,
+        "preallocate_width_hint": 10, "use_fast_idct": True,
+    }  # fmt: skip
+    np.testing.assert_array_equal(pixels(data, **hints), pixels(data))
+    for old in ("memory_stats", "split_stages", "use_chunk_allocator"):
+        with pytest.warns(DeprecationWarning, match=old):
+            ndd.decoders.image(data, **{old: True})
+
+
+def test_misnamed_files_are_told_by_their_contents():
+    if FOLDER.is_dir():
+        for path in real("formats/missnamed/*"):
+            assert pixels(read(path)).ndim == 3
