@@ -117,7 +117,7 @@ def reduce_sample(
     name: str, x: np.ndarray, out: np.ndarray, axes: tuple[int, ...], mean: np.ndarray | None = None, ddof: int = 0
 ) -> None:
     """One sample on the CPU."""
-    if mean is not None and not axes:
+    if mean is not None and not axes and x.ndim:
         out[...] = 0  # DALI's answer, whatever the mean
         return
     count = 1
@@ -128,9 +128,8 @@ def reduce_sample(
         if name in ("sum", "min", "max"):
             np.copyto(out, total, casting="unsafe")
         elif out.dtype.kind == "f":
-            np.divide(total, count - ddof, out=out, casting="unsafe")
-            if name in ("rms", "std_dev"):
-                np.sqrt(out, out=out)
+            average = np.true_divide(total, count - ddof)
+            np.copyto(out, np.sqrt(average) if name in ("rms", "std_dev") else average, casting="unsafe")
         else:
             # DALI accumulates in the type of the result, which wraps, and divides in float32.
             mean32 = total.astype(out.dtype).astype(np.float32) * (np.float32(1) / np.float32(count))
@@ -156,8 +155,8 @@ def launch(launch: Any, name: str, operand: Any, axes: tuple[int, ...], mean: An
     centre: dict[str, Any] = {}
     if mean is not None:
         centre = {"mean_size": mean.shapes.prod(axis=1), "mean_steps": _mean_steps(operand.shapes, axes, mean.shapes)}
-        if not axes:  # DALI's answer, whatever the mean
-            launch("zeros", file="reduce.cu")
+        if not axes and operand.ndim:  # DALI's answer, whatever the mean
+            launch("zeros", file="zeros.cu")
             return
     count = np.prod([operand.shapes[:, a] for a in axes], axis=0) if axes else np.ones(n, np.int64)
     for number, (outer, rows, inner, splits) in enumerate(stages):
