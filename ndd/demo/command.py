@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Trains, prints, gives the exit code. Raises what a user can mend with a sentence that says how."""
     import ndd
-    from ndd.demo.classifier import Trainer
+    from ndd.demo.classifier import one_torch_thread
     from ndd.demo.folder import PHOTOS, scan
     from ndd.demo.loop import augmented, open_reader
 
@@ -46,19 +46,28 @@ def run(args: argparse.Namespace) -> int:
     start = time.perf_counter()
     if args.save_grid is not None:
         _save_grid(open_reader(folder, args.seed), args, device)
-    trainer = Trainer(len(found.classes), device, args.seed)
-    reader = open_reader(folder, args.seed)
-    losses = []
-    for epoch in range(args.epochs):
-        batches = augmented(reader, args.batch_size, device)
-        losses.append(
-            _train(trainer, batches, -(-len(folder.files) // args.batch_size), f"epoch {epoch + 1}/{args.epochs}")
-        )
+    with one_torch_thread():
+        losses = _epochs(folder, args, device)
     print(f"loss {losses[0]:.3f} -> {losses[-1]:.3f}")
     rate = _loop_rate(augmented(open_reader(folder.first(1024), args.seed), args.batch_size, device))
     print(f"the loop without training: {rate:,.0f} images/s on {place}")
     print(f"{time.perf_counter() - start:.1f} s in all")
     return 0
+
+
+def _epochs(folder: Any, args: argparse.Namespace, device: str) -> list[float]:
+    """Trains; the mean loss of each epoch."""
+    from ndd.demo.classifier import Trainer
+    from ndd.demo.loop import augmented, open_reader
+
+    trainer = Trainer(len(folder.classes), device, args.seed)
+    reader = open_reader(folder, args.seed)
+    steps = -(-len(folder.files) // args.batch_size)
+    losses = []
+    for epoch in range(args.epochs):
+        batches = augmented(reader, args.batch_size, device)
+        losses.append(_train(trainer, batches, steps, f"epoch {epoch + 1}/{args.epochs}"))
+    return losses
 
 
 def _check(args: argparse.Namespace) -> None:
