@@ -14,6 +14,8 @@ from ndd._cpu.draws import below, canonical
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import new_cursor, seek
 
+_F = np.float32
+
 
 def crop_window(
     shapes_hw: Any, streams: np.ndarray, area: Any, aspect: Any, num_attempts: int
@@ -32,7 +34,8 @@ def crop_window(
         raise RuntimeError(f"expected `random_aspect_ratio` above 0, got {[narrow, wide]}.")
     shapes = np.ascontiguousarray(shapes_hw, np.int64).reshape(-1, 2)
     anchors, windows = np.empty_like(shapes), np.empty_like(shapes)
-    _draw(shapes, streams, low, high, narrow, wide, max(int(num_attempts), 0), anchors, windows)
+    limits = np.array([low, high, narrow, wide, *np.log(np.array([narrow, wide], np.float32))], np.float32)
+    _draw(shapes, streams, limits, max(int(num_attempts), 0), anchors, windows)
     return anchors, windows
 
 
@@ -47,7 +50,7 @@ def _range(name: str, values: Any) -> tuple[float, float]:
 
 
 @kernel
-def _draw(shapes, streams, low, high, narrow, wide, attempts, anchors, windows):
+def _draw(shapes, streams, limits, attempts, anchors, windows):
     cursor = new_cursor()
     for n in range(len(shapes)):
         seek(cursor, streams[n], 0)
@@ -55,33 +58,40 @@ def _draw(shapes, streams, low, high, narrow, wide, attempts, anchors, windows):
         if height <= 0 or width <= 0:
             anchors[n], windows[n] = 0, 0
             continue
-        h, w = _draw_shape(cursor, height, width, low, high, narrow, wide, attempts)
+        h, w = _draw_shape(cursor, height, width, limits, attempts)
         windows[n, 0], windows[n, 1] = h, w
         anchors[n, 0] = below(cursor, np.uint64(height - h + 1))
         anchors[n, 1] = below(cursor, np.uint64(width - w + 1))
 
 
+@kernel(inline="always")
+def _between(cursor, low, high):
+    return _F(canonical(cursor, False)) * (high - low) + low
+
+
 @kernel
-def _draw_shape(cursor, height, width, low, high, narrow, wide, attempts):
-    whole = float(height * width)
-    widest = max(1, int(height * wide))
-    highest = max(1, int(width / narrow))
-    if float(height * widest) < low * whole:  # too wide an image: even the widest window is too small
+def _draw_shape(cursor, height, width, limits, attempts):
+    """Height and width of a window, in float32 step by step as DALI works them out."""
+    low, high, narrow, wide = limits[0], limits[1], limits[2], limits[3]
+    whole = _F(height * width)
+    widest = max(1, np.int64(_F(height) * wide))
+    highest = max(1, np.int64(_F(width) * (_F(1) / narrow)))
+    if _F(height * widest) < low * whole:  # too wide an image: even the widest window is too small
         return height, min(widest, width)
-    if float(width * highest) < low * whole:
+    if _F(width * highest) < low * whole:
         return min(highest, height), width
     for _ in range(attempts):
-        target = (low + (high - low) * canonical(cursor, False)) * whole
-        ratio = math.exp(math.log(narrow) + (math.log(wide) - math.log(narrow)) * canonical(cursor, False))
-        w = max(1, int(math.sqrt(target * ratio) + 0.5))
-        h = max(1, int(math.sqrt(target / ratio) + 0.5))
-        if w <= width and h <= height and narrow <= w / h <= wide:
+        target = _between(cursor, low, high) * whole
+        ratio = _F(math.exp(_between(cursor, limits[4], limits[5])))
+        w = max(1, np.int64(np.floor(np.sqrt(target * ratio) + _F(0.5))))
+        h = max(1, np.int64(np.floor(np.sqrt(target / ratio) + _F(0.5))))
+        if w <= width and h <= height and narrow <= _F(w) / _F(h) <= wide:
             return h, w
-    ratio = width / height
+    ratio = _F(width) / _F(height)
     h, w = height, width
     if ratio > wide:
         w = min(widest, width)
     elif ratio < narrow:
         h = min(highest, height)
-    scale = math.sqrt(min(1.0, max(high, 0.0) * whole / float(h * w)))
-    return max(1, int(h * scale)), max(1, int(w * scale))
+    scale = math.sqrt(min(_F(1), max(high, _F(0)) * whole / _F(h * w)))
+    return max(1, np.int64(h * scale)), max(1, np.int64(w * scale))
