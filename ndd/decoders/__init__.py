@@ -3,6 +3,15 @@
 from ndd.decoders._policy import BadSample, get_max_pixels, set_max_pixels
 from ndd.decoders.image import image
 from ndd.decoders.image_crop import image_crop
+from ndd.decoders.image_random_crop import image_random_crop
 from ndd.decoders.image_slice import image_slice
 
-__all__ = ["BadSample", "get_max_pixels", "image", "image_crop", "image_slice", "set_max_pixels"]
+__all__ = [
+    "BadSample",
+    "get_max_pixels",
+    "image",
+    "image_crop",
+    "image_random_crop",
+    "image_slice",
+    "set_max_pixels",
+]

@@ -1,0 +1,94 @@
+"""`ndd.decoders.image_random_crop`: decodes a random window out of each encoded image."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._operator import operator
+from ndd._tensor import DType
+from ndd._tensor.dtype import uint8
+from ndd.decoders._crops import Headers, decode_window
+from ndd.decoders._policy import options_of, recover
+from ndd.decoders.image import no_effect, pictures
+from ndd.random.crop_window import crop_window
+from ndd.types import DALIImageType
+
+
+@operator(mixed=True, heavy=True, random=True, drops="on_error")
+def image_random_crop(
+    input,
+    /,
+    *,
+    adjust_orientation: bool = True,
+    affine: bool = True,
+    device_memory_padding: int = 16777216,
+    device_memory_padding_jpeg2k: int = 0,
+    dtype: DType = uint8,
+    host_memory_padding: int = 8388608,
+    host_memory_padding_jpeg2k: int = 0,
+    hw_decoder_load: float = 0.65,
+    hybrid_huffman_threshold: int = 1000000,
+    jpeg_fancy_upsampling: bool = False,
+    max_pixels: int | None = None,
+    memory_stats: bool | None = None,
+    num_attempts: int = 10,
+    on_error: str = "raise",
+    output_type: DALIImageType = DALIImageType.RGB,
+    preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0,
+    random_area: list[float] = (0.08, 1.0),
+    random_aspect_ratio: list[float] = (0.75, 1.333333),
+    split_stages: bool | None = None,
+    use_chunk_allocator: bool | None = None,
+    use_fast_idct: bool = False,
+):
+    """Decodes a window of each image with a random share of its area and a random aspect ratio.
+
+    The windows are those of `random_resized_crop` with the same generator; what lies outside is not decoded.
+
+    Args:
+        input: the bytes of files, as for `decoders.image`.
+        random_area: from which share of the area to which.
+        random_aspect_ratio: width / height from which to which; uniform in the logarithm.
+        num_attempts: how often a window that does not fit is drawn again.
+        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+
+    The other arguments are those of `decoders.image`. Gives HWC images.
+
+    Raises RuntimeError as `decoders.image`, and for ranges that are none.
+
+    >>> import ndd, numpy as np
+    >>> pgm = np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)
+    >>> ndd.decoders.image_random_crop(pgm, random_area=1.0, random_aspect_ratio=1.5).shape
+    (2, 3, 3)
+    """
+    no_effect(
+        "image_random_crop",
+        memory_stats=memory_stats,
+        split_stages=split_stages,
+        use_chunk_allocator=use_chunk_allocator,
+    )
+    return pictures(input, dtype)
+
+
+@image_random_crop.plan
+def _(input, *, num_attempts, random_area, random_aspect_ratio, words, **arguments):
+    headers = Headers(input.arrays, options_of(**arguments))
+    streams = words.streams(input.n)
+    starts, shapes = crop_window(headers.extents, streams, random_area, random_aspect_ratio, num_attempts)
+    return headers.plan(starts, shapes)
+
+
+@image_random_crop.cpu
+def _(data, header, window, problem, options) -> np.ndarray:
+    return decode_window(data, header, window, problem, options)
+
+
+@image_random_crop.cuda
+def _(launch, data, options, header, window, problem):
+    from ndd.decoders._gpu import decode_batch
+
+    return decode_batch(launch, data, options, header, window, problem)
+
+
+image_random_crop.recover(recover)

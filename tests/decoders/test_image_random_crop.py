@@ -1,0 +1,89 @@
+"""decoders.image_random_crop: the windows of random_resized_crop, spread as those of the oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from encoded import encode, made
+
+import ndd
+from ndd.random.crop_window import crop_window
+
+NAMES = ("420.jpg", "odd.jpg", "rgba.png", "turned_6.jpg", "lossy.webp", "rgb.tif")
+RANGES = [
+    {},
+    {"random_area": [0.5, 0.6]},
+    {"random_area": [0.01, 0.1], "random_aspect_ratio": [0.2, 5.0]},
+    {"random_aspect_ratio": [3.0, 4.0], "random_area": [0.9, 1.0]},
+    {"num_attempts": 1, "random_area": [0.8, 1.0]},
+]
+
+
+@pytest.mark.parametrize("ranges", RANGES, ids=str)
+def test_the_windows_of_random_resized_crop(ranges):
+    """Where random_resized_crop looks with the same generator: found by its own kind of window, on a picture whose
+    pixels say where they are."""
+    place = np.zeros((90, 120, 3), np.uint8)
+    place[..., 0], place[..., 1] = np.arange(90)[:, None], np.arange(120)
+    data = ndd.batch([encode(place, "PNG")] * 8)
+    mine = ndd.decoders.image_random_crop(data, rng=ndd.random.RNG(seed=77), **ranges)
+    words = ndd.random.streams._take(ndd.random.RNG(seed=77))
+    arguments = {"random_area": [0.08, 1.0], "random_aspect_ratio": [0.75, 1.333333], "num_attempts": 10, **ranges}
+    anchors, shapes = crop_window(
+        np.array([[90, 120]] * 8),
+        words.streams(8),
+        arguments["random_area"],
+        arguments["random_aspect_ratio"],
+        arguments["num_attempts"],
+    )
+    for found, (y, x), (h, w) in zip(mine.tensors, anchors.tolist(), shapes.tolist(), strict=True):
+        np.testing.assert_array_equal(np.asarray(found), place[y : y + h, x : x + w])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_window_of_a_full_decode(name):
+    full = np.asarray(ndd.decoders.image(made()[name]))
+    for seed in range(6):
+        found = np.asarray(ndd.decoders.image_random_crop(made()[name], rng=ndd.random.RNG(seed=seed)))
+        windows = np.lib.stride_tricks.sliding_window_view(full, found.shape)
+        assert (windows == found).all(axis=(-1, -2, -3)).any()
+
+
+@pytest.mark.oracle
+def test_shares_and_ratios_are_spread_as_the_oracle_spreads_them(dali):
+    data = encode(np.zeros((150, 200, 3), np.uint8), "PNG")
+    shapes = np.array(ndd.decoders.image_random_crop(ndd.batch([data] * 2000), rng=ndd.random.RNG(seed=1)).shape)
+    with dali.EvalMode.sync_cpu:
+        out = dali.decoders.image_random_crop(dali.batch([data] * 2000), rng=dali.random.RNG(seed=1))
+        expected = np.array(out.shape)
+    for measure in (lambda s: s[:, 0] * s[:, 1] / 30000, lambda s: np.log(s[:, 1] / s[:, 0])):
+        mine, theirs = np.sort(measure(shapes)), np.sort(measure(expected))
+        quantiles = slice(100, None, 100)
+        assert np.abs(mine[quantiles] - theirs[quantiles]).max() < 0.05
+
+
+def test_threads_and_batch_size_do_not_change_the_windows():
+    files = [made()[n] for n in NAMES]
+    shapes = []
+    for count in (1, 2, 5):
+        ndd.set_num_threads(count)
+        shapes.append(ndd.decoders.image_random_crop(ndd.batch(files), rng=ndd.random.RNG(seed=9)).shape)
+    ndd.set_num_threads(None)
+    shapes.append(ndd.decoders.image_random_crop(ndd.batch(files[:3]), rng=ndd.random.RNG(seed=9)).shape)
+    assert shapes[0] == shapes[1] == shapes[2]
+    assert shapes[0][:3] == shapes[3]
+
+
+def test_bad_samples_do_not_move_the_windows_of_others():
+    files = [made()[n] for n in NAMES]
+    whole = ndd.decoders.image_random_crop(ndd.batch(files), rng=ndd.random.RNG(seed=3)).shape
+    files[1] = files[1][:200]
+    out = ndd.decoders.image_random_crop(ndd.batch(files), rng=ndd.random.RNG(seed=3), on_error="skip")
+    assert out.shape == whole[:1] + whole[2:]
+    assert [b.index for b in out.dropped] == [1]
+
+
+def test_misuse():
+    for ranges in ({"random_area": [1.0, 0.5]}, {"random_aspect_ratio": [-1.0, 2.0]}):
+        with pytest.raises(RuntimeError):
+            ndd.decoders.image_random_crop(made()["420.jpg"], **ranges).evaluate()

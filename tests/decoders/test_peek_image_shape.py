@@ -1,0 +1,82 @@
+"""peek_image_shape: what the header says, against the oracle and against the decoder."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from encoded import KINDS, made, needs_files, read, real
+
+import ndd
+from ndd.decoders.peek_image_shape import peek_image_shape
+
+# Headers that DALI does not read, or reads from a file that is cut off before the size.
+OWN = {"still.gif"}
+
+
+def check(dali, data, name):
+    for kind in KINDS:
+        number = getattr(ndd.types, kind)
+        for adjust in (True, False):
+            with dali.EvalMode.sync_cpu:
+                try:
+                    peek = dali.peek_image_shape(dali.tensor(data), image_type=int(number), adjust_orientation=adjust)
+                    expected = np.asarray(peek).tolist()
+                except RuntimeError:
+                    with pytest.raises(RuntimeError):
+                        peek_image_shape(data, image_type=number, adjust_orientation=adjust).evaluate()
+                    continue
+            found = peek_image_shape(data, image_type=number, adjust_orientation=adjust)
+            assert np.asarray(found).tolist() == expected, (name, kind, adjust)
+
+
+@pytest.mark.oracle
+def test_made_files_against_the_oracle(dali):
+    for name, data in made().items():
+        check(dali, data, name)
+
+
+@pytest.mark.oracle
+@needs_files
+def test_real_files_against_the_oracle(dali):
+    for path in real("formats/*/*") + real("broken/*"):
+        if path.name not in OWN:
+            check(dali, read(path), path.name)
+
+
+@needs_files
+def test_the_decoder_agrees():
+    for path in real("formats/*/*"):
+        data = read(path)
+        for kind in KINDS:
+            number = getattr(ndd.types, kind)
+            try:
+                shape = ndd.decoders.image(data, output_type=number).shape
+            except RuntimeError:
+                continue
+            assert tuple(np.asarray(peek_image_shape(data, image_type=number))) == shape, (path.name, kind)
+
+
+def test_types():
+    data = made()["420.jpg"]
+    assert peek_image_shape(data).dtype == ndd.int64
+    for dtype in (ndd.int32, ndd.uint32, ndd.int64, ndd.uint64, ndd.float32, ndd.float64):
+        found = peek_image_shape(data, dtype=dtype)
+        assert found.dtype == dtype
+        assert np.asarray(found).tolist() == [40, 56, 3]
+    for dtype in (ndd.uint8, ndd.int16, ndd.float16, ndd.bool, ndd.bfloat16):
+        with pytest.raises(RuntimeError, match="expected one of"):
+            peek_image_shape(data, dtype=dtype).evaluate()
+    batch = peek_image_shape(ndd.batch([data, made()["odd.jpg"]]))
+    assert [np.asarray(t).tolist() for t in batch.tensors] == [[40, 56, 3], [33, 47, 3]]
+
+
+def test_it_runs_on_the_cpu_only(emulated_gpu):
+    with pytest.raises(ValueError, match="CPU"):
+        peek_image_shape(made()["420.jpg"], device="gpu")
+
+
+def test_huge_pictures_are_no_error_here():
+    data = made()["420.jpg"].copy()
+    place = data.tobytes().index(b"\xff\xc0") + 5
+    data[place : place + 4] = [0xEA, 0x60, 0xEA, 0x60]
+    assert np.asarray(peek_image_shape(data)).tolist() == [60000, 60000, 3]
