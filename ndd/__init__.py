@@ -43,6 +43,7 @@ from ndd.imread import imread
 from ndd.ops.image.crop import crop
 from ndd.ops.image.crop_mirror_normalize import crop_mirror_normalize
 from ndd.ops.image.flip import flip
+from ndd.ops.image.random_resized_crop import random_resized_crop
 from ndd.ops.image.resize import resize
 from ndd.ops.image.resize_crop_mirror import resize_crop_mirror
 from ndd.ops.image.slice import slice
@@ -104,6 +105,7 @@ __all__ = [
     "peek_image_shape",
     "pipeline_def",
     "random",
+    "random_resized_crop",
     "readers",
     "reductions",
     "resize",

@@ -35,9 +35,7 @@ def differences(found: Any, expected: Any, tolerance: float = 0.0) -> str | None
             return f"ndd gives {_brief(found)}, DALI {_brief(expected)}"
         return None
     if isinstance(expected, tuple | list):
-        return next(
-            filter(None, (differences(f, e, tolerance) for f, e in zip(found, expected, strict=True))), None
-        )
+        return next(filter(None, (differences(f, e, tolerance) for f, e in zip(found, expected, strict=True))), None)
     for name in ("layout", "dtype"):
         if str(getattr(found, name)) != str(getattr(expected, name)):
             return f"{name}: ndd {getattr(found, name)}, DALI {getattr(expected, name)}"
@@ -51,21 +49,16 @@ def differences(found: Any, expected: Any, tolerance: float = 0.0) -> str | None
 
 def _close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
     if a.dtype.kind == "f":
-        step = max(tolerance, 1e-3 if a.dtype.itemsize == 2 else 0.0)
-        return np.allclose(
-            a.astype(np.float64), b.astype(np.float64), rtol=step, atol=tolerance, equal_nan=True
-        )
+        a, b, narrow = a.astype(np.float64), b.astype(np.float64), a.dtype.itemsize == 2
+        largest = np.abs(b[np.isfinite(b)]).max(initial=0)
+        return np.allclose(a, b, rtol=max(tolerance, 1e-3 * narrow), atol=tolerance * largest, equal_nan=True)
     if not tolerance:
         return bool((a == b).all())
     return bool((np.abs(a.astype(np.float64) - b.astype(np.float64)) <= 1).all())
 
 
 def _brief(value: Any) -> str:
-    return (
-        f"{type(value).__name__} {str(value)[:200]!r}"
-        if isinstance(value, Exception)
-        else f"shape {value.shape}"
-    )
+    return f"{type(value).__name__} {str(value)[:200]!r}" if isinstance(value, Exception) else f"shape {value.shape}"
 
 
 def check_same(dali: Any, call: Callable[[Any], Any], tolerance: float = 0.0, note: Any = "") -> bool:

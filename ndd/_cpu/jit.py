@@ -1,7 +1,7 @@
 """`@kernel`: numba's nopython compiler, imported at the first call (0.2 s), compiled once a machine.
 
 A kernel releases the GIL and is cached on disk next to its file (or in numba's user cache where that cannot be
-written). Kernels may call kernels.
+written). Kernels may call kernels, and C functions (`External`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from typing import Any
 _compiling = threading.RLock()
 
 
-class Kernel:
+class Compiled:
+    """What kernels may call: gives numba the thing to call when the caller is compiled."""
+
+    def compiled(self) -> Any:
+        """A numba dispatcher or intrinsic."""
+        raise NotImplementedError
+
+
+class Kernel(Compiled):
     """A function that is compiled when it is first called, or first called by another kernel."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
@@ -39,7 +47,7 @@ class Kernel:
         scope = dict(original.__globals__)  # type: ignore[attr-defined]
         for name in _names(original.__code__):  # type: ignore[attr-defined]
             called = scope.get(name)
-            if isinstance(called, Kernel):
+            if isinstance(called, Compiled):
                 scope[name] = called.compiled()
         copy = types.FunctionType(
             original.__code__,  # type: ignore[attr-defined]
@@ -54,6 +62,24 @@ class Kernel:
 
     def __call__(self, *args: Any) -> Any:
         return (self._compiled or self.compiled())(*args)
+
+
+class External(Compiled):
+    """A C function of this process that kernels may call, such as libc's: `External("close", "int32(int32)")`.
+
+    Pointers are `uintp` (`array.ctypes.data`).
+    """
+
+    def __init__(self, name: str, signature: str):
+        self.name = name
+        self.signature = signature
+
+    def compiled(self) -> Any:
+        """What numba calls."""
+        from numba.core import sigutils, types as numba_types
+
+        arguments, result = sigutils.normalize_signature(self.signature)
+        return numba_types.ExternalFunction(self.name, result(*arguments))
 
 
 def _names(code: types.CodeType) -> set[str]:

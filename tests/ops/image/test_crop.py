@@ -39,9 +39,7 @@ def random_call(pick, rng):
         samples.append(random_array(rng, [extents[c] for c in letters], kind))
 
     def number(low, high):
-        return pick.choice(
-            [pick.randint(int(low), int(high)), round(pick.uniform(low, high), pick.choice([1, 2, 5]))]
-        )
+        return pick.choice([pick.randint(int(low), int(high)), round(pick.uniform(low, high), pick.choice([1, 2, 5]))])
 
     arguments = {}
     way = pick.random()
@@ -57,15 +55,11 @@ def random_call(pick, rng):
         arguments |= {"crop": [2, 2], pick.choice(["crop_h", "crop_w", "crop_d"]): 2}
     for axis in "xyz":
         if pick.random() < 0.6:
-            arguments[f"crop_pos_{axis}"] = pick.choice(
-                [0, 1, 0.5, round(pick.random(), 2), pick.random(), 0.25, 1.01]
-            )
+            arguments[f"crop_pos_{axis}"] = pick.choice([0, 1, 0.5, round(pick.random(), 2), pick.random(), 0.25, 1.01])
     if pick.random() < 0.4:
         arguments["rounding"] = pick.choice(["round", "truncate", "nearest"])
     if pick.random() < 0.75:
-        arguments["out_of_bounds_policy"] = pick.choice(
-            ["pad", "constant", "trim_to_shape", "error", "PAD", "zero"]
-        )
+        arguments["out_of_bounds_policy"] = pick.choice(["pad", "constant", "trim_to_shape", "error", "PAD", "zero"])
     if pick.random() < 0.3:
         arguments["fill_values"] = pick.choice([7, 300, -1.5])
     per_sample = {}
@@ -73,11 +67,7 @@ def random_call(pick, rng):
         if n and name.startswith("crop") and pick.random() < 0.4:
             first = arguments.pop(name)
             rest = [
-                [number(1, 9) for _ in first]
-                if name == "crop"
-                else number(0, 1)
-                if "pos" in name
-                else number(1, 9)
+                [number(1, 9) for _ in first] if name == "crop" else number(0, 1) if "pos" in name else number(1, 9)
                 for _ in range(n - 1)
             ]
             per_sample[name] = np.array([first, *rest], np.float32)
@@ -139,9 +129,7 @@ def test_old_arguments():
 
 def test_five_axes():
     video = np.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5, 1)
-    found = ndd.crop(
-        ndd.tensor(video, layout="FDHWC"), crop=(2, 2, 2), crop_pos_x=0, crop_pos_y=1, crop_pos_z=1
-    )
+    found = ndd.crop(ndd.tensor(video, layout="FDHWC"), crop=(2, 2, 2), crop_pos_x=0, crop_pos_y=1, crop_pos_z=1)
     np.testing.assert_array_equal(np.asarray(found), video[:, 1:, 2:, :2])
 
 

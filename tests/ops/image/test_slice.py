@@ -39,9 +39,7 @@ def random_call(pick, rng):
     if layout and way < 0.4:
         arguments["axis_names"] = "".join(pick.sample(layout, count))
     elif way < 0.85:
-        arguments["axes"] = [
-            a - (ndim if pick.random() < 0.2 else 0) for a in pick.sample(range(ndim), count)
-        ]
+        arguments["axes"] = [a - (ndim if pick.random() < 0.2 else 0) for a in pick.sample(range(ndim), count)]
     else:
         count = 2
     if pick.random() < 0.75:
@@ -54,10 +52,7 @@ def random_call(pick, rng):
         return [pick.randint(low, high) for _ in range(count)]
 
     def fractions(low, high):
-        return [
-            pick.choice([round(pick.uniform(low, high), 2), 0.5, 0.25, 0.35, 0.45, 0, 1])
-            for _ in range(count)
-        ]
+        return [pick.choice([round(pick.uniform(low, high), 2), 0.5, 0.25, 0.35, 0.45, 0, 1]) for _ in range(count)]
 
     positional = None
     if pick.random() < 0.4:
@@ -129,9 +124,7 @@ MISUSES = {
     "bool": lambda m, x: m.slice(m.tensor(np.ones(4, bool)), start=[1], axes=[0]),
     "no W in one axis": lambda m, x: m.slice(m.tensor(np.ones(4)), start=[1]),
     "scalar": lambda m, x: m.slice(m.tensor(3), start=[]),
-    "fill of wrong length": lambda m, x: m.slice(
-        x, start=[-1, 0], out_of_bounds_policy="pad", fill_values=[1, 2]
-    ),
+    "fill of wrong length": lambda m, x: m.slice(x, start=[-1, 0], out_of_bounds_policy="pad", fill_values=[1, 2]),
     "float start": lambda m, x: m.slice(x, start=[1.5, 1]),
     "float start in a tensor": lambda m, x: m.slice(x, start=m.tensor([1.5, 1])),
 }

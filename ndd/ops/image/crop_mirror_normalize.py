@@ -1,0 +1,204 @@
+"""`ndd.crop_mirror_normalize`: crop, mirror, normalise and change layout and type, in one pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu import lines
+from ndd._operator import PerSample, Plan, bad_sample, like, operator
+from ndd._operator.deprecated import ignored, renamed
+from ndd._tensor import DType
+from ndd._tensor.convert import convert_array
+from ndd._tensor.dtype import float32
+from ndd.ops.image.crop import LAYOUTS, spatial_axes
+from ndd.ops.image.window import bounded, crop_window, wrapped
+
+_INPUT_TYPES = ("u8", "i16", "u16", "i32", "f16", "f32")
+_OUTPUT_TYPES = ("f32", "f16", "u8", "i8")
+_AXES = "FDHWC"
+
+
+@operator(layouts=LAYOUTS)
+def crop_mirror_normalize(
+    input,
+    /,
+    *,
+    crop: PerSample[list[float]] = None,
+    crop_d: PerSample[float] = None,
+    crop_h: PerSample[float] = None,
+    crop_pos_x: PerSample[float] = 0.5,
+    crop_pos_y: PerSample[float] = 0.5,
+    crop_pos_z: PerSample[float] = 0.5,
+    crop_w: PerSample[float] = None,
+    dtype: DType | None = None,
+    fill_values: list[float] = (0.0,),
+    image_type: Any = None,
+    mean: PerSample[list[float]] = (0.0,),
+    mirror: PerSample[int] = 0,
+    out_of_bounds_policy: str = "error",
+    output_dtype: DType | None = None,
+    output_layout: str = "CHW",
+    pad_output: bool = False,
+    rounding: str = "round",
+    scale: float = 1.0,
+    shift: float = 0.0,
+    std: PerSample[list[float]] = (1.0,),
+):
+    """What comes before a network: crop, mirror, normalise, and change layout and element type, in one pass.
+
+    Args:
+        input: images HWC or CHW, volumes DHWC or CDHW, video with F in front (or CFHW, CFDHW). Without a layout HWC,
+            DHWC or FDHWC by rank. u8, i16, u16, i32, f16 or f32.
+        crop, crop_d, crop_h, crop_w, crop_pos_x, crop_pos_y, crop_pos_z, rounding, out_of_bounds_policy: the window,
+            see `crop`; the whole image by default.
+        mirror: mirror the window left to right where not 0.
+        mean, std: one number, or one for each channel.
+        scale, shift: applied after them.
+        dtype: f32 (default), f16, u8 or i8; integers are rounded, halves away from zero, and saturate.
+        output_layout: any order of the input's axes; "CHW" by default, so video and volumes need "FCHW", "CDHW", ...;
+            "" keeps the input's.
+        pad_output: pad the channels to a power of two (3 to 4) with 0, or with `fill_values` under policy "pad".
+        fill_values: what lies outside the image and in added channels under the policy "pad", as it is, not normalised:
+            one number, or one for each channel.
+        image_type, output_dtype: old arguments; the first has no effect, the second means `dtype`.
+
+    `out = (in - mean) * scale / std + shift`, in 32-bit floats.
+
+    Raises RuntimeError for an output layout with other axes, numbers of channels that do not fit, and other types.
+
+    >>> import ndd, numpy as np
+    >>> image = ndd.tensor(np.full((2, 2, 3), 100, np.uint8), layout="HWC")
+    >>> out = ndd.crop_mirror_normalize(image, mean=[100, 90, 80], std=[10])
+    >>> out.layout, out.torch()[:, 0, 0].tolist()
+    ('CHW', [0.0, 1.0, 2.0])
+    """
+    ignored("crop_mirror_normalize", "image_type", image_type)
+    chosen = renamed("crop_mirror_normalize", "output_dtype", output_dtype, "dtype", dtype) or float32
+    if input.dtype.name not in _INPUT_TYPES:
+        raise RuntimeError(f"crop_mirror_normalize: input of type {input.dtype} is not supported: cast it to float32")
+    if chosen.name not in _OUTPUT_TYPES:
+        raise RuntimeError(f"crop_mirror_normalize: `dtype`: expected float32, float16, uint8 or int8, got {chosen}")
+    layout = output_layout or input.layout
+    if sorted(layout) != sorted(input.layout):
+        proper = input.layout.replace("C", "").replace("HW", "CHW").replace("DCHW", "CDHW")
+        raise RuntimeError(
+            f"crop_mirror_normalize: `output_layout` {layout!r} does not have the axes of the input, {input.layout!r}. "
+            f'Give output_layout="{proper}", for example'
+        )
+    return like(input, dtype=chosen, layout=layout)
+
+
+@crop_mirror_normalize.plan
+def _(
+    input, *, dtype, fill_values, image_type, mean, mirror, out_of_bounds_policy, output_dtype, output_layout, pad_output,
+    scale, shift, std, **window,
+):  # fmt: skip
+    layout = input.layout
+    dtype = dtype or output_dtype or float32
+    geometry = np.zeros((input.n, 5, 5), np.int64)
+    size, start, extent, step_in, step_out = (geometry[:, k] for k in range(5))
+    size[...], extent[...] = 1, 1
+    places = [_AXES.index(c) for c in layout]
+    extent[:, places] = input.shapes
+    size[:, places] = input.shapes
+    spatial = [places[a] for a in spatial_axes(layout)[0]]
+    anchors, sizes = crop_window(extent[:, spatial], spatial_axes(layout)[1], **window)
+    anchors, sizes, outside = bounded(anchors, sizes, extent[:, spatial], out_of_bounds_policy)
+    start[:, spatial], size[:, spatial] = anchors, sizes
+    channels = extent[:, 4]
+    most = int(channels.max())
+    if pad_output:
+        size[:, 4] = [1 << (c - 1).bit_length() if c else 0 for c in channels.tolist()]
+    out_places = [_AXES.index(c) for c in output_layout or layout]
+    step_in[:, places] = _steps(input.shapes)
+    shapes = size[:, out_places]
+    step_out[:, out_places] = _steps(shapes)
+    fill = _fill(
+        fill_values if out_of_bounds_policy.lower() in ("pad", "constant") else (0.0,), size[:, 4], channels, dtype
+    )
+    with np.errstate(divide="ignore", over="ignore"):
+        gain = np.float32(scale) / _by_channel("std", std, channels, most, input.n)
+    per_sample = {
+        "geometry": geometry,
+        "mirror": np.broadcast_to(np.asarray(mirror) != 0, (input.n,)),
+        "mean": _by_channel("mean", mean, channels, most, input.n),
+        "gain": gain,
+    }
+    shared: dict[str, Any] = {"shift": np.float32(shift)}
+    if input.spec.device.device_id is None:
+        shared |= _kernel_of(layout, output_layout or layout, dtype, fill)
+    else:
+        shared["fill"] = fill.astype(np.float64)
+        per_sample["pixels"] = size[:, :4].prod(axis=1)
+    return Plan(shapes, per_sample, shared)
+
+
+def _kernel_of(layout: str, output_layout: str, dtype: DType, fill: np.ndarray) -> dict[str, Any]:
+    """The CPU kernel for two layouts, and what it must know of the output type."""
+    pixels = layout[-1] == output_layout[-1] == "C" and layout[-2] == output_layout[-2] == "W"
+    numpy = dtype.numpy  # type: ignore[attr-defined]
+    limits = None
+    if numpy.kind in "iu":
+        limits = (np.float32(np.iinfo(numpy).min), np.float32(np.iinfo(numpy).max))
+    half = True if dtype.name == "f16" else None
+    return {
+        "kernel": lines.normalize_pixels if pixels else lines.normalize_planes,
+        "fill": fill.view(np.uint16) if half else fill,
+        "limits": limits,
+        "half": half,
+    }
+
+
+def _steps(shapes: np.ndarray) -> np.ndarray:
+    """How many elements lie between neighbours along each axis of contiguous arrays."""
+    steps = np.ones_like(shapes)
+    for axis in range(shapes.shape[1] - 2, -1, -1):
+        steps[:, axis] = steps[:, axis + 1] * shapes[:, axis + 1]
+    return steps
+
+
+def _by_channel(name: str, values: Any, channels: np.ndarray, most: int, n: int) -> np.ndarray:
+    """`mean` or `std` as float32 `[N, channels]`."""
+    if isinstance(values, list):
+        raise RuntimeError(f"`{name}` must have the same number of elements for every sample")
+    found = np.asarray(values, np.float32)
+    count = found.shape[-1]
+    if count != 1:
+        wrong = channels != count
+        if wrong.any():
+            sample = int(wrong.argmax())
+            raise bad_sample(
+                sample, f"`{name}`: expected 1 number or {channels[sample]}, one for each channel, got {count}"
+            )
+    return np.broadcast_to(found, (n, most))
+
+
+def _fill(values: Any, out_channels: np.ndarray, channels: np.ndarray, dtype: DType) -> np.ndarray:
+    """The fill of each output channel, as elements."""
+    found = wrapped(values, dtype.numpy).reshape(-1)
+    most = max(int(out_channels.max()), 1)
+    if found.size == 1:
+        return np.repeat(found, most)
+    wrong = (out_channels != found.size) & (channels != found.size)
+    if wrong.any():
+        sample = int(wrong.argmax())
+        raise bad_sample(
+            sample, f"`fill_values`: expected 1 number or {channels[sample]}, one for each channel, got {found.size}"
+        )
+    return np.concatenate([found, np.zeros(max(most - found.size, 0), found.dtype)])
+
+
+@crop_mirror_normalize.cpu
+def _(image, out, kernel, geometry, mirror, mean, gain, shift, fill, limits, half):
+    if image.dtype == np.float16:
+        image = convert_array(image, "f16", "f32")
+    if half:
+        out = out.view(np.uint16)
+    kernel(image.reshape(-1), out.reshape(-1), geometry, mirror, mean, gain, shift, fill, limits, half)
+
+
+@crop_mirror_normalize.cuda("crop_mirror_normalize.cu")
+def _(launch, image, out, pixels):
+    launch("crop_mirror_normalize", pixels)

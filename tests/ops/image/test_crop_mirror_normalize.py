@@ -1,0 +1,163 @@
+"""`ndd.crop_mirror_normalize` beside DALI, and on the emulated GPU."""
+
+import random
+
+import numpy as np
+import pytest
+from against_dali import check_same, random_array, value
+
+import ndd
+
+TYPES = ["uint8", "int16", "uint16", "int32", "float16", "float32"]
+LAYOUTS = ["HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", None]
+
+
+def random_call(pick, rng):
+    """(call, note): random arguments, as a function of the module."""
+    layout = pick.choice(LAYOUTS)
+    letters = layout or pick.choice(["HWC", "DHWC"])
+    n, kind = pick.choice([None, 1, 2, 3]), pick.choice([*TYPES, "uint8", "uint8"])
+    channels = pick.choice([1, 2, 3, 3, 3, 4, 5])
+    base = {"F": pick.randint(1, 3), "D": pick.randint(1, 3), "H": pick.randint(1, 9), "W": pick.randint(1, 20)}
+    base["C"] = channels
+    samples = []
+    for _ in range(n or 1):
+        extents = dict(base)
+        if pick.random() < 0.5:
+            extents |= {"H": pick.randint(1, 9), "W": pick.randint(1, 20)}
+        samples.append(random_array(rng, [extents[c] for c in letters], kind))
+    order = "".join(pick.sample(letters, len(letters)))
+    arguments = {"output_layout": pick.choice([order, letters, "", "C" + letters.replace("C", ""), "CHW"])}
+    if pick.random() < 0.6:
+        arguments["crop"] = [pick.randint(1, 9), pick.randint(1, 20)]
+    if pick.random() < 0.7:
+        arguments["out_of_bounds_policy"] = pick.choice(["pad", "trim_to_shape", "error"])
+    # Under this policy DALI reads past the end of fill_values, mean or std if they have different numbers of elements.
+    one_count = 1 if arguments.get("out_of_bounds_policy") == "pad" else None
+    for name in ("mean", "std"):
+        if pick.random() < 0.7:
+            count = one_count or pick.choice([1, channels])
+            arguments[name] = [round(pick.uniform(0.5, 100), 3) for _ in range(count)]
+    if pick.random() < 0.5:
+        arguments["mirror"] = pick.choice([0, 1, 2])
+    if pick.random() < 0.3:
+        arguments |= {"scale": 1.5, "shift": -3.25}
+    arguments["pad_output"] = pick.random() < 0.3
+    if pick.random() < 0.4:
+        arguments["fill_values"] = pick.choice([7, 300, -1.5])
+    per_sample = {}
+    for name in ("mean", "std", "mirror", "crop"):
+        if n and name in arguments and pick.random() < 0.4:
+            first = arguments.pop(name)
+            kind_of = np.int32 if name == "mirror" else np.float32
+            per_sample[name] = np.array([pick.choice([first, np.asarray(first) + 1]) for _ in range(n)], kind_of)
+    dtype = pick.choice(["uint8", "float16", "float32", "int8", "int32"]) if pick.random() < 0.5 else None
+
+    def call(module):
+        given = dict(arguments)
+        given |= {name: module.batch(list(v)) for name, v in per_sample.items()}
+        if dtype:
+            given["dtype"] = getattr(module, dtype)
+        return module.crop_mirror_normalize(value(module, samples, layout, n is not None), **given)
+
+    return call, (layout, [s.shape for s in samples], kind, arguments, per_sample, dtype)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_arguments_as_dali(dali, seed):
+    pick, rng = random.Random(seed), np.random.default_rng(seed)
+    good = 0
+    for _ in range(100):
+        call, note = random_call(pick, rng)
+        good += check_same(dali, call, tolerance=2e-5, note=note)
+    assert good > 25
+
+
+IMAGE = np.arange(6, dtype=np.uint8).reshape(1, 2, 3)
+MISUSES = {
+    "two means": {"mean": [1, 2]},
+    "four means": {"mean": [1, 2, 3, 4]},
+    "other axes": {"output_layout": "HW"},
+    "f64": {"dtype": "float64"},
+    "i32": {"dtype": "int32"},
+    "outside": {"crop": [1, 5]},
+    "size": {"crop": 2},
+    "policy": {"out_of_bounds_policy": "zero"},
+    "two fills": {"crop": [1, 4], "out_of_bounds_policy": "pad", "fill_values": [5, 6]},
+    "good": {"std": [1, 2, 4], "mirror": True},
+    "zero std": {"std": 0},
+    "fill": {
+        "fill_values": [5, 6, 7],
+        "crop": [1, 4],
+        "out_of_bounds_policy": "pad",
+        "mean": [1, 2, 3],
+        "std": [1, 2, 3],
+    },
+    "pad channel": {"pad_output": True, "fill_values": 5, "out_of_bounds_policy": "pad", "output_layout": "HWC"},
+    "pad channel no policy": {"pad_output": True, "fill_values": 5, "shift": 3},
+    "crop mirror pad": {"crop": [1, 3], "mirror": 1, "out_of_bounds_policy": "pad", "output_layout": "HWC"},
+    "ties": {"std": 2, "dtype": "uint8"},
+    "negative ties": {"std": -2, "dtype": "int8"},
+}
+
+
+@pytest.mark.parametrize("name", MISUSES)
+def test_cases_as_dali(dali, name):
+    def call(module):
+        given = dict(MISUSES[name])
+        if "dtype" in given:
+            given["dtype"] = getattr(module, given["dtype"])
+        return module.crop_mirror_normalize(module.tensor(IMAGE, layout="HWC"), **given)
+
+    check_same(dali, call, note=name)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint32", "int64", "uint64", "float64", "bool"])
+def test_refused_inputs_as_dali(dali, kind):
+    check_same(dali, lambda m: m.crop_mirror_normalize(m.tensor(IMAGE.astype(kind), layout="HWC")), note=kind)
+
+
+def test_mixed_numbers_of_channels():
+    batch = ndd.batch([np.ones((1, 2, 3), np.uint8), np.ones((1, 2, 1), np.uint8)], layout="HWC")
+    assert ndd.crop_mirror_normalize(batch, pad_output=True).shape == [(4, 1, 2), (1, 1, 2)]
+    with ndd.EvalMode.sync_cpu, pytest.raises(RuntimeError, match="sample 1: `mean`: expected 1 number or 1"):
+        ndd.crop_mirror_normalize(batch, mean=[1, 2, 3])
+
+
+def test_the_error_names_a_layout_that_fits():
+    with pytest.raises(RuntimeError, match='output_layout="FCHW"'):
+        ndd.crop_mirror_normalize(ndd.tensor(np.zeros((2, 3, 4, 1), np.uint8), layout="FHWC"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gpu_as_cpu(emulated_gpu, seed):
+    pick, rng = random.Random(seed), np.random.default_rng(seed)
+    good = 0
+    while good < 12:
+        call, note = random_call(pick, rng)
+
+        def on_gpu(module, call=call):
+            class Gpu:
+                def __getattr__(self, name):
+                    return getattr(ndd, name)
+
+                def batch(self, data, layout=None):
+                    return ndd.batch(data, layout=layout).gpu() if layout else ndd.batch(data)
+
+                def tensor(self, data, layout=None):
+                    return ndd.tensor(data, layout=layout).gpu()
+
+            return call(Gpu())
+
+        with ndd.EvalMode.sync_cpu:
+            try:
+                expected = call(ndd)
+            except RuntimeError:
+                continue
+            found = on_gpu(ndd).cpu()
+        good += 1
+        for a, b in zip(list(found), list(expected), strict=True):
+            a, b = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
+            np.testing.assert_allclose(
+                a, b, rtol=1e-3 if "float16" in str(note) else 1e-6, atol=1e-3, err_msg=str(note)
+            )
