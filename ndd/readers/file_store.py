@@ -12,6 +12,7 @@ from ndd.readers.records import Record, RecordStore
 
 _OPEN_AT_ONCE = 32  # files opened before the first is read, so that they share one buffer
 _ALIGNMENT = 64
+_WITHOUT_GIL = hasattr(os, "readv")  # POSIX
 _READ_ONLY = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 
 
@@ -19,7 +20,7 @@ class FileStore(RecordStore):
     """Files by number: a folder and a name each, and a label."""
 
     def __init__(self, folders: list[str], names: list[str], places: np.ndarray | None, labels: np.ndarray):
-        self._folders = folders
+        self._folders = [os.path.join(folder, "") for folder in folders]
         self._names = names
         self._places = np.zeros(len(names), np.int32) if places is None else places
         self._labels = labels.reshape(-1, 1)
@@ -29,7 +30,8 @@ class FileStore(RecordStore):
 
     def source(self, number: int) -> str:
         """The path."""
-        return os.path.join(self._folders[self._places[number]], self._names[number])
+        name = self._names[number]
+        return name if os.path.isabs(name) else self._folders[self._places[number]] + name
 
     def record(self, number: int) -> Record:
         """(bytes, label)."""
@@ -51,32 +53,35 @@ class FileStore(RecordStore):
 
 def read_files(paths: Sequence[str]) -> list[np.ndarray | Exception]:
     """The bytes of each file, as views of one buffer; an OSError in place of what cannot be read."""
-    opened: list[tuple[int, int] | OSError] = []
-    total = 0
-    for path in paths:
+    if not _WITHOUT_GIL:
+        return [_read_alone(path) for path in paths]
+    from ndd._cpu.files import open_files, read_and_close
+
+    encoded = [os.fsencode(path) + b"\0" for path in paths]
+    starts = np.zeros(len(paths), np.int64)
+    np.cumsum([len(e) for e in encoded[:-1]], out=starts[1:])
+    handles, sizes = np.empty(len(paths), np.int32), np.empty(len(paths), np.int64)
+    open_files(np.frombuffer(b"".join(encoded), np.uint8), starts, _READ_ONLY, handles, sizes)
+    room = -(-sizes // _ALIGNMENT) * _ALIGNMENT
+    places = np.cumsum(room) - room
+    buffer, done = host_empty(int(room.sum()), np.uint8), np.full(len(paths), -1, np.int64)
+    read_and_close(handles, sizes, places, buffer, done)
+    return [
+        buffer[place : place + count] if count >= 0 else _read_alone(path)
+        for path, place, count in zip(paths, places.tolist(), done.tolist(), strict=True)
+    ]
+
+
+def _read_alone(path: str) -> np.ndarray | Exception:
+    """One file, read from Python: where there is no `open` and `read` of POSIX, and to learn what is wrong with it."""
+    try:
+        handle = os.open(path, _READ_ONLY)
         try:
-            handle = os.open(path, _READ_ONLY)
-            size = os.fstat(handle).st_size
-            opened.append((handle, size))
-            total += -(-size // _ALIGNMENT) * _ALIGNMENT
-        except OSError as error:
-            opened.append(error)
-    buffer = host_empty(total, np.uint8)
-    found: list[np.ndarray | Exception] = []
-    start = 0
-    for entry in opened:
-        if isinstance(entry, OSError):
-            found.append(entry)
-            continue
-        handle, size = entry
-        try:
-            found.append(_filled(handle, buffer[start : start + size]))
-        except OSError as error:
-            found.append(error)
+            return _filled(handle, host_empty(os.fstat(handle).st_size, np.uint8))
         finally:
             os.close(handle)
-        start += -(-size // _ALIGNMENT) * _ALIGNMENT
-    return found
+    except OSError as error:
+        return error
 
 
 def _filled(handle: int, target: np.ndarray) -> np.ndarray:
