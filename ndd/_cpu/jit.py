@@ -81,6 +81,9 @@ class External(Compiled):
         arguments, result = sigutils.normalize_signature(self.signature)
         return numba_types.ExternalFunction(self.name, result(*arguments))
 
+    def __call__(self, *args: Any) -> Any:
+        raise TypeError(f"{self.name}: only a kernel can call a C function")
+
 
 def _names(code: types.CodeType) -> set[str]:
     found = set(code.co_names)

@@ -187,13 +187,12 @@ def along_row(row, channels, left, first, weights, out):
 
 @kernel
 def put_row(line, out, rounding, low, high):
-    """Store float32 values; to integers they are rounded half away from zero and saturated."""
+    """Store float32 values; for integers they are rounded (ties to even, as DALI's vector code) and saturated."""
     if rounding:
-        for x in range(len(line)):
-            v = line[x]
-            out[x] = min(max(np.trunc(v + np.copysign(np.float32(0.49999997), v)), low), high)
+        for x in range(len(out)):
+            out[x] = np.int32(min(max(np.rint(line[x]), low), high))
     else:
-        for x in range(len(line)):
+        for x in range(len(out)):
             out[x] = line[x]
 
 
