@@ -16,6 +16,11 @@
 #define TARGET_TYPE OUT
 #endif
 
+// Ties are rounded to even, as on the CPU.
+inline TARGET_TYPE stored(float value) {
+  return convert<TARGET_TYPE>(limits<TARGET_TYPE>::is_float ? value : rintf(value));
+}
+
 #ifndef LINE
 #define MOST_TAPS 32
 
@@ -39,7 +44,7 @@ inline void pixel(const SOURCE_TYPE* source, TARGET_TYPE* target, long long h, l
     }
     for (int c = 0; c < CHANNELS; c++) sums[c] += weight * (part[c] * across_norm);
   }
-  for (int c = 0; c < CHANNELS; c++) target[c] = convert<TARGET_TYPE>(sums[c] / total);
+  for (int c = 0; c < CHANNELS; c++) target[c] = stored(sums[c] / total);
 }
 
 extern "C" __global__ void resample_plane(const Sample* samples, int count, Shared shared) {
@@ -85,7 +90,7 @@ extern "C" __global__ void resample_line(const Sample* samples, int count, Share
         norm += weight;
         sum += weight * float(source[inside(first + k, extent) * inner]);
       }
-      TARGET[i] = convert<TARGET_TYPE>(sum / norm);
+      TARGET[i] = stored(sum / norm);
     }
   }
 }

@@ -76,8 +76,8 @@ def tensor_resize(
     >>> import ndd
     >>> ndd.tensor_resize(ndd.tensor([0.0, 1.0, 2.0, 3.0]), scales=0.5).torch()
     tensor([0.6250, 2.3750])
-    >>> ndd.tensor_resize(ndd.ones(shape=[4, 6, 2], dtype=ndd.uint8), sizes=[8], axes=[1]).shape
-    (4, 8, 2)
+    >>> ndd.tensor_resize(ndd.tensor([[0.0, 8.0]]), sizes=[4], axes=[1]).torch()
+    tensor([[0., 2., 6., 8.]])
     """
     return like(input, dtype=dtype)
 
