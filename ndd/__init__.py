@@ -42,6 +42,7 @@ from ndd.decoders.peek_image_shape import peek_image_shape
 from ndd.imread import imread
 from ndd.ops.image.crop import crop
 from ndd.ops.image.crop_mirror_normalize import crop_mirror_normalize
+from ndd.ops.color.lookup_table import lookup_table
 from ndd.ops.image.flip import flip
 from ndd.ops.image.random_resized_crop import random_resized_crop
 from ndd.ops.image.resize import resize
@@ -49,6 +50,7 @@ from ndd.ops.image.resize_crop_mirror import resize_crop_mirror
 from ndd.ops.image.slice import slice
 from ndd.ops.tensor.cast import cast, cast_like
 from ndd.ops.tensor.copy import copy
+from ndd.ops.tensor.one_hot import one_hot
 from ndd.ops.tensor.tensor_resize import tensor_resize
 
 from ndd.pipeline import Pipeline, pipeline_def  # isort: skip

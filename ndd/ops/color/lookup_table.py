@@ -1,0 +1,104 @@
+"""`ndd.lookup_table`: integers replaced by values from a table."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+from ndd._operator import Plan, like, operator
+from ndd._tensor import DType
+from ndd._tensor.convert import convert_array
+from ndd._tensor.dtype import float32
+
+_LAST_KEY = 65535
+
+
+@operator(elementwise=True)
+def lookup_table(
+    input,
+    /,
+    *,
+    default_value: float = 0.0,
+    dtype: DType | None = None,
+    keys: list[int] | None = None,
+    output_dtype: DType | None = None,
+    values: list[float] | None = None,
+):
+    """Replaces every element by the value that the table has for it.
+
+    Any rank and layout, integers of every size; shapes and layout stay. The last of several values for one key counts.
+
+    Args:
+        keys: from 0 to 65535. Default: none.
+        values: one for each key.
+        default_value: what elements without a key become.
+        dtype: the element type of the result. Default: float32. Values become integers by rounding half away from zero
+            and saturating.
+        output_dtype: the old name of `dtype`; warns.
+
+    Errors: RuntimeError for an input that is not of an integer type, for keys outside the range, and if there are not as
+    many values as keys.
+
+    >>> import ndd
+    >>> ndd.lookup_table(ndd.tensor([0, 1, 2]), keys=[0, 2], values=[5, 10.5], default_value=-1).torch()
+    tensor([ 5.0000, -1.0000, 10.5000])
+    """
+    if input.dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned):
+        raise RuntimeError(f"lookup_table: Unsupported input type: {input.dtype}. Expected an integer type.")
+    if output_dtype is not None:
+        warnings.warn("lookup_table: `output_dtype` is deprecated: use `dtype`", DeprecationWarning, stacklevel=5)
+    return like(input, dtype=dtype or output_dtype or float32)
+
+
+@lookup_table.plan
+def _(input, *, default_value, dtype, keys, output_dtype, values):
+    keys = np.zeros(0, np.int64) if keys is None else keys
+    values = np.zeros(0, np.float32) if values is None else values
+    if len(keys) != len(values):
+        raise RuntimeError(f"`keys` size should match `values` size: got {len(keys)} keys and {len(values)} values")
+    if len(keys) and (keys.min() < 0 or keys.max() > _LAST_KEY):
+        raise RuntimeError(f"`keys` should be in the range [0, {_LAST_KEY}], got {keys.min()} to {keys.max()}")
+    # The last entry is the default value: whatever has no key reads it.
+    size = int(keys.max(initial=-1)) + 2
+    if input.dtype.bytes == 1:
+        size = max(size, 257)  # then every 8-bit number is inside
+    table = np.full(size, default_value, np.float32)
+    table[keys] = values
+    result = (dtype or output_dtype or float32).name
+    return Plan(input.shapes, shared={"table": convert_array(table, "f32", result)})
+
+
+@kernel
+def look_up(x, out, table):
+    """out = table[x], or the last entry of the table where x is not the number of another one."""
+    last = table.size - 1
+    for i in range(x.size):
+        key = np.int64(x[i])
+        out[i] = table[key] if 0 <= key < last else table[last]
+
+
+@kernel
+def look_up_unsigned(x, out, table):
+    """As `look_up`, for uint64."""
+    last = np.uint64(table.size - 1)
+    for i in range(x.size):
+        out[i] = table[np.int64(x[i])] if x[i] < last else table[table.size - 1]
+
+
+@lookup_table.cpu
+def _(input, out, table):
+    last = len(table) - 1
+    if input.size < 1 << 12 or out.dtype == np.float16:
+        np.take(table, np.where((input >= 0) & (input < last), input, last).astype(np.intp), out=out)
+    elif input.dtype == np.uint64:
+        look_up_unsigned(input.reshape(-1), out.reshape(-1), table)
+    else:
+        look_up(input.reshape(-1), out.reshape(-1), table)
+
+
+@lookup_table.cuda("lookup_table.cu")
+def _(launch, input, out, *, table):
+    on_gpu = launch.upload(table)
+    launch("lookup_table", shared={"address": np.array(on_gpu.data_ptr(), np.int64), "last": len(table) - 1})

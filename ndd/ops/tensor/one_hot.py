@@ -1,0 +1,105 @@
+"""`ndd.one_hot`: class numbers to one-hot vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._operator import Plan, operator
+from ndd._tensor import DType, Spec
+from ndd._tensor.dtype import bool_, float16, float32
+
+
+@operator
+def one_hot(
+    input,
+    /,
+    *,
+    axis: int = -1,
+    axis_name: str | None = None,
+    dtype: DType | None = None,
+    num_classes: int = 0,
+    off_value: float = 0.0,
+    on_value: float = 1.0,
+):
+    """Puts every class number `c` as a vector along a new axis: `on_value` at `c`, `off_value` elsewhere.
+
+    Any rank and layout; integers, float32 and float64 (whose fraction is dropped). A number outside
+    `[0, num_classes)` gives `off_value` everywhere. If every sample has one element and neither `axis` nor
+    `axis_name` is given, the samples lose their own axes: labels of shape `(1,)` give `(num_classes,)`.
+
+    Args:
+        axis: where the new axis goes. Default: -1, at the end.
+        axis_name: its letter; then the result has a layout.
+        num_classes: its extent.
+        dtype: the element type of the result. Default: float32. `on_value` and `off_value` become integers as in C: the
+            fraction is dropped and what is too large wraps.
+
+    Differs from DALI: with `axis_name`, labels of shape `(1,)` keep their axis.
+
+    Errors: RuntimeError for bool and float16 inputs and results, for an axis outside the range, for a negative number of
+    classes, and for an `axis_name` that is not one letter or meets an input without a layout.
+
+    >>> import ndd
+    >>> ndd.one_hot(ndd.batch([0, 2]), num_classes=3).torch()
+    tensor([[1., 0., 0.],
+            [0., 0., 1.]])
+    """
+    result = dtype or float32
+    for role, kind in (("input", input.dtype), ("output", result)):
+        if kind in (bool_, float16) or kind.kind is DType.Kind.enum or kind.name == "bfloat16":
+            raise RuntimeError(f"one_hot: Unsupported {role} type: {kind}. Cast to an integer type or float32 first.")
+    ndim = input.ndim
+    if not -1 <= axis <= ndim:
+        raise RuntimeError(
+            f"one_hot: Provided axis is outside of allowed range, got: {axis}, expected to be in range: [-1, {ndim}]."
+        )
+    if num_classes < 0:
+        raise RuntimeError(f"one_hot: `num_classes` must not be negative, got {num_classes}")
+    layout = None
+    if axis_name is not None:
+        if len(axis_name) != 1:
+            raise RuntimeError(f"one_hot: Unsupported axis_name value. It must be a single character, got {axis_name!r}")
+        own = input.layout or ""
+        if len(own) != ndim:
+            raise RuntimeError(
+                f"one_hot: Input layout mismatch - expected input layout to be of size {ndim} but got {own!r}"
+            )
+        place = ndim if axis == -1 else axis
+        layout = own[:place] + axis_name + own[place:]
+    known = ndim == 0 or axis != -1 or axis_name is not None
+    return Spec(result, ndim + 1 if known else None, layout, input.device)
+
+
+@one_hot.plan
+def _(input, *, axis, axis_name, dtype, num_classes, off_value, on_value):
+    shapes = input.shapes
+    if axis == -1 and axis_name is None and num_classes and shapes.shape[1] and (shapes == 1).all():
+        shapes = shapes[:, :0]
+    place = shapes.shape[1] if axis == -1 else axis
+    result = np.insert(shapes, place, num_classes, axis=1)
+    kind = (dtype or float32).numpy  # type: ignore[attr-defined]
+    values = [_as_c_does(value, kind) for value in (on_value, off_value)]
+    inner = shapes[:, place:].prod(axis=1)
+    return Plan(result, {"inner": inner}, {"place": place, "on": values[0], "off": values[1], "classes": num_classes})
+
+
+def _as_c_does(value: float, kind: np.dtype) -> np.ndarray:
+    """A float as another type by C's conversion on a 64-bit integer: the fraction dropped, the rest wrapped."""
+    return np.array(value if kind.kind == "f" else int(value)).astype(kind)
+
+
+@one_hot.cpu
+def _(input, out, inner, on, off, classes):
+    out[...] = off
+    numbers = input.reshape(-1)
+    places = np.flatnonzero((numbers > -1) & (numbers < classes))
+    flat = out.reshape(-1)
+    chosen = numbers[places].astype(np.int64)
+    step = int(inner)
+    if step and flat.size:
+        flat[(places // step * classes + chosen) * step + places % step] = on
+
+
+@one_hot.cuda("one_hot.cu")
+def _(launch, input, out):
+    launch("one_hot")

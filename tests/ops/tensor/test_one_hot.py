@@ -1,0 +1,88 @@
+"""`ndd.one_hot` against DALI, and the GPU against the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from number_samples import NAMES, NUMPY, assert_same
+
+import ndd
+
+INPUTS = [
+    1, [1], [[1]], [1, 2], [1, -1, 3], [[1, 2]], [[0, 1, 2], [2, 1, 0]], np.zeros(0, np.int32), [1.7, -0.5], [np.nan, np.inf, -1.0, -0.99],
+    np.array([250, 3], np.uint8),
+]  # fmt: skip
+
+
+def compare(call, dali):
+    def outcome(m):
+        try:
+            found = call(m)
+            found.evaluate()
+        except Exception as error:
+            return error
+        return [(np.asarray(t), t.layout) for t in (found.tensors if isinstance(found, m.Batch) else [found])]
+
+    with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
+        wanted, found = outcome(dali), outcome(ndd)
+    if isinstance(wanted, Exception):
+        assert type(found) is type(wanted)
+        return
+    assert not isinstance(found, Exception), found
+    for (a, la), (b, lb) in zip(found, wanted, strict=True):
+        assert la == lb
+        assert_same(a, b, 0)
+
+
+@pytest.mark.parametrize("axis", [-2, -1, 0, 1, 2, 3])
+def test_shapes(dali, axis):
+    for x in INPUTS:
+        for classes in (0, 1, 3):
+            compare(lambda m: m.one_hot(m.tensor(x), axis=axis, num_classes=classes), dali)  # noqa: B023
+            compare(lambda m: m.one_hot(m.batch([x, x]), axis=axis, num_classes=classes), dali)  # noqa: B023
+
+
+def test_ragged_batches(dali):
+    for b in ([1, 2], [[1], [2]], [[1], [2, 0]], [[[1]], [[2], [0]]]):
+        compare(lambda m: m.one_hot(m.batch(b), num_classes=3), dali)  # noqa: B023
+
+
+@pytest.mark.parametrize("source", NAMES)
+@pytest.mark.parametrize("target", NAMES)
+def test_types(dali, source, target):
+    x = np.array([0, 1, 2, 5]).astype(NUMPY[source])
+    for on, off in ((1, 0), (300, -1), (2.5, -1.5)):
+        compare(
+            lambda m: m.one_hot(
+                m.tensor(x), num_classes=4, dtype=getattr(m, NUMPY[target]), on_value=on, off_value=off  # noqa: B023
+            ),
+            dali,
+        )
+
+
+def test_layouts(dali):
+    for axis in (-1, 0, 1):
+        compare(lambda m: m.one_hot(m.tensor([1, 2], layout="X"), num_classes=3, axis_name="C", axis=axis), dali)  # noqa: B023
+    compare(lambda m: m.one_hot(m.tensor([1, 2], layout="X"), num_classes=3), dali)
+    compare(lambda m: m.one_hot(m.tensor(1), num_classes=3, axis_name="C"), dali)
+    compare(lambda m: m.one_hot(m.tensor([1, 2]), num_classes=3, axis_name="C"), dali)
+    compare(lambda m: m.one_hot(m.tensor([1, 2], layout="X"), num_classes=3, axis_name="CD"), dali)
+    found = ndd.one_hot(ndd.tensor([1], layout="X"), num_classes=3, axis_name="C")
+    assert (found.layout, found.shape) == ("XC", (1, 3))
+
+
+def test_large_labels_have_no_class():
+    assert not np.asarray(ndd.one_hot(ndd.tensor(np.array([2**32 + 1, -(2**40)])), num_classes=3)).any()
+
+
+@pytest.mark.parametrize("source", ["u8", "i64", "u64", "f32"])
+def test_gpu_equals_cpu(emulated_gpu, source):
+    rng = np.random.default_rng(0)
+    low = 0 if source[0] == "u" else -2
+    b = ndd.batch([rng.integers(low, 6, (h, 4)).astype(NUMPY[source]) for h in (1, 5, 2)])
+    for axis in (-1, 0, 1):
+        for dtype in (ndd.float32, ndd.uint8, ndd.int64):
+            extra = {"num_classes": 5, "axis": axis, "dtype": dtype, "on_value": 3.5, "off_value": -1}
+            wanted, found = ndd.one_hot(b, **extra), ndd.one_hot(b.gpu(), **extra)
+            for i in range(3):
+                assert_same(np.asarray(found.select(i).cpu()), np.asarray(wanted.select(i)), 0)
