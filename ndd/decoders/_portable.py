@@ -82,12 +82,19 @@ def read_header(data: np.ndarray) -> Header:
     found = jpeg(memoryview(data))
     if found is not None:
         return found
+    orientation = _orientation.of_image(memoryview(data))
     with _opened(data) as image:
         width, height = image.size
         channels, dtype = _MODES.get(image.mode, (3, np.uint8))
-    return Header(height, width, channels, _orientation.of_image(memoryview(data)), dtype)
+        if image.format == "TIFF":
+            if _orientation.swaps_axes(orientation):  # Pillow turns TIFF, and nothing else, upright by itself
+                width, height = height, width
+            if max(image.tag_v2.get(_BITS_PER_SAMPLE, (8,))) > 8:
+                dtype = np.uint16
+    return Header(height, width, channels, orientation, dtype)
 
 
+_BITS_PER_SAMPLE = 258
 _MODES: dict[str, tuple[int, Any]] = {
     "1": (1, np.uint8), "L": (1, np.uint8), "LA": (2, np.uint8), "RGB": (3, np.uint8), "RGBA": (4, np.uint8),
     "CMYK": (4, np.uint8), "I;16": (1, np.uint16), "I;16B": (1, np.uint16), "I": (1, np.uint16),
@@ -133,8 +140,10 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
     is_jpeg = data[:2].tobytes() == b"\xff\xd8"
     if cv2 is None or is_foreign(data) or (is_jpeg and b"\xff\xd9" not in data[-64:].tobytes()):
         return None
+    if data[:2].tobytes() in (b"II", b"MM") and header.dtype == np.uint8:
+        return None  # TIFF: it turns some upright unasked, and multiplies colours by alpha; it has 16 bits, though
     if header.channels == 2 and output_type == DALIImageType.ANY_DATA:
-        return None  # OpenCV knows no gray with alpha
+        return None  # it knows no gray with alpha
     if output_type == DALIImageType.ANY_DATA:
         flags = cv2.IMREAD_UNCHANGED
     else:
@@ -178,7 +187,10 @@ def by_pillow(data: np.ndarray, header: Header, output_type: DALIImageType) -> n
         return None
     try:
         with _opened(data) as image:
-            return _pillow_pixels(image, header, output_type)
+            pixels = _pillow_pixels(image, header, output_type)
+            if image.format == "TIFF":  # turned upright already: turn it back
+                pixels = upright(pixels, {6: 8, 8: 6}.get(header.orientation, header.orientation))
+            return pixels
     except Exception:  # OSError, SyntaxError, ValueError, struct.error, ...: a broken file, whatever it is called
         return None
 

@@ -1,0 +1,68 @@
+"""io.file.read: whole files, against the oracle; and what cannot be read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ndd
+
+
+def path_tensor(path, dtype=np.uint8):
+    return np.frombuffer(str(path).encode(), dtype)
+
+
+@pytest.fixture
+def files(tmp_path):
+    sizes = (1, 10, 5000, 100_003)
+    found = []
+    for size in sizes:
+        found.append(tmp_path / f"file {size}ä.bin")
+        found[-1].write_bytes(np.random.default_rng(size).integers(0, 256, size, np.uint8).tobytes())
+    return found
+
+
+@pytest.mark.oracle
+def test_against_the_oracle(dali, files):
+    for path in files:
+        for arguments in ({}, {"dont_use_mmap": True}, {"use_o_direct": True}):
+            with dali.EvalMode.sync_cpu:
+                expected = np.asarray(dali.io.file.read(dali.tensor(path_tensor(path)), **arguments)).copy()
+            found = ndd.io.file.read(path_tensor(path), **arguments)
+            assert (found.dtype, found.ndim, found.layout) == (ndd.uint8, 1, None)
+            np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_batches_and_spellings(files):
+    contents = [p.read_bytes() for p in files]
+    out = ndd.io.file.read(ndd.batch([path_tensor(p) for p in files]))
+    assert [np.asarray(t).tobytes() for t in out.tensors] == contents
+    for spelling in (
+        path_tensor(files[0], np.int8),
+        path_tensor(f"{files[0]}\0 and more"),
+        path_tensor(f"file://{files[0]}"),
+    ):
+        assert np.asarray(ndd.io.file.read(spelling)).tobytes() == contents[0]
+
+
+def test_an_empty_file_has_no_bytes(tmp_path):
+    (tmp_path / "empty").touch()
+    assert ndd.io.file.read(path_tensor(tmp_path / "empty")).shape == (0,)
+
+
+def test_what_cannot_be_read(files, tmp_path):
+    with pytest.raises(RuntimeError, match=r"read: sample 1.*nothing_here.*cannot be read: No such file"):
+        ndd.io.file.read(ndd.batch([path_tensor(files[0]), path_tensor(tmp_path / "nothing_here")])).evaluate()
+    with pytest.raises(RuntimeError, match="cannot be read"):
+        ndd.io.file.read(path_tensor(tmp_path)).evaluate()
+    with pytest.raises(RuntimeError, match="scheme s3://"):
+        ndd.io.file.read(path_tensor("s3://bucket/key")).evaluate()
+    for wrong in (path_tensor(files[0]).astype(np.int32), path_tensor(files[0])[None]):
+        with pytest.raises(RuntimeError, match="expected paths as characters"):
+            ndd.io.file.read(wrong).evaluate()
+
+
+def test_the_path_goes_with_the_bytes(files):
+    out = ndd.decoders.image(ndd.io.file.read(path_tensor(files[1])))
+    with pytest.raises(RuntimeError, match="10ä"):
+        out.evaluate()
