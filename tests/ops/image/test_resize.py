@@ -1,0 +1,189 @@
+"""`ndd.resize` beside DALI, by hand-made examples, and on the emulated GPU."""
+
+import numpy as np
+import pytest
+from against_dali import outcome
+from compare import arrays_of, assert_same_values
+from resize_calls import Draw, given, interpolation
+
+import ndd
+
+LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
+TYPES = ("uint8", "int16", "uint16", "float32")
+
+
+def both(dali, samples, layout, arguments, name="resize"):
+    """The outputs of ndd and of DALI, each a tuple of lists of arrays."""
+    found = []
+    for module in (ndd, dali):
+        out = outcome(module, lambda m: getattr(m, name)(m.batch(samples, layout=layout), **given(m, arguments)))
+        assert not isinstance(out, Exception), f"{module.__name__}: {out!r} for {arguments}"
+        found.append(out if isinstance(out, tuple) else (out,))
+    return found
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_random_arguments_as_dali(dali, layout, dtype):
+    for seed in range(6):
+        draw = Draw(100 * LAYOUTS.index(layout) + 10 * TYPES.index(dtype) + seed, layout, dtype, 1 + seed % 3)
+        arguments = draw.size()
+        with_region = draw.pick.random() < 0.4
+        if with_region:
+            arguments |= draw.region()
+        arguments |= draw.filters()
+        if draw.pick.random() < 0.3:
+            arguments["dtype"] = "float32"
+        if draw.pick.random() < 0.3:
+            arguments["save_attrs"] = True
+        ours, theirs = both(dali, draw.samples, layout, arguments)
+        assert [o.layout for o in ours] == [o.layout for o in theirs]
+        for a, b in zip(ours, theirs, strict=True):
+            for x, y in zip(arrays_of(a), arrays_of(b), strict=True):
+                # In a tiny image one pixel on the brink of rounding is a large share.
+                assert_same_values([x], [y], relative=3e-5, off_by_one=0.03 + 5 / max(x.size, 1))
+
+
+def test_nearest_pixels_are_exactly_those_of_dali(dali):
+    pick = np.random.default_rng(3)
+    for _ in range(150):
+        height, width = (int(v) for v in pick.integers(1, 60, 2))
+        image = np.stack(np.mgrid[:height, :width], -1).astype(np.float32)
+        ways = [{"resize_shorter": 7.3}, {"resize_longer": 33.0}, {"resize_x": 20.6}, {"size": [31.0, 0.0]}]
+        arguments = {**ways[pick.integers(4)], "interp_type": 0}
+        ours, theirs = both(dali, [image], "HWC", arguments)
+        np.testing.assert_array_equal(arrays_of(ours[0])[0], arrays_of(theirs[0])[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"size": (30, 0)}, (30, 45)),
+        ({"size": 50}, (50, 50)),
+        ({"resize_x": 50}, (33, 50)),
+        ({"size": (30.5, 40.5)}, (31, 41)),
+        ({"size": -50}, (50, 50)),
+        ({"size": (0.2, 3)}, (1, 3)),
+        ({"size": (0, 0)}, (100, 151)),
+        ({"resize_shorter": 37}, (37, 56)),
+        ({"resize_longer": 37}, (25, 37)),
+        ({"resize_shorter": 37, "max_size": 40}, (26, 40)),
+        ({"resize_shorter": 0}, (100, 151)),
+        ({"size": (50, 50), "mode": "not_larger"}, (33, 50)),
+        ({"size": (50, 50), "mode": "not_smaller"}, (50, 76)),
+        ({"size": (50, 50), "mode": "not_smaller", "max_size": 60}, (40, 60)),
+        ({"size": (50, 0), "mode": "stretch"}, (50, 151)),
+        ({"resize_z": 7}, (100, 151)),
+        ({"resize_shorter": 20, "roi_start": (0, 0), "roi_end": (50, 100)}, (20, 40)),
+    ],
+)
+def test_sizes(arguments, expected):
+    image = ndd.tensor(np.zeros((100, 151, 3), np.uint8), layout="HWC")
+    assert ndd.resize(image, **arguments).shape == (*expected, 3)
+
+
+ERRORS = [
+    {},
+    {"size": [3, 4], "resize_x": 3},
+    {"resize_shorter": 3, "resize_longer": 3},
+    {"resize_shorter": 3, "mode": "default"},
+    {"size": [3, 4, 5]},
+    {"size": []},
+    {"size": [3, 4], "mode": "larger"},
+    {"size": [3, 4], "max_size": [1, 2, 3]},
+    {"size": [3, 4], "roi_start": [0, 0]},
+    {"size": [3, 4], "roi_end": [5, 5]},
+    {"size": [3, 4], "roi_start": [0, 0, 0], "roi_end": [5, 5, 5]},
+    {"size": [3, 4], "dtype": "int32"},
+    {"size": [3, 4], "dtype": "float16"},
+]
+
+
+@pytest.mark.parametrize("arguments", ERRORS)
+def test_errors_as_dali(dali, arguments):
+    image = np.zeros((10, 12, 3), np.uint8)
+    ours, theirs = (
+        outcome(m, lambda m: m.resize(m.tensor(image, layout="HWC"), **given(m, arguments))) for m in (ndd, dali)
+    )
+    assert isinstance(theirs, Exception)
+    assert type(ours) is type(theirs)
+    assert str(ours).startswith("resize: ")
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int8", "float64", "float16", "bool"])
+def test_other_types_are_refused(dtype):
+    with ndd.EvalMode.sync_cpu, pytest.raises(RuntimeError, match="expected input of type u8, i16, u16 or f32"):
+        ndd.resize(np.zeros((4, 5, 3), dtype), size=3)
+
+
+@pytest.mark.parametrize("size", [[float("nan"), 3], [float("inf"), 3], [1e10, 3]])
+def test_absurd_sizes_are_refused(size):
+    with ndd.EvalMode.sync_cpu, pytest.raises(RuntimeError, match="sample 0: expected finite output extents"):
+        ndd.resize(np.zeros((4, 5, 3), np.uint8), size=size)
+
+
+def test_a_reversed_region_mirrors():
+    image = np.random.default_rng(0).integers(0, 256, (20, 30, 3), dtype=np.uint8)
+    plain = ndd.resize(image, size=(13, 17), roi_start=(2, 3.5), roi_end=(18, 25))
+    mirrored = ndd.resize(image, size=(13, 17), roi_start=(18, 25), roi_end=(2, 3.5))
+    np.testing.assert_array_equal(np.asarray(mirrored), np.asarray(plain)[::-1, ::-1])
+
+
+def test_what_lies_outside_is_the_edge():
+    image = np.array([[[10.0], [20.0]]], np.float32)
+    wide = ndd.resize(image, size=(1, 6), roi_start=(0, -2), roi_end=(1, 4), interp_type=ndd.types.INTERP_NN)
+    assert np.asarray(wide).ravel().tolist() == [10, 10, 10, 20, 20, 20]
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 3), (5, 0, 3), (5, 4, 0)])
+def test_empty_images(shape):
+    found = ndd.resize(np.zeros(shape, np.uint8), size=(3, 2))
+    assert found.shape == tuple(n if s else 0 for s, n in zip(shape, (3, 2, 3), strict=True))
+
+
+def test_the_old_argument_warns():
+    with pytest.warns(DeprecationWarning, match="image_type"):
+        ndd.resize(np.zeros((4, 5, 3), np.uint8), size=3, image_type=ndd.types.RGB)
+
+
+GPU_CASES = [
+    ("HWC", (20, 30, 3), {"size": [11, 17]}, ["resample_plane"]),
+    ("HWC", (20, 30, 3), {"size": [11, 17], "interp_type": 0}, ["resample_plane"]),
+    ("CHW", (3, 20, 30), {"size": [41, 17], "interp_type": 2}, ["resample_plane"]),
+    ("FHWC", (2, 20, 30, 1), {"size": [30, 9], "interp_type": 5}, ["resample_plane"]),
+    ("HWC", (20, 30, 4), {"size": [30, 45], "interp_type": 3, "dtype": "float32"}, ["resample_plane"]),
+    ("HWC", (9, 13, 7), {"size": [5, 9]}, ["resample_plane"]),
+    ("HWC", (200, 30, 5), {"size": [3, 17], "save_attrs": True}, ["resample_line", "resample_line", "save_extents"]),
+    ("HWC", (9, 300, 2), {"size": [30, 4]}, ["resample_line", "resample_line"]),
+    ("DHWC", (6, 20, 30, 3), {"size": [3, 9, 40]}, ["resample_line", "resample_plane"]),
+    ("CDHW", (2, 6, 20, 30), {"size": [9, 9, 14], "interp_type": 2}, ["resample_plane", "resample_line"]),
+]
+
+
+@pytest.mark.parametrize(("layout", "shape", "arguments", "launches"), GPU_CASES)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_gpu_as_cpu(emulated_gpu, layout, shape, arguments, launches, dtype):
+    rng = np.random.default_rng(1)
+    larger = tuple(n + 3 * (c in "HW") for n, c in zip(shape, layout, strict=True))
+    samples = [(rng.random(s) * 255).astype(dtype) for s in (shape, larger, shape)]
+    batch = ndd.batch(samples, layout=layout)
+    on_cpu, on_gpu = (ndd.resize(b, **given(ndd, arguments)) for b in (batch, batch.gpu()))
+    if not isinstance(on_cpu, tuple):
+        on_cpu, on_gpu = (on_cpu,), (on_gpu,)
+    for a, b in zip(on_gpu, on_cpu, strict=True):
+        assert_same_values(arrays_of(a), arrays_of(b), relative=1e-5, off_by_one=0.01)
+    assert emulated_gpu.launches == launches
+
+
+def test_one_filter_for_each_sample(emulated_gpu):
+    image = np.random.default_rng(2).integers(0, 256, (12, 14, 3), dtype=np.uint8)
+    kinds = [interpolation(ndd, k) for k in range(6)]
+    batch = ndd.batch([image] * 6, layout="HWC")
+    sizes = ndd.batch([np.array([5 + k, 20 - k], np.float32) for k in range(6)])
+    each = ndd.resize(batch, size=sizes, interp_type=ndd.batch(kinds))
+    assert_same_values(
+        arrays_of(ndd.resize(batch.gpu(), size=sizes, interp_type=ndd.batch(kinds))), arrays_of(each), off_by_one=0.01
+    )
+    for k, kind in enumerate(kinds):
+        alone = ndd.resize(image, size=(5 + k, 20 - k), interp_type=kind)
+        np.testing.assert_array_equal(np.asarray(each.select(k)), np.asarray(alone))
