@@ -73,7 +73,7 @@ def one_hot(
 @one_hot.plan
 def _(input, *, axis, axis_name, dtype, num_classes, off_value, on_value):
     shapes = input.shapes
-    if axis == -1 and axis_name is None and num_classes and shapes.shape[1] and (shapes == 1).all():
+    if axis == -1 and axis_name is None and shapes.shape[1] and (shapes == 1).all():
         shapes = shapes[:, :0]
     place = shapes.shape[1] if axis == -1 else axis
     result = np.insert(shapes, place, num_classes, axis=1)
