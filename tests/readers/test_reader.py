@@ -251,7 +251,6 @@ def test_sampler(numbered):
         ({"device": "tpu"}, ValueError),
         ({"num_inputs": 1}, ValueError),
     ],
-    ids=str,
 )
 def test_refused_at_construction(numbered, given_, error):
     with pytest.raises(error, match=r"readers\.File|sampler|seed"):
