@@ -1,7 +1,7 @@
 """The functions of pipeline mode: `import ndd.fn as fn` in the place of `import nvidia.dali.fn as fn`.
 
-Every operator and reader of ndd is here under its functional name (`fn.readers.file`, `fn.decoders.image`, ...), by rule;
-see `ndd.pipeline.functions`.
+Every operator and reader of ndd has its functional name here (`fn.readers.file`, `fn.decoders.image`), by rule; see
+`ndd.pipeline.functions`.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ also takes DALI's own enum members and the bare integers.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 
 class DALIDataType(IntEnum):
@@ -86,6 +87,87 @@ BGR = DALIImageType.BGR
 GRAY = DALIImageType.GRAY
 YCbCr = DALIImageType.YCbCr
 ANY_DATA = DALIImageType.ANY_DATA
+
+
+FEATURE = DALIDataType.FEATURE
+TENSOR_LAYOUT = DALIDataType.TENSOR_LAYOUT
+PYTHON_OBJECT = DALIDataType.PYTHON_OBJECT
+
+NHWC, NCHW, NFHWC, NFCHW = "NHWC", "NCHW", "NFHWC", "NFCHW"
+CPU_ONLY_DEVICE_ID = -99999
+
+_NUMPY_NAMES = {
+    DALIDataType.FLOAT: "float32",
+    DALIDataType.BOOL: "bool",
+    **{kind: kind.name.lower() for kind in DALIDataType if kind.name.startswith(("UINT", "INT")) and kind < 12},
+    DALIDataType.FLOAT16: "float16",
+    DALIDataType.FLOAT64: "float64",
+}
+
+
+def to_numpy_type(dali_type: Any) -> Any:
+    """The NumPy scalar type of a `DALIDataType`.
+
+    >>> from ndd import types
+    >>> types.to_numpy_type(types.FLOAT)
+    <class 'numpy.float32'>
+    """
+    import numpy
+
+    return numpy.dtype(_NUMPY_NAMES[DALIDataType(int(dali_type))]).type
+
+
+def to_dali_type(framework_type: Any) -> DALIDataType:
+    """The `DALIDataType` of a NumPy or torch type.
+
+    >>> from ndd import types
+    >>> types.to_dali_type("float32").name
+    'FLOAT'
+    """
+    import numpy
+
+    name = str(framework_type).removeprefix("torch.")
+    wanted = name if str(framework_type).startswith("torch.") else numpy.dtype(framework_type).name
+    for kind, known in _NUMPY_NAMES.items():
+        if known == wanted:
+            return kind
+    raise TypeError(f"There is no DALI type for {framework_type!r}")
+
+
+class Constant:
+    """A constant in a pipeline: every sample of every batch is this value.
+
+    Args:
+        value: a number, a list of numbers or an array.
+        dtype: the element type; default int32 for integers, float32 for floating point, bool for truth values.
+        shape: the shape, if `value` is a list or a number to be repeated.
+        layout: the layout of the tensor.
+        device: "cpu" or "gpu".
+    """
+
+    def __init__(self, value: Any, dtype: Any = None, shape: Any = None, layout: str | None = None, device: Any = None):
+        self.value, self.dtype, self.shape, self.layout, self.device = value, dtype, shape, layout, device
+
+
+ScalarConstant = Constant
+
+
+class SampleInfo:
+    """Which sample a per-sample source is asked for."""
+
+    def __init__(self, idx_in_epoch: int, idx_in_batch: int, iteration: int, epoch_idx: int):
+        self.idx_in_epoch = idx_in_epoch
+        self.idx_in_batch = idx_in_batch
+        self.iteration = iteration
+        self.epoch_idx = epoch_idx
+
+
+class BatchInfo:
+    """Which batch a source with `batch_info=True` is asked for."""
+
+    def __init__(self, iteration: int, epoch_idx: int):
+        self.iteration = iteration
+        self.epoch_idx = epoch_idx
 
 
 def is_enum(value: object, name: str) -> bool:

@@ -166,8 +166,8 @@ class Store:
 
             shape = self.shapes[0] if self.shapes else (0,)
             whole = host_empty((len(self.shapes), *shape), self.dtype.numpy)
-            for target, array in zip(whole, self.arrays(), strict=True):
-                target[...] = array
+            for i, array in enumerate(self.arrays()):
+                whole[i] = array
             return whole
         import torch
 

@@ -1,8 +1,9 @@
 """Pipeline mode, run imperatively: `pipeline_def`, `Pipeline`, `fn`, `types`."""
 
 from ndd import types
+from ndd.pipeline.definition import pipeline_def
 from ndd.pipeline.functions import fn
 from ndd.pipeline.node import DataNode
-from ndd.pipeline.pipeline import Pipeline, pipeline_def
+from ndd.pipeline.pipeline import Pipeline
 
 __all__ = ["DataNode", "Pipeline", "fn", "pipeline_def", "types"]

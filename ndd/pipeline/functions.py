@@ -159,7 +159,10 @@ def external_source(
         batches = pipeline.data_of(node)
         return batches[0] if num_outputs is None else tuple(batches)
 
-    return pipeline.result(run, recorded=False, outputs=num_outputs)
+    found = pipeline.result(run, recorded=False, outputs=num_outputs)
+    for output in found if isinstance(found, tuple) else (found,):
+        output.source_name = node.name
+    return found
 
 
 def python_function(

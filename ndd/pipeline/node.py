@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import ndd
+from ndd.types import Constant
 
 
 class DataNode:
@@ -17,6 +20,7 @@ class DataNode:
     def __init__(self, value: Any = None, step: Callable[[dict[int, Any]], Any] | None = None):
         self._value = value
         self._step = step
+        self.source_name: str | None = None  # of an external source, for `feed_input`
 
     @property
     def value(self) -> Any:
@@ -167,13 +171,31 @@ def shapes_of(batch: Any, dtype: Any = None) -> Any:
     return ndd.batch([list(s) for s in batch.shape], dtype=ndd.int64 if dtype is None else ndd.dtype(dtype))
 
 
+def as_constant(value: Any, batch_size: int) -> Any:
+    """A batch of equal samples; types as DALI chooses them for constants: 32 bits where they were not asked for."""
+    spec = value if isinstance(value, Constant) else Constant(value)
+    if isinstance(spec.value, ndd.Tensor):
+        return ndd.Batch.broadcast(spec.value, batch_size)
+    data = np.asarray(spec.value)
+    if spec.dtype is not None:
+        data = data.astype(ndd.types.to_numpy_type(ndd.dtype(spec.dtype).type_id))
+    elif data.dtype == np.float64:
+        data = data.astype(np.float32)
+    elif data.dtype == np.int64:
+        data = data.astype(np.int32)
+    if spec.shape is not None:
+        data = np.broadcast_to(data, spec.shape) if data.ndim == 0 else data.reshape(spec.shape)
+    made = ndd.batch([np.ascontiguousarray(data).reshape(data.shape)] * batch_size, layout=spec.layout)
+    return made.gpu() if spec.device == "gpu" else made
+
+
 def contains_node(value: Any) -> bool:
-    """Whether a DataNode stands in a value, a slice, a list or a tuple."""
+    """Whether a DataNode or a Constant stands in a value, a slice, a list or a tuple."""
     if isinstance(value, slice):
         return any(contains_node(v) for v in (value.start, value.stop, value.step))
     if isinstance(value, list | tuple):
         return any(contains_node(v) for v in value)
-    return isinstance(value, DataNode)
+    return isinstance(value, DataNode | Constant)
 
 
 def is_recorded(value: Any) -> bool:
@@ -189,6 +211,8 @@ def unwrapped(value: Any, memo: dict[int, Any]) -> Any:
     """The value with batches in place of nodes."""
     if isinstance(value, DataNode):
         return value.evaluated(memo)
+    if isinstance(value, Constant):
+        return as_constant(value, 1).select(0)
     if isinstance(value, slice) and contains_node(value):
         return slice(*(unwrapped(v, memo) for v in (value.start, value.stop, value.step)))
     if isinstance(value, list | tuple) and contains_node(value):

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import functools
+import sys
 import threading
-import weakref
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import ndd
-from ndd.pipeline.node import DataNode, unwrapped
+from ndd.pipeline.ahead import Ahead
+from ndd.pipeline.node import DataNode, as_constant, unwrapped
+from ndd.pipeline.options import PipelineOptions
 from ndd.pipeline.outputs import TensorList
 from ndd.pipeline.sources import ExternalSource
 
 _local = threading.local()
+_HOME = str(Path(__file__).parent.parent)
 
 
-class Pipeline:
+class Pipeline(PipelineOptions):
     """A function that makes one batch, called once a run.
 
     The body is ordinary Python: it runs anew for every batch, can be stepped through, can print its values, and its
@@ -28,10 +31,13 @@ class Pipeline:
         num_threads: threads of CPU operators; default `ndd.get_num_threads()`.
         device_id: the GPU; None is a pipeline on the CPU alone.
         seed: of the random operators; default: another one each time.
-        prefetch_queue_depth: how many runs a background thread prepares ahead; 1 runs when asked. A dict
+        prefetch_queue_depth: how many runs a background thread prepares ahead; 1 runs on the caller's thread, when
+            asked, as does any pipeline while a debugger traces the program (`sys.gettrace()`). A dict
             (`{"cpu_size": ..., "gpu_size": ...}`) counts with its larger number.
         exec_pipelined, exec_async: False runs nothing ahead.
-        others: accepted, with no effect: there is no graph to be executed in another way.
+        output_dtype, output_ndim, output_layout: what the outputs must be, one for each or one for all; checked.
+        others: accepted and kept as attributes, with no effect: there is no graph to be executed in another way,
+            Python sources run on the thread of the body, and outputs are memory of their own.
 
     >>> import ndd
     >>> @ndd.pipeline_def(batch_size=2)
@@ -43,46 +49,10 @@ class Pipeline:
     [10, 20]
     """
 
-    def __init__(
-        self,
-        batch_size: int | None = None,
-        num_threads: int | None = None,
-        device_id: int | None = None,
-        seed: int | None = None,
-        exec_pipelined: bool = True,
-        prefetch_queue_depth: int | dict[str, int] = 2,
-        exec_async: bool = True,
-        bytes_per_sample: int = 0,
-        set_affinity: bool = False,
-        max_streams: int | None = None,
-        default_cuda_stream_priority: int | None = None,
-        *,
-        enable_memory_stats: bool = False,
-        enable_checkpointing: bool = False,
-        checkpoint: Any = None,
-        py_num_workers: int = 1,
-        py_start_method: str = "fork",
-        py_callback_pickler: Any = None,
-        output_dtype: Any = None,
-        output_ndim: Any = None,
-        output_layout: Any = None,
-        exec_dynamic: bool | None = None,
-        experimental_exec_dynamic: bool | None = None,
-        stream_policy: Any = None,
-        concurrency: Any = None,
-    ):
-        self._max_batch_size = batch_size
-        self._num_threads = num_threads
-        self._device_id = None if device_id in (None, -99999) else device_id
-        self._seed = None if seed is None or seed < 0 else int(seed)
-        depth = max(prefetch_queue_depth.values()) if isinstance(prefetch_queue_depth, dict) else prefetch_queue_depth
-        self._depth = max(1, int(depth)) if exec_pipelined and exec_async else 1
-        self.exec_pipelined, self.exec_async = exec_pipelined, exec_async
-        self.exec_dynamic = True if exec_dynamic is None else exec_dynamic
-        self._output_checks = (output_dtype, output_ndim, output_layout)
+    def _prepare(self) -> None:
         self._body: Callable[[], Any] | None = None
         self._states: dict[Any, Any] = {}
-        self._counts: dict[str, int] = {}
+        self._counts: dict[Any, int] = {}
         self._readers: dict[str, Any] = {}
         self._sources: list[ExternalSource] = []
         self._pending: dict[int, list[Any]] = {}
@@ -90,49 +60,45 @@ class Pipeline:
         self._recording = False
         self._built = False
         self._run_batch_size: int | None = None
+        self._size_taken = False
         self._context: Any = None
         self._names: list[str] | None = None
         self._scheduled: deque[Any] = deque()
-        self._ahead: _Ahead | None = None
+        self._ahead: Ahead | None = None
+        self._early: dict[str, list[Any]] = {}
+        self._searched = False
         self._ended = False
         self._started = False
         self._taken = False
-        self._output_count = 1
+        self._output_count: int | None = None
 
-    # ---- what it is
-
-    @property
-    def max_batch_size(self) -> int:
-        """The batch size given at construction."""
-        if not self._max_batch_size:
-            raise ValueError("A pipeline needs a batch_size: pass it to the constructor or to @pipeline_def")
-        return self._max_batch_size
-
-    batch_size = max_batch_size
+    # ---- what it gives
 
     @property
-    def num_threads(self) -> int:
-        """Threads of CPU operators."""
-        return self._num_threads or ndd.get_num_threads()
+    def num_outputs(self) -> int:
+        """How many outputs the body returns."""
+        return self.interface()[1]
 
-    @property
-    def device_id(self) -> int | None:
-        """The GPU, None on the CPU."""
-        return self._device_id
+    def output_dtype(self) -> list[Any]:
+        """The `output_dtype` given, for each output."""
+        return self._for_each_output(0)
 
-    @property
-    def seed(self) -> int | None:
-        """The seed of the random operators."""
-        return self._seed
+    def output_ndim(self) -> list[Any]:
+        """The `output_ndim` given, for each output."""
+        return self._for_each_output(1)
 
-    @property
-    def prefetch_queue_depth(self) -> int:
-        """How many runs are prepared ahead."""
-        return self._depth
+    def output_layout(self) -> list[Any]:
+        """The `output_layout` given, for each output."""
+        return self._for_each_output(2)
+
+    def _for_each_output(self, which: int) -> list[Any]:
+        given = self._output_checks[which]
+        return list(given) if isinstance(given, list | tuple) else [given] * self.num_outputs
 
     @property
     def current_batch_size(self) -> int:
         """Inside a body: how many samples this run has."""
+        self._size_taken = self._size_taken or self._run_batch_size is None
         return self._run_batch_size or self.max_batch_size
 
     # ---- how it is defined
@@ -194,10 +160,13 @@ class Pipeline:
     # ---- what the functions of `fn` need
 
     def state(self, kind: str, make: Callable[[], Any], name: str | None = None) -> Any:
-        """What the call keeps between runs: known by its name, else by its place among calls of its kind."""
-        place = self._counts.get(kind, 0)
-        self._counts[kind] = place + 1
-        key = (kind, name) if name is not None else (kind, place)
+        """What a call keeps between runs. It is known by its name, else by the place in the program that makes it, so
+        that calls that a condition leaves out in some runs do not shift the others."""
+        key: Any = (kind, name)
+        if name is None:
+            site = (kind, *_call_site())
+            number = self._counts[site] = self._counts.get(site, 0) + 1
+            key = (*site, number)
         found = self._states.get(key)
         if found is None:
             found = self._states[key] = make()
@@ -233,19 +202,24 @@ class Pipeline:
         """Makes a source known to `feed_input` and to the batch size of later runs."""
         if source not in self._sources:
             self._sources.append(source)
+            for data, layout in self._early.pop(source.name or "", ()):
+                source.feed(data, layout)
 
     def data_of(self, source: ExternalSource) -> list[Any]:
         """This run's batches of a source, asked for once."""
-        found = self._pending.pop(id(source), None)
+        found = self._pending.get(id(source))
         if found is None:
-            found = source.next()
+            found = self._pending[id(source)] = source.next()
         size = found[0].batch_size
-        if self._run_batch_size is not None and size != self._run_batch_size:
+        if self._run_batch_size is None:
+            self._run_batch_size = size
+            if self._size_taken and size != self._max_batch_size:
+                raise _BatchSizeChanged
+        elif size != self._run_batch_size:
             raise RuntimeError(
                 f"external_source {source.name or ''}: a batch of {size} samples beside one of {self._run_batch_size}: "
                 "all sources of a run must agree"
             )
-        self._run_batch_size = size
         return found
 
     def result(self, run: Callable[[dict[int, Any]], Any], recorded: bool, outputs: int | None) -> Any:
@@ -267,16 +241,20 @@ class Pipeline:
     def _once(self) -> tuple[TensorList, ...]:
         """Runs the body for one batch."""
         self.build()
-        self._counts, self._run_batch_size, self._pending = {}, None, {}
+        self._run_batch_size, self._pending, self._size_taken = None, {}, False
         for source in self._sources:  # known from earlier runs: they say how many samples there are
-            batches = source.next()
-            self._pending[id(source)] = batches
-            self._run_batch_size = batches[0].batch_size
+            self.data_of(source)
+        try:
+            return self._run_body()
+        except _BatchSizeChanged:  # the first run, and operators before the source took the largest size for granted
+            return self._run_body()
+
+    def _run_body(self) -> tuple[TensorList, ...]:
+        self._counts = {}
         _stack().append(self)
         try:
             with self._in_context():
-                outputs = self._body()  # type: ignore[misc]
-                lists = self._lists(outputs)
+                lists = self._lists(self._body())  # type: ignore[misc]
         finally:
             _stack().pop()
         self._check(lists)
@@ -290,20 +268,15 @@ class Pipeline:
 
     def _lists(self, outputs: Any) -> tuple[TensorList, ...]:
         self._names = list(outputs) if isinstance(outputs, dict) else None
-        given = (
-            outputs.values()
-            if isinstance(outputs, dict)
-            else outputs
-            if isinstance(outputs, tuple | list)
-            else (outputs,)
-        )
+        values = _as_tuple(outputs)
+        self._output_count = len(values)
         found = []
-        for value in given:
+        for value in values:
             batch = unwrapped(value, {}) if isinstance(value, DataNode) else value
             if not isinstance(batch, ndd.Batch):
-                batch = ndd.Batch.broadcast(batch, self.current_batch_size)
-            found.append(TensorList(batch.evaluate()))
-        return tuple(found)
+                batch = as_constant(batch, self.current_batch_size)
+            found.append(batch)
+        return tuple(TensorList(batch.evaluate()) for batch in found)
 
     def _check(self, lists: tuple[TensorList, ...]) -> None:
         for what, expected, read in zip(
@@ -324,7 +297,8 @@ class Pipeline:
                     raise RuntimeError(f"Output {i}: expected {what} {want}, got {read(found)}")
 
     def _runs_ahead(self) -> bool:
-        return self._depth > 1 and not any(s.fed_by_hand for s in self._sources)
+        asynchronous = self.exec_pipelined and self.exec_async and self._depth > 1 and sys.gettrace() is None
+        return asynchronous and not any(s.fed_by_hand for s in self._sources)
 
     def run(self, cuda_stream: Any = None, /, **inputs: Any) -> tuple[TensorList, ...]:
         """The outputs of the next batch. StopIteration at the end of the data, until `reset`.
@@ -333,67 +307,84 @@ class Pipeline:
             inputs: batches for external sources, by name.
         """
         if inputs:
-            if self._depth > 1:
+            if self._depth > 1 and self.exec_pipelined:
                 raise RuntimeError("run(name=batch) needs prefetch_queue_depth=1 or exec_pipelined=False")
-            self._feed(inputs)
+            for name, data in inputs.items():
+                self.feed_input(name, data)
         self.schedule_run()
         return self.share_outputs()
 
-    def _feed(self, inputs: dict[str, Any]) -> None:
-        self._find_sources()
-        for name, data in inputs.items():
-            self.feed_input(name, data)
+    def feed_input(
+        self, data_node: Any, data: Any, layout: str | None = None, cuda_stream: Any = None, use_copy_kernel: Any = None
+    ) -> None:
+        """Queues a batch for an external source, by its name or its node.
 
-    def feed_input(self, data_node: Any, data: Any, layout: str | None = None, **_: Any) -> None:
-        """Queues a batch for an external source, by its name."""
-        self._find_sources()
-        source = next((s for s in self._sources if s.name == data_node), None)
-        if source is None:
-            raise KeyError(f"The pipeline has no external_source named {data_node!r}")
-        if layout:
-            data = ndd.batch(data, layout=layout)
-        source.feed(data)
+        Args:
+            data: an array `[N, ...]`, a list of arrays or tensors, an `ndd.Batch`, or an output of a pipeline.
+            layout: the layout of a sample.
+            cuda_stream, use_copy_kernel: no effect.
+        """
+        unknown = self._find_sources()
+        name = getattr(data_node, "source_name", data_node)
+        source = next((s for s in self._sources if s.name == name), None)
+        if source is not None:
+            source.feed(data, layout)
+        elif unknown is not None and not self._started:
+            self._early.setdefault(name, []).append((data, layout))
+        else:
+            known = sorted(s.name for s in self._sources if s.name)
+            raise KeyError(f"The pipeline has no external_source named {name!r}; it has {known}")
 
-    def _find_sources(self) -> None:
-        """Before the first run the sources are not known: the body is called once with every step only recorded."""
+    def input_feed_count(self, input_name: str) -> int:
+        """How many batches must be fed to an external source before a run."""
+        return 1
+
+    def _find_sources(self) -> Exception | None:
+        """Before the first run the sources are not known: the body is called once with every step only recorded.
+
+        Returns what a body that needs values raised then: its first run will tell.
+        """
         self.build()
-        if self._started or self._sources or self._recorded is not None:
-            return
+        if self._searched or self._started or self._recorded is not None:
+            return None
         self._counts = {}
         _stack().append(self)
         self._recording = True
         try:
-            outputs = self._body()  # type: ignore[misc]
-            self._output_count = len(outputs) if isinstance(outputs, tuple | list | dict) else 1
-        except Exception:
-            pass  # a body that needs values, or is wrong: the first run will tell
+            self._output_count = len(_as_tuple(self._body()))  # type: ignore[misc]
+            self._searched = True
+        except Exception as error:
+            return error
         finally:
             self._recording = False
             _stack().pop()
+        return None
 
     def interface(self) -> tuple[list[str], int]:
         """The names of the external sources that are fed by hand, and the number of outputs."""
-        self._find_sources()
-        names = [s.name or f"input_{i}" for i, s in enumerate(self._sources) if s.fed_by_hand]
-        for source, name in zip([s for s in self._sources if s.fed_by_hand], names, strict=True):
-            source.name = name
+        error = self._find_sources()
+        by_hand = [s for s in self._sources if s.fed_by_hand]
+        for i, source in enumerate(by_hand):
+            source.name = source.name or f"input_{i}"
         count = len(self._recorded) if self._recorded is not None else self._output_count
-        return names, count
+        if count is None:
+            raise RuntimeError(
+                f"The pipeline's body needs values, so its inputs and outputs are not known before it runs: {error}"
+            ) from error
+        return [s.name for s in by_hand if s.name], count
 
     def schedule_run(self) -> None:
         """Starts a run; `share_outputs` gives what came of it."""
         self.build()
         if self._ended:
-            self._scheduled.append(StopIteration())
+            self._scheduled.append(_end)
             return
-        if not self._started and self._depth > 1 and self._recorded is None and not self._sources:
-            self._find_sources()
-        self._started = True
-        if self._runs_ahead():
+        first, self._started = not self._started, True
+        if not first and (self._ahead is not None or self._runs_ahead()):
             if self._ahead is None:
-                self._ahead = _Ahead(self, self._depth)
+                self._ahead = Ahead(self, Pipeline._once, self._depth)
             self._scheduled.append(self._ahead.next)
-        else:
+        else:  # the first run always here: afterwards the sources are known
             self._scheduled.append(self._once)
 
     def share_outputs(self) -> tuple[TensorList, ...]:
@@ -401,8 +392,6 @@ class Pipeline:
         if not self._scheduled:
             self.schedule_run()
         step = self._scheduled.popleft()
-        if isinstance(step, StopIteration):
-            raise StopIteration
         self._taken = True
         try:
             return step()
@@ -463,82 +452,53 @@ class Pipeline:
             self._scheduled.appendleft(lambda: first)
             self._taken = False
 
+    # ---- what code for DALI may call, and which has nothing to do here
+
+    def start_py_workers(self) -> None:
+        """Nothing to do."""
+
+    def executor_statistics(self) -> dict[str, Any]:
+        """Nothing to report."""
+        return {}
+
+    external_source_shm_statistics = executor_statistics
+
+    @property
+    def is_restored_from_checkpoint(self) -> bool:
+        """False."""
+        return False
+
     @property
     def output_names(self) -> list[str] | None:
         """The names of the outputs, if the body gives a dict."""
         return self._names
 
 
-class _Ahead:
-    """Runs a pipeline's body on a background thread, up to `depth` batches before they are asked for."""
+class _BatchSizeChanged(BaseException):
+    """A source gave fewer samples than operators before it had taken for granted."""
 
-    def __init__(self, pipeline: Pipeline, depth: int):
-        self._ready: deque[Any] = deque()
-        self._changed = threading.Condition()
-        self._depth = depth
-        self._stopped = False
-        weakref.finalize(pipeline, _Ahead._abandon, weakref.ref(self))
-        self._thread = threading.Thread(
-            target=_Ahead._work, args=(weakref.ref(self), weakref.ref(pipeline)), name="ndd-pipeline", daemon=True
-        )
-        self._thread.start()
 
-    @staticmethod
-    def _abandon(reference: Any) -> None:
-        ahead = reference()
-        if ahead is not None:
-            ahead._stopped = True
+def _end() -> Any:
+    raise StopIteration
 
-    @staticmethod
-    def _work(reference: Any, pipeline_reference: Any) -> None:
-        while True:
-            ahead = reference()
-            if ahead is None or ahead._stopped:
-                return
-            with ahead._changed:
-                if len(ahead._ready) >= ahead._depth:
-                    ahead._changed.wait(timeout=0.1)
-                    full = len(ahead._ready) >= ahead._depth
-                else:
-                    full = False
-            if full:
-                del ahead
-                continue
-            pipeline = pipeline_reference()
-            if pipeline is None:
-                return
-            try:
-                outcome: Any = pipeline._once()
-            except BaseException as error:
-                outcome = error
-            del pipeline
-            with ahead._changed:
-                ahead._ready.append(outcome)
-                ahead._changed.notify_all()
-            if isinstance(outcome, StopIteration):
-                return
-            del ahead, outcome
 
-    def next(self) -> tuple[TensorList, ...]:
-        """The next batch, waiting for it; an error of its run is raised here."""
-        with self._changed:
-            while not self._ready:
-                if not self._thread.is_alive() and not self._ready:
-                    raise StopIteration
-                self._changed.wait(timeout=0.5)
-            outcome = self._ready[0] if isinstance(self._ready[0], StopIteration) else self._ready.popleft()
-            self._changed.notify_all()
-        if isinstance(outcome, BaseException):
-            raise outcome
-        return outcome
+def _as_tuple(outputs: Any) -> tuple[Any, ...]:
+    """What a body returned, as a tuple of outputs."""
+    if isinstance(outputs, dict):
+        return tuple(outputs.values())
+    if isinstance(outputs, tuple):
+        return outputs
+    if isinstance(outputs, list) and any(isinstance(o, DataNode) for o in outputs):
+        return tuple(outputs)
+    return () if outputs is None else (outputs,)
 
-    def stop(self) -> None:
-        """Ends the thread after the batch it works on."""
-        self._stopped = True
-        with self._changed:
-            self._changed.notify_all()
-        if self._thread is not threading.current_thread():
-            self._thread.join(timeout=10.0)
+
+def _call_site() -> tuple[Any, int]:
+    """Where the user's program called into `ndd`."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
 
 
 def _stack() -> list[Pipeline]:
@@ -546,26 +506,3 @@ def _stack() -> list[Pipeline]:
     if stack is None:
         stack = _local.stack = []
     return stack
-
-
-def pipeline_def(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Makes a function that builds pipelines of a body: `@pipeline_def` or `@pipeline_def(batch_size=..., ...)`.
-
-    Arguments of `Pipeline` may stand here or in the call, which overrides; all others go to the body.
-    `enable_conditionals` is accepted; conditions of plain Python work in any case.
-    """
-    options.pop("enable_conditionals", None)
-    if function is None:
-        return lambda f: pipeline_def(f, **options)
-
-    @functools.wraps(function)
-    def make(*arguments: Any, **named: Any) -> Pipeline:
-        own = {**options, **{k: named.pop(k) for k in list(named) if k in _OPTIONS}}
-        pipeline = Pipeline(**own)
-        pipeline._body = functools.partial(function, *arguments, **named)
-        return pipeline
-
-    return make
-
-
-_OPTIONS = frozenset(Pipeline.__init__.__code__.co_varnames[1 : 1 + 24])

@@ -10,24 +10,7 @@ from typing import Any
 import numpy as np
 
 import ndd
-
-
-class SampleInfo:
-    """Which sample a per-sample source is asked for."""
-
-    def __init__(self, idx_in_epoch: int, idx_in_batch: int, iteration: int, epoch_idx: int):
-        self.idx_in_epoch = idx_in_epoch
-        self.idx_in_batch = idx_in_batch
-        self.iteration = iteration
-        self.epoch_idx = epoch_idx
-
-
-class BatchInfo:
-    """Which batch a source with `batch_info=True` is asked for."""
-
-    def __init__(self, iteration: int, epoch_idx: int):
-        self.iteration = iteration
-        self.epoch_idx = epoch_idx
+from ndd.types import BatchInfo, SampleInfo
 
 
 class ExternalSource:
@@ -57,7 +40,7 @@ class ExternalSource:
         if inspect.isgeneratorfunction(source):
             self._factory = lambda: iter(source())
         elif callable(source):
-            if self.cycle not in (None, False, "no"):
+            if self.cycle is not None:
                 raise ValueError("external_source: `cycle` goes with iterable sources, not with a callable")
             self._call = source
             self._takes_argument = _parameters(source) > 0
@@ -73,14 +56,14 @@ class ExternalSource:
         """Whether data comes from `feed_input` or `run(name=...)`."""
         return self.source is None
 
-    def feed(self, data: Any) -> None:
+    def feed(self, data: Any, layout: str | None = None) -> None:
         """Queues a batch."""
         if not self.fed_by_hand:
             raise RuntimeError(f"external_source {self.name!r} has a `source`: it cannot be fed as well")
         if isinstance(data, tuple) and self.outputs is not None:
-            self.queue.append([self._as_batch(d, i) for i, d in enumerate(data)])
+            self.queue.append([self._as_batch(d, i, layout) for i, d in enumerate(data)])
         else:
-            self.queue.append([self._as_batch(data, 0)])
+            self.queue.append([self._as_batch(data, 0, layout)])
 
     def reset(self) -> None:
         """Begins again after the end, where the source can."""
@@ -121,15 +104,17 @@ class ExternalSource:
     def _from_iterator(self) -> Any:
         if self._iterator is None:
             self._iterator = self._factory()  # type: ignore[misc]
+        return self._collect(self._next_item)
+
+    def _next_item(self, index: int) -> Any:
         try:
-            return self._collect(lambda i: next(self._iterator))  # type: ignore[arg-type]
+            return next(self._iterator)  # type: ignore[arg-type]
         except StopIteration:
             if self.cycle not in (True, "quiet"):
                 raise
-            self._iterator = self._factory()  # type: ignore[misc]
-            self.iteration = 0
-            self.epoch += 1
-            return self._collect(lambda i: next(self._iterator))  # type: ignore[arg-type]
+        self._iterator = self._factory()  # type: ignore[misc]
+        self.iteration, self.epoch = 0, self.epoch + 1
+        return next(self._iterator)
 
     def _from_call(self) -> Any:
         def ask(i: int) -> Any:
@@ -152,8 +137,8 @@ class ExternalSource:
             return samples
         return tuple(list(column) for column in zip(*samples, strict=True))
 
-    def _as_batch(self, data: Any, output: int) -> Any:
-        layout = self.options.get("layout")
+    def _as_batch(self, data: Any, output: int, layout: str | None = None) -> Any:
+        layout = layout or self.options.get("layout")
         if isinstance(layout, list | tuple):
             layout = layout[output] if output < len(layout) else None
         if hasattr(data, "as_cpu") and hasattr(data, "batch"):

@@ -67,6 +67,11 @@ class ReaderEpochs:
         """Whether the epoch has no further batch to run."""
         return self.counter >= self.size
 
+    def drops_next(self) -> bool:
+        """Whether the epoch ends with the coming batch, which is run and left out."""
+        dropping = self.policy is LastBatchPolicy.DROP
+        return dropping and self.counter < self.size < self.counter + self.batch_size
+
     def advance(self) -> bool:
         """Counts a batch that was run; False if it is to be dropped and the epoch ends."""
         self.counter += self.batch_size
@@ -110,11 +115,15 @@ class CountedEpochs:
     """Epochs of a number of samples that the user gave (`size`), over all pipelines; -1: until the data ends."""
 
     def __init__(self, size: int, batch_size: int, pipelines: int, policy: LastBatchPolicy, padded: bool):
-        self.size, self.batch_size, self.pipelines = size, batch_size, pipelines
+        self.size, self.pipelines = size, pipelines
         self.policy = LastBatchPolicy.FILL if size < 0 else policy
         self.padded = False if size < 0 else padded
-        self.step = batch_size * pipelines
+        self.set_batch_size(batch_size)
         self.counter = 0
+
+    def set_batch_size(self, batch_size: int) -> None:
+        """For batches whose size is known only when the first has come."""
+        self.batch_size, self.step = batch_size, batch_size * self.pipelines
 
     def __len__(self) -> int:
         if self.size < 0:
@@ -126,6 +135,11 @@ class CountedEpochs:
     def finished(self) -> bool:
         """Whether the epoch has no further batch to run."""
         return 0 <= self.size <= self.counter
+
+    def drops_next(self) -> bool:
+        """Whether the epoch ends with the coming batch, which is run and left out."""
+        dropping = self.policy is LastBatchPolicy.DROP
+        return dropping and self.counter < self.size < self.counter + self.step
 
     def advance(self) -> bool:
         """Counts a batch that was run; False if it is to be dropped and the epoch ends."""

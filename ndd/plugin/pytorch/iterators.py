@@ -3,66 +3,16 @@
 from __future__ import annotations
 
 import logging
+import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import ndd
 from ndd.plugin.base_iterator import CountedEpochs, LastBatchPolicy, ReaderEpochs
+from ndd.plugin.pytorch.batch_sources import IterableSource, as_sources, check
 
 _AUTO_RESET = {"yes": True, True: True, "no": False, False: False, None: False}
 _READER_FACTS = ("epoch_size", "number_of_shards", "pad_last_batch", "stick_to_shard")
-
-
-class _IterableSource:
-    """An iterable of tuples or dicts of batches in the place of a pipeline."""
-
-    def __init__(self, iterable: Iterable[Any]):
-        self._iterable = iterable
-        self._iterator: Any = None
-        self.max_batch_size: int | None = None
-        self._ended = False
-
-    def run(self) -> tuple[Any, ...]:
-        """The next batches."""
-        if self._ended:
-            raise StopIteration
-        if self._iterator is None:
-            self._iterator = iter(self._iterable)
-        try:
-            item = next(self._iterator)
-        except StopIteration:
-            self._ended = True
-            raise
-        values = item.values() if isinstance(item, dict) else item if isinstance(item, tuple | list) else (item,)
-        batches = tuple(v if isinstance(v, ndd.Batch) else ndd.as_batch(v) for v in values)
-        self.max_batch_size = max(self.max_batch_size or 0, batches[0].batch_size)
-        return batches
-
-    def reset(self) -> None:
-        """Iterates anew."""
-        if self._ended:
-            self._iterator, self._ended = None, False
-
-
-def _as_sources(pipelines: Any) -> list[Any]:
-    if pipelines is None:
-        raise AssertionError("Number of provided pipelines has to be at least 1")
-    if isinstance(pipelines, ndd.Pipeline):
-        return [pipelines]
-    if isinstance(pipelines, list) and pipelines and all(isinstance(p, ndd.Pipeline) for p in pipelines):
-        return list(pipelines)
-    if isinstance(pipelines, list) and not pipelines:
-        raise AssertionError("Number of provided pipelines has to be at least 1")
-    if isinstance(pipelines, Iterable):
-        return [_IterableSource(pipelines)]
-    raise TypeError(f"Expected a Pipeline, a list of them or an iterable of batches, got {type(pipelines).__name__}")
-
-
-def _check(condition: bool, text: str) -> None:
-    """DALI reports wrong uses of its iterators as AssertionError; so that callers can catch the same, so do we."""
-    if not condition:
-        raise AssertionError(text)
 
 
 class DALIGenericIterator:
@@ -105,56 +55,51 @@ class DALIGenericIterator:
         last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
         prepare_first_batch: bool = True,
     ):
-        _check(len(set(output_map)) == len(list(output_map)), "output_map names must be distinct")
         self.output_map = list(output_map)
-        self._sources = _as_sources(pipelines)
-        for p in self._sources:
-            if isinstance(p, ndd.Pipeline):
-                _check_unused(p)
-                p.build()
-        sizes = {p.max_batch_size for p in self._sources}
-        _check(len(sizes) == 1, f"All pipelines should have the same batch size set, got {sizes}")
-        self.batch_size = sizes.pop()
+        check(len(set(self.output_map)) == len(self.output_map), "The names in output_map must be distinct")
+        check(size != 0, "Size cannot be 0")
+        self._sources = as_sources(pipelines, self.output_map)
+        first = self._sources[0]
+        self.batch_size: int | None = None if isinstance(first, IterableSource) else first.max_batch_size
         self._policy = _policy(last_batch_policy, fill_last_batch)
         if not isinstance(auto_reset, str | bool | type(None)) or auto_reset not in _AUTO_RESET:
             raise ValueError(f"auto_reset must be one of True, False, None, 'yes', 'no', got {auto_reset!r}")
         self._auto_reset = _AUTO_RESET[auto_reset]
-        self._size_given = int(size)
-        self._reader_name = reader_name
-        self._epochs = self._make_epochs(int(size), bool(last_batch_padded))
-        self._over = False
+        self._epochs: Any = self._make_epochs(int(size), bool(last_batch_padded), reader_name)
+        self._given = 0  # batches of this epoch that the caller has
+        self._over = False  # StopIteration was raised
+        self._dry = False  # ... because the pipelines had no more, before `size` samples
+        self._epochs_done = 0  # since a source began anew
         self._first: list[dict[str, Any]] | None = None
         if prepare_first_batch:
             self._prepare_first()
 
-    def _make_epochs(self, size: int, padded: bool) -> Any:
-        _check(size != 0, "Size cannot be 0")
-        if self._reader_name is None:
-            _check(size > 0 or len(self._sources) == 1, "Negative size is supported only for a single pipeline")
+    def _make_epochs(self, size: int, padded: bool, reader_name: str | None) -> Any:
+        if reader_name is None:
+            check(size > 0 or len(self._sources) == 1, "size=-1 goes with a single pipeline only")
             if size > 0:
-                warnings.warn(
-                    "Please set `reader_name` and don't set last_batch_padded and size manually whenever possible: "
-                    "the reader knows how an epoch ends",
-                    Warning,
-                    stacklevel=4,
+                _warn(
+                    "`size` and `last_batch_padded` were given by hand: pass `reader_name` where there is a reader, "
+                    "which knows them"
                 )
-            batch = self.batch_size or 1
-            return CountedEpochs(size, batch, len(self._sources), self._policy, padded)
-        _check(size < 0, "When reader_name is provided, size should not be set")
-        _check(not padded, "When reader_name is provided, last_batch_padded should not be set")
-        metas = [p.reader_meta(self._reader_name) for p in self._sources]
+            return CountedEpochs(size, self.batch_size or 1, len(self._sources), self._policy, padded)
+        check(size < 0, "size and reader_name exclude each other: the reader knows its size")
+        check(not padded, "last_batch_padded and reader_name exclude each other: the reader knows whether it pads")
+        if self.batch_size is None:
+            raise RuntimeError(f"There is no reader {reader_name!r}: reader_name goes with pipelines")
+        metas = [p.reader_meta(reader_name) for p in self._sources]
         for fact in _READER_FACTS:
             values = {m[fact] for m in metas}
-            _check(len(values) == 1, f"All readers should have the same {fact}, got {sorted(values)}")
-        first = metas[0]
+            check(len(values) == 1, f"The readers of all pipelines should have the same {fact}, got {sorted(values)}")
+        facts = metas[0]
         return ReaderEpochs(
-            first["epoch_size"],
-            first["number_of_shards"],
+            facts["epoch_size"],
+            facts["number_of_shards"],
             [m["shard_id"] for m in metas],
             self.batch_size,
             self._policy,
-            bool(first["pad_last_batch"]),
-            bool(first["stick_to_shard"]),
+            bool(facts["pad_last_batch"]),
+            bool(facts["stick_to_shard"]),
         )
 
     def _prepare_first(self) -> None:
@@ -162,8 +107,8 @@ class DALIGenericIterator:
             self._first = self._next_dicts()
         except StopIteration:
             raise RuntimeError(
-                "It seems that there is no data in the pipeline. This may happen if `last_batch_policy` is DROP and the "
-                "batch is larger than the shard, or if the source is empty"
+                "There is no data in the pipeline: its source is empty, or `last_batch_policy` is DROP and a batch is "
+                "larger than the shard"
             ) from None
 
     @property
@@ -177,54 +122,64 @@ class DALIGenericIterator:
 
     def __len__(self) -> int:
         """Batches of the epoch; 0 if unknown."""
+        if self._epochs.size < 0 and isinstance(self._sources[0], IterableSource):
+            return len(self._sources[0])
         return len(self._epochs)
 
     def __iter__(self) -> DALIGenericIterator:
-        if self._started():
+        if self._over or self._given:
             self.reset()
         return self
-
-    def _started(self) -> bool:
-        return self._over or (self._epochs.counter > 0 and self._first is None)
 
     def next(self) -> list[dict[str, Any]]:
         """The next batch."""
         return self.__next__()
 
     def __next__(self) -> list[dict[str, Any]]:
-        if self._first is not None:
-            first, self._first = self._first, None
-            return first
-        if self._over:
-            raise StopIteration
-        try:
-            return self._next_dicts()
-        except StopIteration:
-            self._over = True
-            if self._auto_reset:
-                self.reset()
-            raise
+        first, self._first = self._first, None
+        if first is None:
+            if self._over:
+                raise StopIteration
+            try:
+                first = self._next_dicts()
+            except StopIteration:
+                self._over = True
+                if self._auto_reset and not self._dry:
+                    self.reset()
+                raise
+        self._given += 1
+        return first
 
     def _next_dicts(self) -> list[dict[str, Any]]:
         epochs = self._epochs
         if epochs.finished():
             raise StopIteration
-        outputs = []
-        for p in self._sources:
-            try:
-                outputs.append(p.run())
-            except StopIteration:
-                self._data_ended = True
-                raise
-        if self.batch_size is None:
-            self.batch_size = self._sources[0].max_batch_size
-            epochs.batch_size, epochs.step = self.batch_size, self.batch_size * len(self._sources)
+        outputs = self._run()
         if not epochs.advance():
             raise StopIteration
-        dicts = []
-        for k in range(epochs.kept_pipelines(len(outputs))):
-            dicts.append(self._to_dict(outputs[k], epochs.rows(k)))
-        return dicts
+        return [self._to_dict(outputs[k], epochs.rows(k)) for k in range(epochs.kept_pipelines(len(outputs)))]
+
+    def _run(self) -> list[tuple[Any, ...]]:
+        try:
+            outputs = [self._run_one(source) for source in self._sources]
+        except StopIteration:
+            self._dry = self._epochs.size > 0
+            raise
+        if self.batch_size is None:
+            self.batch_size = getattr(outputs[0][0], "batch_size", 1)
+            self._epochs.set_batch_size(self.batch_size)
+        return outputs
+
+    def _run_one(self, source: Any) -> tuple[Any, ...]:
+        try:
+            return source.run()
+        except StopIteration:
+            if self._epochs.size < 0 or not self._epochs_done:
+                raise
+            # `size` is not more than what the source has, so this is the end of a pass over it, not a lack of data
+            self._epochs_done = 0
+            source.reset()
+            return source.run()
 
     def _to_dict(self, outputs: tuple[Any, ...], rows: int) -> dict[str, Any]:
         if len(outputs) < len(self.output_map):
@@ -235,7 +190,7 @@ class DALIGenericIterator:
         for name, output in zip(self.output_map, outputs, strict=True):
             batch = getattr(output, "batch", output)
             if self._size > 0:
-                _check(
+                check(
                     batch.batch_size == self.batch_size,
                     f"Variable batch size is not supported with `reader_name` or `size`: "
                     f"got a batch of {batch.batch_size}, expected {self.batch_size}",
@@ -247,36 +202,55 @@ class DALIGenericIterator:
         shapes = batch.shape
         if any(s != shapes[0] for s in shapes):
             raise RuntimeError(
-                f"Output {name!r} is ragged: its samples have shapes {sorted(set(shapes))[:4]}. Use DALIRaggedIterator, or "
-                "make the shapes equal (resize, crop, pad) in the pipeline"
+                f"Output {name!r} is ragged: its samples have shapes {sorted(set(shapes))[:4]}. Use "
+                "DALIRaggedIterator, or make the shapes equal (resize, crop, pad) in the pipeline"
             )
         tensor = batch.torch()
         return tensor if rows == len(tensor) else tensor[:rows]
 
     def reset(self) -> None:
         """Begins the next epoch. In the middle of one it does nothing but log a warning, as in DALI."""
-        if not (self._over or self._epochs.finished()):
-            logging.warning(
-                "%s: the iterator was asked to reset before its epoch was over; it goes on where it is",
-                type(self).__name__,
-            )
+        if not self._over:
+            self._look_ahead()
+        if not (self._over or self._epochs.finished()) or (self._first is not None and self._epochs.size > 0):
+            if self._epochs.size > 0:
+                logging.warning(
+                    "%s: reset() in the middle of an epoch is ignored: it goes on where it is", type(self).__name__
+                )
             return
-        self._over = False
+        if self._dry:
+            return
+        self._over, self._given = False, 0
         self._epochs.reset()
-        for p in self._sources:
-            p.reset()
+        self._epochs_done += 1
+        for source in self._sources:
+            source.reset()
+
+    def _look_ahead(self) -> None:
+        """Finds out whether the epoch is over where only the coming batch would tell."""
+        if self._first is not None:
+            return
+        try:
+            if self._epochs.size < 0:
+                self._first = self._next_dicts()
+            elif self._epochs.drops_next():
+                self._run()
+                self._epochs.advance()
+        except StopIteration:
+            self._over = True
 
 
-def _check_unused(pipeline: Any) -> None:
-    if pipeline.was_run:
-        raise RuntimeError("The pipeline has been run already: give the iterator one that has not")
+def _warn(text: str) -> None:
+    """A warning at the line that called the iterator's constructor (or that of its subclass)."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_code.co_filename == __file__:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, Warning, stacklevel=level)
 
 
 def _policy(policy: Any, fill_last_batch: bool | None) -> LastBatchPolicy:
     if fill_last_batch is not None:
-        warnings.warn(
-            "Please do not use the `fill_last_batch` argument, use `last_batch_policy` instead.", Warning, stacklevel=4
-        )
+        _warn("`fill_last_batch` is deprecated: use `last_batch_policy` (True is FILL, False is PARTIAL)")
         return LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
     if not isinstance(policy, LastBatchPolicy):
         raise ValueError(f"Wrong type for `last_batch_policy`: expected a LastBatchPolicy, got {policy!r}")
@@ -340,8 +314,8 @@ class DALIRaggedIterator(DALIGenericIterator):
     ):
         kinds = list(output_types) if output_types is not None else [self.DENSE_TAG] * len(list(output_map))
         known = (self.DENSE_TAG, self.SPARSE_LIST_TAG, self.SPARSE_COO_TAG)
-        _check(all(k in known for k in kinds), f"output_types must be from {known}, got {kinds}")
-        _check(len(kinds) == len(list(output_map)), "output_types and output_map must have the same length")
+        check(all(k in known for k in kinds), f"output_types must be from {known}, got {kinds}")
+        check(len(kinds) == len(list(output_map)), "output_types and output_map must have the same length")
         self._kinds = dict(zip(output_map, kinds, strict=True))
         super().__init__(
             pipelines,

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def to_torch_tensor(dali_tensor: Any, copy: bool = True) -> Any:
-    """A torch tensor of one tensor of a pipeline's output (`outputs[0][i]`, `outputs[0].as_tensor()`) or an `ndd.Tensor`.
+    """A torch tensor of one tensor of a pipeline's output (`out[0][i]`, `out[0].as_tensor()`) or of an `ndd.Tensor`.
 
     Args:
         copy: False shares the memory; it stays valid and unchanged for as long as the torch tensor is held. (DALI

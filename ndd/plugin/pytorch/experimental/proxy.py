@@ -92,12 +92,14 @@ class Proxy:
         self._outputs = outputs
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
+        """Notes the inputs of one sample."""
         given = dict(named)
         if inputs and len(self._names) == 1 and len(inputs) == 1 and not named:
             given = {self._names[0]: inputs[0]}
         elif inputs or set(given) != set(self._names):
             raise ValueError(
-                f"Expected signature is ({', '.join(self._names)}), got {len(inputs)} positional inputs and {sorted(named)}"
+                f"Expected signature is ({', '.join(self._names)}), got {len(inputs)} positional inputs "
+                f"and {sorted(named)}"
             )
         call = _Call(given)
         notes = tuple(DALIOutputSampleRef(call, i) for i in range(self._outputs))
@@ -182,8 +184,8 @@ class DALIServer:
         limit = self._pipeline.max_batch_size
         if len(calls) > limit:
             raise RuntimeError(
-                f"The loader gave a batch of {len(calls)} samples, the pipeline's batch_size is {limit}: make the loader's "
-                "batch_size at most that"
+                f"The loader gave a batch of {len(calls)} samples, the pipeline's batch_size is {limit}: "
+                "make the loader's batch_size at most that"
             )
         with self._lock:
             for name in self._proxy._names:

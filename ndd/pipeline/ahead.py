@@ -1,0 +1,98 @@
+"""Runs that a background thread prepares before they are asked for."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+
+class Ahead:
+    """Calls `work(owner)` on a thread, up to `depth` results before they are taken.
+
+    The thread holds its owner only while it works, so an owner that nobody else holds is freed, and the thread ends.
+    After a StopIteration it ends; any other exception is a result like the others, raised when its turn comes.
+    """
+
+    def __init__(self, owner: Any, work: Callable[[Any], Any], depth: int):
+        self._ready: deque[tuple[Any, BaseException | None]] = deque()
+        self._changed = threading.Condition()
+        self._depth = depth
+        self._stopped = False
+        self._ended = False
+        weakref.finalize(owner, self.abandon).atexit = False
+        self._thread = threading.Thread(
+            target=self._serve, args=(weakref.ref(owner), work), name="ndd-pipeline", daemon=True
+        )
+        _running.add(self)
+        self._thread.start()
+
+    def _serve(self, reference: weakref.ref[Any], work: Callable[[Any], Any]) -> None:
+        while True:
+            with self._changed:
+                while len(self._ready) >= self._depth and not self._stopped:
+                    self._changed.wait()
+                if self._stopped:
+                    return
+            owner = reference()
+            if owner is None:
+                return
+            try:
+                outcome: tuple[Any, BaseException | None] = (work(owner), None)
+            except BaseException as error:
+                outcome = (None, error)
+            del owner
+            with self._changed:
+                self._ready.append(outcome)
+                self._ended = isinstance(outcome[1], StopIteration)
+                self._changed.notify_all()
+            if self._ended:
+                return
+            del outcome
+
+    def next(self) -> Any:
+        """The next result, waiting for it."""
+        with self._changed:
+            while not self._ready:
+                if self._ended or self._stopped:
+                    raise StopIteration
+                self._changed.wait()
+            value, error = self._ready.popleft()
+            self._changed.notify_all()
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # a frame that holds an exception that holds the frame
+        return value
+
+    def abandon(self) -> None:
+        """Ends the thread after the run it works on, without waiting. Safe in a finaliser on any thread."""
+        self._stopped = True
+        if self._changed.acquire(blocking=False):
+            try:
+                self._changed.notify_all()
+            finally:
+                self._changed.release()
+        else:  # whoever holds the lock (perhaps this very thread) looks at `_stopped` before it sleeps, or was woken
+            threading.Thread(target=self.stop, daemon=True).start()
+
+    def stop(self) -> None:
+        """Ends the thread and waits for the run it works on."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout=10.0)
+
+
+_running: weakref.WeakSet[Ahead] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    for ahead in list(_running):
+        ahead.stop()

@@ -1,0 +1,113 @@
+"""The arguments of a pipeline's constructor, as its attributes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import ndd
+
+
+class PipelineOptions:
+    """The constructor of `Pipeline`.
+
+    Args:
+        batch_size: samples in a batch (the largest, where sources give fewer).
+        num_threads: threads of CPU operators; default `ndd.get_num_threads()`.
+        device_id: the GPU; None is a pipeline on the CPU alone.
+        seed: of the random operators; default: another one each time.
+        prefetch_queue_depth: how many runs a background thread prepares ahead; 1 runs on the caller's thread, when
+            asked, as does any pipeline while a debugger traces the program (`sys.gettrace()`). A dict
+            (`{"cpu_size": ..., "gpu_size": ...}`) counts with its larger number.
+        exec_pipelined, exec_async: False runs nothing ahead.
+        output_dtype, output_ndim, output_layout: what the outputs must be, one for each or one for all; checked.
+        others: accepted and kept as attributes, with no effect: there is no graph to be executed in another way,
+            Python sources run on the thread of the body, and outputs are memory of their own.
+    """
+
+    def __init__(
+        self,
+        batch_size: int | None = None,
+        num_threads: int | None = None,
+        device_id: int | None = None,
+        seed: int | None = None,
+        exec_pipelined: bool = True,
+        prefetch_queue_depth: int | dict[str, int] = 2,
+        exec_async: bool = True,
+        bytes_per_sample: int = 0,
+        set_affinity: bool = False,
+        max_streams: int | None = None,
+        default_cuda_stream_priority: int | None = None,
+        *,
+        enable_memory_stats: bool = False,
+        enable_checkpointing: bool = False,
+        checkpoint: Any = None,
+        py_num_workers: int = 1,
+        py_start_method: str = "fork",
+        py_callback_pickler: Any = None,
+        output_dtype: Any = None,
+        output_ndim: Any = None,
+        output_layout: Any = None,
+        exec_dynamic: bool | None = None,
+        experimental_exec_dynamic: bool | None = None,
+        stream_policy: Any = None,
+        concurrency: Any = None,
+    ):
+        self._max_batch_size = batch_size
+        self._num_threads = num_threads
+        self._device_id = None if device_id in (None, -99999) else device_id
+        self._seed = None if seed is None or seed < 0 else int(seed)
+        depth = max(prefetch_queue_depth.values()) if isinstance(prefetch_queue_depth, dict) else prefetch_queue_depth
+        if int(depth) < 1:
+            raise ValueError(f"prefetch_queue_depth must be at least 1, got {prefetch_queue_depth}")
+        self._depth = int(depth)
+        self.exec_pipelined, self.exec_async, self.exec_separated = exec_pipelined, exec_async, False
+        self.exec_dynamic = next((e for e in (exec_dynamic, experimental_exec_dynamic) if e is not None), True)
+        self.bytes_per_sample, self.set_affinity = bytes_per_sample, set_affinity
+        self.max_streams = -1 if max_streams is None else max_streams
+        self.default_cuda_stream_priority = default_cuda_stream_priority or 0
+        self.enable_memory_stats, self.enable_checkpointing = enable_memory_stats, enable_checkpointing
+        self.py_num_workers, self.py_start_method = py_num_workers, py_start_method
+        self.stream_policy, self.concurrency = stream_policy, concurrency
+        if checkpoint is not None:
+            raise NotImplementedError("Pipeline has no checkpoints: keep the state of your readers and generators")
+        self._output_checks = (output_dtype, output_ndim, output_layout)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """The state that a pipeline begins with."""
+
+    @property
+    def max_batch_size(self) -> int:
+        """The batch size given at construction."""
+        if not self._max_batch_size:
+            raise ValueError("A pipeline needs a batch_size: pass it to the constructor or to @pipeline_def")
+        return self._max_batch_size
+
+    @property
+    def batch_size(self) -> int:
+        """Deprecated: `max_batch_size`."""
+        warnings.warn("batch_size is deprecated, please use max_batch_size instead", Warning, stacklevel=2)
+        return self.max_batch_size
+
+    @property
+    def num_threads(self) -> int:
+        """Threads of CPU operators."""
+        return self._num_threads or ndd.get_num_threads()
+
+    @property
+    def device_id(self) -> int | None:
+        """The GPU, None on the CPU."""
+        return self._device_id
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the random operators."""
+        return self._seed
+
+    @property
+    def prefetch_queue_depth(self) -> int:
+        """How many runs are prepared ahead."""
+        return self._depth
+
+    cpu_queue_size = gpu_queue_size = prefetch_queue_depth

@@ -1,0 +1,75 @@
+"""What an iterator takes its batches from: pipelines, or any iterable of tuples or dicts of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import ndd
+
+
+class IterableSource:
+    """An iterable of batches, or a function that makes one for each epoch, in the place of a pipeline."""
+
+    def __init__(self, batches: Any, names: Sequence[str]):
+        self._make = batches if callable(batches) else lambda: batches
+        self._names = list(names)
+        self._current = None if callable(batches) else batches
+        self._iterator: Any = None
+        self._ended = False
+
+    def __len__(self) -> int:
+        try:
+            return len(self._current)  # type: ignore[arg-type]
+        except TypeError:
+            return 0
+
+    def run(self) -> tuple[Any, ...]:
+        """The next batches, in the order of the names where they come as a dict."""
+        if self._ended:
+            raise StopIteration
+        if self._iterator is None:
+            self._current = self._make()
+            self._iterator = iter(self._current)
+        try:
+            item = next(self._iterator)
+        except StopIteration:
+            self._ended, self._iterator = True, None
+            raise
+        return tuple(v if isinstance(v, ndd.Batch) else ndd.as_batch(v) for v in self._ordered(item))
+
+    def _ordered(self, item: Any) -> list[Any]:
+        if isinstance(item, dict):
+            known = set(self._names) == set(item)
+            return [item[name] for name in self._names] if known else list(item.values())
+        return list(item) if isinstance(item, tuple | list) else [item]
+
+    def reset(self) -> None:
+        """Iterates anew."""
+        self._ended = False
+
+
+def as_sources(pipelines: Any, names: Sequence[str]) -> list[Any]:
+    """Pipelines that have not been used, built; or one `IterableSource`."""
+    check(pipelines is not None, "Number of provided pipelines has to be at least 1")
+    found = list(pipelines) if isinstance(pipelines, list) else [pipelines]
+    check(len(found) > 0, "Number of provided pipelines has to be at least 1")
+    if not all(isinstance(p, ndd.Pipeline) for p in found):
+        if isinstance(pipelines, Iterable) or callable(pipelines):
+            return [IterableSource(pipelines, names)]
+        raise TypeError(
+            f"Expected a Pipeline, a list of them, or an iterable of batches, got {type(pipelines).__name__}"
+        )
+    for pipeline in found:
+        if pipeline.was_run:
+            raise RuntimeError("The pipeline has been run already: give the iterator one that has not")
+        pipeline.build()
+    sizes = {p.max_batch_size for p in found}
+    check(len(sizes) == 1, f"All pipelines should have the same batch size, got {sorted(sizes)}")
+    return found
+
+
+def check(condition: bool, text: str) -> None:
+    """DALI reports wrong uses of its iterators as AssertionError; so that callers can catch the same, so do we."""
+    if not condition:
+        raise AssertionError(text)
