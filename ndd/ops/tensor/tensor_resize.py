@@ -71,7 +71,8 @@ def tensor_resize(
         minibatch_size, temp_buffer_hint: have no effect.
 
     Shape: as the input, but along the axes. The layout stays. DALI resizes at most 3 axes at once, here there is
-    no limit.
+    no limit. Where an extent comes out as it was, DALI resamples that axis in some cases only; here its region and
+    `subpixel_scale` always count.
 
     >>> import ndd
     >>> ndd.tensor_resize(ndd.tensor([0.0, 1.0, 2.0, 3.0]), scales=0.5).torch()
@@ -115,6 +116,8 @@ def _(
         )
     check_choice("size_rounding", size_rounding, ROUNDINGS)
     check_choice("mode", mode or "default", MODES)
+    if scales is not None and mode in ("not_larger", "not_smaller"):
+        raise RuntimeError(f"`scales` and mode {mode!r} exclude each other: the mode keeps the ratio. Give `sizes`.")
     chosen = _chosen_axes(input, axes, axis_names)
     if not chosen:
         chosen, sizes, scales = list(range(input.ndim)), None, np.ones(1)
