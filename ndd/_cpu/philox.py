@@ -44,22 +44,22 @@ def _lane_blocks(row0, row1, row2, row3, key, base, sequence):
 
 
 @kernel
-def element_words(out, stream, first):
-    """out[r, i] = word r (of at most 5) of element `first + i`; `out` is uint32 with at most CHUNK columns.
+def element_words(out, stream, first, skip=0):
+    """out[r, i] = word `skip + r` of element `first + i`; `out` is uint32 with at most CHUNK columns.
 
     Every fourth element stands at the same word of its block, 257 blocks after the one before: these lanes are made
     one after the other, so that the compiler can make one block in each slot of a vector register.
     """
     count, n = out.shape
     length = (n + 3) >> 2
-    lanes = np.empty((4, 8, _LANE), np.uint32)
-    skips = np.empty(4, np.int64)
+    lanes = np.empty((4, (count + 6) & -4, _LANE), np.uint32)
+    phases = np.empty(4, np.int64)
     for lane in range(min(4, n)):
-        position = stream[3] + _U(STRIDE) * _U(first + lane)
-        skips[lane] = position & _U(3)
+        position = stream[3] + _U(STRIDE) * _U(first + lane) + _U(skip)
+        phases[lane] = position & _U(3)
         base = stream[1] + (position >> _U(2))
         sequence = stream[2] + _U(base < stream[1])
-        for j in range((skips[lane] + count + 3) >> 2):
+        for j in range((phases[lane] + count + 3) >> 2):
             block = base + _U(j)
             _lane_blocks(
                 lanes[lane, 4 * j, :length], lanes[lane, 4 * j + 1, :length],
@@ -68,13 +68,13 @@ def element_words(out, stream, first):
             )  # fmt: skip
     for r in range(count):
         target = out[r]
-        lane0, lane1 = lanes[0, skips[0] + r], lanes[1, skips[1] + r]
-        lane2, lane3 = lanes[2, skips[2] + r], lanes[3, skips[3] + r]
+        lane0, lane1 = lanes[0, phases[0] + r], lanes[1, phases[1] + r]
+        lane2, lane3 = lanes[2, phases[2] + r], lanes[3, phases[3] + r]
         for i in range(n >> 2):
             target[4 * i], target[4 * i + 1] = lane0[i], lane1[i]
             target[4 * i + 2], target[4 * i + 3] = lane2[i], lane3[i]
         for e in range(n & -4, n):
-            target[e] = lanes[e & 3, skips[e & 3] + r, e >> 2]
+            target[e] = lanes[e & 3, phases[e & 3] + r, e >> 2]
 
 
 # A cursor reads the words of one element in order: uint64 [key, counter, sequence, place in the block, four words].
