@@ -50,6 +50,9 @@ from ndd.ops.image.resize_crop_mirror import resize_crop_mirror
 from ndd.ops.image.slice import slice
 from ndd.ops.tensor.cast import cast, cast_like
 from ndd.ops.tensor.copy import copy
+from ndd.ops.tensor.expand_dims import expand_dims, squeeze
+from ndd.ops.tensor.pad import pad
+from ndd.ops.tensor.reshape import reinterpret, reshape
 from ndd.ops.tensor.one_hot import one_hot
 from ndd.ops.tensor.tensor_resize import tensor_resize
 
