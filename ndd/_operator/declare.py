@@ -146,6 +146,7 @@ class Operator:
             if prepared.device.device_id is not None:
                 _order_after(invocation, prepared.device)
         elif level == _EAGER:
+            job.eager = True
             context.submit(invocation)
         elif level >= _SYNC_CPU:
             context.finish(invocation)

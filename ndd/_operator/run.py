@@ -82,7 +82,7 @@ class Planned:
 class Job:
     """What an invocation does when its turn comes."""
 
-    __slots__ = ("batched", "context", "device", "handles", "n", "op", "outs", "prepared", "stream", "words")
+    __slots__ = ("batched", "context", "device", "eager", "handles", "n", "op", "outs", "prepared", "stream", "words")
 
     def __init__(self, op: Operator, prepared: Prepared, handles: Any, n: int, batched: bool, words: Any):
         self.op = op
@@ -95,6 +95,7 @@ class Job:
         self.outs = prepared.outs
         self.stream: Any = None
         self.context: Any = None
+        self.eager = False  # the call returned at once: what comes next may be worked on ahead
 
     def run(self, invocation: Invocation) -> list[Store]:
         """Computes the outputs; errors carry the operator's name, the sample and its source."""

@@ -24,12 +24,15 @@ class Store:
     """See the module. `batched` is False for the value of a Tensor (one sample)."""
 
     __slots__ = (
+        "__weakref__",
         "_shape_array",
+        "ahead",
         "batched",
         "device",
         "dropped",
         "dtype",
         "flat",
+        "following",
         "layout",
         "parts",
         "ready",
@@ -64,6 +67,8 @@ class Store:
         self.dropped: list[Any] | None = None
         self.stream: Any = None  # GPU: the torch stream that writes the memory
         self.ready: Any = None  # GPU: an event to wait for, when the memory came from a stream that is not ours
+        self.following: Any = None  # a reader's `Following`: gives the store of the next batch, if it has been read
+        self.ahead: Any = None  # (key, future): what a lookahead computes of this value
         self._shape_array: np.ndarray | None = None
 
     @property

@@ -110,9 +110,10 @@ def _(data: np.ndarray, options: Any) -> np.ndarray:
 
 @image.cuda
 def _(launch, data, options):
+    from ndd._cuda.lookahead import looked_ahead
     from ndd.decoders._gpu import decode_batch
 
-    return decode_batch(launch, data, options)
+    return looked_ahead(launch, data, lambda start, encoded: decode_batch(start, encoded, options))
 
 
 image.recover(recover)

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from ndd._execution.lookahead import Following
 from ndd._tensor import make_batch, make_tensor
 from ndd.readers import state as states
 from ndd.readers.epoch import Epoch
@@ -282,6 +283,37 @@ class Reader:
 
     def _value(self, step: Step, size: int | None) -> Any:
         """The outputs of a step as handles, or the error of the first record that could not be read."""
+        if size is None:
+            return self._made(step, size)
+        with self._coming_lock:
+            coming, self._coming = self._coming, None
+        return coming[1] if coming is not None and coming[0] is step else self._made(step, size)
+
+    def _coming_store(self, output: Any, generation: int) -> Any:
+        """For lookahead: the store of one output of the next batch, if that has been read. Called on other threads."""
+        ahead = self._ahead
+        if ahead is None or generation != self._progress.generation:
+            return None
+        with self._coming_lock:
+            step = ahead.peek()
+            if step is None or any(isinstance(r, BaseException) for r in step.records):
+                return None
+            if self._coming is None or self._coming[0] is not step:
+                self._coming = (step, self._made(step, len(step.numbers)))
+            return self._coming[1][output]._value()
+
+    def _follow(self, values: Any, step: Step) -> None:
+        """Shows each output of a batch the way to the next one."""
+        reader, generation = weakref.ref(self), self._progress.generation
+        for output, value in values.items() if isinstance(values, dict) else enumerate(values):
+
+            def peek(output: Any = output) -> Any:
+                found = reader()
+                return None if found is None else found._coming_store(output, generation)
+
+            value._value().following = Following(peek, self._memories.setdefault(output, {}))
+
+    def _made(self, step: Step, size: int | None) -> Any:
         store = self._opened()[0]
         records: list[Record] = []
         for number, record in zip(step.numbers, step.records, strict=True):
@@ -303,7 +335,10 @@ class Reader:
                 make_batch(column, layouts[k] if k < len(layouts) else None, sources)
                 for k, column in enumerate(columns(records))
             ]
-        return tuple(values) if store.fields is None else dict(zip(store.fields, values, strict=True))
+        made = tuple(values) if store.fields is None else dict(zip(store.fields, values, strict=True))
+        if size is not None:
+            self._follow(made, step)
+        return made
 
     def _wanted_batch(self, batch_size: Any) -> int | None:
         size, largest = check_batch_size(batch_size), check_batch_size(self._options.max_batch_size)
@@ -376,3 +411,6 @@ class Reader:
         self._process = os.getpid()
         self._lock = threading.RLock()
         self._ahead: ReadAhead | None = None
+        self._coming: tuple[Step, Any] | None = None  # the next batch, made for a lookahead
+        self._coming_lock = threading.Lock()
+        self._memories: dict[Any, dict[str, Any]] = {}  # of each output: how the batch before was used

@@ -28,7 +28,7 @@ class Step(NamedTuple):
 class _Group:
     """Batches that are planned and handed over together."""
 
-    __slots__ = ("cuts", "done", "left", "numbers", "records")
+    __slots__ = ("cuts", "done", "left", "numbers", "peeked", "records")
 
     def __init__(self, cuts: list[tuple[list[int], Position]]):
         self.cuts = deque(cuts)
@@ -36,6 +36,7 @@ class _Group:
         self.records: list[Any] = [None] * len(self.numbers)
         self.left = 0  # parts still being read
         self.done = 0  # records already handed over
+        self.peeked: Step | None = None
 
     def parts(self, count: int) -> list[tuple[_Group, int, int]]:
         size = max(1, -(-len(self.numbers) // count))
@@ -45,10 +46,18 @@ class _Group:
         self.left = len(parts)
         return parts
 
+    def peek(self) -> Step:
+        """What `step` will give next: the same object."""
+        if self.peeked is None:
+            numbers, position = self.cuts[0]
+            self.peeked = Step(numbers, self.records[self.done : self.done + len(numbers)], position)
+        return self.peeked
+
     def step(self) -> Step:
-        numbers, position = self.cuts.popleft()
-        start, self.done = self.done, self.done + len(numbers)
-        return Step(numbers, self.records[start : self.done], position)
+        found, self.peeked = self.peek(), None
+        self.cuts.popleft()
+        self.done += len(found.numbers)
+        return found
 
 
 class ReadAhead:
@@ -94,6 +103,12 @@ class ReadAhead:
                 self._groups.popleft()
                 self._work.notify()
             return step
+
+    def peek(self) -> Step | None:
+        """What `next` will give, if it has been read; does not wait."""
+        with self._work:
+            ready = self._groups and self._groups[0].cuts and not self._groups[0].left and not self._failure
+            return self._groups[0].peek() if ready and not self._stopped else None
 
     def read(self, numbers: Sequence[int]) -> list[Record | BaseException]:
         """Certain records, before anything that is read ahead."""

@@ -111,7 +111,10 @@ def test_lists_arrays_and_torch_tensors_stand_on_either_side(name):
     batch = ndd.batch([np.array([1, 2, 3], np.int32), np.array([3, 2, 1], np.int32)])
     for other in (values, tuple(values), np.array(values, np.int32), torch.tensor(values, dtype=torch.int32)):
         whole = ndd.tensor(np.array(values, np.int32))
-        for found, wanted in ((function(batch, other), function(batch, whole)), (function(other, batch), function(whole, batch))):
+        for found, wanted in (
+            (function(batch, other), function(batch, whole)),
+            (function(other, batch), function(whole, batch)),
+        ):
             assert isinstance(found, ndd.Batch)
             assert found.dtype is wanted.dtype
             for i in range(2):
@@ -130,7 +133,13 @@ def test_batch_of_different_shapes_and_broadcasting():
 
 def test_stretching_many_ways_equals_numpy():
     rng = np.random.default_rng(0)
-    for shapes in (((5, 1, 7), (1, 6, 1)), ((64, 65, 3), (3,)), ((3, 1, 1), (3, 40, 500)), ((0, 3), (1, 3)), ((4, 5), ())):
+    for shapes in (
+        ((5, 1, 7), (1, 6, 1)),
+        ((64, 65, 3), (3,)),
+        ((3, 1, 1), (3, 40, 500)),
+        ((0, 3), (1, 3)),
+        ((4, 5), ()),
+    ):
         x, y = (rng.integers(0, 255, s).astype(np.int32) for s in shapes)
         for n in (1, 3):
             a = ndd.batch([x + i for i in range(n)])
@@ -158,7 +167,9 @@ def test_large_values_take_the_compiled_loops():
     g = np.where(rng.random(40001) < 0.1, np.nan, y).astype(np.float32)
     np.testing.assert_array_equal(np.asarray(ndd.math.min(f, g)), np.where(f < g, f, g))
     np.testing.assert_array_equal(np.asarray(ndd.math.max(f, 3.0)), np.where(f > 3, f, np.float32(3)))
-    np.testing.assert_array_equal(np.asarray(ndd.math.clamp(f, -5.0, g)), np.where((t := np.where(f < -5, np.float32(-5), f)) > g, g, t))
+    np.testing.assert_array_equal(
+        np.asarray(ndd.math.clamp(f, -5.0, g)), np.where((t := np.where(f < -5, np.float32(-5), f)) > g, g, t)
+    )
     np.testing.assert_array_equal(np.asarray(ndd.math.clamp(x, -5, 7)), np.clip(x, -5, 7))
 
 
@@ -275,4 +286,3 @@ def test_mixing_cpu_and_gpu_is_refused_at_the_call(emulated_gpu):
                 function(gpu, other)
             with pytest.raises(ValueError, match="GPU and CPU"):
                 function(other, gpu)
-

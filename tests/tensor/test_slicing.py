@@ -13,7 +13,8 @@ X = np.arange(4 * 5 * 6, dtype=np.int32).reshape(4, 5, 6)
 S = slice
 KEYS = [
     0, -1, S(1, 3), S(None, None, -1), S(3, 0, -2), S(-3, None), S(2, 100), S(10, 20), S(3, 1), ..., (0, 1),
-    (0, ..., 2), (..., -1), (S(None), 2), (S(1, 3), S(None, None, 2), S(None, None, -1)), (0, 1, 2), (S(None), S(None), S(None)),
+    (0, ..., 2), (..., -1), (S(None), 2), (S(1, 3), S(None, None, 2), S(None, None, -1)), (0, 1, 2),
+    (S(None), S(None), S(None)),
     (np.int64(1), np.array(2)),
 ]  # fmt: skip
 

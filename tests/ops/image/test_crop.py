@@ -137,7 +137,7 @@ def test_a_window_outside_names_the_sample():
     images = ndd.batch([np.zeros((4, 4, 1), np.uint8), np.zeros((2, 4, 1), np.uint8)], layout="HWC")
     with (
         ndd.EvalMode.sync_cpu,
-        pytest.raises(RuntimeError, match="crop: sample 1: the window at .* reaches outside"),
+        pytest.raises(RuntimeError, match=r"crop: sample 1: the window at .* reaches outside"),
     ):
         ndd.crop(images, crop=(3, 3))
 
