@@ -13,7 +13,8 @@ import numpy as np
 from ndd._cuda.launch import pinned_empty
 from ndd._tensor import Store
 from ndd._tensor.memory import torch_device
-from ndd.decoders import _nvimgcodec, _pixels
+from ndd.decoders import _nvimgcodec, _pixels, _portable
+from ndd.decoders._header import is_intact_png
 from ndd.decoders._policy import recover
 from ndd.decoders._sample import Options, Window, check_size, decode, header_of
 from ndd.types import DALIImageType
@@ -77,7 +78,7 @@ def _allocated(batch: _Batch) -> tuple[Any, list[int]]:
 
 def _decode_there(batch: _Batch, block: Any, starts: list[int]) -> list[int]:
     """Decodes on the GPU what it can; returns the samples that are left."""
-    wanted = [i for i in batch.good() if np.dtype(batch.headers[i].dtype) == np.uint8 and not batch.headers[i].damaged]
+    wanted = [i for i in batch.good() if _suits_the_gpu(batch.headers[i], batch.data[i], batch.options)]
     rest = sorted(set(batch.good()) - set(wanted))
     if not wanted or _nvimgcodec.library() is None:
         return batch.good()
@@ -99,6 +100,17 @@ def _decode_there(batch: _Batch, block: Any, starts: list[int]) -> list[int]:
         batch.launch.stream.handle,
     )
     return sorted(rest + [i for i, ok in zip(wanted, done, strict=True) if not ok])
+
+
+def _suits_the_gpu(header: Any, data: np.ndarray, options: Options) -> bool:
+    """Whether a sample may go to nvImageCodec's GPU decoders: 8 bits, no alpha to keep, nothing known to be broken."""
+    if header.plain_jpeg:
+        return not header.damaged
+    if header.dtype != np.uint8 or header.damaged or _portable.is_foreign(data):
+        return False
+    if options.output_type == DALIImageType.ANY_DATA and header.channels not in (1, 3):
+        return False
+    return data[:4].tobytes() != b"\x89PNG" or is_intact_png(data.data)
 
 
 def _decode_here(batch: _Batch, left: list[int]) -> dict[int, np.ndarray]:

@@ -79,10 +79,10 @@ def is_foreign(data: np.ndarray) -> bool:
 
 def read_header(data: np.ndarray) -> Header:
     """The header by Pillow; RuntimeError if it cannot be read."""
-    found = jpeg(memoryview(data))
+    found = jpeg(data.data)
     if found is not None:
         return found
-    orientation = _orientation.of_image(memoryview(data))
+    orientation = _orientation.of_image(data.data)
     with _opened(data) as image:
         width, height = image.size
         channels, dtype = _MODES.get(image.mode, (3, np.uint8))
@@ -106,7 +106,7 @@ def _opened(data: np.ndarray) -> Any:
     if library is None:
         raise RuntimeError(f"{_NOT_OURS}. {_INSTALL}")
     try:
-        return library.open(io.BytesIO(data))
+        return library.open(io.BytesIO(data.data))
     except library.DecompressionBombError as error:
         raise RuntimeError(str(error)) from None
     except Exception as error:  # Pillow's format plugins raise what they like on broken files

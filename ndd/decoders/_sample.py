@@ -39,7 +39,7 @@ def bad_image(message: str, shape: tuple[int, int, int] | None = None) -> Runtim
 
 def header_of(data: np.ndarray) -> Header:
     """The header of an encoded image. RuntimeError if it is no image that can be read here."""
-    found = jpeg(memoryview(data))
+    found = jpeg(data.data)
     if found is not None:
         return found
     if _nvimgcodec.library() is None or _portable.is_foreign(data):
@@ -78,7 +78,7 @@ def decode(
     is_ycbcr = options.output_type == DALIImageType.YCbCr
     kind = DALIImageType.RGB if is_ycbcr else options.output_type
     image = None
-    if not header.damaged and (data[:4].tobytes() != b"\x89PNG" or is_intact_png(memoryview(data))):
+    if not header.damaged and (data[:4].tobytes() != b"\x89PNG" or is_intact_png(data.data)):
         image = _pixels(data, header, kind, options.adjust_orientation, window)
     if image is None:
         shape = options.out_shape(header, window)

@@ -1,0 +1,152 @@
+"""decoders with device="gpu" on the emulated GPU: everything but nvImageCodec's own GPU work, which a stand-in does."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+from encoded import KINDS, made
+
+import ndd
+from ndd.decoders import _nvimgcodec
+from ndd.decoders._sample import Options, decode
+
+pytestmark = pytest.mark.skipif(_nvimgcodec.library() is None, reason="nvImageCodec is not installed")
+
+
+class StandIn:
+    """Decodes on the CPU what a GPU would, to the address it is given; refuses what `refused` says."""
+
+    refused = ()
+
+    def __init__(self):
+        self.calls = []
+
+    def decode(self, encoded, windows, targets, output_type, adjust_orientation, stream):
+        self.calls.append((len(encoded), stream))
+        done = []
+        for data, window, (address, shape) in zip(encoded, windows, targets, strict=True):
+            done.append(bytes(data[:4]) not in self.refused)
+            if done[-1]:
+                options = Options(output_type, np.dtype(np.uint8), adjust_orientation, 1 << 28)
+                image = decode(data, options, None, window)
+                assert image.shape == shape
+                ctypes.memmove(address, np.ascontiguousarray(image).ctypes.data, image.nbytes)
+        return done
+
+
+@pytest.fixture
+def decoders(emulated_gpu, monkeypatch):
+    stand_in = StandIn()
+    made_for = []
+
+    def given(device_id, num_threads, hw_decoder_load, options):
+        made_for.append((device_id, num_threads, hw_decoder_load, options))
+        return stand_in
+
+    monkeypatch.setattr(_nvimgcodec, "gpu_decoders", given)
+    stand_in.made_for = made_for
+    return stand_in
+
+
+NAMES = ("420.jpg", "odd.jpg", "rgba.png", "turned_6.jpg", "gray.jpg", "gray_16.png", "lossy.webp", "rgb.tif")
+
+
+def both(names, function, **arguments):
+    batch = ndd.batch([made()[n] for n in names])
+    here, there = function(batch, **arguments), function(batch, device="gpu", **arguments)
+    assert there.device.device_type == "gpu"
+    assert (there.dtype, there.ndim, there.layout) == (here.dtype, here.ndim, here.layout)
+    assert there.shape == here.shape
+    return [np.asarray(t) for t in here.tensors], [np.asarray(t.cpu()) for t in there.tensors]
+
+
+@pytest.mark.parametrize("dtype", [ndd.uint8, ndd.float32, ndd.uint16, ndd.int16, ndd.int8, ndd.int32])
+@pytest.mark.parametrize("kind", KINDS)
+def test_like_the_cpu(decoders, kind, dtype):
+    here, there = both(NAMES, ndd.decoders.image, output_type=getattr(ndd.types, kind), dtype=dtype)
+    full = 1 if dtype == ndd.float32 else np.iinfo(here[0].dtype).max
+    for name, a, b in zip(NAMES, here, there, strict=True):
+        off = np.abs(a.astype(np.float64) - b.astype(np.float64)).max()
+        allowed = 2e-7 * full if full < 128 or full > 1 << 20 else (1 if kind == "YCbCr" else 0)
+        assert off <= max(allowed, 1 if kind == "YCbCr" and full > 1 else 0), name
+
+
+def test_one_call_for_the_batch_and_one_block(decoders):
+    names = ("420.jpg", "odd.jpg", "turned_6.jpg")
+    out = ndd.decoders.image(ndd.batch([made()[n] for n in names]), device="gpu", hw_decoder_load=0.5)
+    store = out._value()
+    assert store.flat is not None
+    assert [c[0] for c in decoders.calls] == [3]
+    assert decoders.calls[0][1] == ndd.EvalContext.current().stream_on(0).handle
+    assert decoders.made_for[0][0] == 0
+    assert decoders.made_for[0][2:] == (0.5, ":fancy_upsampling=0")
+    same = ndd.decoders.image(ndd.batch([made()["420.jpg"]] * 2), device="gpu")
+    assert same._value().whole is not None
+    assert same.torch().shape == (2, 40, 56, 3)
+
+
+def test_what_the_gpu_refuses_is_decoded_on_the_cpu(decoders):
+    decoders.refused = (b"\x89PNG", b"RIFF")
+    here, there = both(NAMES, ndd.decoders.image)
+    for a, b in zip(here, there, strict=True):
+        np.testing.assert_array_equal(a, b)
+    here, there = both(NAMES, ndd.decoders.image, dtype=ndd.float32)
+    for a, b in zip(here, there, strict=True):
+        np.testing.assert_allclose(a, b, atol=2e-7)
+
+
+def test_windows(decoders):
+    for function, arguments in (
+        (ndd.decoders.image_crop, {"crop": [20, 30], "crop_pos_x": 0.2}),
+        (ndd.decoders.image_slice, {"rel_start": [0.1, 0.2], "rel_shape": [0.5, 0.5]}),
+        (ndd.decoders.image_random_crop, {}),
+    ):
+        for refused in ((), (b"\x89PNG",)):
+            decoders.refused = refused
+            more = {}
+            if function is ndd.decoders.image_random_crop:
+                batch = ndd.batch([made()[n] for n in NAMES])
+                a = function(batch, rng=ndd.random.RNG(seed=4))
+                b = function(batch, device="gpu", rng=ndd.random.RNG(seed=4))
+                here, there = [np.asarray(t) for t in a.tensors], [np.asarray(t.cpu()) for t in b.tensors]
+            else:
+                here, there = both(NAMES, function, **arguments, **more)
+            for x, y in zip(here, there, strict=True):
+                np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("dtype", [ndd.uint8, ndd.float32])
+def test_bad_samples(decoders, dtype):
+    half = made()["420.jpg"][:600]
+    decoders.refused = (b"\x89PNG", bytes(half[:4]))
+    datas = [made()["rgb.png"], half, np.zeros(50, np.uint8), made()["odd.jpg"]]
+    batch = ndd.batch(datas)
+    out = ndd.decoders.image(batch, device="gpu", on_error="skip", dtype=dtype)
+    expected = ndd.decoders.image(batch, on_error="skip", dtype=dtype)
+    assert [b.index for b in out.dropped] == [1, 2] == [b.index for b in expected.dropped]
+    assert out.shape == expected.shape
+    for a, b in zip(out.tensors, expected.tensors, strict=True):
+        np.testing.assert_allclose(np.asarray(a.cpu()), np.asarray(b), atol=2e-7)
+    out = ndd.decoders.image(batch, device="gpu", on_error="fill", dtype=dtype)
+    expected = ndd.decoders.image(batch, on_error="fill", dtype=dtype)
+    assert out.shape == expected.shape == [(40, 56, 3), (40, 56, 3), (1, 1, 3), (33, 47, 3)]
+    for a, b in zip(out.tensors, expected.tensors, strict=True):
+        np.testing.assert_allclose(np.asarray(a.cpu()), np.asarray(b), atol=2e-7)
+    with pytest.raises(RuntimeError, match="2 of 4 samples cannot be decoded"):
+        ndd.decoders.image(batch, device="gpu").evaluate()
+
+
+def test_without_nvimgcodec(emulated_gpu, monkeypatch):
+    expected = np.asarray(ndd.decoders.image(made()["420.jpg"]))
+    monkeypatch.setattr(_nvimgcodec, "_module", [None])
+    out = ndd.decoders.image(ndd.batch([made()["420.jpg"], made()["rgb.png"]]), device="gpu")
+    np.testing.assert_array_equal(np.asarray(out.tensors[0].cpu()), expected)
+
+
+def test_imread(decoders, tmp_path):
+    (tmp_path / "a.jpg").write_bytes(made()["420.jpg"].tobytes())
+    out = ndd.imread([tmp_path / "a.jpg"], device="gpu")
+    assert out.device.device_type == "gpu"
+    assert out.shape == [(40, 56, 3)]
