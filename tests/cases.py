@@ -180,14 +180,18 @@ TABLE: dict[str, list[Case]] = {
         {"scales": [1.5, 0.5], "axes": [0, 1]},
         layouts=("HWC",),
         dtypes=("uint8", "int16", "uint16", "float32"),
+        # Halves are frequent here; DALI rounds those of the last elements of a row away from zero, others to even.
+        off_by_one=0.08,
     ),
-    "resize_crop_mirror": _all(
-        {"resize_shorter": 30, "crop": [12, 12]},
-        {"size": [30, 32], "crop": [12, 12], "mirror": 1},
-        layouts=("HWC", "CHW", "FHWC"),
-        dtypes=("uint8", "float32"),
+    "resize_crop_mirror": [
+        Case({"resize_shorter": 30, "crop": [12, 12]}, layouts=("HWC", "CHW", "FHWC"), dtypes=("uint8", "float32")),
+        # In other layouts DALI mirrors another axis, or none.
+        Case({"size": [30, 32], "crop": [12, 12], "mirror": 1}, layouts=("HWC",), dtypes=("uint8", "float32")),
+    ],
+    # DALI's distribution, not its numbers: test_random_resized_crop.py compares quantiles.
+    "random_resized_crop": _all(
+        {"size": [12, 15]}, layouts=("HWC", "FHWC"), dtypes=("uint8", "float32"), oracle=False
     ),
-    "random_resized_crop": _all({"size": [12, 15]}, layouts=("HWC", "FHWC"), dtypes=("uint8", "float32")),
     "random_crop_generator": _all({}, inputs=("image size",), dtypes=("int64",)),
     "crop": _all(
         {"crop": [6, 7]},
