@@ -145,6 +145,8 @@ class Handle:
     @property
     def layout(self) -> str | None:
         """What the axes mean, a letter each ("HWC", "FHWC", ...), or None."""
+        if self._spec.ndim is None and not self._spec.layout:
+            self._value()  # without the number of axes nothing is known of them
         return self._spec.layout or None
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from ndd._operator import PerSample, Plan, like, operator
 from ndd._operator.deprecated import ignored, renamed
 from ndd._tensor import DType
-from ndd.ops.image.window import bounded, conversion, crop_window, cut, fill_for, merged
+from ndd.ops.image.window import bounded, conversion, crop_window, cut, fill_for, gpu_window
 
 LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW")
 _OUTPUT_TYPES = ("u8", "f16", "f32")
@@ -64,9 +64,7 @@ def crop(
     ignored("crop", "image_type", image_type)
     return like(
         input,
-        dtype=window_dtype(
-            "crop", input.dtype, renamed("crop", "output_dtype", output_dtype, "dtype", dtype)
-        ),
+        dtype=window_dtype("crop", input.dtype, renamed("crop", "output_dtype", output_dtype, "dtype", dtype)),
     )
 
 
@@ -77,9 +75,7 @@ def window_dtype(name: str, source: DType, wanted: DType | None) -> DType:
     if wanted is None or wanted == source:
         return source
     if wanted.name not in _OUTPUT_TYPES:
-        raise RuntimeError(
-            f"{name}: `dtype`: expected uint8, float16, float32 or the input's type, got {wanted}"
-        )
+        raise RuntimeError(f"{name}: `dtype`: expected uint8, float16, float32 or the input's type, got {wanted}")
     return wanted
 
 
@@ -89,9 +85,7 @@ def _(input, *, dtype, fill_values, image_type, output_dtype, out_of_bounds_poli
     extents = input.shapes
     starts, shapes = np.zeros_like(extents), extents.copy()
     starts[:, axes], shapes[:, axes] = crop_window(extents[:, axes], letters, **window)
-    return window_plan(
-        input, starts, shapes, out_of_bounds_policy, fill_values, dtype or output_dtype or input.dtype
-    )
+    return window_plan(input, starts, shapes, out_of_bounds_policy, fill_values, dtype or output_dtype or input.dtype)
 
 
 @functools.cache
@@ -102,26 +96,21 @@ def spatial_axes(layout: str) -> tuple[list[int], str]:
     return axes, "".join(as_depth[i] for i in axes)
 
 
-def window_plan(
-    input, starts, shapes, policy: str, fill_values, dtype: DType, layout: str | None = None
-) -> Plan:
+def window_plan(input, starts, shapes, policy: str, fill_values, dtype: DType, layout: str | None = None) -> Plan:
     """The plan of an operator whose output is a window of its input."""
     extents = input.shapes
     starts, shapes, outside = bounded(starts, shapes, extents, policy)
-    shared: dict[str, Any] = {}
     channel = None
     fill: Any = 0
-    if outside or len(fill_values) > 1 and policy.lower() in ("pad", "constant"):
+    if outside or (len(fill_values) > 1 and policy.lower() in ("pad", "constant")):
         layout = layout or input.layout or ""
         channel = layout.index("C") if "C" in layout else None
         fill = fill_for(np.asarray(fill_values), channel, shapes, dtype.numpy)
         channel = channel if fill.size > 1 else None
     if input.spec.device.device_id is None:
-        shared["fill"], shared["convert"] = fill, conversion(input.dtype.name, dtype.name)
+        shared = {"fill": fill, "convert": conversion(input.dtype.name, dtype.name)}
         return Plan(shapes, per_sample={"start": starts.tolist()}, shared=shared)
-    fields, slot = merged(extents, starts, shapes, channel)
-    shared["fill"], shared["channel_slot"] = np.asarray(fill, np.float64).reshape(-1), slot
-    return Plan(shapes, per_sample=fields, shared=shared)
+    return Plan(shapes, *gpu_window(extents, starts, shapes, np.asarray(fill, np.float64).reshape(1, -1), channel))
 
 
 @crop.cpu

@@ -92,8 +92,8 @@ def crop_mirror_normalize(
 
 @crop_mirror_normalize.plan
 def _(
-    input, *, dtype, fill_values, image_type, mean, mirror, out_of_bounds_policy, output_dtype, output_layout, pad_output,
-    scale, shift, std, **window,
+    input, *, dtype, fill_values, image_type, mean, mirror, out_of_bounds_policy, output_dtype, output_layout,
+    pad_output, scale, shift, std, **window,
 ):  # fmt: skip
     layout = input.layout
     dtype = dtype or output_dtype or float32
@@ -105,7 +105,7 @@ def _(
     size[:, places] = input.shapes
     spatial = [places[a] for a in spatial_axes(layout)[0]]
     anchors, sizes = crop_window(extent[:, spatial], spatial_axes(layout)[1], **window)
-    anchors, sizes, outside = bounded(anchors, sizes, extent[:, spatial], out_of_bounds_policy)
+    anchors, sizes, _ = bounded(anchors, sizes, extent[:, spatial], out_of_bounds_policy)
     start[:, spatial], size[:, spatial] = anchors, sizes
     channels = extent[:, 4]
     most = int(channels.max())

@@ -110,13 +110,9 @@ def slice_ends(
 def _refuse_names(shape_input: Any, named: dict[str, Any]) -> None:
     given = [name for name, value in named.items() if value is not None]
     if given:
-        raise RuntimeError(
-            f"give the window by inputs or by name, not both: `{given[0]}` is there beside `anchor`"
-        )
+        raise RuntimeError(f"give the window by inputs or by name, not both: `{given[0]}` is there beside `anchor`")
     if shape_input is None:
-        raise RuntimeError(
-            "the input `anchor` needs the input `shape_input` beside it, or use `start=` and `shape=`"
-        )
+        raise RuntimeError("the input `anchor` needs the input `shape_input` beside it, or use `start=` and `shape=`")
 
 
 def _from_inputs(

@@ -7,7 +7,7 @@ inline OUT converted_element(IN_ value) {
   if constexpr (same_type<OUT, half_t>::value && limits<IN_>::is_integer) {
     float number = fminf(fmaxf((float)value, -65504.0f), 65504.0f);
     if (fabsf(number) > 2048.0f) number += copysignf(0.25f, number);
-    return make_half(number);
+    return convert<OUT>(number);
   } else {
     return truncated<OUT>(value);
   }
@@ -38,7 +38,7 @@ inline void take_window(const Sample& s, const Shared& shared, I total) {
       stride *= s.extent[axis];
       if (axis == shared.channel_slot) channel = (int)place;
     }
-    s.out0[i] = inside ? converted_element(s.in0[offset]) : convert<OUT>(shared.fill[channel]);
+    s.out0[i] = inside ? converted_element(s.in0[offset]) : convert<OUT>(s.fill[channel]);
     if (i + step < i) break;
   }
 }

@@ -67,9 +67,7 @@ def _crop_sizes(crop: Any, crop_d: Any, crop_h: Any, crop_w: Any) -> dict[str, A
     if crop is None:
         return {"D": crop_d, "H": crop_h, "W": crop_w}
     if crop_h is not None or crop_d is not None:
-        raise RuntimeError(
-            "`crop` and `crop_d`, `crop_h`, `crop_w` exclude each other: give one or the other"
-        )
+        raise RuntimeError("`crop` and `crop_d`, `crop_h`, `crop_w` exclude each other: give one or the other")
     if isinstance(crop, list):
         raise RuntimeError("`crop` must have the same number of elements for every sample")
     columns = crop.shape[-1]
@@ -101,9 +99,7 @@ def bounded(
     """The windows under an out-of-bounds policy, and whether any still reaches outside."""
     policy = policy.lower()
     if policy not in POLICIES:
-        raise RuntimeError(
-            f"`out_of_bounds_policy`: expected one of {', '.join(map(repr, POLICIES))}, got {policy!r}"
-        )
+        raise RuntimeError(f"`out_of_bounds_policy`: expected one of {', '.join(map(repr, POLICIES))}, got {policy!r}")
     outside = (anchors < 0) | (anchors + shapes > extents)
     if not outside.any():
         return anchors, shapes, False
@@ -115,7 +111,7 @@ def bounded(
         raise bad_sample(
             sample,
             f"the window at {_row(anchors, sample)} of shape {_row(shapes, sample)} reaches outside the input of shape "
-            f'{_row(extents, sample)}. `out_of_bounds_policy="pad"` fills what lies outside, "trim_to_shape" cuts it off',
+            f'{_row(extents, sample)}. `out_of_bounds_policy="pad"` fills what lies outside, "trim_to_shape" cuts it',
         )
     return anchors, shapes, True
 
@@ -167,42 +163,46 @@ def _integer_to_half(array: np.ndarray, out: np.ndarray) -> None:
     """Integers beyond float16 become its largest number, halves between two numbers go away from zero."""
     values = np.clip(array, -65504 if array.dtype.kind == "i" and array.itemsize > 1 else None, None)
     values = np.minimum(values, min(65504, np.iinfo(array.dtype).max)).astype(np.float32)
-    values += np.copysign(np.float32(0.25), values) * (
-        np.abs(values) > 2048
-    )  # tips a tie, moves nothing else
+    values += np.copysign(np.float32(0.25), values) * (np.abs(values) > 2048)  # tips a tie, moves nothing else
     out[...] = values
 
 
-def cut(
-    image: np.ndarray, out: np.ndarray, start: list[int], fill: Any, convert: Callable[..., None]
-) -> None:
+def cut(image: np.ndarray, out: np.ndarray, start: list[int], fill: Any, convert: Callable[..., None]) -> None:
     """`out` = the window of `image` that begins at `start`; what lies outside gets `fill`."""
     source, target, inside = [], [], True
     for low, size, extent in zip(start, out.shape, image.shape, strict=True):
-        if low >= 0 and low + size <= extent:
-            source.append(slice(low, low + size))
-            target.append(slice(None))
-            continue
-        inside = False
         first, last = max(low, 0), min(low + size, extent)
         if first >= last:
             out[...] = fill
             return
+        inside = inside and last - first == size
         source.append(slice(first, last))
         target.append(slice(first - low, last - low))
     if not inside:
-        out[...] = fill
-        out = out[tuple(target)]
+        out = _with_border(out, target, fill)
     convert(image[tuple(source)], out)
 
 
-def merged(
-    extents: np.ndarray, starts: np.ndarray, shapes: np.ndarray, keep: int | None, slots: int = 5
-) -> tuple[dict[str, np.ndarray], int]:
-    """For the GPU: the same windows with few axes. An axis that is never cut joins the one before it.
+def _with_border(out: np.ndarray, inner: list[slice], fill: Any) -> np.ndarray:
+    """Fills what lies around the `inner` part of an array; that part."""
+    if np.ndim(fill):
+        out[...] = fill
+        return out[tuple(inner)]
+    for axis, part in enumerate(inner):
+        before = (slice(None),) * axis
+        out[(*before, slice(0, part.start))] = fill
+        out[(*before, slice(part.stop, None))] = fill
+        out = out[(*before, part)]
+    return out
 
-    Axis `keep` (the channels, where the fill differs) stays alone. Gives the per-sample fields `extent`, `start` and
-    `size` of `slots` axes, ones in front, and the slot of axis `keep`, -1 if there is none.
+
+def gpu_window(
+    extents: np.ndarray, starts: np.ndarray, shapes: np.ndarray, fill: np.ndarray, keep: int | None, slots: int = 5
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What the kernel of `window.cu` needs: per-sample and shared fields.
+
+    An axis that is never cut joins the one before it, but axis `keep` (the channels, where the fill differs) stays
+    alone. The axes that are left lie in the last of the `slots`. `fill` is `[1 or N, 1 or channels]`.
     """
     groups: list[list[np.ndarray]] = []
     kept = -1
@@ -218,10 +218,10 @@ def merged(
     if len(groups) > slots:
         raise RuntimeError(f"a GPU takes at most {slots} axes that are cut, got {len(groups)}")
     spare = slots - len(groups)
-    fields = {}
+    fields: dict[str, np.ndarray] = {"fill": np.broadcast_to(fill, (len(extents), fill.shape[1]))}
     for k, name in enumerate(("extent", "start", "size")):
         packed = np.full((len(extents), slots), 0 if name == "start" else 1, np.int64)
         for slot, group in enumerate(groups):
             packed[:, spare + slot] = group[k]
         fields[name] = packed
-    return fields, spare + kept if kept >= 0 else -1
+    return fields, {"channel_slot": spare + kept if kept >= 0 else -1}

@@ -1,0 +1,102 @@
+"""`ndd.expand_dims` and `ndd.squeeze`: new axes of extent 1, and the removal of such axes."""
+
+from __future__ import annotations
+
+from ndd._operator import bad_sample, like, operator
+from ndd._tensor import Store
+from ndd.ops.tensor.reshape import reshaped
+
+
+@operator
+def expand_dims(data, /, *, axes: list[int], new_axis_names: str | None = None):
+    """Inserts axes of extent 1. Nothing is copied.
+
+    Args:
+        data: any rank, element type and layout.
+        axes: where the new axes are in the output.
+        new_axis_names: their letters, in the order of `axes`; without them the result has no layout.
+
+    Raises RuntimeError for negative, repeated or too large axes, and for names where the input has no layout.
+
+    >>> import ndd
+    >>> ndd.expand_dims(ndd.tensor([[1, 2]], layout="HW"), axes=2, new_axis_names="C").layout
+    'HWC'
+    """
+    places = axes.tolist()
+    ndim = data.ndim + len(places)
+    if any(a < 0 or a >= ndim for a in places):
+        raise RuntimeError(f"expand_dims: `axes`: expected numbers from 0 to {ndim - 1}, got {places}")
+    if len(set(places)) != len(places):
+        raise RuntimeError(f"expand_dims: `axes`: an axis occurs more than once in {places}")
+    if not places:
+        return data
+    if not new_axis_names:
+        return like(data, ndim=ndim, layout=None)
+    if len(new_axis_names) != len(places):
+        raise RuntimeError(f"expand_dims: `new_axis_names` {new_axis_names!r} does not name {len(places)} axes")
+    if data.ndim and not data.layout:
+        raise RuntimeError("expand_dims: `new_axis_names` needs an input with a layout")
+    rest = iter(data.layout or "")
+    names = dict(zip(places, new_axis_names, strict=True))
+    return like(data, ndim=ndim, layout="".join(names.get(a) or next(rest) for a in range(ndim)))
+
+
+@expand_dims.views
+def _(job, data: Store, *, axes, new_axis_names) -> Store:
+    shapes = []
+    places = set(axes.tolist())
+    for shape in data.shapes:
+        rest = iter(shape)
+        shapes.append(tuple(1 if a in places else next(rest) for a in range(len(shape) + len(places))))
+    return reshaped(data, shapes, job.outs[0].layout)
+
+
+@operator
+def squeeze(data, /, *, axes: list[int] | None = None, axis_names: str | None = None):
+    """Removes axes of extent 1, and their letters from the layout. Nothing is copied.
+
+    Args:
+        data: any rank, element type and layout.
+        axes: the axes, by number; negative ones count from the back (DALI 2.4.0 ignores these, and axes that are
+            not there; here the latter are an error).
+        axis_names: the axes, by letter. Give one of the two.
+
+    Raises RuntimeError for an axis whose extent is not 1.
+
+    >>> import ndd
+    >>> ndd.squeeze(ndd.tensor([[[1], [2]]], layout="HWC"), axis_names="C").layout
+    'HW'
+    """
+    places = _squeezed(data.layout, data.ndim, axes, axis_names)
+    layout = "".join(c for a, c in enumerate(data.layout or "") if a not in places) or None
+    return like(data, ndim=data.ndim - len(places), layout=layout) if places else data
+
+
+def _squeezed(layout: str | None, ndim: int, axes, axis_names: str | None) -> set[int]:
+    if (axes is None) == (axis_names is None):
+        raise RuntimeError("squeeze: give either `axes` or `axis_names`")
+    if axis_names is not None:
+        missing = [c for c in axis_names if c not in (layout or "")]
+        if missing:
+            raise RuntimeError(f"squeeze: `axis_names`: there is no axis {missing[0]!r} in the layout {layout or ''!r}")
+        found = [(layout or "").index(c) for c in axis_names]
+    else:
+        found = [int(a) + ndim * (a < 0) for a in axes]
+        if any(not 0 <= a < ndim for a in found):
+            raise RuntimeError(f"squeeze: `axes`: expected numbers from {-ndim} to {ndim - 1}, got {axes.tolist()}")
+    if len(set(found)) != len(found):
+        raise RuntimeError(f"squeeze: an axis is named more than once: {found}")
+    return set(found)
+
+
+@squeeze.views
+def _(job, data: Store, *, axes, axis_names) -> Store:
+    ndim = len(data.shapes[0])
+    places = _squeezed(data.layout, ndim, axes, axis_names)
+    shapes = []
+    for i, shape in enumerate(data.shapes):
+        wrong = [a for a in places if shape[a] != 1]
+        if wrong:
+            raise bad_sample(i, f"axis {wrong[0]} of shape {shape} has not the extent 1: it cannot be removed")
+        shapes.append(tuple(e for a, e in enumerate(shape) if a not in places))
+    return reshaped(data, shapes, job.outs[0].layout)

@@ -1,0 +1,246 @@
+"""`ndd.reshape` and `ndd.reinterpret`: the same bytes under another shape, layout or element type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._operator import PerSample, bad_sample, like, operator
+from ndd._tensor import DType, Spec, Store, bind_operations
+from ndd._tensor.dtype import torch_dtype
+
+
+@operator(host_inputs=(1,))
+def reshape(
+    data,
+    shape_input=None,
+    /,
+    *,
+    layout: str | None = None,
+    rel_shape: PerSample[list[float]] = None,
+    shape: PerSample[list[int]] = None,
+    src_dims: PerSample[list[int]] = None,
+):
+    """The same elements, in the same order, under another shape or layout. Nothing is copied.
+
+    Args:
+        data: any rank, element type and layout.
+        shape_input: the shapes as a value: integers, one list for each sample.
+        shape: the shape; one extent may be negative: it is what is left.
+        rel_shape: the extents as multiples of those of the input, rounded; a negative one is what is left.
+        src_dims: the axes of the input whose extents the output takes, -1 for a new axis of 1; with `rel_shape`,
+            the axes that it multiplies.
+        layout: the new layout, "" for none. By default it stays if the number of axes does.
+
+    Give at most one of `shape_input`, `shape` and `rel_shape`. (On DALI 2.4.0 dynamic mode refuses a `src_dims` that
+    changes the number of axes.)
+
+    Raises RuntimeError for a shape that holds another number of elements, or if nothing is asked for.
+
+    >>> import ndd
+    >>> ndd.reshape(ndd.tensor([[1, 2, 3], [4, 5, 6]]), shape=[3, -1]).torch()
+    tensor([[1, 2],
+            [3, 4],
+            [5, 6]], dtype=torch.int32)
+    """
+    if layout is None and all(a is None for a in (shape_input, rel_shape, shape, src_dims)):
+        raise RuntimeError("reshape: neither a new shape nor a layout is given")
+    return _declared("reshape", data, data.dtype, layout, shape_input, rel_shape, shape, src_dims)
+
+
+@operator(host_inputs=(1,))
+def reinterpret(
+    data,
+    shape_input=None,
+    /,
+    *,
+    dtype: DType | None = None,
+    layout: str | None = None,
+    rel_shape: PerSample[list[float]] = None,
+    shape: PerSample[list[int]] = None,
+    src_dims: PerSample[list[int]] = None,
+):
+    """The same bytes as elements of another type, under another shape or layout. Nothing is copied.
+
+    Args:
+        dtype: the element type; default: that of the input. Without a new shape the last extent changes with it.
+        data, shape_input, layout, rel_shape, shape, src_dims: as in `reshape`; extents count new elements.
+
+    Raises RuntimeError if the bytes do not fill the new shape exactly, or if nothing is asked for.
+
+    >>> import ndd
+    >>> ndd.reinterpret(ndd.tensor([1.0]), dtype=ndd.uint32).torch()
+    tensor([1065353216], dtype=torch.uint32)
+    """
+    if dtype is None and layout is None and all(a is None for a in (shape_input, rel_shape, shape, src_dims)):
+        raise RuntimeError("reinterpret: neither a new shape nor a layout nor a type is given")
+    return _declared("reinterpret", data, dtype or data.dtype, layout, shape_input, rel_shape, shape, src_dims)
+
+
+def _declared(
+    name: str, data: Any, dtype: DType, layout: str | None, shape_input: Any, rel_shape: Any, shape: Any, src_dims: Any
+) -> Any:
+    """What comes out: the rank where the arguments tell it."""
+    if sum(a is not None for a in (shape_input, rel_shape, shape)) > 1:
+        raise RuntimeError(f"{name}: a second input, `shape` and `rel_shape` exclude each other: give one")
+    ndim: int | None = data.ndim
+    for argument in (shape_input, rel_shape, shape, src_dims):
+        if argument is not None:
+            ndim = len(argument) if isinstance(argument, np.ndarray) and argument.ndim == 1 else None
+            break
+    if ndim is None:
+        return Spec(dtype, len(layout) if layout else None, layout or None, data.device)
+    return like(data, dtype=dtype, ndim=ndim, layout=_new_layout(name, data, ndim, layout))
+
+
+def _new_layout(name: str, data: Any, ndim: int, layout: str | None) -> str | None:
+    if layout is None:
+        return data.layout if ndim == data.ndim else None
+    if layout and len(layout) != ndim:
+        raise RuntimeError(f"{name}: `layout` {layout!r} has {len(layout)} letters, the shape {ndim} axes")
+    return layout or None
+
+
+@reshape.views
+def _(job, data: Store, shape_input: Store | None = None, *, layout, rel_shape, shape, src_dims) -> Store:
+    return _viewed(data, shape_input, data.dtype, layout, rel_shape, shape, src_dims)
+
+
+@reinterpret.views
+def _(job, data: Store, shape_input: Store | None = None, *, dtype, layout, rel_shape, shape, src_dims) -> Store:
+    return _viewed(data, shape_input, dtype or data.dtype, layout, rel_shape, shape, src_dims)
+
+
+def _viewed(
+    data: Store, shape_input: Any, dtype: DType, layout: Any, rel_shape: Any, shape: Any, src_dims: Any
+) -> Store:
+    old = data.shape_array
+    factor = dtype.bytes / data.dtype.bytes
+    if shape_input is not None:
+        shape = _from_input(shape_input)
+    if shape is not None:
+        wanted = _rows("shape", shape, data.n).copy()
+    elif rel_shape is not None:
+        wanted = _relative(_rows("rel_shape", rel_shape, data.n), src_dims, old)
+    elif src_dims is not None:
+        wanted = _last_scaled(_taken(_rows("src_dims", src_dims, data.n), old), data.dtype.bytes, dtype.bytes)
+    else:
+        wanted = _last_scaled(old.copy(), data.dtype.bytes, dtype.bytes)
+    _fill_in(wanted, old, factor)
+    ndim = wanted.shape[1]
+    if layout and len(layout) != ndim:
+        raise RuntimeError(f"`layout` {layout!r} has {len(layout)} letters, the shape {ndim} axes")
+    kept = data.layout if ndim == old.shape[1] else None
+    return reshaped(data, [tuple(s) for s in wanted.tolist()], kept if layout is None else layout or None, dtype)
+
+
+def _from_input(store: Store) -> Any:
+    if store.dtype.name[0] not in "ui":
+        raise RuntimeError(f"the shapes must be integers, got {store.dtype}")
+    rows = store.arrays()
+    if len(rows) == 1 and rows[0].ndim == 2:
+        rows = list(rows[0])
+    if any(r.ndim != 1 for r in rows):
+        raise RuntimeError("the shapes must be lists of integers, one for each sample")
+    if len({len(r) for r in rows}) > 1:
+        raise RuntimeError("the shapes of all samples must have the same number of axes")
+    return np.array(rows).astype(np.int64)
+
+
+def _rows(name: str, values: Any, n: int) -> np.ndarray:
+    """A vector argument as `[N, k]`."""
+    if isinstance(values, list):
+        raise RuntimeError(f"`{name}` must have the same number of elements for every sample")
+    values = np.asarray(values)
+    return np.broadcast_to(values, (n, values.shape[-1]))
+
+
+def _taken(src: np.ndarray, old: np.ndarray) -> np.ndarray:
+    """The extents of the axes `src`; 1 for axis -1."""
+    ndim = old.shape[1]
+    wrong = (src < -1) | (src >= ndim)
+    if wrong.any():
+        raise RuntimeError(f"`src_dims`: {src[wrong][0]} is no axis: expected 0 to {ndim - 1}, or -1 for a new one")
+    padded = np.concatenate([old, np.ones((len(old), 1), old.dtype)], axis=1)
+    return np.take_along_axis(padded, np.where(src < 0, ndim, src), axis=1)
+
+
+def _relative(rel: np.ndarray, src_dims: Any, old: np.ndarray) -> np.ndarray:
+    count = rel.shape[1]
+    if src_dims is None:
+        if count > old.shape[1]:
+            raise RuntimeError(f"`rel_shape` has {count} elements for {old.shape[1]} axes; `src_dims` can add axes")
+        base = old[:, :count]
+    else:
+        src = _rows("src_dims", src_dims, len(old))
+        if src.shape[1] != count:
+            raise RuntimeError(f"`src_dims` and `rel_shape` differ in length: {src.shape[1]} and {count}")
+        base = _taken(src, old)
+    return np.where(rel < 0, -1, np.floor(rel.astype(np.float64) * base + 0.5)).astype(np.int64)
+
+
+def _last_scaled(shapes: np.ndarray, old_bytes: int, new_bytes: int) -> np.ndarray:
+    """With the last extent counting elements of `new_bytes`."""
+    if old_bytes == new_bytes:
+        return shapes
+    last = shapes[:, -1] * old_bytes if shapes.shape[1] else np.array([1])
+    if not shapes.shape[1] or (last % new_bytes).any():
+        raise RuntimeError(
+            f"the last axis of shape {tuple(shapes[0].tolist())} with elements of {old_bytes} bytes does not hold a "
+            f"whole number of elements of {new_bytes} bytes"
+        )
+    shapes[:, -1] = last // new_bytes
+    return shapes
+
+
+def _fill_in(wanted: np.ndarray, old: np.ndarray, factor: float) -> None:
+    """In place: negative extents become what is left; RuntimeError if the elements do not fit."""
+    open_ = wanted < 0
+    if (open_.sum(axis=1) > 1).any():
+        raise bad_sample(int((open_.sum(axis=1) > 1).argmax()), "only one extent may be negative")
+    volume = old.prod(axis=1) / factor
+    known = np.where(open_, 1, wanted).prod(axis=1)
+    if (open_.any(axis=1) & (known == 0)).any():
+        raise bad_sample(int(known.argmin()), "what is left for a negative extent is unknown beside an extent of 0")
+    left = (volume // np.maximum(known, 1)).astype(np.int64)
+    np.copyto(wanted, left[:, None], where=open_)
+    wrong = wanted.prod(axis=1) != volume
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise bad_sample(
+            i, f"shape {tuple(old[i].tolist())} does not fill shape {tuple(wanted[i].tolist())}: they differ in size"
+        )
+
+
+def reshaped(data: Store, shapes: list[tuple[int, ...]], layout: str | None, dtype: DType | None = None) -> Store:
+    """The memory of a store under other shapes (and another element type); copied only where it is strided."""
+    kind = dtype or data.dtype
+    parts = None
+    flat = data.flat
+    whole = data.dense() if data.batched else None
+    if flat is None and whole is not None:
+        if not (whole.flags.c_contiguous if data.on_cpu else whole.is_contiguous()):
+            whole = np.ascontiguousarray(whole) if data.on_cpu else whole.contiguous()
+        flat = whole.reshape(-1)
+    if flat is None:
+        parts = [
+            _typed(a.reshape(-1), kind, data).reshape(s) for a, s in zip(data.contiguous_arrays(), shapes, strict=True)
+        ]
+    forms: dict[str, Any] = {"parts": parts}
+    if flat is not None:
+        flat = _typed(flat, kind, data)
+        uniform = all(s == shapes[0] for s in shapes)
+        forms = {"whole": flat.reshape((len(shapes), *shapes[0]))} if uniform else {"flat": flat}
+    result = Store(kind, layout, data.device, shapes, source_info=data.source_info, **forms)
+    result.stream, result.ready = data.stream, data.ready
+    return result
+
+
+def _typed(flat: Any, kind: DType, data: Store) -> Any:
+    if kind is data.dtype:
+        return flat
+    return flat.view(kind.numpy if data.on_cpu else torch_dtype(kind))  # type: ignore[attr-defined]
+
+
+bind_operations(reshape=reshape)

@@ -1,0 +1,83 @@
+"""`ndd.pad` beside DALI, and on the emulated GPU."""
+
+import random
+
+import numpy as np
+import pytest
+from against_dali import check_same, value
+
+import ndd
+
+TYPES = ["uint8", "int8", "uint16", "int16", "int32", "uint32", "int64", "uint64", "float16", "float32", "bool"]
+
+
+def random_call(pick, rng):
+    layout = pick.choice(["HWC", "FHWC", None, "HW", "W", "ABC"])
+    ndim = len(layout) if layout else pick.choice([1, 2, 3, 4, 5])
+    kind, n = pick.choice(TYPES), pick.choice([None, 1, 2, 3])
+    base = [pick.randint(0 if pick.random() < 0.1 else 1, 6) for _ in range(ndim)]
+    samples = [
+        rng.integers(0, 256, [b if pick.random() < 0.5 else pick.randint(1, 8) for b in base]).astype(kind)
+        for _ in range(n or 1)
+    ]
+    arguments, per_sample = {}, {}
+    count, way = pick.randint(1, ndim), pick.random()
+    if layout and way < 0.3:
+        arguments["axis_names"] = "".join(pick.sample(layout, count))
+    elif way < 0.7:
+        arguments["axes"] = [a - (ndim if pick.random() < 0.2 else 0) for a in pick.sample(range(ndim), count)]
+    else:
+        count = ndim
+    for name, low, high in (("shape", -1, 9), ("align", 1 if pick.random() < 0.95 else 0, 5)):
+        if pick.random() < 0.5:
+            rows = [[pick.randint(low, high) for _ in range(count)] for _ in range(n or 1)]
+            if n and pick.random() < 0.4:
+                per_sample[name] = np.array(rows, np.int32)
+            else:
+                arguments[name] = rows[0]
+    if pick.random() < 0.6:
+        fills = [pick.choice([7, 300, -1, 1.5, -2.7]) for _ in range(n or 1)]
+        if n and pick.random() < 0.4:
+            per_sample["fill_value"] = np.array(fills, np.float32)
+        else:
+            arguments["fill_value"] = fills[0]
+
+    def call(module):
+        given = dict(arguments)
+        given |= {name: module.batch(list(v)) for name, v in per_sample.items()}
+        return module.pad(value(module, samples, layout, n is not None), **given)
+
+    return call, (layout, [s.shape for s in samples], kind, arguments, per_sample)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_arguments_as_dali(dali, seed):
+    pick, rng = random.Random(seed), np.random.default_rng(seed)
+    for _ in range(150):
+        call, note = random_call(pick, rng)
+        check_same(dali, call, note=note)
+
+
+def test_beyond_dali():
+    wide = ndd.pad(ndd.batch([np.ones(3), np.ones(1)]), fill_value=2.5)
+    np.testing.assert_array_equal(wide.torch().numpy(), [[1, 1, 1], [1, 2.5, 2.5]])
+    assert ndd.pad(ndd.tensor(np.ones((1,) * 6)), shape=[2] * 6).shape == (2,) * 6
+    narrow = ndd.cast(ndd.batch([[1.0, 2.0], [3.0]]), dtype=ndd.bfloat16)
+    assert narrow.torch(pad=True).float().tolist() == [[1, 2], [3, 0]]
+    assert ndd.pad(narrow, fill_value=1.5).torch().float().tolist() == [[1, 2], [3, 1.5]]
+
+
+@pytest.mark.parametrize("arguments", [{"axes": [2]}, {"axes": [0, 0]}, {"axis_names": "Z"}, {"align": 0}])
+def test_misuse_as_dali(dali, arguments):
+    check_same(dali, lambda m: m.pad(m.tensor(np.ones((2, 3), np.uint8), layout="HW"), **arguments), note=arguments)
+
+
+@pytest.mark.parametrize("kind", ["uint8", "float16", "int64", "bool", "bfloat16"])
+def test_gpu_as_cpu(emulated_gpu, kind):
+    samples = [np.arange(np.prod(s)).reshape(s) for s in ((2, 3, 1), (4, 1, 2), (1, 1, 1))]
+    batch = ndd.cast(ndd.batch(samples), dtype=ndd.dtype(kind if kind == "bfloat16" else np.dtype(kind)))
+    for arguments in ({"fill_value": ndd.batch([1.5, -1.0, 300.0])}, {"axes": [1], "align": 4}, {"shape": [5, 5, 5]}):
+        on_cpu, on_gpu = ndd.pad(batch, **arguments), ndd.pad(batch.gpu(), **arguments)
+        for a, b in zip(on_gpu.cpu(), on_cpu, strict=True):
+            np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+    assert emulated_gpu.launches[-3:] == ["window"] * 3
