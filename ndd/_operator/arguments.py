@@ -30,6 +30,10 @@ else:
         def __class_getitem__(cls, kind: Any) -> PerSample:
             return cls(kind)
 
+        def __repr__(self) -> str:
+            kind = self.kind
+            return f"PerSample[{kind.__name__ if type(kind) is type else kind}]"
+
         def __or__(self, other: Any) -> PerSample:
             return self
 
