@@ -108,4 +108,77 @@ struct Beta {
   }
 };
 
+// Poisson: the product of uniform numbers for means below 12, else Devroye's rejection (see ndd/_cpu/poisson.py).
+struct Poisson {
+  double spare = 0.0;
+  bool kept = false;
+
+  double normal(Words& words) {
+    if (kept) {
+      kept = false;
+      return spare;
+    }
+    double x, y, square;
+    do {
+      x = 2.0 * words.canonical64() - 1.0;
+      y = 2.0 * words.canonical64() - 1.0;
+      square = x * x + y * y;
+    } while (square > 1.0 || square == 0.0);
+    const double scale = sqrt(-2.0 * log(square) / square);
+    spare = x * scale;
+    kept = true;
+    return y * scale;
+  }
+
+  double large(Words& words, double mean) {
+    const double pi = 3.141592653589793, m = floor(mean);
+    const double log_mean = log(mean), log_factorial = lgamma(m + 1.0), root = sqrt(m);
+    const double far = sqrt(2.0 * m * log(32.0 * m / (pi / 4)));
+    const double d = floor(fmax(6.0, fmin(m, far)) + 0.5), width = 2.0 * m + d;
+    const double spread = sqrt(width / 2.0), slope = 1.0 / width, left = root * sqrt(pi / 2);
+    const double right = left + sqrt(pi / 4 * width) * exp(slope), one = right + 2.0 + exp(1.0 / 78.0);
+    const double total = one + 2.0 * width * exp(-d * slope * (1.0 + d / 2.0)) / d;
+    while (true) {
+      const double u = total * words.canonical64(), e = -log(1.0 - words.canonical64());
+      double weight = 0.0, x;
+      if (u <= left) {
+        const double z = normal(words);
+        x = floor(-fabs(z) * root - 1.0);
+        weight = -z * z / 2.0;
+        if (x < -m) continue;
+      } else if (u <= right) {
+        const double y = 1.0 + fabs(normal(words)) * spread;
+        x = ceil(y);
+        weight = y * (2.0 - y) * slope;
+        if (x > d) continue;
+      } else if (u <= right + 1.0) {
+        x = -1.0;
+      } else if (u <= right + 2.0) {
+        x = 0.0;
+      } else if (u <= one) {
+        x = 1.0;
+        weight = 1.0 / 78.0;
+      } else {
+        const double y = d - log(1.0 - words.canonical64()) * 2.0 * width / d;
+        x = ceil(y);
+        weight = -d * slope * (1.0 + y / 2.0);
+      }
+      if (weight - e - x * log_mean <= log_factorial - lgamma(x + m + 1.0)) return x + m;
+    }
+  }
+
+  double draw(Words& words, double mean) {
+    if (!(mean < 2147483646.0)) return mean;
+    if (mean >= 12.0) return large(words, mean);
+    const double limit = exp(-mean);
+    double product = 1.0;
+    int count = 0;
+    while (true) {
+      product *= double(words.next64()) * 5.421010862427522e-20;
+      if (!(product > limit)) return count;
+      count++;
+    }
+  }
+};
+
 #endif

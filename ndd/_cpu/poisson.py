@@ -1,0 +1,126 @@
+"""Poisson variates for kernels. `draws.cuh` has the same for GPU kernels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ndd._cpu.draws import canonical
+from ndd._cpu.jit import kernel
+from ndd._cpu.philox import element_words, seek
+
+SMALL = 12.0
+"""Below this mean the product of uniform numbers is followed until it falls below exp(-mean)."""
+
+_U = np.uint64
+_DRAWS = 8
+_MOST = 2147483646.0
+
+
+@kernel
+def poisson_row(out, mean, stream, first):
+    """Poisson counts as float32 for at most 256 elements from `first` on; two words a uniform number.
+
+    All elements take eight uniform numbers in one go, then those that are not done the next eight, and so on.
+    """
+    n = mean.size
+    words = np.empty((2 * _DRAWS, n), np.uint32)
+    product, limit = np.empty(n, np.float64), np.empty(n, np.float64)
+    open_ = np.empty(n, np.int64)
+    left = 0
+    cursor = np.empty(8, np.uint64)
+    for e in range(n):
+        out[e] = 0.0
+        product[e] = 1.0
+        if mean[e] >= SMALL:
+            seek(cursor, stream, first + e)
+            out[e] = poisson_large(cursor, mean[e])
+        else:
+            limit[e] = math.exp(-mean[e])
+            open_[left] = e
+            left += 1
+    skip = 0
+    while left > 0:
+        element_words(words, stream, first, skip)
+        kept = 0
+        for k in range(left):
+            e = open_[k]
+            running, bound, count, done = product[e], limit[e], np.float32(0), False
+            for j in range(_DRAWS):
+                running *= np.float64((_U(words[2 * j + 1, e]) << _U(32)) | _U(words[2 * j, e])) * 2.0**-64
+                if not running > bound:
+                    done = True
+                    break
+                count += np.float32(1)
+            out[e] += count
+            if not done:
+                product[e] = running
+                open_[kept] = e
+                kept += 1
+        left = kept
+        skip += 2 * _DRAWS
+
+
+@kernel
+def _normal(cursor, spare):
+    """A standard normal by the polar method; `spare` keeps the second one of a pair."""
+    if spare[1] != 0.0:
+        spare[1] = 0.0
+        return spare[0]
+    while True:
+        x = 2.0 * canonical(cursor, True) - 1.0
+        y = 2.0 * canonical(cursor, True) - 1.0
+        square = x * x + y * y
+        if square <= 1.0 and square != 0.0:
+            break
+    scale = math.sqrt(-2.0 * math.log(square) / square)
+    spare[0], spare[1] = x * scale, 1.0
+    return y * scale
+
+
+@kernel
+def poisson_large(cursor, mean):
+    """A count for a mean of at least 12: Devroye's rejection from normal, constant and exponential pieces (1986)."""
+    if not mean < _MOST:
+        return mean
+    spare = np.zeros(2)
+    m = math.floor(mean)
+    log_mean, log_factorial, root = math.log(mean), math.lgamma(m + 1.0), math.sqrt(m)
+    far = math.sqrt(2.0 * m * math.log(32.0 * m / (math.pi / 4)))
+    d = math.floor(max(6.0, min(m, far)) + 0.5)
+    width = 2.0 * m + d
+    spread, slope = math.sqrt(width / 2.0), 1.0 / width
+    left = root * math.sqrt(math.pi / 2)
+    right = left + math.sqrt(math.pi / 4 * width) * math.exp(slope)
+    one = right + 2.0 + math.exp(1.0 / 78.0)
+    total = one + 2.0 * width * math.exp(-d * slope * (1.0 + d / 2.0)) / d
+    while True:
+        u = total * canonical(cursor, True)
+        e = -math.log(1.0 - canonical(cursor, True))
+        weight = 0.0
+        if u <= left:
+            z = _normal(cursor, spare)
+            x = math.floor(-abs(z) * root - 1.0)
+            weight = -z * z / 2.0
+            if x < -m:
+                continue
+        elif u <= right:
+            y = 1.0 + abs(_normal(cursor, spare)) * spread
+            x = math.ceil(y)
+            weight = y * (2.0 - y) * slope
+            if x > d:
+                continue
+        elif u <= right + 1.0:
+            x = -1.0
+        elif u <= right + 2.0:
+            x = 0.0
+        elif u <= one:
+            x = 1.0
+            weight = 1.0 / 78.0
+        else:
+            y = d - math.log(1.0 - canonical(cursor, True)) * 2.0 * width / d
+            x = math.ceil(y)
+            weight = -d * slope * (1.0 + y / 2.0)
+        if weight - e - x * log_mean <= log_factorial - math.lgamma(x + m + 1.0):
+            return x + m

@@ -1,0 +1,23 @@
+// One thread an element: in float, or in double if the parameters are.
+#include "draws.cuh"
+
+inline float noisy(float value, Words& words, float mean, float stddev) {
+  return value + float(fma(double(draw_normal(words)), double(stddev), double(mean)));
+}
+inline double noisy(double value, Words& words, double mean, double stddev) {
+  return value + fma(draw_normal64(words), stddev, mean);
+}
+
+extern "C" __global__ void gaussian(const Sample* samples, int count, Shared shared) {
+  for (int n = blockIdx.y; n < count; n += gridDim.y) {
+    const Sample& s = samples[n];
+    long long total = 1;
+    for (long long extent : s.out0_shape) total *= extent;
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < total;
+         i += (long long)gridDim.x * blockDim.x) {
+      Words words(s.stream, i);
+      const auto mean = s.mean[0], stddev = s.stddev[0];
+      s.out0[i] = convert<OUT0>(noisy(decltype(s.mean[0] + 0)(s.in0[i]), words, mean, stddev));
+    }
+  }
+}

@@ -1,0 +1,119 @@
+"""`ndd.noise.salt_and_pepper`: random pixels become white or black."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+from ndd._cpu.philox import CHUNK, element_words
+from ndd._operator import Operand, PerSample, Plan, like, operator
+from ndd._tensor import DType
+from ndd._tensor.convert import convert_array
+from ndd.noise.elements import check_input, column
+
+
+@operator(random=True)
+def salt_and_pepper(
+    input,
+    /,
+    *,
+    pepper_val: PerSample[float] = None,
+    per_channel: bool = False,
+    prob: PerSample[float] = 0.05,
+    salt_val: PerSample[float] = None,
+    salt_vs_pepper: PerSample[float] = 0.5,
+):
+    """Replaces random pixels, or random numbers, by a high value ("salt") or a low one ("pepper").
+
+    Args:
+        input: an integer type or f32. Type, shape and layout stay. All numbers of a pixel change together, so the
+            layout needs a C; without a layout the last axis is the channels.
+        per_channel: every number is on its own; any layout will do.
+        prob: the share of pixels (or numbers) that change.
+        salt_vs_pepper: the share of these that become salt.
+        salt_val, pepper_val: what they become; default: the largest and smallest number of an integer type, 1 and -1
+            of f32. For integers the fraction is dropped, and what the type cannot hold becomes its end (DALI wraps).
+        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+
+    A pixel changes if its word is below `prob * 2**32`, to salt below `prob * salt_vs_pepper * 2**32`. CPU and GPU
+    change the same pixels, those that DALI changes on the CPU.
+
+    >>> import ndd, numpy as np
+    >>> gray = ndd.tensor(np.full((1, 8, 1), 128, np.uint8), layout="HWC")
+    >>> ndd.noise.salt_and_pepper(gray, prob=0.5, rng=ndd.random.RNG(5)).torch().flatten()
+    tensor([255,   0, 255, 128, 128,   0, 128,   0], dtype=torch.uint8)
+    """
+    return like(input)
+
+
+@salt_and_pepper.plan
+def _(input, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, words):
+    check_input(input)
+    chance = np.clip(np.nan_to_num(column(prob, input.n, np.float64)), 0.0, 1.0)
+    salted = chance * np.clip(np.nan_to_num(column(salt_vs_pepper, input.n, np.float64)), 0.0, 1.0)
+    dtype = input.dtype
+    limits = (-1, 1) if dtype.name == "f32" else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
+    return Plan(
+        input.shapes,
+        {
+            "stream": words.streams(input.n),
+            "changed": np.ceil(chance * 2.0**32).astype(np.uint64),
+            "salted": np.ceil(salted * 2.0**32).astype(np.uint64),
+            "pepper": _value(pepper_val, limits[0], input.n, dtype),
+            "salt": _value(salt_val, limits[1], input.n, dtype),
+            "extents": _extents(input, per_channel),
+        },
+    )
+
+
+def _value(given: Any, default: int, n: int, dtype: DType) -> np.ndarray:
+    if given is None:
+        return np.full((n, 1), default, dtype.numpy)
+    values = np.ascontiguousarray(column(given, n))
+    return values if dtype.name == "f32" else convert_array(values, "f32", dtype.name, rule="truncate")
+
+
+def _extents(input: Operand, per_channel: bool) -> np.ndarray:
+    """[outer, channels, inner] of each sample; a pixel is an outer and an inner index."""
+    shapes = input.shapes
+    found = np.ones((input.n, 3), np.int64)
+    if per_channel or not shapes.shape[1]:
+        found[:, 0] = shapes.prod(axis=1)
+        return found
+    layout = input.layout
+    axis = shapes.shape[1] - 1 if not layout else layout.find("C")
+    if axis < 0:
+        raise RuntimeError(f"expected a layout with channels (C), or per_channel=True, got {layout!r}")
+    found[:, 0] = shapes[:, :axis].prod(axis=1)
+    found[:, 1] = shapes[:, axis]
+    found[:, 2] = shapes[:, axis + 1 :].prod(axis=1)
+    return found
+
+
+@salt_and_pepper.cpu
+def _(array, out, stream, changed, salted, pepper, salt, extents):
+    out[...] = array
+    _strew(out.reshape(tuple(extents.tolist())), stream, np.uint64(changed), np.uint64(salted), pepper[0], salt[0])
+
+
+@kernel
+def _strew(out, stream, changed, salted, pepper, salt):
+    outer, channels, inner = out.shape
+    pixels = outer * inner
+    words = np.empty((1, min(CHUNK, pixels)), np.uint32)
+    for first in range(0, pixels, CHUNK):
+        size = min(CHUNK, pixels - first)
+        element_words(words[:, :size], stream, first)
+        for i in range(size):
+            word = np.uint64(words[0, i])
+            if word < changed:
+                value = salt if word < salted else pepper
+                pixel = first + i
+                a, b = pixel // inner, pixel % inner
+                for c in range(channels):
+                    out[a, c, b] = value
+
+
+salt_and_pepper.cuda("salt_and_pepper.cu")

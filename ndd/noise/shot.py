@@ -1,0 +1,67 @@
+"""`ndd.noise.shot`: the noise of counting photons."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+from ndd._cpu.poisson import poisson_row
+from ndd._operator import PerSample, Plan, like, operator
+from ndd._tensor.convert import convert_array
+from ndd.noise.elements import check_input, column
+
+_ROW = 256
+
+
+@operator(random=True)
+def shot(input, /, *, factor: PerSample[float] = None):
+    """Replaces each number by one of a Poisson distribution around it, as an image sensor counts photons.
+
+    Args:
+        input: any shape and layout; an integer type or f32. Type, shape and layout stay.
+        factor: what one event adds; the results are its multiples, and the larger it is the more noise there is.
+            Default 12 (DALI's documentation says 20; what it computes is 12). 0 changes nothing (DALI gives zeros).
+        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+
+    `out = poisson(max(0, in / factor)) * factor`, rounded half away from zero and saturated for integers. CPU and
+    GPU count the same events, those that DALI counts on the CPU.
+
+    >>> import ndd, numpy as np
+    >>> gray = ndd.tensor(np.full((1, 6), 60, np.uint8), layout="HW")
+    >>> ndd.noise.shot(gray, factor=12, rng=ndd.random.RNG(5)).torch()
+    tensor([[84, 84, 24, 48, 36, 12]], dtype=torch.uint8)
+    """
+    return like(input)
+
+
+@shot.plan
+def _(input, *, factor, words):
+    check_input(input)
+    events = {"stream": words.streams(input.n), "factor": column(12.0 if factor is None else factor, input.n)}
+    return Plan(input.shapes, events, {"dtype": input.dtype})
+
+
+@shot.cpu
+def _(array, out, stream, factor, dtype):
+    if factor[0] == 0:
+        out[...] = array
+        return
+    counts = out.reshape(-1) if out.dtype == np.float32 else np.empty(out.size, np.float32)
+    _count(array.reshape(-1), counts, stream, factor[0])
+    if out.dtype != np.float32:
+        convert_array(counts, "f32", dtype.name, out.reshape(-1))
+
+
+@kernel
+def _count(array, out, stream, factor):
+    mean = np.empty(_ROW, np.float64)
+    for first in range(0, out.size, _ROW):
+        row, source = out[first : first + _ROW], array[first : first + _ROW]
+        for i in range(row.size):
+            mean[i] = max(np.float32(source[i]) / factor, np.float32(0))
+        poisson_row(row, mean[: row.size], stream, first)
+        for i in range(row.size):
+            row[i] *= factor
+
+
+shot.cuda("shot.cu")
