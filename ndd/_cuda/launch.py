@@ -65,12 +65,12 @@ class Launch:
         `work` may be a number or one for each sample; `macros` are added to IN0, OUT0, ...; `file` is a `.cu` file
         other than the operator's.
         """
-        plain = per_sample is None and shared is None and work is None and macros is None
-        ready = self.ready.get((kernel, file)) if plain else None
+        plain = per_sample is None and shared is None and macros is None and (work is None or isinstance(work, int))
+        ready = self.ready.get((kernel, file, work)) if plain else None
         if ready is None:
             ready = self._prepare(kernel, work, per_sample or {}, shared or {}, macros or {}, file)
             if plain:
-                self.ready[kernel, file] = ready
+                self.ready[kernel, file, work] = ready
         if not ready.blocks:
             return
         records = ready.records.copy()

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from ndd._cuda.launch import Launch
 
-_MOST_TAPS = 32  # MOST_TAPS in resize.cu: what one thread keeps of the weights along x
+_MOST_TAPS = 32  # what a thread of resize.cu keeps of the weights along x
 _MOST_READS = 512  # from here on, two passes with an image in between are cheaper than one thread's reads
 
 
@@ -22,10 +22,12 @@ def resample_batch(
     The last two axes are done at once where that is cheap; what is left are passes along one axis each, those that
     shrink most first, with float32 scratch memory in between.
     """
+    if not len(shapes):
+        return
     taps = np.maximum(np.ceil(2 * radius), 1).max(axis=0)
     passes = _passes(shapes, out_shapes, axes, taps)
     if len(passes) == 1 and len(passes[0]) == 2:
-        launch("resample_plane", file=file)
+        launch("resample_plane", _strips(launch.plan.per_sample["view"]), file=file)
         return
     source, scratch = None, None
     for number, group in enumerate(passes):
@@ -47,7 +49,8 @@ def _passes(shapes: np.ndarray, out_shapes: np.ndarray, axes: tuple[int, ...], t
     numbers = list(range(len(axes)))
     groups: list[list[int]] = []
     neighbours = len(axes) >= 2 and axes[-1] == axes[-2] + 1
-    if neighbours and taps[-1] <= _MOST_TAPS and taps[-1] * taps[-2] <= _MOST_READS:
+    small = max(shapes.prod(axis=1).max(), out_shapes.prod(axis=1).max()) < 2**31
+    if neighbours and small and taps[-1] <= _MOST_TAPS and taps[-1] * taps[-2] <= _MOST_READS:
         groups, numbers = [numbers[-2:]], numbers[:-2]
     growth = [out_shapes[:, a].sum() / max(shapes[:, a].sum(), 1) for a in axes]
     return sorted([*([i] for i in numbers), *groups], key=lambda group: math.prod(growth[i] for i in group))
@@ -72,12 +75,11 @@ def _pass(
             macros[f"{name.upper()}_TYPE"] = "float"
     first, last = axes[group[0]], axes[group[-1]]
     before, behind = shapes[:, :first].prod(axis=1), shapes[:, last + 1 :].prod(axis=1)
-    work = reached.prod(axis=1)
     if len(group) == 2:
         fields["view"] = plane_view(shapes, reached, first)
         launch(
             "resample_plane",
-            work,
+            _strips(fields["view"]),
             per_sample=fields,
             shared={"pair": np.array(group, np.int32)},
             macros=macros,
@@ -87,12 +89,19 @@ def _pass(
         fields["line"] = np.stack([before, shapes[:, first], behind, reached[:, first]], axis=1)
         launch(
             "resample_line",
-            work,
+            int(reached.prod(axis=1).max()),
             per_sample=fields,
             shared={"axis": group[0]},
             macros={**macros, "LINE": "1"},
             file=file,
         )
+
+
+def _strips(view: np.ndarray) -> int:
+    """Threads of `resample_plane` for the largest sample: each makes 4 rows of a pixel of 3, 4 or else 1 channels."""
+    planes, _, _, channels, rows, columns = view.T
+    threads = planes * -(-rows // 4) * columns * np.where((channels == 3) | (channels == 4), 1, channels)
+    return int(threads.max())
 
 
 def plane_view(shapes: np.ndarray, out_shapes: np.ndarray, axis: int) -> np.ndarray:
