@@ -81,7 +81,9 @@ def test_one_call_for_the_batch_and_one_block(decoders):
     assert [c[0] for c in decoders.calls] == [3]
     assert decoders.calls[0][1] == ndd.EvalContext.current().stream_on(0).handle
     assert decoders.made_for[0][0] == 0
-    assert decoders.made_for[0][2:] == (0.5, ":fancy_upsampling=0")
+    load, text = decoders.made_for[0][2:]
+    assert load == 0.5
+    assert text.startswith(":fancy_upsampling=0 nvjpeg_cuda_decoder:device_memory_padding=16777216")
     same = ndd.decoders.image(ndd.batch([made()["420.jpg"]] * 2), device="gpu")
     assert same._value().whole is not None
     assert same.torch().shape == (2, 40, 56, 3)
