@@ -3,7 +3,7 @@
 Code for DALI's dynamic mode runs with `import ndd` in the place of `import nvidia.dali.experimental.dynamic as ndd`.
 """
 
-from ndd import decoders, io, math, random, readers, reductions, types
+from ndd import decoders, io, math, noise, random, readers, reductions, types
 from ndd._execution import (
     EvalContext,
     EvalMode,
@@ -44,15 +44,22 @@ from ndd.ops.image.crop import crop
 from ndd.ops.image.crop_mirror_normalize import crop_mirror_normalize
 from ndd.ops.color.lookup_table import lookup_table
 from ndd.ops.image.flip import flip
+from ndd.ops.image.random_crop_generator import random_crop_generator
 from ndd.ops.image.random_resized_crop import random_resized_crop
 from ndd.ops.image.resize import resize
 from ndd.ops.image.resize_crop_mirror import resize_crop_mirror
+from ndd.ops.image.roi_random_crop import roi_random_crop
 from ndd.ops.image.slice import slice
+from ndd.ops.tensor.batch_permutation import batch_permutation
 from ndd.ops.tensor.cast import cast, cast_like
+from ndd.ops.tensor.cat import cat, stack
 from ndd.ops.tensor.copy import copy
 from ndd.ops.tensor.expand_dims import expand_dims, squeeze
+from ndd.ops.tensor.normalize import normalize
 from ndd.ops.tensor.pad import pad
+from ndd.ops.tensor.permute_batch import permute_batch
 from ndd.ops.tensor.reshape import reinterpret, reshape
+from ndd.ops.tensor.transpose import transpose
 from ndd.ops.tensor.one_hot import one_hot
 from ndd.ops.tensor.tensor_resize import tensor_resize
 
@@ -79,6 +86,7 @@ __all__ = [
     "as_tensor",
     "bad_sample",
     "batch",
+    "batch_permutation",
     "bfloat16",
     "bool",
     "cast",
@@ -104,17 +112,24 @@ __all__ = [
     "int64",
     "io",
     "like",
+    "lookup_table",
     "math",
+    "noise",
+    "normalize",
+    "one_hot",
     "operator",
     "output",
     "peek_image_shape",
+    "permute_batch",
     "pipeline_def",
     "random",
+    "random_crop_generator",
     "random_resized_crop",
     "readers",
     "reductions",
     "resize",
     "resize_crop_mirror",
+    "roi_random_crop",
     "set_current_stream",
     "set_default_stream",
     "set_num_threads",

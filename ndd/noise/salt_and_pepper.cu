@@ -9,7 +9,7 @@ extern "C" __global__ void salt_and_pepper(const Sample* samples, int count, Sha
          i += (long long)gridDim.x * blockDim.x) {
       Words words(s.stream, i / (channels * inner) * inner + i % inner);
       const unsigned long long word = words.next();
-      s.out0[i] = word < s.salted ? s.salt[0] : word < s.changed ? s.pepper[0] : s.in0[i];
+      s.out0[i] = word < s.salted[0] ? s.salt[0] : word < s.changed[0] ? s.pepper[0] : s.in0[i];
     }
   }
 }

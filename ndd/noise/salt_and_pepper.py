@@ -95,7 +95,7 @@ def _extents(input: Operand, per_channel: bool) -> np.ndarray:
 @salt_and_pepper.cpu
 def _(array, out, stream, changed, salted, pepper, salt, extents):
     out[...] = array
-    _strew(out.reshape(tuple(extents.tolist())), stream, np.uint64(changed), np.uint64(salted), pepper[0], salt[0])
+    _strew(out.reshape(tuple(extents.tolist())), stream, changed[0], salted[0], pepper[0], salt[0])
 
 
 @kernel

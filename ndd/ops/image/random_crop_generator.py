@@ -1,0 +1,60 @@
+"""`ndd.random_crop_generator`: random windows for images of given shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._operator import Plan, bad_sample, operator, output
+from ndd._tensor import DType
+from ndd._tensor.dtype import int32
+from ndd.random.crop_window import crop_window
+
+
+@operator(random=True, cpu_only=True)
+def random_crop_generator(
+    input,
+    /,
+    *,
+    num_attempts: int = 10,
+    random_area: list[float] = (0.08, 1.0),
+    random_aspect_ratio: list[float] = (0.75, 1.333333),
+):
+    """Draws a window of random area and aspect ratio for each image: the one that `random_resized_crop` takes.
+
+    Args:
+        input: the shape of the image: 2 or 3 integers, (H, W) or (H, W, C).
+        num_attempts: how many windows are drawn until one fits; then the largest permitted one is taken.
+        random_area: range of the window's area as a share of the image's.
+        random_aspect_ratio: range of its width / height; the logarithm is uniform.
+        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+
+    Two results, both int32: the anchor (y, x) and the shape (height, width), for `slice(images, start=anchor,
+    shape=shape, axes=[0, 1])` or `decoders.image_slice`. The rules and the distribution are DALI's, the numbers are
+    not: DALI draws these from another stream.
+
+    >>> import ndd
+    >>> anchor, shape = ndd.random_crop_generator(ndd.tensor([480, 640, 3]), rng=ndd.random.RNG(1))
+    >>> anchor.torch(), shape.torch()
+    (tensor([90, 18], dtype=torch.int32), tensor([373, 424], dtype=torch.int32))
+    """
+    return output(int32, 1), output(int32, 1)
+
+
+@random_crop_generator.plan
+def _(input, *, num_attempts, random_area, random_aspect_ratio, words):
+    if input.dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned) or input.dtype.name == "u64":
+        raise RuntimeError(f"input 0: expected the shape of an image as integers, got elements of type {input.dtype}")
+    shapes = input.shapes
+    for i in range(input.n):
+        if shapes.shape[1] != 1 or shapes[i, 0] not in (2, 3):
+            raise bad_sample(i, f"input 0: expected the shape of an image, (H, W) or (H, W, C), got shape {shapes[i]}")
+    images = np.array([a[:2] for a in input.arrays], np.int64).reshape(-1, 2)
+    anchors, windows = crop_window(images, words.streams(input.n), random_area, random_aspect_ratio, num_attempts)
+    two = np.full((input.n, 1), 2, np.int64)
+    return Plan((two, two), {"anchor": anchors, "window": windows})
+
+
+@random_crop_generator.cpu
+def _(image, anchor_out, shape_out, anchor, window):
+    anchor_out[...] = anchor
+    shape_out[...] = window

@@ -1,0 +1,124 @@
+"""`ndd.roi_random_crop`: where to put a window of a given shape so that it shows much of a region."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.draws import below
+from ndd._cpu.jit import kernel
+from ndd._cpu.philox import seek
+from ndd._operator import Operand, PerSample, Plan, bad_sample, operator, output
+from ndd._operator.run import current_invocation
+from ndd._tensor.dtype import int64
+
+
+@operator(random=True, cpu_only=True)
+def roi_random_crop(
+    input=None,
+    /,
+    *,
+    crop_shape: PerSample[list[int]],
+    in_shape: PerSample[list[int]] = None,
+    roi_end: PerSample[list[int]] = None,
+    roi_shape: PerSample[list[int]] = None,
+    roi_start: PerSample[list[int]],
+):
+    """Draws the start of a window of a given shape that covers a region of interest, or lies inside it.
+
+    Args:
+        input: the data to be cropped, of which only the shape matters; or give `in_shape`, or neither.
+        crop_shape: extents of the window.
+        roi_start: start of the region; with it either `roi_end` or `roi_shape`.
+        in_shape: the window then stays inside these extents; the region must lie in them, and the window fit.
+        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+
+    Along each axis every start is equally likely at which a window larger than the region contains it, and a smaller
+    one is inside it. The result is int64 with an entry for each entry of `crop_shape`, on the CPU; equal to DALI's.
+
+    >>> import ndd
+    >>> ndd.roi_random_crop(crop_shape=[4, 4], roi_start=[10, 20], roi_end=[30, 22], rng=ndd.random.RNG(7)).torch()
+    tensor([26, 20])
+    """
+    return output(int64, 1)
+
+
+@roi_random_crop.plan
+def _(input, *, crop_shape, in_shape, roi_end, roi_shape, roi_start, words):
+    n = current_invocation().n
+    crop = _rows("crop_shape", crop_shape, n, None)
+    axes = crop.shape[1]
+    start = _rows("roi_start", roi_start, n, axes)
+    if (roi_end is None) == (roi_shape is None):
+        raise RuntimeError(
+            "expected either `roi_end` or `roi_shape`, got " + ("both" if roi_end is not None else "none")
+        )
+    if roi_end is not None:
+        extent = _rows("roi_end", roi_end, n, axes) - start
+    else:
+        extent = _rows("roi_shape", roi_shape, n, axes)
+    for name, values in (("crop_shape", crop), ("the extent of the region", extent)):
+        for i, k in np.argwhere(values < 0)[:1]:
+            raise bad_sample(int(i), f"{name}: expected numbers of at least 0, got {values[i, k]} along axis {k}")
+    low, high = np.minimum(start, start + extent - crop), np.maximum(start, start + extent - crop)
+    whole = _bounds(input, in_shape, n, axes)
+    if whole is not None:
+        _check_inside(crop, start, extent, whole)
+        low, high = np.maximum(low, 0), np.minimum(high, whole - crop)
+    found = np.empty((n, axes), np.int64)
+    _draw(found, words.streams(n), low, high, crop != extent)
+    return Plan(np.full((n, 1), axes, np.int64), {"found": found})
+
+
+@roi_random_crop.cpu
+def _(array, out, found):
+    out[...] = found
+
+
+def _rows(name: str, value: Any, n: int, axes: int | None) -> np.ndarray:
+    """An argument as int64 `[n, axes]`."""
+    if isinstance(value, list):
+        raise RuntimeError(
+            f"argument {name!r}: expected as many numbers for every sample, got different numbers of them"
+        )
+    found = np.asarray(value, np.int64)
+    if axes is not None and found.shape[-1] != axes:
+        raise RuntimeError(f"argument {name!r}: expected {axes} numbers, as in `crop_shape`, got {found.shape[-1]}")
+    return np.broadcast_to(found, (n, found.shape[-1]))
+
+
+def _bounds(input: Operand | None, in_shape: Any, n: int, axes: int) -> np.ndarray | None:
+    if input is None:
+        return None if in_shape is None else _rows("in_shape", in_shape, n, axes)
+    if in_shape is not None:
+        raise RuntimeError("expected either an input or `in_shape`, got both")
+    if input.shapes.shape[1] < axes:
+        raise RuntimeError(
+            f"expected an input of at least {axes} axes, as in `crop_shape`, got {input.shapes.shape[1]}"
+        )
+    return input.shapes[:, :axes]
+
+
+def _check_inside(crop: np.ndarray, start: np.ndarray, extent: np.ndarray, whole: np.ndarray) -> None:
+    for i, k in np.argwhere(crop > whole)[:1]:
+        raise bad_sample(
+            int(i), f"expected a window that fits, got crop_shape {crop[i, k]} in an extent of {whole[i, k]}, axis {k}"
+        )
+    for i, k in np.argwhere((start < 0) | (start + extent > whole))[:1]:
+        raise bad_sample(
+            int(i),
+            f"expected a region inside the input, got {start[i, k]} to {start[i, k] + extent[i, k]} in an extent of "
+            f"{whole[i, k]}, axis {k}",
+        )
+
+
+@kernel
+def _draw(out, streams, low, high, moves):
+    cursor = np.empty(8, np.uint64)
+    for n in range(out.shape[0]):
+        seek(cursor, streams[n], 0)
+        for k in range(out.shape[1]):
+            out[n, k] = low[n, k]
+            if moves[n, k]:
+                out[n, k] += np.int64(below(cursor, np.uint64(high[n, k] - low[n, k] + 1)))

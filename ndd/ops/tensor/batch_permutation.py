@@ -1,0 +1,73 @@
+"""`ndd.batch_permutation`: a random order of the samples of a batch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.draws import below
+from ndd._cpu.jit import kernel
+from ndd._cpu.philox import seek
+from ndd._operator import operator, output
+from ndd._tensor import Device, Store
+from ndd._tensor.dtype import int32
+
+
+@operator(random=True, cpu_only=True, needs_batch=True)
+def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool = False):
+    """Draws an order of the samples of a batch, for `permute_batch`: a batch of numbers from 0 to batch_size - 1.
+
+    Args:
+        batch_size: how many numbers; required.
+        allow_repetitions: draw each number on its own, so that some come up twice and others not at all.
+        no_fixed_points: no number is at its own place: `out[i] != i`. Without repetitions the order is then one
+            cycle. Ignored for a batch of one.
+        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+
+    Every such order is equally likely. The result is int32, on the CPU, and equal to DALI's.
+
+    >>> import ndd
+    >>> ndd.batch_permutation(batch_size=5, rng=ndd.random.RNG(5)).torch()
+    tensor([3, 0, 1, 2, 4], dtype=torch.int32)
+    """
+    return output(int32, 0)
+
+
+@batch_permutation.views
+def _(job, *, allow_repetitions, no_fixed_points, words):
+    order = np.arange(job.n, dtype=np.int32)
+    if job.n > 1:
+        _permute(order, words.streams(1)[0], allow_repetitions, no_fixed_points)
+    return Store(int32, None, Device.CPU, [()] * job.n, whole=order)
+
+
+@kernel(inline="always")
+def _swap(order, i, j):
+    order[i], order[j] = order[j], order[i]
+
+
+@kernel
+def _permute(order, stream, repeat, derange):
+    cursor = np.empty(8, np.uint64)
+    seek(cursor, stream, 0)
+    n = order.size
+    if repeat:
+        for i in range(n):
+            found = np.int64(below(cursor, np.uint64(n - 1 if derange else n)))
+            order[i] = found + 1 if derange and found >= i else found
+    elif derange:
+        for i in range(n - 1):
+            _swap(order, i, i + 1 + np.int64(below(cursor, np.uint64(n - 1 - i))))
+    elif n >= 1 << 16:
+        for i in range(1, n):
+            _swap(order, i, np.int64(below(cursor, np.uint64(i + 1))))
+    else:
+        # Two places from one word, which is what DALI's C++ library does for so few.
+        i = 1
+        if n % 2 == 0:
+            _swap(order, 1, np.int64(below(cursor, np.uint64(2))))
+            i = 2
+        while i < n:
+            both = np.int64(below(cursor, np.uint64((i + 1) * (i + 2))))
+            _swap(order, i, both // (i + 2))
+            _swap(order, i + 1, both % (i + 2))
+            i += 2

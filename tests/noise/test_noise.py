@@ -1,0 +1,138 @@
+"""`ndd.noise`: bit by bit what DALI adds for the same generator, on every element type; and on the GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import ndd
+from ndd.random import RNG
+
+TYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32"]
+CALLS = [
+    ("gaussian", {}),
+    ("gaussian", {"mean": 3.0, "stddev": 25.0}),
+    ("gaussian", {"stddev": 0.0}),
+    ("salt_and_pepper", {}),
+    ("salt_and_pepper", {"prob": 0.4, "salt_vs_pepper": 0.2}),
+    ("salt_and_pepper", {"prob": 0.3, "per_channel": True}),
+    ("salt_and_pepper", {"prob": 0.3, "salt_val": 17.6, "pepper_val": 3.0}),
+    ("salt_and_pepper", {"prob": 1.0, "salt_vs_pepper": 1.0}),
+    ("shot", {}),
+    ("shot", {"factor": 5.0}),
+    ("shot", {"factor": 0.7}),
+    ("shot", {"factor": 100.0}),
+]
+
+
+def image(dtype, shape=(13, 47, 3)):
+    return np.random.default_rng(3).integers(0, 120, shape).astype(dtype)
+
+
+def run(library, name, array, layout="HWC", **arguments):
+    given = {k: library.batch(v) if isinstance(v, list) else v for k, v in arguments.items()}
+    arrays = array if isinstance(array, list) else [array]
+    result = getattr(library.noise, name)(library.batch(arrays, layout=layout), rng=library.random.RNG(5), **given)
+    return [np.array(t) for t in result.tensors]
+
+
+@pytest.mark.parametrize(("name", "arguments"), CALLS)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_equals_dali(dali, name, arguments, dtype):
+    for ours, theirs in zip(*(run(d, name, image(dtype), **arguments) for d in (ndd, dali)), strict=True):
+        assert ours.dtype == theirs.dtype
+        if dtype == "float32" and name == "gaussian":
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-5)
+            assert (ours == theirs).mean() > 0.97
+        else:
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "salt_and_pepper", "shot"])
+def test_ragged_batches_and_arguments_of_samples_equal_dali(dali, name):
+    arrays = [image("uint8"), image("uint8", (1, 1, 3)), image("uint8", (200, 101, 3))]
+    arguments = {
+        "gaussian": {"mean": [0.0, 50.0, -9.0], "stddev": [1.0, 0.0, 30.0]},
+        "salt_and_pepper": {"prob": [0.0, 1.0, 0.5], "salt_vs_pepper": [0.5, 0.0, 0.9], "salt_val": [1.0, 2.0, 3.0]},
+        "shot": {"factor": [1.0, 10.0, 30.0]},
+    }[name]
+    for ours, theirs in zip(*(run(d, name, arrays, **arguments) for d in (ndd, dali)), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+LAYOUTS = [
+    ("CHW", (3, 9, 8)),
+    ("FHWC", (2, 5, 8, 3)),
+    (None, (9, 8, 3)),
+    (None, (40,)),
+    ("HWC", (5, 6, 1)),
+    ("HW", (7, 8)),
+]
+
+
+@pytest.mark.parametrize(("layout", "shape"), LAYOUTS)
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_pixels_of_layouts_equal_dali(dali, layout, shape, per_channel):
+    arguments = {"prob": 0.3, "per_channel": per_channel}
+    if layout == "HW" and not per_channel:
+        with pytest.raises(RuntimeError, match="channels"):
+            run(ndd, "salt_and_pepper", image("uint8", shape), layout, **arguments)
+        return
+    found = [run(d, "salt_and_pepper", image("uint8", shape), layout, **arguments) for d in (ndd, dali)]
+    np.testing.assert_array_equal(*found)
+
+
+def test_channels_in_the_middle():
+    """DALI refuses them; here a pixel is a frame and a place."""
+    array = np.full((3, 2, 20, 20), 100, np.uint8)
+    (found,) = run(ndd, "salt_and_pepper", array, "FCHW", prob=0.5)
+    np.testing.assert_array_equal(found[:, 0], found[:, 1])
+    assert not np.array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize(("name", "arguments"), CALLS)
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "float32"])
+def test_the_same_noise_on_the_gpu(name, arguments, dtype, emulated_gpu):
+    arrays = [image(dtype), image(dtype, (1, 1, 3)), image(dtype, (0, 4, 3))]
+    cpu = ndd.batch(arrays, layout="HWC")
+    found = [getattr(ndd.noise, name)(b, rng=RNG(8), **arguments) for b in (cpu, cpu.gpu())]
+    assert found[1].device == ndd.Device("gpu")
+    for a, b in zip(*(f.tensors for f in found), strict=True):
+        np.testing.assert_array_equal(np.array(a), np.array(b.cpu()))
+
+
+def test_integer_values_saturate_where_dali_wraps():
+    (found,) = run(ndd, "salt_and_pepper", image("uint8"), prob=1.0, salt_val=300.0, pepper_val=-7.0)
+    assert set(np.unique(found)) == {0, 255}
+
+
+def test_shot_without_a_factor_changes_nothing():
+    (found,) = run(ndd, "shot", image("float32"), factor=0.0)
+    np.testing.assert_array_equal(found, image("float32"))
+    (found,) = run(ndd, "shot", np.full((5, 5, 1), -3, np.float32))
+    assert (found == 0).all()
+
+
+@pytest.mark.parametrize("mean", [0.3, 5.0, 11.9, 12.0, 40.0, 5000.0])
+def test_counts_are_of_a_poisson_distribution(mean):
+    (found,) = run(ndd, "shot", np.full((150, 200), mean, np.float32), "HW", factor=1.0)
+    law = stats.poisson(mean)
+    edges = np.unique(law.ppf(np.linspace(0, 1, 20)[1:-1]))
+    observed = np.histogram(found, [-np.inf, *(edges + 0.5), np.inf])[0]
+    expected = np.diff([0, *law.cdf(edges), 1]) * found.size
+    kept = expected > 5
+    assert stats.chisquare(observed[kept], expected[kept] * observed[kept].sum() / expected[kept].sum()).pvalue > 1e-4
+
+
+def test_noise_is_normal():
+    (found,) = run(ndd, "gaussian", np.zeros((200, 100), np.float32), "HW", mean=1.0, stddev=2.0)
+    assert stats.kstest(found.ravel(), stats.norm(1, 2).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("name", ["gaussian", "salt_and_pepper", "shot"])
+@pytest.mark.parametrize("dtype", ["float16", "float64", "bool"])
+def test_other_types_are_refused_as_in_dali(dali, name, dtype):
+    for library in (ndd, dali):
+        with pytest.raises(RuntimeError):
+            run(library, name, np.zeros((3, 3, 1), dtype))
