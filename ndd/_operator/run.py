@@ -270,6 +270,8 @@ class Job:
             for a in arrays:
                 nbytes += a.nbytes
         columns += [[None] * count] * (len(self.op.inputs) - len(stores))
+        if self.op.variadic:  # the kernel takes the inputs of a sample as one tuple
+            columns = [list(zip(*columns, strict=True))]
         for r in results:
             columns.append(r.arrays())
             whole = r.whole if r.whole is not None else r.flat

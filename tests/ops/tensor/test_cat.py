@@ -1,0 +1,107 @@
+"""`ndd.cat` and `ndd.stack` beside DALI, and on the emulated GPU."""
+
+import random
+
+import numpy as np
+import pytest
+from against_dali import check_same, random_array, value
+
+import ndd
+
+TYPES = [
+    "uint8",
+    "int8",
+    "uint16",
+    "int16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "bool",
+]
+
+
+def a(m, *shape, layout=None, dtype=np.uint8):
+    return m.tensor(np.arange(np.prod(shape, dtype=int)).astype(dtype).reshape(shape), layout=layout)
+
+
+CASES = {
+    f"{name} {number}": case
+    for name, cases in {
+        "stack": [
+            *[lambda m, k=k: m.stack(a(m, 2, 3), a(m, 2, 3), axis=k) for k in range(-4, 4)],
+            *[
+                lambda m, k=k: m.stack(a(m, 2, 3, layout="HW"), a(m, 2, 3), axis=1, axis_name=k)
+                for k in ("C", "CD", "")
+            ],
+            lambda m: m.stack(a(m, 2, 3), a(m, 2, 3, layout="HW"), axis_name="C"),
+            lambda m: m.stack(a(m, 2, 3, layout="HW")),
+            lambda m: m.stack(1, 2, 3),
+            lambda m: m.stack(1, 2, axis_name="C"),
+            lambda m: m.stack(a(m, 2, 3), a(m, 2, 4)),
+            lambda m: m.stack(a(m, 2, 3), a(m, 2, 3, dtype=np.int32)),
+            lambda m: m.stack(a(m, 2, 3), a(m, 2)),
+            lambda m: m.stack(),
+        ],
+        "cat": [
+            *[lambda m, k=k: m.cat(a(m, 2, 3, layout="HW"), a(m, 2, 3), axis=k) for k in range(-3, 3)],
+            *[lambda m, k=k: m.cat(a(m, 2, 3, layout="HW"), a(m, 2, 3), axis_name=k) for k in ("W", "Z", "HW")],
+            lambda m: m.cat(a(m, 2, 3), a(m, 2, 3, layout="HW")),
+            lambda m: m.cat(a(m, 2, 3), a(m, 2, 3), axis_name="W"),
+            lambda m: m.cat(a(m, 2, 3, layout="HW"), a(m, 2, 3), axis_name="W", axis=1),
+            lambda m: m.cat(a(m, 2, 3), a(m, 2, 4), axis=1),
+            lambda m: m.cat(a(m, 2, 3), a(m, 2, 4)),
+            lambda m: m.cat(a(m, 2, 3), a(m, 2, 3, dtype=np.int32)),
+            lambda m: m.cat(a(m, 2, 3), a(m, 2)),
+            lambda m: m.cat(1, 2),
+            lambda m: m.cat(a(m, 2, 3)),
+            lambda m: m.cat(a(m, 0, 3), a(m, 2, 3)),
+            lambda m: m.cat(a(m, 0, 3), a(m, 0, 3)),
+        ],
+    }.items()
+    for number, case in enumerate(cases)
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cases_as_dali(dali, name):
+    check_same(dali, CASES[name], note=name)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_batches_as_dali(dali, seed):
+    pick, rng = random.Random(seed), np.random.default_rng(seed)
+    for _ in range(60):
+        ndim, kind, n, count = pick.randint(1, 4), pick.choice(TYPES), pick.randint(1, 3), pick.randint(1, 4)
+        axis = pick.randrange(ndim)
+        shapes = [[pick.randint(0 if pick.random() < 0.1 else 1, 5) for _ in range(ndim)] for _ in range(n)]
+        inputs = []
+        for _ in range(count):
+            own = [[pick.randint(1, 4) if k == axis else e for k, e in enumerate(s)] for s in shapes]
+            inputs.append([random_array(rng, s, kind) for s in own])
+        check_same(dali, lambda m, x=inputs, k=axis: m.cat(*[value(m, i, None, True) for i in x], axis=k), note=shapes)
+        same = [[random_array(rng, s, kind) for s in shapes] for _ in range(count)]
+        check_same(dali, lambda m, x=same, k=axis: m.stack(*[value(m, i, None, True) for i in x], axis=k), note=shapes)
+
+
+def test_tensor_beside_batch(dali):
+    check_same(dali, lambda m: m.stack(a(m, 2, 1), m.batch([np.ones((2, 1), np.uint8)] * 2)))
+
+
+def test_gpu_as_cpu(emulated_gpu):
+    rng = np.random.default_rng(2)
+    for kind in ("uint8", "float16", "float64", "bool"):
+        one = ndd.batch([random_array(rng, (2, h, 3), kind) for h in (3, 1, 2)])
+        two = ndd.batch([random_array(rng, (2, h, 3), kind) for h in (1, 4, 2)])
+        for values, arguments in (((one, two, one), {"axis": 1}), ((one,), {})):
+            on_gpu = ndd.cat(*[v.gpu() for v in values], **arguments)
+            for x, y in zip(on_gpu.cpu(), ndd.cat(*values, **arguments), strict=True):
+                np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+        for axis in range(4):
+            on_gpu = ndd.stack(one.gpu(), one.gpu(), axis=axis)
+            for x, y in zip(on_gpu.cpu(), ndd.stack(one, one, axis=axis), strict=True):
+                np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+    assert set(emulated_gpu.launches) == {"join"}
