@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import weakref
 from collections import deque
 from typing import Any
 
-from ndd._execution.invocation import Invocation
+from ndd._execution.invocation import Invocation, after_fork
 from ndd._execution.stream import Stream, get_default_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
 from ndd._tensor.device import Device, gpu_count
 
+_LOOK_AGAIN_SECONDS = 0.5  # a waiter is woken by the result; it looks up in case the thread behind it has died
 _IDLE_SECONDS = 5.0  # a background thread without work ends; the next operator starts another (60 us)
 
 
@@ -32,6 +34,7 @@ class Turn:
         self.closed = False
 
     def submit(self, invocation: Invocation) -> None:
+        invocation.queued = True
         self.queue.append(invocation)
         if self.asleep:
             self.asleep = False
@@ -49,6 +52,17 @@ class Turn:
                 self.thread.start()
                 _turns.add(self)
 
+    def retired(self) -> bool:
+        """Lets the idle background thread end, if nothing came meanwhile."""
+        with _starting:
+            ending = self.asleep and not self.queue
+            self.asleep = False
+            if ending:
+                self.thread = None
+        if ending and self.queue:  # came in just now, and saw a thread that sleeps
+            self._start()
+        return ending
+
     def step(self) -> bool:
         """Runs the next invocation, if there is one. The lock must be held."""
         try:
@@ -63,33 +77,20 @@ class Turn:
         return True
 
     def finish(self, invocation: Invocation) -> None:
-        """Runs or waits for `invocation` and everything called before it."""
+        """Runs `invocation`, or waits for it if another thread runs it. A queued one waits for its turn; one that was
+        never queued has none to wait for, nor has one that is asked for from within an operator."""
         while not invocation.finished:
-            if self.holder == threading.get_ident():
-                invocation.execute()  # asked for from within an operator: it cannot wait for its own turn
-                return
-            if self.lock.acquire(blocking=False):
+            if not invocation.queued or self.holder == threading.get_ident():
+                invocation.execute()
+            elif self.lock.acquire(blocking=False):
                 try:
                     while not invocation.finished and self.step():
                         pass
                 finally:
                     self.lock.release()
-                if not invocation.finished and not self.queue:
-                    invocation.execute()  # it was never queued (deferred), or its queue was dropped by a fork
-            else:
-                self._wait(invocation)
-
-    def _wait(self, invocation: Invocation) -> None:
-        done = threading.Lock()
-        done.acquire()
-        waiters = invocation.waiters
-        if waiters is None:
-            waiters = invocation.waiters = []
-        waiters.append(done)
-        # A result that came between the check and the append released nobody: look again, and never sleep for ever.
-        while not invocation.finished and not done.acquire(timeout=0.05 if invocation.waiters is not waiters else 0.5):
-            if not self.lock.locked():
-                return
+                invocation.execute()  # its queue was dropped by a fork, or another thread took it from there
+            if not invocation.finished:
+                invocation.wait(_LOOK_AGAIN_SECONDS)
 
 
 _starting = threading.Lock()
@@ -101,7 +102,7 @@ def _serve(reference: weakref.ref[Turn]) -> None:
     turn = reference()
     while turn is not None:
         while turn.queue and not turn.closed:
-            with turn.lock:
+            with turn.lock, contextlib.suppress(BaseException):  # sys.exit() of an operator: its asker's to see
                 turn.step()
         turn.asleep = True
         if turn.queue and not turn.closed:  # came in just now, perhaps before `asleep` was seen
@@ -115,12 +116,8 @@ def _serve(reference: weakref.ref[Turn]) -> None:
         turn = reference()
         if turn is None:
             return
-        if not woken:
-            with _starting:
-                if turn.asleep and not turn.queue:
-                    turn.asleep, turn.thread = False, None
-                    return
-            turn.asleep = False
+        if not woken and turn.retired():
+            return
 
 
 def _close_all() -> None:
@@ -139,6 +136,9 @@ def _close_all() -> None:
 
 def _after_fork() -> None:
     """A forked child has none of the parent's threads: every queue starts anew, contexts stay usable."""
+    global _starting
+    _starting = threading.Lock()
+    after_fork()
     for turn in list(_turns):
         turn.__init__()  # type: ignore[misc]
     _turns.clear()

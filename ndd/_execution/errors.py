@@ -6,7 +6,7 @@ import sys
 import types
 from typing import NoReturn
 
-_MARK = (lambda: sys._getframe(0)).__code__
+_MARK = (lambda: (yield)).__code__
 
 
 def user_frame() -> tuple[types.CodeType, int]:
@@ -18,11 +18,13 @@ def user_frame() -> tuple[types.CodeType, int]:
 
 
 def traceback_at(code: types.CodeType, line: int) -> types.TracebackType:
-    """A traceback with the one entry: `line` of `code`. A frame cannot be kept alive for it, that would keep the
-    user's local values (and batches) alive until the operator has run."""
+    """A traceback with the one entry: `line` of `code`.
+
+    A real frame cannot be kept for it: that would keep the user's local values (and batches) alive until the operator
+    has run. The frame of a generator that never starts has no variables and no caller.
+    """
     marked = _MARK.replace(co_filename=code.co_filename, co_name=code.co_name, co_firstlineno=line)
-    frame = types.FunctionType(marked, {"sys": sys})()
-    return types.TracebackType(None, frame, 0, line)
+    return types.TracebackType(None, types.FunctionType(marked, {})().gi_frame, 0, line)
 
 
 def raise_later(error: BaseException, operator: str, call: tuple[types.CodeType, int] | None, how: str) -> NoReturn:
@@ -33,7 +35,10 @@ def raise_later(error: BaseException, operator: str, call: tuple[types.CodeType,
         outer = type(error)(text)
         if str(outer) != text and not isinstance(error, KeyError):
             raise TypeError
-    except TypeError:
-        outer = RuntimeError(text)  # a type whose constructor takes something else than a message
+    except Exception:  # a type whose constructor takes something else than a message
+        outer = RuntimeError(text)
     cause = error.with_traceback(traceback_at(*call)) if call else error
-    raise outer from cause
+    try:
+        raise outer from cause
+    finally:
+        del outer, cause, error  # else this frame, which the traceback holds, would hold the errors

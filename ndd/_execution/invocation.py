@@ -10,12 +10,17 @@ from typing import Any
 from ndd._execution.errors import raise_later
 
 _WAITING, _RUNNING, _DONE, _FAILED = range(4)
+_settling = threading.Lock()  # guards the steps from state to state of every invocation
+_process = 0  # counts forks: what a parent's thread was running never ends in the child
 
 
 class Invocation:
     """`work(invocation)` gives the list of result stores; it runs once, on the context's thread or the asker's."""
 
-    __slots__ = ("call", "context", "deferred", "error", "name", "results", "state", "stream", "waiters", "work")
+    __slots__ = (
+        "call", "context", "deferred", "error", "name", "process", "queued", "results", "state", "stream", "waiters",
+        "work",
+    )  # fmt: skip
 
     def __init__(self, name: str, work: Callable[[Any], list[Any]], context: Any, call: Any, deferred: bool):
         self.name = name
@@ -23,7 +28,9 @@ class Invocation:
         self.context = context
         self.call: tuple[types.CodeType, int] | None = call
         self.deferred = deferred
+        self.queued = False
         self.state = _WAITING
+        self.process = 0
         self.results: list[Any] | None = None
         self.error: BaseException | None = None
         self.waiters: list[threading.Lock] | None = None
@@ -34,30 +41,61 @@ class Invocation:
         return self.state >= _DONE
 
     def execute(self) -> None:
-        """Runs the work; called by whoever holds the context's turn. Never raises an operator's error."""
-        if self.state != _WAITING:
-            return
-        self.state = _RUNNING
+        """Runs the work, unless another thread has begun to. Never raises an operator's error."""
+        with _settling:
+            if self.state == _RUNNING and self.process != _process:
+                self.state = _WAITING
+            if self.state != _WAITING:
+                return
+            self.state = _RUNNING
+            self.process = _process
         try:
             self.results = self.work(self)  # type: ignore[misc]
-            state = _DONE
-        except BaseException as error:
+        except Exception as error:
             origin = getattr(error, "origin", None)
             if isinstance(origin, Invocation):  # an input had failed: report that operator, once
-                error, self.name, self.call = origin.error, origin.name, origin.call  # type: ignore[assignment]
-            self.error = error.with_traceback(_without_our_frames(error))
-            state = _FAILED
-            if not isinstance(error, Exception):
-                self._finish(state)
-                raise  # Ctrl-C while the asking thread ran this itself: it is that thread's to see
-        self._finish(state)
+                self.name, self.call = origin.name, origin.call
+                self.error = origin.error
+            else:
+                self.error = self._kept(error)
+            self._settle(_FAILED)
+        except BaseException:
+            # Ctrl-C or sys.exit() while the asking thread ran this itself: it is that thread's to see, and whoever
+            # asks next runs the work again.
+            self.queued = False
+            self._settle(_WAITING)
+            raise
+        else:
+            self._settle(_DONE)
 
-    def _finish(self, state: int) -> None:
-        self.work = None  # inputs die with it
-        self.state = state
-        waiters, self.waiters = self.waiters, None
+    def _kept(self, error: Exception) -> Exception:
+        """The error without what would keep inputs alive as long as it lives: frames of ndd and their variables."""
+        if self.call is None:
+            return error.with_traceback(_without_our_frames(error))
+        if error.__cause__ is None:
+            error.__context__ = None
+        return error.with_traceback(None)
+
+    def _settle(self, state: int) -> None:
+        if state != _WAITING:
+            self.work = None  # inputs die with it
+        with _settling:
+            self.state = state
+            waiters, self.waiters = self.waiters, None
         for lock in waiters or ():
             lock.release()
+
+    def wait(self, seconds: float) -> None:
+        """Waits until another thread has run this, or stopped trying; `seconds` at most."""
+        done = threading.Lock()
+        done.acquire()
+        with _settling:
+            if self.state >= _DONE or (self.state == _RUNNING and self.process != _process):
+                return
+            if self.waiters is None:
+                self.waiters = []
+            self.waiters.append(done)
+        done.acquire(timeout=seconds)
 
     def result(self, index: int) -> Any:
         """The store of output `index`; waits, and raises what the operator raised."""
@@ -71,10 +109,21 @@ class Invocation:
     def raise_now(self) -> None:
         """For synchronous modes: the operator's own error, at the call."""
         if self.state == _FAILED:
-            raise self.error  # type: ignore[misc]
+            error = self.error
+            try:
+                raise error  # type: ignore[misc]
+            finally:
+                self.error = error = None  # else the traceback would hold this frame, and this frame the error
 
 
-def _without_our_frames(error: BaseException | None) -> types.TracebackType | None:
+def after_fork() -> None:
+    """In a forked child: locks that the parent's threads held are free, what these ran may be run again."""
+    global _settling, _process
+    _settling = threading.Lock()
+    _process += 1
+
+
+def _without_our_frames(error: BaseException) -> types.TracebackType | None:
     """Drops the frames of this file: they say nothing to a user."""
-    tb = error.__traceback__ if error is not None else None
+    tb = error.__traceback__
     return tb.tb_next if tb is not None and tb.tb_next is not None else tb

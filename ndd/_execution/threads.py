@@ -113,17 +113,22 @@ class ThreadPool:
         take = itertools.count().__next__  # one bytecode: atomic under the GIL
         done = threading.Lock()
         done.acquire()
-        left = [helpers]
         guard = threading.Lock()
+        working, over = 0, False
 
         def share() -> None:
+            nonlocal working
+            with guard:
+                if over:
+                    return
+                working += 1
             try:
                 while (i := take()) < count:
                     _guarded(function, i, errors)
             finally:
                 with guard:
-                    left[0] -= 1
-                    last = not left[0]
+                    working -= 1
+                    last = over and not working
                 if last:
                     done.release()
 
@@ -131,14 +136,25 @@ class ThreadPool:
             self._tasks.put(share)
         while (i := take()) < count:
             _guarded(function, i, errors)
-        done.acquire()
+        with guard:
+            # Helpers that have not begun are not waited for: their threads may be at work for an operator that
+            # waits for this one.
+            over = True
+            wait = working > 0
+        if wait:
+            done.acquire()
+        for error in errors.values():
+            if not isinstance(error, Exception):
+                raise error
         return errors
 
 
 def _guarded(function: Callable[[int], None], i: int, errors: dict[int, BaseException]) -> None:
     try:
         function(i)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise  # only the main thread sees one: it is to stop
+    except BaseException as error:
         errors[i] = error
 
 

@@ -23,18 +23,18 @@ RAN: list[str] = []
 
 @probe.plan
 def _(x, *, wait, fail, log):
-    if log:
-        RAN.append(log)
-    time.sleep(wait)
     if fail == "plan":
         raise ValueError("as asked")
-    return ndd.Plan(x.shapes, shared={"fail": fail})
+    return ndd.Plan(x.shapes, shared={"wait": wait, "fail": fail, "log": log})
 
 
 @probe.cpu
-def _(x, out, fail):
+def _(x, out, wait, fail, log):
+    if log:
+        RAN.append(log)
+    time.sleep(wait)
     out[...] = x
-    if fail and fail != "plan":
+    if fail:
         raise {"index": IndexError, "key": KeyError, "own": Own, "type": TypeError, "odd": Odd}[fail](3)
 
 
