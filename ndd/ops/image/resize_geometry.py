@@ -176,8 +176,9 @@ def resize_geometry(
     magnitude = np.abs(exact)
     size = np.where(extents > 0, np.maximum(_round_sizes(magnitude, rounding), 1), 0)
     mirrored = exact < 0
-    start, end = np.where(mirrored, end, start), np.where(mirrored, start, end)
-    if subpixel_scale:
+    if mirrored.any():
+        start, end = np.where(mirrored, end, start), np.where(mirrored, start, end)
+    if subpixel_scale and (size != magnitude).any():
         factor = size / np.maximum(magnitude, SMALLEST)
         pivot = start + (end - start) * np.asarray(alignment, np.float64)
         start, end = (
@@ -196,6 +197,8 @@ def fill_extents(
     "default" and "stretch" a missing one inherits that of the region, which undoes the mirroring (as in DALI).
     """
     given = (wanted != 0) & (source != 0)
+    if max_size is None and mode in ("default", "stretch") and given.all():
+        return wanted
     safe = np.where(source == 0, 1.0, source)
     scale = _as_f32(wanted / safe)
     count = given.sum(axis=1, keepdims=True)
