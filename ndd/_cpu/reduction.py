@@ -123,6 +123,15 @@ def squares(x, out, outer, rows, inner, acc, part):
 def deviations(x, out, outer, rows, inner, acc, mean, centre):
     """out[o, i] = sum over r of (x[o, r, i] - mean[o, i])**2; `centre` is scratch of the size of `acc`."""
     wide, size = acc.size, rows * inner
+    if size <= _SHORT:
+        for o in range(outer):
+            for i in range(inner):
+                total = 0.0
+                for r in range(rows):
+                    value = x[o * size + r * inner + i] - mean[o * inner + i]
+                    total += value * value
+                out[o * inner + i] = total
+        return
     for o in range(outer):
         acc[:] = 0
         for j in range(wide):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,52 +139,88 @@ def reduce_sample(
 
 _ITEMS = 1 << 13  # accumulators a sample that keep a GPU busy
 _FINISH = {"sum": 0, "min": 0, "max": 0, "mean": 1, "mean_square": 1, "variance": 1, "rms": 2, "std_dev": 2}
+_KERNEL = str(Path(__file__).with_name("reduce.cu"))
 
 
-def launch(launch: Any, name: str, operand: Any, axes: tuple[int, ...], mean: Any = None, ddof: int = 0) -> None:
-    """All samples on the GPU: for every run of neighbouring axes, three launches that each divide the rows among
-    fewer threads, so that the number of launches depends on the rank alone."""
+def launch(
+    launch: Any, name: str, operand: Any, axes: tuple[int, ...], mean: Any = None, ddof: int = 0
+) -> None:
+    """All samples on the GPU: for every run of neighbouring axes, at most three launches that each divide the rows
+    among fewer threads, so that the number of launches depends on the rank alone."""
+    if mean is not None and not axes and operand.ndim:  # DALI's answer, whatever the mean
+        launch("zeros", file="zeros.cu")
+        return
+    centre = {}
+    if mean is not None:
+        centre = centre_fields(operand.shapes, axes, mean.pointers(), mean.shapes.prod(axis=1))
+    result = launch.outputs[0].dtype
+    integer = result is not float32 and ACCUMULATED[name] not in ("min", "max")
+    accumulate_on_gpu(
+        launch, ACCUMULATED[name], operand, axes, result.numpy, centre,
+        per_sample={"divisor": (counts(operand.shapes, axes) - ddof).astype(np.float64)},
+        macros={"FINISH": str(_FINISH[name]), "INTEGER_RESULT": str(int(integer))},
+    )  # fmt: skip
+
+
+def counts(shapes: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """How many elements each result of a sample is made from: int64 `[N]`."""
+    return np.prod([np.ones(len(shapes), np.int64), *[shapes[:, a] for a in axes]], axis=0)
+
+
+def centre_fields(
+    shapes: np.ndarray, axes: tuple[int, ...], addresses: np.ndarray, sizes: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Where the kernels find float32 centres, one for each kept element of a sample, or a single one."""
+    return {"mean_address": addresses, "mean_size": sizes, "mean_steps": _mean_steps(shapes, axes, sizes)}
+
+
+def accumulate_on_gpu(
+    launch: Any, kind: str, operand: Any, axes: tuple[int, ...], result: np.dtype, centre: dict[str, Any],
+    per_sample: dict[str, Any] | None = None, macros: dict[str, str] | None = None,
+) -> tuple[Any, np.ndarray, np.dtype]:  # fmt: skip
+    """Accumulates `kind` over `axes`: into output 0 if `macros` says how to finish, else into memory that is returned
+    with the address of each sample's accumulators and their type."""
     from ndd._cuda.source import ELEMENT_TYPES
 
-    kind = ACCUMULATED[name]
-    total = accumulator(kind, operand.dtype.numpy, launch.outputs[0].dtype.numpy)
-    acc = {"f": "double", "u": "unsigned long long", "i": "long long"}[total.kind]
-    short = ELEMENT_TYPES[operand.dtype.name] if kind in ("min", "max") else acc
+    extremes = kind in ("min", "max")
+    total = accumulator(kind, operand.dtype.numpy, result)
+    acc = ELEMENT_TYPES[operand.dtype.name] if extremes else ACC_TYPES[total.kind]
     stages = _stages(operand.shapes, axes)
-    first, source, n = kind, None, launch.n
     several = sum(reduced for _, reduced in _runs(operand.shapes, axes)) > 1
-    centre: dict[str, Any] = {}
-    if mean is not None:
-        centre = {"mean_size": mean.shapes.prod(axis=1), "mean_steps": _mean_steps(operand.shapes, axes, mean.shapes)}
-        if not axes and operand.ndim:  # DALI's answer, whatever the mean
-            launch("zeros", file="zeros.cu")
-            return
-    count = np.prod([operand.shapes[:, a] for a in axes], axis=0) if axes else np.ones(n, np.int64)
+    first, source = kind, np.zeros(launch.n, np.int64)
+    scratch: Any = None
     for number, (outer, rows, inner, splits) in enumerate(stages):
-        last = number == len(stages) - 1
+        last = macros is not None and number == len(stages) - 1
         sizes = outer * splits * inner
-        offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        scratch = (
-            None
-            if last
-            else launch.empty(int(sizes.sum()) or 1, total if kind not in ("min", "max") else operand.dtype)
-        )
-        target = np.zeros(n, np.int64) if last else scratch.data_ptr() + offsets * scratch.element_size()
+        previous = scratch  # kept until this stage is queued
+        scratch, target = None, np.zeros(launch.n, np.int64)
+        if not last:
+            scratch, target = scratch_for(launch, sizes, operand.dtype if extremes else total)
         launch(
-            "reduce", sizes, file="reduce.cu",
+            "reduce", sizes, file=_KERNEL,
             per_sample={
-                "source": np.zeros(n, np.int64) if source is None else source, "target": target, "outer": outer,
-                "rows": rows, "inner": inner, "splits": splits, "divisor": (count - ddof).astype(np.float64), **(centre if source is None else {}),
+                "source": source, "target": target, "outer": outer, "rows": rows, "inner": inner, "splits": splits,
+                **(per_sample or {}), **(centre if number == 0 else {}),
             },
-            shared={"first": np.array(extreme(kind, total), total) if kind in ("min", "max") else np.array(0, total)},
+            shared={"first": np.array(extreme(kind, total) if extremes else 0, total)},
             macros={
-                "ACC": short, "KIND": f"KIND_{first.upper()}", "FROM_INPUT": str(int(source is None)),
-                "MEAN_STEPS": str(int(several)), "LAST": str(int(last)), "FINISH": str(_FINISH[name]),
-                "INTEGER_RESULT": str(int(launch.outputs[0].dtype is not float32 and kind != "min" and kind != "max")),
+                "FINISH": "0", "INTEGER_RESULT": "0", **(macros or {}), "ACC": acc, "KIND": f"KIND_{first.upper()}",
+                "FROM_INPUT": str(int(number == 0)), "MEAN_STEPS": str(int(several)), "LAST": str(int(last)),
             },
         )  # fmt: skip
-        source, first = target, kind if kind in ("min", "max") else "sum"
-        held = scratch  # noqa: F841  (freed after the next launch is queued: the memory is reused in stream order)
+        del previous
+        source, first = target, kind if extremes else "sum"
+    return scratch, source, total
+
+
+ACC_TYPES = {"f": "double", "u": "unsigned long long", "i": "long long"}
+
+
+def scratch_for(launch: Any, sizes: np.ndarray, dtype: Any) -> tuple[Any, np.ndarray]:
+    """GPU memory with `sizes[i]` elements for sample i, and the address of each sample's part."""
+    memory = launch.empty(max(1, int(sizes.sum())), dtype)
+    before = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if len(sizes) else np.zeros(0, np.int64)
+    return memory, memory.data_ptr() + before.astype(np.int64) * memory.element_size()
 
 
 def _stages(shapes: np.ndarray, axes: tuple[int, ...]) -> list[tuple[np.ndarray, ...]]:
@@ -210,10 +247,10 @@ def _stages(shapes: np.ndarray, axes: tuple[int, ...]) -> list[tuple[np.ndarray,
             return stages
 
 
-def _mean_steps(shapes: np.ndarray, axes: tuple[int, ...], mean_shapes: np.ndarray) -> np.ndarray:
+def _mean_steps(shapes: np.ndarray, axes: tuple[int, ...], sizes: np.ndarray) -> np.ndarray:
     """For every axis `[N, ndim]` how far a step along it moves in the mean, whose axes are the kept ones."""
-    steps = np.zeros(shapes.shape, np.int64)
-    step = np.where(mean_shapes.prod(axis=1) == 1, 0, 1)
+    steps = np.zeros((len(shapes), max(1, shapes.shape[1])), np.int64)
+    step = np.where(sizes == 1, 0, 1)
     for d in range(shapes.shape[1] - 1, -1, -1):
         if d not in axes:
             steps[:, d] = step

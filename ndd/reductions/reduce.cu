@@ -3,7 +3,7 @@
 //
 // Macros: ACC the accumulator; KIND one of the numbers below; FROM_INPUT 1 to read input 0, 0 to read accumulators of
 // the stage before; LAST 1 to write output 0; FINISH 0 as it is, 1 divided, 2 the root of that; INTEGER_RESULT 1 if the
-// result is an integer made from a sum; MEAN_STEPS 1 if input 1 has a step for every axis.
+// result is an integer made from a sum; MEAN_STEPS 1 to find the mean of an element by a step for every axis.
 #include "scalar.cuh"
 
 #define KIND_SUM 0
@@ -20,15 +20,16 @@
 
 #if FROM_INPUT && KIND == KIND_DEVIATION
 inline double mean_at(const Sample& s, long long o, long long i, long long flat) {
+  const float* mean = (const float*)s.mean_address;
 #if MEAN_STEPS
   long long at = 0;
   for (int d = int(sizeof(s.mean_steps) / sizeof(long long)) - 1; d >= 0; d--) {
     at += flat % s.in0_shape[d] * s.mean_steps[d];
     flat /= s.in0_shape[d];
   }
-  return s.in1[at];
+  return mean[at];
 #else
-  return s.in1[s.mean_size == 1 ? 0 : o * s.inner + i];
+  return mean[s.mean_size == 1 ? 0 : o * s.inner + i];
 #endif
 }
 #endif

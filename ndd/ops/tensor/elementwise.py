@@ -222,7 +222,9 @@ def apply(name: str, *operands: Any) -> Any:
         constants.append(fixed)
         if fixed is None:
             if operand is None:
-                raise ValueError(f"{name}: an operand is None. Expected a Tensor, a Batch, a number, a list or an array.")
+                raise ValueError(
+                    f"{name}: an operand is None. Expected a Tensor, a Batch, a number, a list or an array."
+                )
             inputs.append(operand)
     if not inputs:
         inputs, constants[0] = [build_tensor(constants[0], None, None, None, copy=False)], None
@@ -283,4 +285,3 @@ def _bound(name: str) -> Callable[..., Any]:
 
 
 bind_operations(**{name: _bound(name) for name in (*BINARY, "minus", "plus", "abs", "bitnot")})
-

@@ -1,0 +1,150 @@
+"""`ndd.normalize` against DALI, and the GPU against the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from number_samples import NAMES, NUMPY, assert_same
+
+import ndd
+
+TYPES = ("u8", "u16", "u32", "i8", "i16", "i32", "f32")
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def values(kind, shape, seed=0):
+    return (np.random.default_rng(seed).random(shape) * 120).astype(NUMPY[kind])
+
+
+def outcome(call, m):
+    try:
+        found = call(m)
+        found.evaluate()
+    except Exception as error:
+        return error
+    return [np.asarray(t) for t in (found.tensors if isinstance(found, m.Batch) else [found])]
+
+
+def compare(call, dali):
+    with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
+        wanted, found = outcome(call, dali), outcome(call, ndd)
+    if isinstance(wanted, Exception):
+        assert type(found) is type(wanted), found
+        return
+    assert not isinstance(found, Exception), found
+    for a, b in zip(found, wanted, strict=True):
+        close(a, b)
+
+
+def close(found, wanted):
+    assert found.dtype == wanted.dtype
+    assert found.shape == wanted.shape
+    if wanted.dtype.kind == "f":
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-5 * (np.abs(wanted).max(initial=0) + 1))
+    else:
+        apart = np.abs(found.astype(float) - wanted.astype(float))
+        assert apart.max(initial=0) <= 1
+        assert (apart > 0).mean() < 0.01
+
+
+@pytest.mark.parametrize("source", NAMES)
+@pytest.mark.parametrize("target", NAMES)
+def test_types(dali, source, target):
+    x = values(source, (20, 30))
+    extra = {"scale": 50.0, "shift": 100.0}
+    compare(lambda m: m.normalize(m.tensor(x), dtype=getattr(m, NUMPY[target]), **extra), dali)
+
+
+@pytest.mark.parametrize("shape", [(40, 50, 3), (7, 3), (3, 10, 4, 9), (11,), (1, 1), (0, 3)])
+def test_axes(dali, shape):
+    for kind in ("f32", "u8"):
+        x = values(kind, shape)
+        for axes in (None, [0], [0, 1], [1], [len(shape) - 1], [0, 2], [1, 3], list(range(len(shape))), [-1], [9], []):
+            extra = {} if axes is None else {"axes": axes}
+            for more in ({}, {"ddof": 1, "epsilon": 3.0}, {"scale": 2.0, "shift": -1.0}):
+                compare(lambda m: m.normalize(m.tensor(x), **extra, **more), dali)  # noqa: B023
+
+
+def test_axis_names(dali):
+    for extra in ({"axis_names": "W"}, {"axis_names": "HW"}, {"axis_names": "C"}, {"axis_names": "W", "axes": [0]}):
+        compare(lambda m: m.normalize(m.tensor(X, layout="HW"), **extra), dali)  # noqa: B023
+    assert ndd.normalize(ndd.tensor(X, layout="HW")).layout == "HW"
+
+
+def test_given_arrays(dali):
+    row, column = np.array([[1, 2, 3]], np.float32), np.array([[1], [2]], np.float32)
+    for extra in (
+        {"mean": row}, {"mean": column}, {"mean": row, "axes": [0]}, {"mean": column, "axes": [0]}, {"stddev": column},
+        {"mean": row, "stddev": row}, {"mean": row, "stddev": column}, {"mean": row, "stddev": row * 0},
+        {"mean": row, "stddev": row, "epsilon": 2.0}, {"mean": row[0], "axes": [0]}, {"mean": row, "ddof": 1},
+        {"stddev": column, "axes": [1], "scale": 3.0, "shift": 1.0}, {"mean": row.astype(np.float64)},
+    ):  # fmt: skip
+        def call(m, extra=extra):
+            return m.normalize(
+                m.tensor(X), **{k: m.tensor(v) if isinstance(v, np.ndarray) else v for k, v in extra.items()}
+            )
+
+        compare(call, dali)
+        batch = {k: [v, v + 1] if isinstance(v, np.ndarray) else v for k, v in extra.items()}
+        compare(
+            lambda m, e=batch: m.normalize(
+                m.batch([X, X * 2]), **{k: m.batch(v) if isinstance(v, list) else v for k, v in e.items()}
+            ),
+            dali,
+        )
+
+
+def test_plain_numbers():
+    x = ndd.batch([X, X + 1])
+    found = ndd.normalize(x, mean=2.0, stddev=2.0)
+    np.testing.assert_allclose(np.asarray(found.select(1)), (X + 1 - 2) / 2)
+    found = ndd.normalize(x, mean=2.0)
+    np.testing.assert_allclose(np.asarray(found.select(0)), (X - 2) / np.sqrt(((X - 2) ** 2).mean()), rtol=1e-6)
+    found = ndd.normalize(x, mean=ndd.batch([1.0, 2.0]), stddev=ndd.batch([1.0, 4.0]))
+    np.testing.assert_allclose(np.asarray(found.select(1)), (X + 1 - 2) / 4)
+    found = ndd.normalize(x, batch=True, mean=1.0, stddev=2.0)
+    np.testing.assert_allclose(np.asarray(found.select(1)), (X + 1 - 1) / 2)
+    assert not np.asarray(ndd.normalize(ndd.tensor(X), mean=1.0, stddev=0.0)).any()
+
+
+def test_constant_values_give_the_shift(dali):
+    x = np.full((3, 4), 7, np.float32)
+    for extra in ({}, {"shift": 3.0}, {"epsilon": 0.1}, {"ddof": 12}, {"ddof": 20}):
+        compare(lambda m: m.normalize(m.tensor(x), **extra), dali)  # noqa: B023
+
+
+def test_whole_batches(dali):
+    a, b = values("f32", (20, 9, 3)), values("f32", (20, 9, 3), 1) * 2
+    for arrays in ([a, b], [a, b[:5]], [a]):
+        for extra in ({}, {"axes": [0]}, {"axes": [1, 2]}, {"axes": [0, 1], "ddof": 1}, {"axes": [1]}, {"epsilon": 2.0}):
+            compare(lambda m: m.normalize(m.batch(arrays), batch=True, **extra), dali)  # noqa: B023
+    compare(lambda m: m.normalize(m.batch([X, X]), batch=True, mean=m.batch([X[:1], X[:1]])), dali)
+
+
+@pytest.mark.parametrize("kind", ["u8", "f32"])
+@pytest.mark.parametrize("axes", [None, [0], [2], [0, 1], [0, 2]])
+def test_gpu_equals_cpu(emulated_gpu, kind, axes):
+    b = ndd.batch([values(kind, (h, 7, 3), h) for h in (1, 40, 300)])
+    extra = {} if axes is None else {"axes": axes}
+    row = ndd.tensor(np.array([[[1, 2, 3]]], np.float32))
+    for more in ({}, {"dtype": ndd.uint8, "scale": 50.0, "shift": 100.0}, {"mean": 3.0, "ddof": 1}, {"mean": 3.0, "stddev": 4.0}):
+        compare_devices(b, {**extra, **more})
+    if axes == [0, 1]:
+        compare_devices(b, {**extra, "mean": row})
+        compare_devices(b, {**extra, "mean": row, "stddev": row, "epsilon": 1.0})
+    same = ndd.batch([values(kind, (9, 7, 3), h) for h in (1, 40, 300)])
+    compare_devices(same, {**extra, "batch": True, "epsilon": 0.5})
+
+
+def compare_devices(b, extra):
+    wanted, found = ndd.normalize(b, **extra), ndd.normalize(b.gpu(), **extra)
+    for i in range(3):
+        close(np.asarray(found.select(i).cpu()), np.asarray(wanted.select(i)))
+
+
+def test_names_the_sample_that_does_not_fit():
+    bad = ndd.batch([np.zeros((1, 3), np.float32), np.zeros((1, 2), np.float32)])
+    with pytest.raises(RuntimeError) as found:
+        ndd.normalize(ndd.batch([X, X]), mean=bad).evaluate()
+    assert "sample 1: `mean` has shape (1, 2)" in str(found.value.__cause__)
+    assert_same(np.asarray(ndd.normalize(ndd.tensor(X[:0]))), X[:0])
