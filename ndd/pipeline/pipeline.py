@@ -69,7 +69,7 @@ class Pipeline(PipelineOptions):
         self._searched = False
         self._ended = False
         self._started = False
-        self._taken = False
+        self._use: str | None = None
         self._output_count: int | None = None
 
     # ---- what it gives
@@ -311,8 +311,24 @@ class Pipeline(PipelineOptions):
                 raise RuntimeError("run(name=batch) needs prefetch_queue_depth=1 or exec_pipelined=False")
             for name, data in inputs.items():
                 self.feed_input(name, data)
-        self.schedule_run()
-        return self.share_outputs()
+        self.use_as("run()")
+        return self._next()
+
+    def iterate(self) -> tuple[TensorList, ...]:
+        """As `run`, for iterators: a pipeline that an iterator takes from is not run by hand as well."""
+        self.use_as("an iterator")
+        return self._next()
+
+    def _next(self) -> tuple[TensorList, ...]:
+        self._schedule()
+        return self._share()
+
+    def use_as(self, use: str) -> None:
+        """Notes who takes the outputs; RuntimeError if somebody else does already."""
+        if self._use is None:
+            self._use = use
+        elif self._use != use:
+            raise RuntimeError(f"The pipeline is used by {self._use} already: it cannot be used by {use} as well")
 
     def feed_input(
         self, data_node: Any, data: Any, layout: str | None = None, cuda_stream: Any = None, use_copy_kernel: Any = None
@@ -375,26 +391,39 @@ class Pipeline(PipelineOptions):
 
     def schedule_run(self) -> None:
         """Starts a run; `share_outputs` gives what came of it."""
+        self.use_as("schedule_run()")
+        self._schedule()
+
+    def _schedule(self) -> None:
         self.build()
         if self._ended:
             self._scheduled.append(_end)
             return
-        first, self._started = not self._started, True
-        if not first and (self._ahead is not None or self._runs_ahead()):
-            if self._ahead is None:
-                self._ahead = Ahead(self, Pipeline._once, self._depth)
-            self._scheduled.append(self._ahead.next)
-        else:  # the first run always here: afterwards the sources are known
-            self._scheduled.append(self._once)
+        self._scheduled.append(self._first_run if not self._started else self._run_of_now)
+        self._started = True
+
+    def _first_run(self) -> tuple[TensorList, ...]:
+        """On the caller's thread: afterwards the sources are known, and whether runs can be prepared ahead."""
+        found = self._once()
+        if self._runs_ahead():
+            self._ahead = Ahead(self, Pipeline._once, self._depth)
+        return found
+
+    def _run_of_now(self) -> tuple[TensorList, ...]:
+        if self._ahead is None and self._runs_ahead():
+            self._ahead = Ahead(self, Pipeline._once, self._depth)
+        return self._ahead.next() if self._ahead is not None else self._once()
 
     def share_outputs(self) -> tuple[TensorList, ...]:
         """The outputs of the oldest scheduled run."""
+        self.use_as("schedule_run()")
         if not self._scheduled:
-            self.schedule_run()
-        step = self._scheduled.popleft()
-        self._taken = True
+            self._schedule()
+        return self._share()
+
+    def _share(self) -> tuple[TensorList, ...]:
         try:
-            return step()
+            return self._scheduled.popleft()()
         except StopIteration:
             self._ended = True
             raise
@@ -416,11 +445,6 @@ class Pipeline(PipelineOptions):
                 self._ahead = None
             for source in self._sources:
                 source.reset()
-
-    @property
-    def was_run(self) -> bool:
-        """Whether outputs have been taken from this pipeline."""
-        return self._taken
 
     def empty(self) -> bool:
         """Whether no run is scheduled."""
@@ -445,12 +469,11 @@ class Pipeline(PipelineOptions):
         return {k: int(m["epoch_size_padded"]) for k, m in self.reader_meta().items()}
 
     def _find_readers(self) -> None:
-        self.build()
-        if not self._readers and not self._started:
-            self.schedule_run()
-            first = self.share_outputs()
+        error = self._find_sources()
+        if error is not None and not self._readers and not self._started:  # only a run can tell
+            self._schedule()
+            first = self._share()
             self._scheduled.appendleft(lambda: first)
-            self._taken = False
 
     # ---- what code for DALI may call, and which has nothing to do here
 

@@ -24,7 +24,7 @@ class IterableSource:
         except TypeError:
             return 0
 
-    def run(self) -> tuple[Any, ...]:
+    def iterate(self) -> tuple[Any, ...]:
         """The next batches, in the order of the names where they come as a dict."""
         if self._ended:
             raise StopIteration
@@ -52,7 +52,7 @@ class IterableSource:
 def as_sources(pipelines: Any, names: Sequence[str]) -> list[Any]:
     """Pipelines that have not been used, built; or one `IterableSource`."""
     check(pipelines is not None, "Number of provided pipelines has to be at least 1")
-    found = list(pipelines) if isinstance(pipelines, list) else [pipelines]
+    found = list(pipelines) if isinstance(pipelines, list | tuple) else [pipelines]
     check(len(found) > 0, "Number of provided pipelines has to be at least 1")
     if not all(isinstance(p, ndd.Pipeline) for p in found):
         if isinstance(pipelines, Iterable) or callable(pipelines):
@@ -61,9 +61,8 @@ def as_sources(pipelines: Any, names: Sequence[str]) -> list[Any]:
             f"Expected a Pipeline, a list of them, or an iterable of batches, got {type(pipelines).__name__}"
         )
     for pipeline in found:
-        if pipeline.was_run:
-            raise RuntimeError("The pipeline has been run already: give the iterator one that has not")
         pipeline.build()
+        pipeline.use_as("an iterator")
     sizes = {p.max_batch_size for p in found}
     check(len(sizes) == 1, f"All pipelines should have the same batch size, got {sorted(sizes)}")
     return found

@@ -15,32 +15,8 @@ _AUTO_RESET = {"yes": True, True: True, "no": False, False: False, None: False}
 _READER_FACTS = ("epoch_size", "number_of_shards", "pad_last_batch", "stick_to_shard")
 
 
-class DALIGenericIterator:
-    """Iterates over pipelines, giving a list with one dict of torch tensors for each pipeline.
-
-    Args:
-        pipelines: a Pipeline or a list of them (of one batch size); or any iterable of tuples or dicts of
-            `ndd.Batch`, such as a generator over `reader.next_epoch(batch_size=...)`.
-        output_map: names of the outputs, in order: the keys of the dicts.
-        size: samples of an epoch over all pipelines; -1: until the data ends. Not together with `reader_name`.
-        reader_name: the reader that knows the size of the data set, its shards and padding.
-        auto_reset: whether the next epoch begins by itself after StopIteration ("yes"/True), or with `reset()` or a
-            new `iter()` ("no"/False/None).
-        fill_last_batch: deprecated, warns: True is `FILL`, False is `PARTIAL`.
-        dynamic_shape: has no effect: shapes may always change from batch to batch.
-        last_batch_padded: with `size`: whether the reader pads the last batch with its last sample.
-        last_batch_policy: see `LastBatchPolicy`.
-        prepare_first_batch: run the pipelines once in the constructor, so that errors show there.
-
-    The tensors share the memory of the pipeline's outputs and stay valid, and unchanged, as long as they are held.
-
-    >>> import ndd, ndd.plugin.pytorch as pytorch
-    >>> @ndd.pipeline_def(batch_size=2)
-    ... def pipeline():
-    ...     return ndd.fn.external_source(source=[[1, 2], [3, 4]])
-    >>> [d[0]["n"].tolist() for d in pytorch.DALIGenericIterator(pipeline(), ["n"])]
-    [[1, 2], [3, 4]]
-    """
+class TorchIterator:
+    """What the iterators share; see `DALIGenericIterator`."""
 
     def __init__(
         self,
@@ -126,7 +102,7 @@ class DALIGenericIterator:
             return len(self._sources[0])
         return len(self._epochs)
 
-    def __iter__(self) -> DALIGenericIterator:
+    def __iter__(self) -> TorchIterator:
         if self._over or self._given:
             self.reset()
         return self
@@ -172,14 +148,14 @@ class DALIGenericIterator:
 
     def _run_one(self, source: Any) -> tuple[Any, ...]:
         try:
-            return source.run()
+            return source.iterate()
         except StopIteration:
             if self._epochs.size < 0 or not self._epochs_done:
                 raise
             # `size` is not more than what the source has, so this is the end of a pass over it, not a lack of data
             self._epochs_done = 0
             source.reset()
-            return source.run()
+            return source.iterate()
 
     def _to_dict(self, outputs: tuple[Any, ...], rows: int) -> dict[str, Any]:
         if len(outputs) < len(self.output_map):
@@ -197,16 +173,6 @@ class DALIGenericIterator:
                 )
             found[name] = self._convert(name, batch, rows if self._size > 0 else batch.batch_size)
         return found
-
-    def _convert(self, name: str, batch: Any, rows: int) -> Any:
-        shapes = batch.shape
-        if any(s != shapes[0] for s in shapes):
-            raise RuntimeError(
-                f"Output {name!r} is ragged: its samples have shapes {sorted(set(shapes))[:4]}. Use "
-                "DALIRaggedIterator, or make the shapes equal (resize, crop, pad) in the pipeline"
-            )
-        tensor = batch.torch()
-        return tensor if rows == len(tensor) else tensor[:rows]
 
     def reset(self) -> None:
         """Begins the next epoch. In the middle of one it does nothing but log a warning, as in DALI."""
@@ -238,6 +204,53 @@ class DALIGenericIterator:
                 self._epochs.advance()
         except StopIteration:
             self._over = True
+
+    def _convert(self, name: str, batch: Any, rows: int) -> Any:
+        """The first rows of an output in the form that the loop gets them."""
+        raise NotImplementedError
+
+
+class DALIGenericIterator(TorchIterator):
+    """Iterates over pipelines, giving a list with one dict of torch tensors for each pipeline.
+
+    Args:
+        pipelines: a Pipeline or a list of them (of one batch size); or any iterable of tuples or dicts of
+            `ndd.Batch`, such as a generator over `reader.next_epoch(batch_size=...)`.
+        output_map: names of the outputs, in order: the keys of the dicts.
+        size: samples of an epoch over all pipelines; -1: until the data ends. Not together with `reader_name`.
+        reader_name: the reader that knows the size of the data set, its shards and padding.
+        auto_reset: whether the next epoch begins by itself after StopIteration ("yes"/True), or with `reset()` or a
+            new `iter()` ("no"/False/None).
+        fill_last_batch: deprecated, warns: True is `FILL`, False is `PARTIAL`.
+        dynamic_shape: has no effect: shapes may always change from batch to batch.
+        last_batch_padded: with `size`: whether the reader pads the last batch with its last sample.
+        last_batch_policy: see `LastBatchPolicy`.
+        prepare_first_batch: run the pipelines once in the constructor, so that errors show there.
+
+    The tensors share the memory of the pipeline's outputs and stay valid, and unchanged, as long as they are held.
+
+    >>> import ndd, ndd.plugin.pytorch as pytorch
+    >>> @ndd.pipeline_def(batch_size=2)
+    ... def pipeline():
+    ...     return ndd.fn.external_source(source=[[1, 2], [3, 4]])
+    >>> [d[0]["n"].tolist() for d in pytorch.DALIGenericIterator(pipeline(), ["n"])]
+    [[1, 2], [3, 4]]
+    """
+
+    def _convert(self, name: str, batch: Any, rows: int) -> Any:
+        return _dense(name, batch, rows)
+
+
+def _dense(name: str, batch: Any, rows: int) -> Any:
+    """The first rows of a batch as one tensor."""
+    shapes = batch.shape
+    if any(s != shapes[0] for s in shapes):
+        raise RuntimeError(
+            f"Output {name!r} is ragged: its samples have shapes {sorted(set(shapes))[:4]}. Use "
+            "DALIRaggedIterator, or make the shapes equal (resize, crop, pad) in the pipeline"
+        )
+    tensor = batch.torch()
+    return tensor if rows == len(tensor) else tensor[:rows]
 
 
 def _warn(text: str) -> None:
@@ -286,7 +299,7 @@ class DALIClassificationIterator(DALIGenericIterator):
         )
 
 
-class DALIRaggedIterator(DALIGenericIterator):
+class DALIRaggedIterator(TorchIterator):
     """As `DALIGenericIterator`, for outputs whose samples differ in shape.
 
     `output_types` says for each output what it becomes: `DENSE_TAG` one tensor (the default; ragged samples are an
@@ -333,7 +346,7 @@ class DALIRaggedIterator(DALIGenericIterator):
     def _convert(self, name: str, batch: Any, rows: int) -> Any:
         kind = self._kinds[name]
         if kind == self.DENSE_TAG:
-            return super()._convert(name, batch, rows)
+            return _dense(name, batch, rows)
         tensors = [t.torch() for t in batch.tensors[:rows]]
         return tensors if kind == self.SPARSE_LIST_TAG else _coo(name, tensors)
 
