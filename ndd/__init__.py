@@ -38,7 +38,7 @@ from ndd._tensor.dtype import (
     uint32,
     uint64,
 )
-from ndd.decoders.peek_image_shape import peek_image_shape
+from ndd.ops.image.peek_image_shape import peek_image_shape
 from ndd.imread import imread
 from ndd.ops.image.crop import crop
 from ndd.ops.image.crop_mirror_normalize import crop_mirror_normalize

@@ -20,6 +20,8 @@ def public_path(found: Operator) -> str:
     module = found.module
     if not module.startswith("ndd."):
         return f"{module}.{found.name}"
+    if module == "ndd.io.file":
+        return f"io.file.{found.name}"
     room = module.removeprefix("ndd.").partition(".")[0]
     return found.name if room in ("ops", "imread", "_operator") else f"{room}.{found.name}"
 

@@ -1,6 +1,7 @@
 """Decoders: encoded files to arrays."""
 
-from ndd.decoders._policy import BadSample, get_max_pixels, set_max_pixels
+from ndd.decoders._limit import get_max_pixels, set_max_pixels
+from ndd.decoders._policy import BadSample
 from ndd.decoders.image import image
 from ndd.decoders.image_crop import image_crop
 from ndd.decoders.image_random_crop import image_random_crop

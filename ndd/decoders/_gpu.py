@@ -102,12 +102,15 @@ def _decode_there(batch: _Batch, block: Any, starts: list[int]) -> list[int]:
     return sorted(rest + [i for i, ok in zip(wanted, done, strict=True) if not ok])
 
 
+_BUFFER_SIZES = ("device_memory_padding", "host_memory_padding", "preallocate_width_hint", "preallocate_height_hint")
+
+
 def _options_text(named: dict[str, Any]) -> str:
     """nvImageCodec's options for a decoder. With room to spare it keeps its buffers from batch to batch: 1.5 times the
     images/s at batch 64."""
     texts = [f":fancy_upsampling={int(named['jpeg_fancy_upsampling'])}"]
     for backend in ("nvjpeg_cuda_decoder", "nvjpeg_hw_decoder"):
-        for name in ("device_memory_padding", "host_memory_padding", "preallocate_width_hint", "preallocate_height_hint"):
+        for name in _BUFFER_SIZES:
             if named[name]:
                 texts.append(f"{backend}:{name}={int(named[name])}")
     return " ".join(texts)

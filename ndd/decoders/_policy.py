@@ -1,4 +1,4 @@
-"""What becomes of samples that cannot be decoded, and how large a picture may be."""
+"""What becomes of samples that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._tensor import DType
+from ndd.decoders._limit import checked
 from ndd.decoders._pixels import SUPPORTED
 from ndd.decoders._sample import Options
 from ndd.types import DALIImageType
 
 ON_ERROR = ("raise", "skip", "fill")
-
-_DEFAULT_MAX_PIXELS = 1 << 28  # 16384 x 16384: 0.8 GB as RGB
-_max_pixels = _DEFAULT_MAX_PIXELS
 
 
 class BadSample(NamedTuple):
@@ -26,33 +24,6 @@ class BadSample(NamedTuple):
     """Where it came from (a reader says the file), or None."""
     error: str
     """What is wrong with it."""
-
-
-def set_max_pixels(count: int | None) -> None:
-    """Sets how many pixels (height x width) a decoder takes on, for calls that do not say `max_pixels`.
-
-    A file claims its size in a few bytes of header; a false claim of 60000x60000 would cost 10 GB. Larger pictures are
-    errors, found before anything is allocated. None goes back to the default of 2**28.
-
-    >>> import ndd
-    >>> ndd.decoders.set_max_pixels(4096 * 4096)
-    >>> ndd.decoders.get_max_pixels()
-    16777216
-    >>> ndd.decoders.set_max_pixels(None)
-    """
-    global _max_pixels
-    _max_pixels = _DEFAULT_MAX_PIXELS if count is None else _checked(count)
-
-
-def get_max_pixels() -> int:
-    """How many pixels a decoder takes on if the call does not say."""
-    return _max_pixels
-
-
-def _checked(count: int) -> int:
-    if count < 1:
-        raise ValueError(f"max_pixels: expected a positive number, got {count}")
-    return int(count)
 
 
 def options_of(
@@ -69,7 +40,7 @@ def options_of(
         raise RuntimeError(f"Unsupported output type: {dtype}. Expected one of {', '.join(SUPPORTED)}")
     if on_error not in ON_ERROR:
         raise ValueError(f"on_error: expected one of {', '.join(map(repr, ON_ERROR))}, got {on_error!r}")
-    limit = _max_pixels if max_pixels is None else _checked(max_pixels)
+    limit = None if max_pixels is None else checked(max_pixels)
     return Options(output_type, np.dtype(dtype.numpy), adjust_orientation, limit)
 
 
@@ -105,7 +76,7 @@ def recover(
 
 def _fill_shape(error: BaseException, options: Options) -> tuple[int, int, int]:
     shape = getattr(error, "image_shape", None)
-    if shape is not None and 0 < shape[0] * shape[1] <= options.max_pixels:
+    if shape is not None and 0 < shape[0] * shape[1] <= options.limit():
         return shape
     return 1, 1, 1 if options.output_type == DALIImageType.GRAY else 3
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ndd.decoders import _nvimgcodec, _portable
 from ndd.decoders._header import Header, is_intact_png, jpeg
+from ndd.decoders._limit import get_max_pixels
 from ndd.decoders._pixels import convert
 from ndd.types import DALIImageType
 
@@ -20,7 +21,11 @@ class Options(NamedTuple):
     output_type: DALIImageType
     dtype: Any  # of NumPy
     adjust_orientation: bool
-    max_pixels: int
+    max_pixels: int | None  # None: what `set_max_pixels` says at the time
+
+    def limit(self) -> int:
+        """How many pixels a picture may have."""
+        return get_max_pixels() if self.max_pixels is None else self.max_pixels
 
     def out_shape(self, header: Header, window: Window | None = None) -> tuple[int, int, int]:
         """The shape of the result."""
@@ -59,9 +64,9 @@ def _not_an_image(data: np.ndarray) -> str:
 
 def check_size(header: Header, options: Options) -> None:
     """Refuses a picture of more pixels than allowed: what a few bytes of header claim must not cost gigabytes."""
-    if header.height * header.width > options.max_pixels:
+    if header.height * header.width > options.limit():
         raise bad_image(
-            f"expected at most {options.max_pixels} pixels, got {header.height}x{header.width} by the header. "
+            f"expected at most {options.limit()} pixels, got {header.height}x{header.width} by the header. "
             "Allow more with max_pixels= or ndd.decoders.set_max_pixels()."
         )
 

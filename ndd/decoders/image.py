@@ -63,8 +63,10 @@ def image(
             `ndd.decoders.get_max_pixels()`.
         hw_decoder_load: share of the JPEGs of a batch that go to the GPU's JPEG engines.
         jpeg_fancy_upsampling: smooth chroma on the GPU; the CPU always does it.
-        affine, cache_*, *_padding*, hybrid_huffman_threshold, preallocate_*, use_fast_idct: taken as DALI takes them;
-            they do not change the pixels and have no effect here.
+        device_memory_padding, host_memory_padding, preallocate_height_hint, preallocate_width_hint: how large the
+            buffers are that the GPU decoders make once and keep; no effect on the CPU, nor on any pixel.
+        affine, cache_batch_copy, cache_debug, cache_size, cache_threshold, cache_type, device_memory_padding_jpeg2k,
+            host_memory_padding_jpeg2k, hybrid_huffman_threshold, use_fast_idct: taken for DALI's sake, without effect.
         memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
 
     Gives HWC images; pixels on the CPU are bit for bit those of DALI. Beyond DALI: `on_error`, `max_pixels`, GIF,

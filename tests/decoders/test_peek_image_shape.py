@@ -7,7 +7,7 @@ import pytest
 from encoded import KINDS, made, needs_files, read, real
 
 import ndd
-from ndd.decoders.peek_image_shape import peek_image_shape
+from ndd.ops.image.peek_image_shape import peek_image_shape
 
 # Headers that DALI does not read, or reads from a file that is cut off before the size.
 OWN = {"still.gif"}
