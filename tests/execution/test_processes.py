@@ -1,0 +1,207 @@
+"""What happens to work under way when the process ends, forks, or is interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+SLOW = """
+import os, signal, sys, threading, time
+import numpy as np
+import torch  # here, so that Ctrl-C does not come in the middle of its import
+import ndd
+
+@ndd.operator(register=False)
+def slow(x, /, *, seconds: float = 0.2):
+    "Sleeps."
+    return ndd.like(x)
+
+@slow.plan
+def _(x, *, seconds):
+    return ndd.Plan(x.shapes, shared={"seconds": seconds})
+
+@slow.cpu
+def _(x, out, seconds):
+    time.sleep(seconds)
+    out[...] = x
+
+x = ndd.tensor([1.0, 2.0])
+images = ndd.batch([np.full((300, 200, 3), i, np.uint8) for i in range(8)], layout="HWC")
+"""
+
+
+def run(code, timeout=60, expected=0):
+    done = subprocess.run(
+        [sys.executable, "-c", SLOW + textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout
+    )
+    assert done.returncode == expected, (done.returncode, done.stdout[-500:], done.stderr[-3000:])
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("mode", ["deferred", "eager", "sync_cpu"])
+def test_exit_with_work_queued(mode):
+    start = time.perf_counter()
+    out, err = run(f"""
+        with ndd.EvalMode.{mode}:
+            values = [slow(x, seconds=0.05) for _ in range(5)]
+            for _ in range(200 if ndd.EvalMode.current() is not ndd.EvalMode.sync_cpu else 0):
+                values.append(slow(x, seconds=0.2))
+            ndd.flip(images)
+        print("end")
+    """)
+    assert out == "end\n"
+    assert err == ""
+    assert time.perf_counter() - start < 20
+
+
+def test_exit_in_the_middle_of_an_exception():
+    out, err = run("""
+        values = [slow(x) for _ in range(50)]
+        raise SystemExit(3)
+    """, expected=3)  # fmt: skip
+    assert err == ""
+
+
+def test_exit_while_threads_wait():
+    out, err = run("""
+        values = [slow(x, seconds=0.05) for _ in range(100)]
+        for v in values[::10]:
+            threading.Thread(target=v.evaluate, daemon=True).start()
+        print("end")
+    """)
+    assert out == "end\n"
+    assert "Fatal" not in err
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("when", ["idle", "queued", "deferred", "pool"])
+def test_fork_after_use(when):
+    out, _ = run(f"""
+        pending = None
+        if {when!r} == "idle":
+            ndd.flip(images).evaluate()
+        elif {when!r} == "queued":
+            pending = [slow(x, seconds=0.1) for _ in range(4)]
+            time.sleep(0.05)
+        elif {when!r} == "deferred":
+            with ndd.EvalMode.deferred:
+                pending = [slow(x)]
+        else:
+            pending = [ndd.flip(images)]
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            ok = np.asarray(ndd.flip(images).select(2)).max() == 2
+            ok = ok and np.asarray(slow(x) + 1).tolist() == [2, 3]
+            for p in pending or []:
+                ok = ok and np.asarray(p.select(0) if isinstance(p, ndd.Batch) else p).size > 0
+            os._exit(0 if ok else 1)
+        _, status = os.waitpid(child, 0)
+        assert status == 0, status
+        assert np.asarray(slow(x)).tolist() == [1, 2]
+        for p in pending or []:
+            p.evaluate()
+        print("end")
+    """)
+    assert out == "end\n"
+
+
+def test_worker_processes():
+    """multiprocessing by fork, values sent back as pickles."""
+    out, _ = run("""
+        import multiprocessing
+        ndd.flip(images).evaluate()
+        def work(i):
+            return ndd.flip(images).select(i) + 1
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            found = pool.map_async(work, range(4)).get(timeout=40)
+        print([int(np.asarray(f).max()) for f in found])
+    """)
+    assert out == "[1, 2, 3, 4]\n"
+
+
+INTERRUPT = """
+(slow(x, seconds=0) + 1).evaluate()
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+"""
+
+
+@pytest.mark.parametrize("mode", ["deferred", "eager", "sync_cpu", "sync_full"])
+def test_control_c_in_the_loop(mode):
+    """KeyboardInterrupt arrives, at once, and everything works afterwards."""
+    out, err = run(
+        INTERRUPT
+        + f"""
+with ndd.EvalMode.{mode}:
+    start = time.perf_counter()
+    last = None
+    try:
+        while time.perf_counter() - start < 10:
+            last = slow(x, seconds=0.02) + 1
+            last.evaluate()
+    except KeyboardInterrupt:
+        print("interrupted", time.perf_counter() - start < 3)
+    print(np.asarray(slow(x, seconds=0.01) + 1).tolist())
+    print(np.asarray(last).tolist())
+    print(np.asarray(ndd.flip(images).select(3)).max())
+"""
+    )
+    assert out.splitlines() == ["interrupted True", "[2.0, 3.0]", "[2.0, 3.0]", "3"]
+    assert err == ""
+
+
+def test_control_c_while_waiting_for_the_background():
+    out, err = run(
+        INTERRUPT
+        + """
+value = slow(x, seconds=3)
+time.sleep(0.1)  # the background thread has it
+start = time.perf_counter()
+try:
+    value.evaluate()
+except KeyboardInterrupt:
+    print("interrupted", time.perf_counter() - start < 1.5)
+print(np.asarray(value).tolist())
+"""
+    )
+    assert out.splitlines() == ["interrupted True", "[1.0, 2.0]"]
+    assert err == ""
+
+
+def test_control_c_ends_a_script():
+    script = SLOW + "\nprint('go', flush=True)\nwhile True:\n    (slow(x, seconds=0.05) + 1).evaluate()\n"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "go\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=10)
+    assert "KeyboardInterrupt" in err
+    assert "Fatal" not in err
+    assert process.returncode != 0
+
+
+def test_sys_exit_inside_an_operator_reaches_the_asker():
+    out, err = run("""
+        @ndd.operator(register=False)
+        def leaves(x, /):
+            "Leaves."
+            return ndd.like(x)
+        @leaves.cpu
+        def _(x, out):
+            sys.exit(5)
+        try:
+            leaves(x).evaluate()
+        except SystemExit as error:
+            print("left", error.code)
+        print(np.asarray(x + 1).tolist())
+    """)
+    assert out.splitlines() == ["left 5", "[2.0, 3.0]"]
+    assert err == ""
