@@ -8,15 +8,13 @@ from ndd._cpu.jit import kernel
 from ndd._operator import PerSample, Plan, like, operator
 
 
-@operator(layouts=("HW", "HWC", "DHWC", "FDHWC", "FHWC", "CHW", "CDHW", "FCHW", "FCDHW", "FHW"))
-def flip(
-    input, /, *, depthwise: PerSample[int] = 0, horizontal: PerSample[int] = 1, vertical: PerSample[int] = 0
-):
+@operator(layouts=("FDHWC", "FHWC", "DHWC", "HWC", "FCDHW", "FCHW", "CDHW", "CHW", "HW", "FHW"))
+def flip(input, /, *, depthwise: PerSample[int] = 0, horizontal: PerSample[int] = 1, vertical: PerSample[int] = 0):
     """Mirrors images and volumes along chosen axes.
 
     Args:
-        input: any element type; layout HWC, CHW, HW, DHWC, CDHW, with a leading F for video. Without a layout:
-            HW, HWC or DHWC by rank.
+        input: layout HWC, CHW, DHWC, CDHW, with a leading F for video; without a layout HWC, FHWC or FDHWC by rank.
+            Any element type. (DALI 2.4.0 refuses float16 and bool, and images without channels: HW, FHW.)
         depthwise, horizontal, vertical: mirror along D, W, H where not 0.
 
     Shapes, type and layout stay: `out[y, x] = in[y, W - 1 - x]` for a horizontal flip.
@@ -47,32 +45,40 @@ def _(input, *, depthwise, horizontal, vertical):
 @flip.cpu
 def _(image, out, extents, mirror):
     if image.size:
-        shape = tuple(extents.tolist())
-        _mirrored(image.reshape(shape), out.reshape(shape), *mirror.tolist())
+        shape, bits = tuple(extents.tolist()), f"u{image.dtype.itemsize}"  # four compiled kernels serve all types
+        _mirrored(image.reshape(shape).view(bits), out.reshape(shape).view(bits), mirror)
 
 
 @kernel
-def _mirrored(image, out, flip_d, flip_h, flip_w):
+def _mirrored(image, out, mirror):
     outer, depth, height, width, inner = image.shape
     for o in range(outer):
         for d in range(depth):
-            source_d = depth - 1 - d if flip_d else d
+            source_d = depth - 1 - d if mirror[0] else d
             for y in range(height):
-                source_y = height - 1 - y if flip_h else y
-                row = image[o, source_d, source_y]
-                target = out[o, d, y]
-                if not flip_w:
+                row = image[o, source_d, height - 1 - y if mirror[1] else y].reshape(width * inner)
+                target = out[o, d, y].reshape(width * inner)
+                if not mirror[2]:
                     target[:] = row
-                elif inner == 3:
-                    for x in range(width):
-                        s = width - 1 - x
-                        target[x, 0] = row[s, 0]
-                        target[x, 1] = row[s, 1]
-                        target[x, 2] = row[s, 2]
                 else:
-                    for x in range(width):
-                        for c in range(inner):
-                            target[x, c] = row[width - 1 - x, c]
+                    _reversed(row, target, width, inner)
+
+
+@kernel
+def _reversed(row, out, width, inner):
+    # Unsigned indices: numba need not ask whether one counts from the end, and makes vector code of the loops.
+    count, one, two, three = np.uint64(width), np.uint64(1), np.uint64(2), np.uint64(3)
+    if inner == 1:
+        for x in range(count):
+            out[x] = row[count - one - x]
+    elif inner == 3:
+        for x in range(count):
+            s, t = three * (count - one - x), three * x
+            out[t], out[t + one], out[t + two] = row[s], row[s + one], row[s + two]
+    else:
+        for x in range(width):
+            for c in range(inner):
+                out[x * inner + c] = row[(width - 1 - x) * inner + c]
 
 
 flip.cuda("flip.cu")
