@@ -32,29 +32,30 @@ def fused(a, b, c):
 
 
 @kernel
-def fill_uniform(out, streams, start, scale, last):
-    """float32 in [start, last]: start + word * scale, one rounding; one word an element."""
+def fill_uniform(out, streams, affine):
+    """float32, `affine` being start, scale, last: start + word * scale, rounded once, at most last; a word each."""
     words = np.empty((1, min(CHUNK, out.shape[1])), np.uint32)
     for n in range(out.shape[0]):
-        low, step, top = np.float64(start[n]), np.float64(scale[n]), np.float32(last[n])
+        start, scale, last = np.float64(affine[n, 0]), np.float64(affine[n, 1]), affine[n, 2]
         for first in range(0, out.shape[1], CHUNK):
             row = out[n, first : first + CHUNK]
             element_words(words[:, : row.size], streams[n], first)
             for e in range(row.size):
-                row[e] = min(np.float32(np.float64(np.float32(words[0, e])) * step + low), top)
+                row[e] = min(np.float32(np.float64(np.float32(words[0, e])) * scale + start), last)
 
 
 @kernel
-def fill_uniform_wide(out, streams, start, scale, last):
-    """float64 in [start, last]: start + (64-bit word) * scale, one rounding; two words an element."""
+def fill_uniform_wide(out, streams, affine):
+    """The same in float64, with a 64-bit word: two words an element."""
     words = np.empty((2, min(CHUNK, out.shape[1])), np.uint32)
     for n in range(out.shape[0]):
+        start, scale, last = affine[n, 0], affine[n, 1], affine[n, 2]
         for first in range(0, out.shape[1], CHUNK):
             row = out[n, first : first + CHUNK]
             element_words(words[:, : row.size], streams[n], first)
             for e in range(row.size):
                 word = np.float64((_U(words[1, e]) << _U(32)) | _U(words[0, e]))
-                row[e] = min(fused(word, scale[n], start[n]), last[n])
+                row[e] = min(fused(word, scale, start), last)
 
 
 @kernel

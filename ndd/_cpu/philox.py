@@ -14,6 +14,9 @@ from ndd._cpu.jit import kernel
 STRIDE = 257
 """Words between the places where two neighbouring elements begin."""
 
+SAMPLE_STRIDE = 65537
+"""Sequences between the streams of two neighbouring samples."""
+
 CHUNK = 1024
 """How many elements `element_words` fills at most: a multiple of 4 that leaves its buffers in the L1 cache."""
 
@@ -75,6 +78,24 @@ def element_words(out, stream, first, skip=0):
             target[4 * i + 2], target[4 * i + 3] = lane2[i], lane3[i]
         for e in range(n & -4, n):
             target[e] = lanes[e & 3, phases[e & 3] + r, e >> 2]
+
+
+@kernel
+def sample_streams(place, out):
+    """The streams of samples for an operator call whose generator stands at `place` (itself such a row).
+
+    The next seven words are read as a key (2), a counter (2), a sequence (2) and a phase; sample i then has the
+    sequence `SAMPLE_STRIDE * i` further on.
+    """
+    words = np.empty((7, 1), np.uint32)
+    element_words(words, place, 0)
+    half = _U(32)
+    key = _U(words[0, 0]) | _U(words[1, 0]) << half
+    counter = _U(words[2, 0]) | _U(words[3, 0]) << half
+    sequence = _U(words[4, 0]) | _U(words[5, 0]) << half
+    for i in range(out.shape[0]):
+        out[i, 0], out[i, 1], out[i, 2] = key, counter, sequence + _U(SAMPLE_STRIDE) * _U(i)
+        out[i, 3] = _U(words[6, 0]) & _U(3)
 
 
 # A cursor reads the words of one element in order: uint64 [key, counter, sequence, place in the block, four words].

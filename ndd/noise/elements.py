@@ -1,13 +1,12 @@
-"""What the noise operators have in common: the element types they take, and numbers that become such elements."""
+"""What the noise operators have in common: the element types they take, and how numbers become such elements."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from ndd._cpu.jit import kernel
 from ndd._operator import Operand
+from ndd._tensor.dtype import float64
 from ndd.random.elements import NUMBERS
 
 _F = np.float32
@@ -16,14 +15,9 @@ _HALF = np.float32(0.49999997)  # adding it and dropping the fraction rounds hal
 
 def check_input(input: Operand) -> None:
     """RuntimeError if noise cannot be added to elements of this type: any integer type and float32 are allowed."""
-    if input.dtype not in NUMBERS or input.dtype.name == "f64":
-        names = ", ".join(str(t) for t in NUMBERS if t.name != "f64")
+    if input.dtype not in NUMBERS or input.dtype is float64:
+        names = ", ".join(str(t) for t in NUMBERS if t is not float64)
         raise RuntimeError(f"expected elements of type {names}, got {input.dtype}")
-
-
-def column(value: Any, n: int, kind: Any = np.float32) -> np.ndarray:
-    """A scalar argument as `[n, 1]`: a number for each sample."""
-    return np.broadcast_to(np.asarray(value, kind), (n,))[:, None]
 
 
 @kernel

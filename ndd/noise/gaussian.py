@@ -9,8 +9,8 @@ from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK
 from ndd._operator import PerSample, Plan, like, operator
 from ndd._tensor.convert import convert_array
-from ndd.noise.elements import check_input, column, store_rounded
-from ndd.random.elements import drawn_type
+from ndd.noise.elements import check_input, store_rounded
+from ndd.random.elements import column, drawn_type
 
 
 @operator(random=True)

@@ -11,7 +11,8 @@ from ndd._cpu.philox import CHUNK, element_words
 from ndd._operator import Operand, PerSample, Plan, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
-from ndd.noise.elements import check_input, column
+from ndd.noise.elements import check_input
+from ndd.random.elements import column
 
 
 @operator(random=True)
@@ -71,7 +72,7 @@ def _(input, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, words):
 def _value(given: Any, default: int, n: int, dtype: DType) -> np.ndarray:
     if given is None:
         return np.full((n, 1), default, dtype.numpy)
-    values = np.ascontiguousarray(column(given, n))
+    values = np.ascontiguousarray(column(given, n, np.float32))
     return values if dtype.name == "f32" else convert_array(values, "f32", dtype.name, rule="truncate")
 
 

@@ -8,7 +8,8 @@ from ndd._cpu.jit import kernel
 from ndd._cpu.poisson import poisson_row
 from ndd._operator import PerSample, Plan, like, operator
 from ndd._tensor.convert import convert_array
-from ndd.noise.elements import check_input, column
+from ndd.noise.elements import check_input
+from ndd.random.elements import column
 
 _ROW = 256
 
@@ -37,7 +38,10 @@ def shot(input, /, *, factor: PerSample[float] = None):
 @shot.plan
 def _(input, *, factor, words):
     check_input(input)
-    events = {"stream": words.streams(input.n), "factor": column(12.0 if factor is None else factor, input.n)}
+    events = {
+        "stream": words.streams(input.n),
+        "factor": column(12.0 if factor is None else factor, input.n, np.float32),
+    }
     return Plan(input.shapes, events, {"dtype": input.dtype})
 
 

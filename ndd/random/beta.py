@@ -11,7 +11,7 @@ from ndd._operator import PerSample, Plan, bad_sample, operator, output
 from ndd._operator.run import current_invocation
 from ndd._tensor import DType
 from ndd._tensor.dtype import float32
-from ndd.random.elements import REAL, check_type
+from ndd.random.elements import REAL, check_type, column
 from ndd.random.extents import element_shapes, rank
 
 
@@ -54,10 +54,10 @@ def _(shape_like, *, alpha, beta, dtype, shape, words):
         check_type(dtype, REAL)
     per_sample: dict[str, Any] = {"stream": words.streams(n)}
     for name, value in (("alpha", alpha), ("beta", beta)):
-        column = np.broadcast_to(np.asarray(value, np.float64), (n,))
-        for i in np.flatnonzero(~((column > 0) & np.isfinite(column)))[:1]:
-            raise bad_sample(int(i), f"argument {name!r}: expected a positive finite number, got {column[i]:g}")
-        per_sample[name] = column[:, None]
+        shapes = per_sample[name] = column(value, n, np.float64)
+        if not (shapes.min() > 0 and shapes.max() < np.inf):
+            i = int((~((shapes > 0) & (shapes < np.inf))).argmax())
+            raise bad_sample(i, f"argument {name!r}: expected a positive finite number, got {shapes[i, 0]:g}")
     return Plan(element_shapes(shape_like, shape, n), per_sample)
 
 

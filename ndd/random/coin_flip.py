@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ndd._operator import PerSample, Plan, operator, output
 from ndd._operator.run import current_invocation
 from ndd._tensor import DType
 from ndd._tensor.dtype import bool_, int32, uint8
-from ndd.random.elements import check_type
+from ndd.random.elements import check_type, column
 from ndd.random.extents import element_shapes, rank
 
 
@@ -49,10 +50,17 @@ def _(shape_like, *, dtype, probability, shape, words):
     n = current_invocation().n
     if dtype is not None:
         check_type(dtype, (bool_, uint8, int32))
-    chance = np.clip(np.nan_to_num(np.asarray(probability, np.float64), nan=0.0), 0.0, 1.0)
-    threshold = np.broadcast_to(np.ceil(chance * 2.0**32).astype(np.uint64), (n,))
-    per_sample: dict[str, Any] = {"stream": words.streams(n), "threshold": threshold[:, None]}
+    if isinstance(probability, np.ndarray):
+        threshold: Any = np.array([_threshold(p) for p in probability.tolist()], np.uint64)
+    else:
+        threshold = _threshold(probability)
+    per_sample: dict[str, Any] = {"stream": words.streams(n), "threshold": column(threshold, n, np.uint64)}
     return Plan(element_shapes(shape_like, shape, n), per_sample)
+
+
+def _threshold(probability: float) -> int:
+    """The number of words, of 2**32, that are a one."""
+    return math.ceil(min(probability, 1.0) * 2.0**32) if probability > 0 else 0
 
 
 @coin_flip.cpu

@@ -17,14 +17,25 @@ NUMBERS = (uint8, int8, uint16, int16, uint32, int32, uint64, int64, *REAL)
 
 def check_type(dtype: DType, allowed: tuple[DType, ...]) -> None:
     """RuntimeError if an operator cannot give elements of this type."""
-    if dtype not in allowed:
-        names = ", ".join(str(t) for t in allowed)
-        raise RuntimeError(f"argument 'dtype': expected one of {names}, got {dtype}")
+    for t in allowed:
+        if t is dtype:
+            return
+    names = ", ".join(str(t) for t in allowed)
+    raise RuntimeError(f"argument 'dtype': expected one of {names}, got {dtype}")
 
 
 def drawn_type(dtype: DType) -> Any:
     """The NumPy type of the draws: float64 where float32 could not tell neighbouring results apart."""
-    return np.float64 if dtype.bits >= 32 and dtype != float32 else np.float32
+    return np.float64 if dtype.bits >= 32 and dtype is not float32 else np.float32
+
+
+def column(value: Any, n: int, kind: Any) -> np.ndarray:
+    """A scalar argument as `[n, 1]`: a number for each sample."""
+    if isinstance(value, np.ndarray):
+        return np.broadcast_to(value.astype(kind, copy=False), (n,))[:, None]
+    found = np.empty((n, 1), kind)
+    found.fill(value)
+    return found
 
 
 def fill_as(out: np.ndarray, dtype: DType, real: Any, fill: Callable[[np.ndarray], None]) -> None:

@@ -11,7 +11,7 @@ from ndd._operator import PerSample, Plan, operator, output
 from ndd._operator.run import current_invocation
 from ndd._tensor import DType
 from ndd._tensor.dtype import float32
-from ndd.random.elements import NUMBERS, check_type, drawn_type, fill_as
+from ndd.random.elements import NUMBERS, check_type, column, drawn_type, fill_as
 from ndd.random.extents import element_shapes, rank
 
 
@@ -56,8 +56,8 @@ def _(shape_like, *, dtype, mean, shape, stddev, words):
     real = drawn_type(dtype)
     per_sample: dict[str, Any] = {
         "stream": words.streams(n),
-        "mean": np.broadcast_to(np.asarray(mean, real), (n,))[:, None],
-        "stddev": np.broadcast_to(np.asarray(stddev, real), (n,))[:, None],
+        "mean": column(mean, n, real),
+        "stddev": column(stddev, n, real),
     }
     return Plan(element_shapes(shape_like, shape, n), per_sample, {"dtype": dtype})
 

@@ -16,7 +16,7 @@ POSITIONS = 1 << 130
 """How many words a key has; positions wrap around here."""
 
 STATE_WORDS = 7
-"""How many words one operator call takes from its generator: key 2, counter 2, sequence 2, phase 1."""
+"""How many words one operator call takes from its generator (see `ndd._cpu.philox.sample_streams`)."""
 
 _STATE_TEXT = re.compile(r"Philox_([0-9a-fA-F]{16})_([0-9a-fA-F]{16}):([0-9a-fA-F]{16})_([0-9])")
 _STATE_LENGTH = len("Philox_") + 3 * 16 + len("_:_") + 1
@@ -52,16 +52,6 @@ def pack(sequence: int, counter: int, phase: int) -> int:
 def unpack(position: int) -> tuple[int, int, int]:
     """Return `(sequence, counter, phase)` of a position."""
     return position >> 66, position >> 2 & MASK_64, position & 3
-
-
-def substream(key: int, position: int) -> tuple[int, int]:
-    """Return the `(key, position)` that an operator call works with, given where its generator stands.
-
-    The next seven words of the generator are read as the state of a new one. Two calls in a row therefore work
-    with unrelated keys, and what a call draws depends on nothing but the place of its generator.
-    """
-    w = words(key, position, STATE_WORDS)
-    return w[0] | w[1] << 32, pack(w[4] | w[5] << 32, w[2] | w[3] << 32, w[6] & 3)
 
 
 def format_state(key: int, position: int) -> str:

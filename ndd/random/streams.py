@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.philox import sample_streams
 from ndd._operator import bind_random
-from ndd.random.philox import MASK_64, substream, unpack
+from ndd.random.philox import unpack
 from ndd.random.rng import RNG, get_default_rng
-
-SAMPLE_STRIDE = 65537
-"""How many sequences lie between the streams of two neighbouring samples."""
 
 
 class Draws:
@@ -22,13 +20,13 @@ class Draws:
         self.position = position
 
     def streams(self, n: int) -> np.ndarray:
-        """The streams of `n` samples: uint64 `[n, 4]`, key, counter, sequence, phase. Sample i has the same stream
-        whatever `n` is."""
-        key, position = substream(self.key, self.position)
-        sequence, counter, phase = unpack(position)
+        """The streams of `n` samples: uint64 `[n, 4]`, key, counter, sequence, phase; see `sample_streams`.
+
+        Sample i has the same stream whatever `n` is.
+        """
+        sequence, counter, phase = unpack(self.position)
         found = np.empty((n, 4), np.uint64)
-        found[:, 0], found[:, 1], found[:, 3] = key, counter, phase
-        found[:, 2] = np.arange(n, dtype=np.uint64) * np.uint64(SAMPLE_STRIDE) + np.uint64(sequence & MASK_64)
+        sample_streams(np.array((self.key, counter, sequence, phase), np.uint64), found)
         return found
 
 

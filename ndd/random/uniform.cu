@@ -16,7 +16,7 @@ extern "C" __global__ void uniform(const Sample* samples, int count, Shared shar
     for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < total;
          i += (long long)gridDim.x * blockDim.x) {
       Words words(s.stream, i);
-      s.out0[i] = convert<OUT0>(affine(words, s.start[0], s.scale[0], s.last[0]));
+      s.out0[i] = convert<OUT0>(affine(words, s.affine[0], s.affine[1], s.affine[2]));
     }
   }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -62,30 +63,29 @@ def _(shape_like, *, dtype, range, shape, values, words):
     if values is not None:
         table = _table(values, dtype)
         per_sample["place"] = table.places(n)
-        return Plan(shapes, per_sample, {"dtype": dtype, "table": table, "start": None, "scale": None, "last": None})
-    for name, column in zip(("start", "scale", "last"), _affine(range, n, dtype), strict=True):
-        per_sample[name] = column[:, None]
+        return Plan(shapes, per_sample, {"dtype": dtype, "table": table, "affine": None})
+    per_sample["affine"] = _affine(range, n, dtype)
     return Plan(shapes, per_sample, {"dtype": dtype, "table": None, "place": None})
 
 
 @uniform.cpu
-def _(shape_like, out, stream, start, scale, last, place, dtype, table):
-    _fill(out[None], stream[None], start, scale, last, None if place is None else place[None], dtype, table)
+def _(shape_like, out, stream, affine, place, dtype, table):
+    where = None if place is None else place[None]
+    _fill(out[None], stream[None], None if affine is None else affine[None], where, dtype, table)
 
 
 @uniform.cpu_batch
-def _(out, stream, start, scale, last, place, dtype, table):
-    _fill(out, stream, start, scale, last, place, dtype, table)
+def _(out, stream, affine, place, dtype, table):
+    _fill(out, stream, affine, place, dtype, table)
 
 
-def _fill(out, streams, start, scale, last, places, dtype, table) -> None:
+def _fill(out, streams, affine, places, dtype, table) -> None:
     out = out.reshape(len(streams), -1)
     if table is not None:
         table.fill(out, streams, places)
         return
-    fill = fill_uniform_wide if start.dtype == np.float64 else fill_uniform
-    parameters = start.reshape(-1), scale.reshape(-1), last.reshape(-1)
-    fill_as(out, dtype, start.dtype, lambda draws: fill(draws, streams, *parameters))
+    fill = fill_uniform_wide if affine.dtype == np.float64 else fill_uniform
+    fill_as(out, dtype, affine.dtype, lambda draws: fill(draws, streams, affine))
 
 
 @uniform.cuda("uniform.cu")
@@ -109,24 +109,36 @@ def _table(values: Any, dtype: DType) -> Table:
     return Table(items if dtype == float32 else convert_array(items, "f32", dtype.name), counts)
 
 
-def _affine(range: Any, n: int, dtype: DType) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What makes a word an element of each sample's range: start, scale and the greatest number allowed."""
+def _affine(range: Any, n: int, dtype: DType) -> np.ndarray:
+    """What makes a word an element of each sample's range: start, scale and the greatest number allowed, `[n, 3]`."""
     ends = np.asarray(range, np.float32) if not isinstance(range, list) else None
     if ends is None or ends.shape[-1] != 2:
         raise RuntimeError(f"argument 'range': expected two numbers, low and high, got {_described(range)}")
-    ends = np.broadcast_to(ends, (n, 2))
-    for i in np.flatnonzero(~(ends[:, 0] < ends[:, 1]))[:1]:
-        raise bad_sample(int(i), f"argument 'range': expected low < high, got [{ends[i, 0]:g}, {ends[i, 1]:g})")
+    if ends.ndim == 1:
+        found = np.empty((n, 3), drawn_type(dtype))
+        found[:] = _affine_of(float(ends[0]), float(ends[1]), dtype)
+        return found
+    found = np.empty((n, 3), drawn_type(dtype))
+    for i, (low, high) in enumerate(ends.tolist()):
+        try:
+            found[i] = _affine_of(low, high, dtype)
+        except RuntimeError as error:
+            raise bad_sample(i, str(error)) from None
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _affine_of(low: float, high: float, dtype: DType) -> np.ndarray:
+    if not low < high:
+        raise RuntimeError(f"argument 'range': expected low < high, got [{low:g}, {high:g})")
     real = drawn_type(dtype)
-    ends = ends.astype(real)
+    start, end = real(low), real(high)
     if dtype not in REAL:
         limits = np.iinfo(dtype.numpy)
-        ends = np.clip(np.trunc(ends), real(limits.min), real(limits.max))
-    start, end = ends[:, 0].copy(), ends[:, 1]
+        start, end = np.clip(np.trunc([start, end]), real(limits.min), real(limits.max)).astype(real)
     last = np.nextafter(end, start)
     with np.errstate(over="ignore"):
-        scale = (last - start) * real(2.0**-64 if real is np.float64 else 2.0**-32)
-    return start, scale, last
+        return np.array([start, (last - start) * real(2.0**-64 if real is np.float64 else 2.0**-32), last], real)
 
 
 def _described(range: Any) -> str:

@@ -45,16 +45,28 @@ def _(input, *, num_attempts, random_area, random_aspect_ratio, words):
     if input.dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned) or input.dtype.name == "u64":
         raise RuntimeError(f"input 0: expected the shape of an image as integers, got elements of type {input.dtype}")
     shapes = input.shapes
-    for i in range(input.n):
-        if shapes.shape[1] != 1 or shapes[i, 0] not in (2, 3):
-            raise bad_sample(i, f"input 0: expected the shape of an image, (H, W) or (H, W, C), got shape {shapes[i]}")
-    images = np.array([a[:2] for a in input.arrays], np.int64).reshape(-1, 2)
-    anchors, windows = crop_window(images, words.streams(input.n), random_area, random_aspect_ratio, num_attempts)
+    wrong = np.zeros(input.n, bool) | (shapes.shape[1] != 1)
+    if not wrong.any():
+        wrong = (shapes[:, 0] != 2) & (shapes[:, 0] != 3)
+    for i in np.flatnonzero(wrong)[:1]:
+        raise bad_sample(
+            int(i), f"input 0: expected the shape of an image, (H, W) or (H, W, C), got values of shape {shapes[i]}"
+        )
+    whole = input.whole
+    images = whole[:, :2] if whole is not None else np.array([a[:2] for a in input.arrays])
+    streams = words.streams(input.n)
+    anchors, windows = crop_window(images.astype(np.int64), streams, random_area, random_aspect_ratio, num_attempts)
     two = np.full((input.n, 1), 2, np.int64)
     return Plan((two, two), {"anchor": anchors, "window": windows})
 
 
 @random_crop_generator.cpu
 def _(image, anchor_out, shape_out, anchor, window):
+    anchor_out[...] = anchor
+    shape_out[...] = window
+
+
+@random_crop_generator.cpu_batch
+def _(anchor_out, shape_out, anchor, window):
     anchor_out[...] = anchor
     shape_out[...] = window

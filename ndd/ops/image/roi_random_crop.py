@@ -59,7 +59,8 @@ def _(input, *, crop_shape, in_shape, roi_end, roi_shape, roi_start, words):
     else:
         extent = _rows("roi_shape", roi_shape, n, axes)
     for name, values in (("crop_shape", crop), ("the extent of the region", extent)):
-        for i, k in np.argwhere(values < 0)[:1]:
+        if values.min(initial=0) < 0:
+            i, k = np.argwhere(values < 0)[0]
             raise bad_sample(int(i), f"{name}: expected numbers of at least 0, got {values[i, k]} along axis {k}")
     low, high = np.minimum(start, start + extent - crop), np.maximum(start, start + extent - crop)
     whole = _bounds(input, in_shape, n, axes)
@@ -73,6 +74,11 @@ def _(input, *, crop_shape, in_shape, roi_end, roi_shape, roi_start, words):
 
 @roi_random_crop.cpu
 def _(array, out, found):
+    out[...] = found
+
+
+@roi_random_crop.cpu_batch
+def _(out, found):
     out[...] = found
 
 
