@@ -186,7 +186,7 @@ class GpuDecoders:
         module = library()
         self._decoder = module.Decoder(
             device_id=device_id,
-            max_num_cpu_threads=max(1, num_threads - 1),
+            max_num_cpu_threads=max(1, num_threads - 1 - num_threads // 5),  # leaves cores to readers and the loop
             backends=[
                 module.Backend(module.HW_GPU_ONLY, load_hint=hw_decoder_load),
                 module.Backend(module.HYBRID_CPU_GPU),
