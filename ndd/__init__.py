@@ -38,12 +38,12 @@ from ndd._tensor.dtype import (
     uint32,
     uint64,
 )
-from ndd.ops.image.peek_image_shape import peek_image_shape
 from ndd.imread import imread
+from ndd.ops.color.lookup_table import lookup_table
 from ndd.ops.image.crop import crop
 from ndd.ops.image.crop_mirror_normalize import crop_mirror_normalize
-from ndd.ops.color.lookup_table import lookup_table
 from ndd.ops.image.flip import flip
+from ndd.ops.image.peek_image_shape import peek_image_shape
 from ndd.ops.image.random_crop_generator import random_crop_generator
 from ndd.ops.image.random_resized_crop import random_resized_crop
 from ndd.ops.image.resize import resize
@@ -56,12 +56,12 @@ from ndd.ops.tensor.cat import cat, stack
 from ndd.ops.tensor.copy import copy
 from ndd.ops.tensor.expand_dims import expand_dims, squeeze
 from ndd.ops.tensor.normalize import normalize
+from ndd.ops.tensor.one_hot import one_hot
 from ndd.ops.tensor.pad import pad
 from ndd.ops.tensor.permute_batch import permute_batch
 from ndd.ops.tensor.reshape import reinterpret, reshape
-from ndd.ops.tensor.transpose import transpose
-from ndd.ops.tensor.one_hot import one_hot
 from ndd.ops.tensor.tensor_resize import tensor_resize
+from ndd.ops.tensor.transpose import transpose
 
 from ndd.pipeline import Pipeline, pipeline_def  # isort: skip
 from ndd import fn  # isort: skip
@@ -91,12 +91,14 @@ __all__ = [
     "bool",
     "cast",
     "cast_like",
+    "cat",
     "copy",
     "crop",
     "crop_mirror_normalize",
     "decoders",
     "device",
     "dtype",
+    "expand_dims",
     "flip",
     "float16",
     "float32",
@@ -119,6 +121,7 @@ __all__ = [
     "one_hot",
     "operator",
     "output",
+    "pad",
     "peek_image_shape",
     "permute_batch",
     "pipeline_def",
@@ -127,6 +130,8 @@ __all__ = [
     "random_resized_crop",
     "readers",
     "reductions",
+    "reinterpret",
+    "reshape",
     "resize",
     "resize_crop_mirror",
     "roi_random_crop",
@@ -134,9 +139,12 @@ __all__ = [
     "set_default_stream",
     "set_num_threads",
     "slice",
+    "squeeze",
+    "stack",
     "stream",
     "tensor",
     "tensor_resize",
+    "transpose",
     "type_id",
     "types",
     "uint8",
