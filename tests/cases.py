@@ -189,9 +189,7 @@ TABLE: dict[str, list[Case]] = {
         Case({"size": [30, 32], "crop": [12, 12], "mirror": 1}, layouts=("HWC",), dtypes=("uint8", "float32")),
     ],
     # Random windows have DALI's rules and distribution, not its numbers: the tests of these operators compare both.
-    "random_resized_crop": _all(
-        {"size": [12, 15]}, layouts=("HWC", "FHWC"), dtypes=("uint8", "float32"), oracle=False
-    ),
+    "random_resized_crop": _all({"size": [12, 15]}, layouts=("HWC", "FHWC"), dtypes=("uint8", "float32"), oracle=False),
     "random_crop_generator": _all({}, inputs=("image size",), dtypes=("int64",), oracle=False),
     "crop": _all(
         {"crop": [6, 7]},
@@ -362,7 +360,10 @@ TABLE: dict[str, list[Case]] = {
     ],
     "reinterpret": _all({"dtype": U8}, inputs=("matrix",)),
     "expand_dims": _all({"axes": [0]}, {"axes": [1], "new_axis_names": "X"}, inputs=("plane",)),
-    "squeeze": _all({"axes": [1]}, {"axis_names": "W"}, inputs=("thin",)),
+    "squeeze": [
+        Case({"axis_names": "W"}, inputs=("thin",)),
+        Case({"axes": [1]}, inputs=("thin",), oracle=False),  # DALI 2.4.0 does not see `axes` in dynamic mode
+    ],
     "transpose": _all({}, {"perm": [2, 0, 1]}, {"perm": [1, 0, 2], "transpose_layout": False}, layouts=("HWC",)),
     "cat": _all({}, {"axis": 1}, inputs=("matrix", "matrix")),
     "stack": _all({}, {"axis": 1, "axis_name": "N"}, inputs=("plane", "plane")),

@@ -62,11 +62,11 @@ class EmulatedGpu:
     # ---- in place of ndd._cuda.compile
 
     def function(self, text: str, name: str, device_id: int) -> Any:
-        self.texts.setdefault(text, set()).add(name)
-        return name, _built(text, name)
+        return name, text, _built(text, name)
 
     def launch(self, kernel: Any, grid: tuple[int, int], block: int, stream: int, arguments: list[Any]) -> None:
-        name, run = kernel
+        name, text, run = kernel
+        self.texts.setdefault(text, set()).add(name)
         self.launches.append(name)
         addresses = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(a) for a in arguments])
         with _one_at_a_time:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ndd._cuda.launch import Launch
 from ndd._cuda.scope import on_stream
 from ndd._execution.lookahead import computed
 from ndd._execution.stream import Stream
-from ndd._operator.plan import Operand
 from ndd._tensor import Store
+
+if TYPE_CHECKING:
+    from ndd._operator.plan import Operand
 
 _streams: dict[int, Stream] = {}
 
@@ -30,7 +32,7 @@ def looked_ahead(launch: Launch, operand: Operand, compute: Callable[[Any, Opera
             stream = _streams[number] = Stream(device_id=number)
         sibling = copy.copy(job)
         sibling.stream, sibling.n = stream, coming.n
-        found = Operand(coming, operand.spec, coming.n)
+        found = type(operand)(coming, operand.spec, coming.n)
         with on_stream(stream, number):
             result = compute(Launch(sibling, launch.plan, [found], None, coming.n), found)
         result.stream = stream._torch

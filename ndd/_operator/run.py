@@ -116,6 +116,8 @@ class Job:
     def _compute(self) -> list[Store]:
         op = self.op
         stores = [None if h is None else h._store or _stored(h) for h in self.handles]
+        if not self.n:  # operators never see an empty batch
+            return [Store(o.dtype, o.layout, o.device, [], parts=[]) for o in self.outs]
         if self.stream is not None:
             from ndd._cuda.scope import wait_for
 
@@ -159,8 +161,6 @@ class Job:
         return results
 
     def _kernels(self, stores: list[Any]) -> list[Store]:
-        if not self.n:  # operators never see an empty batch
-            return [Store(o.dtype, o.layout, o.device, [], parts=[]) for o in self.outs]
         key = self._shapes_key(stores)
         planned = self.prepared.plans.get(key) if key is not None else None
         if planned is not None:

@@ -221,7 +221,7 @@ def test_contexts_that_need_each_other_do_not_block():
         with a:
             e = slow(f) + 1
         results = []
-        threads = [threading.Thread(target=lambda v=v: results.append(v.torch().item())) for v in (d, e, f, g)]
+        threads = [threading.Thread(target=lambda v=v, r=results: r.append(v.torch().item())) for v in (d, e, f, g)]
         for t in threads:
             t.start()
         for t in threads:

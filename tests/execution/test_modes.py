@@ -106,7 +106,7 @@ def test_eager_returns_at_once_and_runs_by_itself():
 def test_eager_runs_in_the_order_of_the_calls():
     outs = [probe(X, wait=0.01 * (5 - i), log=str(i)) for i in range(5)]
     outs[-1].evaluate()
-    assert RAN == list("01234")
+    assert list("01234") == RAN
 
 
 @pytest.mark.parametrize("mode", [ndd.EvalMode.sync_cpu, ndd.EvalMode.sync_full])

@@ -61,7 +61,7 @@ def test_exit_with_work_queued(mode):
 
 
 def test_exit_in_the_middle_of_an_exception():
-    out, err = run("""
+    _, err = run("""
         values = [slow(x) for _ in range(50)]
         raise SystemExit(3)
     """, expected=3)  # fmt: skip
