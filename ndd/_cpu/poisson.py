@@ -13,33 +13,61 @@ from ndd._cpu.philox import element_words, seek
 SMALL = 12.0
 """Below this mean the product of uniform numbers is followed until it falls below exp(-mean)."""
 
+CONSTANTS = 13
+"""Numbers that depend on the mean alone: a row of `constants` for each mean that comes up again and again."""
+
+LOG_FACTORIALS = np.array([math.lgamma(k + 1.0) for k in range(1024)])
+
 _U = np.uint64
 _DRAWS = 8
 _MOST = 2147483646.0
 
 
 @kernel
-def poisson_row(out, mean, stream, first):
-    """Poisson counts as float32 for at most 256 elements from `first` on; two words a uniform number.
+def prepare(c, mean):
+    """The numbers that depend on the mean alone, into a row; c[0] becomes 1."""
+    c[0] = 1.0
+    if not mean >= SMALL:
+        c[1] = math.exp(-mean)
+        return
+    m = math.floor(mean)
+    far = math.sqrt(2.0 * m * math.log(32.0 * m / (math.pi / 4)))
+    d = math.floor(max(6.0, min(m, far)) + 0.5)
+    width = 2.0 * m + d
+    root, slope = math.sqrt(m), 1.0 / width
+    left = root * math.sqrt(math.pi / 2)
+    right = left + math.sqrt(math.pi / 4 * width) * math.exp(slope)
+    one = right + 2.0 + math.exp(1.0 / 78.0)
+    c[1], c[2], c[3], c[4], c[5], c[6] = m, d, width, root, slope, left
+    c[7], c[8], c[9] = right, one, one + 2.0 * width * math.exp(-d * slope * (1.0 + d / 2.0)) / d
+    c[10], c[11], c[12] = math.log(mean), math.lgamma(m + 1.0), math.sqrt(width / 2.0)
+
+
+@kernel
+def poisson_row(out, mean, stream, first, slots, constants, log_factorials):
+    """Poisson counts as float32 for elements from `first` on (at most CHUNK); two words a uniform number.
 
     All elements take eight uniform numbers in one go, then those that are not done the next eight, and so on.
+    `slots` tells the row of `constants` for each element's mean; the last row is for means that have none (-1).
     """
     n = mean.size
     words = np.empty((2 * _DRAWS, n), np.uint32)
-    product, limit = np.empty(n, np.float64), np.empty(n, np.float64)
-    open_ = np.empty(n, np.int64)
+    product, limit, open_ = np.empty(n, np.float64), np.empty(n, np.float64), np.empty(n, np.int64)
     left = 0
-    cursor = np.empty(8, np.uint64)
+    cursor, spare = np.empty(8, np.uint64), np.empty(2, np.float64)
     for e in range(n):
-        out[e] = 0.0
-        product[e] = 1.0
-        if mean[e] >= SMALL:
-            seek(cursor, stream, first + e)
-            out[e] = poisson_large(cursor, mean[e])
-        else:
-            limit[e] = math.exp(-mean[e])
-            open_[left] = e
+        c = constants[slots[e]]
+        if slots[e] < 0 or c[0] == 0.0:
+            prepare(c, mean[e])
+        if not mean[e] >= SMALL:
+            out[e], product[e], limit[e], open_[left] = 0.0, 1.0, c[1], e
             left += 1
+        elif mean[e] < _MOST:
+            seek(cursor, stream, first + e)
+            spare[1] = 0.0
+            out[e] = _large(cursor, spare, c, log_factorials)
+        else:
+            out[e] = mean[e]
     skip = 0
     while left > 0:
         element_words(words, stream, first, skip)
@@ -79,34 +107,28 @@ def _normal(cursor, spare):
     return y * scale
 
 
+@kernel(inline="always")
+def _log_factorial(k, table):
+    return table[np.int64(k)] if k < table.size else math.lgamma(k + 1.0)
+
+
 @kernel
-def poisson_large(cursor, mean):
+def _large(cursor, spare, c, log_factorials):
     """A count for a mean of at least 12: Devroye's rejection from normal, constant and exponential pieces (1986)."""
-    if not mean < _MOST:
-        return mean
-    spare = np.zeros(2)
-    m = math.floor(mean)
-    log_mean, log_factorial, root = math.log(mean), math.lgamma(m + 1.0), math.sqrt(m)
-    far = math.sqrt(2.0 * m * math.log(32.0 * m / (math.pi / 4)))
-    d = math.floor(max(6.0, min(m, far)) + 0.5)
-    width = 2.0 * m + d
-    spread, slope = math.sqrt(width / 2.0), 1.0 / width
-    left = root * math.sqrt(math.pi / 2)
-    right = left + math.sqrt(math.pi / 4 * width) * math.exp(slope)
-    one = right + 2.0 + math.exp(1.0 / 78.0)
-    total = one + 2.0 * width * math.exp(-d * slope * (1.0 + d / 2.0)) / d
+    m, d, width, slope, log_mean, log_of_m = c[1], c[2], c[3], c[5], c[10], c[11]
+    left, right, one, total = c[6], c[7], c[8], c[9]
     while True:
         u = total * canonical(cursor, True)
         e = -math.log(1.0 - canonical(cursor, True))
         weight = 0.0
         if u <= left:
             z = _normal(cursor, spare)
-            x = math.floor(-abs(z) * root - 1.0)
+            x = math.floor(-abs(z) * c[4] - 1.0)
             weight = -z * z / 2.0
             if x < -m:
                 continue
         elif u <= right:
-            y = 1.0 + abs(_normal(cursor, spare)) * spread
+            y = 1.0 + abs(_normal(cursor, spare)) * c[12]
             x = math.ceil(y)
             weight = y * (2.0 - y) * slope
             if x > d:
@@ -122,5 +144,5 @@ def poisson_large(cursor, mean):
             y = d - math.log(1.0 - canonical(cursor, True)) * 2.0 * width / d
             x = math.ceil(y)
             weight = -d * slope * (1.0 + y / 2.0)
-        if weight - e - x * log_mean <= log_factorial - math.lgamma(x + m + 1.0):
+        if weight - e - x * log_mean <= log_of_m - _log_factorial(x + m, log_factorials):
             return x + m
