@@ -358,7 +358,7 @@ TABLE: dict[str, list[Case]] = {
         *_all({"shape": [4, -1]}, {"rel_shape": [0.5, 2.0]}, inputs=("same matrix",))[:1],
         Case({"layout": "HW"}, inputs=("matrix",)),
     ],
-    "reinterpret": _all({"dtype": U8}, inputs=("matrix",)),
+    "reinterpret": _all({"dtype": U8}, inputs=("matrix",), dtypes=DTYPES),
     "expand_dims": _all({"axes": [0]}, {"axes": [1], "new_axis_names": "X"}, inputs=("plane",)),
     "squeeze": [
         Case({"axis_names": "W"}, inputs=("thin",)),

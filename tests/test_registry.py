@@ -273,6 +273,42 @@ def test_gpu_equals_cpu(path, case, emulated_gpu):
     trouble.report()
 
 
+@pytest.mark.parametrize(("path", "case"), FIRST)
+def test_a_batch_is_a_fixed_number_of_launches(path, case, emulated_gpu):
+    """However many samples there are, and however different their shapes."""
+    op = OPERATORS[path]
+    if not _runs_on_gpu(op) or case.inputs == () or path == "permute_batch":
+        pytest.skip("no batch on a GPU")
+    layout = layouts_of(case, op)[0]
+    counts = set()
+    for repeats in (1, 2, 5):
+        values = [ndd.batch(arrays * repeats, layout=own).gpu().evaluate() for arrays, own in samples(case, layout)]
+        before = len(emulated_gpu.launches)
+        evaluated(call_with(ndd, public(ndd, path), case, values, "ragged", device="gpu"))
+        counts.add(len(emulated_gpu.launches) - before)
+    assert len(counts) == 1, f"launches for 3, 6 and 15 samples: {counts}"
+
+
+@pytest.mark.parametrize(("path", "case"), FIRST)
+def test_bfloat16(path, case):
+    """What takes every element type takes bfloat16 too (the oracle has none), and computes as with float32."""
+    op = OPERATORS[path]
+    if case.dtypes or case.inputs == ():
+        pytest.skip("takes some element types only")
+    layout = layouts_of(case, op)[0]
+    inputs = samples(case, layout, "ragged", "float32")
+    narrow, wide = [], []
+    for arrays, own in inputs:
+        narrow.append(ndd.batch(arrays, layout=own, dtype=ndd.bfloat16))
+        wide.append(ndd.cast(narrow[-1], dtype=ndd.float32))
+    found = evaluated(call_with(ndd, public(ndd, path), case, narrow, "ragged"))
+    expected = evaluated(call_with(ndd, public(ndd, path), case, wide, "ragged"))
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype in (ndd.bfloat16, b.dtype)
+        same = ndd.cast(a, dtype=b.dtype)
+        assert_same_values(arrays_of(same), arrays_of(b), 1e-2 if a.dtype is ndd.bfloat16 else 1e-5, 0.02)
+
+
 # ---- the ways to run
 
 
@@ -288,6 +324,26 @@ def test_modes_give_equal_values(path, case):
         for a, b in zip(outputs, found[ndd.EvalMode.sync_full], strict=True):
             for x, y in zip(a, b, strict=True):
                 np.testing.assert_array_equal(x, y, err_msg=str(mode))
+
+
+@pytest.mark.parametrize(("path", "case"), FIRST)
+def test_gpu_modes_give_equal_values(path, case, emulated_gpu):
+    if not _runs_on_gpu(OPERATORS[path]):
+        pytest.skip("runs on the CPU only")
+    inputs = samples(case, layouts_of(case, OPERATORS[path])[0])
+    found = []
+    for mode in ndd.EvalMode:
+        with mode:
+            values = [ndd.batch(arrays, layout=own).gpu() for arrays, own in inputs]
+            outputs = call_with(ndd, public(ndd, path), case, values, "ragged", device="gpu")
+            before = [(o.dtype, o._spec.ndim, o.layout, o.device) for o in outputs]
+            evaluated(outputs)
+            after = [(o.dtype, o._spec.ndim, o.layout, o.device) for o in outputs]
+            assert all(b[1] is None or b == a for b, a in zip(before, after, strict=True))
+            found.append([a for o in outputs for a in arrays_of(o)])
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize(("path", "case"), FIRST)
