@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from ndd._cuda.scope import raw_handle
 from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import torch_dtype
 from ndd._tensor.memory import device_empty, torch_device
+
+T = TypeVar("T")
 
 _BLOCK = 256
 _MAX_BLOCKS = 1 << 16  # a grid row; kernels stride over what is left
@@ -43,7 +46,7 @@ class Launch:
     def __init__(self, job: Any, plan: Any, inputs: list[Any], outputs: list[Store] | None, n: int, ready: Any = None):
         self.job = job
         self.plan = plan
-        self.ready: dict[Any, _Ready] = {} if ready is None else ready
+        self.ready: dict[Any, Any] = {} if ready is None else ready
         self.inputs = inputs
         self.outputs = outputs or []
         self.n = n
@@ -59,26 +62,42 @@ class Launch:
         shared: dict[str, Any] | None = None,
         macros: dict[str, str] | None = None,
         file: str | None = None,
+        kept: Any = None,
+        addresses: dict[str, Any] | None = None,
     ) -> None:
         """Starts `kernel` with a thread for each of `work` items of a sample (default: elements of output 0).
 
         `work` may be a number or one for each sample; `macros` are added to IN0, OUT0, ...; `file` is a `.cu` file
-        other than the operator's.
+        other than the operator's. `addresses` are further fields of `Sample`: memory that the kernel uses besides
+        inputs and outputs, int64 `[N]`. If everything else that is given follows from shapes, types and constants, a
+        name for it in `kept` spares working it out again for the next batch of these (see also `remember`).
         """
         plain = per_sample is None and shared is None and macros is None and (work is None or isinstance(work, int))
-        ready = self.ready.get((kernel, file, work)) if plain else None
+        key = (kernel, file, work) if plain else (kernel, file, "kept", kept)
+        ready = self.ready.get(key) if plain or kept is not None else None
         if ready is None:
-            ready = self._prepare(kernel, work, per_sample or {}, shared or {}, macros or {}, file)
-            if plain:
-                self.ready[kernel, file, work] = ready
+            places = dict.fromkeys(addresses or {}, np.zeros(self.n, np.int64))
+            ready = self._prepare(kernel, work, {**(per_sample or {}), **places}, shared or {}, macros or {}, file)
+            if plain or kept is not None:
+                self.ready[key] = ready
         if not ready.blocks:
             return
         records = ready.records.copy()
+        for name, values in (addresses or {}).items():
+            records[name] = values
         for name, store in self._pointed():
             records[name] = store.pointers()
         on_device = self.upload(records.view(np.uint8))
         arguments = [ctypes.c_void_p(on_device.data_ptr()), ready.count, ready.shared]
         compile.launch(ready.function, ready.blocks, _BLOCK, raw_handle(self.stream), arguments)
+
+    def remember(self, key: Any, make: Callable[[], T]) -> T:
+        """What `make` gives, kept with the plan: for what follows from shapes, types and constants."""
+        key = ("remembered", key)
+        found = self.ready.get(key)
+        if found is None:
+            found = self.ready[key] = make()
+        return found
 
     def _pointed(self) -> list[tuple[str, Any]]:
         """The fields that hold addresses, with what they point to."""

@@ -142,17 +142,15 @@ _FINISH = {"sum": 0, "min": 0, "max": 0, "mean": 1, "mean_square": 1, "variance"
 _KERNEL = str(Path(__file__).with_name("reduce.cu"))
 
 
-def launch(
-    launch: Any, name: str, operand: Any, axes: tuple[int, ...], mean: Any = None, ddof: int = 0
-) -> None:
+def launch(launch: Any, name: str, operand: Any, axes: tuple[int, ...], mean: Any = None, ddof: int = 0) -> None:
     """All samples on the GPU: for every run of neighbouring axes, at most three launches that each divide the rows
     among fewer threads, so that the number of launches depends on the rank alone."""
     if mean is not None and not axes and operand.ndim:  # DALI's answer, whatever the mean
         launch("zeros", file="zeros.cu")
         return
-    centre = {}
+    centre = None
     if mean is not None:
-        centre = centre_fields(operand.shapes, axes, mean.pointers(), mean.shapes.prod(axis=1))
+        centre = mean.pointers(), launch.remember("sizes", lambda: mean.shapes.prod(axis=1))
     result = launch.outputs[0].dtype
     integer = result is not float32 and ACCUMULATED[name] not in ("min", "max")
     accumulate_on_gpu(
@@ -167,50 +165,70 @@ def counts(shapes: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return np.prod([np.ones(len(shapes), np.int64), *[shapes[:, a] for a in axes]], axis=0)
 
 
-def centre_fields(
-    shapes: np.ndarray, axes: tuple[int, ...], addresses: np.ndarray, sizes: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Where the kernels find float32 centres, one for each kept element of a sample, or a single one."""
-    return {"mean_address": addresses, "mean_size": sizes, "mean_steps": _mean_steps(shapes, axes, sizes)}
-
-
 def accumulate_on_gpu(
-    launch: Any, kind: str, operand: Any, axes: tuple[int, ...], result: np.dtype, centre: dict[str, Any],
-    per_sample: dict[str, Any] | None = None, macros: dict[str, str] | None = None,
+    launch: Any, kind: str, operand: Any, axes: tuple[int, ...], result: np.dtype,
+    centre: tuple[np.ndarray, np.ndarray] | None = None, per_sample: dict[str, Any] | None = None,
+    macros: dict[str, str] | None = None,
 ) -> tuple[Any, np.ndarray, np.dtype]:  # fmt: skip
     """Accumulates `kind` over `axes`: into output 0 if `macros` says how to finish, else into memory that is returned
-    with the address of each sample's accumulators and their type."""
-    from ndd._cuda.source import ELEMENT_TYPES
+    with the address of each sample's accumulators and their type.
 
+    `centre`, for deviations: for each sample the address of float32 means, and how many there are (one for each kept
+    element, or a single one).
+    """
     extremes = kind in ("min", "max")
     total = accumulator(kind, operand.dtype.numpy, result)
-    acc = ELEMENT_TYPES[operand.dtype.name] if extremes else ACC_TYPES[total.kind]
-    stages = _stages(operand.shapes, axes)
-    several = sum(reduced for _, reduced in _runs(operand.shapes, axes)) > 1
-    first, source = kind, np.zeros(launch.n, np.int64)
+    sizes = None if centre is None else centre[1]
+    given = launch.remember(
+        ("stages", kind),
+        lambda: _stage_fields(operand, kind, axes, total, sizes, per_sample or {}, macros),
+    )
+    source = np.zeros(launch.n, np.int64)
     scratch: Any = None
-    for number, (outer, rows, inner, splits) in enumerate(stages):
-        last = macros is not None and number == len(stages) - 1
-        sizes = outer * splits * inner
+    for number, fields in enumerate(given):
+        last = macros is not None and number == len(given) - 1
         previous = scratch  # kept until this stage is queued
         scratch, target = None, np.zeros(launch.n, np.int64)
         if not last:
-            scratch, target = scratch_for(launch, sizes, operand.dtype if extremes else total)
-        launch(
-            "reduce", sizes, file=_KERNEL,
-            per_sample={
-                "source": source, "target": target, "outer": outer, "rows": rows, "inner": inner, "splits": splits,
-                **(per_sample or {}), **(centre if number == 0 else {}),
+            scratch, target = scratch_for(launch, fields["work"], operand.dtype if extremes else total)
+        addresses = {"source": source, "target": target}
+        if number == 0 and centre is not None:
+            addresses["mean_address"] = centre[0]
+        launch("reduce", **fields, file=_KERNEL, kept=(kind, number), addresses=addresses)
+        del previous
+        source = target
+    return scratch, source, total
+
+
+def _stage_fields(
+    operand: Any, kind: str, axes: tuple[int, ...], total: np.dtype, sizes: Any, per_sample: dict[str, Any],
+    macros: dict[str, str] | None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Work, fields and macros of every launch."""
+    from ndd._cuda.source import ELEMENT_TYPES
+
+    extremes = kind in ("min", "max")
+    stages = _stages(operand.shapes, axes)
+    several = sum(reduced for _, reduced in _runs(operand.shapes, axes)) > 1
+    centre = {} if sizes is None else {"mean_size": sizes, "mean_steps": mean_steps(operand.shapes, axes, sizes)}
+    found = []
+    for number, (outer, rows, inner, splits) in enumerate(stages):
+        last = macros is not None and number == len(stages) - 1
+        found.append({
+            "work": outer * splits * inner,
+            "per_sample": {
+                "outer": outer, "rows": rows, "inner": inner, "splits": splits, **per_sample,
+                **(centre if number == 0 else {}),
             },
-            shared={"first": np.array(extreme(kind, total) if extremes else 0, total)},
-            macros={
-                "FINISH": "0", "INTEGER_RESULT": "0", **(macros or {}), "ACC": acc, "KIND": f"KIND_{first.upper()}",
+            "shared": {"first": np.array(extreme(kind, total) if extremes else 0, total)},
+            "macros": {
+                "FINISH": "0", "INTEGER_RESULT": "0", **(macros or {}),
+                "ACC": ELEMENT_TYPES[operand.dtype.name] if extremes else ACC_TYPES[total.kind],
+                "KIND": f"KIND_{(kind if extremes or not number else 'sum').upper()}",
                 "FROM_INPUT": str(int(number == 0)), "MEAN_STEPS": str(int(several)), "LAST": str(int(last)),
             },
-        )  # fmt: skip
-        del previous
-        source, first = target, kind if extremes else "sum"
-    return scratch, source, total
+        })  # fmt: skip
+    return found
 
 
 ACC_TYPES = {"f": "double", "u": "unsigned long long", "i": "long long"}
@@ -247,7 +265,7 @@ def _stages(shapes: np.ndarray, axes: tuple[int, ...]) -> list[tuple[np.ndarray,
             return stages
 
 
-def _mean_steps(shapes: np.ndarray, axes: tuple[int, ...], sizes: np.ndarray) -> np.ndarray:
+def mean_steps(shapes: np.ndarray, axes: tuple[int, ...], sizes: np.ndarray) -> np.ndarray:
     """For every axis `[N, ndim]` how far a step along it moves in the mean, whose axes are the kept ones."""
     steps = np.zeros((len(shapes), max(1, shapes.shape[1])), np.int64)
     step = np.where(sizes == 1, 0, 1)

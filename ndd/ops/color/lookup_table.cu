@@ -2,9 +2,9 @@
 #include "scalar.cuh"
 
 extern "C" __global__ void lookup_table(const Sample* samples, int count, Shared shared) {
-  const OUT0* table = (const OUT0*)shared.address;
   for (int n = blockIdx.y; n < count; n += gridDim.y) {
     const Sample& s = samples[n];
+    const OUT0* table = (const OUT0*)s.table;
     long long total = 1;
     for (int d = 0; d < int(sizeof(s.out0_shape) / sizeof(long long)); d++) total *= s.out0_shape[d];
     const long long step = (long long)gridDim.x * blockDim.x;

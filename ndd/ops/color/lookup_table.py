@@ -91,7 +91,8 @@ def look_up_unsigned(x, out, table):
 def _(input, out, table):
     last = len(table) - 1
     if input.size < 1 << 12 or out.dtype == np.float16:
-        np.take(table, np.where((input >= 0) & (input < last), input, last).astype(np.intp), out=out)
+        known = (input >= 0) & (input < last)
+        np.take(table, np.where(known, input.astype(np.intp), last), out=out)
     elif input.dtype == np.uint64:
         look_up_unsigned(input.reshape(-1), out.reshape(-1), table)
     else:
@@ -101,4 +102,7 @@ def _(input, out, table):
 @lookup_table.cuda("lookup_table.cu")
 def _(launch, input, out, *, table):
     on_gpu = launch.upload(table)
-    launch("lookup_table", shared={"address": np.array(on_gpu.data_ptr(), np.int64), "last": len(table) - 1})
+    launch(
+        "lookup_table", addresses={"table": np.full(launch.n, on_gpu.data_ptr(), np.int64)},
+        shared={"last": len(table) - 1}, kept="all",
+    )  # fmt: skip

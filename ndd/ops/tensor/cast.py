@@ -17,10 +17,15 @@ def _plan(source: DType, target: DType, shapes: np.ndarray) -> Plan:
 
 def launch_cast(launch: Any, source: Any) -> None:
     """Converts `source` to the type of output 0 on the GPU: as many elements a thread as fit 16 bytes."""
-    sizes = (source.dtype.bytes, launch.outputs[0].dtype.bytes)
-    vector = max(1, min(16 // max(sizes), 8))
+    vector, work = launch.remember("work", lambda: _work(source, launch.outputs[0]))
+    launch("cast", work, macros={"VECTOR": str(vector)}, file="cast.cu", kept="all")
+
+
+def _work(source: Any, result: Any) -> tuple[int, int]:
+    """Elements a thread, and threads for the largest sample."""
+    vector = max(1, min(16 // max(source.dtype.bytes, result.dtype.bytes), 8))
     most = int(source.shapes.prod(axis=1).max(initial=0))
-    launch("cast", -(-most // vector), macros={"VECTOR": str(vector)}, file="cast.cu")
+    return vector, -(-most // vector)
 
 
 @operator(elementwise=True)

@@ -128,6 +128,11 @@ def _broadcast(all_shapes: list[np.ndarray]) -> np.ndarray:
 
 
 def _launch(launch: Any, name: str, operands: tuple[Any, ...], form: Form) -> None:
+    launch("elementwise", **launch.remember("given", lambda: _given(launch, name, operands, form)), kept="all")
+
+
+def _given(launch: Any, name: str, operands: tuple[Any, ...], form: Form) -> dict[str, Any]:
+    """Work, fields and macros of the launch."""
     from ndd._cuda.source import ELEMENT_TYPES
 
     kinds = form.element_types(operands)
@@ -160,7 +165,7 @@ def _launch(launch: Any, name: str, operands: tuple[Any, ...], form: Form) -> No
     per_sample = {"strides": _strides([o.shapes for o in operands], shape)} if stretched else {}
     most = int(shape.prod(axis=1).max(initial=0))
     work = most if stretched else -(-most // min(vector, 8))
-    launch("elementwise", work, per_sample=per_sample, shared=shared, macros=macros)
+    return {"work": work, "per_sample": per_sample, "shared": shared, "macros": macros}
 
 
 def _strides(shapes: list[np.ndarray], out: np.ndarray) -> np.ndarray:

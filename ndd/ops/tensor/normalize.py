@@ -74,7 +74,9 @@ def _averaged(axes: Any, names: str | None, spec: Spec) -> list[int] | None:
             raise RuntimeError("normalize: Arguments `axes` and `axis_names` are mutually exclusive")
         for letter in names:
             if letter not in (spec.layout or ""):
-                raise RuntimeError(f"normalize: Axis {letter!r} is not present in the input layout {spec.layout or ''!r}")
+                raise RuntimeError(
+                    f"normalize: Axis {letter!r} is not present in the input layout {spec.layout or ''!r}"
+                )
         return sorted(spec.layout.index(letter) for letter in names)  # type: ignore[union-attr]
     if axes is None:
         return None
@@ -148,7 +150,8 @@ def _parameter(name: str, value: Any, input: Any) -> list[np.ndarray] | None:
         extents = input.shapes[i].tolist()
         if array.ndim != len(extents) or any(p not in (1, e) for p, e in zip(array.shape, extents, strict=True)):
             raise bad_sample(
-                i, f"`{name}` has shape {array.shape}: expected one number, or extents of 1 or those of the input, {extents}"
+                i,
+                f"`{name}` has shape {array.shape}: expected one number, or extents of 1 or those of the input, {extents}",
             )
     return found
 
@@ -231,7 +234,9 @@ def _(x, out, axes, ddof, epsilon, scale, shift, known_factor, centre, spread):
             factor = _factor(_variance(total, count, ddof), epsilon, scale)
         else:
             factor = _known_factor(spread, epsilon, scale)
-    centre, factor = np.broadcast_arrays(centre, factor)
+    if centre.shape != factor.shape:
+        shape = np.broadcast_shapes(centre.shape, factor.shape)
+        centre, factor = (np.ascontiguousarray(np.broadcast_to(v, shape)) for v in (centre, factor))
     with np.errstate(all="ignore"):
         if out.dtype == np.float32:
             shift_and_scale(x, out, centre, factor, shift)
@@ -251,21 +256,21 @@ def _(launch, x, out, *, axes, ddof, epsilon, scale, shift, batch, centre, sprea
     if not launch.n:
         return
     shapes = x.shapes
-    count = over_axes.counts(shapes, axes)
-    kept = np.prod([np.ones(launch.n, np.int64), *[shapes[:, d] for d in range(x.ndim) if d not in axes]], axis=0)
+    count = launch.remember("count", lambda: over_axes.counts(shapes, axes))
+    kept = launch.remember("kept", lambda: over_axes.counts(shapes, tuple(d for d in range(x.ndim) if d not in axes)))
     made = kept if not batch else np.where(np.arange(launch.n) == 0, kept, 0)
     divisor = np.broadcast_to(count.sum(), count.shape) if batch else count
     centre, spread = centre.rows, spread.rows
     alive: list[object] = []  # memory that the launches below still read
 
-    def finished(kernel: str, kind: str, about: dict[str, Any], divisors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def finished(kernel: str, kind: str, about: Any, divisors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What `kernel` makes of an accumulated sum: addresses and sizes of float32 numbers for each sample."""
         memory, sums, total = over_axes.accumulate_on_gpu(launch, kind, x, axes, np.dtype(np.float32), about)
         found, target = over_axes.scratch_for(launch, made, np.float32)
         target = np.broadcast_to(target[:1], target.shape) if batch else target
         launch(
-            kernel, kept if not batch else int(kept[0]),
-            per_sample={"sums": sums, "target": target, "kept": kept, "divisor": divisors.astype(np.float64)},
+            kernel, kept if not batch else int(kept[0]), kept=kernel, addresses={"sums": sums, "target": target},
+            per_sample={"kept": kept, "divisor": divisors.astype(np.float64)},
             shared={"add": np.float32(epsilon), "times": np.float32(scale)},
             macros={"ACC": over_axes.ACC_TYPES[total.kind], "BATCH": str(int(batch)), "SUMS": "1"},
         )  # fmt: skip
@@ -278,15 +283,18 @@ def _(launch, x, out, *, axes, ddof, epsilon, scale, shift, batch, centre, sprea
         alive.append(memory)
         return memory.data_ptr() + 4 * (np.cumsum(sizes) - sizes), sizes
 
-    mean = finished("centre", "sum", {}, divisor) if centre[0] is None else uploaded(centre)
-    about = over_axes.centre_fields(shapes, axes, *mean)
+    mean = finished("centre", "sum", None, divisor) if centre[0] is None else uploaded(centre)
     if spread[0] is None:
-        factor = finished("factor", "deviation", about, divisor - ddof)
+        factor = finished("factor", "deviation", mean, divisor - ddof)
     else:
         factor = uploaded([_known_factor(v, epsilon, scale) for v in spread])
-    steps = over_axes.centre_fields(shapes, axes, *factor)
     launch(
         "normalize",
-        per_sample={**about, "factor_address": factor[0], "factor_steps": steps["mean_steps"]},
+        per_sample={
+            "mean_steps": over_axes.mean_steps(shapes, axes, mean[1]),
+            "factor_steps": over_axes.mean_steps(shapes, axes, factor[1]),
+        },
+        addresses={"mean_address": mean[0], "factor_address": factor[0]},
         shared={"move": np.float32(shift)},
+        kept="all",
     )
