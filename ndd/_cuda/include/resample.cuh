@@ -3,7 +3,7 @@
 //   resample_axis_of(...)     how an axis is resampled: filter, first tap, number of taps
 //   first_tap(axis, i, &x)    source index of the first tap of output i (may lie outside) and its filter coordinate
 //   filter_weight(axis, x)    weight, not normalised, at filter coordinate x; the next tap is at x + axis.step
-//   inside(index, n)          an index outside the image is that of its edge
+//   inside(index, n)          an index outside the image is that of its edge; `within` for 32 bits
 #ifndef NDD_RESAMPLE_CUH
 #define NDD_RESAMPLE_CUH
 
@@ -52,32 +52,53 @@ inline long long first_tap(const ResampleAxis& axis, long long i, float* x) {
   return (long long)index;
 }
 
-// Entry j of the table that the filter is looked up in; 32 entries for each pixel of the filter not widened.
-inline float filter_entry(int kind, int j) {
-  if (kind == FILTER_GAUSSIAN) {
-    const float t = float(j - 32) / 32.0f;
-    return expf(-4.0f * t * t);
-  }
-  if (kind == FILTER_CUBIC) {
-    const float t = fabsf(float(j - 64)) / 32.0f;
-    if (t < 1.0f) return (1.5f * t - 2.5f) * t * t + 1.0f;
-    return ((-0.5f * t + 2.5f) * t - 4.0f) * t + 2.0f;
-  }
-  if (j == 96) return 1.0f;
-  const float angle = float(j - 96) * 0.09817477042468103f;  // pi / 32
-  return sinf(angle) * sinf(angle / 3.0f) * 3.0f / (angle * angle);
+// Short forms, absolute error below 1e-6: the long ones in the many places where kernels ask for weights made 1.3 MB
+// of code that took a minute to compile. sin(pi * x) for x in -3..3.
+inline float sine_of_half_turns(float x) {
+#ifdef __CUDACC_RTC__
+  return __sinf(3.14159265358979f * (x - 2.0f * rintf(0.5f * x)));
+#else
+  return sinf(3.14159265358979f * (x - 2.0f * rintf(0.5f * x)));
+#endif
 }
 
+// Entry j of the table that the filter is looked up in; 32 entries for each pixel of the filter not widened.
+inline float filter_entry(int kind, int j) {
+  if (kind == FILTER_CUBIC) {
+    const float t = fabsf(float(j - 64)) * 0.03125f;
+    return t < 1.0f ? (1.5f * t - 2.5f) * t * t + 1.0f : ((-0.5f * t + 2.5f) * t - 4.0f) * t + 2.0f;
+  }
+  if (kind == FILTER_GAUSSIAN) {
+    const float t = float(j - 32) * 0.03125f;
+#ifdef __CUDACC_RTC__
+    return __expf(-4.0f * t * t);
+#else
+    return expf(-4.0f * t * t);
+#endif
+  }
+  const float t = float(j - 96) * 0.03125f;
+  const float product = sine_of_half_turns(t) * sine_of_half_turns(t * 0.333333333f) * 0.303963550927013f;  // 3 / pi^2
+#ifdef __CUDACC_RTC__
+  return j == 96 ? 1.0f : __fdividef(product, t * t);
+#else
+  return j == 96 ? 1.0f : product / (t * t);
+#endif
+}
+
+inline float triangle_weight(float x) { return fmaxf(fminf(x, 2.0f - x), 0.0f); }
+
 inline float filter_weight(const ResampleAxis& axis, float x) {
-  if (axis.kind == FILTER_TRIANGLE) return fmaxf(fminf(x, 2.0f - x), 0.0f);
+  if (axis.kind == FILTER_TRIANGLE) return triangle_weight(x);
   if (axis.kind == FILTER_NN) return 1.0f;
   const int j = int(x);
-  if (j > axis.last) return 0.0f;
   const float low = filter_entry(axis.kind, j), part = x - float(j);
-  return low + part * ((j == axis.last ? 0.0f : filter_entry(axis.kind, j + 1)) - low);
+  const float high = j == axis.last ? 0.0f : filter_entry(axis.kind, j + 1);
+  return j > axis.last ? 0.0f : low + part * (high - low);
 }
 
 inline long long inside(long long index, long long n) { return index < 0 ? 0 : index >= n ? n - 1 : index; }
+
+inline int within(int index, int n) { return index < 0 ? 0 : index >= n ? n - 1 : index; }
 
 // An element as float. For bytes without the conversion instruction, which GPUs run at a quarter of the rate.
 template <class T>

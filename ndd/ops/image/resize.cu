@@ -22,71 +22,58 @@ inline TARGET_TYPE stored(float value) {
 }
 
 #ifndef LINE
-// A thread computes this many pixels, one below the other: they share most of the source rows.
+// A thread computes this many pixels, one below the other.
 #define ROWS 4
 
-// One source row resampled along x: part[c] = sum over k of weights[k] * row[offset[k] + c].
-template <int CHANNELS, int TAPS>
-inline void along_row(const SOURCE_TYPE* row, const int* offset, const float* weights, int taps, float* part) {
+// Triangles of up to 8 taps, the usual case: everything in registers, source rows shared by the pixels.
+template <int CHANNELS>
+inline void triangle_strip(const SOURCE_TYPE* source, TARGET_TYPE* target, int h, int w, int channels, int out_line,
+                           const ResampleAxis& down, const ResampleAxis& across, int y, int count, int x) {
+  float weights[8], at, total = 0.0f;
+  int offset[8];
+  const int left = int(first_tap(across, x, &at));
 #pragma unroll
-  for (int c = 0; c < CHANNELS; c++) part[c] = 0.0f;
-#pragma unroll
-  for (int k = 0; k < TAPS; k++) {
-    if (k < taps) {
-#pragma unroll
-      for (int c = 0; c < CHANNELS; c++) part[c] += weights[k] * as_float(row[offset[k] + c]);
-    }
-  }
-}
-
-template <int CHANNELS, int TAPS>
-inline void strip(const SOURCE_TYPE* source, TARGET_TYPE* target, int h, int w, int channels, long long out_line,
-                  const ResampleAxis& down, const ResampleAxis& across, int y, int count, int x) {
-  float weights[TAPS], at, total = 0.0f, part[CHANNELS];
-  int offset[TAPS];
-  const long long left = first_tap(across, x, &at);
-#pragma unroll
-  for (int k = 0; k < TAPS; k++) {
-    if (k < across.taps) {
-      offset[k] = int(inside(left + k, w)) * channels;
-      total += weights[k] = filter_weight(across, at);
-      at += across.step;
-    }
+  for (int k = 0; k < 8; k++) {
+    weights[k] = k < across.taps ? triangle_weight(at) : 0.0f;
+    offset[k] = within(left + k, w) * channels;
+    total += weights[k];
+    at += across.step;
   }
   const float norm = 1.0f / total;
-#pragma unroll
-  for (int k = 0; k < TAPS; k++)
-    if (k < across.taps) weights[k] *= norm;
-
-  long long top[ROWS], low = 0, high = 0;
+  int top[ROWS], low = 0, high = 0;
   float place[ROWS], totals[ROWS], sums[ROWS][CHANNELS];
 #pragma unroll
   for (int j = 0; j < ROWS; j++) {
     totals[j] = 0.0f;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) sums[j][c] = 0.0f;
-    top[j] = first_tap(down, y + (j < count ? j : 0), &place[j]);
-    if (j == 0 || top[j] < low) low = top[j];
-    if (j == 0 || top[j] + down.taps > high) high = top[j] + down.taps;
+    top[j] = int(first_tap(down, y + (j < count ? j : 0), &place[j]));
+    low = j == 0 || top[j] < low ? top[j] : low;
+    high = j == 0 || top[j] > high ? top[j] : high;
   }
-  // Rows between the windows of the pixels, if there are any, have no weight and are not read.
-  for (long long r = low; r < high; r++) {
-    float weight[ROWS], any = 0.0f;
+  for (int r = low; r < high + down.taps; r++) {
+    float weight[ROWS], any = 0.0f, part[CHANNELS];
 #pragma unroll
     for (int j = 0; j < ROWS; j++) {
-      weight[j] = 0.0f;
-      if (r >= top[j] && r < top[j] + down.taps) {
-        weight[j] = filter_weight(down, place[j]);
-        place[j] += down.step;
-        any += fabsf(weight[j]);
-      }
+      // Outside of the window the weight is 0 by itself.
+      weight[j] = triangle_weight(place[j] + float(r - top[j]) * down.step);
+      any += weight[j];
     }
     if (any == 0.0f) continue;
-    along_row<CHANNELS, TAPS>(source + inside(r, h) * w * channels, offset, weights, across.taps, part);
+    const SOURCE_TYPE* row = source + (long long)within(r, h) * (w * channels);
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++) part[c] = 0.0f;
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+      if (k < across.taps) {
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++) part[c] += weights[k] * as_float(row[offset[k] + c]);
+      }
+    }
 #pragma unroll
     for (int j = 0; j < ROWS; j++) {
-      totals[j] += weight[j];
       if (weight[j] != 0.0f) {
+        totals[j] += weight[j];
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++) sums[j][c] += weight[j] * part[c];
       }
@@ -95,38 +82,72 @@ inline void strip(const SOURCE_TYPE* source, TARGET_TYPE* target, int h, int w, 
 #pragma unroll
   for (int j = 0; j < ROWS; j++) {
     if (j < count) {
+      const float scale = norm / totals[j];
 #pragma unroll
-      for (int c = 0; c < CHANNELS; c++) target[j * out_line + c] = stored(sums[j][c] / totals[j]);
+      for (int c = 0; c < CHANNELS; c++) target[j * out_line + c] = stored(sums[j][c] * scale);
     }
   }
 }
 
+// Any filter of up to 32 taps along x. Loops stay loops: unrolled they were a megabyte of code.
 template <int CHANNELS>
-inline void nearest(const SOURCE_TYPE* source, TARGET_TYPE* target, int h, int w, int channels, long long out_line,
+inline void any_strip(const SOURCE_TYPE* source, TARGET_TYPE* target, int h, int w, int channels, int out_line,
+                      const ResampleAxis& down, const ResampleAxis& across, int y, int count, int x) {
+  float weights[32], at, total = 0.0f;
+  const int left = int(first_tap(across, x, &at));
+#pragma unroll 1
+  for (int k = 0; k < across.taps; k++, at += across.step) total += weights[k] = filter_weight(across, at);
+  const float norm = 1.0f / total;
+#pragma unroll 1
+  for (int j = 0; j < count; j++) {
+    const int top = int(first_tap(down, y + j, &at));
+    float sums[CHANNELS] = {0.0f};
+    total = 0.0f;
+#pragma unroll 1
+    for (int t = 0; t < down.taps; t++, at += down.step) {
+      const float weight = filter_weight(down, at);
+      const SOURCE_TYPE* row = source + (long long)within(top + t, h) * (w * channels);
+      float part[CHANNELS] = {0.0f};
+      total += weight;
+#pragma unroll 2
+      for (int k = 0; k < across.taps; k++) {
+        const SOURCE_TYPE* tap = row + within(left + k, w) * channels;
+        for (int c = 0; c < CHANNELS; c++) part[c] += weights[k] * as_float(tap[c]);
+      }
+      for (int c = 0; c < CHANNELS; c++) sums[c] += weight * part[c];
+    }
+    const float scale = norm / total;
+    for (int c = 0; c < CHANNELS; c++) target[j * out_line + c] = stored(sums[c] * scale);
+  }
+}
+
+template <int CHANNELS>
+inline void nearest(const SOURCE_TYPE* source, TARGET_TYPE* target, int h, int w, int channels, int out_line,
                     const ResampleAxis& down, const ResampleAxis& across, int y, int count, int x) {
   float unused;
-  const long long column = inside(first_tap(across, x, &unused), w) * channels;
+  const int column = within(int(first_tap(across, x, &unused)), w) * channels;
   // From row to row the position is added up, as on the CPU.
   float position = down.start + 0.5f * down.scale;
   for (int j = 0; j < y; j++) position += down.scale;
   for (int j = 0; j < count; j++, position += down.scale) {
-    const SOURCE_TYPE* pixel = source + inside((long long)floorf(position), h) * w * channels + column;
+    const SOURCE_TYPE* pixel = source + (long long)within(int(floorf(position)), h) * w * channels + column;
     for (int c = 0; c < CHANNELS; c++) target[j * out_line + c] = convert<TARGET_TYPE>(pixel[c]);
   }
 }
 
 template <int CHANNELS>
-inline void some_rows(const SOURCE_TYPE* source, TARGET_TYPE* target, int h, int w, int channels, long long out_line,
+inline void some_rows(const SOURCE_TYPE* source, TARGET_TYPE* target, int h, int w, int channels, int out_line,
                       const ResampleAxis& down, const ResampleAxis& across, int y, int count, int x) {
   if (down.kind == FILTER_NN && across.kind == FILTER_NN)
     nearest<CHANNELS>(source, target, h, w, channels, out_line, down, across, y, count, x);
-  else if (across.taps <= 8)
-    strip<CHANNELS, 8>(source, target, h, w, channels, out_line, down, across, y, count, x);
+  else if (down.kind == FILTER_TRIANGLE && across.kind == FILTER_TRIANGLE && across.taps <= 8)
+    triangle_strip<CHANNELS>(source, target, h, w, channels, out_line, down, across, y, count, x);
   else
-    strip<CHANNELS, 32>(source, target, h, w, channels, out_line, down, across, y, count, x);
+    any_strip<CHANNELS>(source, target, h, w, channels, out_line, down, across, y, count, x);
 }
 
-extern "C" __global__ void resample_plane(const Sample* samples, int count, Shared shared) {
+// At most 80 registers: on an H200, 64 photographs to 224x224 take 92 us; without the bound 203 us, with 64 registers 110.
+extern "C" __global__ void __launch_bounds__(256, 3) resample_plane(const Sample* samples, int count, Shared shared) {
   for (int n = blockIdx.y; n < count; n += gridDim.y) {
     const Sample& s = samples[n];
     // 32-bit numbers: a division in 64 bits costs as much as a filter. Samples of 2**31 elements come as lines.
@@ -145,7 +166,7 @@ extern "C" __global__ void resample_plane(const Sample* samples, int count, Shar
       const int x = int(column) / (channels / step), c = int(column) % (channels / step) * step;
       const SOURCE_TYPE* source = SOURCE + (long long)plane * h * w * channels + c;
       TARGET_TYPE* target = TARGET + (((long long)plane * h_out + y) * w_out + x) * channels + c;
-      const long long out_line = (long long)w_out * channels;
+      const int out_line = w_out * channels;
       if (step == 3) some_rows<3>(source, target, h, w, channels, out_line, down, across, y, rows, x);
       else if (step == 4) some_rows<4>(source, target, h, w, channels, out_line, down, across, y, rows, x);
       else some_rows<1>(source, target, h, w, channels, out_line, down, across, y, rows, x);
