@@ -1,9 +1,9 @@
 """Arithmetic on NumPy arrays by DALI's rules, where they are not NumPy's.
 
 Every function of `OPERATIONS` takes `(out, *operands)`: arrays of any element type that broadcast to the shape of
-`out`, whose type is the result's. Integers wrap; `//` and `%` of integers truncate toward zero and refuse a zero divisor;
-`//` of floats divides; an integer to a negative power is 0; comparisons of integers are right across signedness;
-`min` and `max` give the second operand where the comparison fails (NaN).
+`out`, whose type is the result's. Integers wrap; `//` and `%` of integers truncate toward zero and refuse a zero
+divisor; `//` of floats divides; an integer to a negative power is 0; comparisons of integers are right across
+signedness; `min` and `max` give the second operand where the comparison fails (NaN).
 """
 
 from __future__ import annotations

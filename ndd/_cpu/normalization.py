@@ -34,9 +34,7 @@ def _in_lines(x, out, outer, rows, inner, centre, factor, shift, centres, factor
             _shifted(source[start : start + wide], target[start : start + wide], centres, factors, shift)
 
 
-def shift_and_scale(
-    x: np.ndarray, out: np.ndarray, centre: np.ndarray, factor: np.ndarray, shift: float
-) -> None:
+def shift_and_scale(x: np.ndarray, out: np.ndarray, centre: np.ndarray, factor: np.ndarray, shift: float) -> None:
     """`out`, float32, from `x`; `centre` and `factor` are float32 and broadcast to `x`."""
     centre, factor = (v.reshape((1,) * (x.ndim - v.ndim) + v.shape) for v in (centre, factor))
     stretched = [d for d in range(x.ndim) if centre.shape[d] == factor.shape[d] == 1]

@@ -6,6 +6,7 @@ one large sample is divided among the threads.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from ndd._tensor import Store
@@ -21,7 +22,7 @@ def pieces(stores: list[Store], out: Store, threads: int) -> list[tuple[Any, ...
         found = _stretched(stores, out)
         if found is None:
             return None
-        wide, length = [a.ndim == out.whole.ndim and len(a) == len(out.whole) for a in found], len(out.whole)
+        wide, length = [a.ndim == out.whole.ndim and len(a) == len(out.whole) for a in found], len(out.whole)  # type: ignore[arg-type]
     else:
         wide, length = [a.ndim == 1 and a.size == found[-1].size for a in found], found[-1].size
     count = min(length, threads if found[-1].size >= threads * _ELEMENTS else 1 + found[-1].size // _ELEMENTS)
@@ -29,8 +30,7 @@ def pieces(stores: list[Store], out: Store, threads: int) -> list[tuple[Any, ...
         return [tuple(found)]
     edges = [length * k // count for k in range(count + 1)]
     return [
-        tuple([a[start:end] if w else a for a, w in zip(found, wide, strict=True)])
-        for start, end in zip(edges, edges[1:], strict=False)
+        tuple([a[start:end] if w else a for a, w in zip(found, wide, strict=True)]) for start, end in pairwise(edges)
     ]
 
 

@@ -26,8 +26,8 @@ def max(
         axis_names: the same by letters of the layout, instead of `axes`.
         keep_dims: leave the reduced axes with extent 1, and the layout as it is.
 
-    Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for a letter that is
-    not in the layout and for bool, float16 and float64 inputs.
+    Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for an unknown
+    letter and for bool, float16 and float64 inputs.
 
     >>> import ndd
     >>> ndd.reductions.max(ndd.tensor([[1, 2], [3, 0]]), axes=1).torch()

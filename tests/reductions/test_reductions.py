@@ -1,5 +1,6 @@
 """All reductions against DALI: types, axes, layouts, empty and large inputs, errors; and the GPU against the CPU."""
 
+# ruff: noqa: B023  (every closure runs before the loop goes on)
 from __future__ import annotations
 
 import itertools
@@ -38,8 +39,8 @@ def values(name, shape, seed=0):
     x = samples(name, int(np.prod(shape)), seed).reshape(shape)
     if x.dtype.kind == "f":
         return np.abs(np.nan_to_num(np.clip(x, -1e4, 1e4))).round(3).astype(np.float32)
-    # Small enough that the sums of squares fit what DALI accumulates in, and of one sign: sums that nearly cancel depend
-    # on the order of the additions.
+    # Small enough that the sums of squares fit what DALI accumulates in, and of one sign: sums that nearly cancel
+    # depend on the order of the additions.
     return x if x.itemsize == 1 else x % x.dtype.type(1000)
 
 
@@ -60,7 +61,7 @@ def test_element_types(dali, name, kind):
             for library in (dali, ndd):
                 extra = {} if target is None else {"dtype": getattr(library, NUMPY[target])}
                 function = getattr(library.reductions, name)
-                results.append(outcome(lambda f=function, m=library, e=extra: f(m.tensor(x), axes=[0], **e)))  # noqa: B023
+                results.append(outcome(lambda f=function, m=library, e=extra: f(m.tensor(x), axes=[0], **e)))
             wanted, found = results
             if kind in ("i64", "u64") and target == kind and name != "sum" and not isinstance(wanted, Exception):
                 assert found[0].dtype == wanted[0].dtype  # numbers beyond float32: compared below with small ones
@@ -85,7 +86,10 @@ def test_axes(dali, name, keep_dims):
             wanted, found = (
                 outcome(
                     lambda m=m: getattr(m.reductions, name)(
-                        m.tensor(x, layout="FHWC"), *map(m.tensor, mean), **extra, keep_dims=keep_dims  # noqa: B023
+                        m.tensor(x, layout="FHWC"),
+                        *map(m.tensor, mean),
+                        **extra,
+                        keep_dims=keep_dims,
                     )
                 )
                 for m in (dali, ndd)
@@ -96,8 +100,11 @@ def test_axes(dali, name, keep_dims):
 @pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
 @pytest.mark.parametrize(
     ("shape", "axes"),
-    [((0, 3), [0]), ((0, 3), [1]), ((0, 3), None), ((2, 3), []), ((), None), ((1,), None), ((1, 1), [0]), ((2, 0, 3), [0, 2])],
-)
+    [
+        ((0, 3), [0]), ((0, 3), [1]), ((0, 3), None), ((2, 3), []), ((), None), ((1,), None), ((1, 1), [0]),
+        ((2, 0, 3), [0, 2]),
+    ],
+)  # fmt: skip
 def test_empty_and_tiny(dali, name, shape, axes):
     for kind in ("f32", "u8", "i32"):
         x = values(kind, shape)
@@ -105,7 +112,7 @@ def test_empty_and_tiny(dali, name, shape, axes):
         mean = (np.float32(2),) if name in ABOUT else ()
         with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
             wanted, found = (
-                outcome(lambda m=m: getattr(m.reductions, name)(m.tensor(x), *mean, **extra)) for m in (dali, ndd)  # noqa: B023
+                outcome(lambda m=m: getattr(m.reductions, name)(m.tensor(x), *mean, **extra)) for m in (dali, ndd)
             )
         compare(found, wanted, kind)
 
@@ -119,7 +126,8 @@ def test_large_inputs_take_the_compiled_loops(dali, name, kind):
             extra = {} if axes is None else {"axes": axes}
             mean = (right_mean(x, axes),) if name in ABOUT else ()
             wanted, found = (
-                outcome(lambda m=m: getattr(m.reductions, name)(m.tensor(x), *map(m.tensor, mean), **extra)) for m in (dali, ndd)  # noqa: B023
+                outcome(lambda m=m: getattr(m.reductions, name)(m.tensor(x), *map(m.tensor, mean), **extra))
+                for m in (dali, ndd)
             )
             compare(found, wanted, axes)
 
@@ -144,7 +152,7 @@ def test_means_of_every_shape(dali, name):
             extra = {"ddof": ddof} if axes is None else {"axes": axes, "ddof": ddof}
             with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
                 wanted, found = (
-                    outcome(lambda m=m: getattr(m.reductions, name)(m.tensor(x), m.tensor(mean), **extra))  # noqa: B023
+                    outcome(lambda m=m: getattr(m.reductions, name)(m.tensor(x), m.tensor(mean), **extra))
                     for m in (dali, ndd)
                 )
             compare(found, wanted, axes)

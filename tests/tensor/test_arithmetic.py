@@ -215,7 +215,7 @@ def test_wrong_operands():
         b * "a"
     with pytest.raises(RuntimeError, match="float16"):
         b + np.float16(1)
-    with pytest.raises(RuntimeError, match="float16|bfloat16"):
+    with pytest.raises(RuntimeError, match="float16"):
         ndd.tensor(1, dtype=ndd.bfloat16) + 1
     with pytest.raises(RuntimeError, match="booleans"):
         ndd.tensor(True) + True
@@ -242,7 +242,7 @@ _PAIRS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name, pair", [(n, p) for n, pairs in _PAIRS.items() for p in pairs])
+@pytest.mark.parametrize(("name", "pair"), [(n, p) for n, pairs in _PAIRS.items() for p in pairs])
 def test_gpu_equals_cpu(emulated_gpu, name, pair):
     a, b = pair.split()
     x, y = operands_for(name, a, b)

@@ -78,7 +78,8 @@ def test_clamp(dali):
         lambda m: m.sqrt(True), lambda m: m.min(3, 4.5), lambda m: m.clamp(5, 0, 3), lambda m: m.clamp(5, 0, 3.5),
         lambda m: m.clamp(True, False, True), lambda m: m.pow(2, 3), lambda m: m.fpow(2.0, np.float64(3)),
         lambda m: m.atan2(1, [1, 2]), lambda m: m.clamp([1, 2, 3], 2, np.array([2, 2, 9])), lambda m: m.floor(3),
-        lambda m: m.clamp(5, 10, 0), lambda m: m.max(np.uint8(3), np.int8(-1)), lambda m: m.sqrt(None), lambda m: m.sin("a"),
+        lambda m: m.clamp(5, 10, 0), lambda m: m.max(np.uint8(3), np.int8(-1)),
+        lambda m: m.sqrt(None), lambda m: m.sin("a"),
     ],
 )  # fmt: skip
 def test_numbers_and_lists(dali, call):

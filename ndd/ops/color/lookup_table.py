@@ -34,12 +34,12 @@ def lookup_table(
         keys: from 0 to 65535. Default: none.
         values: one for each key.
         default_value: what elements without a key become.
-        dtype: the element type of the result. Default: float32. Values become integers by rounding half away from zero
-            and saturating.
+        dtype: the element type of the result. Default: float32. Values become integers by rounding half away from
+            zero and saturating.
         output_dtype: the old name of `dtype`; warns.
 
-    Errors: RuntimeError for an input that is not of an integer type, for keys outside the range, and if there are not as
-    many values as keys.
+    Errors: RuntimeError for an input that is not of an integer type, for keys outside the range, and if there are not
+    as many values as keys.
 
     >>> import ndd
     >>> ndd.lookup_table(ndd.tensor([0, 1, 2]), keys=[0, 2], values=[5, 10.5], default_value=-1).torch()

@@ -35,9 +35,9 @@ def cast(input, /, *, dtype: DType):
     Works for every type, rank and layout; shapes and layout stay.
 
     A float becomes an integer by rounding half away from zero (2.5 -> 3, -2.5 -> -3) and saturating (300.0 -> 255 in
-    uint8); integers saturate too (-1 -> 0 in uint8). A float becomes `True` where its rounded value is not zero. What is too
-    large for float16 becomes infinite. NaN becomes 0 in integers up to 32 bits, except int32 (its minimum, as int64) and
-    uint64 (2**63).
+    uint8); integers saturate too (-1 -> 0 in uint8). A float becomes `True` where its rounded value is not zero.
+    What is too large for float16 becomes infinite. NaN becomes 0 in integers up to 32 bits, except int32 (its minimum,
+    as int64) and uint64 (2**63).
 
     bfloat16 is accepted on both sides, unlike in DALI. uint16 and int16 become float16 by rounding half to even, where
     DALI's CPU operator rounds half away from zero.

@@ -19,11 +19,14 @@ from ndd._tensor.dtype import dtype as to_dtype, float32, float64
 from ndd._tensor.promotion import common, common_layout, result_type
 
 UNARY = (
-    "minus plus bitnot abs fabs sqrt rsqrt cbrt exp log log2 log10 sin cos tan asin acos atan sinh cosh tanh asinh "
-    "acosh atanh floor ceil"
-).split()
-COMPARISONS = "eq neq lt leq gt geq".split()
-BINARY = "add sub mul fdiv div mod pow fpow atan2 min max bitand bitor bitxor lshift rshift".split() + COMPARISONS
+    "minus", "plus", "bitnot", "abs", "fabs", "sqrt", "rsqrt", "cbrt", "exp", "log", "log2", "log10", "sin", "cos",
+    "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "floor", "ceil",
+)  # fmt: skip
+COMPARISONS = ("eq", "neq", "lt", "leq", "gt", "geq")
+BINARY = (
+    "add", "sub", "mul", "fdiv", "div", "mod", "pow", "fpow", "atan2", "min", "max", "bitand", "bitor", "bitxor",
+    "lshift", "rshift", *COMPARISONS,
+)  # fmt: skip
 _KERNEL_NAMES = {
     "bitand": "bitand_", "bitor": "bitor_", "bitxor": "bitxor_", "pow": "power", "fpow": "fpower", "atan2": "angle",
     "min": "minimum", "max": "maximum", "abs": "absolute", "fabs": "magnitude", "sqrt": "root", "rsqrt": "rroot",
@@ -49,6 +52,7 @@ class Form:
         return [next(rest) if c is None else c for c in self.constants]
 
     def element_types(self, inputs: tuple[Any, ...]) -> list[DType]:
+        """The element types of the operands, in their order."""
         rest = iter(inputs)
         return [next(rest).dtype if t is None else t for t in self.types]
 
@@ -67,29 +71,23 @@ def _declare(name: str, arity: int, inputs: int) -> Callable[..., Any]:
             operands[0].device,
         )
 
-    if inputs == 1:
+    def of_one(input, /, *, form: Any):
+        return outcome((input,), form)
 
-        def declared(input, /, *, form: Any):
-            return outcome((input,), form)
+    def of_two(left, right, /, *, form: Any):
+        return outcome((left, right), form)
 
-        def run(a: np.ndarray, out: np.ndarray, form: Form) -> None:
-            compute(out, *form.fill((a,)))
+    def of_three(first, second, third, /, *, form: Any):
+        return outcome((first, second, third), form)
 
-    elif inputs == 2:
+    def run_one(a: np.ndarray, out: np.ndarray, form: Form) -> None:
+        compute(out, *form.fill((a,)))
 
-        def declared(left, right, /, *, form: Any):  # type: ignore[misc]
-            return outcome((left, right), form)
+    def run_two(a: np.ndarray, b: np.ndarray, out: np.ndarray, form: Form) -> None:
+        compute(out, *form.fill((spread(a, out), spread(b, out))))
 
-        def run(a: np.ndarray, b: np.ndarray, out: np.ndarray, form: Form) -> None:  # type: ignore[misc]
-            compute(out, *form.fill((spread(a, out), spread(b, out))))
-
-    else:
-
-        def declared(first, second, third, /, *, form: Any):  # type: ignore[misc]
-            return outcome((first, second, third), form)
-
-        def run(a: np.ndarray, b: np.ndarray, c: np.ndarray, out: np.ndarray, form: Form) -> None:  # type: ignore[misc]
-            compute(out, spread(a, out), spread(b, out), spread(c, out))
+    def run_three(a: np.ndarray, b: np.ndarray, c: np.ndarray, out: np.ndarray, form: Form) -> None:
+        compute(out, spread(a, out), spread(b, out), spread(c, out))
 
     def plan(*operands: Any, form: Form) -> Plan:
         shapes = operands[0].shapes if inputs == 1 else _broadcast([o.shapes for o in operands])
@@ -98,12 +96,13 @@ def _declare(name: str, arity: int, inputs: int) -> Callable[..., Any]:
     def on_gpu(launch: Any, *stores: Any, form: Form) -> None:
         _launch(launch, name, stores[:inputs], form)
 
-    declared.__name__ = declared.__qualname__ = name
-    declared.__module__ = __name__
-    declared.__doc__ = f"`{name}`, elementwise."
-    found = operator(declared, register=False, elementwise=True)
+    shape: Any = (of_one, of_two, of_three)[inputs - 1]
+    shape.__name__ = shape.__qualname__ = name
+    shape.__module__ = __name__
+    shape.__doc__ = f"`{name}`, elementwise."
+    found = operator(shape, register=False, elementwise=True)
     found.plan(plan)
-    found.cpu(run)
+    found.cpu((run_one, run_two, run_three)[inputs - 1])
     found.operator.cuda_source = "elementwise.cu"
     found.operator.cuda, found.operator.cuda_names = on_gpu, ["form"]
     return found

@@ -33,27 +33,29 @@ def normalize(
     shift: float = 0.0,
     stddev: PerSample[list[float]] = None,
 ):
-    """Subtracts the mean and divides by the standard deviation: `(x - mean) / sqrt(variance + epsilon) * scale + shift`.
+    """Subtracts the mean and divides by the standard deviation.
+
+    The result is `(x - mean) / sqrt(variance + epsilon) * scale + shift`.
 
     Any rank and layout; integers of up to 32 bits and float32. The mean and the variance are those of each sample, over
     all axes or the chosen ones. Where the variance is 0, the result is `shift`.
 
     Args:
-        axes: the axes over which to average. Default: all; with a `mean` or `stddev` array, those where it has extent 1.
+        axes: the axes over which to average. Default: all; with a `mean` or `stddev` array, those of extent 1 in it.
         axis_names: the same by letters of the layout.
         batch: average over all samples of the batch together; their other axes must then agree.
         ddof: what to take from the number of elements before dividing by it for the variance.
         dtype: the element type of the result. Default: float32. To an integer type values round half away from zero
             and saturate.
         epsilon: added to the variance, or to the square of `stddev`.
-        mean: the mean to subtract in place of the computed one, which the variance is then about: one number, or an array
-            (for all samples, or a Batch) with extent 1 along the averaged axes. A plain number is accepted in every case,
-            unlike in DALI 2.4.0.
+        mean: the mean to subtract in place of the computed one; the variance is then about it. One number, or an
+            array (for all samples, or a Batch) with extent 1 along the averaged axes. A plain number is accepted in
+            every case, unlike in DALI 2.4.0.
         scale, shift: what the result is multiplied with and moved by.
         stddev: the standard deviation to divide by, likewise; where it is 0, the result is `shift`.
 
-    Errors: RuntimeError for other element types, for axes that do not exist or `axes=[]`, for a `mean` or `stddev` whose
-    shape does not fit, and for arrays of these with `batch=True`.
+    Errors: RuntimeError for other element types, for axes that do not exist or `axes=[]`, for a `mean` or `stddev`
+    whose shape does not fit, and for arrays of these with `batch=True`.
 
     >>> import ndd
     >>> ndd.normalize(ndd.tensor([1.0, 3.0]), scale=10).torch()
@@ -151,7 +153,7 @@ def _parameter(name: str, value: Any, input: Any) -> list[np.ndarray] | None:
         if array.ndim != len(extents) or any(p not in (1, e) for p, e in zip(array.shape, extents, strict=True)):
             raise bad_sample(
                 i,
-                f"`{name}` has shape {array.shape}: expected one number, or extents of 1 or those of the input, {extents}",
+                f"`{name}` has shape {array.shape}: expected one number, or extents of 1 or of the input, {extents}",
             )
     return found
 
@@ -171,8 +173,8 @@ def _check_kept(shapes: np.ndarray, axes: list[int]) -> None:
         if d not in axes and len(wrong):
             raise bad_sample(
                 int(wrong[0]),
-                f"`batch=True` requires that axes which are not averaged have equal extents in all samples: axis {d} has "
-                f"{shapes[wrong[0], d]} here and {shapes[0, d]} in sample 0",
+                "`batch=True` requires that axes which are not averaged have equal extents in all samples: "
+                f"axis {d} has {shapes[wrong[0], d]} here and {shapes[0, d]} in sample 0",
             )
 
 

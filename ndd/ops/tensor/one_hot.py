@@ -31,13 +31,13 @@ def one_hot(
         axis: where the new axis goes. Default: -1, at the end.
         axis_name: its letter; then the result has a layout.
         num_classes: its extent.
-        dtype: the element type of the result. Default: float32. `on_value` and `off_value` become integers as in C: the
-            fraction is dropped and what is too large wraps.
+        dtype: the element type of the result. Default: float32. `on_value` and `off_value` become integers as in C:
+            the fraction is dropped and what is too large wraps.
 
     Differs from DALI: with `axis_name`, labels of shape `(1,)` keep their axis.
 
-    Errors: RuntimeError for bool and float16 inputs and results, for an axis outside the range, for a negative number of
-    classes, and for an `axis_name` that is not one letter or meets an input without a layout.
+    Errors: RuntimeError for bool and float16 inputs and results, for an axis outside the range, for a negative number
+    of classes, and for an `axis_name` that is not one letter or meets an input without a layout.
 
     >>> import ndd
     >>> ndd.one_hot(ndd.batch([0, 2]), num_classes=3).torch()
@@ -58,7 +58,7 @@ def one_hot(
     layout = None
     if axis_name is not None:
         if len(axis_name) != 1:
-            raise RuntimeError(f"one_hot: Unsupported axis_name value. It must be a single character, got {axis_name!r}")
+            raise RuntimeError(f"one_hot: Unsupported axis_name value. Expected a single character, got {axis_name!r}")
         own = input.layout or ""
         if len(own) != ndim:
             raise RuntimeError(

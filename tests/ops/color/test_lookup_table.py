@@ -17,6 +17,7 @@ def test_every_type_equals_dali(dali, source):
     x = np.concatenate([samples(source), np.arange(0, 120).astype(NUMPY[source])])
     with dali.EvalMode.sync_cpu:
         for target in NAMES:
+
             def call(m, dtype):
                 return np.asarray(
                     m.lookup_table(m.tensor(x), keys=KEYS, values=VALUES, dtype=dtype, default_value=-1.5).evaluate()

@@ -1,4 +1,4 @@
-"""`ndd.cast` and `ndd.cast_like` as operators: batches, arguments, the GPU. The values are tested in test_convert.py."""
+"""`ndd.cast` and `ndd.cast_like` as operators: batches, arguments, the GPU. For the values see test_convert.py."""
 
 from __future__ import annotations
 

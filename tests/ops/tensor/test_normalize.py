@@ -1,5 +1,6 @@
 """`ndd.normalize` against DALI, and the GPU against the CPU."""
 
+# ruff: noqa: B023  (every closure runs before the loop goes on)
 from __future__ import annotations
 
 import numpy as np
@@ -62,12 +63,12 @@ def test_axes(dali, shape):
         for axes in (None, [0], [0, 1], [1], [len(shape) - 1], [0, 2], [1, 3], list(range(len(shape))), [-1], [9], []):
             extra = {} if axes is None else {"axes": axes}
             for more in ({}, {"ddof": 1, "epsilon": 3.0}, {"scale": 2.0, "shift": -1.0}):
-                compare(lambda m: m.normalize(m.tensor(x), **extra, **more), dali)  # noqa: B023
+                compare(lambda m: m.normalize(m.tensor(x), **extra, **more), dali)
 
 
 def test_axis_names(dali):
     for extra in ({"axis_names": "W"}, {"axis_names": "HW"}, {"axis_names": "C"}, {"axis_names": "W", "axes": [0]}):
-        compare(lambda m: m.normalize(m.tensor(X, layout="HW"), **extra), dali)  # noqa: B023
+        compare(lambda m: m.normalize(m.tensor(X, layout="HW"), **extra), dali)
     assert ndd.normalize(ndd.tensor(X, layout="HW")).layout == "HW"
 
 
@@ -79,6 +80,7 @@ def test_given_arrays(dali):
         {"mean": row, "stddev": row, "epsilon": 2.0}, {"mean": row[0], "axes": [0]}, {"mean": row, "ddof": 1},
         {"stddev": column, "axes": [1], "scale": 3.0, "shift": 1.0}, {"mean": row.astype(np.float64)},
     ):  # fmt: skip
+
         def call(m, extra=extra):
             return m.normalize(
                 m.tensor(X), **{k: m.tensor(v) if isinstance(v, np.ndarray) else v for k, v in extra.items()}
@@ -110,14 +112,21 @@ def test_plain_numbers():
 def test_constant_values_give_the_shift(dali):
     x = np.full((3, 4), 7, np.float32)
     for extra in ({}, {"shift": 3.0}, {"epsilon": 0.1}, {"ddof": 12}, {"ddof": 20}):
-        compare(lambda m: m.normalize(m.tensor(x), **extra), dali)  # noqa: B023
+        compare(lambda m: m.normalize(m.tensor(x), **extra), dali)
 
 
 def test_whole_batches(dali):
     a, b = values("f32", (20, 9, 3)), values("f32", (20, 9, 3), 1) * 2
     for arrays in ([a, b], [a, b[:5]], [a]):
-        for extra in ({}, {"axes": [0]}, {"axes": [1, 2]}, {"axes": [0, 1], "ddof": 1}, {"axes": [1]}, {"epsilon": 2.0}):
-            compare(lambda m: m.normalize(m.batch(arrays), batch=True, **extra), dali)  # noqa: B023
+        for extra in (
+            {},
+            {"axes": [0]},
+            {"axes": [1, 2]},
+            {"axes": [0, 1], "ddof": 1},
+            {"axes": [1]},
+            {"epsilon": 2.0},
+        ):
+            compare(lambda m: m.normalize(m.batch(arrays), batch=True, **extra), dali)
     compare(lambda m: m.normalize(m.batch([X, X]), batch=True, mean=m.batch([X[:1], X[:1]])), dali)
 
 
@@ -127,7 +136,12 @@ def test_gpu_equals_cpu(emulated_gpu, kind, axes):
     b = ndd.batch([values(kind, (h, 7, 3), h) for h in (1, 40, 300)])
     extra = {} if axes is None else {"axes": axes}
     row = ndd.tensor(np.array([[[1, 2, 3]]], np.float32))
-    for more in ({}, {"dtype": ndd.uint8, "scale": 50.0, "shift": 100.0}, {"mean": 3.0, "ddof": 1}, {"mean": 3.0, "stddev": 4.0}):
+    for more in (
+        {},
+        {"dtype": ndd.uint8, "scale": 50.0, "shift": 100.0},
+        {"mean": 3.0, "ddof": 1},
+        {"mean": 3.0, "stddev": 4.0},
+    ):
         compare_devices(b, {**extra, **more})
     if axes == [0, 1]:
         compare_devices(b, {**extra, "mean": row})

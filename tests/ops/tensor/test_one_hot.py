@@ -1,5 +1,6 @@
 """`ndd.one_hot` against DALI, and the GPU against the CPU."""
 
+# ruff: noqa: B023  (every closure runs before the loop goes on)
 from __future__ import annotations
 
 import numpy as np
@@ -9,7 +10,8 @@ from number_samples import NAMES, NUMPY, assert_same
 import ndd
 
 INPUTS = [
-    1, [1], [[1]], [1, 2], [1, -1, 3], [[1, 2]], [[0, 1, 2], [2, 1, 0]], np.zeros(0, np.int32), [1.7, -0.5], [np.nan, np.inf, -1.0, -0.99],
+    1, [1], [[1]], [1, 2], [1, -1, 3], [[1, 2]], [[0, 1, 2], [2, 1, 0]], np.zeros(0, np.int32), [1.7, -0.5],
+    [np.nan, np.inf, -1.0, -0.99],
     np.array([250, 3], np.uint8),
 ]  # fmt: skip
 
@@ -40,8 +42,8 @@ def test_shapes(dali, axis):
         for classes in (0, 1, 3):
             if axis == -1 and np.ndim(x) and np.size(x) == 1:
                 continue  # DALI's answer depends on what it was asked before: see test_single_labels_lose_their_axes
-            compare(lambda m: m.one_hot(m.tensor(x), axis=axis, num_classes=classes), dali)  # noqa: B023
-            compare(lambda m: m.one_hot(m.batch([x, x]), axis=axis, num_classes=classes), dali)  # noqa: B023
+            compare(lambda m: m.one_hot(m.tensor(x), axis=axis, num_classes=classes), dali)
+            compare(lambda m: m.one_hot(m.batch([x, x]), axis=axis, num_classes=classes), dali)
 
 
 def test_single_labels_lose_their_axes():
@@ -52,7 +54,7 @@ def test_single_labels_lose_their_axes():
 
 def test_ragged_batches(dali):
     for b in ([1, 2], [[1], [2, 0]], [[[1]], [[2], [0]]]):
-        compare(lambda m: m.one_hot(m.batch(b), num_classes=3), dali)  # noqa: B023
+        compare(lambda m: m.one_hot(m.batch(b), num_classes=3), dali)
 
 
 @pytest.mark.parametrize("source", NAMES)
@@ -62,7 +64,11 @@ def test_types(dali, source, target):
     for on, off in ((1, 0), (300, -1), (2.5, -1.5)):
         compare(
             lambda m: m.one_hot(
-                m.tensor(x), num_classes=4, dtype=getattr(m, NUMPY[target]), on_value=on, off_value=off  # noqa: B023
+                m.tensor(x),
+                num_classes=4,
+                dtype=getattr(m, NUMPY[target]),
+                on_value=on,
+                off_value=off,
             ),
             dali,
         )
@@ -70,7 +76,7 @@ def test_types(dali, source, target):
 
 def test_layouts(dali):
     for axis in (-1, 0, 1):
-        compare(lambda m: m.one_hot(m.tensor([1, 2], layout="X"), num_classes=3, axis_name="C", axis=axis), dali)  # noqa: B023
+        compare(lambda m: m.one_hot(m.tensor([1, 2], layout="X"), num_classes=3, axis_name="C", axis=axis), dali)
     compare(lambda m: m.one_hot(m.tensor([1, 2], layout="X"), num_classes=3), dali)
     compare(lambda m: m.one_hot(m.tensor(1), num_classes=3, axis_name="C"), dali)
     compare(lambda m: m.one_hot(m.tensor([1, 2]), num_classes=3, axis_name="C"), dali)
