@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ndd._tensor.tensor import Tensor
 
 _EDGE = 2  # how many entries stay at either end of what is shortened
+_MANY_NUMBERS = 1000  # of a batch, from which on samples are left out
 _MANY_SHAPES = 16
 _SHAPES_WIDTH = 75
 _INDENT = "    "
@@ -59,7 +60,7 @@ def _samples_text(store: Store) -> str:
     n, ndim = store.n, len(store.shapes[0]) if store.shapes else 0
     count = sum(max(int(np.prod(s)), 1) for s in store.shapes)
     shown: list[int | None] = list(range(n))
-    if n > 2 * _EDGE + 1 and count > np.get_printoptions()["threshold"]:
+    if n > 2 * _EDGE + 1 and count > _MANY_NUMBERS:
         shown[_EDGE:-_EDGE] = [None]
     texts = ["..." if i is None else _array_text(store, i) for i in shown]
     between = ", " if ndim == 0 else "," + "\n" * ndim + _INDENT

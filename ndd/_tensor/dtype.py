@@ -196,6 +196,10 @@ def torch_dtype(dtype: DType) -> torch.dtype:
 
 def from_framework(kind: Any) -> DType:
     """The type of a NumPy or torch dtype (or NumPy scalar class)."""
+    if kind is float:
+        return float32
+    if kind is None or kind is int:  # NumPy would take them for 64-bit types
+        raise TypeError(f"{kind!r} does not name an element type")
     if type(kind).__module__ == "torch":
         if not _torch_types:
             _fill_torch_types()
