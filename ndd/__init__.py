@@ -42,7 +42,9 @@ from ndd.imread import imread
 from ndd.ops.color.lookup_table import lookup_table
 from ndd.ops.image.crop import crop
 from ndd.ops.image.crop_mirror_normalize import crop_mirror_normalize
+from ndd.ops.image.erase import erase
 from ndd.ops.image.flip import flip
+from ndd.ops.image.paste import paste
 from ndd.ops.image.peek_image_shape import peek_image_shape
 from ndd.ops.image.random_crop_generator import random_crop_generator
 from ndd.ops.image.random_resized_crop import random_resized_crop
@@ -55,6 +57,9 @@ from ndd.ops.tensor.cast import cast, cast_like
 from ndd.ops.tensor.cat import cat, stack
 from ndd.ops.tensor.copy import copy
 from ndd.ops.tensor.expand_dims import expand_dims, squeeze
+from ndd.ops.tensor.frames import element_extract, per_frame, sequence_rearrange
+from ndd.ops.tensor.full import full, full_like, ones, ones_like, zeros, zeros_like
+from ndd.ops.tensor.get_property import get_property
 from ndd.ops.tensor.normalize import normalize
 from ndd.ops.tensor.one_hot import one_hot
 from ndd.ops.tensor.pad import pad

@@ -1,0 +1,134 @@
+"""`ndd.erase`: regions of an image filled with a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._operator import PerSample, Plan, bad_sample, like, operator
+from ndd.ops.image.window import wrapped
+from ndd.ops.tensor.axes import axes_of
+
+_DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC", 5: "FDHWC"}
+
+
+@operator
+def erase(
+    input,
+    /,
+    *,
+    anchor: PerSample[list[float]] = None,
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    centered_anchor: bool = False,
+    fill_value: PerSample[list[float]] = (0.0,),
+    normalized: bool | None = None,
+    normalized_anchor: bool | None = None,
+    normalized_shape: bool | None = None,
+    shape: PerSample[list[float]] = None,
+):
+    """Fills regions of each array with a value.
+
+    Args:
+        input: any rank and element type (DALI 2.4.0 refuses float64 and bool).
+        anchor: where the regions begin (default 0), a number for each of the axes, then the next region.
+        shape: how large they are, likewise.
+        axes, axis_names: the axes that the numbers are about, by number or letter; default: all but C. An array
+            without a layout counts as HW, HWC or DHWC by rank.
+        centered_anchor: the anchors are the centres of the regions.
+        normalized: anchors and shapes are fractions of the extents; `normalized_anchor` and `normalized_shape` say so
+            for one of them.
+        fill_value: one number, or one for each channel; converted as in C (the fraction is dropped, integers wrap).
+
+    Start and end of a region lose their fractions; what lies outside the array is left away.
+
+    Raises RuntimeError for anchors and shapes that do not fit each other or the axes.
+
+    >>> import ndd
+    >>> ndd.erase(ndd.tensor([[1, 2, 3], [4, 5, 6]], layout="HW"), anchor=[0, 1], shape=[2, 1]).torch()
+    tensor([[1, 0, 3],
+            [4, 0, 6]], dtype=torch.int32)
+    """
+    if normalized is not None and (normalized_anchor is not None or normalized_shape is not None):
+        raise RuntimeError("erase: `normalized` excludes `normalized_anchor` and `normalized_shape`")
+    return like(input)
+
+
+@erase.plan
+def _(
+    input, *, anchor, axes, axis_names, centered_anchor, fill_value, normalized, normalized_anchor, normalized_shape, shape
+):  # fmt: skip
+    layout = input.layout or _DEFAULT_LAYOUTS.get(input.ndim)
+    if axes is None and axis_names is None:
+        axis_names = (layout or "").replace("C", "")
+    chosen = axes_of(None if axis_names else axes, axis_names, layout, input.ndim)[0]
+    extents = input.shapes[:, chosen].astype(np.float32)
+    sizes = _regions("shape", shape, extents, bool(normalized or normalized_shape))
+    starts = _regions("anchor", anchor, extents, bool(normalized or normalized_anchor))
+    if anchor is None:
+        starts = [np.zeros_like(s) for s in sizes]
+    most = max(1, max(len(s) for s in sizes))
+    # [N, regions, 2, axes]: start and end on every axis; a region that a sample has not is empty.
+    bounds = np.zeros((input.n, most, 2, input.ndim), np.int64)
+    for i, (low, size) in enumerate(zip(starts, sizes, strict=True)):
+        if len(low) != len(size):
+            raise bad_sample(
+                i, f"`anchor` and `shape` must have the same number of elements: {low.size} and {size.size}"
+            )
+        low = low - size / 2 if centered_anchor else low
+        bounds[i, : len(low), 1] = input.shapes[i]
+        bounds[i, : len(low), 0][:, chosen] = np.clip(low, 0, extents[i]).astype(np.int64)
+        bounds[i, : len(low), 1][:, chosen] = np.clip(low + size, 0, extents[i]).astype(np.int64)
+    fill = np.atleast_2d(wrapped(np.asarray(fill_value), input.dtype.numpy))
+    channel = layout.index("C") if layout and "C" in layout else None
+    _check_fill(fill, channel, input)
+    if input.spec.device.device_id is None:
+        if fill.shape[1] > 1:
+            fill = fill.reshape(*fill.shape, *(1,) * (input.ndim - channel - 1))
+        return Plan(
+            input.shapes, {"bounds": bounds.tolist(), "fill": np.broadcast_to(fill, (input.n, *fill.shape[1:]))}
+        )
+    per_sample = {"bounds": bounds, "fill": np.broadcast_to(fill, (input.n, fill.shape[1])).astype(np.float64)}
+    return Plan(input.shapes, per_sample, {"channel": -1 if channel is None or fill.shape[1] == 1 else channel})
+
+
+def _regions(name: str, values: Any, extents: np.ndarray, normalized: bool) -> list[np.ndarray]:
+    """An argument as `[regions, axes]` for each sample, in elements."""
+    n, count = extents.shape
+    if values is None:
+        return [np.zeros((0, count), np.float32)] * n
+    rows = values if isinstance(values, list) else np.broadcast_to(values, (n, np.shape(values)[-1]))
+    found = []
+    for i, row in enumerate(rows):
+        if not count or len(row) % count:
+            raise bad_sample(i, f"`{name}`: expected a multiple of {count} elements, one for each axis, got {len(row)}")
+        regions = np.asarray(row, np.float32).reshape(-1, count)
+        found.append(regions * extents[i] if normalized else regions)
+    return found
+
+
+def _check_fill(fill: np.ndarray, channel: int | None, input: Any) -> None:
+    count = fill.shape[1]
+    if count == 1:
+        return
+    if channel is None:
+        raise RuntimeError(f"`fill_value` has {count} elements, but the layout has no channel axis C")
+    wrong = input.shapes[:, channel] != count
+    if wrong.any():
+        sample = int(wrong.argmax())
+        raise bad_sample(
+            sample, f"`fill_value` has {count} elements, the array has {input.shapes[sample, channel]} channels"
+        )
+
+
+@erase.cpu
+def _(array, out, bounds, fill):
+    out[...] = array
+    for low, high in bounds:
+        region = out[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
+        if region.size:
+            region[...] = fill
+
+
+erase.cuda("erase.cu")
