@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 if TYPE_CHECKING:
     # One value for all samples, or one for each: a Batch, or a Tensor whose value goes for all.
-    PerSample = T | Tensor | Batch | np.ndarray | None
+    PerSample = T | tuple[Any, ...] | Tensor | Batch | np.ndarray | None
 else:
 
     class PerSample:
@@ -51,7 +51,7 @@ class Argument:
         self.default = None if self.required else default
         self.per_sample = not isinstance(annotation, type) and type(annotation).__name__ == "PerSample"
         kind = annotation.kind if self.per_sample else _without_none(annotation)
-        self.vector = typing.get_origin(kind) in (list, tuple) or kind in (list, tuple)
+        self.vector = typing.get_origin(kind) in (list, tuple, Sequence) or kind in (list, tuple)
         element = (typing.get_args(kind) or (float,))[0] if self.vector else kind
         self.numpy = np.dtype(_NUMPY.get(element, np.float32))
         self.convert: Callable[[Any], Any] = (

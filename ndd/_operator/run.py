@@ -240,7 +240,7 @@ class Job:
             return Planned(plan, [], [])
         shapes = [_tuples(s) for s in ([plan.shapes] if self.prepared.single else plan.shapes)]
         columns = None if op.cpu_batch is not None else self._extra(plan, len(op.inputs) + len(self.outs), n)
-        return Planned(plan, shapes, columns)
+        return Planned(plan, shapes, columns)  # type: ignore[arg-type]
 
     def _extra(self, plan: Plan, lead: int, n: int) -> list[Any]:
         columns: list[Any] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ndd._operator import operator
@@ -36,8 +38,8 @@ def image_random_crop(
     output_type: DALIImageType = DALIImageType.RGB,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
-    random_area: list[float] = (0.08, 1.0),
-    random_aspect_ratio: list[float] = (0.75, 1.333333),
+    random_area: Sequence[float] = (0.08, 1.0),
+    random_aspect_ratio: Sequence[float] = (0.75, 1.333333),
     split_stages: bool | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool = False,

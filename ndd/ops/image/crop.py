@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def crop(
     crop_pos_z: PerSample[float] = 0.5,
     crop_w: PerSample[float] = None,
     dtype: DType | None = None,
-    fill_values: list[float] = (0.0,),
+    fill_values: Sequence[float] = (0.0,),
     image_type: Any = None,
     out_of_bounds_policy: str = "error",
     output_dtype: DType | None = None,

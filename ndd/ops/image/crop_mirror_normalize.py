@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def crop_mirror_normalize(
     crop_pos_z: PerSample[float] = 0.5,
     crop_w: PerSample[float] = None,
     dtype: DType | None = None,
-    fill_values: list[float] = (0.0,),
+    fill_values: Sequence[float] = (0.0,),
     image_type: Any = None,
     mean: PerSample[list[float]] = (0.0,),
     mirror: PerSample[int] = 0,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ndd._operator import Plan, bad_sample, operator, output
@@ -16,8 +18,8 @@ def random_crop_generator(
     /,
     *,
     num_attempts: int = 10,
-    random_area: list[float] = (0.08, 1.0),
-    random_aspect_ratio: list[float] = (0.75, 1.333333),
+    random_area: Sequence[float] = (0.08, 1.0),
+    random_aspect_ratio: Sequence[float] = (0.75, 1.333333),
 ):
     """Draws a window of random area and aspect ratio for each image: the one that `random_resized_crop` takes.
 

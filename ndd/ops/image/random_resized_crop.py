@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ndd._cpu.resample import resample
@@ -25,8 +27,8 @@ def random_resized_crop(
     min_filter: PerSample[DALIInterpType] = None,
     minibatch_size: int = 32,
     num_attempts: int = 10,
-    random_area: list[float] = (0.08, 1.0),
-    random_aspect_ratio: list[float] = (0.75, 1.333333),
+    random_area: Sequence[float] = (0.08, 1.0),
+    random_aspect_ratio: Sequence[float] = (0.75, 1.333333),
     size: list[int],
     temp_buffer_hint: int = 0,
 ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def slice(
     axis_names: str | None = None,
     dtype: DType | None = None,
     end: PerSample[list[int]] = None,
-    fill_values: list[float] = (0.0,),
+    fill_values: Sequence[float] = (0.0,),
     image_type: Any = None,
     normalized_anchor: bool = True,
     normalized_shape: bool = True,

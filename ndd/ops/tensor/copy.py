@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ndd._operator import like, operator
 from ndd._tensor import Store, bind_operations
 
@@ -33,7 +35,7 @@ def _(job, store: Store) -> Store:
 
 def _copied(store: Store) -> Store:
     dense = store.dense() if store.batched else None
-    forms = {"whole": dense.copy()} if dense is not None else {"parts": [a.copy() for a in store.arrays()]}
+    forms: dict[str, Any] = {"whole": dense.copy()} if dense is not None else {"parts": [a.copy() for a in store.arrays()]}
     return Store(store.dtype, store.layout, store.device, store.shapes, source_info=store.source_info, **forms)
 
 
@@ -42,7 +44,7 @@ def _fetched(job, store: Store) -> Store:
     from ndd._cuda import transfer
     from ndd._cuda.scope import on_stream, wait_for
 
-    number = store.device.device_id
+    number = store.device.device_id or 0
     stream = job.context.stream_on(number)
     wait_for(store, stream)
     with on_stream(stream, number):

@@ -22,7 +22,7 @@ def expand_dims(data, /, *, axes: list[int], new_axis_names: str | None = None):
     >>> ndd.expand_dims(ndd.tensor([[1, 2]], layout="HW"), axes=2, new_axis_names="C").layout
     'HWC'
     """
-    places = axes.tolist()
+    places = axes.tolist()  # type: ignore[attr-defined]
     ndim = data.ndim + len(places)
     if any(a < 0 or a >= ndim for a in places):
         raise RuntimeError(f"expand_dims: `axes`: expected numbers from 0 to {ndim - 1}, got {places}")

@@ -30,7 +30,7 @@ class IterableSource:
             raise StopIteration
         if self._iterator is None:
             self._current = self._make()
-            self._iterator = iter(self._current)
+            self._iterator = iter(self._current)  # type: ignore[call-overload]
         try:
             item = next(self._iterator)
         except StopIteration:
