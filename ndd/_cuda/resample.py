@@ -24,11 +24,19 @@ def resample_batch(
     """
     if not len(shapes):
         return
-    taps = np.maximum(np.ceil(2 * radius), 1).max(axis=0)
-    passes = _passes(shapes, out_shapes, axes, taps)
-    if len(passes) == 1 and len(passes[0]) == 2:
-        launch("resample_plane", _strips(launch.plan.per_sample["view"]), file=file)
+    taps = [max(math.ceil(2 * r), 1) for r in radius.max(axis=0).tolist()]
+    neighbours = len(axes) >= 2 and axes[-1] == axes[-2] + 1
+    at_once = neighbours and taps[-1] <= _MOST_TAPS and taps[-1] * taps[-2] <= _MOST_READS
+    if at_once:
+        largest = launch.plan.per_sample["view"].max(axis=0).tolist()
+        planes, height, width, channels, *_ = largest
+        at_once = planes * height * width * channels < 2**31 and _strips(largest) < 2**28
+    if at_once and len(axes) > 2:
+        at_once = np.maximum(shapes, out_shapes).prod(axis=1).max() < 2**31
+    if at_once and len(axes) == 2:
+        launch("resample_plane", _strips(largest), file=file)
         return
+    passes = _passes(shapes, out_shapes, axes, at_once)
     source, scratch = None, None
     for number, group in enumerate(passes):
         reached = shapes.copy()
@@ -44,13 +52,11 @@ def resample_batch(
     del scratch
 
 
-def _passes(shapes: np.ndarray, out_shapes: np.ndarray, axes: tuple[int, ...], taps: np.ndarray) -> list[list[int]]:
-    """Numbers of the axes, grouped by pass."""
+def _passes(shapes: np.ndarray, out_shapes: np.ndarray, axes: tuple[int, ...], at_once: bool) -> list[list[int]]:
+    """Numbers of the axes, grouped by pass; the last two together if `at_once`."""
     numbers = list(range(len(axes)))
     groups: list[list[int]] = []
-    neighbours = len(axes) >= 2 and axes[-1] == axes[-2] + 1
-    small = max(shapes.prod(axis=1).max(), out_shapes.prod(axis=1).max()) < 2**31
-    if neighbours and small and taps[-1] <= _MOST_TAPS and taps[-1] * taps[-2] <= _MOST_READS:
+    if at_once:
         groups, numbers = [numbers[-2:]], numbers[:-2]
     growth = [out_shapes[:, a].sum() / max(shapes[:, a].sum(), 1) for a in axes]
     return sorted([*([i] for i in numbers), *groups], key=lambda group: math.prod(growth[i] for i in group))
@@ -79,7 +85,7 @@ def _pass(
         fields["view"] = plane_view(shapes, reached, first)
         launch(
             "resample_plane",
-            _strips(fields["view"]),
+            _strips(fields["view"].max(axis=0).tolist()),
             per_sample=fields,
             shared={"pair": np.array(group, np.int32)},
             macros=macros,
@@ -97,21 +103,17 @@ def _pass(
         )
 
 
-def _strips(view: np.ndarray) -> int:
-    """Threads of `resample_plane` for the largest sample: each makes 4 rows of a pixel of 3, 4 or else 1 channels."""
-    planes, _, _, channels, rows, columns = view.T
-    threads = planes * -(-rows // 4) * columns * np.where((channels == 3) | (channels == 4), 1, channels)
-    return int(threads.max())
+def _strips(view: list[int]) -> int:
+    """Threads of `resample_plane`: each makes 4 rows of a pixel of 3, 4 or else 1 channels."""
+    planes, _, _, channels, rows, columns = view
+    return planes * -(-rows // 4) * columns * (1 if channels in (3, 4) else channels)
 
 
 def plane_view(shapes: np.ndarray, out_shapes: np.ndarray, axis: int) -> np.ndarray:
     """`[planes, h, w, channels, h_out, w_out]` of each sample, for axes `axis` and `axis + 1`."""
-    columns = [
-        shapes[:, :axis].prod(axis=1),
-        shapes[:, axis],
-        shapes[:, axis + 1],
-        shapes[:, axis + 2 :].prod(axis=1),
-        out_shapes[:, axis],
-        out_shapes[:, axis + 1],
-    ]
-    return np.stack(columns, axis=1)
+    view = np.empty((len(shapes), 6), np.int64)
+    view[:, 0] = shapes[:, :axis].prod(axis=1) if axis else 1
+    view[:, 1:3] = shapes[:, axis : axis + 2]
+    view[:, 3] = shapes[:, axis + 2] if shapes.shape[1] == axis + 3 else shapes[:, axis + 2 :].prod(axis=1)
+    view[:, 4:] = out_shapes[:, axis : axis + 2]
+    return view

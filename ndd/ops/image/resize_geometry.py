@@ -263,15 +263,16 @@ def axis_filters(
     axis is widened by the scale.
     """
     shrink = _filter_choice("min_filter", min_filter, interp_type)
-    grow = _filter_choice("mag_filter", mag_filter, interp_type)
+    grow = shrink if min_filter is mag_filter is None else _filter_choice("mag_filter", mag_filter, interp_type)
     source = np.abs(geometry.end - geometry.start)
     shrinks = geometry.size < source
     kind = np.where(shrinks, shrink, grow).astype(np.int32)
-    scale = source / np.maximum(geometry.size, 1).astype(np.float32)
+    kind[kind == LINEAR] = TRIANGULAR
     radius = BASE_RADIUS[kind]
     if antialias:
-        radius = np.where(shrinks & (kind != NN), radius * scale, radius)
-    return np.where(kind == LINEAR, TRIANGULAR, kind).astype(np.int32), radius.astype(np.float32)
+        scale = source / np.maximum(geometry.size, 1).astype(np.float32)
+        np.multiply(radius, scale, out=radius, where=shrinks & (kind != NN))
+    return kind, radius
 
 
 def _filter_choice(name: str, specific: Any, interp_type: Any) -> NDArray[np.int64]:
