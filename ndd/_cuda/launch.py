@@ -33,6 +33,7 @@ class _Ready(NamedTuple):
 
 
 _functions: dict[Any, Any] = {}
+_layouts: dict[Any, np.dtype] = {}
 _paths: dict[tuple[str, str], Path] = {}
 
 
@@ -117,14 +118,14 @@ class Launch:
     ) -> _Ready:
         """Everything of a launch but the addresses: kept with the plan for the next batch of the same shapes."""
         if work is None:
-            work = self.outputs[0].shape_array.prod(axis=1)
+            work = self.outputs[0].sizes
         most = int(np.max(work)) if np.size(work) else 0
-        records, pointers = self._records({**self.plan.per_sample, **per_sample})
-        record = _record({**self.plan.shared, **shared})
+        records, pointers, kind = self._records({**self.plan.per_sample, **per_sample})
+        record, shared_kind = _record({**self.plan.shared, **shared})
         if not self.n or most <= 0:
             return _Ready(None, None, records, ctypes.c_int(0), ctypes.c_int(0))
         macros = {**self._element_macros(), **macros}
-        key = (self.job.op.name, self._source(file), kernel, records.dtype, record.dtype, tuple(macros.items()))
+        key = (self._source(file), kernel, kind, shared_kind, tuple(macros.items()))
         function = _functions.get((key, self.device.device_id))
         if function is None:
             text = source.kernel_text(
@@ -161,7 +162,8 @@ class Launch:
                 found[short] = found[f"{short}0"]
         return found
 
-    def _records(self, fields: dict[str, Any]) -> tuple[np.ndarray, dict[str, str]]:
+    def _records(self, fields: dict[str, Any]) -> tuple[np.ndarray, dict[str, str], Any]:
+        """The record of each sample with zeros for addresses, the types of the address fields, and what names its layout."""
         columns: dict[str, np.ndarray] = {}
         pointers: dict[str, str] = {}
         shapes: dict[str, np.ndarray] = {}
@@ -182,11 +184,12 @@ class Launch:
             if array.dtype == object:
                 raise TypeError(f"{self.job.op.name}: per-sample value {name!r} is ragged: a kernel cannot take it")
             columns[name] = array
-        layout = np.dtype([(k, v.dtype, v.shape[1:]) for k, v in columns.items()], align=True)
-        records = np.zeros(self.n, layout)
+        kind = tuple([(k, v.dtype.str, v.shape[1:]) for k, v in columns.items()])
+        records = np.zeros(self.n, _layout(kind))
         for name, values in columns.items():
-            records[name] = values
-        return records, pointers
+            if name not in pointers:
+                records[name] = values
+        return records, pointers, kind
 
     def upload(self, values: np.ndarray) -> Any:
         """A small array on the GPU, ordered on the operator's stream, by way of pinned memory."""
@@ -200,8 +203,16 @@ class Launch:
         return device_empty(int(count), kind, self.device)
 
 
-def _record(values: dict[str, Any]) -> np.ndarray:
-    """One aligned record of numbers and fixed arrays."""
+def _layout(kind: tuple[Any, ...]) -> np.dtype:
+    """The aligned record type of (name, type, shape) fields; making one costs 15 us, so each is kept."""
+    found = _layouts.get(kind)
+    if found is None:
+        found = _layouts[kind] = np.dtype(list(kind), align=True)
+    return found
+
+
+def _record(values: dict[str, Any]) -> tuple[np.ndarray, Any]:
+    """One aligned record of numbers and fixed arrays, and what names its layout."""
     arrays = {}
     for name, value in values.items():
         if value is None or isinstance(value, str):
@@ -213,12 +224,11 @@ def _record(values: dict[str, Any]) -> np.ndarray:
             array = array.astype(np.float32)
         if array.dtype.name in source._TYPES and array.size:
             arrays[name] = array
-    record = np.zeros(
-        (), np.dtype([(k, v.dtype, v.shape) for k, v in arrays.items()] or [("unused", np.int32)], align=True)
-    )
+    kind = tuple([(k, v.dtype.str, v.shape) for k, v in arrays.items()]) or (("unused", "<i4", ()),)
+    record = np.zeros((), _layout(kind))
     for name, array in arrays.items():
         record[name] = array
-    return record
+    return record, kind
 
 
 def pinned_empty(nbytes: int) -> Any:
@@ -238,11 +248,13 @@ def upload(values: np.ndarray, device: Any) -> Any:
 
 def allocate(shapes: np.ndarray, spec: Spec, n: int) -> Store:
     """Uninitialised GPU memory for one output: one buffer for the batch."""
-    shapes = shapes.reshape(n, -1) if n else shapes.reshape(0, 0)
-    rows = [tuple(s) for s in shapes.tolist()]
-    count = int(shapes.prod(axis=1).sum()) if n else 0
-    flat = device_empty(count, torch_dtype(spec.dtype), spec.device)
-    uniform = n > 0 and bool((shapes == shapes[0]).all())
-    if uniform:
-        return Store(spec.dtype, spec.layout, spec.device, rows, whole=flat.reshape(n, *rows[0]))
-    return Store(spec.dtype, spec.layout, spec.device, rows, flat=flat)
+    shapes = np.ascontiguousarray(shapes.reshape(n, -1) if n else shapes.reshape(0, 0))
+    sizes = shapes.prod(axis=1)
+    flat = device_empty(int(sizes.sum()) if n else 0, torch_dtype(spec.dtype), spec.device)
+    if n and (n == 1 or bool((shapes == shapes[0]).all())):
+        whole = flat.reshape(n, *shapes[0].tolist())
+        store = Store(spec.dtype, spec.layout, spec.device, shapes, whole=whole)
+    else:
+        store = Store(spec.dtype, spec.layout, spec.device, shapes, flat=flat)
+    store._sizes = sizes
+    return store

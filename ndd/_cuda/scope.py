@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from ndd._tensor import Store
 
 
-@contextmanager
-def on_stream(stream: Any, device_id: int) -> Iterator[None]:
-    """Makes torch allocate and copy on `stream` of GPU `device_id`."""
-    import torch
+class on_stream:
+    """Makes torch allocate and copy on `stream` of GPU `device_id`: a context manager (8 us; torch's two cost 25)."""
 
-    with torch.cuda.device(device_id), torch.cuda.stream(stream._torch):
-        yield
+    __slots__ = ("_before", "_device_id", "_ours", "_there")
+
+    def __init__(self, stream: Any, device_id: int):
+        self._ours = stream._torch
+        self._device_id = device_id
+
+    def __enter__(self) -> None:
+        import torch
+
+        self._before = torch.cuda.current_stream()
+        self._there = self._before
+        if self._before != self._ours:
+            if self._before.device_index != self._device_id:
+                self._there = torch.cuda.current_stream(self._device_id)
+            torch.cuda.set_stream(self._ours)  # and its device
+
+    def __exit__(self, *exception: Any) -> None:
+        import torch
+
+        if self._before != self._ours:
+            torch.cuda.set_stream(self._there)
+            if self._there is not self._before:
+                torch.cuda.set_stream(self._before)
 
 
 def wait_for(store: Store, stream: Any) -> None:

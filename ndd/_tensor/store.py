@@ -25,7 +25,10 @@ class Store:
 
     __slots__ = (
         "__weakref__",
+        "_addresses",
         "_shape_array",
+        "_shapes",
+        "_sizes",
         "ahead",
         "batched",
         "device",
@@ -36,7 +39,6 @@ class Store:
         "layout",
         "parts",
         "ready",
-        "shapes",
         "source_info",
         "stream",
         "whole",
@@ -47,7 +49,7 @@ class Store:
         dtype: DType,
         layout: str | None,
         device: Device,
-        shapes: list[Shape],
+        shapes: list[Shape] | np.ndarray,
         *,
         whole: Any = None,
         flat: Any = None,
@@ -58,7 +60,12 @@ class Store:
         self.dtype = dtype
         self.layout = layout
         self.device = device
-        self.shapes = shapes
+        # Given as an array (GPU operators do), the list of tuples is made when somebody reads it: 10 us for 64 samples.
+        given_list = not isinstance(shapes, np.ndarray)
+        self._shapes: list[Shape] | None = shapes if given_list else None  # type: ignore[assignment]
+        self._shape_array: np.ndarray | None = None if given_list else shapes  # type: ignore[assignment]
+        self._sizes: np.ndarray | None = None
+        self._addresses: np.ndarray | None = None
         self.whole = whole
         self.flat = flat
         self.parts = parts
@@ -69,11 +76,17 @@ class Store:
         self.ready: Any = None  # GPU: an event to wait for, when the memory came from a stream that is not ours
         self.following: Any = None  # a reader's `Following`: gives the store of the next batch, if it has been read
         self.ahead: Any = None  # (key, future): what a lookahead computes of this value
-        self._shape_array: np.ndarray | None = None
 
     @property
     def n(self) -> int:
-        return len(self.shapes)
+        return len(self._shapes) if self._shapes is not None else len(self._shape_array)  # type: ignore[arg-type]
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """The shape of every sample."""
+        if self._shapes is None:
+            self._shapes = [tuple(s) for s in self._shape_array.tolist()]  # type: ignore[union-attr]
+        return self._shapes
 
     @property
     def on_cpu(self) -> bool:
@@ -85,7 +98,14 @@ class Store:
         if self._shape_array is None:
             ndim = len(self.shapes[0]) if self.shapes else 0
             self._shape_array = np.array(self.shapes, np.int64).reshape(len(self.shapes), ndim)
-        return self._shape_array
+        return self._shape_array  # type: ignore[return-value]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of elements of each sample, int64 `[N]`."""
+        if self._sizes is None:
+            self._sizes = self.shape_array.prod(axis=1)
+        return self._sizes
 
     def uniform(self) -> bool:
         """Whether all samples have one shape (an empty batch has)."""
@@ -112,6 +132,7 @@ class Store:
             for i, a in enumerate(arrays):
                 if not is_contiguous(a):
                     arrays[i] = np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a.contiguous()
+                    self._addresses = None
             if self.whole is not None:
                 self.whole = None
         return arrays
@@ -184,11 +205,16 @@ class Store:
 
     def pointers(self) -> np.ndarray:
         """GPU: the address of each (contiguous) sample, int64 `[N]`."""
+        if self._addresses is None:
+            self._addresses = self._found_addresses()
+        return self._addresses
+
+    def _found_addresses(self) -> np.ndarray:
         if self.whole is not None and is_contiguous(self.whole) and self.whole.ndim:
             step = self.whole.stride(0) * self.whole.element_size()
-            return self.whole.data_ptr() + step * np.arange(len(self.shapes), dtype=np.int64)
+            return self.whole.data_ptr() + step * np.arange(self.n, dtype=np.int64)
         if self.flat is not None:
-            sizes = self.shape_array.prod(axis=1) * self.flat.element_size()
+            sizes = self.sizes * self.flat.element_size()
             return self.flat.data_ptr() + np.cumsum(sizes) - sizes
         return np.array([t.data_ptr() for t in self.contiguous_arrays()], np.int64)
 
@@ -199,7 +225,7 @@ class Store:
         return [self.flat] if self.flat is not None else list(self.parts or [])
 
     def element_count(self) -> int:
-        return int(self.shape_array.prod(axis=1).sum()) if self.shapes else 0
+        return int(self.sizes.sum()) if self.n else 0
 
     def nbytes(self) -> int:
         return self.element_count() * self.dtype.bytes
@@ -210,7 +236,7 @@ class Store:
             self.dtype,
             layout,
             self.device,
-            self.shapes,
+            self.shape_array if self._shapes is None else self._shapes,
             whole=self.whole,
             flat=self.flat,
             parts=self.parts,

@@ -46,62 +46,64 @@ inline double draw_normal64(Words& words) {
   return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
 }
 
-// Beta: X / (X + Y) of two gamma variates. A sample is made in order: the second normal of a pair serves later.
-template <bool WIDE>
+// Beta: X / (X + Y) of two gamma variates, in the type T. A sample is made in order: the second normal of a pair of
+// the polar method serves later.
+template <class T>
 struct Beta {
-  double alpha, beta;
-  double spare[2] = {0.0, 0.0};
+  T alpha, beta;
+  T spare[2] = {0, 0};
   bool kept[2] = {false, false};
 
-  Beta(double first, double second) : alpha(first), beta(second) {}
+  Beta(T first, T second) : alpha(first), beta(second) {}
 
-  static double canonical(Words& words) { return WIDE ? words.canonical64() : words.canonical(); }
+  static T canonical(Words& words) { return sizeof(T) == 8 ? T(words.canonical64()) : T(words.canonical()); }
 
-  double polar(Words& words, int which) {
+  T polar(Words& words, int which) {
     if (kept[which]) {
       kept[which] = false;
       return spare[which];
     }
-    double x, y, square;
+    T x, y, square;
     do {
-      x = 2.0 * canonical(words) - 1.0;
-      y = 2.0 * canonical(words) - 1.0;
+      x = T(2) * canonical(words) - T(1);
+      y = T(2) * canonical(words) - T(1);
       square = x * x + y * y;
-    } while (square > 1.0 || square == 0.0);
-    const double scale = sqrt(-2.0 * log(square) / square);
+    } while (square > T(1) || square == T(0));
+    const T scale = sqrt(-T(2) * log(square) / square);
     spare[which] = x * scale;
     kept[which] = true;
     return y * scale;
   }
 
-  double gamma(Words& words, int which, double shape) {
-    const double raised = shape < 1.0 ? shape + 1.0 : shape;
-    const double shift = raised - 1.0 / 3.0, slope = 1.0 / sqrt(9.0 * shift);
-    double v;
+  T gamma(Words& words, int which, T shape) {
+    const T raised = shape < T(1) ? shape + T(1) : shape;
+    const T shift = raised - T(1.0 / 3.0), slope = T(1) / sqrt(T(9) * shift);
+    T v;
     while (true) {
-      const double z = polar(words, which);
-      v = 1.0 + slope * z;
-      if (v <= 0.0) continue;
+      const T z = polar(words, which);
+      v = T(1) + slope * z;
+      if (v <= T(0)) continue;
       v = v * v * v;
-      const double u = canonical(words);
-      if (u <= 1.0 - 0.0331 * z * z * z * z || log(u) <= 0.5 * z * z + shift * (1.0 - v + log(v))) break;
+      const T u = canonical(words);
+      if (u <= T(1) - T(0.0331) * z * z * z * z) break;
+      if (log(u) <= T(0.5) * z * z + shift * (T(1) - v + log(v))) break;
     }
     if (shape == raised) return shift * v;
-    double u = canonical(words);
-    while (u == 0.0) u = canonical(words);
-    return pow(u, 1.0 / shape) * shift * v;
+    T u = canonical(words);
+    while (u == T(0)) u = canonical(words);
+    return pow(u, T(1) / shape) * shift * v;
   }
 
-  double draw(Words& words) {
-    if (alpha >= 1.0 || beta >= 1.0) {
-      const double x = gamma(words, 0, alpha);
+  T draw(Words& words) {
+    if (alpha >= T(1) || beta >= T(1)) {
+      const T x = gamma(words, 0, alpha);
       return x / (x + gamma(words, 1, beta));
     }
-    double x = log(gamma(words, 0, alpha + 1.0));
-    double y = log(gamma(words, 1, beta + 1.0));
-    x += log(1.0 - canonical(words)) / alpha;
-    y += log(1.0 - canonical(words)) / beta;
-    const double most = x > y ? x : y;
+    T x = log(gamma(words, 0, alpha + T(1)));
+    T y = log(gamma(words, 1, beta + T(1)));
+    x += log(T(1) - canonical(words)) / alpha;
+    y += log(T(1) - canonical(words)) / beta;
+    const T most = x > y ? x : y;
     x = exp(x - most);
     y = exp(y - most);
     return x / (x + y);
