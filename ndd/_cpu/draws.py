@@ -237,67 +237,85 @@ def canonical(cursor, wide):
 
 
 @kernel
-def _polar_normal(cursor, wide, spare, which):
-    """A standard normal by Marsaglia's polar method, or the one kept from the last pair."""
-    if spare[which, 1] != 0.0:
-        spare[which, 1] = 0.0
-        return spare[which, 0]
+def _polar_normal(cursor, k, spare):
+    """A standard normal by Marsaglia's polar method, or the one that `spare` keeps from the last pair."""
+    if spare[1] != k[0]:
+        spare[1] = k[0]
+        return spare[0]
     while True:
-        x = 2.0 * canonical(cursor, wide) - 1.0
-        y = 2.0 * canonical(cursor, wide) - 1.0
+        x = k[2] * _canonical_as(cursor, k) - k[1]
+        y = k[2] * _canonical_as(cursor, k) - k[1]
         square = x * x + y * y
-        if square <= 1.0 and square != 0.0:
+        if square <= k[1] and square != k[0]:
             break
-    scale = math.sqrt(-2.0 * math.log(square) / square)
-    spare[which, 0], spare[which, 1] = x * scale, 1.0
+    scale = np.sqrt(-k[2] * math.log(square) / square)
+    spare[0], spare[1] = x * scale, k[1]
     return y * scale
 
 
 @kernel
-def _gamma(cursor, wide, spare, which, alpha):
-    """A gamma variate with unit scale by the method of Marsaglia and Tsang (2000)."""
-    raised = alpha + 1.0 if alpha < 1.0 else alpha
-    shift = raised - 1.0 / 3.0
-    slope = 1.0 / math.sqrt(9.0 * shift)
-    while True:
-        z = _polar_normal(cursor, wide, spare, which)
-        v = 1.0 + slope * z
-        if v <= 0.0:
-            continue
-        v = v * v * v
-        u = canonical(cursor, wide)
-        if u <= 1.0 - 0.0331 * z**4 or math.log(u) <= 0.5 * z * z + shift * (1.0 - v + math.log(v)):
-            break
-    if alpha == raised:
-        return shift * v
-    u = canonical(cursor, wide)
-    while u == 0.0:
-        u = canonical(cursor, wide)
-    return u ** (1.0 / alpha) * shift * v
+def _canonical_as(cursor, k):
+    """A uniform number in [0, 1) of the type of `k`."""
+    number = k[6] * k.dtype.type(next_word(cursor))
+    if k[7] != k[0]:
+        number += k[7] * k.dtype.type(next_word(cursor))
+    return min(number, k[8])
 
 
 @kernel
-def beta_variate(cursor, wide, spare, alpha, beta):
+def _gamma(cursor, k, spare, alpha):
+    """A gamma variate with unit scale by the method of Marsaglia and Tsang (2000)."""
+    raised = alpha + k[1] if alpha < k[1] else alpha
+    shift = raised - k[3]
+    slope = k[1] / np.sqrt(k[9] * shift)
+    while True:
+        z = _polar_normal(cursor, k, spare)
+        v = k[1] + slope * z
+        if v <= k[0]:
+            continue
+        v = v * v * v
+        u = _canonical_as(cursor, k)
+        if u <= k[1] - k[4] * z * z * z * z:
+            break
+        if math.log(u) <= k[5] * z * z + shift * (k[1] - v + math.log(v)):
+            break
+    if alpha == raised:
+        return shift * v
+    u = _canonical_as(cursor, k)
+    while u == k[0]:
+        u = _canonical_as(cursor, k)
+    return u ** (k[1] / alpha) * shift * v
+
+
+@kernel
+def _beta_variate(cursor, k, spare, alpha, beta):
     """X / (X + Y) of two gamma variates; in logarithms if both shapes are below 1, where X and Y may underflow."""
-    if alpha >= 1.0 or beta >= 1.0:
-        x = _gamma(cursor, wide, spare, 0, alpha)
-        return x / (x + _gamma(cursor, wide, spare, 1, beta))
-    x = math.log(_gamma(cursor, wide, spare, 0, alpha + 1.0))
-    y = math.log(_gamma(cursor, wide, spare, 1, beta + 1.0))
-    x += math.log(1.0 - canonical(cursor, wide)) / alpha
-    y += math.log(1.0 - canonical(cursor, wide)) / beta
+    if alpha >= k[1] or beta >= k[1]:
+        x = _gamma(cursor, k, spare[0], alpha)
+        return x / (x + _gamma(cursor, k, spare[1], beta))
+    x = math.log(_gamma(cursor, k, spare[0], alpha + k[1]))
+    y = math.log(_gamma(cursor, k, spare[1], beta + k[1]))
+    x += math.log(k[1] - _canonical_as(cursor, k)) / alpha
+    y += math.log(k[1] - _canonical_as(cursor, k)) / beta
     most = max(x, y)
     x, y = math.exp(x - most), math.exp(y - most)
     return x / (x + y)
 
 
+def beta_constants(kind: type) -> np.ndarray:
+    """The numbers in these formulas in the type that they are worked out in."""
+    wide = kind is np.float64
+    words = (2.0**-64, 2.0**-32, 1.0 - 2.0**-53) if wide else (2.0**-32, 0.0, 1.0 - 2.0**-24)
+    return np.array([0.0, 1.0, 2.0, 1.0 / 3.0, 0.0331, 0.5, *words, 9.0], kind)
+
+
 @kernel
-def fill_beta(out, streams, alpha, beta, wide):
-    """float32 or, if `wide`, float64 in [0, 1]."""
+def fill_beta(out, streams, alpha, beta, k):
+    """Numbers in [0, 1], worked out in the type of `out`, of `alpha`, `beta` and of `k` (see `beta_constants`)."""
     cursor = np.empty(8, np.uint64)
-    spare = np.empty((2, 2), np.float64)
+    spare = np.empty((2, 2), out.dtype)
     for n in range(out.shape[0]):
-        spare[:] = 0.0
+        spare[:] = k[0]
         for e in range(out.shape[1]):
             seek(cursor, streams[n], e)
-            out[n, e] = beta_variate(cursor, wide, spare, alpha[n], beta[n])
+            out[n, e] = _beta_variate(cursor, k, spare, alpha[n], beta[n])

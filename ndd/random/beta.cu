@@ -7,10 +7,10 @@ extern "C" __global__ void beta(const Sample* samples, int count, Shared shared)
     const Sample& s = samples[n];
     long long total = 1;
     for (long long extent : s.out0_shape) total *= extent;
-    Beta<sizeof(OUT0) == 8> variates(s.alpha[0], s.beta[0]);
+    Beta<OUT0> variates(OUT0(s.alpha[0]), OUT0(s.beta[0]));
     for (long long i = 0; i < total; i++) {
       Words words(s.stream, i);
-      s.out0[i] = OUT0(variates.draw(words));
+      s.out0[i] = variates.draw(words);
     }
   }
 }
