@@ -15,16 +15,47 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture
 def emulated_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The GPU path on a machine without one; see `emulated_gpu.py`. Skipped where there is no g++."""
-    if shutil.which("g++") is None:
-        pytest.skip("the emulated GPU needs g++")
-    import emulated_gpu as emulation
+    """The GPU path on a machine without one; see `emulated_gpu.py`. On a machine with a GPU it is the real one.
 
+    `launches` lists the kernels started so far, `texts` their source, `real` says which of the two it is.
+    """
+    import emulated_gpu as emulation
+    import torch
+
+    if not torch.cuda.is_available() and shutil.which("g++") is None:
+        pytest.skip("the emulated GPU needs g++")
     gpu = emulation.install(monkeypatch)
     yield gpu
     import ndd
 
     ndd.EvalContext.current().evaluate_all()
+
+
+@pytest.fixture
+def two_gpus(emulated_gpu: Any) -> Any:
+    """As `emulated_gpu`, with "gpu:1" as well."""
+    from ndd._tensor.device import gpu_count
+
+    if gpu_count() < 2:
+        pytest.skip("needs two GPUs")
+    return emulated_gpu
+
+
+@pytest.fixture
+def cuda() -> Any:
+    """torch.cuda, on a machine with a GPU."""
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    return torch.cuda
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs a GPU can be chosen by its mark."""
+    for item in items:
+        if "cuda" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.gpu)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -49,10 +49,34 @@ class NullTorchStream:
         self.synchronized += 1
 
 
+class RecordedGpu:
+    """What the fixture gives on a machine with a GPU: the same record of launches, nothing emulated."""
+
+    real = True
+    _names: ClassVar[dict[int, tuple[str, str]]] = {}  # by kernel: name and text
+
+    def __init__(self, compile: Any) -> None:
+        self.texts: dict[str, set[str]] = {}
+        self.launches: list[str] = []
+        self._function, self._launch = compile.function, compile.launch
+
+    def function(self, text: str, name: str, device_id: int) -> Any:
+        kernel = self._function(text, name, device_id)
+        self._names[kernel.ptr] = name, text
+        return kernel
+
+    def launch(self, kernel: Any, *arguments: Any) -> None:
+        name, text = self._names.get(kernel.ptr, ("unknown", ""))
+        self.texts.setdefault(text, set()).add(name)
+        self.launches.append(name)
+        self._launch(kernel, *arguments)
+
+
 class EmulatedGpu:
     """What the fixture gives: the kernels launched so far."""
 
     count = 2
+    real = False
 
     def __init__(self) -> None:
         self.texts: dict[str, set[str]] = {}  # kernel text -> names of kernels launched from it
@@ -182,12 +206,18 @@ def _replace_everywhere(patch: pytest.MonkeyPatch, original: Any, replacement: A
                     patch.setattr(module, name, replacement)
 
 
-def install(patch: pytest.MonkeyPatch) -> EmulatedGpu:
-    """Puts the emulation in place until `patch` is undone."""
+def install(patch: pytest.MonkeyPatch) -> EmulatedGpu | RecordedGpu:
+    """Puts the emulation in place until `patch` is undone; on a machine with a GPU a record of what it does."""
     import torch
 
     import ndd
 
+    if torch.cuda.is_available():
+        compile = importlib.import_module("ndd._cuda.compile")
+        recorded = RecordedGpu(compile)
+        patch.setattr(compile, "function", recorded.function)
+        patch.setattr(compile, "launch", recorded.launch)
+        return recorded
     # By import_module: some rooms export functions under the names of their files.
     compile, scope, context, stream, declare, device, memory, tensor = (
         importlib.import_module(f"ndd.{name}")

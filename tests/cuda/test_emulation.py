@@ -10,6 +10,12 @@ import ndd
 from ndd._operator import Plan, like
 
 
+@pytest.fixture(autouse=True)
+def _emulated(emulated_gpu):
+    if emulated_gpu.real:
+        pytest.skip("there is a GPU")
+
+
 def declared(tmp_path, monkeypatch, text, name="probe", n_out=None):
     """An operator of one f32 vector with kernel text `text`."""
     module = types.ModuleType(f"probe_{tmp_path.name}")

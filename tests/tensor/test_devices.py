@@ -12,7 +12,7 @@ import torch
 import ndd
 
 
-def test_names(emulated_gpu):
+def test_names(two_gpus):
     assert ndd.Device("gpu:0") == ndd.Device("gpu") == ndd.Device("cuda") == ndd.Device("gpu", 0)
     assert ndd.Device("gpu:1") != ndd.Device("gpu:0") != ndd.Device("cpu")
     assert (str(ndd.Device("gpu:1")), str(ndd.Device("cpu"))) == ("gpu:1", "cpu")
@@ -65,7 +65,7 @@ def test_without_a_gpu():
         ndd.Stream()
 
 
-def test_current_device_nests(emulated_gpu):
+def test_current_device_nests(two_gpus):
     assert ndd.Device.current() == ndd.Device("gpu:0")
     with ndd.Device("cpu"):
         assert ndd.Device.current() == ndd.Device("cpu")
@@ -74,7 +74,7 @@ def test_current_device_nests(emulated_gpu):
         assert ndd.Device.current() == ndd.Device("cpu")
 
 
-def test_moving_values(emulated_gpu):
+def test_moving_values(two_gpus):
     t = ndd.tensor([[1, 2]], layout="HW")
     assert t.cpu() is t
     g = t.gpu()
@@ -100,7 +100,7 @@ def test_pickles_of_gpu_values_come_back_on_the_cpu(emulated_gpu):
     assert [s.torch().tolist() for s in again] == [[2, 3], [4]]
 
 
-def test_operators_follow_their_inputs(emulated_gpu):
+def test_operators_follow_their_inputs(two_gpus):
     x = ndd.tensor(np.arange(12, dtype=np.uint8).reshape(2, 2, 3), layout="HWC")
     assert ndd.flip(x).device == ndd.Device("cpu")
     assert ndd.flip(x.gpu(1)).device == ndd.Device("gpu:1")
