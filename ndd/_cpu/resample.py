@@ -22,7 +22,8 @@ def add_rows(rows, first, weights, lo, hi, out):
     taps = len(weights)
     k = taps % 4
     if k == 0:
-        out[:] = np.float32(0)
+        for x in range(len(out)):
+            out[x] = np.float32(0)
     else:
         r0, w0 = rows[first, lo:hi], weights[0]
         for x in range(len(out)):
