@@ -309,10 +309,23 @@ class Pipeline(PipelineOptions):
         if inputs:
             if self._depth > 1 and self.exec_pipelined:
                 raise RuntimeError("run(name=batch) needs prefetch_queue_depth=1 or exec_pipelined=False")
-            for name, data in inputs.items():
-                self.feed_input(name, data)
+            self._feed_all(inputs)
         self.use_as("run()")
         return self._next()
+
+    def run_on(self, inputs: dict[str, Any]) -> tuple[TensorList, ...]:
+        """As `run(name=batch, ...)`, whatever the prefetch depth. After an error nothing of the inputs is left."""
+        self.use_as("run()")
+        try:
+            self._feed_all(inputs)
+            return self._next()
+        finally:
+            for source in self._sources:
+                source.queue.clear()
+
+    def _feed_all(self, inputs: dict[str, Any]) -> None:
+        for name, data in inputs.items():
+            self.feed_input(name, data)
 
     def iterate(self) -> tuple[TensorList, ...]:
         """As `run`, for iterators: a pipeline that an iterator takes from is not run by hand as well."""

@@ -10,100 +10,26 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from typing import Any
 
-import torch
 import torch.utils.data as torch_data
-from torch.utils.data._utils.collate import default_collate_fn_map
 
 import ndd
+from ndd.plugin.pytorch.experimental.notes import (
+    BatchCall,
+    Call,
+    DALIOutputBatchRef,
+    DALIOutputSampleRef,
+    Proxy,
+    replaced,
+)
 
-_DONE = object()
+__all__ = ["DALIOutputBatchRef", "DALIOutputSampleRef", "DALIServer", "DataLoader", "Proxy"]
 
-
-class _Call:
-    """The inputs of one call of the transform: those of one sample."""
-
-    __slots__ = ("inputs",)
-
-    def __init__(self, inputs: dict[str, Any]):
-        self.inputs = inputs
-
-
-class _BatchCall:
-    """The calls of a batch; all outputs of a batch share one, so that the pipeline runs once."""
-
-    def __init__(self, calls: list[_Call]):
-        self.calls = calls
-        self.outputs: Any = None
-
-
-class DALIOutputSampleRef:
-    """What the transform returns for a sample: a note of output `output_idx` of a call that has not run yet."""
-
-    __slots__ = ("call", "output_idx")
-
-    def __init__(self, call: _Call, output_idx: int):
-        self.call = call
-        self.output_idx = output_idx
-
-
-class DALIOutputBatchRef:
-    """A batch of notes: replaced by the tensor of output `output_idx` in the main process."""
-
-    __slots__ = ("batch", "output_idx")
-
-    def __init__(self, batch: _BatchCall, output_idx: int):
-        self.batch = batch
-        self.output_idx = output_idx
-
-
-_last_batch = threading.local()
-
-
-def _collate_notes(notes: list[DALIOutputSampleRef], *, collate_fn_map: Any = None) -> DALIOutputBatchRef:
-    """Torch's collation of notes: one note for the batch. Outputs of the same calls share their `_BatchCall`."""
-    calls = [n.call for n in notes]
-    last = getattr(_last_batch, "call", None)
-    same = (
-        last is not None
-        and len(last.calls) == len(calls)
-        and all(a is b for a, b in zip(last.calls, calls, strict=True))
-    )
-    if not same:
-        last = _last_batch.call = _BatchCall(calls)
-    return DALIOutputBatchRef(last, notes[0].output_idx)
-
-
-default_collate_fn_map[DALIOutputSampleRef] = _collate_notes  # type: ignore[index]
-
-
-class Proxy:
-    """The transform: `proxy(x)` for a pipeline with one external source, else `proxy(name=x, ...)`.
-
-    Returns a note for the pipeline's output, or a tuple of notes, one for each output. Picklable: it knows the names
-    of the inputs and the number of outputs, not the pipeline.
-    """
-
-    def __init__(self, names: list[str], outputs: int):
-        self._names = names
-        self._outputs = outputs
-
-    def __call__(self, *inputs: Any, **named: Any) -> Any:
-        """Notes the inputs of one sample."""
-        given = dict(named)
-        if inputs and len(self._names) == 1 and len(inputs) == 1 and not named:
-            given = {self._names[0]: inputs[0]}
-        elif inputs or set(given) != set(self._names):
-            raise ValueError(
-                f"Expected signature is ({', '.join(self._names)}), got {len(inputs)} positional inputs "
-                f"and {sorted(named)}"
-            )
-        call = _Call(given)
-        notes = tuple(DALIOutputSampleRef(call, i) for i in range(self._outputs))
-        return notes[0] if self._outputs == 1 else notes
+_AHEAD = 2  # batches that are ready before the loop asks
 
 
 class DALIServer:
@@ -126,7 +52,7 @@ class DALIServer:
             raise RuntimeError("The pipeline has no external_source to feed, so a transform could not pass it anything")
         self._proxy = Proxy(names, outputs)
         self._lock = threading.Lock()
-        self._loops: weakref.WeakSet[_Loop] = weakref.WeakSet()
+        self._passes: weakref.WeakSet[_Pass] = weakref.WeakSet()
 
     @property
     def proxy(self) -> Proxy:
@@ -144,53 +70,58 @@ class DALIServer:
 
     def stop_thread(self) -> None:
         """Ends the loops that are running."""
-        for loop in list(self._loops):
-            loop.close()
+        for running in list(self._passes):
+            running.close("The DALIServer was stopped while this loop was running")
 
     def produce_data(self, obj: Any) -> Any:
         """Replaces the notes in a batch by data: in lists and dicts (in place), tuples, named tuples and objects with
         attributes. A note that stands in several places is computed once."""
-        loose: list[DALIOutputSampleRef] = []
-        _walk(obj, lambda n: loose.append(n) or n, DALIOutputSampleRef)
-        samples = self._loose_samples(loose)
-        memo: dict[int, Any] = {}
+        self.compute(obj)
+        return replaced(obj, _as_tensor)
 
-        def batch(note: DALIOutputBatchRef) -> Any:
-            if note.batch.outputs is None:
-                note.batch.outputs = self._run(note.batch.calls)
-            return note.batch.outputs[note.output_idx]
+    def compute(self, obj: Any) -> None:
+        """Runs the pipeline for the notes in a batch; the notes stay, and keep the outputs."""
+        batches: list[BatchCall] = []
+        single: dict[int, Call] = {}
 
-        found = _walk(obj, batch, DALIOutputBatchRef, memo)
-        return _walk(found, lambda n: samples[id(n)], DALIOutputSampleRef) if loose else found
+        def note(found: Any) -> Any:
+            if isinstance(found, DALIOutputBatchRef):
+                batches.append(found.batch)
+            else:
+                single[id(found.call)] = found.call
+            return found
 
-    def _loose_samples(self, notes: list[DALIOutputSampleRef]) -> dict[int, Any]:
-        """Notes that a custom collation (or none) left as they were: run together, a tensor for each."""
-        calls = list({id(n.call): n.call for n in notes}.values())
-        if not calls:
-            return {}
+        replaced(obj, note)
+        for batch in batches:
+            if batch.outputs is None:
+                batch.outputs, batch.calls = self._run(batch.calls), []
+        self._compute_single([c for c in single.values() if c.outputs is None])
+
+    def _compute_single(self, calls: list[Call]) -> None:
+        """Calls that a custom collation (or none) left apart: run together."""
         limit = self._pipeline.max_batch_size
-        found: dict[int, list[Any]] = {}
         for start in range(0, len(calls), limit):
             part = calls[start : start + limit]
-            outputs = self._run_lists(part)
+            outputs = self._run(part)
             for i, call in enumerate(part):
-                found[id(call)] = [o.batch.select(i).torch() for o in outputs]
-        return {id(n): found[id(n.call)][n.output_idx] for n in notes}
+                call.outputs, call.inputs = [o.batch.select(i) for o in outputs], {}
 
-    def _run(self, calls: list[_Call]) -> list[Any]:
-        return [output.torch() for output in self._run_lists(calls)]
-
-    def _run_lists(self, calls: list[_Call]) -> Any:
+    def _run(self, calls: list[Call]) -> Any:
         limit = self._pipeline.max_batch_size
         if len(calls) > limit:
             raise RuntimeError(
                 f"The loader gave a batch of {len(calls)} samples, the pipeline's batch_size is {limit}: "
                 "make the loader's batch_size at most that"
             )
+        inputs = {name: [_as_array(c.inputs[name]) for c in calls] for name in self._proxy.names}
         with self._lock:
-            for name in self._proxy._names:
-                self._pipeline.feed_input(name, [_as_array(c.inputs[name]) for c in calls])
-            return self._pipeline.run()
+            return self._pipeline.run_on(inputs)
+
+
+def _as_tensor(note: Any) -> Any:
+    if isinstance(note, DALIOutputBatchRef):
+        return note.batch.outputs[note.output_idx].torch()
+    return note.call.outputs[note.output_idx].torch()
 
 
 def _as_array(value: Any) -> Any:
@@ -199,30 +130,6 @@ def _as_array(value: Any) -> Any:
             f"The transform takes arrays, tensors and numbers, got {type(value).__name__}: encode text as u8"
         )
     return value
-
-
-def _walk(obj: Any, replace: Any, kind: type, memo: dict[int, Any] | None = None) -> Any:
-    """`obj` with every `kind` in it replaced; containers in place where they can be changed."""
-    if isinstance(obj, kind):
-        return replace(obj)
-    if isinstance(obj, torch.Tensor | str | bytes | int | float) or obj is None:
-        return obj
-    if isinstance(obj, list):
-        obj[:] = [_walk(v, replace, kind, memo) for v in obj]
-        return obj
-    if isinstance(obj, dict):
-        for key in list(obj):
-            obj[key] = _walk(obj[key], replace, kind, memo)
-        return obj
-    if isinstance(obj, tuple):
-        values = [_walk(v, replace, kind, memo) for v in obj]
-        return type(obj)(*values) if hasattr(obj, "_fields") else tuple(values)
-    if isinstance(obj, DALIOutputSampleRef | DALIOutputBatchRef):
-        return obj
-    if hasattr(obj, "__dict__") and not callable(obj):
-        for name, value in list(vars(obj).items()):
-            setattr(obj, name, _walk(value, replace, kind, memo))
-    return obj
 
 
 class DataLoader(torch_data.DataLoader):
@@ -254,93 +161,127 @@ class DataLoader(torch_data.DataLoader):
         if not isinstance(dali_server, DALIServer):
             raise TypeError(f"The first argument must be a DALIServer, got {type(dali_server).__name__}")
         super().__init__(*args, **kwargs)
-        object.__setattr__(self, "_ndd_server", dali_server)
-        object.__setattr__(self, "_ndd_loop", lambda: None)
+        self._server = dali_server
+        self._pass: _Pass | None = None
 
     def __iter__(self) -> Any:
-        previous = self._ndd_loop()
-        if previous is not None:
-            previous.close()
-        loop = _Loop(self._ndd_server, super().__iter__(), ahead=2)
-        object.__setattr__(self, "_ndd_loop", weakref.ref(loop))
-        return loop
+        if self.num_workers == 0:
+            return map(self._server.produce_data, super().__iter__())
+        if self._pass is not None:  # after a `break`; with persistent workers both would take from one iterator
+            self._pass.close("A new loop was started over the same DataLoader")
+        self._pass = _Pass(self._server, super().__iter__())
+        return _Loop(self._pass, self._server)
+
+
+class _WorkerLost(RuntimeError):
+    """A worker died while it was handing over a batch."""
 
 
 class _Loop:
-    """One pass over a loader: a thread takes batches and runs the pipeline on them, `ahead` batches before the loop."""
+    """The iterator that a loop holds; when nobody holds it any more, its pass ends."""
 
-    def __init__(self, server: DALIServer, batches: Iterator[Any], ahead: int):
-        self._ready: queue.Queue[Any] = queue.Queue(maxsize=ahead)
-        self._stop = threading.Event()
-        self._ended = False
-        server._loops.add(self)
-        self._thread = threading.Thread(
-            target=_work, args=(server, batches, self._ready, self._stop), name="ndd-proxy", daemon=True
-        )
-        self._finalizer = weakref.finalize(self, self._stop.set)
-        self._thread.start()
+    def __init__(self, running: _Pass, server: DALIServer):
+        self._pass = running
+        self._server = server
+        weakref.finalize(self, running.stopped.set).atexit = False
 
     def __iter__(self) -> _Loop:
         return self
 
     def __next__(self) -> Any:
-        if self._ended:
-            raise StopIteration
-        while True:
+        batch, error = self._pass.next()
+        if error is not None:
+            if isinstance(error, _WorkerLost):
+                time.sleep(1.0)  # torch's own error, with the exit code, comes by a signal: let it come here
             try:
-                kind, value = self._ready.get(timeout=0.5)
-                break
+                raise error
+            finally:
+                del error
+        return self._server.produce_data(batch)  # here, so that this thread's CUDA stream waits for the data
+
+
+class _Pass:
+    """One pass over a loader: a thread takes batches and runs the pipeline on them, `_AHEAD` ahead of the loop."""
+
+    def __init__(self, server: DALIServer, batches: Iterator[Any]):
+        self._ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(maxsize=_AHEAD)
+        self.stopped = threading.Event()
+        self._closed = ""
+        self._over = False
+        server._passes.add(self)
+        self._thread = threading.Thread(target=self._work, args=(server, batches), name="ndd-proxy", daemon=True)
+        self._thread.start()
+
+    def next(self) -> tuple[Any, BaseException | None]:
+        """The next batch, or an error in its place."""
+        while True:
+            if self._closed:
+                return None, RuntimeError(self._closed)
+            if self._over:
+                return None, StopIteration()
+            try:
+                batch, error = self._ready.get(timeout=0.5)
             except queue.Empty:
                 if not self._thread.is_alive() and self._ready.empty():
-                    self._ended = True
-                    raise StopIteration from None
-        if kind == "batch":
-            return value
-        if value is _DONE:
-            self._ended = True
-            raise StopIteration
-        raise value
+                    return None, RuntimeError("The thread of this loop has ended")
+                continue
+            self._over = isinstance(error, StopIteration) or _is_fatal(error)
+            return batch, error
 
-    def close(self) -> None:
-        """Ends the pass; what was prepared is dropped."""
-        self._ended = True
-        self._stop.set()
-        while True:
+    def close(self, reason: str) -> None:
+        """Ends the pass and waits for its thread; what was prepared is dropped."""
+        if not self._over:
+            self._closed = reason
+        self.stopped.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout=30.0)
+
+    def _work(self, server: DALIServer, batches: Iterator[Any]) -> None:
+        end = False
+        while not self.stopped.is_set() and not end:
+            batch, error = _taken(server, batches)
+            end = isinstance(error, StopIteration) or _is_fatal(error)
+            self._put((batch, error))
+            del batch, error
+        while self.stopped.is_set() and not self._ready.empty():
+            self._ready.get_nowait()
+
+    def _put(self, item: tuple[Any, BaseException | None]) -> None:
+        while not self.stopped.is_set():
             try:
-                self._ready.get_nowait()
-            except queue.Empty:
-                if not self._thread.is_alive() or self._thread is threading.current_thread():
-                    return
-                self._thread.join(timeout=0.05)
-
-
-def _work(server: DALIServer, batches: Iterator[Any], ready: queue.Queue[Any], stop: threading.Event) -> None:
-    def put(item: Any) -> None:
-        while not stop.is_set():
-            try:
-                ready.put(item, timeout=0.1)
+                self._ready.put(item, timeout=0.1)
                 return
             except queue.Full:
                 continue
 
-    while not stop.is_set():
-        try:
-            batch = next(batches)
-        except StopIteration:
-            put(("end", _DONE))
-            return
-        except BaseException as error:
-            put(("error", error))
-            if _is_fatal(error):
-                put(("end", _DONE))
-                return
-            continue
-        try:
-            put(("batch", server.produce_data(batch)))
-        except BaseException as error:
-            put(("error", error))
+
+def _taken(server: DALIServer, batches: Iterator[Any]) -> tuple[Any, BaseException | None]:
+    """The next batch with its outputs computed, or what went wrong."""
+    try:
+        batch = next(batches)
+    except StopIteration:
+        return None, StopIteration()  # without the frames that the first one holds
+    except (ConnectionError, EOFError, FileNotFoundError) as error:
+        if "DataLoader worker process" in str(error):  # raised in a worker, by the data set
+            return None, error
+        lost = _WorkerLost("A DataLoader worker exited unexpectedly: its batch could not be received")
+        lost.__cause__ = error
+        return None, lost
+    except BaseException as error:
+        return None, error
+    try:
+        server.compute(batch)
+    except StopIteration:
+        return None, RuntimeError("A source of the server's pipeline has no more data")
+    except BaseException as error:
+        return None, error
+    return batch, None
 
 
-def _is_fatal(error: BaseException) -> bool:
+def _is_fatal(error: BaseException | None) -> bool:
     """After the death of a worker torch's iterator cannot go on; after an error in a worker it can."""
+    if error is None:
+        return False
+    if isinstance(error, _WorkerLost):
+        return True
     return not isinstance(error, Exception) or "exited unexpectedly" in str(error) or "timed out" in str(error)
