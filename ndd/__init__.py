@@ -46,6 +46,7 @@ from ndd.ops.image.erase import erase
 from ndd.ops.image.flip import flip
 from ndd.ops.image.paste import paste
 from ndd.ops.image.peek_image_shape import peek_image_shape
+from ndd.ops.image.jitter import jitter
 from ndd.ops.image.random_crop_generator import random_crop_generator
 from ndd.ops.image.random_resized_crop import random_resized_crop
 from ndd.ops.image.resize import resize
@@ -118,6 +119,7 @@ __all__ = [
     "int32",
     "int64",
     "io",
+    "jitter",
     "like",
     "lookup_table",
     "math",

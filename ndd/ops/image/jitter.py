@@ -1,0 +1,94 @@
+"""`ndd.jitter`: every pixel moves a little, at random."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+from ndd._cpu.philox import CHUNK, element_words
+from ndd._operator import PerSample, Plan, like, operator
+from ndd._tensor.convert import convert_array
+from ndd.random.elements import column
+from ndd.types import DALIInterpType
+
+
+@operator(layouts=("HWC", "FHWC"), frames=True, random=True)
+def jitter(
+    input,
+    /,
+    *,
+    fill_value: float = 0.0,
+    interp_type: DALIInterpType = DALIInterpType.INTERP_NN,
+    mask: PerSample[int] = 1,
+    nDegree: int = 2,
+):
+    """Moves every pixel by a random number of pixels: the picture looks as if seen through rough glass.
+
+    Args:
+        input: any element type; layout HWC or FHWC (DALI: HWC). Without a layout: HWC or FHWC by rank.
+        nDegree: pixels move by whole numbers from -(nDegree // 2) to nDegree // 2, all equally likely.
+        mask: samples where it is 0 stay as they are.
+        fill_value: what comes from outside the image; rounded and saturated for integers.
+        interp_type: has no effect, as pixels move by whole numbers.
+        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+
+    `out[y, x] = in[y + dy, x + dx]`, dx and dy from the two words of each pixel. Type, shape and layout stay. Runs on
+    the CPU and the GPU with the same result; DALI has it on the GPU only, and draws other numbers.
+
+    >>> import ndd, numpy as np
+    >>> grid = ndd.tensor(np.arange(1, 17).reshape(4, 4, 1), layout="HWC")
+    >>> ndd.jitter(grid, rng=ndd.random.RNG(2)).torch()[..., 0]
+    tensor([[ 0,  2,  4,  4],
+            [ 5,  3,  2, 11],
+            [ 5, 10,  7, 16],
+            [14, 15, 16,  0]])
+    """
+    return like(input)
+
+
+@jitter.plan
+def _(input, *, fill_value, interp_type, mask, nDegree, words):
+    if nDegree < 0:
+        raise RuntimeError(f"argument 'nDegree': expected at least 0, got {nDegree}")
+    fill = convert_array(np.full(1, fill_value, np.float32), "f32", input.dtype.name)
+    reach = np.where(column(mask, input.n, np.int64) != 0, nDegree // 2, 0)
+    per_sample = {"stream": words.streams(input.n), "reach": reach}
+    return Plan(input.shapes, per_sample, {"fill": fill, "fill_value": fill_value})
+
+
+@jitter.cpu
+def _(image, out, stream, reach, fill):
+    if reach[0] == 0:
+        out[...] = image
+    elif image.dtype == np.float16:
+        _scatter(image.view(np.uint16), out.view(np.uint16), stream, reach[0], fill.view(np.uint16)[0])
+    else:
+        _scatter(image, out, stream, reach[0], fill[0])
+
+
+@kernel
+def _scatter(image, out, stream, reach, fill):
+    height, width, channels = image.shape
+    pixels = height * width
+    words = np.empty((2, min(CHUNK, pixels)), np.uint32)
+    span = np.uint64(2 * reach + 1)
+    half = np.uint64(32)
+    y, x = 0, 0
+    for first in range(0, pixels, CHUNK):
+        size = min(CHUNK, pixels - first)
+        element_words(words[:, :size], stream, first)
+        for i in range(size):
+            sx = x - reach + np.int64((np.uint64(words[0, i]) * span) >> half)
+            sy = y - reach + np.int64((np.uint64(words[1, i]) * span) >> half)
+            if 0 <= sx < width and 0 <= sy < height:
+                for c in range(channels):
+                    out[y, x, c] = image[sy, sx, c]
+            else:
+                for c in range(channels):
+                    out[y, x, c] = fill
+            x += 1
+            if x == width:
+                y, x = y + 1, 0
+
+
+jitter.cuda("jitter.cu")

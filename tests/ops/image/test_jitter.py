@@ -1,0 +1,54 @@
+"""`ndd.jitter`: where pixels come from, on the CPU and the GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import ndd
+from ndd.random import RNG
+
+
+def numbered(height, width):
+    """An image whose two channels are the y and x of each pixel."""
+    return np.stack(np.mgrid[0:height, 0:width], axis=-1).astype(np.int32)
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 3, 7])
+def test_pixels_move_by_what_is_allowed(degree):
+    image = numbered(120, 150)
+    moved = np.array(ndd.jitter(ndd.tensor(image, layout="HWC"), nDegree=degree, fill_value=-1000, rng=RNG(5)))
+    offset = (moved - image)[moved[..., 0] >= 0]
+    reach = degree // 2
+    assert np.abs(offset).max() == reach
+    if reach:
+        inner = (moved - image)[reach:-reach, reach:-reach]
+        for k in range(2):
+            counts = np.bincount(inner[..., k].ravel() + reach, minlength=2 * reach + 1)
+            assert stats.chisquare(counts).pvalue > 1e-3
+        assert abs(np.corrcoef(inner[..., 0].ravel(), inner[..., 1].ravel())[0, 1]) < 0.03
+        assert (moved[..., 0] == -1000).any()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float16", "float32", "float64", "bool"])
+def test_cpu_and_gpu_agree(dtype, emulated_gpu):
+    images = [np.random.default_rng(i).integers(0, 2, (9 + i, 14, 3)).astype(dtype) for i in range(3)]
+    batch = ndd.batch(images, layout="HWC")
+    found = [
+        ndd.jitter(b, mask=ndd.batch([1, 0, 1]), nDegree=5, fill_value=1.0, rng=RNG(2)) for b in (batch, batch.gpu())
+    ]
+    for a, b in zip(*(f.tensors for f in found), strict=True):
+        np.testing.assert_array_equal(np.array(a), np.array(b.cpu()))
+    np.testing.assert_array_equal(np.array(found[0].tensors[1]), images[1])
+
+
+def test_videos_and_shapes():
+    video = np.random.default_rng(0).integers(0, 256, (3, 8, 9, 3), np.uint8)
+    moved = ndd.jitter(ndd.tensor(video, layout="FHWC"), rng=RNG(2))
+    assert (moved.shape, moved.layout, moved.dtype) == (video.shape, "FHWC", ndd.uint8)
+    assert not np.array_equal(np.array(moved)[0] - video[0], np.array(moved)[1] - video[1])
+    for shape in ((1, 1, 3), (0, 5, 3), (1, 7, 1)):
+        assert ndd.jitter(np.ones(shape, np.uint8), rng=RNG(2)).shape == shape
+    with pytest.raises(RuntimeError, match="nDegree"), ndd.EvalMode.sync_cpu:
+        ndd.jitter(np.ones((2, 2, 3), np.uint8), nDegree=-1)
