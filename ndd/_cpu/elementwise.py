@@ -31,8 +31,12 @@ def _plain(ufunc: np.ufunc) -> Callable[..., None]:
 
 def _quiet(ufunc: np.ufunc) -> Callable[..., None]:
     def run(out: np.ndarray, *operands: np.ndarray) -> None:
+        kind = out.dtype
+        if kind.kind != "f":  # integers wrap without a word, and errstate costs more than a small addition
+            ufunc(*operands, out=out, dtype=kind, casting="unsafe")
+            return
         with np.errstate(all="ignore"):
-            ufunc(*operands, out=out, dtype=out.dtype, casting="unsafe")
+            ufunc(*operands, out=out, dtype=kind, casting="unsafe")
 
     return run
 

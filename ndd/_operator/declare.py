@@ -261,7 +261,9 @@ def _is_constant(value: Any) -> bool:
     """Whether a value cannot change behind our back (a torch tensor could, and it has a hash)."""
     if isinstance(value, tuple):
         return all(map(_is_constant, value))
-    return value is None or isinstance(value, int | float | str | Enum | DType | np.generic)
+    if value is None or isinstance(value, int | float | str | Enum | DType | np.generic):
+        return True
+    return getattr(type(value), "never_changes", False) is True
 
 
 def _checked_size(name: str, batch_size: Any) -> int:

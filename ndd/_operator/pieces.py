@@ -13,9 +13,10 @@ from ndd._tensor import Store
 from ndd._tensor.store import is_contiguous
 
 _ELEMENTS = 1 << 15  # of a piece, at least
+_GATHERED = 1 << 12  # elements of samples that lie apart, up to which copying them together is cheaper than many calls
 
 
-def pieces(stores: list[Store], out: Store, threads: int) -> list[tuple[Any, ...]] | None:
+def pieces(stores: list[Store], out: Store, pool: Any) -> list[tuple[Any, ...]] | None:
     """Rows of (inputs..., output) for the kernel; None if the samples must be taken one by one."""
     found = _flat(stores, out)
     if found is None:
@@ -25,7 +26,9 @@ def pieces(stores: list[Store], out: Store, threads: int) -> list[tuple[Any, ...
         wide, length = [a.ndim == out.whole.ndim and len(a) == len(out.whole) for a in found], len(out.whole)  # type: ignore[arg-type]
     else:
         wide, length = [a.ndim == 1 and a.size == found[-1].size for a in found], found[-1].size
-    count = min(length, threads if found[-1].size >= threads * _ELEMENTS else 1 + found[-1].size // _ELEMENTS)
+    count = 1 + found[-1].size // _ELEMENTS
+    if count > 1:
+        count = min(count, length, pool.num_threads)
     if count <= 1:
         return [tuple(found)]
     edges = [length * k // count for k in range(count + 1)]
@@ -47,6 +50,8 @@ def _flat(stores: list[Store], out: Store) -> list[Any] | None:
         flat = store.flat
         if flat is None:
             whole = store.dense()
+            if whole is None and store.uniform() and len(store.shapes) * store.arrays()[0].size <= _GATHERED:
+                whole = store.stacked()
             if whole is None or not is_contiguous(whole):
                 return None
             flat = whole.reshape(-1)

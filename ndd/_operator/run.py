@@ -292,7 +292,7 @@ class Job:
 
     def _in_pieces(self, planned: Planned, stores: list[Any], results: list[Store]) -> bool:
         """Runs an elementwise kernel on large pieces, if it can; errors are left to the way sample by sample."""
-        rows = pieces(stores, results[0], self.context.thread_pool.num_threads)
+        rows = pieces(stores, results[0], self.context.thread_pool)
         if rows is None:
             return False
         extra = tuple([column[0] for column in planned.columns])
