@@ -96,35 +96,42 @@ def _(
     input, *, dtype, fill_values, image_type, mean, mirror, out_of_bounds_policy, output_dtype, output_layout,
     pad_output, scale, shift, std, **window,
 ):  # fmt: skip
-    layout = input.layout
+    layout, n = input.layout, input.n
     dtype = dtype or output_dtype or float32
-    geometry = np.zeros((input.n, 5, 5), np.int64)
-    size, start, extent, step_in, step_out = (geometry[:, k] for k in range(5))
-    size[...], extent[...] = 1, 1
+    table = np.zeros(
+        (5, 5, n), np.int64
+    )  # rows as in _cpu/lines.py; the samples last, so that a row of one axis is one piece
+    size, start, extent, step_in, step_out = table
     places = [_AXES.index(c) for c in layout]
-    extent[:, places] = input.shapes
-    size[:, places] = input.shapes
-    spatial = [places[a] for a in spatial_axes(layout)[0]]
-    anchors, sizes = crop_window(extent[:, spatial], spatial_axes(layout)[1], **window)
-    anchors, sizes, _ = bounded(anchors, sizes, extent[:, spatial], out_of_bounds_policy)
-    start[:, spatial], size[:, spatial] = anchors, sizes
-    channels = extent[:, 4]
+    extent[...] = 1
+    for place, column in zip(places, input.shapes.T, strict=True):
+        extent[place] = column
+    size[...] = extent
+    if any(window[name] is not None for name in ("crop", "crop_d", "crop_h", "crop_w")):
+        axes, letters = spatial_axes(layout)
+        spatial = [places[a] for a in axes]
+        extents = extent[spatial].T
+        anchors, sizes, _ = bounded(*crop_window(extents, letters, **window), extents, out_of_bounds_policy)
+        start[spatial], size[spatial] = anchors.T, sizes.T
+    else:
+        crop_window(input.shapes[:, :0], "", **window)  # checks what is there to check
+        bounded(*[input.shapes[:, :0]] * 3, out_of_bounds_policy)
+    channels = extent[4]
     most = int(channels.max())
     if pad_output:
-        size[:, 4] = [1 << (c - 1).bit_length() if c else 0 for c in channels.tolist()]
+        size[4] = [1 << (c - 1).bit_length() if c else 0 for c in channels.tolist()]
     out_places = [_AXES.index(c) for c in output_layout or layout]
-    step_in[:, places] = _steps(input.shapes)
-    shapes = size[:, out_places]
-    step_out[:, out_places] = _steps(shapes)
-    fill = _fill(
-        fill_values if out_of_bounds_policy.lower() in ("pad", "constant") else (0.0,), size[:, 4], channels, dtype
-    )
+    _steps(step_in, extent, places)
+    _steps(step_out, size, out_places)
+    shapes = size[out_places].T
+    values = fill_values if out_of_bounds_policy.lower() in ("pad", "constant") else (0.0,)
+    fill = _fill(values, size[4], channels, dtype)
     with np.errstate(divide="ignore", over="ignore"):
-        gain = np.float32(scale) / _by_channel("std", std, channels, most, input.n)
+        gain = np.float32(scale) / _by_channel("std", std, channels, most, n)
     per_sample = {
-        "geometry": geometry,
-        "mirror": np.broadcast_to(np.asarray(mirror) != 0, (input.n,)),
-        "mean": _by_channel("mean", mean, channels, most, input.n),
+        "geometry": np.ascontiguousarray(table.transpose(2, 0, 1)),
+        "mirror": np.full(n, mirror != 0) if isinstance(mirror, int) else mirror != 0,
+        "mean": _by_channel("mean", mean, channels, most, n),
         "gain": gain,
     }
     shared: dict[str, Any] = {"shift": np.float32(shift)}
@@ -132,7 +139,7 @@ def _(
         shared |= _kernel_of(layout, output_layout or layout, dtype, fill)
     else:
         shared["fill"] = fill.astype(np.float64)
-        per_sample["pixels"] = size[:, :4].prod(axis=1)
+        per_sample["pixels"] = size[:4].prod(axis=0)
     return Plan(shapes, per_sample, shared)
 
 
@@ -152,12 +159,12 @@ def _kernel_of(layout: str, output_layout: str, dtype: DType, fill: np.ndarray) 
     }
 
 
-def _steps(shapes: np.ndarray) -> np.ndarray:
-    """How many elements lie between neighbours along each axis of contiguous arrays."""
-    steps = np.ones_like(shapes)
-    for axis in range(shapes.shape[1] - 2, -1, -1):
-        steps[:, axis] = steps[:, axis + 1] * shapes[:, axis + 1]
-    return steps
+def _steps(steps: np.ndarray, extents: np.ndarray, places: list[int]) -> None:
+    """In place: how many elements lie between neighbours along each axis of arrays with axes in the order `places`."""
+    running: Any = 1
+    for place in reversed(places):
+        steps[place] = running
+        running = running * extents[place]
 
 
 def _by_channel(name: str, values: Any, channels: np.ndarray, most: int, n: int) -> np.ndarray:
@@ -167,28 +174,31 @@ def _by_channel(name: str, values: Any, channels: np.ndarray, most: int, n: int)
     found = np.asarray(values, np.float32)
     count = found.shape[-1]
     if count != 1:
-        wrong = channels != count
-        if wrong.any():
-            sample = int(wrong.argmax())
-            raise bad_sample(
-                sample, f"`{name}`: expected 1 number or {channels[sample]}, one for each channel, got {count}"
-            )
-    return np.broadcast_to(found, (n, most))
+        _check_channels(name, count, channels != count, channels)
+    result = np.empty((n, most), np.float32)
+    result[...] = found
+    return result
+
+
+def _check_channels(name: str, count: int, wrong: np.ndarray, channels: np.ndarray) -> None:
+    if wrong.any():
+        sample = int(wrong.argmax())
+        text = f"`{name}`: expected 1 number or {channels[sample]}, one for each channel, got {count}"
+        raise bad_sample(sample, text)
 
 
 def _fill(values: Any, out_channels: np.ndarray, channels: np.ndarray, dtype: DType) -> np.ndarray:
     """The fill of each output channel, as elements."""
-    found = wrapped(values, dtype.numpy).reshape(-1)
     most = max(int(out_channels.max()), 1)
-    if found.size == 1:
-        return np.repeat(found, most)
-    wrong = (out_channels != found.size) & (channels != found.size)
-    if wrong.any():
-        sample = int(wrong.argmax())
-        raise bad_sample(
-            sample, f"`fill_values`: expected 1 number or {channels[sample]}, one for each channel, got {found.size}"
-        )
-    return np.concatenate([found, np.zeros(max(most - found.size, 0), found.dtype)])
+    result = np.zeros(most, dtype.numpy)  # type: ignore[attr-defined]
+    if len(values) == 1:
+        if values[0]:
+            result[...] = wrapped(values, result.dtype)
+        return result
+    _check_channels("fill_values", len(values), (out_channels != len(values)) & (channels != len(values)), channels)
+    count = min(most, len(values))
+    result[:count] = wrapped(values, result.dtype)[:count]
+    return result
 
 
 @crop_mirror_normalize.cpu
