@@ -6,6 +6,7 @@ random operators draw from a generator of their own; what has no batch among its
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import ndd
@@ -53,7 +54,11 @@ class Namespace:
         return found
 
     def __dir__(self) -> list[str]:
-        return [n for n in dir(self._home) if not n.startswith("_")]
+        prefix = f"{self._path}." if self._path else ""
+        own = [p.removeprefix(prefix) for p in _OWN if p.startswith(prefix)]
+        names = {n.lower() if isinstance(getattr(self._home, n), type) else n for n in dir(self._home)}
+        found = [n for n in names if not n.startswith("_") and _exists(self._home, f"{prefix}{n}", n)]
+        return sorted({*own, *found})
 
 
 def lookup(home: Any, path: str, name: str) -> Any:
@@ -67,12 +72,45 @@ def lookup(home: Any, path: str, name: str) -> Any:
         return found
     if path.split(".")[-2:-1] == ["readers"]:
         return _reader_function(home, path, name)
+    if path == "experimental" or path.startswith("experimental."):
+        return _experimental(path)
     found = getattr(home, name, None)
     if type(found).__name__ == "module":
         return Namespace(found, path)
-    if callable(found) and not isinstance(found, type):
+    if _is_operator(found):
         return _operator_function(found, path)
     raise AttributeError(f"fn has no {path!r}: ndd has no operator of that name")
+
+
+def _is_operator(value: Any) -> bool:
+    return inspect.isfunction(value) and (
+        hasattr(value, "operator") or not value.__module__.startswith(("ndd._", "ndd.pipeline"))
+    )
+
+
+def _exists(home: Any, path: str, name: str) -> bool:
+    try:
+        lookup(home, path, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def _experimental(path: str) -> Any:
+    """`fn.experimental.<path>`: ndd's experimental operator of that name, or the one that it has become."""
+    room: Any = getattr(ndd, "experimental", None)
+    names = path.split(".")[1:]
+    if not names:
+        return Namespace(room or ndd, path)
+    for name in names[:-1]:
+        room = getattr(room, name, None)
+    if room is not None and hasattr(room, names[-1]):
+        found = getattr(room, names[-1])
+        return Namespace(found, path) if type(found).__name__ == "module" else _operator_function(found, path)
+    found = fn
+    for name in names:
+        found = getattr(found, name)
+    return Namespace(found._home, path) if isinstance(found, Namespace) else found
 
 
 def _operator_function(operator: Any, path: str) -> Any:

@@ -276,7 +276,7 @@ class Pipeline(PipelineOptions):
             if not isinstance(batch, ndd.Batch):
                 batch = as_constant(batch, self.current_batch_size)
             found.append(batch)
-        return tuple(TensorList(batch.evaluate()) for batch in found)
+        return tuple([TensorList(batch.evaluate()) for batch in found])
 
     def _check(self, lists: tuple[TensorList, ...]) -> None:
         for what, expected, read in zip(

@@ -164,7 +164,7 @@ def _samples(data: Any) -> Any:
     """A list of samples as ndd takes it; samples of several types are an error, as in DALI."""
     if not isinstance(data, list | tuple):
         return data
-    kinds = {a.dtype for a in data if isinstance(a, np.ndarray)}
+    kinds = {a.dtype for a in data if isinstance(a, np.ndarray | np.generic)}
     if len(kinds) > 1:
         raise RuntimeError(f"external_source: the samples of a batch must have one type, got {sorted(map(str, kinds))}")
     return list(data)
