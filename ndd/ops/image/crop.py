@@ -120,5 +120,5 @@ def _(image, out, start, fill, convert):
 
 
 @crop.cuda("window.cu")
-def _(launch, image, out):
-    launch("window")
+def _(launch, image, out, chunks):
+    launch("window", chunks)

@@ -83,5 +83,5 @@ def _(image, out, start, fill, convert):
 
 
 @paste.cuda("window.cu")
-def _(launch, image, out):
-    launch("window")
+def _(launch, image, out, chunks):
+    launch("window", chunks)

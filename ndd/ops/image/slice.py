@@ -190,5 +190,5 @@ def _(image, anchor, shape_input, out, start, fill, convert):
 
 
 @slice.cuda("window.cu")
-def _(launch, *operands):
-    launch("window")
+def _(launch, data, anchor, shape_input, out, chunks):
+    launch("window", chunks)

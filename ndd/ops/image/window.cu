@@ -1,4 +1,5 @@
 // A window of each sample, of at most five axes; what lies outside the input takes the fill value of its channel.
+// A thread makes eight elements, so that it divides and stores once for all of them.
 #include "scalar.cuh"
 
 // Integers beyond float16 become its largest number; halves between two numbers go away from zero (see window.py).
@@ -13,42 +14,74 @@ inline OUT converted_element(IN_ value) {
   }
 }
 
-// The index type is 32 bits wide where it can be: 64-bit division costs several times as much.
-template <class I>
-inline void take_window(const Sample& s, const Shared& shared, I total) {
-  const I step = (I)gridDim.x * blockDim.x;
-  for (I i = (I)blockIdx.x * blockDim.x + threadIdx.x; i < total; i += step) {
-    I rest = i;
-    long long offset = 0, stride = 1;
-    bool inside = true;
-    int channel = 0;
-#pragma unroll
-    for (int axis = 4; axis >= 0; axis--) {
-      const I size = (I)s.size[axis];
-      I place = rest;
-      if (axis > 0 && rest >= size) {
-        rest = place / size;
-        place -= rest * size;
-      } else {
-        rest = 0;
-      }
-      const long long source = (long long)place + s.start[axis];
-      inside = inside && source >= 0 && source < s.extent[axis];
-      offset += source * stride;
-      stride *= s.extent[axis];
-      if (axis == shared.channel_slot) channel = (int)place;
-    }
-    s.out0[i] = inside ? converted_element(s.in0[offset]) : convert<OUT>(s.fill[channel]);
-    if (i + step < i) break;
+struct Row {  // where the elements of one line of the output come from
+  long long offset;
+  bool inside;
+  int channel;
+};
+
+inline Row row_at(const Sample& s, const Shared& shared, const unsigned int* at) {
+  Row row = {0, true, 0};
+  for (int axis = 0; axis < 4; axis++) {
+    const long long source = (long long)at[axis] + s.start[axis];
+    row.inside = row.inside && source >= 0 && source < s.extent[axis];
+    row.offset = (row.offset + source) * s.extent[axis + 1];
+    if (axis == shared.channel_slot) row.channel = (int)at[axis];
   }
+  return row;
 }
+
+constexpr int COUNT = 8;  // elements that a thread makes, next to each other in the output; gpu_window knows it too
+struct alignas(COUNT * sizeof(OUT) < 16 ? COUNT * sizeof(OUT) : 16) Pack {
+  OUT element[COUNT];
+};
 
 extern "C" __global__ void window(const Sample* samples, int count, Shared shared) {
   for (int n = blockIdx.y; n < count; n += gridDim.y) {
     const Sample& s = samples[n];
     unsigned long long total = 1;
     for (int axis = 0; axis < 5; axis++) total *= s.size[axis];
-    if (total < 0xffffffffull) take_window<unsigned int>(s, shared, (unsigned int)total);
-    else take_window<unsigned long long>(s, shared, total);
+    for (long long chunk = blockIdx.x * (long long)blockDim.x + threadIdx.x; chunk < s.chunks;
+         chunk += (long long)gridDim.x * blockDim.x) {
+      const unsigned long long first = chunk * (unsigned long long)COUNT;
+      unsigned long long rest = first;
+      unsigned int at[5];
+#pragma unroll
+      for (int axis = 4; axis > 0; axis--) {
+        const unsigned int size = (unsigned int)s.size[axis];
+        // 64-bit division costs several times as much.
+        const unsigned long long above =
+            rest < size ? 0 : rest <= 0xffffffffull ? (unsigned int)rest / size : rest / size;
+        at[axis] = (unsigned int)(rest - above * size);
+        rest = above;
+      }
+      at[0] = (unsigned int)rest;
+      Row row = row_at(s, shared, at);
+      Pack pack;
+      const int made = total - first < COUNT ? (int)(total - first) : COUNT;
+#pragma unroll
+      for (int k = 0; k < COUNT; k++) {
+        if (k < made) {
+          const long long source = (long long)at[4] + s.start[4];
+          if (row.inside && source >= 0 && source < s.extent[4])
+            pack.element[k] = converted_element(s.in0[row.offset + source]);
+          else
+            pack.element[k] = convert<OUT>(s.fill[shared.channel_slot == 4 ? (int)at[4] : row.channel]);
+          if (++at[4] == (unsigned int)s.size[4]) {
+            at[4] = 0;
+            int axis = 3;
+            while (axis > 0 && ++at[axis] == (unsigned int)s.size[axis]) at[axis--] = 0;
+            if (axis == 0) at[0]++;
+            row = row_at(s, shared, at);
+          }
+        }
+      }
+      OUT* target = s.out0 + first;
+      if (made == COUNT && (unsigned long long)target % alignof(Pack) == 0) {
+        *(Pack*)target = pack;
+      } else {
+        for (int k = 0; k < made; k++) target[k] = pack.element[k];
+      }
+    }
   }
 }

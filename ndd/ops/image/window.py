@@ -14,6 +14,7 @@ import numpy as np
 from ndd._operator import bad_sample
 from ndd._tensor.convert import converter
 
+_CHUNK = 8  # elements that a thread of window.cu makes
 POLICIES = ("error", "pad", "constant", "trim_to_shape")
 
 
@@ -224,4 +225,5 @@ def gpu_window(
         for slot, group in enumerate(groups):
             packed[:, spare + slot] = group[k]
         fields[name] = packed
+    fields["chunks"] = -(-shapes.prod(axis=1) // _CHUNK)
     return fields, {"channel_slot": spare + kept if kept >= 0 else -1}

@@ -87,8 +87,8 @@ def _(array, out, start, fill, convert):
 
 
 @pad.cuda("../image/window.cu")
-def _(launch, array, out):
-    launch("window")
+def _(launch, array, out, chunks):
+    launch("window", chunks)
 
 
 bind_operations(pad=pad)
