@@ -13,11 +13,6 @@ from ndd.random import RNG
 NUMBERS = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64"]
 
 
-@pytest.fixture(scope="module")
-def dali():
-    return pytest.importorskip("nvidia.dali.experimental.dynamic")
-
-
 def arrays(value):
     """The samples of a result of either library."""
     parts = getattr(value, "tensors", None)
