@@ -27,6 +27,7 @@ _PRELUDE = Path(__file__).with_name("cuda_as_cpp.h")
 _FLAGS = ("-std=c++17", "-O1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv")
 _COOPERATIVE = re.compile(r"__sync(threads|warp)|__shfl_|_sync\(")
 _KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(')
+_PARAMETER_BYTES = 4096 - 16  # what a launch may carry on every driver, the other arguments left out
 _FENCE = 64
 _GARBAGE = 0xA5
 
@@ -92,6 +93,10 @@ class EmulatedGpu:
         name, text, run = kernel
         self.texts.setdefault(text, set()).add(name)
         self.launches.append(name)
+        if ctypes.sizeof(arguments[-1]) > _PARAMETER_BYTES:
+            raise RuntimeError(
+                f"kernel {name}: `Shared` has {ctypes.sizeof(arguments[-1])} bytes: too many for a launch"
+            )
         addresses = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(a) for a in arguments])
         with _one_at_a_time:
             if not run(addresses, grid[0], grid[1], block):

@@ -447,6 +447,8 @@ def test_a_failed_input_is_reported_once_and_harms_nothing(path, case):
         pytest.skip("one input shows it")
     layout = layouts_of(case, op)[0]
     (arrays, own) = samples(case, layout)[0]
+    if not arrays[0].ndim:
+        pytest.skip("nothing to index")
     bad = ndd.cast(ndd.batch(arrays, layout=own).slice[10_000], dtype=ndd.uint8)
     good = ndd.batch(arrays, layout=own)
     with pytest.raises(RuntimeError, match="out of range"):

@@ -19,8 +19,16 @@ def gpu_count() -> int:
     if _gpu_count is None:
         import torch
 
-        _gpu_count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        _gpu_count = torch.cuda.device_count()  # asks NVML: CUDA stays untouched, a fork may follow
     return _gpu_count
+
+
+def _current_number() -> int:
+    """torch's current device. CUDA is not started for the question: work on the CPU needs none, and a forked child
+    (a worker of a DataLoader) could not start it."""
+    import torch
+
+    return torch.cuda.current_device() if torch.cuda.is_initialized() else 0
 
 
 class Device:
@@ -99,9 +107,7 @@ class Device:
                 "A GPU was asked for, but torch finds no usable CUDA device: `python -m ndd doctor` says what is "
                 "missing"
             )
-        import torch
-
-        return torch.cuda.current_device() if torch.cuda.is_available() else 0
+        return _current_number()
 
     @staticmethod
     def type_from_dlpack(dev_type: Any) -> str:
@@ -126,7 +132,7 @@ class Device:
         if self.device_type == "gpu":
             import torch
 
-            if torch.cuda.is_available():
+            if self.device_id != _current_number() and torch.cuda.is_available():
                 previous = torch.cuda.current_device()
                 torch.cuda.set_device(self.device_id)
         stack.append((self, previous))

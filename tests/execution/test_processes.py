@@ -126,6 +126,19 @@ def test_worker_processes():
     assert out == "[1, 2, 3, 4]\n"
 
 
+def test_work_on_the_cpu_leaves_cuda_alone():
+    """Also where there is a GPU: contexts, threads and operators on the CPU do not start CUDA."""
+    out, _ = run("""
+        with ndd.EvalContext(), ndd.EvalMode.sync_full:
+            np.asarray(ndd.flip(images).select(0))
+        thread = threading.Thread(target=lambda: (slow(x) + 1).evaluate())
+        thread.start()
+        thread.join()
+        print(torch.cuda.is_initialized())
+    """)
+    assert out == "False\n"
+
+
 INTERRUPT = """
 (slow(x, seconds=0) + 1).evaluate()
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
