@@ -99,7 +99,10 @@ def test_the_same_noise_on_the_gpu(name, arguments, dtype, emulated_gpu):
     found = [getattr(ndd.noise, name)(b, rng=RNG(8), **arguments) for b in (cpu, cpu.gpu())]
     assert found[1].device == ndd.Device("gpu")
     for a, b in zip(*(f.tensors for f in found), strict=True):
-        np.testing.assert_array_equal(np.array(a), np.array(b.cpu()))
+        if dtype == "float32":  # the last bit of a logarithm may differ on a real GPU
+            np.testing.assert_allclose(np.array(a), np.array(b.cpu()), rtol=1e-6, atol=1e-5)
+        else:
+            np.testing.assert_array_equal(np.array(a), np.array(b.cpu()))
 
 
 def test_integer_values_saturate_where_dali_wraps():

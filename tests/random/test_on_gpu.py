@@ -48,8 +48,10 @@ def test_the_same_numbers_on_cpu_and_gpu(name, inputs, arguments, emulated_gpu):
         found.append([np.array(t.cpu()) for t in result.tensors])
     for cpu, gpu in zip(*found, strict=True):
         assert cpu.shape == gpu.shape
-        if name == "beta":
-            np.testing.assert_allclose(cpu, gpu, rtol=0, atol=1e-6 if cpu.dtype == np.float32 else 1e-13)
+        if name in ("beta", "normal") and cpu.dtype.kind == "f":
+            # Logarithms and cosines of a real GPU may differ in the last bit.
+            small = cpu.dtype == np.float32
+            np.testing.assert_allclose(cpu, gpu, rtol=1e-6 if small else 1e-13, atol=1e-6 if small else 1e-13)
         else:
             np.testing.assert_array_equal(cpu, gpu)
     assert len(emulated_gpu.launches) == 1
@@ -59,5 +61,6 @@ def test_one_number_and_shapes_of_gpu_values(emulated_gpu):
     like = ndd.tensor(np.zeros((3, 4), np.uint8)).gpu()
     result = random.normal(like, rng=RNG(3))
     assert result.device == ndd.Device("gpu")
-    np.testing.assert_array_equal(np.array(result.cpu()), np.array(random.normal(shape=[3, 4], rng=RNG(3))))
+    expected = np.array(random.normal(shape=[3, 4], rng=RNG(3)))
+    np.testing.assert_allclose(np.array(result.cpu()), expected, rtol=1e-6, atol=1e-6)
     assert random.uniform(device="gpu", rng=RNG(3)).item() == random.uniform(rng=RNG(3)).item()
