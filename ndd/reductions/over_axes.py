@@ -137,7 +137,8 @@ def reduce_sample(
             np.copyto(out, np.sqrt(mean32) if name == "rms" else mean32, casting="unsafe")
 
 
-_ITEMS = 1 << 13  # accumulators a sample that keep a GPU busy
+_THREADS = 1 << 17  # that keep a GPU busy
+_SERIAL = 1 << 11  # accumulators that one thread may add up
 _FINISH = {"sum": 0, "min": 0, "max": 0, "mean": 1, "mean_square": 1, "variance": 1, "rms": 2, "std_dev": 2}
 _KERNEL = str(Path(__file__).with_name("reduce.cu"))
 
@@ -168,10 +169,12 @@ def counts(shapes: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 def accumulate_on_gpu(
     launch: Any, kind: str, operand: Any, axes: tuple[int, ...], result: np.dtype,
     centre: tuple[np.ndarray, np.ndarray] | None = None, per_sample: dict[str, Any] | None = None,
-    macros: dict[str, str] | None = None,
+    macros: dict[str, str] | None = None, shared: dict[str, Any] | None = None, into: Any = None,
 ) -> tuple[Any, np.ndarray, np.dtype]:  # fmt: skip
-    """Accumulates `kind` over `axes`: into output 0 if `macros` says how to finish, else into memory that is returned
-    with the address of each sample's accumulators and their type.
+    """Accumulates `kind` over `axes`.
+
+    If `macros` says how to finish, the results go into output 0, or to the addresses `into`; else the accumulators
+    go into memory that is returned with the address of each sample's part and their type.
 
     `centre`, for deviations: for each sample the address of float32 means, and how many there are (one for each kept
     element, or a single one).
@@ -181,14 +184,14 @@ def accumulate_on_gpu(
     sizes = None if centre is None else centre[1]
     given = launch.remember(
         ("stages", kind),
-        lambda: _stage_fields(operand, kind, axes, total, sizes, per_sample or {}, macros),
+        lambda: _stage_fields(operand, kind, axes, total, sizes, per_sample or {}, macros, shared or {}),
     )
     source = np.zeros(launch.n, np.int64)
     scratch: Any = None
     for number, fields in enumerate(given):
         last = macros is not None and number == len(given) - 1
         previous = scratch  # kept until this stage is queued
-        scratch, target = None, np.zeros(launch.n, np.int64)
+        scratch, target = None, into if last and into is not None else np.zeros(launch.n, np.int64)
         if not last:
             scratch, target = scratch_for(launch, fields["work"], operand.dtype if extremes else total)
         addresses = {"source": source, "target": target}
@@ -202,7 +205,7 @@ def accumulate_on_gpu(
 
 def _stage_fields(
     operand: Any, kind: str, axes: tuple[int, ...], total: np.dtype, sizes: Any, per_sample: dict[str, Any],
-    macros: dict[str, str] | None,
+    macros: dict[str, str] | None, shared: dict[str, Any],
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Work, fields and macros of every launch."""
     from ndd._cuda.source import ELEMENT_TYPES
@@ -220,7 +223,7 @@ def _stage_fields(
                 "outer": outer, "rows": rows, "inner": inner, "splits": splits, **per_sample,
                 **(centre if number == 0 else {}),
             },
-            "shared": {"first": np.array(extreme(kind, total) if extremes else 0, total)},
+            "shared": {"first": np.array(extreme(kind, total) if extremes else 0, total), **shared},
             "macros": {
                 "FINISH": "0", "INTEGER_RESULT": "0", **(macros or {}),
                 "ACC": ELEMENT_TYPES[operand.dtype.name] if extremes else ACC_TYPES[total.kind],
@@ -253,16 +256,24 @@ def _stages(shapes: np.ndarray, axes: tuple[int, ...]) -> list[tuple[np.ndarray,
         rows = groups[last][0] if last >= 0 else ones
         if last < 0:
             outer, inner = inner, ones
-        for target in (_ITEMS, _ITEMS // 128, 1):
-            most = int((outer * inner).min(initial=1 << 62)) or 1
-            splits = np.minimum(np.maximum(1, target // most), np.maximum(rows, 1)) if target > 1 else ones
-            if target > 1 and int(splits.max(initial=1)) <= 16:
-                continue  # few rows a thread: no need for a launch in between
+        kept = int((outer * inner).min(initial=1 << 62)) or 1
+        wanted = max(1, _THREADS // max(1, len(shapes)) // kept)
+        for splits in _divided(wanted, rows):
             stages.append((outer, rows, inner, splits))
             rows = splits
         groups = groups[:last] + groups[last + 1 :] if last >= 0 else []
         if not any(reduced for _, reduced in groups):
             return stages
+
+
+def _divided(wanted: int, rows: np.ndarray) -> list[np.ndarray]:
+    """How many threads share the rows of each kept element in the launches for one run of axes."""
+    one = np.ones_like(rows)
+    if wanted <= 16:
+        return [one]
+    most = [wanted] if wanted <= _SERIAL else [wanted, wanted // 128]
+    found = [np.minimum(count, np.maximum(rows, 1)) for count in most]
+    return [*[splits for splits in found if int(splits.max(initial=1)) > 16], one]
 
 
 def mean_steps(shapes: np.ndarray, axes: tuple[int, ...], sizes: np.ndarray) -> np.ndarray:

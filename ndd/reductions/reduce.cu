@@ -2,8 +2,9 @@
 // leave [outer, splits, inner] accumulators for the next stage, or the result where there is one thread for each.
 //
 // Macros: ACC the accumulator; KIND one of the numbers below; FROM_INPUT 1 to read input 0, 0 to read accumulators of
-// the stage before; LAST 1 to write output 0; FINISH 0 as it is, 1 divided, 2 the root of that; INTEGER_RESULT 1 if the
-// result is an integer made from a sum; MEAN_STEPS 1 to find the mean of an element by a step for every axis.
+// the stage before; LAST 1 to write results; FINISH 0 as it is, 1 divided, 2 the root of that, 3 divided, as float to
+// `target`, 4 the same with times / sqrt(that + add); INTEGER_RESULT 1 if the result is an
+// integer made from a sum; MEAN_STEPS 1 to find the mean of an element by a step for every axis.
 #include "scalar.cuh"
 
 #define KIND_SUM 0
@@ -47,7 +48,7 @@ extern "C" __global__ void reduce(const Sample* samples, int count, Shared share
     for (long long item = blockIdx.x * (long long)blockDim.x + threadIdx.x; item < items; item += step) {
       const long long o = item / line, i = item % line % s.inner;
       ACC acc = shared.first;
-#pragma unroll 4
+#pragma unroll 8
       for (long long r = item % line / s.inner; r < s.rows; r += s.splits) {
         const long long flat = (o * s.rows + r) * s.inner + i;
         const SOURCE value = source[flat];
@@ -68,6 +69,11 @@ extern "C" __global__ void reduce(const Sample* samples, int count, Shared share
       ((ACC*)s.target)[item] = acc;
 #elif FINISH == 0
       s.out0[item] = (OUT0)acc;
+#elif FINISH == 3
+      ((float*)s.target)[item] = float(double(acc) / s.divisor);
+#elif FINISH == 4
+      const double variance = (s.divisor > 0 ? double(acc) / s.divisor : 0.0) + shared.add;
+      ((float*)s.target)[item] = variance > 0 ? float(shared.times / sqrt(variance)) : 0.0f;
 #elif INTEGER_RESULT
       // DALI accumulates in the type of the result, which wraps, and divides in float.
       float mean = float((OUT0)acc) * (1.0f / float(s.divisor));

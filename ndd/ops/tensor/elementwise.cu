@@ -2,7 +2,8 @@
 //
 // Macros: OP the operation and its ARITY; COMPUTE the type that operands are brought to; OPERAND0(i) .. OPERAND2(i)
 // the operands at element i: p0[i] .. p2[i] for an input, a field of Shared for a constant; INPUTS how many are inputs
-// and INDEX0 .. INDEX2 their numbers; BROADCAST 1 if some input is stretched; EXACT 1 to compare u64 with a signed type;
+// and INDEX0 .. INDEX2 their numbers; BROADCAST 1 if some input is stretched, and
+// INDEX the type that element numbers fit then; EXACT 1 to compare u64 with a signed type;
 // VECTOR how many elements a thread takes when nothing is stretched.
 #include "scalar.cuh"
 
@@ -155,10 +156,11 @@ extern "C" __global__ void elementwise(const Sample* samples, int count, Shared 
     const long long first = blockIdx.x * (long long)blockDim.x + threadIdx.x, step = (long long)gridDim.x * blockDim.x;
 #if BROADCAST
     for (long long i = first; i < total; i += step) {
-      long long rest = i, at[3] = {0, 0, 0};
+      INDEX rest = (INDEX)i;
+      long long at[3] = {0, 0, 0};
       for (int d = AXES - 1; d >= 0; d--) {
-        const long long coordinate = rest % s.out0_shape[d];
-        rest /= s.out0_shape[d];
+        const INDEX extent = (INDEX)s.out0_shape[d], whole = rest / extent, coordinate = rest - whole * extent;
+        rest = whole;
         for (int k = 0; k < INPUTS; k++) at[k] += coordinate * s.strides[k * AXES + d];
       }
       s.out0[i] = (OUT0)(APPLY(at[INDEX0], at[INDEX1], at[INDEX2]));

@@ -150,7 +150,7 @@ def _given(launch: Any, name: str, operands: tuple[Any, ...], form: Form) -> dic
     macros = {
         "OP": f"operation::{_KERNEL_NAMES.get(name, name)}", "ARITY": str(len(kinds)), "INPUTS": str(len(operands)),
         "COMPUTE": ELEMENT_TYPES[compute.name], "BROADCAST": str(int(stretched)), "EXACT": str(int(exact)),
-        "VECTOR": str(min(vector, 8)),
+        "VECTOR": str(min(vector, 8)), "INDEX": index_type(shape),
     }  # fmt: skip
     shared, number = {}, 0
     for i in range(3):
@@ -166,6 +166,11 @@ def _given(launch: Any, name: str, operands: tuple[Any, ...], form: Form) -> dic
     most = int(shape.prod(axis=1).max(initial=0))
     work = most if stretched else -(-most // min(vector, 8))
     return {"work": work, "per_sample": per_sample, "shared": shared, "macros": macros}
+
+
+def index_type(shapes: np.ndarray) -> str:
+    """The C type for the number of an element of the largest sample: 32-bit divisions are several times faster."""
+    return "unsigned" if int(shapes.prod(axis=1).max(initial=0)) < 1 << 31 else "unsigned long long"
 
 
 def _strides(shapes: list[np.ndarray], out: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from ndd._operator.run import current_invocation
 from ndd._tensor import DType, Handle, Spec
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
+from ndd.ops.tensor.elementwise import index_type
 
 _TYPES = ("u8", "u16", "u32", "i8", "i16", "i32", "f32")
 
@@ -266,17 +267,25 @@ def _(launch, x, out, *, axes, ddof, epsilon, scale, shift, batch, centre, sprea
     alive: list[object] = []  # memory that the launches below still read
 
     def finished(kernel: str, kind: str, about: Any, divisors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What `kernel` makes of an accumulated sum: addresses and sizes of float32 numbers for each sample."""
-        memory, sums, total = over_axes.accumulate_on_gpu(launch, kind, x, axes, np.dtype(np.float32), about)
+        """Means ("centre") or factors ("factor") from accumulated sums: addresses and sizes for each sample."""
         found, target = over_axes.scratch_for(launch, made, np.float32)
-        target = np.broadcast_to(target[:1], target.shape) if batch else target
+        alive.append(found)
+        fields: dict[str, Any] = {
+            "per_sample": {"divisor": divisors.astype(np.float64)},
+            "shared": {"add": np.float32(epsilon), "times": np.float32(scale)},
+        }
+        if not batch:
+            fields["macros"] = {"FINISH": "3" if kernel == "centre" else "4"}
+            over_axes.accumulate_on_gpu(launch, kind, x, axes, np.dtype(np.float32), about, into=target, **fields)
+            return target, kept
+        memory, sums, total = over_axes.accumulate_on_gpu(launch, kind, x, axes, np.dtype(np.float32), about)
+        target = np.broadcast_to(target[:1], target.shape)
+        fields["per_sample"]["kept"] = kept
         launch(
-            kernel, kept if not batch else int(kept[0]), kept=kernel, addresses={"sums": sums, "target": target},
-            per_sample={"kept": kept, "divisor": divisors.astype(np.float64)},
-            shared={"add": np.float32(epsilon), "times": np.float32(scale)},
-            macros={"ACC": over_axes.ACC_TYPES[total.kind], "BATCH": str(int(batch)), "SUMS": "1"},
+            kernel, int(kept[0]), kept=kernel, addresses={"sums": sums, "target": target}, **fields,
+            macros={"ACC": over_axes.ACC_TYPES[total.kind], "SUMS": "1"},
         )  # fmt: skip
-        alive.extend((memory, found))
+        alive.append(memory)
         return target, kept
 
     def uploaded(arrays: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -298,5 +307,6 @@ def _(launch, x, out, *, axes, ddof, epsilon, scale, shift, batch, centre, sprea
         },
         addresses={"mean_address": mean[0], "factor_address": factor[0]},
         shared={"move": np.float32(shift)},
+        macros={"INDEX": index_type(shapes)},
         kept="all",
     )
