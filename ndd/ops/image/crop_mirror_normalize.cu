@@ -1,56 +1,87 @@
-// One thread a pixel of the output, all its channels. The rows of `geometry` are about the axes F, D, H, W, C: size of
-// the output, start of the window, extent of the input, steps in the input, steps in the output (as in _cpu/lines.py).
+// One thread four pixels of the output, all their channels. The rows of `geometry` are about the axes F, D, H, W, C:
+// size of the output, start of the window, extent of the input, steps in the input, steps in the output (as in
+// _cpu/lines.py).
+#include "pack.cuh"
 #include "scalar.cuh"
 
+constexpr int COUNT = 4;  // the plan knows it too
+
+struct Places {  // where COUNT neighbours in a row come from and go to
+  long long from, to;
+  int first, last;  // those between come from inside the input
+  int made;
+};
+
+inline OUT normalized(const Sample& s, const Shared& shared, long long from, int c) {
+  return convert<OUT>(((float)s.in0[from] - s.mean[c]) * s.gain[c] + shared.shift);
+}
+
 template <int CHANNELS>
-inline void pixel(const Sample& s, const Shared& shared, long long from, long long to, bool inside) {
-  const int channels = CHANNELS ? CHANNELS : (int)s.geometry[2][4];
-  const long long step_in = s.geometry[3][4], step_out = s.geometry[4][4];
+inline void pixels(const Sample& s, const Shared& shared, const Places& p) {
+  const int own = CHANNELS ? CHANNELS : (int)s.geometry[2][4], all = (int)s.geometry[0][4];
+  const long long channel_in = s.geometry[3][4], channel_out = s.geometry[4][4];
+  const long long step_in = s.mirror ? -s.geometry[3][3] : s.geometry[3][3], step_out = s.geometry[4][3];
+  if (step_out == 1) {
+    for (int c = 0; c < all; c++) {
+      Pack<OUT, COUNT> pack;
 #pragma unroll
-  for (int c = 0; c < channels; c++)
-    s.out0[to + c * step_out] =
-        inside ? convert<OUT>(((float)s.in0[from + c * step_in] - s.mean[c]) * s.gain[c] + shared.shift)
-               : convert<OUT>(shared.fill[c]);
-  for (int c = channels; c < (int)s.geometry[0][4]; c++) s.out0[to + c * step_out] = convert<OUT>(shared.fill[c]);
+      for (int k = 0; k < COUNT; k++)
+        pack.element[k] = c < own && k >= p.first && k < p.last
+                              ? normalized(s, shared, p.from + k * step_in + c * channel_in, c)
+                              : convert<OUT>(shared.fill[c]);
+      store(s.out0 + p.to + c * channel_out, pack, p.made);
+    }
+    return;
+  }
+  for (int k = 0; k < p.made; k++)
+    for (int c = 0; c < all; c++)
+      s.out0[p.to + k * step_out + c * channel_out] =
+          c < own && k >= p.first && k < p.last ? normalized(s, shared, p.from + k * step_in + c * channel_in, c)
+                                                : convert<OUT>(shared.fill[c]);
 }
 
 extern "C" __global__ void crop_mirror_normalize(const Sample* samples, int count, Shared shared) {
   for (int n = blockIdx.y; n < count; n += gridDim.y) {
     const Sample& s = samples[n];
-    const long long step = (long long)gridDim.x * blockDim.x;
-    const unsigned int size[4] = {(unsigned)s.geometry[0][0], (unsigned)s.geometry[0][1], (unsigned)s.geometry[0][2],
-                                  (unsigned)s.geometry[0][3]};
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < s.pixels; i += step) {
+    const int width = (int)s.geometry[0][3];
+    const unsigned int in_row = (width + COUNT - 1) / COUNT;  // each row is made of whole groups
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < s.groups;
+         i += (long long)gridDim.x * blockDim.x) {
       unsigned long long rest = i;
       unsigned int at[4];
+      at[3] = COUNT * (unsigned int)(i <= 0xffffffffll ? (unsigned int)i % in_row : i % in_row);
+      rest = i <= 0xffffffffll ? (unsigned int)i / in_row : i / in_row;
 #pragma unroll
-      for (int axis = 3; axis > 0; axis--) {
-        if (rest < size[axis]) {
-          at[axis] = (unsigned)rest;
-          rest = 0;
-        } else if (rest <= 0xffffffffull) {
-          const unsigned int quotient = (unsigned)rest / size[axis];
-          at[axis] = (unsigned)rest - quotient * size[axis];
-          rest = quotient;
-        } else {
-          at[axis] = (unsigned)(rest % size[axis]);
-          rest /= size[axis];
-        }
+      for (int axis = 2; axis > 0; axis--) {
+        const unsigned int size = (unsigned int)s.geometry[0][axis];
+        const unsigned long long above =
+            rest < size ? 0 : rest <= 0xffffffffull ? (unsigned int)rest / size : rest / size;
+        at[axis] = (unsigned int)(rest - above * size);
+        rest = above;
       }
-      at[0] = (unsigned)rest;
-      long long from = 0, to = 0;
+      at[0] = (unsigned int)rest;
+      Places p = {0, 0, 0, 0, min(COUNT, width - (int)at[3])};
       bool inside = true;
 #pragma unroll
-      for (int axis = 0; axis < 4; axis++) {
-        const unsigned int place = axis == 3 && s.mirror ? size[3] - 1 - at[3] : at[axis];
-        const long long source = place + s.geometry[1][axis];
+      for (int axis = 0; axis < 3; axis++) {
+        const long long source = at[axis] + s.geometry[1][axis];
         inside = inside && source >= 0 && source < s.geometry[2][axis];
-        from += source * s.geometry[3][axis];
-        to += at[axis] * s.geometry[4][axis];
+        p.from += source * s.geometry[3][axis];
+        p.to += at[axis] * s.geometry[4][axis];
       }
-      if (s.geometry[2][4] == 3) pixel<3>(s, shared, from, to, inside);
-      else if (s.geometry[2][4] == 1) pixel<1>(s, shared, from, to, inside);
-      else pixel<0>(s, shared, from, to, inside);
+      const long long source = (s.mirror ? width - 1 - (int)at[3] : (int)at[3]) + s.geometry[1][3];
+      p.from += source * s.geometry[3][3];
+      p.to += at[3] * s.geometry[4][3];
+      if (inside) {
+        // The neighbours k lie at source + k, or source - k in a mirror.
+        const long long extent = s.geometry[2][3];
+        const long long first = s.mirror ? source - extent + 1 : -source, last = s.mirror ? source + 1 : extent - source;
+        p.first = (int)(first < 0 ? 0 : first > COUNT ? COUNT : first);
+        p.last = (int)(last < 0 ? 0 : last > p.made ? p.made : last);
+      }
+      if (s.geometry[2][4] == 3) pixels<3>(s, shared, p);
+      else if (s.geometry[2][4] == 1) pixels<1>(s, shared, p);
+      else pixels<0>(s, shared, p);
     }
   }
 }

@@ -19,6 +19,7 @@ from ndd.ops.image.window import bounded, crop_window, wrapped
 _INPUT_TYPES = ("u8", "i16", "u16", "i32", "f16", "f32")
 _OUTPUT_TYPES = ("f32", "f16", "u8", "i8")
 _AXES = "FDHWC"
+_GROUP = 4  # pixels that a GPU thread makes
 
 
 @operator(layouts=LAYOUTS)
@@ -139,7 +140,7 @@ def _(
         shared |= _kernel_of(layout, output_layout or layout, dtype, fill)
     else:
         shared["fill"] = fill.astype(np.float64)
-        per_sample["pixels"] = size[:4].prod(axis=0)
+        per_sample["groups"] = size[:3].prod(axis=0) * -(-size[3] // _GROUP)
     return Plan(shapes, per_sample, shared)
 
 
@@ -211,5 +212,5 @@ def _(image, out, kernel, geometry, mirror, mean, gain, shift, fill, limits, hal
 
 
 @crop_mirror_normalize.cuda("crop_mirror_normalize.cu")
-def _(launch, image, out, pixels):
-    launch("crop_mirror_normalize", pixels)
+def _(launch, image, out, groups):
+    launch("crop_mirror_normalize", groups)

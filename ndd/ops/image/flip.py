@@ -7,6 +7,8 @@ import numpy as np
 from ndd._cpu.jit import kernel
 from ndd._operator import PerSample, Plan, like, operator
 
+_CHUNK = 8  # elements that a GPU thread makes
+
 
 @operator(layouts=("FDHWC", "FHWC", "DHWC", "HWC", "FCDHW", "FCHW", "CDHW", "CHW", "HW", "FHW"))
 def flip(input, /, *, depthwise: PerSample[int] = 0, horizontal: PerSample[int] = 1, vertical: PerSample[int] = 0):
@@ -39,7 +41,10 @@ def _(input, *, depthwise, horizontal, vertical):
     extents[:, 4] = shapes[:, spatial[-1] + 1 :].prod(axis=1)
     mirror = np.empty((input.n, 3), np.int64)
     mirror[:, 0], mirror[:, 1], mirror[:, 2] = depthwise, vertical, horizontal
-    return Plan(shapes, per_sample={"extents": extents, "mirror": mirror})
+    per_sample = {"extents": extents, "mirror": mirror}
+    if input.spec.device.device_id is not None:
+        per_sample["chunks"] = -(-extents.prod(axis=1) // _CHUNK)
+    return Plan(shapes, per_sample=per_sample)
 
 
 @flip.cpu
@@ -81,4 +86,6 @@ def _reversed(row, out, width, inner):
                 out[x * inner + c] = row[(width - 1 - x) * inner + c]
 
 
-flip.cuda("flip.cu")
+@flip.cuda("flip.cu")
+def _(launch, image, out, chunks):
+    launch("flip", chunks)

@@ -1,5 +1,6 @@
 // A window of each sample, of at most five axes; what lies outside the input takes the fill value of its channel.
 // A thread makes eight elements, so that it divides and stores once for all of them.
+#include "pack.cuh"
 #include "scalar.cuh"
 
 // Integers beyond float16 become its largest number; halves between two numbers go away from zero (see window.py).
@@ -32,10 +33,6 @@ inline Row row_at(const Sample& s, const Shared& shared, const unsigned int* at)
 }
 
 constexpr int COUNT = 8;  // elements that a thread makes, next to each other in the output; gpu_window knows it too
-struct alignas(COUNT * sizeof(OUT) < 16 ? COUNT * sizeof(OUT) : 16) Pack {
-  OUT element[COUNT];
-};
-
 extern "C" __global__ void window(const Sample* samples, int count, Shared shared) {
   for (int n = blockIdx.y; n < count; n += gridDim.y) {
     const Sample& s = samples[n];
@@ -57,7 +54,7 @@ extern "C" __global__ void window(const Sample* samples, int count, Shared share
       }
       at[0] = (unsigned int)rest;
       Row row = row_at(s, shared, at);
-      Pack pack;
+      Pack<OUT, COUNT> pack;
       const int made = total - first < COUNT ? (int)(total - first) : COUNT;
 #pragma unroll
       for (int k = 0; k < COUNT; k++) {
@@ -76,12 +73,7 @@ extern "C" __global__ void window(const Sample* samples, int count, Shared share
           }
         }
       }
-      OUT* target = s.out0 + first;
-      if (made == COUNT && (unsigned long long)target % alignof(Pack) == 0) {
-        *(Pack*)target = pack;
-      } else {
-        for (int k = 0; k < made; k++) target[k] = pack.element[k];
-      }
+      store(s.out0 + first, pack, made);
     }
   }
 }
