@@ -67,19 +67,8 @@ def _(
     sizes = _regions("shape", shape, extents, bool(normalized or normalized_shape))
     starts = _regions("anchor", anchor, extents, bool(normalized or normalized_anchor))
     if anchor is None:
-        starts = [np.zeros_like(s) for s in sizes]
-    most = max(1, max(len(s) for s in sizes))
-    # [N, regions, 2, axes]: start and end on every axis; a region that a sample has not is empty.
-    bounds = np.zeros((input.n, most, 2, input.ndim), np.int64)
-    for i, (low, size) in enumerate(zip(starts, sizes, strict=True)):
-        if len(low) != len(size):
-            raise bad_sample(
-                i, f"`anchor` and `shape` must have the same number of elements: {low.size} and {size.size}"
-            )
-        low = low - size / 2 if centered_anchor else low
-        bounds[i, : len(low), 1] = input.shapes[i]
-        bounds[i, : len(low), 0][:, chosen] = np.clip(low, 0, extents[i]).astype(np.int64)
-        bounds[i, : len(low), 1][:, chosen] = np.clip(low + size, 0, extents[i]).astype(np.int64)
+        starts = [np.zeros_like(s) for s in sizes] if isinstance(sizes, list) else np.zeros_like(sizes)
+    bounds = _bounds(starts, sizes, chosen, input.shapes, centered_anchor)
     fill = np.atleast_2d(wrapped(np.asarray(fill_value), input.dtype.numpy))
     channel = layout.index("C") if layout and "C" in layout else None
     _check_fill(fill, channel, input)
@@ -93,18 +82,45 @@ def _(
     return Plan(input.shapes, per_sample, {"channel": -1 if channel is None or fill.shape[1] == 1 else channel})
 
 
-def _regions(name: str, values: Any, extents: np.ndarray, normalized: bool) -> list[np.ndarray]:
-    """An argument as `[regions, axes]` for each sample, in elements."""
+def _regions(name: str, values: Any, extents: np.ndarray, normalized: bool) -> Any:
+    """An argument as `[N, regions, axes]` in elements; a list of N arrays where the samples differ in length."""
     n, count = extents.shape
     if values is None:
-        return [np.zeros((0, count), np.float32)] * n
-    rows = values if isinstance(values, list) else np.broadcast_to(values, (n, np.shape(values)[-1]))
-    found = []
-    for i, row in enumerate(rows):
-        if not count or len(row) % count:
-            raise bad_sample(i, f"`{name}`: expected a multiple of {count} elements, one for each axis, got {len(row)}")
-        regions = np.asarray(row, np.float32).reshape(-1, count)
-        found.append(regions * extents[i] if normalized else regions)
+        return np.zeros((n, 0, count), np.float32)
+    if isinstance(values, list):
+        return [_regions(name, v, e[None], normalized)[0] for v, e in zip(values, extents, strict=True)]
+    length = np.shape(values)[-1]
+    if not count or length % count:
+        raise RuntimeError(f"`{name}`: expected a multiple of {count} elements, one for each axis, got {length}")
+    regions = np.asarray(values, np.float32).reshape(-1, length // count, count)
+    regions = regions * extents[:, None] if normalized else regions
+    return np.broadcast_to(regions, (n, *regions.shape[1:]))
+
+
+def _bounds(starts: Any, sizes: Any, axes: np.ndarray, shapes: np.ndarray, centered: bool) -> np.ndarray:
+    """`[N, regions, 2, axes of the array]`: start and end; a region that a sample has not is empty."""
+    n, ndim = shapes.shape
+    if isinstance(starts, list) or isinstance(sizes, list):
+        rows = [
+            _bounds(a[None], b[None], axes, shapes[i : i + 1], centered)[0] if len(a) == len(b) else i
+            for i, (a, b) in enumerate(zip(starts, sizes, strict=True))
+        ]
+        for row in rows:
+            if isinstance(row, int):
+                raise bad_sample(row, "`anchor` and `shape` must have the same number of elements")
+        found = np.zeros((n, max(1, *(len(r) for r in rows)), 2, ndim), np.int64)
+        for i, row in enumerate(rows):
+            found[i, : len(row)] = row
+        return found
+    if starts.shape != sizes.shape:
+        raise RuntimeError("`anchor` and `shape` must have the same number of elements")
+    found = np.zeros((n, max(1, starts.shape[1]), 2, ndim), np.int64)
+    if starts.shape[1]:
+        low = starts - sizes / 2 if centered else starts
+        extents = shapes[:, None, axes]
+        found[:, :, 1] = shapes[:, None]
+        found[:, :, 0, axes] = np.clip(low, 0, extents)
+        found[:, :, 1, axes] = np.clip(low + sizes, 0, extents)
     return found
 
 
