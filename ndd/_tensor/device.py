@@ -20,7 +20,7 @@ def gpu_count() -> int:
         import torch
 
         _gpu_count = torch.cuda.device_count()  # asks NVML: CUDA stays untouched, a fork may follow
-    return _gpu_count
+    return int(_gpu_count or 0)
 
 
 def _current_number() -> int:

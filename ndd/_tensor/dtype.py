@@ -24,7 +24,7 @@ class DType:
     The objects are singletons: compare with `==` or `is`. Calling one builds a tensor of that type:
 
     >>> import ndd
-    >>> ndd.uint8([1, 2, 300]).cpu()
+    >>> ndd.uint8([1, 2, 255])
     Tensor(
         [  1   2 255],
         dtype=u8,

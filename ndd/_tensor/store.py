@@ -105,7 +105,7 @@ class Store:
         """The number of elements of each sample, int64 `[N]`."""
         if self._sizes is None:
             self._sizes = self.shape_array.prod(axis=1)
-        return self._sizes
+        return self._sizes  # type: ignore[return-value]
 
     def uniform(self) -> bool:
         """Whether all samples have one shape (an empty batch has)."""

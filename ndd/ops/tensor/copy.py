@@ -35,7 +35,9 @@ def _(job, store: Store) -> Store:
 
 def _copied(store: Store) -> Store:
     dense = store.dense() if store.batched else None
-    forms: dict[str, Any] = {"whole": dense.copy()} if dense is not None else {"parts": [a.copy() for a in store.arrays()]}
+    forms: dict[str, Any] = (
+        {"whole": dense.copy()} if dense is not None else {"parts": [a.copy() for a in store.arrays()]}
+    )
     return Store(store.dtype, store.layout, store.device, store.shapes, source_info=store.source_info, **forms)
 
 

@@ -155,7 +155,7 @@ def _filled(job: Any, shapes: list[tuple[int, ...]], dtype: DType, layout: str |
     kind = dtype.numpy  # type: ignore[attr-defined]
     uniform = all(s == shapes[0] for s in shapes)
     flat = host_empty(sum(int(np.prod(s, dtype=np.int64)) for s in shapes), kind)
-    forms = {"whole": flat.reshape((len(shapes), *shapes[0]))} if uniform else {"flat": flat}
+    forms: dict[str, Any] = {"whole": flat.reshape((len(shapes), *shapes[0]))} if uniform else {"flat": flat}
     store = Store(dtype, layout or None, Device.CPU, list(shapes), **forms)
     if isinstance(value, Store):
         for i, (target, source) in enumerate(zip(store.arrays(), value.arrays(), strict=True)):
