@@ -44,6 +44,7 @@ from ndd.ops.image.crop import crop
 from ndd.ops.image.crop_mirror_normalize import crop_mirror_normalize
 from ndd.ops.image.erase import erase
 from ndd.ops.image.flip import flip
+from ndd.ops.image.multi_paste import multi_paste
 from ndd.ops.image.paste import paste
 from ndd.ops.image.peek_image_shape import peek_image_shape
 from ndd.ops.image.jitter import jitter
@@ -52,7 +53,9 @@ from ndd.ops.image.random_resized_crop import random_resized_crop
 from ndd.ops.image.resize import resize
 from ndd.ops.image.resize_crop_mirror import resize_crop_mirror
 from ndd.ops.image.roi_random_crop import roi_random_crop
+from ndd.ops.image.rotate import rotate
 from ndd.ops.image.slice import slice
+from ndd.ops.image.warp_affine import warp_affine
 from ndd.ops.tensor.batch_permutation import batch_permutation
 from ndd.ops.tensor.cast import cast, cast_like
 from ndd.ops.tensor.cat import cat, stack
@@ -142,6 +145,7 @@ __all__ = [
     "resize",
     "resize_crop_mirror",
     "roi_random_crop",
+    "rotate",
     "set_current_stream",
     "set_default_stream",
     "set_num_threads",
@@ -158,4 +162,5 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "warp_affine",
 ]

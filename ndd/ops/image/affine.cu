@@ -1,0 +1,65 @@
+// `affine`: a pixel is read at matrix @ (x, y, 1) of its middle. `affine_volume`: the same of [D, H, W, C] with a 3x4
+// matrix; `view` is [d, h, w, channels, d_out, h_out, w_out].
+#ifndef VOLUME
+#include "warp.cuh"
+
+struct Affine {
+  inline void operator()(const Sample& s, int x, int y, float* sx, float* sy) const {
+    const float u = x + 0.5f, v = y + 0.5f;
+    *sx = s.matrix[0][0] * u + s.matrix[0][1] * v + s.matrix[0][2];
+    *sy = s.matrix[1][0] * u + s.matrix[1][1] * v + s.matrix[1][2];
+  }
+};
+
+extern "C" __global__ void affine(const Sample* samples, int count, Shared shared) {
+  warp_samples(samples, count, shared, Affine());
+}
+#else
+inline int volume_index(int i, int n, int border) {
+  return i >= 0 && i < n ? i : border == 0 || n <= 0 ? -1 : i < 0 ? 0 : n - 1;
+}
+
+inline void volume_voxel(const Sample& s, const Shared& shared, const float* point, OUT* target) {
+  const int channels = s.view[3];
+  int index[3][2];
+  float weight[3][2];
+  for (int a = 0; a < 3; a++) {
+    const int n = s.view[2 - a];
+    const float limit = n + 1.0f;
+    float at = s.matrix[a][0] * point[0] + s.matrix[a][1] * point[1] + s.matrix[a][2] * point[2] + s.matrix[a][3];
+    if (!shared.nearest) at -= 0.5f;
+    at = !(at > -limit) ? -limit : at < limit ? at : limit;
+    const int first = (int)floorf(at);
+    index[a][0] = volume_index(first, n, shared.border);
+    index[a][1] = volume_index(first + 1, n, shared.border);
+    weight[a][1] = shared.nearest ? 0.0f : at - first;
+    weight[a][0] = 1.0f - weight[a][1];
+  }
+  const int taps = shared.nearest ? 1 : 2;
+  for (int c = 0; c < channels; c++) {
+    double total = 0.0;
+    for (int k = 0; k < taps; k++)
+      for (int j = 0; j < taps; j++)
+        for (int i = 0; i < taps; i++) {
+          double value = shared.fill[0];
+          if (index[0][i] >= 0 && index[1][j] >= 0 && index[2][k] >= 0)
+            value = s.in0[(((long long)index[2][k] * s.view[1] + index[1][j]) * s.view[2] + index[0][i]) * channels + c];
+          total += value * (weight[0][i] * weight[1][j] * weight[2][k]);
+        }
+    target[c] = convert<OUT>(limits<OUT>::is_integer ? rint(total) : total);
+  }
+}
+
+extern "C" __global__ void affine_volume(const Sample* samples, int count, Shared shared) {
+  for (int n = blockIdx.y; n < count; n += gridDim.y) {
+    const Sample& s = samples[n];
+    const long long w = s.view[6], h = s.view[5], total = w * h * s.view[4];
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < total;
+         i += (long long)gridDim.x * blockDim.x) {
+      const long long line = i / w, z = line / h;
+      const float point[3] = {(i - line * w) + 0.5f, (line - z * h) + 0.5f, z + 0.5f};
+      volume_voxel(s, shared, point, s.out0 + i * s.view[3]);
+    }
+  }
+}
+#endif

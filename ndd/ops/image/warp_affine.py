@@ -1,0 +1,89 @@
+"""`ndd.warp_affine`: images through an affine map."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._operator import PerSample, like, operator
+from ndd._operator.deprecated import renamed
+from ndd._tensor import DType
+from ndd.ops.image.warping import (
+    LINEAR,
+    affine_plan,
+    check_interpolation,
+    inverted,
+    launch_affine,
+    matrices,
+    output_extents,
+    paint_affine,
+    warped_dtype,
+)
+from ndd.types import DALIInterpType
+
+
+@operator(layouts=("HWC", "FHWC", "DHWC", "FDHWC"), frames=True, host_inputs=(1,))
+def warp_affine(
+    data,
+    mtx=None,
+    /,
+    *,
+    dtype: DType | None = None,
+    fill_value: float | None = None,
+    interp_type: DALIInterpType = LINEAR,
+    inverse_map: bool = True,
+    matrix: PerSample[list[float]] = None,
+    output_dtype: DType | None = None,
+    size: PerSample[list[float]] = None,
+):
+    """Moves the pixels of images and volumes by an affine map.
+
+    Args:
+        data: layout HWC or DHWC, with a leading F for video; without a layout HWC, FHWC or FDHWC by rank. uint8, int16,
+            int32 or float32.
+        mtx: the matrix as an input, in place of `matrix`.
+        matrix: 2x3 numbers (3x4 for volumes) in the order x, y(, z), or the same in one list. Video may have one for
+            each frame.
+        inverse_map: the matrix says where in the input a pixel of the output comes from; if False, the reverse.
+        size: extents of the output, (H, W) or (D, H, W); halves are rounded up. Default: those of the input.
+        interp_type: INTERP_LINEAR or INTERP_NN.
+        fill_value: what lies outside the image. Default: its border pixels, repeated.
+        dtype: the type of the output: the input's (default) or float32; of float32 images any of the four.
+        output_dtype: old name of `dtype`.
+
+    `out[y, x] = in(M @ (x + 0.5, y + 0.5, 1))`: coordinates start at the corner of the image, unlike in OpenCV and
+    torchvision, where (0, 0) is the middle of the first pixel. Integer results are rounded, halves to even.
+
+    Raises RuntimeError for other types and interpolations, for a matrix or a size of another shape and for a matrix
+    that has no inverse where one is needed.
+
+    >>> import ndd
+    >>> image = ndd.tensor([[[1.0], [2.0], [3.0]]], layout="HWC")
+    >>> ndd.warp_affine(image, matrix=[1, 0, 0.5, 0, 1, 0], fill_value=0)[0, :, 0].torch()
+    tensor([1.5000, 2.5000, 1.5000])
+    """
+    check_interpolation("warp_affine", interp_type)
+    wanted = renamed("warp_affine", "output_dtype", output_dtype, "dtype", dtype)
+    return like(data, dtype=warped_dtype("warp_affine", data.dtype, wanted))
+
+
+@warp_affine.plan
+def _(data, mtx, *, dtype, fill_value, interp_type, inverse_map, matrix, output_dtype, size):
+    extents = data.shapes[:, :-1]
+    axes = extents.shape[1]
+    maps = matrices(matrix, mtx, data.n, (axes, axes + 1))
+    if not inverse_map:
+        square = np.zeros((data.n, axes + 1, axes + 1))
+        square[:, :-1], square[:, -1, -1] = maps, 1
+        maps = inverted(square)[:, :-1]
+    targets = output_extents(size, extents)
+    return affine_plan(data, maps, targets, dtype or output_dtype, interp_type, fill_value)
+
+
+@warp_affine.cpu
+def _(image, mtx, out, matrix, how):
+    paint_affine(image, out, matrix, how)
+
+
+@warp_affine.cuda("affine.cu")
+def _(launch, image, mtx, out):
+    launch_affine(launch, image)

@@ -1,0 +1,147 @@
+"""What operators that move pixels share: types, sizes, matrices, plans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.sampling import BORDERS, store_limits
+from ndd._operator import Plan
+from ndd._operator.plan import Operand
+from ndd._tensor import DType
+from ndd._tensor.convert import convert_array
+from ndd.types import DALIInterpType
+
+NEAREST, LINEAR = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR
+_WARPED = ("u8", "i16", "i32", "f32")
+
+
+def warped_dtype(name: str, source: DType, wanted: DType | None) -> DType:
+    """The output type of `rotate` and `warp_affine`."""
+    target = wanted or source
+    if source.name not in _WARPED or target.name not in _WARPED or (target != source and "f32" not in (
+        source.name, target.name)):  # fmt: skip
+        raise RuntimeError(
+            f"{name}: Unsupported input/output types for the operator: {source} -> {target}. Expected uint8, int16, "
+            "int32 or float32, and as output the same or float32 (from float32 any of them)."
+        )
+    return target
+
+
+def check_interpolation(name: str, interp_type: Any) -> None:
+    """Only nearest and linear are known here."""
+    if interp_type not in (NEAREST, LINEAR):
+        raise RuntimeError(f"{name}: Only nearest and linear interpolation is supported, got {interp_type!r}")
+
+
+def output_extents(size: Any, extents: np.ndarray) -> np.ndarray:
+    """The spatial extents that `size` asks for, int64 [N, axes]; halves are rounded up."""
+    if size is None or (isinstance(size, np.ndarray) and size.shape[-1] == 0):
+        return extents
+    wanted = np.asarray(size, np.float64)
+    if wanted.shape[-1:] != extents.shape[1:]:
+        raise RuntimeError(
+            f"output_size must specify same number of dimensions as the input (excluding channels): "
+            f"`size` has {wanted.shape[-1:]} values for {extents.shape[1]} axes"
+        )
+    rounded = np.floor(wanted + 0.5).astype(np.int64)
+    if (rounded < 0).any():
+        raise RuntimeError(f"`size` must not be negative, got {wanted.min()}")
+    return np.broadcast_to(rounded, extents.shape).copy()
+
+
+def matrices(value: Any, data: Operand | None, n: int, shape: tuple[int, int]) -> np.ndarray:
+    """The matrix of each sample, float64 [n, rows, columns]; from the argument or from a data input."""
+    if data is not None:
+        if value is not None:
+            raise RuntimeError("`matrix` was given both as an argument and as an input")
+        value = np.stack([np.asarray(a, np.float64) for a in data.arrays])
+    if value is None or np.size(value) == 0:
+        raise RuntimeError("`matrix` argument must be provided when transforms are not passed as a regular input.")
+    found = np.asarray(value, np.float64)
+    flat = (shape[0] * shape[1],)
+    if found.shape in (shape, flat):
+        return np.broadcast_to(found.reshape(shape), (n, *shape))
+    if found.shape in ((n, *shape), (n, *flat), (1, *shape)):
+        return np.broadcast_to(found.reshape(-1, *shape), (n, *shape))
+    got = found.shape if found.shape[:1] != (n,) else found.shape[1:]
+    raise RuntimeError(f"`matrix`: expected {shape[0]} x {shape[1]} numbers for each sample, got shape {got}")
+
+
+def inverted(square: np.ndarray) -> np.ndarray:
+    """The inverse of each matrix."""
+    try:
+        return np.linalg.inv(square)
+    except np.linalg.LinAlgError:
+        raise RuntimeError("`matrix` has no inverse: with `inverse_map=False` it needs one") from None
+
+
+def converted_fill(values: Any, dtype: DType) -> np.ndarray:
+    """Fill values as float32 numbers that the type holds."""
+    return convert_array(np.atleast_1d(np.asarray(values, np.float32)), "f32", dtype.name).astype(np.float32)
+
+
+def image_views(sources: np.ndarray, channels: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """What `warp.cuh` calls `view`: int32 [N, 5]."""
+    return np.concatenate([sources, channels[:, None], targets], axis=1).astype(np.int32)
+
+
+def sampling(input: Operand, dtype: DType, interp_type: Any, border: int, fill: Any, planar: bool = False) -> dict:
+    """The part of a plan that is about reading pixels, for CPU (`how`) and GPU."""
+    nearest = interp_type == NEAREST
+    values = converted_fill(fill, input.dtype)
+    if input.spec.device.device_id is None:
+        how = (nearest, border, values, *store_limits(input.dtype.numpy, dtype.numpy, nearest))
+        return {"how": how}
+    numbers = {"fills": len(values), "border": border, "nearest": int(nearest), "planar": int(planar)}
+    return {"fill": values, **numbers}
+
+
+def affine_plan(
+    input: Operand, maps: np.ndarray, targets: np.ndarray, dtype: DType | None, interp_type: Any, fill_value: Any
+) -> Plan:
+    """The plan of an affine warp: `maps` is [N, d, d + 1] from output to input, in the order x, y(, z)."""
+    shapes = input.shapes
+    sources, channels = shapes[:, :-1], shapes[:, -1]
+    border = BORDERS["replicate" if fill_value is None else "constant"]
+    per_sample = {
+        "matrix": np.ascontiguousarray(maps, np.float32),
+        "view": image_views(sources, channels, targets),
+    }
+    shared = sampling(input, dtype or input.dtype, interp_type, border, fill_value or 0.0)
+    return Plan(np.concatenate([targets, channels[:, None]], axis=1), per_sample, shared)
+
+
+def launch_affine(launch: Any, image: Any) -> None:
+    """Starts the kernel of an affine plan."""
+    view = launch.plan.per_sample["view"]
+    if image.ndim == 3:
+        launch("affine", view[:, 3].astype(np.int64) * view[:, 4], kept="image", file="affine.cu")
+    else:
+        work = view[:, 4:].astype(np.int64).prod(axis=1)
+        launch("affine_volume", work, macros={"VOLUME": "1"}, kept="volume", file="affine.cu")
+
+
+def paint_affine(image: np.ndarray, out: np.ndarray, matrix: np.ndarray, how: tuple[Any, ...]) -> None:
+    """An affine warp on the CPU."""
+    from ndd._cpu.warp import warp_affine, warp_volume
+
+    if not out.size:
+        return
+    if not image.size:
+        out[...] = how[2][0]
+    elif image.ndim == 3:
+        warp_affine(image, out, matrix, *how)
+    else:
+        warp_volume(image, out, matrix, *how)
+
+
+def rounded_canvas(turned: np.ndarray, extents: np.ndarray) -> np.ndarray:
+    """The extents (x, y(, z)) that hold a rotated image: with a size as odd or even as that of the axis that an axis of
+    the output mainly comes from, so that a rotation by a right angle is exact."""
+    size = np.abs(turned)
+    needed = np.ceil((size @ extents[..., None])[..., 0] - 0.01).astype(np.int64)
+    main = np.take_along_axis(extents, np.argmax(size, axis=-1), axis=-1)
+    needed += (needed ^ main) & 1
+    return np.where((extents == 0).any(axis=1, keepdims=True), 0, needed)
