@@ -1,0 +1,116 @@
+"""`ndd.multi_paste` beside DALI, and on the emulated GPU."""
+
+import random
+
+import numpy as np
+import pytest
+from against_dali import check_same
+
+import ndd
+
+
+def random_call(pick, rng, refused=True):
+    n, by_ids = pick.randint(1, 3), pick.random() < 0.5
+    count, channels = 1 if by_ids else pick.randint(1, 3), pick.choice([1, 3])
+    kind = pick.choice(["uint8", "int16", "int32", "float32"])
+    same = pick.random() < 0.3
+    first = [pick.randint(3, 6), pick.randint(3, 6)]
+    inputs = [
+        [
+            (rng.random((*(first if same else [pick.randint(3, 6), pick.randint(3, 6)]), channels)) * 300 - 20).astype(
+                kind
+            )
+            for _ in range(n)
+        ]
+        for _ in range(count)
+    ]
+    arguments, per_sample = {}, {}
+    if not same or pick.random() < 0.5:
+        arguments["output_size"] = [pick.randint(6, 12), pick.randint(6, 12)]
+    regions = [count] * n
+    if by_ids:
+        regions = [pick.randint(1, 3) for _ in range(n)]
+        per_sample["in_ids"] = [np.array([pick.randrange(n) for _ in range(r)], np.int32) for r in regions]
+    high = 3 if refused else 1
+    if pick.random() < 0.5:
+        if pick.random() < 0.5:
+            per_sample["in_anchors"] = [rng.integers(0, 2, (r, 2)).astype(np.int32) for r in regions]
+        else:
+            per_sample["in_anchors_rel"] = [rng.random((r, 2), np.float32) * 0.5 for r in regions]
+    if pick.random() < 0.5:
+        if pick.random() < 0.5:
+            per_sample["shapes"] = [rng.integers(0, high, (r, 2)).astype(np.int32) for r in regions]
+        else:
+            per_sample["shapes_rel"] = [rng.random((r, 2), np.float32) * 0.5 for r in regions]
+    if pick.random() < 0.5:
+        if pick.random() < 0.5:
+            per_sample["out_anchors"] = [rng.integers(0, high + 1, (r, 2)).astype(np.int32) for r in regions]
+        else:
+            per_sample["out_anchors_rel"] = [rng.random((r, 2), np.float32) * 0.3 for r in regions]
+    dtype = pick.choice([None, "uint8", "int16", "float32", "int64"])
+
+    def call(module, place=lambda x: x):
+        given = dict(arguments)
+        given |= {name: module.batch(v) for name, v in per_sample.items()}
+        if dtype:
+            given["dtype"] = getattr(module, dtype)
+        return module.multi_paste(*[place(module.batch(x, layout="HWC")) for x in inputs], **given)
+
+    return call, ([[x.shape for x in row] for row in inputs], kind, arguments, per_sample, dtype)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_arguments_as_dali(dali, seed):
+    pick, rng = random.Random(seed), np.random.default_rng(seed)
+    good = 0
+    for _ in range(80):
+        call, note = random_call(pick, rng)
+        good += check_same(dali, call, note=note)
+    assert good > 15
+
+
+def images(m):
+    return m.batch([np.full((1, 2, 1), k, np.uint8) for k in (1, 2)], layout="HWC")
+
+
+MISUSES = [
+    lambda m: m.multi_paste(images(m), in_ids=[2]),
+    lambda m: m.multi_paste(images(m), in_ids=[-1]),
+    lambda m: m.multi_paste(images(m), images(m), in_ids=[0]),
+    lambda m: m.multi_paste(images(m), in_ids=[0]),
+    lambda m: m.multi_paste(images(m)),
+    lambda m: m.multi_paste(images(m), output_size=[1, 1]),
+    lambda m: m.multi_paste(images(m), out_anchors=m.tensor(np.array([[0, 0], [1, 1]], np.int32))),
+    lambda m: m.multi_paste(m.tensor(np.ones((1, 2, 2), np.uint8), layout="CHW")),
+    lambda m: m.multi_paste(m.tensor(np.ones((1, 2, 2), np.float16), layout="HWC")),
+    lambda m: m.multi_paste(images(m), m.batch([np.ones((1, 2, 3), np.uint8)] * 2, layout="HWC")),
+    lambda m: m.multi_paste(images(m), m.batch([np.ones((1, 2, 1), np.float32)] * 2, layout="HWC")),
+]
+
+
+@pytest.mark.parametrize("number", range(len(MISUSES)))
+def test_misuse_as_dali(dali, number):
+    check_same(dali, MISUSES[number])
+
+
+def test_video_takes_an_anchor_for_each_frame():
+    video = ndd.tensor(np.ones((2, 1, 1, 1), np.uint8), layout="FHWC")
+    anchors = ndd.per_frame(ndd.tensor(np.array([[[0, 0]], [[1, 1]]], np.int32)))
+    found = ndd.multi_paste(video, output_size=[2, 2], out_anchors=anchors)
+    assert np.asarray(found)[..., 0].tolist() == [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]
+
+
+def test_gpu_as_cpu(emulated_gpu):
+    pick, rng = random.Random(4), np.random.default_rng(4)
+    good = 0
+    while good < 8:
+        call, note = random_call(pick, rng, refused=False)
+        with ndd.EvalMode.sync_cpu:
+            try:
+                expected = call(ndd)
+            except RuntimeError:
+                continue
+            found = call(ndd, lambda x: x.gpu()).cpu()
+        good += 1
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(np.asarray(a), np.asarray(b), err_msg=str(note))
