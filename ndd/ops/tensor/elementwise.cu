@@ -79,6 +79,7 @@ template <class T> bool geq(T a, T b) { return a >= b; }
 template <class T> T minus(T a) { return T(wrapping<T>(0) - wrapping<T>(a)); }
 template <> inline float minus(float a) { return -a; }
 template <> inline double minus(double a) { return -a; }
+template <class T> T plus(T a) { return a; }
 template <class T> T bitnot(T a) { return T(~a); }
 template <> inline bool bitnot(bool a) { return !a; }
 template <class T> T absolute(T a) {

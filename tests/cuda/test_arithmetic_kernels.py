@@ -1,0 +1,31 @@
+"""The kernels of arithmetic and mathematics, which are no operators of their own, compile for old and new GPUs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cuda.test_nvrtc import compiled, nvrtc  # noqa: F401
+
+import ndd
+from ndd.ops.tensor.elementwise import BINARY, UNARY, apply
+
+
+@pytest.mark.parametrize("architecture", [75, 120])
+def test_every_operation_compiles(emulated_gpu, nvrtc, architecture):  # noqa: F811
+    wide, narrow, real = (ndd.tensor(np.array([3, 5], k)).gpu() for k in (np.int64, np.uint8, np.float32))
+    big = ndd.tensor(np.array([3, 5], np.uint64)).gpu()
+    for name in UNARY:
+        apply(name, narrow).evaluate()
+        if name != "bitnot":
+            apply(name, real).evaluate()
+    for name in BINARY:
+        apply(name, wide, narrow).evaluate()
+        apply(name, big, wide).evaluate()
+        if "bit" not in name and "shift" not in name:
+            apply(name, real, 2.5).evaluate()
+    apply("clamp", real, wide, 7).evaluate()
+    apply("clamp", narrow, 0, 7).evaluate()
+    apply("add", real, ndd.tensor([[1.0], [2.0]]).gpu()).evaluate()
+    assert len(emulated_gpu.texts) > 100
+    wrong = [c for text in emulated_gpu.texts if (c := compiled(nvrtc, text, architecture)) is not None]
+    assert not wrong, wrong[0]
