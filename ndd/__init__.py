@@ -3,7 +3,7 @@
 Code for DALI's dynamic mode runs with `import ndd` in the place of `import nvidia.dali.experimental.dynamic as ndd`.
 """
 
-from ndd import decoders, io, math, noise, random, readers, reductions, types
+from ndd import decoders, io, math, noise, random, readers, reductions, transforms, types
 from ndd._execution import (
     EvalContext,
     EvalMode,
@@ -155,6 +155,7 @@ __all__ = [
     "stream",
     "tensor",
     "tensor_resize",
+    "transforms",
     "transpose",
     "type_id",
     "types",

@@ -239,7 +239,11 @@ class Job:
         if self.device.device_id is not None:
             return Planned(plan, [], [])
         shapes = [_tuples(s) for s in ([plan.shapes] if self.prepared.single else plan.shapes)]
-        columns = None if op.cpu_batch is not None else self._extra(plan, len(op.inputs) + len(self.outs), n)
+        columns = (
+            None
+            if op.cpu_batch is not None
+            else self._extra(plan, (1 if op.variadic else len(op.inputs)) + len(self.outs), n)
+        )
         return Planned(plan, shapes, columns)  # type: ignore[arg-type]
 
     def _extra(self, plan: Plan, lead: int, n: int) -> list[Any]:
@@ -281,7 +285,9 @@ class Job:
             self._at_once(planned.plan, results)
             return results
         if planned.columns is None:
-            planned.columns = self._extra(planned.plan, len(self.op.inputs) + len(self.outs), count)
+            planned.columns = self._extra(
+                planned.plan, (1 if self.op.variadic else len(self.op.inputs)) + len(self.outs), count
+            )
         columns += planned.columns
         kernel = self.op.cpu
         if kernel is None:
@@ -429,8 +435,8 @@ class Job:
 
 def _stored(handle: Any) -> Store:
     """The value of an input; its failure is passed on as it is."""
-    if handle._store is None:
-        pending = handle._pending
+    pending = handle._pending
+    if pending is not None:  # another thread may put the store there at any time, and then forgets `_pending`
         if not pending.finished:
             pending.context.finish(pending)
         if pending.error is not None:

@@ -1,0 +1,10 @@
+"""Affine maps as matrices, for `warp_affine` and `coord_transform`."""
+
+from ndd.transforms.combine import combine
+from ndd.transforms.crop import crop
+from ndd.transforms.rotation import rotation
+from ndd.transforms.scale import scale
+from ndd.transforms.shear import shear
+from ndd.transforms.translation import translation
+
+__all__ = ["combine", "crop", "rotation", "scale", "shear", "translation"]

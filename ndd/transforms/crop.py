@@ -1,0 +1,63 @@
+"""`ndd.transforms.crop`: maps from one box to another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._operator import PerSample, operator
+from ndd.transforms.matrices import affine, dimensions, matrix_plan, matrix_spec, vectors
+
+
+@operator(cpu_only=True)
+def crop(
+    input=None,
+    /,
+    *,
+    absolute: bool = False,
+    from_end: PerSample[list[float]] = (1.0,),
+    from_start: PerSample[list[float]] = (0.0,),
+    reverse_order: bool = False,
+    to_end: PerSample[list[float]] = (1.0,),
+    to_start: PerSample[list[float]] = (0.0,),
+):
+    """Makes the matrix that takes one box to another: what coordinates become when an image is cropped.
+
+    Args:
+        input: a map that this one is applied after: float32 matrices d x (d + 1), or one for each frame ("F**").
+        from_start, from_end: corners of the box in the original coordinates.
+        to_start, to_end: what these corners become. Of all four, one number goes for all axes.
+        absolute: put start and end in order where start > end.
+        reverse_order: apply this map before that of the input instead of after it.
+
+    The result is a float32 matrix d x (d + 1) with layout "**": `[[m11, m12, t1], [m21, m22, t2]]` takes (x, y) to
+    (m11 x + m12 y + t1, ...). Where arguments have frames, there is a matrix for each frame, layout "F**".
+
+    `out = (in - from_start) * (to_end - to_start) / (from_end - from_start) + to_start`.
+
+    Raises RuntimeError for arguments of unequal lengths and for an input of another dimension or type.
+
+    >>> import ndd
+    >>> ndd.transforms.crop(from_start=(10, 20), from_end=(30, 40)).torch()
+    tensor([[ 0.0500,  0.0000, -0.5000],
+            [ 0.0000,  0.0500, -1.0000]])
+    """
+    return matrix_spec("crop", input, from_start, from_end, to_start, to_end)
+
+
+@crop.plan
+def _(input, *, absolute, from_end, from_start, reverse_order, to_end, to_start):
+    given = {"from_start": from_start, "from_end": from_end, "to_start": to_start, "to_end": to_end}
+    for name in given:
+        if np.shape(given[name])[-1] == 0:
+            given[name] = np.full(1, float(name.endswith("end")))
+    axes = dimensions(input, *given.values())
+    a, b, c, d = (vectors(value, axes, name) for name, value in given.items())
+    if absolute:
+        a, b, c, d = np.minimum(a, b), np.maximum(a, b), np.minimum(c, d), np.maximum(c, d)
+    factor = (d - c) / (b - a)
+    return matrix_plan(input, affine(factor[..., None] * np.eye(axes), c - factor * a), reverse_order)
+
+
+@crop.cpu
+def _(input, out, values):
+    out[...] = values

@@ -1,0 +1,47 @@
+"""`ndd.transforms.translation`: maps that shift points."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._operator import PerSample, operator
+from ndd.transforms.matrices import affine, matrix_plan, matrix_spec, vectors
+
+
+@operator(cpu_only=True)
+def translation(
+    input=None,
+    /,
+    *,
+    offset: PerSample[list[float]],
+    reverse_order: bool = False,
+):
+    """Makes the matrix that adds `offset` to points.
+
+    Args:
+        input: a map that this one is applied after: float32 matrices d x (d + 1), or one for each frame ("F**").
+        offset: a number for each axis.
+        reverse_order: apply this map before that of the input instead of after it.
+
+    The result is a float32 matrix d x (d + 1) with layout "**": `[[m11, m12, t1], [m21, m22, t2]]` takes (x, y) to
+    (m11 x + m12 y + t1, ...). Where arguments have frames, there is a matrix for each frame, layout "F**".
+
+    Raises RuntimeError for an input of another dimension or type.
+
+    >>> import ndd
+    >>> ndd.transforms.translation(offset=(2, 3)).torch()
+    tensor([[1., 0., 2.],
+            [0., 1., 3.]])
+    """
+    return matrix_spec("translation", input, offset)
+
+
+@translation.plan
+def _(input, *, offset, reverse_order):
+    shift = vectors(offset, np.shape(offset)[-1], "offset")
+    return matrix_plan(input, affine(np.eye(shift.shape[-1])[None, None], shift), reverse_order)
+
+
+@translation.cpu
+def _(input, out, values):
+    out[...] = values
