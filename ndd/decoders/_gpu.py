@@ -27,7 +27,7 @@ class _Batch:
         self.launch = launch
         self.encoded = encoded
         self.options = options
-        self.data: list[np.ndarray] = encoded.arrays
+        self.data: list[np.ndarray] = [data.reshape(-1) for data in encoded.arrays]
         n = len(self.data)
         self.windows: list[Window | None] = list(windows) if windows is not None else [None] * n
         self.headers: list[Any] = list(headers) if headers is not None else [None] * n
@@ -89,6 +89,7 @@ def _decode_there(batch: _Batch, block: Any, starts: list[int]) -> list[int]:
         batch.launch.job.context.thread_pool.num_threads,
         named["hw_decoder_load"],
         _options_text(named),
+        len(wanted),
     )
     address = block.data_ptr()
     done = decoders.decode(

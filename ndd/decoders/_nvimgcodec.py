@@ -226,9 +226,13 @@ class GpuDecoders:
 _gpu: dict[tuple[Any, ...], GpuDecoders] = {}
 
 
-def gpu_decoders(device_id: int, num_threads: int, hw_decoder_load: float, options: str) -> GpuDecoders:
-    """The decoders for one GPU and one set of options: made once (they hold threads, streams and pinned memory)."""
-    key = (os.getpid(), device_id, num_threads, hw_decoder_load, options)
+def gpu_decoders(device_id: int, num_threads: int, hw_decoder_load: float, options: str, count: int) -> GpuDecoders:
+    """The decoders for one GPU, one set of options and batches of about `count` samples (to the next power of two).
+
+    Made once: they hold threads, streams and pinned memory. A decoder that has seen batches of 64 decodes batches of 256
+    at 11,000 images/s, one that has seen nothing else at 18,600.
+    """
+    key = (os.getpid(), device_id, num_threads, hw_decoder_load, options, max(count - 1, 0).bit_length())
     with _loading:
         if key not in _gpu:
             _gpu[key] = GpuDecoders(device_id, num_threads, hw_decoder_load, options)

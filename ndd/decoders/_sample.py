@@ -44,6 +44,7 @@ def bad_image(message: str, shape: tuple[int, int, int] | None = None) -> Runtim
 
 def header_of(data: np.ndarray) -> Header:
     """The header of an encoded image. RuntimeError if it is no image that can be read here."""
+    data = data.reshape(-1)
     found = jpeg(data.data)
     if found is not None:
         return found
@@ -75,6 +76,7 @@ def decode(
     data: np.ndarray, options: Options, header: Header | None = None, window: Window | None = None
 ) -> np.ndarray:
     """The picture (or the window of it), HWC in the element type asked for."""
+    data = data.reshape(-1)
     if header is None:
         header = header_of(data)
         check_size(header, options)

@@ -86,9 +86,9 @@ def image(
 
 def pictures(encoded: Spec, dtype: DType) -> Spec:
     """What comes out of an image decoder; refuses inputs that are no bytes."""
-    if encoded.dtype is not uint8 or encoded.ndim not in (1, None):
+    if encoded.dtype is not uint8 or encoded.ndim == 0:
         raise RuntimeError(
-            f"expected the bytes of an encoded image, 1-D uint8, got {encoded.ndim}-D {encoded.dtype}. "
+            f"expected the bytes of an encoded image, uint8, got {encoded.ndim}-D {encoded.dtype}. "
             "ndd.io.file.read reads files."
         )
     return output(dtype, 3, "HWC")

@@ -172,10 +172,11 @@ def test_ragged_batches_and_read_only_bytes():
     frozen = made()["420.jpg"].copy()
     frozen.flags.writeable = False
     np.testing.assert_array_equal(pixels(frozen), pixels(made()["420.jpg"]))
+    np.testing.assert_array_equal(pixels(frozen[None]), pixels(frozen))  # bytes in any shape, as in DALI
 
 
 def test_what_is_no_bytes_is_refused():
-    for wrong in (np.zeros((4, 4), np.uint8), np.zeros(4, np.int32)):
+    for wrong in (np.uint8(4), np.zeros(4, np.int32)):
         with pytest.raises(RuntimeError, match="expected the bytes"):
             ndd.decoders.image(wrong)
 
