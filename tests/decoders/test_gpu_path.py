@@ -41,7 +41,7 @@ def decoders(emulated_gpu, monkeypatch):
     stand_in = StandIn()
     made_for = []
 
-    def given(device_id, num_threads, hw_decoder_load, options):
+    def given(device_id, num_threads, hw_decoder_load, options, count):
         made_for.append((device_id, num_threads, hw_decoder_load, options))
         return stand_in
 
