@@ -7,12 +7,23 @@ written). Kernels may call kernels, and C functions (`External`).
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import types
 from collections.abc import Callable
 from typing import Any
 
 _compiling = threading.RLock()
+
+
+def _after_fork() -> None:
+    """In a forked child: a thread of the parent that held the lock does not exist here."""
+    global _compiling
+    _compiling = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Compiled:

@@ -9,12 +9,13 @@ import weakref
 from collections import deque
 from typing import Any
 
-from ndd._execution.invocation import Invocation, after_fork
+from ndd._execution.invocation import Invocation, after_fork, run_with_inputs
 from ndd._execution.stream import Stream, get_default_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
 from ndd._tensor.device import Device, gpu_count
 
 _LOOK_AGAIN_SECONDS = 0.5  # a waiter is woken by the result; it looks up in case the thread behind it has died
+_FORK_SECONDS = 5.0  # a fork waits so long for an operator that is at work
 _IDLE_SECONDS = 5.0  # a background thread without work ends; the next operator starts another (60 us)
 
 
@@ -81,7 +82,7 @@ class Turn:
         never queued has none to wait for, nor has one that is asked for from within an operator."""
         while not invocation.finished:
             if not invocation.queued or self.holder == threading.get_ident():
-                invocation.execute()
+                run_with_inputs(invocation) if invocation.inputs else invocation.execute()
             elif self.lock.acquire(blocking=False):
                 try:
                     while not invocation.finished and self.step():
@@ -134,6 +135,23 @@ def _close_all() -> None:
             thread.join(timeout=2.0)
 
 
+_held: list[Turn] = []
+
+
+def _before_fork() -> None:
+    """Lets what runs come to its end: a child that is born while another thread compiles a kernel or imports a library
+    would find these locked for ever."""
+    me = threading.get_ident()
+    for turn in list(_turns):
+        if turn.holder != me and turn.lock.acquire(timeout=_FORK_SECONDS):
+            _held.append(turn)
+
+
+def _after_fork_in_parent() -> None:
+    while _held:
+        _held.pop().lock.release()
+
+
 def _after_fork() -> None:
     """A forked child has none of the parent's threads: every queue starts anew, contexts stay usable."""
     global _starting
@@ -142,13 +160,14 @@ def _after_fork() -> None:
     for turn in list(_turns):
         turn.__init__()  # type: ignore[misc]
     _turns.clear()
+    _held.clear()
 
 
 import atexit  # noqa: E402
 
 atexit.register(_close_all)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork)
 
 
 class _Local(threading.local):

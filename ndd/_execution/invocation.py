@@ -18,7 +18,7 @@ class Invocation:
     """`work(invocation)` gives the list of result stores; it runs once, on the context's thread or the asker's."""
 
     __slots__ = (
-        "call", "context", "deferred", "error", "name", "process", "queued", "results", "state", "stream", "waiters",
+        "call", "context", "deferred", "error", "inputs", "name", "process", "queued", "results", "state", "stream", "waiters",
         "work",
     )  # fmt: skip
 
@@ -29,6 +29,7 @@ class Invocation:
         self.call: tuple[types.CodeType, int] | None = call
         self.deferred = deferred
         self.queued = False
+        self.inputs: Any = ()  # deferred: the handles that must have their values first
         self.state = _WAITING
         self.process = 0
         self.results: list[Any] | None = None
@@ -39,6 +40,10 @@ class Invocation:
     @property
     def finished(self) -> bool:
         return self.state >= _DONE
+
+    @property
+    def begun(self) -> bool:
+        return self.state != _WAITING
 
     def execute(self) -> None:
         """Runs the work, unless another thread has begun to. Never raises an operator's error."""
@@ -78,7 +83,7 @@ class Invocation:
 
     def _settle(self, state: int) -> None:
         if state != _WAITING:
-            self.work = None  # inputs die with it
+            self.work, self.inputs = None, ()  # inputs die with it
         with _settling:
             self.state = state
             waiters, self.waiters = self.waiters, None
@@ -114,6 +119,20 @@ class Invocation:
                 raise error  # type: ignore[misc]
             finally:
                 self.error = error = None  # else the traceback would hold this frame, and this frame the error
+
+
+def run_with_inputs(last: Invocation) -> None:
+    """Runs what was never queued, inputs first. Without recursion: a deferred chain may be thousands of calls long."""
+    waiting = [last]
+    while waiting:
+        top = waiting[-1]
+        before = [
+            p for h in top.inputs if h is not None and (p := h._pending) is not None and not p.queued and not p.begun
+        ]
+        if before:
+            waiting.extend(before)
+        else:
+            waiting.pop().execute()
 
 
 def after_fork() -> None:

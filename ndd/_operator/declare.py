@@ -21,7 +21,7 @@ from ndd._tensor import Batch, Device, DType, Spec, Tensor
 from ndd._tensor.construct import build_tensor
 from ndd._tensor.device import device as to_device_object
 
-_EAGER, _SYNC_CPU, _SYNC_FULL = 2, 3, 4
+_DEFERRED, _EAGER, _SYNC_CPU, _SYNC_FULL = 1, 2, 3, 4
 _KEPT_CALLS = 256
 
 
@@ -140,7 +140,9 @@ class Operator:
         level = mode.level
         context = EvalContext.current()
         job = Job(self, prepared, inputs, n or 0, batched, _random_words(rng) if self.random else None)
-        invocation = Invocation(self.name, job.run, context, user_frame() if level < _SYNC_CPU else None, level == 1)
+        invocation = Invocation(self.name, job.run, context, user_frame() if level < _SYNC_CPU else None, level == _DEFERRED)
+        if level == _DEFERRED:
+            invocation.inputs = (*inputs, *prepared.handles)
         if external and level < _SYNC_CPU:
             context.finish(invocation)
             if prepared.device.device_id is not None:

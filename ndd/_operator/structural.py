@@ -19,12 +19,16 @@ from ndd._tensor.handle import operation
 from ndd._tensor.slicing import index_handles, result_layout, subscript as subscript_store
 
 
-def _schedule(name: str, kind: Any, work: Callable[[Any], list[Store]], spec: Spec, n: int | None, now: bool) -> Any:
-    """A handle of what `work` gives, run when the mode says so; at once if its input is already there."""
+def _schedule(
+    name: str, kind: Any, work: Callable[[Any], list[Store]], inputs: list[Any], spec: Spec, n: int | None, now: bool
+) -> Any:
+    """A handle of what `work` makes of `inputs`, run when the mode says so; `now`: at once unless deferred."""
     level = mode.level
     context = EvalContext.current()
     invocation = Invocation(name, work, context, user_frame() if level < 3 else None, level == 1)
-    if now and level > 1:
+    if level == 1:
+        invocation.inputs = inputs
+    elif now:
         invocation.execute()
         if level >= 3:
             invocation.raise_now()
@@ -50,7 +54,8 @@ def subscript(value: Any, indices: tuple[Any, ...]) -> Any:
     def work(invocation: Any) -> list[Store]:
         return [subscript_store(_stored(value), indices)]
 
-    result = _schedule("slice", type(value), work, spec, n, value._store is not None and not index_handles(indices))
+    bounds = index_handles(indices)
+    result = _schedule("slice", type(value), work, [value, *bounds], spec, n, value._store is not None and not bounds)
     result._external = value._external
     return result
 
@@ -61,7 +66,7 @@ def choose_samples(batch: Batch, indices: list[int]) -> Batch:
     def work(invocation: Any) -> list[Store]:
         return [_stored(batch).select(indices)]
 
-    result = _schedule("select", Batch, work, batch._spec, len(indices), batch._store is not None)
+    result = _schedule("select", Batch, work, [batch], batch._spec, len(indices), batch._store is not None)
     result._external = batch._external
     return result
 
@@ -72,7 +77,7 @@ def choose_sample(batch: Batch, index: int) -> Tensor:
     def work(invocation: Any) -> list[Store]:
         return [_stored(batch).sample(index)]
 
-    return _schedule("select", Tensor, work, batch._spec, 1, batch._store is not None)
+    return _schedule("select", Tensor, work, [batch], batch._spec, 1, batch._store is not None)
 
 
 def stack_batch(batch: Batch, pad: bool = False, layout: str | None = None, force_copy: bool = False) -> Tensor:
@@ -100,7 +105,7 @@ def stack_batch(batch: Batch, pad: bool = False, layout: str | None = None, forc
         return [result]
 
     spec = Spec.of(batch.dtype, ndim, own, batch.device)
-    return _schedule("as_tensor", Tensor, _on_device(work, batch), spec, 1, False)
+    return _schedule("as_tensor", Tensor, _on_device(work, batch), [batch], spec, 1, False)
 
 
 def _on_device(work: Callable[[Any], list[Store]], value: Any) -> Callable[[Any], list[Store]]:

@@ -112,7 +112,10 @@ class Handle:
         """The stored value; runs or waits for the invocation."""
         store = self._store
         if store is None:
-            store = self._pending.result(self._index)
+            pending = self._pending
+            if pending is None:  # another thread has put the store there just now
+                return self._store  # type: ignore[return-value]
+            store = pending.result(self._index)
             self._store = store
             self._pending = None
             spec = self._spec
@@ -199,7 +202,9 @@ class Handle:
         self._external = False
 
     def __copy__(self) -> Any:
-        return type(self)._of_store(self._value())
+        other = type(self)._of_store(self._value())
+        other._external = self._external
+        return other
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.to_device(self._spec.device, force_copy=True).evaluate()

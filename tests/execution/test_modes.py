@@ -271,3 +271,38 @@ def test_results_of_several_outputs_fail_together():
     for out in halves(X):
         with pytest.raises(ValueError, match="halves: sample 0: too long"):
             out.evaluate()
+
+
+def test_long_chains_need_no_recursion():
+    for mode in (ndd.EvalMode.deferred, ndd.EvalMode.eager):
+        with mode:
+            x = ndd.tensor([0])
+            for _ in range(2000):
+                x = ndd.cast(x, dtype=ndd.int32)[...]
+                x = probe(x)
+            assert x.item() == 0
+            bad = probe(X, fail="index")
+            for _ in range(500):
+                bad = probe(bad)
+            with pytest.raises(IndexError):
+                bad.evaluate()
+            del x, bad
+
+
+def test_one_handle_is_asked_for_by_many_threads_at_once():
+    for _ in range(30):
+        with ndd.EvalMode.deferred:
+            value = probe(probe(X, wait=0.001))
+        gate = threading.Barrier(6)
+        found = []
+
+        def ask(value=value, gate=gate, found=found):
+            gate.wait()
+            found.append(np.asarray(value).tolist())
+
+        threads = [threading.Thread(target=ask) for _ in range(6)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(10)
+        assert found == [[1.0, 2.0]] * 6
