@@ -11,11 +11,12 @@ import math
 import numpy as np
 
 from ndd._cpu.jit import kernel
-from ndd._cpu.philox import CHUNK, element_words, next_word, seek
+from ndd._cpu.philox import CHUNK, element_words, next_word, seek, word_at
 
 _U = np.uint64
 _WORD = np.float32(2.0**-32)
 _TURN = np.float32(2 * math.pi)
+_COLUMNS = 128  # of a table of words
 
 
 @kernel(inline="always")
@@ -223,10 +224,6 @@ def fill_normal_wide(out, streams, mean, stddev):
                 row[e] = fused(z, stddev[n], mean[n])
 
 
-# Beta comes from two gamma variates, made one after the other from a cursor. `spare` keeps, for each of the two, the
-# second normal of a pair and whether there is one: it serves the next element, so a sample is made in order.
-
-
 @kernel
 def canonical(cursor, wide):
     """A uniform number in [0, 1): from two words if `wide`, else from one, with the 24 bits of a float32."""
@@ -237,69 +234,73 @@ def canonical(cursor, wide):
 
 
 @kernel
-def _polar_normal(cursor, k, spare):
-    """A standard normal by Marsaglia's polar method, or the one that `spare` keeps from the last pair."""
-    if spare[1] != k[0]:
-        spare[1] = k[0]
-        return spare[0]
-    while True:
-        x = k[2] * _canonical_as(cursor, k) - k[1]
-        y = k[2] * _canonical_as(cursor, k) - k[1]
-        square = x * x + y * y
-        if square <= k[1] and square != k[0]:
-            break
-    scale = np.sqrt(-k[2] * math.log(square) / square)
-    spare[0], spare[1] = x * scale, k[1]
-    return y * scale
+def store_rounded(values, out, half, low, high):
+    """Floats into integers: rounded half away from zero (`half` is the float below 1/2), saturated at low and high."""
+    for i in range(values.size):
+        out[i] = min(max(np.trunc(values[i] + np.copysign(half, values[i])), low), high)
 
 
-@kernel
-def _canonical_as(cursor, k):
-    """A uniform number in [0, 1) of the type of `k`."""
-    number = k[6] * k.dtype.type(next_word(cursor))
+# What needs a varying number of words per element reads them by number: the first ones from a table that
+# `element_words` made, the rest, seldom needed, one by one. The number of the next word goes from call to call.
+
+
+@kernel(inline="always")
+def word_of(table, column, i, place, element):
+    """Word `i` of an element, a uint64: from the table's column, or made."""
+    return _U(table[i, column]) if i < table.shape[0] else word_at(place, element, i)
+
+
+# Beta comes from two gamma variates, made one after the other. The polar method gives normals in pairs: the second one
+# of each gamma's pair serves the next element, so a sample is made in order. `k`: see `beta_constants`.
+
+
+@kernel(inline="always")
+def _canonical_of(table, column, i, place, element, k):
+    """A uniform number in [0, 1) of the type of `k`, and the number of the next word."""
+    number = k[6] * k.dtype.type(word_of(table, column, i, place, element))
+    i += 1
     if k[7] != k[0]:
-        number += k[7] * k.dtype.type(next_word(cursor))
-    return min(number, k[8])
+        number += k[7] * k.dtype.type(word_of(table, column, i, place, element))
+        i += 1
+    return min(number, k[8]), i
 
 
-@kernel
-def _gamma(cursor, k, spare, alpha):
-    """A gamma variate with unit scale by the method of Marsaglia and Tsang (2000)."""
+@kernel(inline="always")
+def _gamma(table, column, i, place, element, k, spare, which, alpha):
+    """A gamma variate with unit scale by the method of Marsaglia and Tsang (2000), and the number of the next word."""
     raised = alpha + k[1] if alpha < k[1] else alpha
     shift = raised - k[3]
     slope = k[1] / np.sqrt(k[9] * shift)
     while True:
-        z = _polar_normal(cursor, k, spare)
+        if spare[which, 1] != k[0]:
+            z = spare[which, 0]
+            spare[which, 1] = k[0]
+        else:
+            while True:
+                x, i = _canonical_of(table, column, i, place, element, k)
+                y, i = _canonical_of(table, column, i, place, element, k)
+                x, y = k[2] * x - k[1], k[2] * y - k[1]
+                square = x * x + y * y
+                if square <= k[1] and square != k[0]:
+                    break
+            scale = np.sqrt(-k[2] * math.log(square) / square)
+            spare[which, 0], spare[which, 1] = x * scale, k[1]
+            z = y * scale
         v = k[1] + slope * z
         if v <= k[0]:
             continue
         v = v * v * v
-        u = _canonical_as(cursor, k)
+        u, i = _canonical_of(table, column, i, place, element, k)
         if u <= k[1] - k[4] * z * z * z * z:
             break
         if math.log(u) <= k[5] * z * z + shift * (k[1] - v + math.log(v)):
             break
     if alpha == raised:
-        return shift * v
-    u = _canonical_as(cursor, k)
+        return shift * v, i
+    u, i = _canonical_of(table, column, i, place, element, k)
     while u == k[0]:
-        u = _canonical_as(cursor, k)
-    return u ** (k[1] / alpha) * shift * v
-
-
-@kernel
-def _beta_variate(cursor, k, spare, alpha, beta):
-    """X / (X + Y) of two gamma variates; in logarithms if both shapes are below 1, where X and Y may underflow."""
-    if alpha >= k[1] or beta >= k[1]:
-        x = _gamma(cursor, k, spare[0], alpha)
-        return x / (x + _gamma(cursor, k, spare[1], beta))
-    x = math.log(_gamma(cursor, k, spare[0], alpha + k[1]))
-    y = math.log(_gamma(cursor, k, spare[1], beta + k[1]))
-    x += math.log(k[1] - _canonical_as(cursor, k)) / alpha
-    y += math.log(k[1] - _canonical_as(cursor, k)) / beta
-    most = max(x, y)
-    x, y = math.exp(x - most), math.exp(y - most)
-    return x / (x + y)
+        u, i = _canonical_of(table, column, i, place, element, k)
+    return u ** (k[1] / alpha) * shift * v, i
 
 
 def beta_constants(kind: type) -> np.ndarray:
@@ -311,11 +312,30 @@ def beta_constants(kind: type) -> np.ndarray:
 
 @kernel
 def fill_beta(out, streams, alpha, beta, k):
-    """Numbers in [0, 1], worked out in the type of `out`, of `alpha`, `beta` and of `k` (see `beta_constants`)."""
-    cursor = np.empty(8, np.uint64)
+    """Numbers in [0, 1]: X / (X + Y) of two gamma variates, worked out in the type of `out`, `alpha`, `beta` and `k`.
+
+    If both shapes are below 1, where X and Y may underflow, in logarithms.
+    """
+    size = min(_COLUMNS, out.shape[1])
+    table = np.empty((16 if k[7] != k[0] else 8, size), np.uint32)
     spare = np.empty((2, 2), out.dtype)
     for n in range(out.shape[0]):
         spare[:] = k[0]
+        place = (streams[n, 0], streams[n, 1], streams[n, 2], streams[n, 3])
+        first_shape, second_shape = alpha[n], beta[n]
+        small = first_shape < k[1] and second_shape < k[1]
+        raise_by = k[1] if small else k[0]
         for e in range(out.shape[1]):
-            seek(cursor, streams[n], e)
-            out[n, e] = _beta_variate(cursor, k, spare, alpha[n], beta[n])
+            column = e % _COLUMNS
+            if column == 0:
+                element_words(table[:, : min(size, out.shape[1] - e)], streams[n], e)
+            x, i = _gamma(table, column, 0, place, e, k, spare, 0, first_shape + raise_by)
+            y, i = _gamma(table, column, i, place, e, k, spare, 1, second_shape + raise_by)
+            if small:
+                u, i = _canonical_of(table, column, i, place, e, k)
+                w, i = _canonical_of(table, column, i, place, e, k)
+                x = math.log(x) + math.log(k[1] - u) / first_shape
+                y = math.log(y) + math.log(k[1] - w) / second_shape
+                most = max(x, y)
+                x, y = math.exp(x - most), math.exp(y - most)
+            out[n, e] = x / (x + y)

@@ -129,3 +129,16 @@ def next_word(cursor):
     word = cursor[4 + np.int64(cursor[3])]
     cursor[3] += _U(1)
     return word
+
+
+@kernel
+def word_at(place, element, i):
+    """Word `i` of an element, a uint64 below 2**32; `place` is the stream as a tuple.
+
+    Kernels that call this for single elements take tuples: an array costs two counts of its references in each call.
+    """
+    position = place[3] + _U(STRIDE) * _U(element) + _U(i)
+    counter = place[1] + (position >> _U(2))
+    a, b, c, d = philox_block(place[0], counter, place[2] + _U(counter < place[1]))
+    phase = position & _U(3)
+    return a if phase == _U(0) else b if phase == _U(1) else c if phase == _U(2) else d

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.draws import fill_normal_wide, normal_row
+from ndd._cpu.draws import fill_normal_wide, normal_row, store_rounded
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK
 from ndd._operator import PerSample, Plan, like, operator
 from ndd._tensor.convert import convert_array
-from ndd.noise.elements import check_input, store_rounded
+from ndd.noise.elements import check_input
 from ndd.random.elements import column, drawn_type
+
+_HALF = np.float32(0.49999997)
 
 
 @operator(random=True)
@@ -80,7 +82,7 @@ def _add_rounded(array, out, stream, mean, stddev, low, high):
         normal_row(row, stream, first)
         for i in range(row.size):
             row[i] = np.float32(source[i]) + np.float32(np.float64(row[i]) * spread + centre)
-        store_rounded(row, out[first : first + CHUNK], low, high)
+        store_rounded(row, out[first : first + CHUNK], _HALF, low, high)
 
 
 gaussian.cuda("gaussian.cu")

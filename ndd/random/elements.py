@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ndd._cpu.draws import store_rounded
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
@@ -45,4 +47,14 @@ def fill_as(out: np.ndarray, dtype: DType, real: Any, fill: Callable[[np.ndarray
         return
     draws = np.empty(out.shape, real)
     fill(draws)
-    convert_array(draws, "f64" if real is np.float64 else "f32", dtype.name, out)
+    if out.dtype.itemsize == 8 or out.dtype.kind == "f":
+        convert_array(draws, "f64" if real == np.float64 else "f32", dtype.name, out)
+        return
+    half, low, high = _rounding(out.dtype, draws.dtype.type)
+    store_rounded(draws.reshape(-1), out.reshape(-1), half, low, high)
+
+
+@functools.cache
+def _rounding(dtype: np.dtype, real: Any) -> tuple[Any, Any, Any]:
+    limits = np.iinfo(dtype)
+    return np.nextafter(real(0.5), real(0)), real(limits.min), real(limits.max)
