@@ -266,6 +266,13 @@ def _stages(shapes: np.ndarray, axes: tuple[int, ...]) -> list[tuple[np.ndarray,
             return stages
 
 
+def stages_of(shapes: np.ndarray, axes: tuple[int, ...]) -> list[tuple[np.ndarray, ...]]:
+    """The launches for one run of neighbouring axes; for several runs, too many to be of use."""
+    several = sum(reduced for _, reduced in _runs(shapes, axes)) > 1
+    stages = _stages(shapes, axes)
+    return stages * 3 if several else stages
+
+
 def _divided(wanted: int, rows: np.ndarray) -> list[np.ndarray]:
     """How many threads share the rows of each kept element in the launches for one run of axes."""
     one = np.ones_like(rows)

@@ -1,11 +1,50 @@
-// From the sums of all samples to their common centres, from squared deviations to factors (SUMS 1, ACC their type), and
-// from both to the normalized values (INDEX the type that element numbers fit).
+// Mean and factor in one reading of the values (MOMENTS 1), or in two: the sums of all samples to their common centres,
+// squared deviations to factors (SUMS 1, ACC their type). Then both to the normalized values (INDEX the type that element
+// numbers fit).
 #include "scalar.cuh"
 
 #define THREAD (blockIdx.x * (long long)blockDim.x + threadIdx.x)
 #define THREADS ((long long)gridDim.x * blockDim.x)
 
-#ifdef SUMS
+#ifdef MOMENTS
+// The sums of x - p and of its square, p being the first value of the line (so that they do not cancel), by the threads
+// of reductions/reduce.cu; then mean and factor.
+extern "C" __global__ void moments(const Sample* samples, int count, Shared shared) {
+  for (int n = blockIdx.y; n < count; n += gridDim.y) {
+    const Sample& s = samples[n];
+    const long long line = s.splits * s.inner, items = s.outer * line;
+    if (s.total == 0) continue;
+    for (long long item = THREAD; item < items; item += THREADS) {
+      const long long o = item / line, i = item % line % s.inner;
+      const double pivot = double(s.in0[o * s.line + i]);
+      double first = 0, second = 0;
+#pragma unroll 8
+      for (long long r = item % line / s.inner; r < s.rows; r += s.splits) {
+        const long long flat = (o * s.rows + r) * s.inner + i;
+#if FROM_INPUT
+        const double away = double(s.in0[flat]) - pivot;
+        first += away;
+        second += away * away;
+#else
+        first += ((const double*)s.source)[flat];
+        second += ((const double*)s.source)[s.outer * s.rows * s.inner + flat];
+#endif
+      }
+#if LAST
+      const double mean = pivot + first / s.total;
+      const float centre = float(mean);
+      const double squares = second - first * first / s.total + s.total * (mean - centre) * (mean - centre);
+      const double variance = (s.divisor > 0 && squares > 0 ? squares / s.divisor : 0.0) + shared.add;
+      ((float*)s.centre)[item] = centre;
+      ((float*)s.factor)[item] = variance > 0 ? float(shared.times / sqrt(variance)) : 0.0f;
+#else
+      ((double*)s.target)[item] = first;
+      ((double*)s.target)[items + item] = second;
+#endif
+    }
+  }
+}
+#elif defined(SUMS)
 inline double total_of(const Sample* samples, int count, long long k) {
   double total = 0;
   for (int n = 0; n < count; n++) total += double(((const ACC*)samples[n].sums)[k]);

@@ -13,7 +13,7 @@ from ndd._operator.run import current_invocation
 from ndd._tensor import DType, Handle, Spec
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
-from ndd.ops.tensor.elementwise import index_type
+from ndd.ops.tensor.normalize_launches import Launches
 
 _TYPES = ("u8", "u16", "u32", "i8", "i16", "i32", "f32")
 
@@ -254,59 +254,6 @@ _SHORT = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int8": "i8", "int16"
 
 @normalize.cuda("normalize.cu")
 def _(launch, x, out, *, axes, ddof, epsilon, scale, shift, batch, centre, spread):
-    from ndd.reductions import over_axes
-
-    if not launch.n:
-        return
-    shapes = x.shapes
-    count = launch.remember("count", lambda: over_axes.counts(shapes, axes))
-    kept = launch.remember("kept", lambda: over_axes.counts(shapes, tuple(d for d in range(x.ndim) if d not in axes)))
-    made = kept if not batch else np.where(np.arange(launch.n) == 0, kept, 0)
-    divisor = np.broadcast_to(count.sum(), count.shape) if batch else count
-    centre, spread = centre.rows, spread.rows
-    alive: list[object] = []  # memory that the launches below still read
-
-    def finished(kernel: str, kind: str, about: Any, divisors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Means ("centre") or factors ("factor") from accumulated sums: addresses and sizes for each sample."""
-        found, target = over_axes.scratch_for(launch, made, np.float32)
-        alive.append(found)
-        fields: dict[str, Any] = {
-            "per_sample": {"divisor": divisors.astype(np.float64)},
-            "shared": {"add": np.float32(epsilon), "times": np.float32(scale)},
-        }
-        if not batch:
-            fields["macros"] = {"FINISH": "3" if kernel == "centre" else "4"}
-            over_axes.accumulate_on_gpu(launch, kind, x, axes, np.dtype(np.float32), about, into=target, **fields)
-            return target, kept
-        memory, sums, total = over_axes.accumulate_on_gpu(launch, kind, x, axes, np.dtype(np.float32), about)
-        target = np.broadcast_to(target[:1], target.shape)
-        fields["per_sample"]["kept"] = kept
-        launch(
-            kernel, int(kept[0]), kept=kernel, addresses={"sums": sums, "target": target}, **fields,
-            macros={"ACC": over_axes.ACC_TYPES[total.kind], "SUMS": "1"},
-        )  # fmt: skip
-        alive.append(memory)
-        return target, kept
-
-    def uploaded(arrays: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        sizes = np.array([a.size for a in arrays], np.int64)
-        memory = launch.upload(np.concatenate([np.asarray(a, np.float32).reshape(-1) for a in arrays]))
-        alive.append(memory)
-        return memory.data_ptr() + 4 * (np.cumsum(sizes) - sizes), sizes
-
-    mean = finished("centre", "sum", None, divisor) if centre[0] is None else uploaded(centre)
-    if spread[0] is None:
-        factor = finished("factor", "deviation", mean, divisor - ddof)
-    else:
-        factor = uploaded([_known_factor(v, epsilon, scale) for v in spread])
-    launch(
-        "normalize",
-        per_sample={
-            "mean_steps": over_axes.mean_steps(shapes, axes, mean[1]),
-            "factor_steps": over_axes.mean_steps(shapes, axes, factor[1]),
-        },
-        addresses={"mean_address": mean[0], "factor_address": factor[0]},
-        shared={"move": np.float32(shift)},
-        macros={"INDEX": index_type(shapes)},
-        kept="all",
-    )
+    factors = None if spread.rows[0] is None else [_known_factor(v, epsilon, scale) for v in spread.rows]
+    if launch.n:
+        Launches(launch, x, axes, ddof, epsilon, scale, shift, batch).run(centre.rows, factors)

@@ -150,6 +150,20 @@ def test_gpu_equals_cpu(emulated_gpu, kind, axes):
     compare_devices(same, {**extra, "batch": True, "epsilon": 0.5})
 
 
+@pytest.mark.parametrize("axes", [None, [0], [0, 1], [1, 2]])
+def test_gpu_reads_many_samples_once(emulated_gpu, axes):
+    arrays = [values("u8", (h, 7, 3), h) for h in (1, 40, 90)] + [values("u8", (30, 7, 3), h) for h in range(70)]
+    arrays += [np.full((4, 7, 3), 9, np.uint8), np.zeros((0, 7, 3), np.uint8)]
+    b = ndd.batch(arrays)
+    extra = {} if axes is None else {"axes": axes}
+    b.gpu().evaluate()
+    for more in ({"ddof": 1}, {"epsilon": 2.0, "scale": 3.0, "shift": 1.0}):
+        wanted, found = ndd.normalize(b, **extra, **more), ndd.normalize(b.gpu(), **extra, **more)
+        for i in range(len(arrays)):
+            close(np.asarray(found.select(i).cpu()), np.asarray(wanted.select(i)))
+    assert "reduce" not in emulated_gpu.launches
+
+
 def compare_devices(b, extra):
     wanted, found = ndd.normalize(b, **extra), ndd.normalize(b.gpu(), **extra)
     for i in range(3):
