@@ -13,7 +13,7 @@ from typing import Any
 from ndd.bench.libraries import Setting, make_setting
 from ndd.bench.rounds import Result
 
-_SECTIONS = ("dispatch", "loop", "ops", "import")
+_SECTIONS = ("dispatch", "loop", "classic", "ops", "import")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,6 +67,10 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         from ndd.bench import loop
 
         yield from loop.measure(setting, args.data, [args.batch_size] if args.batch_size else None, args.images)
+    if "classic" in wanted:
+        from ndd.bench import classic
+
+        yield from classic.measure(setting, args.data, args.batch_size, args.images)
     if "ops" in wanted:
         from ndd.bench import operators
 

@@ -1,0 +1,17 @@
+"""`python -m ndd bench classic`, with few images."""
+
+from __future__ import annotations
+
+import pytest
+
+import ndd
+from ndd.bench import classic
+from ndd.bench.libraries import Setting
+
+
+@pytest.mark.slow
+def test_classic_loops():
+    found = list(classic.measure(Setting("cpu", 2, {"ndd": ndd}, rounds=1), None, batch_size=4, images=8))
+    assert len(found) == 4
+    assert all(r.ndd > 0 and r.unit == "images/s" for r in found)
+    assert found[1].dali > 0
