@@ -3,7 +3,7 @@
 Code for DALI's dynamic mode runs with `import ndd` in the place of `import nvidia.dali.experimental.dynamic as ndd`.
 """
 
-from ndd import decoders, io, math, noise, random, readers, reductions, transforms, types
+from ndd import decoders, experimental, io, math, noise, random, readers, reductions, transforms, types
 from ndd._execution import (
     EvalContext,
     EvalMode,
@@ -55,7 +55,9 @@ from ndd.ops.image.resize_crop_mirror import resize_crop_mirror
 from ndd.ops.image.roi_random_crop import roi_random_crop
 from ndd.ops.image.rotate import rotate
 from ndd.ops.image.slice import slice
+from ndd.ops.image.sphere import sphere
 from ndd.ops.image.warp_affine import warp_affine
+from ndd.ops.image.water import water
 from ndd.ops.tensor.batch_permutation import batch_permutation
 from ndd.ops.tensor.cast import cast, cast_like
 from ndd.ops.tensor.cat import cat, stack
@@ -108,6 +110,7 @@ __all__ = [
     "device",
     "dtype",
     "expand_dims",
+    "experimental",
     "flip",
     "float16",
     "float32",
@@ -150,6 +153,7 @@ __all__ = [
     "set_default_stream",
     "set_num_threads",
     "slice",
+    "sphere",
     "squeeze",
     "stack",
     "stream",
@@ -164,4 +168,5 @@ __all__ = [
     "uint32",
     "uint64",
     "warp_affine",
+    "water",
 ]

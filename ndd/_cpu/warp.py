@@ -77,7 +77,7 @@ def warp_sphere(image, out, nearest, border, fill, rounds, low, high):
     flat = out.reshape(height, width * channels)
     half = np.float32(0.5)
     cx, cy = np.float32(width) * half, np.float32(height) * half
-    scale = np.float32(1) / max(cx, cy)
+    scale = np.float32(1) / np.float32(max(width // 2, height // 2, 1))
     for y in range(height):
         v = np.float32(y) + half - cy
         for x in range(width):

@@ -85,4 +85,23 @@ inline void warp_samples(const Sample* samples, int count, const Shared& shared,
   }
 }
 
+// For operators that have `applied` in the plan: where it is 0, the image stays as it is. Its points are then the
+// middles of the pixels themselves, which both interpolations give back as they are.
+template <class Map>
+struct WhereApplied {
+  Map map;
+  template <class S>
+  inline void operator()(const S& s, int x, int y, float* sx, float* sy) const {
+    *sx = x + 0.5f;
+    *sy = y + 0.5f;
+    if (s.applied) map(s, x, y, sx, sy);
+  }
+};
+
+template <class Map>
+inline void warp_or_copy(const Sample* samples, int count, const Shared& shared, Map map) {
+  const WhereApplied<Map> either = {map};
+  warp_samples(samples, count, shared, either);
+}
+
 #endif

@@ -35,6 +35,13 @@ def check_interpolation(name: str, interp_type: Any) -> None:
         raise RuntimeError(f"{name}: Only nearest and linear interpolation is supported, got {interp_type!r}")
 
 
+def check_displaced(name: str, dtype: DType, interp_type: Any) -> None:
+    """What `water` and `sphere` take."""
+    check_interpolation(name, interp_type)
+    if dtype.name not in ("u8", "f32"):
+        raise RuntimeError(f"{name}: Unexpected input type {dtype}: expected uint8 or float32")
+
+
 def output_extents(size: Any, extents: np.ndarray) -> np.ndarray:
     """The spatial extents that `size` asks for, int64 [N, axes]; halves are rounded up."""
     if size is None or (isinstance(size, np.ndarray) and size.shape[-1] == 0):

@@ -1,0 +1,61 @@
+"""`ndd.sphere`: images on a ball."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.warp import warp_sphere
+from ndd._operator import PerSample, Plan, like, operator
+from ndd.ops.image.warping import NEAREST, check_displaced, image_views, sampling
+from ndd.types import DALIInterpType
+
+
+@operator(layouts=("HWC",))
+def sphere(
+    input,
+    /,
+    *,
+    fill_value: float = 0.0,
+    interp_type: DALIInterpType = NEAREST,
+    mask: PerSample[int] = 1,
+):
+    """Moves pixels as if the image lay on a ball.
+
+    Args:
+        input: layout HWC, uint8 or float32.
+        interp_type: INTERP_NN or INTERP_LINEAR.
+        fill_value: what lies outside the image.
+        mask: 0 leaves the image as it is.
+
+    With d the vector from the middle of the image to the middle of a pixel, the pixel is read at
+    `middle + d |d| / (half of the longer side)`; the half of an odd side is rounded down. Shape, layout and type stay.
+
+    Raises RuntimeError for other types and interpolations.
+
+    >>> import ndd
+    >>> image = ndd.tensor([[[1], [2], [3]]], dtype=ndd.uint8, layout="HWC")
+    >>> ndd.sphere(image)[0, :, 0].shape
+    (3,)
+    """
+    check_displaced("sphere", input.dtype, interp_type)
+    return like(input)
+
+
+@sphere.plan
+def _(input, *, fill_value, interp_type, mask):
+    shapes = input.shapes
+    view = image_views(shapes[:, :2], shapes[:, 2], shapes[:, :2])
+    applied = np.broadcast_to(np.asarray(mask) != 0, (input.n,))
+    shared = sampling(input, input.dtype, interp_type, 0, fill_value)
+    return Plan(shapes, {"view": view, "applied": applied.astype(np.int32)}, shared)
+
+
+@sphere.cpu
+def _(image, out, applied, how):
+    if not applied:
+        out[...] = image
+    elif out.size:
+        warp_sphere(image, out, *how)
+
+
+sphere.cuda("sphere.cu")

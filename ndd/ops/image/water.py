@@ -1,0 +1,71 @@
+"""`ndd.water`: images under water."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.warp import warp_water
+from ndd._operator import PerSample, Plan, like, operator
+from ndd.ops.image.warping import NEAREST, check_displaced, image_views, sampling
+from ndd.types import DALIInterpType
+
+
+@operator(layouts=("HWC",))
+def water(
+    input,
+    /,
+    *,
+    ampl_x: float = 10.0,
+    ampl_y: float = 10.0,
+    fill_value: float = 0.0,
+    freq_x: float = 0.04908738521,
+    freq_y: float = 0.04908738521,
+    interp_type: DALIInterpType = NEAREST,
+    mask: PerSample[int] = 1,
+    phase_x: float = 0.0,
+    phase_y: float = 0.0,
+):
+    """Moves pixels in waves, as if the image lay under water.
+
+    Args:
+        input: layout HWC, uint8 or float32.
+        ampl_x, ampl_y: how far pixels move along x and y.
+        freq_x, freq_y: radians a pixel.
+        phase_x, phase_y: radians.
+        interp_type: INTERP_NN or INTERP_LINEAR.
+        fill_value: what lies outside the image.
+        mask: 0 leaves the image as it is.
+
+    Pixel (x, y) is read at (x + ampl_x sin(freq_x y + phase_x), y + ampl_y cos(freq_y x + phase_y)), from the corner of
+    the image. Shape, layout and type stay.
+
+    Raises RuntimeError for other types and interpolations.
+
+    >>> import ndd
+    >>> image = ndd.tensor([[[1], [2], [3]]], dtype=ndd.uint8, layout="HWC")
+    >>> ndd.water(image, ampl_x=1, ampl_y=0, phase_x=1.58)[0, :, 0].torch()
+    tensor([1, 2, 3], dtype=torch.uint8)
+    """
+    check_displaced("water", input.dtype, interp_type)
+    return like(input)
+
+
+@water.plan
+def _(input, *, ampl_x, ampl_y, fill_value, freq_x, freq_y, interp_type, mask, phase_x, phase_y):
+    shapes = input.shapes
+    view = image_views(shapes[:, :2], shapes[:, 2], shapes[:, :2])
+    applied = np.broadcast_to(np.asarray(mask) != 0, (input.n,))
+    wave = np.array([ampl_x, freq_x, phase_x, ampl_y, freq_y, phase_y], np.float32)
+    shared = {"wave": wave, **sampling(input, input.dtype, interp_type, 0, fill_value)}
+    return Plan(shapes, {"view": view, "applied": applied.astype(np.int32)}, shared)
+
+
+@water.cpu
+def _(image, out, applied, wave, how):
+    if not applied:
+        out[...] = image
+    elif out.size:
+        warp_water(image, out, wave, *how)
+
+
+water.cuda("water.cu")
