@@ -61,6 +61,7 @@ from ndd.ops.image.water import water
 from ndd.ops.tensor.batch_permutation import batch_permutation
 from ndd.ops.tensor.cast import cast, cast_like
 from ndd.ops.tensor.cat import cat, stack
+from ndd.ops.tensor.coord_flip import coord_flip
 from ndd.ops.tensor.copy import copy
 from ndd.ops.tensor.expand_dims import expand_dims, squeeze
 from ndd.ops.tensor.frames import element_extract, per_frame, sequence_rearrange
@@ -103,6 +104,7 @@ __all__ = [
     "cast",
     "cast_like",
     "cat",
+    "coord_flip",
     "copy",
     "crop",
     "crop_mirror_normalize",

@@ -1,0 +1,69 @@
+"""`ndd.coord_flip`: coordinates mirrored."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._operator import PerSample, Plan, like, operator
+
+
+@operator
+def coord_flip(
+    input,
+    /,
+    *,
+    center_x: PerSample[float] = 0.5,
+    center_y: PerSample[float] = 0.5,
+    center_z: PerSample[float] = 0.5,
+    flip_x: PerSample[int] = 1,
+    flip_y: PerSample[int] = 0,
+    flip_z: PerSample[int] = 0,
+    layout: str = "",
+):
+    """Mirrors points about a centre.
+
+    Args:
+        input: float32 points (N, d) with d up to 3.
+        flip_x, flip_y, flip_z: mirror this coordinate where not 0.
+        center_x, center_y, center_z: what stays where it is.
+        layout: which column is which coordinate. Default: "x", "xy" or "xyz".
+
+    A mirrored coordinate becomes `2 center - in`. Shape and type stay.
+
+    Raises RuntimeError for other types and shapes and for a layout that does not fit.
+
+    >>> import ndd
+    >>> ndd.coord_flip(ndd.tensor([[0.25, 0.5]])).torch()
+    tensor([[0.7500, 0.5000]])
+    """
+    if input.dtype.name != "f32":
+        raise RuntimeError(f"coord_flip: Input is expected to be float, got {input.dtype}")
+    if input.ndim != 2:
+        raise RuntimeError(f"coord_flip: expected points of shape (N, d), got {input.ndim} axes")
+    return like(input)
+
+
+@coord_flip.plan
+def _(input, *, center_x, center_y, center_z, flip_x, flip_y, flip_z, layout):
+    shapes = input.shapes
+    columns = int(shapes[:, 1].max())
+    names = layout or "xyz"[:columns]
+    if columns > 3 or len(names) != columns or set(names) - set("xyz") or (shapes[:, 1] != columns).any():
+        raise RuntimeError(f"Unexpected number of dimensions {columns} for the layout {names!r}: expected up to 3")
+    centers, flips = {"x": center_x, "y": center_y, "z": center_z}, {"x": flip_x, "y": flip_y, "z": flip_z}
+    factor, offset = np.ones((input.n, 3), np.float32), np.zeros((input.n, 3), np.float32)
+    for i, name in enumerate(names):
+        mirrored = np.asarray(flips[name]) != 0
+        factor[:, i] = np.where(mirrored, -1, 1)
+        offset[:, i] = np.where(mirrored, 2 * np.asarray(centers[name], np.float32), 0)
+    return Plan(shapes, per_sample={"factor": factor, "offset": offset})
+
+
+@coord_flip.cpu
+def _(points, out, factor, offset):
+    columns = points.shape[1]
+    np.multiply(points, factor[:columns], out=out)
+    out += offset[:columns]
+
+
+coord_flip.cuda("coord_flip.cu")
