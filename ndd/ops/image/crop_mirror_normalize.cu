@@ -16,6 +16,24 @@ inline OUT normalized(const Sample& s, const Shared& shared, long long from, int
   return convert<OUT>(((float)s.in0[from] - s.mean[c]) * s.gain[c] + shared.shift);
 }
 
+// Pixels whose ALL channels lie next to each other in the output: COUNT of them are ALL packs of COUNT elements.
+template <int OWN, int ALL>
+inline void interleaved(const Sample& s, const Shared& shared, const Places& p) {
+  const long long channel_in = s.geometry[3][4], step_in = s.mirror ? -s.geometry[3][3] : s.geometry[3][3];
+  Pack<OUT, COUNT> packs[ALL];
+#pragma unroll
+  for (int k = 0; k < COUNT; k++)
+#pragma unroll
+    for (int c = 0; c < ALL; c++)
+      packs[(k * ALL + c) / COUNT].element[(k * ALL + c) % COUNT] =
+          c < OWN && k >= p.first && k < p.last ? normalized(s, shared, p.from + k * step_in + c * channel_in, c)
+                                                : convert<OUT>(shared.fill[c]);
+  const int made = p.made * ALL;
+#pragma unroll
+  for (int j = 0; j < ALL; j++)
+    if (made > j * COUNT) store(s.out0 + p.to + j * COUNT, packs[j], min(COUNT, made - j * COUNT));
+}
+
 template <int CHANNELS>
 inline void pixels(const Sample& s, const Shared& shared, const Places& p) {
   const int own = CHANNELS ? CHANNELS : (int)s.geometry[2][4], all = (int)s.geometry[0][4];
@@ -32,6 +50,11 @@ inline void pixels(const Sample& s, const Shared& shared, const Places& p) {
       store(s.out0 + p.to + c * channel_out, pack, p.made);
     }
     return;
+  }
+  if (channel_out == 1 && step_out == all) {
+    if (CHANNELS == 3 && all == 3) return interleaved<3, 3>(s, shared, p);
+    if (CHANNELS == 3 && all == 4) return interleaved<3, 4>(s, shared, p);
+    if (CHANNELS == 0 && own == 4) return interleaved<4, 4>(s, shared, p);
   }
   for (int k = 0; k < p.made; k++)
     for (int c = 0; c < all; c++)

@@ -10,7 +10,11 @@ extern "C" __global__ void multi_paste(const Sample* samples, int count, Shared 
     const long long total = s.out0_shape[0] * width * channels;
     for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < total;
          i += (long long)gridDim.x * blockDim.x) {
-      const long long pixel = i / channels, y = pixel / width, x = pixel - y * width, c = i - pixel * channels;
+      // 64-bit division costs several times as much.
+      const bool narrow = i <= 0xffffffffll;
+      const long long pixel = narrow ? (unsigned int)i / (unsigned int)channels : i / channels;
+      const long long y = narrow ? (unsigned int)pixel / (unsigned int)width : pixel / width;
+      const long long x = pixel - y * width, c = i - pixel * channels;
       OUT value = convert<OUT>(0.0f);
       for (int region = REGIONS - 1; region >= 0; region--) {
         const long long* r = s.regions[region];

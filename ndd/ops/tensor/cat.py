@@ -8,6 +8,8 @@ import numpy as np
 
 from ndd._operator import Plan, bad_sample, like, operator
 
+_CHUNK = 8  # elements that a GPU thread makes
+
 
 @operator
 def cat(input_0, /, *inputs, axis: int | None = None, axis_name: str | None = None):
@@ -132,7 +134,9 @@ def _(*inputs, axis, axis_name):
 
 def _plan(shapes: np.ndarray, extents: np.ndarray, inner: np.ndarray) -> Plan:
     """All axes before the joined one are rows; `ends` says where in a row of the output each input's part ends."""
-    return Plan(shapes, per_sample={"ends": np.cumsum(extents * inner[:, None], axis=1)})
+    total = shapes.prod(axis=1)
+    ends = np.cumsum(extents * inner[:, None], axis=1)
+    return Plan(shapes, per_sample={"ends": ends, "total": total, "chunks": -(-total // _CHUNK)})
 
 
 @cat.cpu
@@ -150,8 +154,8 @@ stack.cpu(_join)
 
 
 @cat.cuda("cat.cu")
-def _launch_join(launch, *operands):
-    launch("join")
+def _launch_join(launch, *operands, chunks):
+    launch("join", chunks)
 
 
 stack.cuda("cat.cu")(_launch_join)

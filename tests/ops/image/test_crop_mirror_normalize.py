@@ -161,3 +161,19 @@ def test_gpu_as_cpu(emulated_gpu, seed):
             np.testing.assert_allclose(
                 a, b, rtol=1e-3 if "float16" in str(note) else 1e-6, atol=1e-3, err_msg=str(note)
             )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8"])
+def test_gpu_pixels_of_all_channels(emulated_gpu, dtype):
+    """Widths beside the four pixels of a thread, channels that lie together, mirrored, padded and not."""
+    for channels, padded in ((3, False), (3, True), (4, False), (1, False), (2, False)):
+        batch = ndd.batch(
+            [np.arange(2 * w * channels, dtype=np.uint8).reshape(2, w, channels) for w in (1, 4, 7, 13)], layout="HWC"
+        )
+        for crop in (None, [3, 6]):
+            arguments = {"output_layout": "HWC", "pad_output": padded, "mirror": ndd.batch([0, 1, 0, 1]), "crop": crop}
+            arguments |= {"out_of_bounds_policy": "pad", "fill_values": 5, "dtype": getattr(ndd, dtype), "mean": 3}
+            on_cpu = ndd.crop_mirror_normalize(batch, **arguments)
+            on_gpu = ndd.crop_mirror_normalize(batch.gpu(), **arguments).cpu()
+            for a, b in zip(on_gpu, on_cpu, strict=True):
+                np.testing.assert_array_equal(np.asarray(a), np.asarray(b), err_msg=str((channels, padded, crop)))
