@@ -140,7 +140,9 @@ class Operator:
         level = mode.level
         context = EvalContext.current()
         job = Job(self, prepared, inputs, n or 0, batched, _random_words(rng) if self.random else None)
-        invocation = Invocation(self.name, job.run, context, user_frame() if level < _SYNC_CPU else None, level == _DEFERRED)
+        invocation = Invocation(
+            self.name, job.run, context, user_frame() if level < _SYNC_CPU else None, level == _DEFERRED
+        )
         if level == _DEFERRED:
             invocation.inputs = (*inputs, *prepared.handles)
         if external and level < _SYNC_CPU:

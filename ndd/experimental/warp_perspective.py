@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def warp_perspective(
     /,
     *,
     border_mode: str = "constant",
-    fill_value: list[float] = (),
+    fill_value: Sequence[float] = (),
     interp_type: DALIInterpType = LINEAR,
     inverse_map: bool = True,
     matrix: PerSample[list[float]] = None,

@@ -116,7 +116,8 @@ def _(
         start[spatial], size[spatial] = anchors.T, sizes.T
     else:
         crop_window(input.shapes[:, :0], "", **window)  # checks what is there to check
-        bounded(*[input.shapes[:, :0]] * 3, out_of_bounds_policy)
+        none = input.shapes[:, :0]
+        bounded(none, none, none, out_of_bounds_policy)
     channels = extent[4]
     most = int(channels.max())
     if pad_output:

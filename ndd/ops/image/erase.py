@@ -101,7 +101,7 @@ def _bounds(starts: Any, sizes: Any, axes: np.ndarray, shapes: np.ndarray, cente
     """`[N, regions, 2, axes of the array]`: start and end; a region that a sample has not is empty."""
     n, ndim = shapes.shape
     if isinstance(starts, list) or isinstance(sizes, list):
-        rows = [
+        rows: list[Any] = [
             _bounds(a[None], b[None], axes, shapes[i : i + 1], centered)[0] if len(a) == len(b) else i
             for i, (a, b) in enumerate(zip(starts, sizes, strict=True))
         ]
