@@ -254,88 +254,104 @@ def word_of(table, column, i, place, element):
 # of each gamma's pair serves the next element, so a sample is made in order. `k`: see `beta_constants`.
 
 
-@kernel(inline="always")
-def _canonical_of(table, column, i, place, element, k):
-    """A uniform number in [0, 1) of the type of `k`, and the number of the next word."""
-    number = k[6] * k.dtype.type(word_of(table, column, i, place, element))
-    i += 1
-    if k[7] != k[0]:
-        number += k[7] * k.dtype.type(word_of(table, column, i, place, element))
-        i += 1
-    return min(number, k[8]), i
-
-
-@kernel(inline="always")
-def _gamma(table, column, i, place, element, k, spare, which, alpha):
-    """A gamma variate with unit scale by the method of Marsaglia and Tsang (2000), and the number of the next word."""
-    raised = alpha + k[1] if alpha < k[1] else alpha
-    shift = raised - k[3]
-    slope = k[1] / np.sqrt(k[9] * shift)
-    while True:
-        if spare[which, 1] != k[0]:
-            z = spare[which, 0]
-            spare[which, 1] = k[0]
-        else:
-            while True:
-                x, i = _canonical_of(table, column, i, place, element, k)
-                y, i = _canonical_of(table, column, i, place, element, k)
-                x, y = k[2] * x - k[1], k[2] * y - k[1]
-                square = x * x + y * y
-                if square <= k[1] and square != k[0]:
-                    break
-            scale = np.sqrt(-k[2] * math.log(square) / square)
-            spare[which, 0], spare[which, 1] = x * scale, k[1]
-            z = y * scale
-        v = k[1] + slope * z
-        if v <= k[0]:
-            continue
-        v = v * v * v
-        u, i = _canonical_of(table, column, i, place, element, k)
-        if u <= k[1] - k[4] * z * z * z * z:
-            break
-        if math.log(u) <= k[5] * z * z + shift * (k[1] - v + math.log(v)):
-            break
-    if alpha == raised:
-        return shift * v, i
-    u, i = _canonical_of(table, column, i, place, element, k)
-    while u == k[0]:
-        u, i = _canonical_of(table, column, i, place, element, k)
-    return u ** (k[1] / alpha) * shift * v, i
-
-
 def beta_constants(kind: type) -> np.ndarray:
     """The numbers in these formulas in the type that they are worked out in."""
-    wide = kind is np.float64
-    words = (2.0**-64, 2.0**-32, 1.0 - 2.0**-53) if wide else (2.0**-32, 0.0, 1.0 - 2.0**-24)
-    return np.array([0.0, 1.0, 2.0, 1.0 / 3.0, 0.0331, 0.5, *words, 9.0], kind)
+    last = 1.0 - 2.0**-53 if kind is np.float64 else 1.0 - 2.0**-24
+    return np.array([0.0, 1.0, 2.0, 1.0 / 3.0, 0.0331, 0.5, last, 9.0], kind)
 
 
 @kernel
 def fill_beta(out, streams, alpha, beta, k):
-    """Numbers in [0, 1]: X / (X + Y) of two gamma variates, worked out in the type of `out`, `alpha`, `beta` and `k`.
-
-    If both shapes are below 1, where X and Y may underflow, in logarithms.
-    """
-    size = min(_COLUMNS, out.shape[1])
-    table = np.empty((16 if k[7] != k[0] else 8, size), np.uint32)
-    spare = np.empty((2, 2), out.dtype)
+    """Numbers in [0, 1]: X / (X + Y) of two gamma variates, worked out in the type of `out`, `alpha`, `beta` and `k`."""
+    numbers = np.empty((8, min(_COLUMNS, out.shape[1])), out.dtype)
+    shapes = np.empty(2, out.dtype)
     for n in range(out.shape[0]):
-        spare[:] = k[0]
-        place = (streams[n, 0], streams[n, 1], streams[n, 2], streams[n, 3])
-        first_shape, second_shape = alpha[n], beta[n]
-        small = first_shape < k[1] and second_shape < k[1]
-        raise_by = k[1] if small else k[0]
-        for e in range(out.shape[1]):
-            column = e % _COLUMNS
-            if column == 0:
-                element_words(table[:, : min(size, out.shape[1] - e)], streams[n], e)
-            x, i = _gamma(table, column, 0, place, e, k, spare, 0, first_shape + raise_by)
-            y, i = _gamma(table, column, i, place, e, k, spare, 1, second_shape + raise_by)
-            if small:
-                u, i = _canonical_of(table, column, i, place, e, k)
-                w, i = _canonical_of(table, column, i, place, e, k)
-                x = math.log(x) + math.log(k[1] - u) / first_shape
-                y = math.log(y) + math.log(k[1] - w) / second_shape
-                most = max(x, y)
-                x, y = math.exp(x - most), math.exp(y - most)
-            out[n, e] = x / (x + y)
+        shapes[0], shapes[1] = alpha[n], beta[n]
+        _beta_sample(out[n], streams[n], shapes, k, numbers)
+
+
+@kernel
+def _uniform_rows(numbers, stream, first):
+    """numbers[i, c] = uniform number i of element `first + c`, of a word each, or of two if they are float64."""
+    wide = numbers.itemsize == 8
+    words = np.empty((numbers.shape[0] * (2 if wide else 1), numbers.shape[1]), np.uint32)
+    element_words(words, stream, first)
+    for i in range(numbers.shape[0]):
+        for c in range(numbers.shape[1]):
+            if wide:
+                numbers[i, c] = np.float64((_U(words[2 * i + 1, c]) << _U(32)) | _U(words[2 * i, c])) * 2.0**-64
+            else:
+                numbers[i, c] = np.float32(words[i, c]) * _WORD
+
+
+@kernel
+def _uniform_at(place, element, i, wide):
+    """Uniform number `i` of an element, as float64."""
+    if wide:
+        high = word_at(place, element, 2 * i + 1)
+        return np.float64((high << _U(32)) | word_at(place, element, 2 * i)) * 2.0**-64
+    return np.float64(word_at(place, element, i)) * 2.0**-32
+
+
+@kernel
+def _beta_sample(out, stream, shapes, k, numbers):
+    """One sample. What makes a uniform number stands here four times: as a function it would count references of the
+    arrays for each number, which costs more than the number.
+    """
+    rows, columns = numbers.shape
+    wide = numbers.itemsize == 8
+    place = (stream[0], stream[1], stream[2], stream[3])
+    # If both shapes are below 1, X and Y may underflow: their logarithms are combined.
+    small = shapes[0] < k[1] and shapes[1] < k[1]
+    spare, kept = np.empty(2, out.dtype), np.zeros(2, np.bool_)
+    xy, cell = np.empty(2, out.dtype), np.empty(3, out.dtype)
+    for e in range(out.size):
+        c = e % columns
+        if c == 0:
+            _uniform_rows(numbers, stream, e)
+        i = 0
+        for which in range(2):
+            raised = shapes[which] + k[1] if small or shapes[which] < k[1] else shapes[which]
+            shift = raised - k[3]
+            slope = k[1] / np.sqrt(k[7] * shift)
+            while True:
+                if kept[which]:
+                    z, kept[which] = spare[which], False
+                else:
+                    square = k[2]
+                    while square > k[1] or square == k[0]:
+                        for j in range(2):
+                            cell[j] = numbers[i, c] if i < rows else _uniform_at(place, e, i, wide)
+                            cell[j] = k[2] * min(cell[j], k[6]) - k[1]
+                            i += 1
+                        square = cell[0] * cell[0] + cell[1] * cell[1]
+                    scale = np.sqrt(-k[2] * math.log(square) / square)
+                    spare[which], kept[which] = cell[0] * scale, True
+                    z = cell[1] * scale
+                v = k[1] + slope * z
+                if v <= k[0]:
+                    continue
+                v = v * v * v
+                cell[2] = numbers[i, c] if i < rows else _uniform_at(place, e, i, wide)
+                u = min(cell[2], k[6])
+                i += 1
+                if u <= k[1] - k[4] * z * z * z * z:
+                    break
+                if math.log(u) <= k[5] * z * z + shift * (k[1] - v + math.log(v)):
+                    break
+            xy[which] = shift * v
+            if shapes[which] < k[1] and not small:
+                u = k[0]
+                while u == k[0]:
+                    cell[2] = numbers[i, c] if i < rows else _uniform_at(place, e, i, wide)
+                    u = min(cell[2], k[6])
+                    i += 1
+                xy[which] = u ** (k[1] / shapes[which]) * shift * v
+        if small:
+            for which in range(2):
+                cell[2] = numbers[i, c] if i < rows else _uniform_at(place, e, i, wide)
+                xy[which] = math.log(xy[which]) + math.log(k[1] - min(cell[2], k[6])) / shapes[which]
+                i += 1
+            most = max(xy[0], xy[1])
+            xy[0], xy[1] = math.exp(xy[0] - most), math.exp(xy[1] - most)
+        out[e] = xy[0] / (xy[0] + xy[1])
