@@ -120,7 +120,7 @@ def _options_text(named: dict[str, Any]) -> str:
 def _suits_the_gpu(header: Any, data: np.ndarray, options: Options) -> bool:
     """Whether a sample may go to nvImageCodec's GPU decoders: 8 bits, no alpha to keep, nothing known to be broken."""
     if header.plain_jpeg:  # one without its end is for the CPU to judge: the engines paint over what is missing
-        return not header.damaged and b"\xff\xd9" in data[-64:].tobytes()
+        return not header.damaged and not header.coded_rgb and b"\xff\xd9" in data[-64:].tobytes()
     if header.dtype != np.uint8 or header.damaged or _portable.is_foreign(data):
         return False
     if options.output_type == DALIImageType.ANY_DATA and header.channels not in (1, 3):

@@ -16,6 +16,7 @@ class Header(NamedTuple):
     """Size as stored (before orientation), channels of the file, EXIF orientation, element type.
 
     `plain_jpeg`: 8-bit Huffman JPEG with 1 or 3 components, which every JPEG library decodes to the same pixels.
+    `coded_rgb`: a JPEG whose three components are R, G and B themselves: nvJPEG converts them all the same.
     `damaged`: the size can be read, but no library will decode this (and some would complain on stderr).
     """
 
@@ -26,6 +27,7 @@ class Header(NamedTuple):
     dtype: Any = np.uint8
     plain_jpeg: bool = False
     damaged: bool = False
+    coded_rgb: bool = False
 
     def size(self, adjust_orientation: bool) -> tuple[int, int]:
         """(height, width) of the decoded picture."""
@@ -43,6 +45,7 @@ class Header(NamedTuple):
 _LOSSY_HUFFMAN = (0xC0, 0xC1, 0xC2)  # baseline, extended sequential, progressive
 _NO_FRAME = (0xC4, 0xC8, 0xCC)  # tables and the reserved marker between the frame headers
 _EXIF = b"Exif\0\0"
+_RGB_NAMES = (82, 71, 66)  # component names "R", "G", "B"
 
 
 def jpeg(data: memoryview) -> Header | None:
@@ -51,6 +54,7 @@ def jpeg(data: memoryview) -> Header | None:
     if end < 0 or data[0] != 0xFF or data[1] != 0xD8:
         return None
     position, orientation = 2, 1
+    says_ycc: bool | None = None  # JFIF means YCbCr; else Adobe's segment says; else the names of the components
     while position <= end:
         if data[position] != 0xFF:
             return None
@@ -67,9 +71,16 @@ def jpeg(data: memoryview) -> Header | None:
                 return None
             plain = marker in _LOSSY_HUFFMAN and bits == 8 and channels in (1, 3)
             damaged = length != 8 + 3 * channels
-            return Header(height, width, channels, orientation, np.uint8 if bits <= 8 else np.uint16, plain, damaged)
+            rgb = channels == 3 and not damaged and says_ycc is not True
+            rgb = rgb and (says_ycc is False or tuple(data[position + 10 : position + 18 : 3]) == _RGB_NAMES)
+            depth = np.uint8 if bits <= 8 else np.uint16
+            return Header(height, width, channels, orientation, depth, plain, damaged, rgb)
         if marker == 0xE1 and data[position + 4 : position + 10] == _EXIF:
             orientation = _orientation.of_tiff(data[position + 10 : position + 2 + length])
+        elif marker == 0xE0 and data[position + 4 : position + 8] == b"JFIF":
+            says_ycc = True
+        elif marker == 0xEE and says_ycc is None and data[position + 4 : position + 9] == b"Adobe":
+            says_ycc = data[position + 15] != 0
         if marker in (0xD9, 0xDA) or length < 2:
             return None
         position += 2 + length
