@@ -67,7 +67,16 @@ def _(input, *, default_value, dtype, keys, output_dtype, values):
     table = np.full(size, default_value, np.float32)
     table[keys] = values
     result = (dtype or output_dtype or float32).name
-    return Plan(input.shapes, shared={"table": convert_array(table, "f32", result)})
+    converted = convert_array(table, "f32", result)
+    on_gpu = input.spec.device.device_id is not None
+    return Plan(input.shapes, shared={"table": _Table(converted) if on_gpu else converted})
+
+
+class _Table:
+    """Keeps the table out of the launch's own record: it goes to the GPU by itself."""
+
+    def __init__(self, values: np.ndarray):
+        self.values = values
 
 
 @kernel
@@ -101,8 +110,8 @@ def _(input, out, table):
 
 @lookup_table.cuda("lookup_table.cu")
 def _(launch, input, out, *, table):
-    on_gpu = launch.upload(table)
+    on_gpu = launch.upload(table.values)
     launch(
         "lookup_table", addresses={"table": np.full(launch.n, on_gpu.data_ptr(), np.int64)},
-        shared={"last": len(table) - 1}, kept="all",
+        shared={"last": len(table.values) - 1}, kept="all",
     )  # fmt: skip
