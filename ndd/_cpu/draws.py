@@ -240,14 +240,31 @@ def store_rounded(values, out, half, low, high):
         out[i] = min(max(np.trunc(values[i] + np.copysign(half, values[i])), low), high)
 
 
-# What needs a varying number of words per element reads them by number: the first ones from a table that
-# `element_words` made, the rest, seldom needed, one by one. The number of the next word goes from call to call.
+# What needs a varying number of uniform numbers per element takes the first ones from a table and the rest, seldom
+# needed, one by one.
 
 
-@kernel(inline="always")
-def word_of(table, column, i, place, element):
-    """Word `i` of an element, a uint64: from the table's column, or made."""
-    return _U(table[i, column]) if i < table.shape[0] else word_at(place, element, i)
+@kernel
+def uniform_rows(numbers, stream, first, skip):
+    """numbers[i, c] = uniform number i of element `first + c` after `skip` words: of one word each, float64 of two."""
+    wide = numbers.itemsize == 8
+    words = np.empty((numbers.shape[0] * (2 if wide else 1), numbers.shape[1]), np.uint32)
+    element_words(words, stream, first, skip)
+    for i in range(numbers.shape[0]):
+        for c in range(numbers.shape[1]):
+            if wide:
+                numbers[i, c] = np.float64((_U(words[2 * i + 1, c]) << _U(32)) | _U(words[2 * i, c])) * 2.0**-64
+            else:
+                numbers[i, c] = np.float32(words[i, c]) * _WORD
+
+
+@kernel
+def uniform_at(place, element, i, wide):
+    """Uniform number `i` of an element, as float64."""
+    if wide:
+        high = word_at(place, element, 2 * i + 1)
+        return np.float64((high << _U(32)) | word_at(place, element, 2 * i)) * 2.0**-64
+    return np.float64(word_at(place, element, i)) * 2.0**-32
 
 
 # Beta comes from two gamma variates, made one after the other. The polar method gives normals in pairs: the second one
@@ -271,29 +288,6 @@ def fill_beta(out, streams, alpha, beta, k):
 
 
 @kernel
-def _uniform_rows(numbers, stream, first):
-    """numbers[i, c] = uniform number i of element `first + c`, of a word each, or of two if they are float64."""
-    wide = numbers.itemsize == 8
-    words = np.empty((numbers.shape[0] * (2 if wide else 1), numbers.shape[1]), np.uint32)
-    element_words(words, stream, first)
-    for i in range(numbers.shape[0]):
-        for c in range(numbers.shape[1]):
-            if wide:
-                numbers[i, c] = np.float64((_U(words[2 * i + 1, c]) << _U(32)) | _U(words[2 * i, c])) * 2.0**-64
-            else:
-                numbers[i, c] = np.float32(words[i, c]) * _WORD
-
-
-@kernel
-def _uniform_at(place, element, i, wide):
-    """Uniform number `i` of an element, as float64."""
-    if wide:
-        high = word_at(place, element, 2 * i + 1)
-        return np.float64((high << _U(32)) | word_at(place, element, 2 * i)) * 2.0**-64
-    return np.float64(word_at(place, element, i)) * 2.0**-32
-
-
-@kernel
 def _beta_sample(out, stream, shapes, k, numbers):
     """One sample. What makes a uniform number stands here four times: as a function it would count references of the
     arrays for each number, which costs more than the number.
@@ -308,7 +302,7 @@ def _beta_sample(out, stream, shapes, k, numbers):
     for e in range(out.size):
         c = e % columns
         if c == 0:
-            _uniform_rows(numbers, stream, e)
+            uniform_rows(numbers, stream, e, 0)
         i = 0
         for which in range(2):
             raised = shapes[which] + k[1] if small or shapes[which] < k[1] else shapes[which]
@@ -321,7 +315,7 @@ def _beta_sample(out, stream, shapes, k, numbers):
                     square = k[2]
                     while square > k[1] or square == k[0]:
                         for j in range(2):
-                            cell[j] = numbers[i, c] if i < rows else _uniform_at(place, e, i, wide)
+                            cell[j] = numbers[i, c] if i < rows else uniform_at(place, e, i, wide)
                             cell[j] = k[2] * min(cell[j], k[6]) - k[1]
                             i += 1
                         square = cell[0] * cell[0] + cell[1] * cell[1]
@@ -332,7 +326,7 @@ def _beta_sample(out, stream, shapes, k, numbers):
                 if v <= k[0]:
                     continue
                 v = v * v * v
-                cell[2] = numbers[i, c] if i < rows else _uniform_at(place, e, i, wide)
+                cell[2] = numbers[i, c] if i < rows else uniform_at(place, e, i, wide)
                 u = min(cell[2], k[6])
                 i += 1
                 if u <= k[1] - k[4] * z * z * z * z:
@@ -343,13 +337,13 @@ def _beta_sample(out, stream, shapes, k, numbers):
             if shapes[which] < k[1] and not small:
                 u = k[0]
                 while u == k[0]:
-                    cell[2] = numbers[i, c] if i < rows else _uniform_at(place, e, i, wide)
+                    cell[2] = numbers[i, c] if i < rows else uniform_at(place, e, i, wide)
                     u = min(cell[2], k[6])
                     i += 1
                 xy[which] = u ** (k[1] / shapes[which]) * shift * v
         if small:
             for which in range(2):
-                cell[2] = numbers[i, c] if i < rows else _uniform_at(place, e, i, wide)
+                cell[2] = numbers[i, c] if i < rows else uniform_at(place, e, i, wide)
                 xy[which] = math.log(xy[which]) + math.log(k[1] - min(cell[2], k[6])) / shapes[which]
                 i += 1
             most = max(xy[0], xy[1])

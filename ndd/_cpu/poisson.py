@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 
-from ndd._cpu.draws import word_of
+from ndd._cpu.draws import uniform_at, uniform_rows
 from ndd._cpu.jit import kernel
-from ndd._cpu.philox import element_words
 
 SMALL = 12.0
 """Below this mean the product of uniform numbers is followed until it falls below exp(-mean)."""
@@ -18,7 +17,6 @@ CONSTANTS = 13
 
 LOG_FACTORIALS = np.array([math.lgamma(k + 1.0) for k in range(1024)])
 
-_U = np.uint64
 _DRAWS = 8
 _MOST = 2147483646.0
 
@@ -51,10 +49,10 @@ def poisson_row(out, mean, stream, first, slots, constants, log_factorials):
     `slots` tells the row of `constants` for each element's mean; the last row is for means that have none (-1).
     """
     n = mean.size
-    words = np.empty((2 * _DRAWS, n), np.uint32)
+    numbers = np.empty((_DRAWS, n), np.float64)
     product, limit, open_ = np.empty(n, np.float64), np.empty(n, np.float64), np.empty(n, np.int64)
     left = 0
-    element_words(words, stream, first)
+    uniform_rows(numbers, stream, first, 0)
     place = (stream[0], stream[1], stream[2], stream[3])
     for e in range(n):
         if slots[e] < 0 or constants[slots[e], 0] == 0.0:
@@ -62,20 +60,22 @@ def poisson_row(out, mean, stream, first, slots, constants, log_factorials):
         if not mean[e] >= SMALL:
             out[e], product[e], limit[e], open_[left] = 0.0, 1.0, constants[slots[e], 1], e
             left += 1
-        elif mean[e] < _MOST:
-            out[e] = _large(words, e, place, first + e, constants, slots[e], log_factorials)
-        else:
+        elif not mean[e] < _MOST:
             out[e] = mean[e]
+        elif slots[e] < 0:
+            _large(out, e, e + 1, mean, numbers, place, first, slots, constants, log_factorials)
+    if slots[0] >= 0:
+        _large(out, 0, n, mean, numbers, place, first, slots, constants, log_factorials)
     skip = 0
     while left > 0:
         if skip:
-            element_words(words, stream, first, skip)
+            uniform_rows(numbers, stream, first, skip)
         kept = 0
         for k in range(left):
             e = open_[k]
             running, bound, count, done = product[e], limit[e], np.float32(0), False
             for j in range(_DRAWS):
-                running *= np.float64((_U(words[2 * j + 1, e]) << _U(32)) | _U(words[2 * j, e])) * 2.0**-64
+                running *= numbers[j, e]
                 if not running > bound:
                     done = True
                     break
@@ -89,78 +89,68 @@ def poisson_row(out, mean, stream, first, slots, constants, log_factorials):
         skip += 2 * _DRAWS
 
 
-@kernel(inline="always")
-def _uniform(table, column, i, place, element):
-    """A uniform number in [0, 1) from words i and i + 1."""
-    low = word_of(table, column, i, place, element)
-    high = word_of(table, column, i + 1, place, element)
-    return min(np.float64((high << _U(32)) | low) * 2.0**-64, 1.0 - 2.0**-53)
+@kernel
+def _large(out, start, stop, means, numbers, place, first, slots, constants, log_factorials):
+    """Counts for the means of at least 12: Devroye's rejection from normal, constant and exponential pieces (1986).
 
-
-@kernel(inline="always")
-def _normal_pair(table, column, i, place, element):
-    """Two standard normals by the polar method, and the number of the next word."""
-    while True:
-        x = 2.0 * _uniform(table, column, i, place, element) - 1.0
-        y = 2.0 * _uniform(table, column, i + 2, place, element) - 1.0
-        i += 4
-        square = x * x + y * y
-        if square <= 1.0 and square != 0.0:
-            scale = math.sqrt(-2.0 * math.log(square) / square)
-            return y * scale, x * scale, i
-
-
-@kernel(inline="always")
-def _log_factorial(k, table):
-    return table[np.int64(k)] if k < table.size else math.lgamma(k + 1.0)
-
-
-@kernel(inline="always")
-def _large(table, column, place, element, constants, row, log_factorials):
-    """A count for a mean of at least 12: Devroye's rejection from normal, constant and exponential pieces (1986)."""
-    m, d, width, root, slope = (
-        constants[row, 1],
-        constants[row, 2],
-        constants[row, 3],
-        constants[row, 4],
-        constants[row, 5],
-    )
-    left, right, one, total = constants[row, 6], constants[row, 7], constants[row, 8], constants[row, 9]
-    log_mean, log_of_m, spread = constants[row, 10], constants[row, 11], constants[row, 12]
-    i, kept, spare = 0, False, 0.0
-    while True:
-        u = total * _uniform(table, column, i, place, element)
-        e = -math.log(1.0 - _uniform(table, column, i + 2, place, element))
-        i += 4
-        weight = 0.0
-        if u <= right:
-            if kept:
-                z, kept = spare, False
+    What makes a uniform number stands here three times: as a function it would count references of the arrays for
+    each number.
+    """
+    draws, last = numbers.shape[0], 1.0 - 2.0**-53
+    pair = np.empty(2, np.float64)
+    for column in range(start, stop):
+        if not means[column] >= SMALL or not means[column] < _MOST:
+            continue
+        row, element = slots[column], first + column
+        m, d, width, root = constants[row, 1], constants[row, 2], constants[row, 3], constants[row, 4]
+        slope, left, right, one = constants[row, 5], constants[row, 6], constants[row, 7], constants[row, 8]
+        i, kept, spare = 0, False, 0.0
+        while True:
+            for j in range(2):
+                pair[j] = min(numbers[i, column] if i < draws else uniform_at(place, element, i, True), last)
+                i += 1
+            u, e = pair[0] * constants[row, 9], -math.log(1.0 - pair[1])
+            weight = 0.0
+            if u <= right:
+                z, kept = spare, not kept
+                if kept:
+                    square = 2.0
+                    while square > 1.0 or square == 0.0:
+                        for j in range(2):
+                            pair[j] = min(
+                                numbers[i, column] if i < draws else uniform_at(place, element, i, True), last
+                            )
+                            pair[j] = 2.0 * pair[j] - 1.0
+                            i += 1
+                        square = pair[0] * pair[0] + pair[1] * pair[1]
+                    scale = math.sqrt(-2.0 * math.log(square) / square)
+                    z, spare = pair[1] * scale, pair[0] * scale
+                if u <= left:
+                    x = np.floor(-abs(z) * root - 1.0)
+                    weight = -z * z / 2.0
+                    if x < -m:
+                        continue
+                else:
+                    y = 1.0 + abs(z) * constants[row, 12]
+                    x = np.ceil(y)
+                    weight = y * (2.0 - y) * slope
+                    if x > d:
+                        continue
+            elif u <= right + 1.0:
+                x = -1.0
+            elif u <= right + 2.0:
+                x = 0.0
+            elif u <= one:
+                x = 1.0
+                weight = 1.0 / 78.0
             else:
-                z, spare, i = _normal_pair(table, column, i, place, element)
-                kept = True
-            if u <= left:
-                x = np.floor(-abs(z) * root - 1.0)
-                weight = -z * z / 2.0
-                if x < -m:
-                    continue
-            else:
-                y = 1.0 + abs(z) * spread
+                number = min(numbers[i, column] if i < draws else uniform_at(place, element, i, True), last)
+                i += 1
+                y = d - math.log(1.0 - number) * 2.0 * width / d
                 x = np.ceil(y)
-                weight = y * (2.0 - y) * slope
-                if x > d:
-                    continue
-        elif u <= right + 1.0:
-            x = -1.0
-        elif u <= right + 2.0:
-            x = 0.0
-        elif u <= one:
-            x = 1.0
-            weight = 1.0 / 78.0
-        else:
-            y = d - math.log(1.0 - _uniform(table, column, i, place, element)) * 2.0 * width / d
-            i += 2
-            x = np.ceil(y)
-            weight = -d * slope * (1.0 + y / 2.0)
-        if weight - e - x * log_mean <= log_of_m - _log_factorial(x + m, log_factorials):
-            return x + m
+                weight = -d * slope * (1.0 + y / 2.0)
+            k = np.int64(x + m)
+            factorial = log_factorials[k] if k < log_factorials.size else math.lgamma(x + m + 1.0)
+            if weight - e - x * constants[row, 10] <= constants[row, 11] - factorial:
+                out[column] = x + m
+                break
