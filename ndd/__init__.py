@@ -44,10 +44,10 @@ from ndd.ops.image.crop import crop
 from ndd.ops.image.crop_mirror_normalize import crop_mirror_normalize
 from ndd.ops.image.erase import erase
 from ndd.ops.image.flip import flip
+from ndd.ops.image.jitter import jitter
 from ndd.ops.image.multi_paste import multi_paste
 from ndd.ops.image.paste import paste
 from ndd.ops.image.peek_image_shape import peek_image_shape
-from ndd.ops.image.jitter import jitter
 from ndd.ops.image.random_crop_generator import random_crop_generator
 from ndd.ops.image.random_resized_crop import random_resized_crop
 from ndd.ops.image.resize import resize
@@ -111,6 +111,8 @@ __all__ = [
     "decoders",
     "device",
     "dtype",
+    "element_extract",
+    "erase",
     "expand_dims",
     "experimental",
     "flip",
@@ -118,9 +120,12 @@ __all__ = [
     "float32",
     "float64",
     "fn",
+    "full",
+    "full_like",
     "get_current_stream",
     "get_default_stream",
     "get_num_threads",
+    "get_property",
     "imread",
     "int8",
     "int16",
@@ -131,13 +136,18 @@ __all__ = [
     "like",
     "lookup_table",
     "math",
+    "multi_paste",
     "noise",
     "normalize",
     "one_hot",
+    "ones",
+    "ones_like",
     "operator",
     "output",
     "pad",
+    "paste",
     "peek_image_shape",
+    "per_frame",
     "permute_batch",
     "pipeline_def",
     "random",
@@ -151,6 +161,7 @@ __all__ = [
     "resize_crop_mirror",
     "roi_random_crop",
     "rotate",
+    "sequence_rearrange",
     "set_current_stream",
     "set_default_stream",
     "set_num_threads",
@@ -171,4 +182,6 @@ __all__ = [
     "uint64",
     "warp_affine",
     "water",
+    "zeros",
+    "zeros_like",
 ]
