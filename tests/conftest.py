@@ -52,13 +52,14 @@ def cuda() -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs a GPU can be chosen by its mark."""
+    """What needs a GPU can be chosen by its mark, and is skipped where there is none."""
     for item in items:
         if "cuda" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.gpu)
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if marked:
+        import torch
 
-
-@pytest.fixture(scope="session")
-def dali() -> Any:
-    """DALI's dynamic mode, the oracle."""
-    return pytest.importorskip("nvidia.dali.experimental.dynamic")
+        if not torch.cuda.is_available():
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason="needs a GPU"))
