@@ -63,3 +63,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not torch.cuda.is_available():
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason="needs a GPU"))
+
+
+@pytest.fixture(scope="session")
+def dali() -> Any:
+    """DALI's dynamic mode, the oracle."""
+    return pytest.importorskip("nvidia.dali.experimental.dynamic")
