@@ -49,24 +49,26 @@ def _(input, *, depthwise, horizontal, vertical):
 
 @flip.cpu
 def _(image, out, extents, mirror):
-    if image.size:
-        shape, bits = tuple(extents.tolist()), f"u{image.dtype.itemsize}"  # four compiled kernels serve all types
-        _mirrored(image.reshape(shape).view(bits), out.reshape(shape).view(bits), mirror)
+    if not image.size:
+        return
+    shape, bits = tuple(extents.tolist()), f"u{image.dtype.itemsize}"  # four compiled kernels serve all types
+    source, target = image.reshape(shape).view(bits), out.reshape(shape).view(bits)
+    depthwise, vertical, horizontal = mirror.tolist()
+    source = source[:, :: -1 if depthwise else 1, :: -1 if vertical else 1]
+    if horizontal:
+        _mirrored(source, target)
+    else:
+        target[...] = source  # whole lines: NumPy copies them as fast as memory allows
 
 
 @kernel
-def _mirrored(image, out, mirror):
+def _mirrored(image, out):
     outer, depth, height, width, inner = image.shape
     for o in range(outer):
         for d in range(depth):
-            source_d = depth - 1 - d if mirror[0] else d
             for y in range(height):
-                row = image[o, source_d, height - 1 - y if mirror[1] else y].reshape(width * inner)
-                target = out[o, d, y].reshape(width * inner)
-                if not mirror[2]:
-                    target[:] = row
-                else:
-                    _reversed(row, target, width, inner)
+                row = np.ascontiguousarray(image[o, d, y]).reshape(width * inner)
+                _reversed(row, out[o, d, y].reshape(width * inner), width, inner)
 
 
 @kernel

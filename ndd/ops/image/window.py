@@ -186,13 +186,17 @@ def cut(image: np.ndarray, out: np.ndarray, start: list[int], fill: Any, convert
 
 def _with_border(out: np.ndarray, inner: list[slice], fill: Any) -> np.ndarray:
     """Fills what lies around the `inner` part of an array; that part."""
-    if np.ndim(fill):
+    by_pixel = np.ndim(fill) == 1 and out.ndim > 1 and inner[-1] == slice(0, out.shape[-1])
+    if np.ndim(fill) and not by_pixel:
         out[...] = fill
         return out[tuple(inner)]
+    if by_pixel:
+        fill = np.repeat(fill[None], out.shape[-2], axis=0)  # a line of pixels: NumPy copies lines fast, pixels slowly
     for axis, part in enumerate(inner):
         before = (slice(None),) * axis
-        out[(*before, slice(0, part.start))] = fill
-        out[(*before, slice(part.stop, None))] = fill
+        for border in (out[(*before, slice(0, part.start))], out[(*before, slice(part.stop, None))]):
+            if border.size:
+                border[...] = fill[: border.shape[-2]] if by_pixel else fill
         out = out[(*before, part)]
     return out
 
