@@ -81,7 +81,9 @@ def element_extract(input, /, *, element_map: list[int]):
     if not len(element_map):
         raise RuntimeError("element_extract: `element_map` is empty: name at least one frame")
     if min(element_map) < 0:
-        raise RuntimeError(f"element_extract: `element_map`: frames are counted from 0, got {[int(i) for i in element_map]}")
+        raise RuntimeError(
+            f"element_extract: `element_map`: frames are counted from 0, got {[int(i) for i in element_map]}"
+        )
     _check_sequence("element_extract", input)
     one = like(input, ndim=input.ndim - 1, layout=(input.layout or "")[1:] or None)
     return one if len(element_map) == 1 else [one] * len(element_map)
