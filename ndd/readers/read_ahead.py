@@ -76,7 +76,7 @@ class ReadAhead:
         self._stream: Stream | None = None
         self._cuts_per_group = 1 if batch is not None else _SAMPLES_AT_ONCE
         self._depth = depth
-        lock = threading.Lock()
+        lock = threading.RLock()  # a reader's finaliser, run by the collector on one of these threads, calls stop()
         self._work = threading.Condition(lock)  # for the threads here: a part to read or a group to plan
         self._ready = threading.Condition(lock)  # for whoever asks: a group is complete
         self._groups: deque[_Group] = deque()

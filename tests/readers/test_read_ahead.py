@@ -12,7 +12,7 @@ import weakref
 import numpy as np
 import pytest
 
-from ndd.readers import File, Reader, RecordStore
+from ndd.readers import File, Reader, RecordStore, read_ahead
 from readers.epochs import epoch_of, labels_of
 
 
@@ -278,3 +278,19 @@ def test_hand_over_is_cheap(tmp_path):
         next(epoch)
         best = min(best, time.thread_time() - start)
     assert best < 64 * 10e-6
+
+
+def test_a_reader_may_be_collected_by_a_thread_of_its_own(numbered):
+    """The collector runs wherever something is allocated, also while a reading thread holds its lock."""
+    reader = File(files=numbered(4))
+    next(iter(reader.next_epoch(batch_size=2)))
+    ahead = next(a for a in read_ahead._running if a._store is reader._data[0])
+    done = threading.Event()
+
+    def stop_while_holding_the_lock():
+        with ahead._work:
+            ahead.stop()
+        done.set()
+
+    threading.Thread(target=stop_while_holding_the_lock, daemon=True).start()
+    assert done.wait(5)
