@@ -11,7 +11,7 @@ from ndd._tensor.batch import Batch, Samples
 from ndd._tensor.convert import convert_array
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DataType, DType, ImageType, InterpType, bfloat16, dtype as to_dtype, from_framework
-from ndd._tensor.handle import Handle, Spec, operation
+from ndd._tensor.handle import Spec, operation
 from ndd._tensor.store import Store
 from ndd._tensor.tensor import Tensor
 
@@ -440,8 +440,3 @@ def _batch_to_tensor(
         )
     stacked = operation("stack_batch")(data, pad=pad, layout=layout, force_copy=force_copy)
     return _changed(stacked, dtype, device, None, force_copy=False)
-
-
-def is_value(data: Any) -> bool:
-    """Whether `data` is a Tensor or a Batch."""
-    return isinstance(data, Handle)

@@ -62,13 +62,6 @@ def host_empty(shape: Any, dtype: Any) -> np.ndarray:
     return np.asarray(_Lease(block, nbytes)).view(dtype).reshape(shape)
 
 
-def trim() -> int:
-    """Gives the kept buffers back to the system; returns how many bytes that were."""
-    count = sum(size * len(blocks) for size, blocks in list(_free.items()))
-    _free.clear()
-    return count
-
-
 def device_empty(count: int, torch_dtype: Any, device: Any) -> Any:
     """An uninitialised 1-D torch tensor on a GPU, from torch's caching allocator on the current stream."""
     import torch
