@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.opencv import opencv
 from ndd._tensor.memory import host_empty
 from ndd.decoders import _orientation
 from ndd.decoders._header import Header, jpeg
@@ -35,15 +36,6 @@ def simplejpeg() -> Any:
     except ImportError:
         return None
     return simplejpeg
-
-
-@functools.cache
-def _opencv() -> Any:
-    try:
-        import cv2
-    except ImportError:
-        return None
-    return cv2
 
 
 @functools.cache
@@ -136,7 +128,7 @@ def arranged(image: np.ndarray, orientation: int, window: Window | None) -> np.n
 
 
 def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
-    cv2 = _opencv()
+    cv2 = opencv()
     is_jpeg = data[:2].tobytes() == b"\xff\xd8"
     if cv2 is None or is_foreign(data) or (is_jpeg and b"\xff\xd9" not in data[-64:].tobytes()):
         return None

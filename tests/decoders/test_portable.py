@@ -23,7 +23,7 @@ def portable(request, monkeypatch):
     if request.param != "all":
         monkeypatch.setattr(_portable, "simplejpeg", lambda: None)
     if request.param == "Pillow alone":
-        monkeypatch.setattr(_portable, "_opencv", lambda: None)
+        monkeypatch.setattr(_portable, "opencv", lambda: None)
     return monkeypatch.undo
 
 
