@@ -62,6 +62,7 @@ from ndd.ops.tensor.batch_permutation import batch_permutation
 from ndd.ops.tensor.cast import cast, cast_like
 from ndd.ops.tensor.cat import cat, stack
 from ndd.ops.tensor.coord_flip import coord_flip
+from ndd.ops.tensor.coord_transform import coord_transform
 from ndd.ops.tensor.copy import copy
 from ndd.ops.tensor.expand_dims import expand_dims, squeeze
 from ndd.ops.tensor.frames import element_extract, per_frame, sequence_rearrange
@@ -105,6 +106,7 @@ __all__ = [
     "cast_like",
     "cat",
     "coord_flip",
+    "coord_transform",
     "copy",
     "crop",
     "crop_mirror_normalize",

@@ -342,7 +342,12 @@ TABLE: dict[str, list[Case]] = {
         Case({"anchors": [0.1, 0.1, 0.4, 0.4, 0.3, 0.2, 0.8, 0.9]}, inputs=("boxes", "labels"), dtypes=("float32",))
     ],
     "coord_flip": _vectors({}, {"flip_y": 1, "center_x": 0.4}, kind="points"),
-    "coord_transform": _vectors({}, {"M": [[0.5, 0.1], [0.2, 0.9]], "T": [1.0, 2.0]}, kind="points"),
+    "coord_transform": _vectors(
+        {},
+        {"M": EachSample([[[0.5, 0.1], [0.2, 0.9]]] * 3), "T": EachSample([[1.0, 2.0]] * 3)},
+        {"MT": EachSample([[[0.5, 0.1, 0.2]]] * 3), "dtype": F32},
+        kind="points",
+    ),
     "random_bbox_crop": _vectors({"num_attempts": 20, "total_num_attempts": 40}, oracle=False),
     "segmentation.random_mask_pixel": _all({}, {"foreground": 1}, inputs=("mask",), dtypes=("int32",)),
     "segmentation.random_object_bbox": _all({}, {"format": "box"}, inputs=("mask",), dtypes=("int32",)),
