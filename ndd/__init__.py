@@ -42,6 +42,7 @@ from ndd.imread import imread
 from ndd.ops.color.lookup_table import lookup_table
 from ndd.ops.image.crop import crop
 from ndd.ops.image.crop_mirror_normalize import crop_mirror_normalize
+from ndd.ops.image.dump_image import dump_image
 from ndd.ops.image.erase import erase
 from ndd.ops.image.flip import flip
 from ndd.ops.image.jitter import jitter
@@ -113,6 +114,7 @@ __all__ = [
     "decoders",
     "device",
     "dtype",
+    "dump_image",
     "element_extract",
     "erase",
     "expand_dims",

@@ -13,6 +13,8 @@ from ndd._tensor import DType, Handle
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
 
+_BLOCK = 128
+_MANY = 1 << 16
 _TYPES = ("u8", "u16", "i16", "i32", "f32")
 
 
@@ -124,29 +126,62 @@ def _shift(value: Any, rows: int) -> np.ndarray:
 
 
 @kernel
-def transform_points(points, out, matrix, offset):
-    """out[p] = matrix @ points[p] + offset, in float32."""
+def _transform_two(points, out, matrix, offset):
+    """Points of two coordinates, the frequent case: here the compiler knows how far apart they lie."""
+    a, b, c, d = matrix[0, 0], matrix[0, 1], matrix[1, 0], matrix[1, 1]
+    e, f = offset[0], offset[1]
+    for p in range(out.size // 2):
+        x, y = np.float32(points[2 * p]), np.float32(points[2 * p + 1])
+        out[2 * p] = a * x + b * y + e
+        out[2 * p + 1] = c * x + d * y + f
+
+
+@kernel(nogil=False)
+def transform_few(points, out, matrix, offset):
+    """out = matrix @ point + offset for flat arrays of points, in float32; keeps the GIL.
+
+    Blocks of points are sorted by coordinate, so that the sums run over neighbours in memory.
+    """
     rows, columns = matrix.shape
-    for p in range(len(points)):
+    count = out.size // rows
+    if rows == 2 and columns == 2:
+        _transform_two(points, out, matrix, offset)
+        return
+    sorted_ = np.empty((columns, _BLOCK), np.float32)
+    total = np.empty(_BLOCK, np.float32)
+    for start in range(0, count, _BLOCK):
+        size = min(_BLOCK, count - start)
+        for c in range(columns):
+            for p in range(size):
+                sorted_[c, p] = points[(start + p) * columns + c]
         for r in range(rows):
-            total = np.float32(0)
+            total[:] = 0
             for c in range(columns):
-                total += matrix[r, c] * np.float32(points[p, c])
-            out[p, r] = total + offset[r]
+                factor = matrix[r, c]
+                for p in range(_BLOCK):
+                    total[p] += factor * sorted_[c, p]
+            for p in range(size):
+                out[(start + p) * rows + r] = total[p] + offset[r]
+
+
+@kernel
+def transform_many(points, out, matrix, offset):
+    """As `transform_few`, beside other threads."""
+    transform_few(points, out, matrix, offset)
 
 
 @coord_transform.cpu
 def _(points, out, matrix, offset):
-    rows, columns = matrix.shape
     if not out.size:
         return
-    flat = points.reshape(-1, columns) if columns else np.zeros((out.size // rows, 0), points.dtype)
+    # To give up the GIL and get it back costs more than a few thousand points.
+    transform = transform_few if points.size < _MANY else transform_many
     if out.dtype == np.float32:
-        transform_points(flat, out.reshape(-1, rows), matrix, offset)
+        transform(points.reshape(-1), out.reshape(-1), matrix, offset)
         return
-    exact = np.empty((len(flat), rows), np.float32)
-    transform_points(flat, exact, matrix, offset)
-    convert_array(exact.reshape(out.shape), "f32", _SHORT[out.dtype.name], out)
+    exact = np.empty(out.shape, np.float32)
+    transform(points.reshape(-1), exact.reshape(-1), matrix, offset)
+    convert_array(exact, "f32", _SHORT[out.dtype.name], out)
 
 
 _SHORT = {"uint8": "u8", "uint16": "u16", "int16": "i16", "int32": "i32"}
