@@ -360,7 +360,7 @@ def operator(
 
     def declare(declared: Callable[..., Any]) -> Any:
         found = Operator(declared, options)
-        wrapper = _wrapper(found)
+        wrapper = wrapper_of(found)
         if register:
             registry.add(found)
         return wrapper
@@ -368,7 +368,7 @@ def operator(
     return declare if function is None else declare(function)
 
 
-def _wrapper(found: Operator) -> Any:
+def wrapper_of(found: Operator) -> Any:
     """The public function, with the true signature: unknown and missing arguments are Python's own TypeErrors."""
     scope: dict[str, Any] = {"_op": found}
     parameters = list(inspect.signature(found.function).parameters.values())
@@ -428,4 +428,4 @@ def _set_cuda(found: Operator, source: Any) -> Any:
     return lambda function: _set_kernel(found, "cuda", function)
 
 
-__all__ = ["Argument", "Operator", "bind_random", "operator"]
+__all__ = ["Argument", "Operator", "bind_random", "operator", "wrapper_of"]

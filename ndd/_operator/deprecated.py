@@ -1,9 +1,20 @@
-"""Arguments that DALI renamed or dropped, and still takes with a warning."""
+"""Operators and arguments that DALI renamed or dropped, and still takes with a warning."""
 
 from __future__ import annotations
 
+import copy
+import functools
+import inspect
+import sys
+import types
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ndd._operator import registry
+from ndd._operator.declare import wrapper_of
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def renamed(operator: str, old: str, old_value: Any, new: str, new_value: Any) -> Any:
@@ -12,11 +23,53 @@ def renamed(operator: str, old: str, old_value: Any, new: str, new_value: Any) -
         return new_value
     if new_value is not None:
         raise TypeError(f"{operator}() got `{old}`, the old name of `{new}`, beside `{new}`")
-    warnings.warn(f"{operator}: `{old}` is an old name of `{new}`", DeprecationWarning, stacklevel=4)
+    _warn(f"{operator}: `{old}` is an old name of `{new}`")
     return old_value
 
 
 def ignored(operator: str, name: str, value: Any) -> None:
     """Warns of an argument that has no effect any more."""
     if value is not None:
-        warnings.warn(f"{operator}: `{name}` has no effect any more", DeprecationWarning, stacklevel=4)
+        _warn(f"{operator}: `{name}` has no effect any more")
+
+
+def old_name(function: F, module: str) -> F:
+    """An operator under the name that it had in `module`: warns at every call, and does the same.
+
+    It is an operator of its own: documented, listed and tested like the others.
+    """
+    current: Any = function
+    operator = copy.copy(current.operator)
+    new = f"ndd.{registry.public_path(operator)}"
+    operator.module = module
+    operator._effective, operator._prepared = {}, {}
+    operator.function = _documented(operator.function, module, f"The old name of `{new}`: it warns and does the same.")
+    call = wrapper_of(operator)
+    old = f"ndd.{registry.public_path(operator)}"
+
+    @functools.wraps(call)
+    def warning_call(*args: Any, **kwargs: Any) -> Any:
+        _warn(f"`{old}` is an old name of `{new}`")
+        return call(*args, **kwargs)
+
+    warning_call.__signature__ = inspect.signature(call)  # type: ignore[attr-defined]
+    registry.add(operator)
+    return warning_call  # type: ignore[return-value]
+
+
+def _documented(function: Any, module: str, head: str) -> Any:
+    """A copy of a declaration for another place."""
+    found = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    found.__kwdefaults__, found.__annotations__ = function.__kwdefaults__, function.__annotations__
+    found.__module__, found.__doc__ = module, f"{head}\n\n    {function.__doc__}"
+    return found
+
+
+def _warn(text: str) -> None:
+    """A DeprecationWarning at the user's line: Python shows those of a script or a notebook, not those of a library."""
+    depth, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(text, DeprecationWarning, stacklevel=depth)

@@ -20,8 +20,9 @@ def public_path(found: Operator) -> str:
     module = found.module
     if not module.startswith("ndd."):
         return f"{module}.{found.name}"
-    if module == "ndd.io.file":
-        return f"io.file.{found.name}"
+    for inner in ("io.file", "experimental.decoders"):
+        if module == f"ndd.{inner}":
+            return f"{inner}.{found.name}"
     room = module.removeprefix("ndd.").partition(".")[0]
     return found.name if room in ("ops", "imread", "_operator") else f"{room}.{found.name}"
 
