@@ -145,6 +145,7 @@ KINDS: dict[str, tuple[Callable[..., np.ndarray], str | None]] = {
 
 _COLOR = ("HWC", "FHWC")
 _IMAGE_TYPES = ("uint8", "int16", "int32", "float32")
+_MORPHOLOGY = ("uint8", "uint16", "float32")
 
 
 def _all(*args: dict[str, Any], **more: Any) -> list[Case]:
@@ -280,13 +281,31 @@ TABLE: dict[str, list[Case]] = {
     ),
     # filters and noise
     "gaussian_blur": _all(
-        {"sigma": 1.2}, {"window_size": 5}, layouts=("HWC", "CHW", "FHWC"), dtypes=("uint8", "int16", "float32")
+        {"sigma": 1.2},
+        {"window_size": 5},
+        {"sigma": [0.5, 3.5]},
+        layouts=("HWC", "CHW", "FHWC"),
+        dtypes=("uint8", "int16", "float32"),
     ),
-    "laplacian": _all({}, {"window_size": 5, "scale": 0.5}, layouts=("HWC", "CHW"), dtypes=("uint8", "float32")),
+    "laplacian": _all(
+        {}, {"window_size": 5, "scale": 0.5}, layouts=("HWC", "CHW", "DHWC"), dtypes=("uint8", "float32")
+    ),
     "filter": [Case({}, inputs=("plane", "filter"), dtypes=("uint8", "float32"))],
     "experimental.median_blur": _all({}, layouts=("HWC",), dtypes=("uint8",), oracle=False),
-    "experimental.dilate": _all({}, layouts=("HWC",), dtypes=("uint8",), oracle=False),
-    "experimental.erode": _all({}, layouts=("HWC",), dtypes=("uint8",), oracle=False),
+    "experimental.dilate": _all(
+        {},
+        {"mask_size": [5, 2], "iterations": 2, "border_mode": "reflect"},
+        {"mask_size": 11, "anchor": [0, 3]},
+        dtypes=_MORPHOLOGY,
+        oracle=False,
+    ),
+    "experimental.erode": _all(
+        {},
+        {"mask_size": [5, 2], "iterations": 2, "border_mode": "wrap"},
+        {"mask_size": 11, "anchor": [0, 3]},
+        dtypes=_MORPHOLOGY,
+        oracle=False,
+    ),
     "noise.gaussian": _all({}, {"mean": 1.0, "stddev": 3.0}, layouts=("HWC",), dtypes=("uint8", "float32")),
     "noise.salt_and_pepper": _all(
         {}, {"prob": 0.3, "per_channel": True}, layouts=("HWC",), dtypes=("uint8", "float32")

@@ -1,7 +1,9 @@
 """Operators that DALI has under `experimental`."""
 
 from ndd.experimental import decoders
+from ndd.experimental.dilate import dilate
+from ndd.experimental.erode import erode
 from ndd.experimental.peek_image_shape import peek_image_shape
 from ndd.experimental.warp_perspective import warp_perspective
 
-__all__ = ["decoders", "peek_image_shape", "warp_perspective"]
+__all__ = ["decoders", "dilate", "erode", "peek_image_shape", "warp_perspective"]

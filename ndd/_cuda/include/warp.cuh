@@ -7,17 +7,7 @@
 #ifndef NDD_WARP_CUH
 #define NDD_WARP_CUH
 
-inline int border_index(int i, int n, int border) {
-  if (i >= 0 && i < n) return i;
-  if (border == 0 || n <= 0) return -1;
-  if (border == 1) return i < 0 ? 0 : n - 1;
-  if (border == 3 && n == 1) return 0;
-  const int period = border == 4 ? n : border == 2 ? 2 * n : 2 * n - 2;
-  i %= period;
-  if (i < 0) i += period;
-  if (i < n) return i;
-  return border == 2 ? 2 * n - 1 - i : 2 * n - 2 - i;
-}
+#include "border.cuh"
 
 // A coordinate that an index can be made of; also for NaN.
 inline float bounded(float value, int n, int border) {

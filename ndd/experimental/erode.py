@@ -1,0 +1,61 @@
+"""`ndd.experimental.erode`: bright regions shrink."""
+
+from __future__ import annotations
+
+from ndd._operator import PerSample, like, operator
+from ndd.experimental.morphology import LAYOUTS, check, launch_morphology, morphology_plan, reduce_image
+
+
+@operator(layouts=LAYOUTS, frames=True)
+def erode(
+    input,
+    /,
+    *,
+    anchor: PerSample[list[int]] = (-1, -1),
+    border_mode: str = "constant",
+    iterations: int = 1,
+    mask_size: PerSample[list[int]] = (3, 3),
+):
+    """Replaces each pixel by the smallest number in a rectangle about it: bright regions shrink.
+
+    Args:
+        input: layout HW, HWC or CHW, with a leading F for video; uint8, uint16 or float32. Channels are
+            independent.
+        mask_size: (width, height) of the rectangle, or one number for both; -1 stands for 3. Video may have one for each frame.
+        anchor: (x, y) of the pixel in the rectangle, from its upper left corner; -1 is the middle, `mask_size // 2`.
+            It
+            may lie outside the rectangle. Video may have one for each frame.
+        iterations: how often it is done, at least 1.
+        border_mode: what lies outside the image: "constant" (nothing: it is never the smallest), "replicate", "reflect",
+            "reflect_101" or "wrap".
+
+    `out[y, x] = min of in[y - anchor_y + j, x - anchor_x + i]` for 0 <= j < height and 0 <= i < width. Shape, layout and
+    type stay. OpenCV's `erode` with a mask of ones gives the same. Runs on the CPU and the GPU; DALI has it on the GPU
+    only.
+
+    Differs from DALI: any number of channels and empty images are taken; a mask without extent is an error.
+
+    Raises RuntimeError for other types, borders, sizes and iterations.
+
+    >>> import ndd
+    >>> image = ndd.tensor([[5, 0, 0, 0, 7, 9]], dtype=ndd.uint8, layout="HW")
+    >>> ndd.experimental.erode(image, mask_size=[3, 1]).torch()
+    tensor([[0, 0, 0, 0, 0, 7]], dtype=torch.uint8)
+    """
+    check("erode", input.dtype, border_mode)
+    return like(input)
+
+
+@erode.plan
+def _(input, *, anchor, border_mode, iterations, mask_size):
+    return morphology_plan(input, mask_size, anchor, iterations, border_mode)
+
+
+@erode.cpu
+def _(image, out, view, window, border, repeats):
+    reduce_image(image, out, view, window, border, repeats, largest=False)
+
+
+@erode.cuda("morphology.cu")
+def _(launch, image, out):
+    launch_morphology(launch, image, largest=False)
