@@ -46,6 +46,9 @@ class NullTorchStream:
 
     def wait_event(self, event: Any) -> None: ...
 
+    def record_event(self) -> NullTorchStream:
+        return self  # what has already happened can be waited for
+
     def synchronize(self) -> None:
         self.synchronized += 1
 
@@ -244,6 +247,7 @@ def install(patch: pytest.MonkeyPatch) -> EmulatedGpu | RecordedGpu:
     _replace_everywhere(patch, declare._order_after, lambda *_: None)
     patch.setattr(compile, "function", gpu.function)
     patch.setattr(compile, "launch", gpu.launch)
+    patch.setattr(compile, "copy_to_gpu", lambda target, source, nbytes, _: ctypes.memmove(target, source, nbytes))
     patch.setattr(stream.Stream, "__init__", _stream_init)
     assert ndd.Device("gpu").device_id == 0
     return gpu
@@ -253,3 +257,4 @@ def _stream_init(self: Any, stream: Any = None, device_id: int | None = None) ->
     number = 0 if device_id is None else device_id
     self._torch = getattr(stream, "_torch", None) or NullTorchStream(number)
     self._device_id = number
+    self.ring = None

@@ -38,7 +38,18 @@ def function(text: str, name: str, device_id: int) -> Any:
 
 def launch(kernel: Any, grid: tuple[int, int], block: int, stream: int, arguments: list[Any]) -> None:
     """Starts a kernel. `arguments` are ctypes values (structs by value as byte buffers)."""
-    from cupy_backends.cuda.api import driver
-
+    launch_kernel, _ = _driver()
     addresses = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(a) for a in arguments])
-    driver.launchKernel(kernel.ptr, grid[0], grid[1], 1, block, 1, 1, 0, stream, ctypes.addressof(addresses), 0)
+    launch_kernel(kernel.ptr, grid[0], grid[1], 1, block, 1, 1, 0, stream, ctypes.addressof(addresses), 0)
+
+
+def copy_to_gpu(target: int, source: int, nbytes: int, stream: int) -> None:
+    """Queues a copy from pinned memory; addresses and the `cudaStream_t` are integers."""
+    _driver()[1](target, source, nbytes, 1, stream)
+
+
+@functools.cache
+def _driver() -> tuple[Any, Any]:
+    from cupy_backends.cuda.api import driver, runtime
+
+    return driver.launchKernel, runtime.memcpyAsync

@@ -43,7 +43,7 @@ class InputFailed(Exception):
 class Prepared:
     """A call as far as its constants and the specs of its inputs settle it; shared by all calls that agree in these."""
 
-    __slots__ = ("device", "handles", "may_drop", "moves", "named", "outs", "plans", "single", "specs")
+    __slots__ = ("device", "handles", "kernels", "may_drop", "moves", "named", "outs", "plans", "single", "specs")
 
     def __init__(
         self,
@@ -65,15 +65,17 @@ class Prepared:
         self.single = single
         self.may_drop = may_drop
         self.plans: dict[Any, Planned] = {}
+        self.kernels: dict[Any, Any] = {}  # GPU: compiled functions, see `Launch`
 
 
 class Planned:
     """A plan worked out for inputs of certain shapes, with what the CPU kernel gets for each sample."""
 
-    __slots__ = ("columns", "launches", "plan", "shapes")
+    __slots__ = ("columns", "launches", "plan", "rooms", "shapes")
 
     def __init__(self, plan: Plan, shapes: list[Any], columns: list[Any]):
-        self.launches: dict[Any, Any] = {}  # GPU: what `Launch` keeps
+        self.launches: dict[Any, Any] | None = None  # GPU: what `Launch` keeps, if this plan is kept
+        self.rooms: Any = None  # GPU: what the outputs need
         self.plan = plan
         self.shapes = shapes
         self.columns = columns
@@ -182,6 +184,8 @@ class Job:
             if s is None:
                 key.append(None)
                 continue
+            if s.flat is not None and s.n > 1:  # flat buffers are made for shapes that differ
+                return None
             shapes = s.shapes
             if s.whole is None and len(shapes) > _FEW:
                 return None
@@ -215,6 +219,7 @@ class Job:
                     if len(self.prepared.plans) > _FEW:
                         self.prepared.plans.clear()
                     self.prepared.plans[key] = planned
+                    planned.launches = {}
                 if self.device.device_id is not None:
                     results = self._on_gpu(planned, operands, n)
                 else:
@@ -371,15 +376,17 @@ class Job:
     # ---- GPU
 
     def _on_gpu(self, planned: Planned, operands: list[Any], n: int) -> list[Store]:
-        from ndd._cuda.launch import Launch, allocate
+        from ndd._cuda.launch import Launch, Room
 
         op, plan = self.op, planned.plan
         if plan.shapes is None:
             launch = Launch(self, plan, operands, None, n, planned.launches)
             found = op.cuda(launch, *operands, **self._named_values(plan))  # type: ignore[misc]
             return [found] if isinstance(found, Store) else list(found)
-        shapes = [plan.shapes] if self.prepared.single else plan.shapes
-        results = [allocate(np.asarray(s, np.int64), spec, n) for s, spec in zip(shapes, self.outs, strict=True)]
+        if planned.rooms is None:
+            shapes = [plan.shapes] if self.prepared.single else plan.shapes
+            planned.rooms = [Room(s, n, operands) for s in shapes]
+        results = [room.store(spec) for room, spec in zip(planned.rooms, self.outs, strict=True)]
         launch = Launch(self, plan, operands, results, n, planned.launches)
         if op.cuda is not None:
             op.cuda(launch, *operands, *results, **self._named_values(plan))
@@ -390,9 +397,10 @@ class Job:
         return results
 
     def _named_values(self, plan: Plan) -> dict[str, Any]:
-        wanted = set(self.op.cuda_names)
-        both = {**plan.per_sample, **plan.shared}
-        return {k: v for k, v in both.items() if k in wanted}
+        wanted = self.op.cuda_names
+        found = {k: plan.per_sample[k] for k in wanted if k in plan.per_sample}
+        found.update([(k, plan.shared[k]) for k in wanted if k in plan.shared])
+        return found
 
     # ---- labels and errors
 

@@ -390,6 +390,10 @@ def _split_first_axis(data: Any, wanted: DType | None, device: Device | None, la
 
 
 def _gather(samples: Any, wanted: DType | None, device: Device | None, layout: str | None, copy: bool) -> Batch:
+    if device is not None and device.device_id is not None and not any(_is_on_gpu(s) for s in samples):
+        on_cpu = _gather(samples, wanted, Device.CPU, layout, copy=False)
+        moved = on_cpu.to_device(device)  # one copy for all of them
+        return moved.evaluate() if on_cpu._external else moved
     handles: list[Tensor] = []
     for i, sample in enumerate(samples):
         if sample is None:
@@ -408,6 +412,15 @@ def _gather(samples: Any, wanted: DType | None, device: Device | None, layout: s
             )
         handles.append(one)
     return _joined(handles, layout)
+
+
+def _is_on_gpu(sample: Any) -> bool:
+    if isinstance(sample, Tensor):
+        return sample.device.device_id is not None
+    if isinstance(sample, np.ndarray) or not _is_array_like(sample):
+        return False
+    place = getattr(sample, "__dlpack_device__", None)
+    return place()[0] == 2 if place is not None else hasattr(sample, "__cuda_array_interface__")
 
 
 def _joined(handles: list[Tensor], layout: str | None) -> Batch:
