@@ -40,6 +40,8 @@ from ndd._tensor.dtype import (
 )
 from ndd.imread import imread
 from ndd.ops.color.lookup_table import lookup_table
+from ndd.ops.filter.gaussian_blur import gaussian_blur
+from ndd.ops.filter.laplacian import laplacian
 from ndd.ops.image.crop import crop
 from ndd.ops.image.crop_mirror_normalize import crop_mirror_normalize
 from ndd.ops.image.dump_image import dump_image
@@ -126,6 +128,7 @@ __all__ = [
     "fn",
     "full",
     "full_like",
+    "gaussian_blur",
     "get_current_stream",
     "get_default_stream",
     "get_num_threads",
@@ -137,6 +140,7 @@ __all__ = [
     "int64",
     "io",
     "jitter",
+    "laplacian",
     "like",
     "lookup_table",
     "math",

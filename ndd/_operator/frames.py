@@ -71,6 +71,7 @@ def unroll(
     expanded = []
     for operand in operands:
         if operand is not None and (operand.layout or "")[:1] == "F":
+            _check_counts(operand, counts)
             expanded.append(_frames_of(operand))
         else:
             expanded.append(_repeated(operand, counts))
@@ -89,15 +90,23 @@ def unroll(
     return expanded, values, frames
 
 
+def _check_counts(operand: Operand, counts: np.ndarray) -> None:
+    own = operand.shapes[:, 0]
+    if (own != counts).any():
+        sample = int((own != counts).argmax())
+        at = int(counts[:sample].sum())  # errors are about frames; which sample one belongs to is worked out from it
+        raise bad_sample(at, f"the first input has {counts[sample]} frames, another one {own[sample]}")
+
+
 def _frames_of(operand: Operand) -> Operand:
     store = operand._store
     spec = Spec(store.dtype, operand.ndim - 1, (operand.layout or "F")[1:] or None, store.device)
-    shapes = [tuple(s[1:]) for s in store.shapes for _ in range(s[0])]
+    shapes = [tuple(s[1:]) for s in operand.shapes.tolist() for _ in range(s[0])]
     forms: dict[str, Any] = {}
     whole = operand.whole
     if whole is not None:
         forms["whole"] = whole.reshape((whole.shape[0] * whole.shape[1], *whole.shape[2:]))
-    elif store.flat is not None:
+    elif store.flat is not None and len(store.shapes) == operand.n:
         forms["flat"] = store.flat
     else:
         forms["parts"] = [f for a in operand.arrays for f in a]
@@ -129,9 +138,8 @@ def _per_frame(argument: Any, handle: Any, counts: np.ndarray, operator: str) ->
             )
         rows.extend(values)
     if argument.vector:
-        return (
-            [np.atleast_1d(r).astype(argument.numpy) for r in rows] if _uneven(rows) else np.array(rows, argument.numpy)
-        )
+        rows = [np.atleast_1d(r).astype(argument.numpy) for r in rows]
+        return rows if _uneven(rows) else np.array(rows, argument.numpy)
     return np.array([np.asarray(r).reshape(()) for r in rows]).astype(argument.numpy)
 
 
