@@ -39,6 +39,7 @@ from ndd._tensor.dtype import (
     uint64,
 )
 from ndd.imread import imread
+from ndd.ops.color.jpeg_compression_distortion import jpeg_compression_distortion
 from ndd.ops.color.lookup_table import lookup_table
 from ndd.ops.filter.gaussian_blur import gaussian_blur
 from ndd.ops.filter.laplacian import laplacian
@@ -141,6 +142,7 @@ __all__ = [
     "io",
     "jitter",
     "laplacian",
+    "jpeg_compression_distortion",
     "like",
     "lookup_table",
     "math",

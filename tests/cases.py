@@ -266,7 +266,7 @@ TABLE: dict[str, list[Case]] = {
         {"tiles_x": 4, "tiles_y": 4, "clip_limit": 2.0}, inputs=("one channel",), dtypes=("uint8",), off_by_one=0.05
     ),
     "debayer": _all({"blue_position": [0, 0]}, {"blue_position": [1, 0]}, inputs=("bayer",), dtypes=("uint8",)),
-    "jpeg_compression_distortion": _all({"quality": 40}, layouts=("HWC", "FHWC"), dtypes=("uint8",), off_by_one=0.1),
+    "jpeg_compression_distortion": _all({}, {"quality": 4}, layouts=_COLOR, dtypes=("uint8",), off_by_one=0.0),
     "lookup_table": _all(
         {"keys": [1, 3], "values": [10.0, 30.5]},
         {"keys": [1, 3], "values": [10.0, 30.5], "dtype": U8, "default_value": 7.0},

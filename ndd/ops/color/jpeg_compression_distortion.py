@@ -1,0 +1,73 @@
+"""`ndd.jpeg_compression_distortion`: what a JPEG file of low quality does to an image."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.opencv import single_threaded
+from ndd._operator import PerSample, Plan, bad_sample, like, operator
+
+_LONGEST = 65500  # libjpeg's limit
+_TILE = (32, 64)  # as in the kernel
+_BLOCK = 256
+
+
+@operator(layouts=("HWC", "FHWC"), frames=True, heavy=True)
+def jpeg_compression_distortion(input, /, *, quality: PerSample[int] = 50):
+    """Gives images the artefacts of JPEG: they are as if written to a file and read again.
+
+    Args:
+        input: uint8 RGB images, layout HWC or FHWC; without a layout by rank.
+        quality: 1 (worst) to 100 (best); numbers outside count as the nearest of these. Video may have one for each
+            frame.
+
+    RGB becomes YCbCr, the chroma is averaged over 2x2 pixels, each 8x8 block goes through a cosine transform, the
+    coefficients become multiples of the quantisation tables of the JPEG standard, scaled as libjpeg does
+    (`5000 / quality` percent below 50, `200 - 2 quality` from there), and all that backwards, the chroma interpolated.
+    The entropy coding in between loses nothing; on the GPU it is left out. CPU and GPU give the same pixels, bit for
+    bit: those of libjpeg with exact integer transforms, as in OpenCV's and Pillow's files at the same quality.
+
+    Images without pixels stay as they are (DALI: an error). On the CPU an image has at most 65500 rows and columns.
+
+    Raises RuntimeError for other types and numbers of channels, ImportError where OpenCV is missing (CPU).
+
+    >>> import ndd, numpy as np
+    >>> image = np.zeros((8, 8, 3), np.uint8)
+    >>> image[3:5] = 255
+    >>> ndd.jpeg_compression_distortion(image, quality=5)[:, 0, 0].torch()
+    tensor([  4,   0,   6, 255, 255,   6,   0,   4], dtype=torch.uint8)
+    """
+    if input.dtype.name != "u8":
+        raise RuntimeError(f"jpeg_compression_distortion: expected uint8 images, got {input.dtype}")
+    return like(input)
+
+
+@jpeg_compression_distortion.plan
+def _(input, *, quality):
+    shapes = input.shapes
+    wrong = np.flatnonzero(shapes[:, 2] != 3)
+    if len(wrong):
+        got = tuple(shapes[wrong[0]].tolist())
+        raise bad_sample(int(wrong[0]), f"expected images of 3 channels (RGB), got shape {got}")
+    quality = np.broadcast_to(np.clip(quality, 1, 100), (input.n,))
+    percent = np.where(quality < 50, 5000 // quality, 200 - 2 * quality).astype(np.int32)
+    return Plan(shapes, per_sample={"quality": quality, "percent": percent})
+
+
+@jpeg_compression_distortion.cpu
+def _(image, out, quality):
+    if not image.size:
+        return
+    if max(image.shape) > _LONGEST:
+        raise RuntimeError(f"a JPEG image has at most {_LONGEST} rows and columns, got shape {image.shape}")
+    cv2 = single_threaded()
+    bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
+    _, written = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, quality])
+    cv2.cvtColor(cv2.imdecode(written, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB, dst=out)
+
+
+@jpeg_compression_distortion.cuda("jpeg_compression_distortion.cu")
+def _(launch, input, out):
+    height, width = out.shape_array[:, 0], out.shape_array[:, 1]
+    tiles = -(-height // _TILE[0]) * -(-width // _TILE[1])
+    launch("jpeg_compression_distortion", tiles * _BLOCK, kept="all")
