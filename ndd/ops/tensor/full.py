@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 
 from ndd._operator import PerSample, bad_sample, like, operator, output
-from ndd._tensor import Device, DType, Store
+from ndd._tensor import Device, DType, Spec, Store
 from ndd._tensor.convert import convert_array
-from ndd._tensor.dtype import int32
+from ndd._tensor.dtype import int16, int32, int64, torch_dtype
 from ndd._tensor.memory import host_empty
+from ndd._tensor.store import Volumes
+
+_WORTH_A_THREAD = 1 << 20  # bytes
+_SIGNED = {2: int16, 4: int32, 8: int64}
 
 
 @operator(host_inputs=(0,))
@@ -108,13 +112,13 @@ def _spec(name: str, dtype: DType, shape: Any, layout: str | None, ndim: int) ->
 
 @full.views
 def _(job, value: Store, *, layout, shape) -> Store:
-    shapes = list(value.shapes) if shape is None else _shapes(shape, job.n)
+    shapes = value.shape_array if shape is None else _shapes(shape, job.n)
     return _filled(job, shapes, value.dtype, layout, value)
 
 
 @full_like.views
 def _(job, data_like: Store, value: Store) -> Store:
-    return _filled(job, data_like.shapes, data_like.dtype, data_like.layout, value)
+    return _filled(job, data_like.shape_array, data_like.dtype, data_like.layout, value)
 
 
 @ones.views
@@ -129,44 +133,90 @@ def _(job, *, dtype, layout, shape) -> Store:
 
 @ones_like.views
 def _(job, data_like: Store, *, dtype) -> Store:
-    return _filled(job, data_like.shapes, dtype or data_like.dtype, data_like.layout, 1)
+    return _filled(job, data_like.shape_array, dtype or data_like.dtype, data_like.layout, 1)
 
 
 @zeros_like.views
 def _(job, data_like: Store, *, dtype) -> Store:
-    return _filled(job, data_like.shapes, dtype or data_like.dtype, data_like.layout, 0)
+    return _filled(job, data_like.shape_array, dtype or data_like.dtype, data_like.layout, 0)
 
 
-def _shapes(shape: Any, n: int) -> list[tuple[int, ...]]:
+def _shapes(shape: Any, n: int) -> np.ndarray:
+    """The argument as int64 `[N, ndim]`."""
     if shape is None:
-        return [()] * n
-    rows = shape if isinstance(shape, list) else np.broadcast_to(shape, (n, np.shape(shape)[-1]))
-    found = [tuple(int(e) for e in row) for row in rows]
-    for i, own in enumerate(found):
-        if any(e < 0 for e in own):
-            raise bad_sample(i, f"`shape`: extents must not be negative, got {own}")
+        return np.zeros((n, 0), np.int64)
+    if isinstance(shape, list):
+        raise RuntimeError("`shape` must have the same number of elements for every sample")
+    found = np.ascontiguousarray(np.broadcast_to(shape, (n, np.shape(shape)[-1])), np.int64)
+    wrong = (found < 0).any(axis=1)
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise bad_sample(i, f"`shape`: extents must not be negative, got {tuple(found[i].tolist())}")
     return found
 
 
-def _filled(job: Any, shapes: list[tuple[int, ...]], dtype: DType, layout: str | None, value: Any) -> Store:
+def _filled(job: Any, shapes: np.ndarray, dtype: DType, layout: str | None, value: Any) -> Store:
     """The arrays; `value` is a number or the store of values that broadcast."""
-    if layout and shapes and len(layout) != len(shapes[0]):
-        raise RuntimeError(f"`layout` {layout!r} has {len(layout)} letters, the shape {len(shapes[0])} axes")
-    kind = dtype.numpy  # type: ignore[attr-defined]
-    uniform = all(s == shapes[0] for s in shapes)
-    flat = host_empty(sum(int(np.prod(s, dtype=np.int64)) for s in shapes), kind)
-    forms: dict[str, Any] = {"whole": flat.reshape((len(shapes), *shapes[0]))} if uniform else {"flat": flat}
-    store = Store(dtype, layout or None, Device.CPU, list(shapes), **forms)
-    if isinstance(value, Store):
-        for i, (target, source) in enumerate(zip(store.arrays(), value.arrays(), strict=True)):
-            _broadcast(target, convert_array(np.asarray(source), value.dtype.name, dtype.name), i)
+    if layout and len(shapes) and len(layout) != shapes.shape[1]:
+        raise RuntimeError(f"`layout` {layout!r} has {len(layout)} letters, the shape {shapes.shape[1]} axes")
+    number = _one_number(value, dtype)
+    if number is not None and job.device.device_id is not None:
+        return _filled_there(job, shapes, dtype, layout, number)
+    volume = Volumes(shapes)
+    flat = host_empty(volume.total, dtype.numpy)
+    rows = [tuple(s) for s in shapes.tolist()]
+    uniform = all([s == rows[0] for s in rows])
+    forms: dict[str, Any] = {"whole": flat.reshape((len(rows), *rows[0]))} if uniform else {"flat": flat}
+    store = Store(dtype, layout or None, Device.CPU, rows, **forms)
+    if number is not None:
+        _fill(job, flat, number)
     else:
-        flat[...] = convert_array(np.array(value, np.int32), "i32", dtype.name)
+        targets, sources = store.arrays(), value.arrays()
+        for i, (target, source) in enumerate(zip(targets, sources, strict=True)):
+            _broadcast(target, convert_array(np.asarray(source), value.dtype.name, dtype.name), i)
     if job.device.device_id is None:
         return store
     from ndd._cuda import transfer
 
     return transfer.to_gpu(store, job.device)
+
+
+def _one_number(value: Any, dtype: DType) -> np.ndarray | None:
+    """The number, converted, that goes everywhere; None if there are several."""
+    if not isinstance(value, Store):
+        return convert_array(np.array(value, np.int32), "i32", dtype.name)
+    first = value.arrays()[0]
+    if first.size != 1 or any([a is not first for a in value.arrays()]):
+        return None
+    return convert_array(np.asarray(first), value.dtype.name, dtype.name).reshape(())
+
+
+def _fill(job: Any, flat: np.ndarray, number: np.ndarray) -> None:
+    """By several threads, if it is much: one writes some 10 GB/s."""
+    pool = job.context.thread_pool
+    count = min(pool.num_threads, flat.nbytes // _WORTH_A_THREAD)
+    if count < 2:
+        flat[...] = number
+        return
+    edges = [flat.size * k // count for k in range(count + 1)]
+
+    def part(k: int) -> None:
+        flat[edges[k] : edges[k + 1]] = number
+
+    pool.run(part, count)
+
+
+def _filled_there(job: Any, shapes: np.ndarray, dtype: DType, layout: str | None, number: np.ndarray) -> Store:
+    """On the GPU, by torch."""
+    from ndd._cuda.launch import Room
+
+    store = Room(shapes, len(shapes), []).store(Spec.of(dtype, shapes.shape[1], layout or None, job.device))
+    flat = store.flat if store.whole is None else store.whole
+    width = dtype.bytes
+    if number.dtype.kind == "u" and width > 1:  # torch fills signed integers only; bfloat16 is held as uint16
+        number, flat = number.view(f"i{width}"), flat.view(torch_dtype(_SIGNED[width]))
+    flat.fill_(number.item())
+    return store
 
 
 def _broadcast(target: np.ndarray, source: np.ndarray, i: int) -> None:
