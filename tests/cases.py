@@ -291,7 +291,7 @@ TABLE: dict[str, list[Case]] = {
         {}, {"window_size": 5, "scale": 0.5}, layouts=("HWC", "CHW", "DHWC"), dtypes=("uint8", "float32")
     ),
     "filter": [Case({}, inputs=("plane", "filter"), dtypes=("uint8", "float32"))],
-    "experimental.median_blur": _all({}, layouts=("HWC",), dtypes=("uint8",), oracle=False),
+    "experimental.median_blur": _all({}, {"window_size": [5, 7]}, dtypes=_MORPHOLOGY, oracle=False),
     "experimental.dilate": _all(
         {},
         {"mask_size": [5, 2], "iterations": 2, "border_mode": "reflect"},

@@ -3,7 +3,8 @@
 from ndd.experimental import decoders
 from ndd.experimental.dilate import dilate
 from ndd.experimental.erode import erode
+from ndd.experimental.median_blur import median_blur
 from ndd.experimental.peek_image_shape import peek_image_shape
 from ndd.experimental.warp_perspective import warp_perspective
 
-__all__ = ["decoders", "dilate", "erode", "peek_image_shape", "warp_perspective"]
+__all__ = ["decoders", "dilate", "erode", "median_blur", "peek_image_shape", "warp_perspective"]

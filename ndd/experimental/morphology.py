@@ -1,4 +1,5 @@
-"""The largest or smallest number of a window about each pixel: what `dilate` and `erode` share."""
+"""The largest or smallest number of a window about each pixel: what `dilate` and `erode` share; some of it with
+`median_blur`."""
 
 from __future__ import annotations
 
@@ -19,12 +20,17 @@ _LARGEST_AT_ONCE = 64
 _CHANNELS_OF_OPENCV = 512
 
 
-def check(name: str, dtype: DType, border_mode: str) -> None:
-    """RuntimeError for what neither operator takes."""
+def check_type(name: str, dtype: DType) -> None:
+    """RuntimeError for types that the operators of windows do not take."""
     if dtype.name not in _TYPES:
         raise RuntimeError(f"{name}: Unsupported input type {dtype}: expected uint8, uint16 or float32")
+
+
+def check(name: str, dtype: DType, border_mode: str) -> None:
+    """RuntimeError for what neither operator takes."""
+    check_type(name, dtype)
     if border_mode not in BORDERS:
-        raise RuntimeError(f"{name}: Unknown border_mode {border_mode!r}: expected one of {', '.join(BORDERS)}")
+        raise RuntimeError(f"{name}: Unknown border mode: {border_mode}. Use one of {', '.join(BORDERS)}")
 
 
 def pairs(name: str, value: Any, n: int) -> np.ndarray:

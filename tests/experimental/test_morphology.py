@@ -136,7 +136,7 @@ def test_negative_numbers_stay_negative(device):
     ("args", "text"),
     [
         ({"mask_size": [0, 3]}, "positive"), ({"mask_size": [3, 3, 3]}, "2 numbers"), ({"anchor": [0, 0, 0]}, "2 numbers"),
-        ({"iterations": 0}, "at least 1"), ({"border_mode": "mirror"}, "border_mode"), ({"mask_size": -2}, "positive"),
+        ({"iterations": 0}, "at least 1"), ({"border_mode": "mirror"}, "border mode"), ({"mask_size": -2}, "positive"),
     ],
 )  # fmt: skip
 def test_misuse(op, args, text):

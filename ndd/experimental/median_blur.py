@@ -1,0 +1,112 @@
+"""`ndd.experimental.median_blur`: noise that sticks out disappears, edges stay."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+from ndd._cpu.opencv import single_threaded
+from ndd._operator import PerSample, Plan, bad_sample, like, operator
+from ndd.experimental.morphology import LAYOUTS, check_type, pairs, planes_of
+
+
+@operator(layouts=LAYOUTS, frames=True)
+def median_blur(input, /, *, window_size: PerSample[list[int]] = (3, 3)):
+    """Replaces each pixel by the median of a rectangle about it: specks disappear, edges stay sharp.
+
+    Args:
+        input: layout HW, HWC or CHW, with a leading F for video; uint8, uint16 or float32. Channels are independent.
+        window_size: (width, height) of the rectangle, or one number for both; odd. Video may have one for each frame.
+
+    `out[y, x] = median of in[y + j, x + i]` for |j| <= height // 2 and |i| <= width // 2; beyond the border lies the
+    nearest pixel. Shape, layout and type stay. OpenCV's `medianBlur` gives the same, for square windows. Runs on the
+    CPU and the GPU; DALI has it on the GPU only.
+
+    Differs from DALI: any number of channels and empty images are taken.
+
+    Raises RuntimeError for other types and for windows without a middle.
+
+    >>> import ndd
+    >>> image = ndd.tensor([[1, 2, 90, 3, 4, 5]], dtype=ndd.uint8, layout="HW")
+    >>> ndd.experimental.median_blur(image, window_size=[3, 1]).torch()
+    tensor([[1, 2, 3, 4, 4, 5]], dtype=torch.uint8)
+    """
+    check_type("median_blur", input.dtype)
+    return like(input)
+
+
+@median_blur.plan
+def _(input, *, window_size):
+    window = pairs("window_size", window_size, input.n)[:, ::-1]
+    wrong = ((window < 1) | (window % 2 == 0)).any(axis=1)
+    if wrong.any():
+        sample = int(wrong.argmax())
+        raise bad_sample(sample, f"`window_size`: expected odd numbers, got {window[sample, ::-1].tolist()}")
+    return Plan(input.shapes, {"view": planes_of(input), "window": np.ascontiguousarray(window)})
+
+
+@median_blur.cpu
+def _(image, out, view, window):
+    if not out.size:
+        return
+    rows, columns = window.tolist()
+    channels = int(view[3])
+    planes = zip(image.reshape(*view[:3], channels), out.reshape(*view[:3], channels), strict=True)
+    by_opencv = rows == columns and (1 < rows <= 5 or (rows > 5 and image.dtype == np.uint8))
+    for plane, target in planes:
+        if not by_opencv:
+            _median(plane, target, rows, columns, np.empty(rows * columns, image.dtype))
+        elif channels in (1, 3, 4):
+            flat = plane[..., 0] if channels == 1 else plane
+            single_threaded().medianBlur(flat, rows, target[..., 0] if channels == 1 else target)
+        else:
+            for c in range(channels):
+                target[..., c] = single_threaded().medianBlur(np.ascontiguousarray(plane[..., c]), rows)
+
+
+@kernel
+def _median(image, out, rows, columns, window):
+    """Any window of any type: its numbers are gathered and the middle one selected."""
+    height, width, channels = image.shape
+    middle = window.size // 2
+    for y in range(height):
+        for x in range(width):
+            for c in range(channels):
+                n = 0
+                for j in range(y - rows // 2, y + rows // 2 + 1):
+                    line = min(max(j, 0), height - 1)
+                    for i in range(x - columns // 2, x + columns // 2 + 1):
+                        window[n] = image[line, min(max(i, 0), width - 1), c]
+                        n += 1
+                _select(window, middle)
+                out[y, x, c] = window[middle]
+
+
+@kernel
+def _select(values, middle):
+    """Puts the number that belongs at `middle` there: smaller ones before, larger ones behind."""
+    low, high = 0, values.size - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if middle <= j:
+            high = j
+        elif middle >= i:
+            low = i
+        else:
+            return
+
+
+@median_blur.cuda("median_blur.cu")
+def _(launch, image, out):
+    view = launch.plan.per_sample["view"]
+    launch("median_blur", view[:, 0] * -(-view[:, 1] // 4) * view[:, 2] * view[:, 3], kept="all")
