@@ -241,18 +241,23 @@ def _layout(kind: tuple[Any, ...]) -> np.dtype:
 
 
 def _by_value(values: dict[str, Any]) -> tuple[Any, Any]:
-    """The struct `Shared` as bytes that a launch takes, and what names its layout; kept for plain numbers."""
-    try:
-        # 0, 0.0, -0.0 and False are equal as keys, their texts are not.
-        key = tuple([(name, value or repr(value), value.__class__) for name, value in values.items()])
-        found = _shared.get(key)
-    except (TypeError, ValueError):  # an array among them
-        return _packed(values)
+    """The struct `Shared` as bytes that a launch takes, and what names its layout; kept for the next launch with these."""
+    key = tuple([(name, *_identity(value)) for name, value in values.items()])
+    found = _shared.get(key)
     if found is None:
         if len(_shared) > _KEPT_STRUCTS:
             _shared.clear()
         found = _shared[key] = _packed(values)
     return found
+
+
+def _identity(value: Any) -> tuple[Any, ...]:
+    """What tells a number or small array from others; as keys 0, 0.0, -0.0 and False are equal, their texts are not."""
+    if value.__class__ is np.ndarray:
+        return value.tobytes(), value.dtype, value.shape
+    if isinstance(value, bool | int | float | np.generic):
+        return value or repr(value), value.__class__
+    return (repr(value),) if isinstance(value, list | tuple) else (None,)  # no other thing gets into the struct
 
 
 def _packed(values: dict[str, Any]) -> tuple[Any, Any]:
