@@ -41,6 +41,7 @@ from ndd._tensor.dtype import (
 from ndd.imread import imread
 from ndd.ops.color.jpeg_compression_distortion import jpeg_compression_distortion
 from ndd.ops.color.lookup_table import lookup_table
+from ndd.ops.filter.filter import filter
 from ndd.ops.filter.gaussian_blur import gaussian_blur
 from ndd.ops.filter.laplacian import laplacian
 from ndd.ops.image.crop import crop
@@ -122,6 +123,7 @@ __all__ = [
     "erase",
     "expand_dims",
     "experimental",
+    "filter",
     "flip",
     "float16",
     "float32",
@@ -141,8 +143,8 @@ __all__ = [
     "int64",
     "io",
     "jitter",
-    "laplacian",
     "jpeg_compression_distortion",
+    "laplacian",
     "like",
     "lookup_table",
     "math",

@@ -290,7 +290,13 @@ TABLE: dict[str, list[Case]] = {
     "laplacian": _all(
         {}, {"window_size": 5, "scale": 0.5}, layouts=("HWC", "CHW", "DHWC"), dtypes=("uint8", "float32")
     ),
-    "filter": [Case({}, inputs=("plane", "filter"), dtypes=("uint8", "float32"))],
+    "filter": _all(
+        {},
+        {"border": "constant", "anchor": [0, 2]},
+        {"mode": "valid"},
+        inputs=("plane", "filter"),
+        dtypes=("uint8", "float32"),
+    ),
     "experimental.median_blur": _all({}, {"window_size": [5, 7]}, dtypes=_MORPHOLOGY, oracle=False),
     "experimental.dilate": _all(
         {},

@@ -94,8 +94,7 @@ def _check_counts(operand: Operand, counts: np.ndarray) -> None:
     own = operand.shapes[:, 0]
     if (own != counts).any():
         sample = int((own != counts).argmax())
-        at = int(counts[:sample].sum())  # errors are about frames; which sample one belongs to is worked out from it
-        raise bad_sample(at, f"the first input has {counts[sample]} frames, another one {own[sample]}")
+        raise bad_sample(sample, f"the first input has {counts[sample]} frames, another one {own[sample]}")
 
 
 def _frames_of(operand: Operand) -> Operand:
@@ -109,7 +108,7 @@ def _frames_of(operand: Operand) -> Operand:
     elif store.flat is not None and len(store.shapes) == operand.n:
         forms["flat"] = store.flat
     else:
-        forms["parts"] = [f for a in operand.arrays for f in a]
+        forms["parts"] = [a[i, ...] for a in operand.arrays for i in range(len(a))]  # also where a frame is a number
     result = Store(store.dtype, spec.layout, store.device, shapes, **forms)
     result.stream, result.ready = store.stream, store.ready
     return Operand(result, spec, len(shapes))
