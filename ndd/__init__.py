@@ -39,6 +39,7 @@ from ndd._tensor.dtype import (
     uint64,
 )
 from ndd.imread import imread
+from ndd.ops.color.debayer import debayer
 from ndd.ops.color.jpeg_compression_distortion import jpeg_compression_distortion
 from ndd.ops.color.lookup_table import lookup_table
 from ndd.ops.filter.filter import filter
@@ -115,6 +116,7 @@ __all__ = [
     "copy",
     "crop",
     "crop_mirror_normalize",
+    "debayer",
     "decoders",
     "device",
     "dtype",

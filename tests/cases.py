@@ -265,7 +265,16 @@ TABLE: dict[str, list[Case]] = {
     "clahe": _all(
         {"tiles_x": 4, "tiles_y": 4, "clip_limit": 2.0}, inputs=("one channel",), dtypes=("uint8",), off_by_one=0.05
     ),
-    "debayer": _all({"blue_position": [0, 0]}, {"blue_position": [1, 0]}, inputs=("bayer",), dtypes=("uint8",)),
+    "debayer": [
+        *_all({"blue_position": [0, 0]}, {"blue_position": [1, 0]}, inputs=("bayer",), dtypes=("uint8", "uint16")),
+        *_all(
+            {"blue_position": [0, 1], "algorithm": "edgeaware_ocv"},
+            {"blue_position": [1, 1], "algorithm": "vng_ocv"},
+            {"blue_position": [0, 0], "algorithm": "gray_ocv"},
+            inputs=("bayer",),
+            dtypes=("uint8",),
+        ),
+    ],
     "jpeg_compression_distortion": _all({}, {"quality": 4}, layouts=_COLOR, dtypes=("uint8",), off_by_one=0.0),
     "lookup_table": _all(
         {"keys": [1, 3], "values": [10.0, 30.5]},

@@ -1,0 +1,118 @@
+"""`ndd.debayer`: the mosaic of a camera's sensor to colours."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.opencv import single_threaded
+from ndd._operator import PerSample, Plan, bad_sample, operator, output
+
+# What `algorithm` may be, in DALI's words, and the kernel of each.
+_KERNELS = {
+    "default": "bilinear",
+    "bilinear_ocv": "bilinear",
+    "edgeaware_ocv": "edge_aware",
+    "vng_ocv": "gradients",
+    "gray_ocv": "gray",
+    "default_npp": "bilinear",
+}
+_OPENCV = {"bilinear": "2RGB", "edge_aware": "2RGB_EA", "gradients": "2RGB_VNG", "gray": "2GRAY"}
+_TILES = ("BG", "GB", "GR", "RG")  # OpenCV's names of the tiles, by 2 y + x of the blue position
+
+
+@operator(layouts=("HW", "HWC", "FHW", "FHWC"), frames=True)
+def debayer(input, /, *, algorithm: str | None = None, blue_position: PerSample[list[int]]):
+    """Works out the two colours that each pixel of a Bayer mosaic lacks.
+
+    Args:
+        input: uint8 or uint16 mosaics of even extents, layout HW, HWC with one channel, FHW or FHWC; without a layout
+            HW, HWC or FHWC by rank.
+        blue_position: (y, x), 0 or 1 each: where blue is in the 2x2 tile that begins at the second row and column.
+            (0, 0) is OpenCV's BG (the sensor's rows begin R G, then G B), (0, 1) GB, (1, 0) GR and (1, 1) RG. One
+            number goes for both. Video may have one for each frame.
+        algorithm: how to interpolate, in lower or upper case.
+            "bilinear_ocv", "default": means of the 2 or 4 nearest pixels of a colour, rounded.
+            "edgeaware_ocv": the same, but green is the mean along the axis on which it changes less.
+            "vng_ocv": variable number of gradients, uint8 only: means over those of 8 directions in which the picture
+            changes little. Images of fewer than 8 rows or columns are interpolated bilinearly.
+            "gray_ocv": brightness (0.299 R + 0.587 G + 0.114 B) instead of colours, one channel.
+            "default_npp": on the GPU only, the same as "bilinear_ocv".
+
+    The result is HWC (FHWC) RGB of the same type, that of OpenCV 5's `demosaicing`: pixels of the border are copies of
+    their neighbours inside ("vng_ocv": computed from a mirrored border), and mosaics of two rows or columns become
+    zeros. The GPU gives the same, "vng_ocv" to 1; DALI has only NPP's interpolation there. Images without pixels give
+    none (DALI: an error).
+
+    Raises RuntimeError for other types, odd extents, more channels, and unknown algorithms and positions; ImportError
+    where OpenCV is missing (CPU).
+
+    >>> import ndd, numpy as np
+    >>> mosaic = np.zeros((4, 4), np.uint8)
+    >>> mosaic[1::2, 1::2] = 200  # blue light only
+    >>> ndd.debayer(mosaic, blue_position=[0, 0])[1, 1].torch()
+    tensor([  0,   0, 200], dtype=torch.uint8)
+    """
+    kernel = _kernel(algorithm)
+    if (algorithm or "").lower() == "default_npp" and input.device.device_id is None:
+        raise RuntimeError('debayer: `algorithm`: "default_npp" is there on the GPU only')
+    if input.dtype.name not in ("u8", "u16"):
+        raise RuntimeError(f"debayer: expected uint8 or uint16, got {input.dtype}")
+    if kernel == "gradients" and input.dtype.name != "u8":
+        raise RuntimeError(f'debayer: `algorithm`: "vng_ocv" takes uint8 only, got {input.dtype}')
+    video = input.layout[0] == "F"
+    return output(input.dtype, 3 + video, "FHWC" if video else "HWC")
+
+
+def _kernel(algorithm: str | None) -> str:
+    found = _KERNELS.get("default" if algorithm is None else algorithm.lower())
+    if found is None:
+        raise RuntimeError(f"debayer: `algorithm`: expected one of {', '.join(_KERNELS)}, got {algorithm!r}")
+    return found
+
+
+@debayer.plan
+def _(input, *, algorithm, blue_position):
+    shapes = input.shapes
+    wrong = np.flatnonzero((shapes[:, :2] % 2).any(axis=1) | (shapes[:, 2:] != 1).any(axis=1))
+    if len(wrong):
+        i, got = int(wrong[0]), tuple(shapes[wrong[0]].tolist())
+        raise bad_sample(i, f"expected a mosaic of even height and width and one channel, got shape {got}")
+    kernel = _kernel(algorithm)
+    channels = np.full((input.n, 1), 1 if kernel == "gray" else 3)
+    return Plan(
+        np.concatenate([shapes[:, :2], channels], axis=1),
+        per_sample={"blue": _positions(blue_position, input.n)},
+        shared={"kernel": kernel},
+    )
+
+
+def _positions(value: Any, n: int) -> np.ndarray:
+    """2 y + x of the blue position of each sample."""
+    if isinstance(value, list) or value.shape[-1] not in (1, 2):
+        raise RuntimeError("`blue_position`: expected (y, x) or one number for each sample")
+    value = np.broadcast_to(value.reshape(-1, value.shape[-1]), (n, 2))
+    wrong = np.flatnonzero((value < 0).any(axis=1) | (value > 1).any(axis=1))
+    if len(wrong):
+        got = tuple(value[wrong[0]].tolist())
+        raise bad_sample(int(wrong[0]), f"`blue_position` lies within a 2x2 tile: expected 0 or 1, got {got}")
+    return 2 * value[:, 0] + value[:, 1]
+
+
+@functools.cache
+def _code(kernel: str, blue: int) -> int:
+    return getattr(single_threaded(), f"COLOR_Bayer{_TILES[blue]}{_OPENCV[kernel]}")
+
+
+@debayer.cpu
+def _(image, out, blue, kernel):
+    if image.size:
+        target = out if kernel != "gray" else out[:, :, 0]
+        single_threaded().demosaicing(image.reshape(image.shape[:2]), _code(kernel, blue), dst=target)
+
+
+@debayer.cuda("debayer.cu")
+def _(launch, input, out, kernel):
+    launch(kernel, input.shapes.prod(axis=1), kept="all")
