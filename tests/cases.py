@@ -233,7 +233,13 @@ TABLE: dict[str, list[Case]] = {
         dtypes=("uint8", "uint16", "float32"),  # of int16 DALI rounds coordinates to 1/32 pixel,
     ),
     "experimental.remap": [Case({}, inputs=("one channel", "map x", "map x"), oracle=False)],
-    "experimental.resize": _all({"size": [12, 15]}, layouts=("HWC",), oracle=False),
+    "experimental.resize": _all(
+        {"size": [12, 15]},
+        {"size": [12, 40], "interp_type": 0},
+        layouts=("HWC", "CHW"),
+        dtypes=("uint8", "float32"),
+        oracle=False,
+    ),
     "pad": _all({}, {"fill_value": 3, "shape": [60, 61, 3]}, {"axes": [0], "align": [16]}, layouts=("HWC", "CHW")),
     "paste": _all(
         {"ratio": 1.5, "fill_value": [1, 2, 3]},
@@ -261,9 +267,13 @@ TABLE: dict[str, list[Case]] = {
     "contrast": _color({}, {"contrast": 0.6}),
     "brightness_contrast": _color({}, {"brightness": 1.2, "contrast": 0.7, "brightness_shift": -0.05}),
     "color_twist": _color({}, {"hue": 30.0, "saturation": 0.7, "brightness": 1.1, "contrast": 0.9}),
-    "equalize": _all({}, layouts=("HWC",), dtypes=("uint8",)),
+    "equalize": _all({}, layouts=("HWC", "CHW", "HW", "FHWC", "FCHW"), dtypes=("uint8",), off_by_one=0.0),
     "clahe": _all(
-        {"tiles_x": 4, "tiles_y": 4, "clip_limit": 2.0}, inputs=("one channel",), dtypes=("uint8",), off_by_one=0.05
+        {"tiles_x": 4, "tiles_y": 4, "clip_limit": 2.0},
+        {"tiles_x": 3, "tiles_y": 5, "clip_limit": 1.5, "luma_only": False},
+        layouts=("HWC",),
+        dtypes=("uint8",),
+        off_by_one=0.0,
     ),
     "debayer": [
         *_all({"blue_position": [0, 0]}, {"blue_position": [1, 0]}, inputs=("bayer",), dtypes=("uint8", "uint16")),
@@ -285,6 +295,7 @@ TABLE: dict[str, list[Case]] = {
     "grid_mask": _all(
         {},
         {"tile": 9, "ratio": 0.4, "angle": 0.3, "shift_x": 2.0},
+        {"tile": EachSample([5, 9, 3]), "angle": EachSample([0.1, 2.0, -1.0]), "shift_y": EachSample([0.0, 2.5, -7.0])},
         layouts=("HWC",),
         dtypes=("uint8", "int16", "float32"),
     ),

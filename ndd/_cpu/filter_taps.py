@@ -14,6 +14,8 @@ from ndd._cpu.jit import kernel
 
 F32 = np.float32
 NN, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = 0, 2, 3, 4, 5
+# The nearest pixel as CV-CUDA finds it: another one than NN where two are equally near.
+NN_FUSED = 6
 
 
 def _gaussian_table() -> np.ndarray:
@@ -73,6 +75,17 @@ def nearest_taps(n_out, n_in, start, scale, accumulate):
 
 
 @kernel
+def fused_nearest_taps(n_out, n_in, start, scale):
+    """One tap for each output pixel, at a multiple of `scale` that is added without being rounded before."""
+    first = np.empty(n_out, np.int64)
+    origin = np.float64(start + np.float32(0.5) * scale)
+    for i in range(n_out):
+        position = np.float32(i * np.float64(scale) + origin)
+        first[i] = min(max(np.int64(math.floor(position)), 0), n_in - 1)
+    return first, np.ones((n_out, 1), np.float32)
+
+
+@kernel
 def axis_taps(n_out, n_in, start, end, kind, radius, accumulate):
     """First source index `[n_out]` and weights `[n_out, taps]` of each output pixel, all inside the image.
 
@@ -81,6 +94,8 @@ def axis_taps(n_out, n_in, start, end, kind, radius, accumulate):
     scale = (end - start) / np.float32(n_out)
     if kind == NN:
         return nearest_taps(n_out, n_in, start, scale, accumulate)
+    if kind == NN_FUSED:
+        return fused_nearest_taps(n_out, n_in, start, scale)
     table = filter_table(kind)
     last = len(table) - 1
     step = np.float32(last) / filter_support(kind, radius)

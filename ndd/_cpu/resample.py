@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ndd._cpu.filter_taps import F32, NN, axis_taps
+from ndd._cpu.filter_taps import F32, NN, NN_FUSED, axis_taps
 from ndd._cpu.jit import kernel
 from ndd._tensor.memory import host_empty
 
@@ -197,7 +197,7 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], start, e
 
 
 def _exact(image, out, kind, group) -> bool:
-    return image.dtype == out.dtype and all(kind[i] == NN for i in group)
+    return image.dtype == out.dtype and all(kind[i] in _NEAREST for i in group)
 
 
 def _order(shape: tuple[int, ...], out_shape: tuple[int, ...], axes: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -220,7 +220,7 @@ def _pass(image, out, axes, start, end, kind, radius) -> None:
     outer, inner = math.prod(image.shape[:y]), math.prod(image.shape[x + 1 :])
     height, width, height_out, width_out = image.shape[y], image.shape[x], out.shape[y], out.shape[x]
     if y < x:
-        nearest = kind[0] == NN and kind[1] == NN
+        nearest = kind[0] in _NEAREST and kind[1] in _NEAREST
         down = axis_taps(height_out, height, start[0], end[0], kind[0], radius[0], nearest)
         across = axis_taps(width_out, width, start[1], end[1], kind[1], radius[1], False)
     else:
@@ -230,7 +230,7 @@ def _pass(image, out, axes, start, end, kind, radius) -> None:
             filter_rows(image.reshape(shape), out.reshape(shape_out), *taps, *_range_of(out.dtype))
             return
         height, height_out, outer = outer, outer, 1
-        nearest, across = kind[0] == NN, taps
+        nearest, across = kind[0] in _NEAREST, taps
         down = np.arange(height), np.ones((height, 1), F32)
     image = image.reshape(outer, height, width * inner)
     out = out.reshape(outer, height_out, width_out * inner)
@@ -239,6 +239,8 @@ def _pass(image, out, axes, start, end, kind, radius) -> None:
     else:
         filter_planes(image, out, inner, *down, *across, *_range_of(out.dtype))
 
+
+_NEAREST = (NN, NN_FUSED)
 
 # Elements behind an axis from which on it is cheaper to add rows than to step along them.
 _WIDE = 16

@@ -9,18 +9,21 @@
 
 #include "scalar.cuh"
 
-enum { FILTER_NN = 0, FILTER_CUBIC = 2, FILTER_LANCZOS3 = 3, FILTER_TRIANGLE = 4, FILTER_GAUSSIAN = 5 };
+enum { FILTER_NN = 0, FILTER_CUBIC = 2, FILTER_LANCZOS3 = 3, FILTER_TRIANGLE = 4, FILTER_GAUSSIAN = 5, FILTER_NN_FUSED = 6 };
 
 struct ResampleAxis {
   float start, scale;  // source coordinate of the left edge of output 0; source pixels for each output pixel
   float origin, step;  // source index of the left end of the filter at output 0; table entries for each source pixel
   int kind, last, taps;
+  bool fused;  // the nearest pixel as CV-CUDA finds it
 };
 
 inline ResampleAxis resample_axis_of(float start, float end, long long n_out, int kind, float radius) {
   ResampleAxis axis;
   axis.start = start;
   axis.scale = (end - start) / float(n_out);
+  axis.fused = kind == FILTER_NN_FUSED;
+  if (axis.fused) kind = FILTER_NN;
   axis.kind = kind;
   axis.last = kind == FILTER_CUBIC ? 128 : kind == FILTER_LANCZOS3 ? 192 : kind == FILTER_GAUSSIAN ? 64 : 2;
   float support = 2.0f * radius;
@@ -35,6 +38,7 @@ inline ResampleAxis resample_axis_of(float start, float end, long long n_out, in
 inline long long first_tap(const ResampleAxis& axis, long long i, float* x) {
   if (axis.kind == FILTER_NN) {
     *x = 1.0f;
+    if (axis.fused) return (long long)floorf(fmaf(float(i), axis.scale, axis.start + 0.5f * axis.scale));
     // Separate roundings, as on the CPU: where two pixels are equally near, they decide.
 #ifdef __CUDACC_RTC__
     return (long long)floorf(__fadd_rn(__fmul_rn(float(i) + 0.5f, axis.scale), axis.start));

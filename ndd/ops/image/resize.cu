@@ -128,9 +128,10 @@ inline void nearest(const SOURCE_TYPE* source, TARGET_TYPE* target, int h, int w
   const int column = within(int(first_tap(across, x, &unused)), w) * channels;
   // From row to row the position is added up, as on the CPU.
   float position = down.start + 0.5f * down.scale;
-  for (int j = 0; j < y; j++) position += down.scale;
+  for (int j = 0; j < y && !down.fused; j++) position += down.scale;
   for (int j = 0; j < count; j++, position += down.scale) {
-    const SOURCE_TYPE* pixel = source + (long long)within(int(floorf(position)), h) * w * channels + column;
+    const int row = down.fused ? int(first_tap(down, y + j, &unused)) : int(floorf(position));
+    const SOURCE_TYPE* pixel = source + (long long)within(row, h) * w * channels + column;
     for (int c = 0; c < CHANNELS; c++) target[j * out_line + c] = convert<TARGET_TYPE>(pixel[c]);
   }
 }
