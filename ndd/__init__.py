@@ -39,9 +39,17 @@ from ndd._tensor.dtype import (
     uint64,
 )
 from ndd.imread import imread
+from ndd.ops.color.brightness import brightness
+from ndd.ops.color.brightness_contrast import brightness_contrast
+from ndd.ops.color.color_space_conversion import color_space_conversion
+from ndd.ops.color.color_twist import color_twist
+from ndd.ops.color.contrast import contrast
 from ndd.ops.color.debayer import debayer
+from ndd.ops.color.hsv import hsv
+from ndd.ops.color.hue import hue
 from ndd.ops.color.jpeg_compression_distortion import jpeg_compression_distortion
 from ndd.ops.color.lookup_table import lookup_table
+from ndd.ops.color.saturation import saturation
 from ndd.ops.filter.filter import filter
 from ndd.ops.filter.gaussian_blur import gaussian_blur
 from ndd.ops.filter.laplacian import laplacian
@@ -108,9 +116,14 @@ __all__ = [
     "batch_permutation",
     "bfloat16",
     "bool",
+    "brightness",
+    "brightness_contrast",
     "cast",
     "cast_like",
     "cat",
+    "color_space_conversion",
+    "color_twist",
+    "contrast",
     "coord_flip",
     "coord_transform",
     "copy",
@@ -138,6 +151,8 @@ __all__ = [
     "get_default_stream",
     "get_num_threads",
     "get_property",
+    "hsv",
+    "hue",
     "imread",
     "int8",
     "int16",
@@ -175,6 +190,7 @@ __all__ = [
     "resize_crop_mirror",
     "roi_random_crop",
     "rotate",
+    "saturation",
     "sequence_rearrange",
     "set_current_stream",
     "set_default_stream",

@@ -15,7 +15,7 @@ from ndd._cpu.jit import kernel
 
 
 @kernel
-def _element(value, limits, half):
+def element(value, limits, half):
     """A number as an element of the output: integers round halves away from zero and saturate."""
     if half is not None:
         return half_bits(value)
@@ -75,13 +75,13 @@ def _channel(row, step, out, step_out, n, mean, gain, shift, limits, half):
     """One channel of a row. Loops with constant steps are those that the compiler turns into vector code."""
     if step_out != 1 or step not in (1, 3):
         for x in range(n):
-            out[x * step_out] = _element((np.float32(row[x * step]) - mean) * gain + shift, limits, half)
+            out[x * step_out] = element((np.float32(row[x * step]) - mean) * gain + shift, limits, half)
     elif step == 3:
         for x in range(n):
-            out[x] = _element((np.float32(row[3 * x]) - mean) * gain + shift, limits, half)
+            out[x] = element((np.float32(row[3 * x]) - mean) * gain + shift, limits, half)
     else:
         for x in range(n):
-            out[x] = _element((np.float32(row[x]) - mean) * gain + shift, limits, half)
+            out[x] = element((np.float32(row[x]) - mean) * gain + shift, limits, half)
 
 
 @kernel
@@ -120,7 +120,7 @@ def normalize_pixels(source, out, geometry, mirror, mean, gain, shift, fill, lim
                     values = scratch if moved else place
                     row = source[begin : begin + n * own]
                     for i in range(values.size):
-                        values[i] = _element((np.float32(row[i]) - means[i]) * gains[i] + shift, limits, half)
+                        values[i] = element((np.float32(row[i]) - means[i]) * gains[i] + shift, limits, half)
                     if moved:
                         _move_pixels(scratch, place, n, own, channels, mirror, fill)
 

@@ -1,0 +1,130 @@
+"""Linear colour arithmetic on the CPU: matrices over the channels of a pixel, a factor and an offset for each element.
+
+The arrays are flat, pixels of three channels lie one behind the other. A row of a matrix makes one channel of the
+result: a factor for each channel of the source, then what is added. `limits` are as in `lines.element`; `small` is True
+for bytes made of numbers that fit 32-bit integers before they are cut to a byte, else None.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+from ndd._cpu.lines import element
+from ndd._tensor.convert import convert_array
+
+_LIMITS = {
+    np.dtype(kind): (np.float32(np.iinfo(kind).min), np.float32(np.iinfo(kind).max)) for kind in (np.uint8, np.int16)
+}
+_RUN = 512
+_SHORT_NAMES = {np.dtype(np.float16): "f16", np.dtype(np.int32): "i32"}
+_FLOAT, _BYTE = np.dtype(np.float32), np.dtype(np.uint8)
+
+
+@kernel
+def _made(value, limits, small):
+    """The element of the output: rounded, halves away from zero, and cut to its range."""
+    if small is not None:
+        # Integers are cut faster than floats. What is below zero becomes zero, however it is rounded.
+        return np.uint8(min(max(np.int32(value + np.float32(0.49999997)), np.int32(0)), np.int32(255)))
+    return element(value, limits, None)
+
+
+@kernel
+def mix_channels(x, out, matrix, limits, small):
+    """Three channels from three."""
+    rr, rg, rb, r_offset = matrix[0, 0], matrix[0, 1], matrix[0, 2], matrix[0, 3]
+    gr, gg, gb, g_offset = matrix[1, 0], matrix[1, 1], matrix[1, 2], matrix[1, 3]
+    br, bg, bb, b_offset = matrix[2, 0], matrix[2, 1], matrix[2, 2], matrix[2, 3]
+    for i in range(x.size // 3):
+        r, g, b = np.float32(x[3 * i]), np.float32(x[3 * i + 1]), np.float32(x[3 * i + 2])
+        out[3 * i] = _made(rr * r + rg * g + rb * b + r_offset, limits, small)
+        out[3 * i + 1] = _made(gr * r + gg * g + gb * b + g_offset, limits, small)
+        out[3 * i + 2] = _made(br * r + bg * g + bb * b + b_offset, limits, small)
+
+
+@kernel
+def merge_channels(x, out, matrix, limits, small):
+    """One channel from three."""
+    first, second, third, offset = matrix[0, 0], matrix[0, 1], matrix[0, 2], matrix[0, 3]
+    for i in range(out.size):
+        a, b, c = np.float32(x[3 * i]), np.float32(x[3 * i + 1]), np.float32(x[3 * i + 2])
+        out[i] = _made(first * a + second * b + third * c + offset, limits, small)
+
+
+@kernel
+def grey(x, out, reverse):
+    """`(9798 * R + 19235 * G + 3735 * B) / 2**15`, rounded: OpenCV's weights; `reverse` if B comes first.
+
+    16-bit numbers do, and are the fastest: the weights are divided into their upper 8 bits and their lower 7, and the
+    sum of the products with either fits.
+    """
+    channels = np.empty((3, _RUN), np.uint16)
+    first, g, last = channels[0], channels[1], channels[2]
+    r, b = (last, first) if reverse else (first, last)
+    for start in range(0, out.size, _RUN):
+        count = min(_RUN, out.size - start)
+        source, target = x[3 * start : 3 * (start + count)], out[start : start + count]
+        for i in range(count):
+            first[i], g[i], last[i] = source[3 * i], source[3 * i + 1], source[3 * i + 2]
+        for i in range(count):
+            low = np.uint16(np.uint16(70) * r[i] + np.uint16(35) * g[i] + np.uint16(23) * b[i] + np.uint16(1 << 14))
+            high = np.uint16(np.uint16(76) * r[i] + np.uint16(150) * g[i] + np.uint16(29) * b[i])
+            target[i] = np.uint8(np.uint16(high + (low >> np.uint16(7))) >> np.uint16(8))
+
+
+@kernel
+def spread_channel(x, out, matrix, limits, small):
+    """Three channels from one."""
+    first, second, third = matrix[0, 0], matrix[1, 0], matrix[2, 0]
+    a, b, c = matrix[0, 1], matrix[1, 1], matrix[2, 1]
+    for i in range(x.size):
+        value = np.float32(x[i])
+        out[3 * i] = _made(first * value + a, limits, small)
+        out[3 * i + 1] = _made(second * value + b, limits, small)
+        out[3 * i + 2] = _made(third * value + c, limits, small)
+
+
+@kernel
+def repeat_channel(x, out):
+    """Three equal channels from one."""
+    for i in range(x.size):
+        out[3 * i] = x[i]
+        out[3 * i + 1] = x[i]
+        out[3 * i + 2] = x[i]
+
+
+@kernel
+def swap_channels(x, out):
+    """The first and the third of three channels change places."""
+    for i in range(x.size // 3):
+        first, second, third = x[3 * i], x[3 * i + 1], x[3 * i + 2]
+        out[3 * i], out[3 * i + 1], out[3 * i + 2] = third, second, first
+
+
+@kernel
+def scale_and_shift(x, out, factor, offset, limits, small):
+    """Each element times `factor`, plus `offset`."""
+    for i in range(x.size):
+        out[i] = _made(np.float32(x[i]) * factor + offset, limits, small)
+
+
+def compute(loop: Any, x: np.ndarray, out: np.ndarray, moderate: bool, *numbers: Any) -> None:
+    """Runs one of the kernels, `loop(x, out, *numbers, ...)`, on arrays of uint8, int16, int32, float16, float32.
+
+    `moderate` says that no number of a uint8 input leads out of the range of 32-bit integers.
+    float16, and int32 as a result, go by way of a float32 array: a compiled loop for each pair of types is not worth
+    the time it takes to compile.
+    """
+    if x.dtype == np.float16:
+        x = convert_array(x, "f16", "f32")
+    limits = _LIMITS.get(out.dtype)
+    if limits is not None or out.dtype == _FLOAT:
+        small = True if moderate and x.dtype == out.dtype == _BYTE else None
+        loop(x.reshape(-1), out.reshape(-1), *numbers, limits, small)
+        return
+    wide = np.empty(out.shape, np.float32)
+    loop(x.reshape(-1), wide.reshape(-1), *numbers, None, None)
+    convert_array(wide, "f32", _SHORT_NAMES[out.dtype], out)

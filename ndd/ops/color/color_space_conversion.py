@@ -1,0 +1,143 @@
+"""`ndd.color_space_conversion`: RGB, BGR, grey and YCbCr."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.linear_color import (
+    compute,
+    grey,
+    merge_channels,
+    mix_channels,
+    repeat_channel,
+    spread_channel,
+    swap_channels,
+)
+from ndd._operator import Plan, bad_sample, like, operator
+from ndd.ops.color.linear_color import launch_linear_color, planned
+from ndd.types import BGR, GRAY, RGB, DALIImageType, YCbCr
+
+_CHANNELS = {RGB: 3, BGR: 3, GRAY: 1, YCbCr: 3}
+_LUMA = np.array([0.299, 0.587, 0.114])
+_CHROMA = 2 * (1 - _LUMA[2]), 2 * (1 - _LUMA[0])  # the spans of B - Y and R - Y
+_Y_SPAN, _C_SPAN = 219 / 255, 224 / 255  # of the studio swing, in that of 0 to 255
+
+
+def _from_rgb() -> np.ndarray:
+    """YCbCr from RGB, [3, 4]."""
+    blue = (np.array([0.0, 0.0, 1.0]) - _LUMA) / _CHROMA[0]
+    red = (np.array([1.0, 0.0, 0.0]) - _LUMA) / _CHROMA[1]
+    return np.column_stack([np.stack([_LUMA * _Y_SPAN, blue * _C_SPAN, red * _C_SPAN]), [16, 128, 128]])
+
+
+def _to_rgb() -> np.ndarray:
+    """RGB from YCbCr, [3, 4]."""
+    blue, red = _CHROMA[0] / _C_SPAN, _CHROMA[1] / _C_SPAN
+    green = -_LUMA[2] / _LUMA[1] * blue, -_LUMA[0] / _LUMA[1] * red
+    factors = np.array([[0, red], green, [blue, 0]])
+    return np.column_stack([np.full(3, 1 / _Y_SPAN), factors, -16 / _Y_SPAN - 128 * factors.sum(axis=1)])
+
+
+@cache
+def _matrix(source: DALIImageType, target: DALIImageType) -> np.ndarray:
+    """Rows of factors for the channels of `source` and what is added."""
+    if source == GRAY:
+        rows = [[_Y_SPAN, 16], [0, 128], [0, 128]] if target == YCbCr else [[1, 0]] * 3
+    elif target == GRAY:
+        # OpenCV's weights for grey: float arithmetic is exact with these numbers.
+        rows = (
+            [[1 / _Y_SPAN, 0, 0, -16 / _Y_SPAN]] if source == YCbCr else [[w / 32768 for w in (9798, 19235, 3735, 0)]]
+        )
+    elif target == YCbCr:
+        rows = _from_rgb()
+    else:
+        rows = _to_rgb() if source == YCbCr else np.eye(3, 4)
+    matrix = np.array(rows, np.float32)
+    if source == BGR:
+        matrix[:, [0, 2]] = matrix[:, [2, 0]]
+    if target == BGR:
+        matrix = matrix[::-1].copy()
+    matrix.flags.writeable = False
+    return matrix
+
+
+@operator(layouts=("FDHWC", "FHWC", "DHWC", "HWC"))
+def color_space_conversion(input, /, *, image_type: DALIImageType, output_type: DALIImageType):
+    """Converts uint8 images between RGB, BGR, grey and YCbCr.
+
+    * `GRAY = .299 R + .587 G + .114 B`, the weights as whole 32768ths, as in OpenCV and DALI.
+    * YCbCr is that of BT.601 in studio swing: `Y = 16 + 219/255 * GRAY`, `Cb = 128 + 224/255 * (B - GRAY) / 1.772`,
+      `Cr = 128 + 224/255 * (R - GRAY) / 1.402`, with unrounded weights; RGB from YCbCr is the inverse. OpenCV's
+      `COLOR_RGB2YCrCb`, Pillow and JPEG files use the full swing.
+    * `Y = 16 + 219/255 * GRAY`, `Cb = Cr = 128` from grey, and `GRAY = 255/219 * (Y - 16)` from YCbCr.
+
+    All are rounded to the nearest number and saturate. Where the true value lies within 1e-5 of a half, which is one
+    element in 100,000, the result may be DALI's plus or minus 1.
+
+    Args:
+        input: uint8, HWC, DHWC, FHWC or FDHWC; without a layout HWC, FHWC or FDHWC by rank. The channels are those of
+            `image_type`: 1 for GRAY, else 3.
+        image_type: what comes in: `ndd.types.RGB`, `BGR`, `GRAY` or `YCbCr`.
+        output_type: what comes out, another one of these.
+
+    Raises RuntimeError for other element types, other numbers of channels, and if both types are the same.
+
+    >>> import ndd
+    >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8, layout="HWC")
+    >>> ndd.color_space_conversion(image, image_type=ndd.types.RGB, output_type=ndd.types.GRAY).torch().tolist()
+    [[[124]]]
+    """
+    if input.dtype.name != "u8":
+        raise RuntimeError(f"color_space_conversion: expected a uint8 input, got {input.dtype}: cast it")
+    for name, kind in (("image_type", image_type), ("output_type", output_type)):
+        if kind not in _CHANNELS:
+            raise RuntimeError(f"color_space_conversion: `{name}`: expected RGB, BGR, GRAY or YCbCr, got {kind.name}")
+    if image_type == output_type:
+        raise RuntimeError(f"color_space_conversion: `output_type` is `image_type`, {image_type.name}")
+    return like(input)
+
+
+@color_space_conversion.plan
+def _(input, *, image_type, output_type):
+    channels = input.shapes[:, -1]
+    wrong = channels != _CHANNELS[image_type]
+    if wrong.any():
+        sample = int(wrong.argmax())
+        text = f"expected {_CHANNELS[image_type]} channels for {image_type.name}, got {channels[sample]}"
+        raise bad_sample(sample, text)
+    shapes = input.shapes
+    if _CHANNELS[image_type] != _CHANNELS[output_type]:
+        shapes = shapes.copy()
+        shapes[:, -1] = _CHANNELS[output_type]
+    matrix = _matrix(image_type, output_type)
+    if input.spec.device.device_id is not None:
+        return planned(input, matrix, shapes)
+    return Plan(shapes, shared=_loop(image_type, output_type, matrix))
+
+
+_LOOPS = (mix_channels, merge_channels, spread_channel)
+
+
+def _loop(source: DALIImageType, target: DALIImageType, matrix: np.ndarray) -> dict[str, Any]:
+    """The CPU kernel, and what it gets behind its arrays."""
+    if YCbCr in (source, target):
+        return {"loop": _LOOPS[2 if source == GRAY else target == GRAY], "numbers": (matrix,)}
+    if target == GRAY:
+        return {"loop": grey, "numbers": (source == BGR,)}
+    return {"loop": repeat_channel if source == GRAY else swap_channels, "numbers": ()}
+
+
+@color_space_conversion.cpu
+def _(image, out, loop, numbers):
+    if loop in _LOOPS:
+        compute(loop, image, out, True, *numbers)
+    else:
+        loop(image.reshape(-1), out.reshape(-1), *numbers)
+
+
+@color_space_conversion.cuda("linear_color.cu")
+def _(launch, image, out, matrix, pixels):
+    launch_linear_color(launch, matrix, pixels)

@@ -1,0 +1,73 @@
+"""`ndd.color_twist`: hue, saturation, contrast and brightness at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.linear_color import compute, mix_channels
+from ndd._operator import PerSample, operator
+from ndd._operator.deprecated import ignored
+from ndd._tensor import DType
+from ndd.ops.color.linear_color import color_matrix, launch_linear_color, plan_mixing, result
+from ndd.types import DALIImageType
+
+
+@operator(layouts=("HWC", "FHWC", "DHWC"), frames=True)
+def color_twist(
+    input,
+    /,
+    *,
+    brightness: PerSample[float] = 1.0,
+    contrast: PerSample[float] = 1.0,
+    dtype: DType | None = None,
+    hue: PerSample[float] = 0.0,
+    image_type: DALIImageType | None = None,
+    saturation: PerSample[float] = 1.0,
+):
+    """Changes hue, saturation, contrast and brightness by one matrix for each image.
+
+    `out = brightness * (contrast * (M * in - grey) + grey)` for each RGB pixel, in 32-bit floats and with one rounding
+    at the end. `M = Q^-1 * R(hue) * diag(1, saturation, saturation) * Q` is the matrix of `hsv`; `grey` is 128 for
+    integers and 0.5 for floats. torchvision's `ColorJitter` applies the four one after the other, in random order, with
+    the mean of the image as grey.
+
+    Args:
+        input: RGB images HWC, volumes DHWC, video FHWC (with arguments for each frame, if they have a leading F);
+            without a layout HWC or FHWC by rank. uint8, int16, int32, float16 or float32.
+        brightness: a factor.
+        contrast: 0 makes grey, 1 leaves as it is.
+        hue: the angle in degrees.
+        saturation: 0 makes grey, 1 leaves as it is.
+        dtype: the element type of the result, one of those above; the input's by default. Integers are rounded, halves
+            away from zero, and saturate.
+        image_type: an old argument without effect.
+
+    Raises RuntimeError for other element types, and for images that have not 3 channels (where DALI reads past their
+    end).
+
+    >>> import ndd
+    >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8, layout="HWC")
+    >>> ndd.color_twist(image, brightness=1.2, contrast=0.5, hue=10.0).torch().flatten().tolist()
+    [192, 142, 93]
+    """
+    ignored("color_twist", "image_type", image_type)
+    return result("color_twist", input, dtype)
+
+
+@color_twist.plan
+def _(input, *, brightness, contrast, dtype, hue, image_type, saturation):
+    grey = np.float32(0.5 if input.dtype.name in ("f16", "f32") else 128)
+    brightness, contrast = np.asarray(brightness, np.float32), np.asarray(contrast, np.float32)
+    with np.errstate(all="ignore"):
+        gain, offset = brightness * contrast, brightness * (grey - grey * contrast)
+    return plan_mixing(input, color_matrix(hue, saturation, gain=gain), offset)
+
+
+@color_twist.cpu
+def _(image, out, matrix, moderate):
+    compute(mix_channels, image, out, moderate, matrix)
+
+
+@color_twist.cuda("linear_color.cu")
+def _(launch, image, out, matrix, pixels):
+    launch_linear_color(launch, matrix, pixels)

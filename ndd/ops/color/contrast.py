@@ -1,0 +1,57 @@
+"""`ndd.contrast`: distances from a centre, scaled."""
+
+from __future__ import annotations
+
+from ndd._cpu.linear_color import compute, scale_and_shift
+from ndd._operator import PerSample, operator
+from ndd._tensor import DType
+from ndd.ops.color.linear_color import launch_linear_color, plan_scaling, result
+
+
+@operator(layouts=("FHWC", "DHWC", "HWC"), frames=True, elementwise=True)
+def contrast(
+    input,
+    /,
+    *,
+    contrast: PerSample[float] = 1.0,
+    contrast_center: PerSample[float] = None,
+    dtype: DType | None = None,
+):
+    """Changes the contrast.
+
+    `out = contrast_center + contrast * (in - contrast_center)` for each element, in 32-bit floats. Pillow's and
+    torchvision's contrast leaves the mean of the image as it is, not the middle of the range.
+
+    Args:
+        input: images HWC with any number of channels, volumes DHWC, video FHWC (with arguments for each frame, if they
+            have a leading F); without a layout HWC or FHWC by rank. uint8, int16, int32, float32, or float16 (which DALI
+            refuses).
+        contrast: 0 makes everything `contrast_center`, 1 leaves as it is.
+        contrast_center: what contrast leaves as it is. Default: half the range of the input type: 128 for uint8,
+            2**14 for int16, 2**30 for int32, 0.5 for floats.
+        dtype: the element type of the result, one of those above; the input's by default. Integers are rounded, halves
+            away from zero, and saturate.
+
+    Raises RuntimeError for other element types.
+
+    >>> import ndd
+    >>> image = ndd.tensor([[[0], [100], [200]]], dtype=ndd.uint8, layout="HWC")
+    >>> ndd.contrast(image, contrast=0.5).torch().flatten().tolist()
+    [64, 114, 164]
+    """
+    return result("contrast", input, dtype)
+
+
+@contrast.plan
+def _(input, *, contrast, contrast_center, dtype):
+    return plan_scaling(input, dtype or input.dtype, 1.0, 0.0, contrast, contrast_center)
+
+
+@contrast.cpu
+def _(image, out, matrix, moderate):
+    compute(scale_and_shift, image, out, moderate, matrix[0, 0], matrix[0, 1])
+
+
+@contrast.cuda("linear_color.cu")
+def _(launch, image, out, matrix, pixels):
+    launch_linear_color(launch, matrix, pixels)

@@ -1,0 +1,61 @@
+"""`ndd.hsv`: hue, saturation and value of colours."""
+
+from __future__ import annotations
+
+from ndd._cpu.linear_color import compute, mix_channels
+from ndd._operator import PerSample, operator
+from ndd._tensor import DType
+from ndd._tensor.dtype import uint8
+from ndd.ops.color.linear_color import color_matrix, launch_linear_color, plan_mixing, result
+
+
+@operator(layouts=("HWC", "FHWC", "DHWC"), frames=True)
+def hsv(
+    input,
+    /,
+    *,
+    dtype: DType = uint8,
+    hue: PerSample[float] = 0.0,
+    saturation: PerSample[float] = 1.0,
+    value: PerSample[float] = 1.0,
+):
+    """Rotates the hue, and scales the saturation and the value of colours, by one matrix for each image.
+
+    `out = value * Q^-1 * R(hue) * diag(1, saturation, saturation) * Q * in` for each RGB pixel, in 32-bit floats, where
+    `Q` goes from RGB to YIQ, `Q = [[.299, .587, .114], [.596, -.274, -.321], [.211, -.523, .311]]`, and
+    `R(hue) = [[1, 0, 0], [0, cos, sin], [0, -sin, cos]]`. This is linear, and not the HSV cone of OpenCV's and Pillow's
+    conversions or of torchvision's `adjust_hue`: greys stay grey, saturated colours may leave the range and are cut.
+
+    Args:
+        input: RGB images HWC, volumes DHWC, video FHWC (with arguments for each frame, if they have a leading F);
+            without a layout HWC or FHWC by rank. uint8, int16, int32, float16 or float32.
+        hue: the angle in degrees.
+        saturation: 0 makes grey, 1 leaves as it is.
+        value: a factor on all channels.
+        dtype: the element type of the result, one of those above. uint8 unless you say otherwise, whatever the input
+            is. Integers are rounded, halves away from zero, and saturate.
+
+    Raises RuntimeError for other element types, and for images that have not 3 channels (where DALI reads past their
+    end).
+
+    >>> import ndd
+    >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8, layout="HWC")
+    >>> ndd.hsv(image, saturation=0.0).torch().flatten().tolist()
+    [124, 124, 125]
+    """
+    return result("hsv", input, dtype)
+
+
+@hsv.plan
+def _(input, *, dtype, hue, saturation, value):
+    return plan_mixing(input, color_matrix(hue, saturation, value))
+
+
+@hsv.cpu
+def _(image, out, matrix, moderate):
+    compute(mix_channels, image, out, moderate, matrix)
+
+
+@hsv.cuda("linear_color.cu")
+def _(launch, image, out, matrix, pixels):
+    launch_linear_color(launch, matrix, pixels)

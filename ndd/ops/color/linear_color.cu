@@ -1,0 +1,52 @@
+// out = matrix * in + offset for each pixel: COLUMNS channels in, ROWS channels out, COUNT pixels a thread.
+// COLUMNS and ROWS are 1 or 3, COUNT a power of two for which COUNT elements are 16 bytes at most.
+#include "pack.cuh"
+#include "scalar.cuh"
+
+template <class PIXEL>
+inline float mixed(const Sample& s, int row, PIXEL channel) {
+  float sum = s.matrix[row][0] * channel(0);
+#pragma unroll
+  for (int c = 1; c < COLUMNS; c++) sum += s.matrix[row][c] * channel(c);
+  return sum + s.matrix[row][COLUMNS];
+}
+
+// COUNT neighbours: COLUMNS packs of COUNT elements make ROWS packs.
+inline void pixels(const Sample& s, long long first) {
+  Pack<IN, COUNT> from[COLUMNS];
+  Pack<OUT, COUNT> to[ROWS];
+  const Pack<IN, COUNT>* source = (const Pack<IN, COUNT>*)(s.in0 + first * COLUMNS);
+#pragma unroll
+  for (int i = 0; i < COLUMNS; i++) from[i] = source[i];
+#pragma unroll
+  for (int k = 0; k < COUNT; k++)
+#pragma unroll
+    for (int row = 0; row < ROWS; row++) {
+      const int at = k * ROWS + row;
+      to[at / COUNT].element[at % COUNT] = convert<OUT>(mixed(s, row, [&](int c) {
+        return (float)number(from[(k * COLUMNS + c) / COUNT].element[(k * COLUMNS + c) % COUNT]);
+      }));
+    }
+#pragma unroll
+  for (int i = 0; i < ROWS; i++) store(s.out0 + first * ROWS + i * COUNT, to[i], COUNT);
+}
+
+extern "C" __global__ void linear_color(const Sample* samples, int count, Shared shared) {
+  for (int n = blockIdx.y; n < count; n += gridDim.y) {
+    const Sample& s = samples[n];
+    // So many pixels go before the first one at an address for wide loads (3 * 5 and 1 * 15 are -1 modulo 16).
+    const unsigned long long misplaced = (unsigned long long)s.in0 / sizeof(IN);
+    long long head = (COLUMNS == 3 ? 5 : 15) * misplaced % COUNT;
+    if (head > s.pixels) head = s.pixels;
+    const long long groups = (s.pixels - head) / COUNT, single = s.pixels - groups * COUNT;
+    const long long thread = blockIdx.x * (long long)blockDim.x + threadIdx.x, step = (long long)gridDim.x * blockDim.x;
+    for (long long g = thread; g < groups; g += step) pixels(s, head + g * COUNT);
+    for (long long i = thread; i < single; i += step) {
+      const long long p = i < head ? i : groups * COUNT + i;
+#pragma unroll
+      for (int row = 0; row < ROWS; row++)
+        s.out0[p * ROWS + row] =
+            convert<OUT>(mixed(s, row, [&](int c) { return (float)number(s.in0[p * COLUMNS + c]); }));
+    }
+  }
+}
