@@ -6,6 +6,7 @@ import numpy as np
 
 from ndd._cpu.opencv import single_threaded
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
+from ndd.decoders._portable import simplejpeg
 
 _LONGEST = 65500  # libjpeg's limit
 _TILE = (32, 64)  # as in the kernel
@@ -63,6 +64,10 @@ def _(image, out, quality):
     cv2 = single_threaded()
     bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
     _, written = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, quality])
+    reader = simplejpeg()  # the faster of the two; as a writer it has no exact transform
+    if reader is not None:
+        reader.decode_jpeg(written, "RGB", buffer=out)
+        return
     cv2.cvtColor(cv2.imdecode(written, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB, dst=out)
 
 

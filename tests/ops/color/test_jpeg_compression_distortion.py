@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 
 import numpy as np
@@ -129,6 +130,13 @@ def test_gpu_photograph_video_and_arguments(emulated_gpu):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
+def test_without_simplejpeg(monkeypatch):
+    expected = np.asarray(ndd.jpeg_compression_distortion(photograph(), quality=30))
+    module = importlib.import_module("ndd.ops.color.jpeg_compression_distortion")
+    monkeypatch.setattr(module, "simplejpeg", lambda: None)
+    np.testing.assert_array_equal(np.asarray(ndd.jpeg_compression_distortion(photograph(), quality=30)), expected)
+
+
 def test_no_pixels():
     for shape in ((0, 4, 3), (4, 0, 3)):
         assert ndd.jpeg_compression_distortion(np.zeros(shape, np.uint8)).shape == shape
@@ -156,7 +164,7 @@ def test_errors_name_the_sample():
 
 
 def test_without_opencv(monkeypatch):
-    from ndd.ops.color import jpeg_compression_distortion as module
+    module = importlib.import_module("ndd.ops.color.jpeg_compression_distortion")
 
     def missing():
         raise ImportError("OpenCV is missing")
