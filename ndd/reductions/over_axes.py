@@ -138,14 +138,15 @@ def reduce_sample(
 
 
 _THREADS = 1 << 17  # that keep a GPU busy
+_KEPT_TOGETHER = 64  # results of a sample that its last block may make in the same launch
 _SERIAL = 1 << 11  # accumulators that one thread may add up
 _FINISH = {"sum": 0, "min": 0, "max": 0, "mean": 1, "mean_square": 1, "variance": 1, "rms": 2, "std_dev": 2}
 _KERNEL = str(Path(__file__).with_name("reduce.cu"))
 
 
 def launch(launch: Any, name: str, operand: Any, axes: tuple[int, ...], mean: Any = None, ddof: int = 0) -> None:
-    """All samples on the GPU: for every run of neighbouring axes, at most three launches that each divide the rows
-    among fewer threads, so that the number of launches depends on the rank alone."""
+    """All samples on the GPU: one launch where one run of neighbouring axes is reduced to few results, else for every run
+    at most three launches that each divide the rows among fewer threads: their number depends on the rank alone."""
     if mean is not None and not axes and operand.ndim:  # DALI's answer, whatever the mean
         launch("zeros", file="zeros.cu")
         return
@@ -188,6 +189,14 @@ def accumulate_on_gpu(
     )
     source = np.zeros(launch.n, np.int64)
     scratch: Any = None
+    if len(given) == 1 and given[0]["macros"]["TOGETHER"] == "1":
+        memory, parts = scratch_for(launch, given[0]["work"], operand.dtype if extremes else total)
+        addresses = {"parts": parts, "target": source if into is None else into}
+        if centre is not None:
+            addresses["mean_address"] = centre[0]
+        launch("reduce", **given[0], file=_KERNEL, kept=(kind, "together"), addresses=addresses)
+        del memory
+        return None, source, total
     for number, fields in enumerate(given):
         last = macros is not None and number == len(given) - 1
         previous = scratch  # kept until this stage is queued
@@ -213,14 +222,19 @@ def _stage_fields(
     extremes = kind in ("min", "max")
     stages = _stages(operand.shapes, axes)
     several = sum(reduced for _, reduced in _runs(operand.shapes, axes)) > 1
+    outer, _, inner, _ = stages[0]
+    together = macros is not None and not several and len(stages) == 2 and (outer * inner).max() <= _KEPT_TOGETHER
+    if together:
+        stages = stages[:1]
     centre = {} if sizes is None else {"mean_size": sizes, "mean_steps": mean_steps(operand.shapes, axes, sizes)}
     found = []
     for number, (outer, rows, inner, splits) in enumerate(stages):
-        last = macros is not None and number == len(stages) - 1
+        last = macros is not None and number == len(stages) - 1 and not together
+        arrived = {"arrived": np.zeros(len(outer), np.int32)} if together else {}
         found.append({
             "work": outer * splits * inner,
             "per_sample": {
-                "outer": outer, "rows": rows, "inner": inner, "splits": splits, **per_sample,
+                "outer": outer, "rows": rows, "inner": inner, "splits": splits, **per_sample, **arrived,
                 **(centre if number == 0 else {}),
             },
             "shared": {"first": np.array(extreme(kind, total) if extremes else 0, total), **shared},
@@ -229,6 +243,7 @@ def _stage_fields(
                 "ACC": ELEMENT_TYPES[operand.dtype.name] if extremes else ACC_TYPES[total.kind],
                 "KIND": f"KIND_{(kind if extremes or not number else 'sum').upper()}",
                 "FROM_INPUT": str(int(number == 0)), "MEAN_STEPS": str(int(several)), "LAST": str(int(last)),
+                "TOGETHER": str(int(together)),
             },
         })  # fmt: skip
     return found

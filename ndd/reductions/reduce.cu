@@ -1,6 +1,8 @@
 // One stage of a reduction: a sample is [outer, rows, inner]; `splits` threads share the rows of each kept element and
 // leave [outer, splits, inner] accumulators for the next stage, or the result where there is one thread for each.
 //
+// With TOGETHER the block of a sample that finishes last makes the results from what all blocks left, in the same launch.
+//
 // Macros: ACC the accumulator; KIND one of the numbers below; FROM_INPUT 1 to read input 0, 0 to read accumulators of
 // the stage before; LAST 1 to write results; FINISH 0 as it is, 1 divided, 2 the root of that, 3 divided, as float to
 // `target`, 4 the same with times / sqrt(that + add); INTEGER_RESULT 1 if the result is an
@@ -35,6 +37,62 @@ inline double mean_at(const Sample& s, long long o, long long i, long long flat)
 }
 #endif
 
+inline ACC joined(ACC acc, ACC value) {
+#if KIND == KIND_MIN
+  return value < acc ? value : acc;
+#elif KIND == KIND_MAX
+  return value > acc ? value : acc;
+#else
+  return acc + value;
+#endif
+}
+
+inline void finish(const Sample& s, const Shared& shared, long long item, ACC acc) {
+#if FINISH == 0
+  s.out0[item] = (OUT0)acc;
+#elif FINISH == 3
+  ((float*)s.target)[item] = float(double(acc) / s.divisor);
+#elif FINISH == 4
+  const double variance = (s.divisor > 0 ? double(acc) / s.divisor : 0.0) + shared.add;
+  ((float*)s.target)[item] = variance > 0 ? float(shared.times / sqrt(variance)) : 0.0f;
+#elif INTEGER_RESULT
+  // DALI accumulates in the type of the result, which wraps, and divides in float.
+  float mean = float((OUT0)acc) * (1.0f / float(s.divisor));
+  s.out0[item] = (OUT0)(FINISH == 2 ? sqrtf(mean) : mean);
+#else
+  const double mean = double(acc) / s.divisor;
+  s.out0[item] = (OUT0)(FINISH == 2 ? sqrt(mean) : mean);
+#endif
+}
+
+#if TOGETHER
+// Called by all threads of a block; in the sample's last block it adds up the accumulators in `s.parts`.
+inline void finish_together(const Sample& s, const Shared& shared) {
+  __shared__ int is_last;
+  __shared__ ACC held[256];
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) is_last = atomicAdd((int*)&s.arrived, 1) == int(gridDim.x) - 1;
+  __syncthreads();
+  if (!is_last) return;
+  __threadfence();
+  volatile const ACC* parts = (volatile const ACC*)s.parts;
+  for (long long kept = 0; kept < s.outer * s.inner; kept++) {
+    const long long first = kept / s.inner * s.splits * s.inner + kept % s.inner;
+    ACC acc = shared.first;
+    for (long long k = threadIdx.x; k < s.splits; k += blockDim.x) acc = joined(acc, parts[first + k * s.inner]);
+    held[threadIdx.x] = acc;
+    __syncthreads();
+    for (int half = 128; half > 0; half /= 2) {
+      if (int(threadIdx.x) < half) held[threadIdx.x] = joined(held[threadIdx.x], held[threadIdx.x + half]);
+      __syncthreads();
+    }
+    if (threadIdx.x == 0) finish(s, shared, kept, held[0]);
+    __syncthreads();
+  }
+}
+#endif
+
 extern "C" __global__ void reduce(const Sample* samples, int count, Shared shared) {
   for (int n = blockIdx.y; n < count; n += gridDim.y) {
     const Sample& s = samples[n];
@@ -52,36 +110,25 @@ extern "C" __global__ void reduce(const Sample* samples, int count, Shared share
       for (long long r = item % line / s.inner; r < s.rows; r += s.splits) {
         const long long flat = (o * s.rows + r) * s.inner + i;
         const SOURCE value = source[flat];
-#if KIND == KIND_SUM
-        acc += (ACC)value;
-#elif KIND == KIND_SQUARE
+#if KIND == KIND_SQUARE
         acc += (ACC)value * (ACC)value;
 #elif KIND == KIND_DEVIATION
         const ACC away = (ACC)value - mean_at(s, o, i, flat);
         acc += away * away;
-#elif KIND == KIND_MIN
-        acc = value < acc ? value : acc;
 #else
-        acc = value > acc ? value : acc;
+        acc = joined(acc, (ACC)value);
 #endif
       }
-#if !LAST
+#if TOGETHER
+      ((ACC*)s.parts)[item] = acc;
+#elif !LAST
       ((ACC*)s.target)[item] = acc;
-#elif FINISH == 0
-      s.out0[item] = (OUT0)acc;
-#elif FINISH == 3
-      ((float*)s.target)[item] = float(double(acc) / s.divisor);
-#elif FINISH == 4
-      const double variance = (s.divisor > 0 ? double(acc) / s.divisor : 0.0) + shared.add;
-      ((float*)s.target)[item] = variance > 0 ? float(shared.times / sqrt(variance)) : 0.0f;
-#elif INTEGER_RESULT
-      // DALI accumulates in the type of the result, which wraps, and divides in float.
-      float mean = float((OUT0)acc) * (1.0f / float(s.divisor));
-      s.out0[item] = (OUT0)(FINISH == 2 ? sqrtf(mean) : mean);
 #else
-      const double mean = double(acc) / s.divisor;
-      s.out0[item] = (OUT0)(FINISH == 2 ? sqrt(mean) : mean);
+      finish(s, shared, item, acc);
 #endif
     }
+#if TOGETHER
+    finish_together(s, shared);
+#endif
   }
 }
