@@ -41,10 +41,12 @@ from ndd._tensor.dtype import (
 from ndd.imread import imread
 from ndd.ops.color.brightness import brightness
 from ndd.ops.color.brightness_contrast import brightness_contrast
+from ndd.ops.color.clahe import clahe
 from ndd.ops.color.color_space_conversion import color_space_conversion
 from ndd.ops.color.color_twist import color_twist
 from ndd.ops.color.contrast import contrast
 from ndd.ops.color.debayer import debayer
+from ndd.ops.color.equalize import equalize
 from ndd.ops.color.hsv import hsv
 from ndd.ops.color.hue import hue
 from ndd.ops.color.jpeg_compression_distortion import jpeg_compression_distortion
@@ -58,6 +60,7 @@ from ndd.ops.image.crop_mirror_normalize import crop_mirror_normalize
 from ndd.ops.image.dump_image import dump_image
 from ndd.ops.image.erase import erase
 from ndd.ops.image.flip import flip
+from ndd.ops.image.grid_mask import grid_mask
 from ndd.ops.image.jitter import jitter
 from ndd.ops.image.multi_paste import multi_paste
 from ndd.ops.image.paste import paste
@@ -121,6 +124,7 @@ __all__ = [
     "cast",
     "cast_like",
     "cat",
+    "clahe",
     "color_space_conversion",
     "color_twist",
     "contrast",
@@ -135,6 +139,7 @@ __all__ = [
     "dtype",
     "dump_image",
     "element_extract",
+    "equalize",
     "erase",
     "expand_dims",
     "experimental",
@@ -151,6 +156,7 @@ __all__ = [
     "get_default_stream",
     "get_num_threads",
     "get_property",
+    "grid_mask",
     "hsv",
     "hue",
     "imread",

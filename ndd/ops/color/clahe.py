@@ -1,0 +1,272 @@
+"""`ndd.clahe`: histogram equalization of parts of an image, with limited contrast."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+from ndd._operator import Plan, bad_sample, like, operator
+from ndd.ops.color.lab import lab_tables, lab_to_rgb, rgb_to_lab
+
+_PER_THREAD = 4  # pixels of a GPU thread
+_ROOTS = 2048  # white is 2040
+
+
+@operator(layouts=("HWC",))
+def clahe(
+    input,
+    /,
+    *,
+    bins: int = 256,
+    clip_limit: float,
+    luma_only: bool = True,
+    tiles_x: int,
+    tiles_y: int,
+):
+    """Equalizes the histograms of tiles of an image, so that contrast is even: CLAHE.
+
+    The image is divided into `tiles_x` times `tiles_y` tiles of one size (it is continued by reflection where they do
+    not fit). The histogram of each is clipped at `limit = clip_limit * (pixels of a tile) / 256`, at least 1, and what
+    is cut off spread over all values; a value `v` then becomes `round(255 * (pixels that are at most v) / (pixels of
+    a tile))`. Each pixel is the bilinear mixture of what the four tiles with the nearest middles make of it.
+
+    Args:
+        input: uint8, layout HWC (the layout of an input that has none), 1 or 3 channels. Three are R, G and B.
+        tiles_x, tiles_y: tiles from left to right and from top to bottom; at least 1.
+        clip_limit: how often a value may occur, in multiples of the average; smaller means less contrast. 0, a negative
+            number or NaN: as often as it likes.
+        luma_only: of RGB images, equalize the lightness L of CIE L*a*b* (8 bits, as `cv2.COLOR_RGB2Lab`) and keep a and
+            b. Otherwise each channel by itself. Without effect for one channel.
+        bins: accepted and without effect: there are always 256, as in DALI on the CPU.
+
+    Element type, shape and layout stay. Equal to OpenCV: `cv2.createCLAHE(clip_limit, (tiles_x, tiles_y))`, between
+    `cv2.COLOR_RGB2Lab` and `cv2.COLOR_Lab2RGB` for `luma_only`. As in DALI on the CPU; unlike DALI 2.4.0 on the GPU
+    `luma_only=False` works there too. Images without pixels stay so (DALI refuses them), and limits whose product with
+    the tile does not fit in 31 bits mean no limit (DALI: 1).
+
+    Errors: ValueError for other element types, layouts and numbers of channels, RuntimeError for `tiles_x` or `tiles_y`
+    below 1 (DALI crashes).
+
+    >>> import ndd, numpy as np
+    >>> image = ndd.tensor(np.array([10, 10, 11, 12], np.uint8).reshape(2, 2, 1), layout="HWC")
+    >>> ndd.clahe(image, tiles_x=1, tiles_y=1, clip_limit=0)[..., 0].torch()
+    tensor([[128, 128],
+            [191, 255]], dtype=torch.uint8)
+    """
+    if input.dtype.name != "u8":
+        raise ValueError(f"clahe: Unsupported input type: {input.dtype}. Expected u8.")
+    for name, count in (("tiles_x", tiles_x), ("tiles_y", tiles_y)):
+        if count < 1:
+            raise RuntimeError(f"clahe: Argument `{name}` must be positive, got {count}")
+    return like(input)
+
+
+@clahe.plan
+def _(input, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
+    channels = input.shapes[:, 2]
+    wrong = (channels != 1) & (channels != 3)
+    if wrong.any():
+        sample = int(wrong.argmax())
+        raise bad_sample(sample, f"Expected an image of 1 or 3 channels, got {channels[sample]}", ValueError)
+    height, width = input.shapes[:, 0], input.shapes[:, 1]
+    fits = (height % tiles_y == 0) & (width % tiles_x == 0)
+    tile_h = np.where(fits, height, height + tiles_y - height % tiles_y) // tiles_y
+    tile_w = np.where(fits, width, width + tiles_x - width % tiles_x) // tiles_x
+    area = tile_h * tile_w
+    limit = np.zeros(input.n, np.int32)
+    if clip_limit > 0:
+        limit[:] = np.clip(float(clip_limit) * area / 256, 1, np.maximum(area, 1))
+    tiles = np.stack([np.full(input.n, tiles_y), np.full(input.n, tiles_x), tile_h, tile_w, limit], axis=1)
+    tiles = tiles.astype(np.int32)
+    if input.spec.device.device_id is None:
+        return Plan(input.shapes, {"tiles": tiles}, {"luma": bool(luma_only)})
+    luma = (channels == 3) & bool(luma_only)
+    return Plan(input.shapes, {"tiles": tiles, "luma": luma, "planes": np.where(luma, 1, channels)})
+
+
+# ---- CPU
+
+
+@clahe.cpu
+def _(image, out, tiles, luma):
+    height, width, channels = image.shape
+    if not image.size:
+        return
+    if channels == 1:
+        _adapt(image[..., 0], out[..., 0], *tiles.tolist())
+    elif luma:
+        lab = np.empty((3, height, width), np.uint8)
+        flat = lab.reshape(3, -1)
+        rgb_to_lab(image.reshape(-1, 3), flat, lab_tables())
+        _adapt(lab[0], lab[0], *tiles.tolist())
+        lab_to_rgb(flat, out.reshape(-1, 3), lab_tables())
+    else:
+        planes = np.empty((3, height, width), np.uint8)
+        flat = planes.reshape(3, -1)
+        _to_planes(image.reshape(-1, 3), flat[0], flat[1], flat[2])
+        for plane in planes:
+            _adapt(plane, plane, *tiles.tolist())
+        _to_pixels(flat[0], flat[1], flat[2], out.reshape(-1, 3))
+
+
+def _adapt(plane: np.ndarray, out: np.ndarray, rows: int, columns: int, tile_h: int, tile_w: int, limit: int) -> None:
+    """Equalizes one plane; `out` may be `plane`."""
+    shape = plane.shape
+    plane, out = plane.reshape(shape), out.reshape(shape)  # C order to numba too: [..., 0] of one channel
+    tables = np.empty((rows, columns, 256), np.uint8)
+    _fill_tables(plane, tables, tile_h, tile_w, limit)
+    _mix(plane, out, tables, tile_h, tile_w)
+
+
+@kernel
+def _to_planes(pixels, red, green, blue):
+    for i in range(pixels.shape[0]):
+        red[i], green[i], blue[i] = pixels[i, 0], pixels[i, 1], pixels[i, 2]
+
+
+@kernel
+def _to_pixels(red, green, blue, pixels):
+    for i in range(pixels.shape[0]):
+        pixels[i, 0], pixels[i, 1], pixels[i, 2] = red[i], green[i], blue[i]
+
+
+@kernel
+def _reflected(i, size):
+    """Where a pixel at i lies if the image continues by reflection about its border pixels."""
+    if size == 1:
+        return 0
+    i %= 2 * size - 2
+    return i if i < size else 2 * size - 2 - i
+
+
+@kernel
+def _fill_tables(plane, tables, tile_h, tile_w, limit):
+    height, width = plane.shape
+    counts, odd = np.empty(256, np.int32), np.empty(256, np.int32)
+    for row in range(tables.shape[0]):
+        for column in range(tables.shape[1]):
+            counts[:] = 0
+            odd[:] = 0
+            left, right = column * tile_w, (column + 1) * tile_w
+            for i in range(row * tile_h, (row + 1) * tile_h):
+                line = plane[i if i < height else _reflected(i, height)]
+                part = line[left : min(right, width)]
+                # Two counters in turn: a value that follows itself does not wait for its own.
+                for x in range(0, part.size - 1, 2):
+                    counts[part[x]] += 1
+                    odd[part[x + 1]] += 1
+                if part.size % 2:
+                    counts[part[part.size - 1]] += 1
+                for x in range(max(left, width), right):
+                    counts[line[_reflected(x, width)]] += 1
+            for v in range(256):
+                counts[v] += odd[v]
+            _fill_table(counts, tables[row, column], tile_h * tile_w, limit)
+
+
+@kernel
+def _fill_table(counts, table, area, limit):
+    if limit > 0:
+        most, cut = np.int32(limit), np.int32(0)
+        for v in range(256):
+            cut += max(counts[v] - most, np.int32(0))
+            counts[v] = min(counts[v], most)
+        each, extra = cut >> np.int32(8), cut & np.int32(255)
+        for v in range(256):
+            counts[v] += each
+        step = max(256 // max(extra, 1), 1)
+        for k in range(extra):
+            counts[k * step] += np.int32(1)
+    total = np.int32(0)
+    for v in range(256):
+        total += counts[v]
+        counts[v] = total
+    scale = np.float32(255) / np.float32(area)
+    for v in range(256):
+        table[v] = np.uint8(np.int32(min(np.rint(np.float32(counts[v]) * scale), np.float32(255))))
+
+
+@kernel
+def _mix(plane, out, tables, tile_h, tile_w):
+    """Four tables, of a tile and its right, lower and lower right neighbours, are four bytes of one: read at once."""
+    height, width = plane.shape
+    rows, columns = tables.shape[0], tables.shape[1]
+    quads = np.empty((columns + 1) * 256, np.int32)
+    four = np.empty(width, np.int32)
+    start = np.empty(width, np.int32)  # of the table of a pixel's four tiles
+    right, left = np.empty(width, np.float32), np.empty(width, np.float32)
+    for x in range(width):
+        place = np.float32(x) * (np.float32(1) / np.float32(tile_w)) - np.float32(0.5)
+        start[x] = np.int32(np.floor(place) + 1) * 256
+        right[x] = place - np.floor(place)
+        left[x] = np.float32(1) - right[x]
+    current = -2
+    for y in range(height):
+        place = np.float32(y) * (np.float32(1) / np.float32(tile_h)) - np.float32(0.5)
+        above = int(np.floor(place))
+        lower = place - np.floor(place)
+        upper = np.float32(1) - lower
+        if above != current:
+            current = above
+            _fill_quads(tables[max(above, 0)], tables[min(above + 1, rows - 1)], quads)
+        line = plane[y]
+        for x in range(width):
+            four[x] = quads[np.uint32(start[x] + np.int32(line[x]))]
+        _mix_row(four, left, right, upper, lower, out[y])
+
+
+@kernel
+def _mix_row(four, left, right, upper, lower, made):
+    for x in range(made.size):
+        quad = four[x]
+        a, b = np.float32(quad & np.int32(255)), np.float32((quad >> np.int32(8)) & np.int32(255))
+        c, d = np.float32((quad >> np.int32(16)) & np.int32(255)), np.float32((quad >> np.int32(24)) & np.int32(255))
+        value = (a * left[x] + b * right[x]) * upper + (c * left[x] + d * right[x]) * lower
+        made[x] = np.uint8(np.int32(np.rint(value)))
+
+
+@kernel
+def _fill_quads(upper, lower, quads):
+    columns = upper.shape[0]
+    for k in range(columns + 1):
+        a, b = max(k - 1, 0), min(k, columns - 1)
+        above_a, above_b, below_a, below_b = upper[a], upper[b], lower[a], lower[b]
+        quad = quads[k * 256 : (k + 1) * 256]
+        for v in range(256):
+            quad[v] = (
+                np.int32(above_a[v])
+                | (np.int32(above_b[v]) << np.int32(8))
+                | (np.int32(below_a[v]) << np.int32(16))
+                | (np.int32(below_b[v]) << np.int32(24))
+            )
+
+
+# ---- GPU
+
+
+@clahe.cuda("clahe.cu")
+def _(launch, image, out, *, tiles, planes):
+    starts, total = launch.remember("tables", lambda: _table_places(tiles, planes))
+    tables = launch.empty(total, np.uint8)
+    addresses = {"tables": tables.data_ptr() + starts}
+    # A block a tile; then a thread for some pixels.
+    launch("tables", tiles[:, 0] * tiles[:, 1] * planes * 256, addresses=addresses, macros=_lab_macros(), kept="tables")
+    pixels = image.shapes[:, 0] * image.shapes[:, 1]
+    launch("clahe", -(-pixels // _PER_THREAD), addresses=addresses, macros=_lab_macros(), kept="clahe")
+
+
+def _table_places(tiles: np.ndarray, planes: np.ndarray) -> tuple[np.ndarray, int]:
+    """Where the tables of each sample begin, and how many bytes they all have."""
+    sizes = tiles[:, 0].astype(np.int64) * tiles[:, 1] * planes * 256
+    return np.cumsum(sizes) - sizes, int(sizes.sum())
+
+
+@functools.cache
+def _lab_macros() -> dict[str, str]:
+    """The tables and matrices of Lab as constants of the kernels."""
+    found = {}
+    for name, table in lab_tables()._asdict().items():
+        found[f"LAB_{name.upper()}"] = ",".join(map(str, table[:_ROOTS] if name == "root" else table))
+    return found

@@ -1,0 +1,106 @@
+// Counts of the values of every channel, then the values looked up in a table made from them. A block takes a run of
+// pixels of each plane of a sample, at most CHANNELS channels at a time.
+#include "scalar.cuh"
+
+#define CHANNELS 4
+#define COPIES 4  // of the counters of a block, so that its warps do not wait for each other
+#define BLOCK 256
+
+// The pixels of a block, and the channels from `first` on that it looks at.
+struct Part {
+  long long begin, end;
+  int width;
+};
+
+inline Part part_of(const Sample& s, long long first) {
+  Part p;
+  const long long each = (s.pixels + gridDim.x - 1) / gridDim.x;
+  p.begin = blockIdx.x * each < s.pixels ? blockIdx.x * each : s.pixels;
+  p.end = p.begin + each < s.pixels ? p.begin + each : s.pixels;
+  p.width = int(s.channels - first < CHANNELS ? s.channels - first : CHANNELS);
+  return p;
+}
+
+// f(byte, channel) for the numbers of a block that this thread takes; `at` is the first number of the plane.
+template <class F>
+inline void each_number(const Sample& s, const Part& p, long long at, F f) {
+  if (p.width < s.channels) {
+    for (long long i = p.begin + threadIdx.x; i < p.end; i += BLOCK)
+      for (int c = 0; c < p.width; c++) f(at + i * s.channels + c, c);
+    return;
+  }
+  // All channels: eight numbers in a row for each thread, wherever in a pixel that begins.
+  const long long last = p.end * p.width;
+  for (long long i = p.begin * p.width + 8 * threadIdx.x; i < last; i += 8 * BLOCK) {
+    int c = int(i % p.width);
+    for (int k = 0; k < 8 && i + k < last; k++) {
+      f(at + i + k, c);
+      c = c + 1 == p.width ? 0 : c + 1;
+    }
+  }
+}
+
+extern "C" __global__ void count(const Sample* samples, int count, Shared shared) {
+  __shared__ unsigned int found[COPIES][CHANNELS][256];
+  unsigned int* flat = &found[0][0][0];
+  for (int n = blockIdx.y; n < count; n += gridDim.y) {
+    const Sample& s = samples[n];
+    for (long long job = 0; job < s.planes * ((s.channels + CHANNELS - 1) / CHANNELS); job++) {
+      // Only one of the two is above 1: planes of one channel, or groups of channels of one plane.
+      const long long plane = s.planes > 1 ? job : 0, first = s.planes > 1 ? 0 : job * CHANNELS;
+      const Part p = part_of(s, first);
+      if (p.begin == p.end) continue;
+      for (int k = threadIdx.x; k < COPIES * CHANNELS * 256; k += BLOCK) flat[k] = 0;
+      __syncthreads();
+      const int copy = threadIdx.x / 32 % COPIES;
+      each_number(s, p, plane * s.pixels + first,
+                  [&](long long at, int c) { atomicAdd(&found[copy][c][s.in0[at]], 1u); });
+      __syncthreads();
+      unsigned int* counts = (unsigned int*)s.counts + (plane * s.channels + first) * 256;
+      for (int k = threadIdx.x; k < p.width * 256; k += BLOCK) {
+        unsigned int total = 0;
+        for (int copies = 0; copies < COPIES; copies++) total += flat[copies * CHANNELS * 256 + k];
+        if (total) atomicAdd(&counts[k], total);
+      }
+      __syncthreads();
+    }
+  }
+}
+
+extern "C" __global__ void equalize(const Sample* samples, int count, Shared shared) {
+  __shared__ unsigned int sums[CHANNELS][256];
+  __shared__ unsigned char table[CHANNELS][256];
+  __shared__ unsigned int least[CHANNELS];
+  const int v = threadIdx.x;
+  for (int n = blockIdx.y; n < count; n += gridDim.y) {
+    const Sample& s = samples[n];
+    for (long long job = 0; job < s.planes * ((s.channels + CHANNELS - 1) / CHANNELS); job++) {
+      const long long plane = s.planes > 1 ? job : 0, first = s.planes > 1 ? 0 : job * CHANNELS;
+      const Part p = part_of(s, first);
+      if (p.begin == p.end) continue;
+      const unsigned int* counts = (const unsigned int*)s.counts + (plane * s.channels + first) * 256;
+      for (int c = 0; c < p.width; c++) sums[c][v] = counts[c * 256 + v];
+      __syncthreads();
+      // Running sums by doubling.
+      for (int step = 1; step < 256; step *= 2) {
+        unsigned int before[CHANNELS];
+        for (int c = 0; c < p.width; c++) before[c] = v >= step ? sums[c][v - step] : 0u;
+        __syncthreads();
+        for (int c = 0; c < p.width; c++) sums[c][v] += before[c];
+        __syncthreads();
+      }
+      for (int c = 0; c < p.width; c++)
+        if (sums[c][v] && (v == 0 || !sums[c][v - 1])) least[c] = sums[c][v];
+      __syncthreads();
+      for (int c = 0; c < p.width; c++) {
+        const unsigned int pixels = (unsigned int)s.pixels, above = pixels - least[c];
+        const float scale = 255.0f / float(above);
+        const unsigned int below = sums[c][v] > least[c] ? sums[c][v] - least[c] : 0u;
+        table[c][v] = above ? (unsigned char)rintf(float(below) * scale) : (unsigned char)v;
+      }
+      __syncthreads();
+      each_number(s, p, plane * s.pixels + first, [&](long long at, int c) { s.out0[at] = table[c][s.in0[at]]; });
+      __syncthreads();
+    }
+  }
+}

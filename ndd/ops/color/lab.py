@@ -1,0 +1,145 @@
+"""sRGB to CIE L*a*b* and back in 8 bits, as `cv2.cvtColor` does it: integers and tables, the same on every machine.
+
+L is 0 to 255 for 0 to 100; a and b have 128 added. To Lab: `linear` takes the gamma off (8 * 255 is white), `to_xyz`
+(12 fraction bits, the white point divided out) gives X, Y and Z, and `root` (15 bits) their cube roots. Back: `lightness`
+holds for every L the cube root of Y and, times 2^15, Y itself (14 bits each); `to_rgb` (12 bits) and `gamma` end at a byte.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+
+_ONE = 1 << 14
+_CHUNK = 1024  # pixels worked on at a time: what lies between two loops stays in the cache
+_WHITE = np.array([0.950456, 1.0, 1.088754])
+_XYZ = np.array([[0.412453, 0.357580, 0.180423], [0.212671, 0.715160, 0.072169], [0.019334, 0.119193, 0.950227]])
+_RGB = np.array([[3.240479, -1.53715, -0.498535], [-0.969256, 1.875991, 0.041556], [0.055648, -0.204043, 1.057311]])
+
+
+class LabTables(NamedTuple):
+    """int32 arrays, flat; see above."""
+
+    linear: np.ndarray
+    root: np.ndarray
+    lightness: np.ndarray
+    gamma: np.ndarray
+    to_xyz: np.ndarray
+    to_rgb: np.ndarray
+
+
+@functools.cache
+def lab_tables() -> LabTables:
+    """Made at the first use, in less than a millisecond."""
+    c = np.arange(256) / 255
+    linear = 255 * 8 * np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    x = np.arange(3072) / (255 * 8)
+    root = np.rint(32768 * np.where(x < 0.008856, x * 7.787 + 16 / 116, np.cbrt(x)))
+    # OpenCV's roots are 32-bit floats: these two, next to a half, fall on its other side.
+    root[49] -= 1
+    root[628] += 1
+    level = np.arange(256) * 100 / 255
+    root_of_y = np.where(level <= 8, 7.787 * level / 903.3 + 16 / 116, (level + 16) / 116)
+    y = np.where(level <= 8, level / 903.3, root_of_y**3)
+    lightness = np.rint(_ONE * root_of_y) + 32768 * np.rint(_ONE * y)
+    k = np.arange(4096) / 4096
+    gamma = 255 * np.where(k <= 0.0031308, k * 12.92, 1.055 * k ** (1 / 2.4) - 0.055)
+    found = [linear, root, lightness, gamma, 4096 * _XYZ / _WHITE[:, None], 4096 * _RGB * _WHITE]
+    return LabTables(*[np.rint(t).astype(np.int32).reshape(-1) for t in found])
+
+
+# A slice of a row is contiguous, one of several rows is not: hence rows by themselves.
+
+
+@kernel
+def _look_up(table, at, found, size):
+    """By itself: a processor looks up faster one by one than by its gather instruction."""
+    for i in range(size):
+        found[i] = table[np.uint32(at[i])]  # unsigned: no check for indices from the end
+
+
+@kernel
+def _look_up_pixels(table, pixels, found):
+    red, green, blue = found[0], found[1], found[2]
+    for i in range(pixels.shape[0]):
+        red[i] = table[pixels[i, 0]]
+        green[i] = table[pixels[i, 1]]
+        blue[i] = table[pixels[i, 2]]
+
+
+@kernel
+def _mixed(planes, mixed, m, size, shift):
+    """The matrix `m` by the planes, without `shift` fraction bits, from 0 to 4095."""
+    a, b, c = planes[0], planes[1], planes[2]
+    half = np.int32(1) << np.int32(shift - 1)
+    for k in range(3):
+        one, p, q, r = mixed[k], m[3 * k], m[3 * k + 1], m[3 * k + 2]
+        for i in range(size):
+            value = (p * a[i] + q * b[i] + r * c[i] + half) >> np.int32(shift)
+            one[i] = min(max(value, np.int32(0)), np.int32(4095))
+
+
+@kernel
+def _roots_to_lab(roots, lightness, across, along):
+    x, y, z = roots[0], roots[1], roots[2]
+    for i in range(lightness.size):
+        # 116 * 255 / 100 with -16 * 255 / 100, and 128 twice; 15 fraction bits, a half of them for rounding
+        lightness[i] = (np.int32(296) * y[i] - np.int32(1336934 - 16384)) >> np.int32(15)
+        across[i] = (np.int32(500) * (x[i] - y[i]) + np.int32(4194304 + 16384)) >> np.int32(15)
+        along[i] = (np.int32(200) * (y[i] - z[i]) + np.int32(4194304 + 16384)) >> np.int32(15)
+
+
+@kernel
+def rgb_to_lab(image, lab, tables):
+    """Pixels `[n, 3]` to planes `[3, n]`."""
+    one, two = np.empty((3, _CHUNK), np.int32), np.empty((3, _CHUNK), np.int32)
+    for first in range(0, image.shape[0], _CHUNK):
+        end = min(first + _CHUNK, image.shape[0])
+        _look_up_pixels(tables.linear, image[first:end], one)
+        _mixed(one, two, tables.to_xyz, end - first, 12)
+        for k in range(3):
+            _look_up(tables.root, two[k], one[k], end - first)
+        _roots_to_lab(one, lab[0][first:end], lab[1][first:end], lab[2][first:end])
+
+
+@kernel
+def _cube(root):
+    """The cube of a number of 14 fraction bits; near 0 a straight line."""
+    line = np.int32(np.float32(root) * np.float32(0.12841862)) - np.int32(290)  # 108 / 841, exact where it ends at 0
+    cube = (((root * root) >> np.int32(14)) * root) >> np.int32(14)
+    return cube if root > np.int32(3390) else line
+
+
+@kernel
+def _lab_to_xyz(of_lightness, across, along, xyz):
+    x, y, z = xyz[0], xyz[1], xyz[2]
+    for i in range(across.size):
+        root = of_lightness[i] & np.int32(32767)
+        a = ((np.int32(across[i]) * np.int32(5 * 53687) + np.int32(128)) >> np.int32(13)) - np.int32(4194)
+        b = ((np.int32(along[i]) * np.int32(41943) + np.int32(16)) >> np.int32(9)) - np.int32(10484)
+        x[i], y[i], z[i] = _cube(root + a), of_lightness[i] >> np.int32(15), _cube(root - b)
+
+
+@kernel
+def _bytes(levels, table, pixels):
+    red, green, blue = levels[0], levels[1], levels[2]
+    for i in range(pixels.shape[0]):
+        pixels[i, 0] = table[np.uint32(red[i])]
+        pixels[i, 1] = table[np.uint32(green[i])]
+        pixels[i, 2] = table[np.uint32(blue[i])]
+
+
+@kernel
+def lab_to_rgb(lab, image, tables):
+    """Planes `[3, n]` to pixels `[n, 3]`."""
+    one, two = np.empty((3, _CHUNK), np.int32), np.empty((3, _CHUNK), np.int32)
+    for first in range(0, image.shape[0], _CHUNK):
+        end = min(first + _CHUNK, image.shape[0])
+        _look_up(tables.lightness, lab[0][first:end], two[0], end - first)
+        _lab_to_xyz(two[0], lab[1][first:end], lab[2][first:end], one)
+        _mixed(one, two, tables.to_rgb, end - first, 14)
+        _bytes(two, tables.gamma, image[first:end])

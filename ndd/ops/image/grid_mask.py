@@ -1,0 +1,133 @@
+"""`ndd.grid_mask`: a grid of squares erased from an image."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+from ndd._operator import PerSample, Plan, bad_sample, like, operator
+from ndd._tensor import Spec
+
+_BYTES = 16  # that a GPU thread reads and writes
+
+
+@operator(frames=True)
+def grid_mask(
+    input,
+    /,
+    *,
+    angle: PerSample[float] = 0.0,
+    ratio: PerSample[float] = 0.5,
+    shift_x: PerSample[float] = 0.0,
+    shift_y: PerSample[float] = 0.0,
+    tile: PerSample[int] = 100,
+):
+    """Sets a grid of squares to 0 (GridMask, https://arxiv.org/abs/2001.04086).
+
+    With `c` and `s` the cosine and sine of the angle, the pixel in column `x` and row `y` lies at
+    `u = (c x - s y - shift_x) / tile`, `v = (s x + c y - shift_y) / tile` of the grid. It becomes 0, in all channels, if
+    the fractions of both, `u - floor(u)` and `v - floor(v)`, are below `ratio` (or one is NaN): of an unmoved grid the
+    top left corner of every tile.
+
+    Args:
+        input: any element type (DALI: uint8, int16, int32 and float32). A layout in which W follows H, such as HWC,
+            CHW, HW or FHWC (video: each frame by itself, and arguments may differ between frames); without these
+            letters, HWC or HW by rank. DALI 2.4.0 takes the first two axes for rows and columns whatever the layout
+            says, and is right for HWC only.
+        angle: of the grid, in radians.
+        ratio: side of the squares, as a part of `tile`: 0 erases nothing, above 1 everything.
+        shift_x, shift_y: where the grid begins, in pixels.
+        tile: distance from square to square, in pixels.
+
+    Element type, shape and layout stay. Raises RuntimeError for a `tile` below 1 and for other layouts and ranks.
+
+    >>> import ndd, numpy as np
+    >>> image = ndd.tensor(np.ones((3, 6), np.uint8), layout="HW")
+    >>> ndd.grid_mask(image, tile=3, ratio=0.4, shift_x=1).torch()
+    tensor([[1, 0, 0, 1, 0, 0],
+            [1, 0, 0, 1, 0, 0],
+            [1, 1, 1, 1, 1, 1]], dtype=torch.uint8)
+    """
+    _rows_axis(input)
+    return like(input)
+
+
+def _rows_axis(spec: Spec) -> int:
+    """The axis of the rows; that of the columns is the next one."""
+    layout, ndim = spec.layout or "", spec.ndim or 0
+    if "H" in layout or "W" in layout:
+        if "HW" not in layout:
+            raise RuntimeError(f"grid_mask: Expected a layout in which W follows H, got {layout!r}")
+        return layout.index("HW")
+    if ndim - layout.startswith("F") not in (2, 3):
+        raise RuntimeError(f"grid_mask: Expected an image (HWC or HW) or a layout with H and W, got {ndim} dimensions")
+    return int(layout.startswith("F"))
+
+
+@grid_mask.plan
+def _(input, *, angle, ratio, shift_x, shift_y, tile):
+    n, rows = input.n, _rows_axis(Spec(input.dtype, input.ndim, input.layout, input.spec.device))
+    size = np.broadcast_to(tile, n)
+    if (size <= 0).any():
+        sample = int((size <= 0).argmax())
+        raise bad_sample(sample, f"Argument `tile` must be positive, got {size[sample]}")
+    # DALI's numbers are 32-bit, rounded in this order.
+    turn = np.asarray(angle, np.float32).astype(np.float64)
+    grid = np.empty((n, 5), np.float32)
+    grid[:, 0], grid[:, 1] = np.cos(turn), np.sin(turn)
+    grid[:, 2], grid[:, 3] = shift_x, shift_y
+    grid[:, :4] /= size.astype(np.float32)[:, None]
+    grid[:, 4] = ratio
+    if input.spec.device.device_id is None:
+        return Plan(input.shapes, {"grid": grid}, {"rows": rows})
+    sides = input.shapes[:, rows : rows + 2]
+    inner = input.shapes[:, rows + 2 :].prod(axis=1)
+    return Plan(input.shapes, {"grid": grid, "sides": sides, "inner": inner})
+
+
+@grid_mask.cpu
+def _(image, out, grid, rows):
+    if not image.size:
+        return
+    h, w = image.shape[rows : rows + 2]
+    bits = f"u{image.itemsize}"
+    planes: Any = (-1, h, w, math.prod(image.shape[rows + 2 :]))
+    _mask(image.view(bits).reshape(planes), out.view(bits).reshape(planes), grid)
+
+
+@kernel
+def _mask(image, out, grid):
+    planes, height, width, channels = image.shape
+    ratio = grid[4]
+    along_u, along_v = np.empty(width, np.float32), np.empty(width, np.float32)
+    for x in range(width):
+        along_u[x], along_v[x] = np.float32(x) * grid[0], np.float32(x) * grid[1]
+    kept = np.empty(width, image.dtype)  # all bits of a pixel, or none
+    row = np.empty((width, channels), image.dtype)
+    elements = row.reshape(-1)
+    for y in range(height):
+        u0 = -grid[2] - np.float32(y) * grid[1]
+        v0 = -grid[3] + np.float32(y) * grid[0]
+        for x in range(width):
+            u, v = u0 + along_u[x], v0 + along_v[x]
+            kept[x] = -np.int64((u - np.floor(u) >= ratio) | (v - np.floor(v) >= ratio))
+        if channels == 3:
+            for x in range(width):
+                row[x, 0], row[x, 1], row[x, 2] = kept[x], kept[x], kept[x]
+        else:
+            for x in range(width):
+                for k in range(channels):
+                    row[x, k] = kept[x]
+        for plane in range(planes):
+            given, made = image[plane, y].reshape(-1), out[plane, y].reshape(-1)
+            for i in range(elements.size):
+                made[i] = given[i] & elements[i]
+
+
+@grid_mask.cuda("grid_mask.cu")
+def _(launch, input, out):
+    pack = _BYTES // input.dtype.bytes
+    launch("grid_mask", launch.remember("work", lambda: -(-launch.outputs[0].sizes // pack)), kept="all")
