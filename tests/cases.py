@@ -232,7 +232,9 @@ TABLE: dict[str, list[Case]] = {
         layouts=("HWC", "FHWC"),
         dtypes=("uint8", "uint16", "float32"),  # of int16 DALI rounds coordinates to 1/32 pixel,
     ),
-    "experimental.remap": [Case({}, inputs=("one channel", "map x", "map x"), oracle=False)],
+    "experimental.remap": [
+        Case({}, inputs=("one channel", "map x", "map x"), dtypes=("uint8", "uint16", "int16", "float32"), oracle=False)
+    ],
     "experimental.resize": _all(
         {"size": [12, 15]},
         {"size": [12, 40], "interp_type": 0},

@@ -62,5 +62,5 @@ def inputs(library: Any, source: dict[str, tuple[list[Any], str | None]], device
         made[name] = library.batch(samples, layout=layout, device=where).evaluate()
     anchors = np.sort(np.random.default_rng(1).random((500, 2, 2), np.float32), axis=1).reshape(-1)
     count = len(source["images"][0])
-    constants = {"anchors": anchors.tolist(), "debayer": "bilinear_ocv" if device == "cpu" else "bilinear_npp"}
+    constants = {"anchors": anchors.tolist(), "debayer": "bilinear_ocv" if device == "cpu" else "default_npp"}
     return SimpleNamespace(**made, **constants, types=types, device=device, batch_size=count)

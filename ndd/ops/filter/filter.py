@@ -222,9 +222,9 @@ def _two_passes(
     fill: np.float32, store: Any,
 ) -> None:  # fmt: skip
     column, row = lines
-    taps = np.zeros((1, 2, max(column.size, row.size)), np.float32)
-    taps[0, 0, : column.size], taps[0, 1, : row.size] = column, row
-    windows = np.array([[[0, -origin[1], column.size], [0, -origin[2], row.size]]], np.int64)
+    taps = np.ones((1, 3, max(column.size, row.size)), np.float32)
+    taps[0, 1, : column.size], taps[0, 2, : row.size] = column, row
+    windows = np.array([[[0, 0, 1], [0, -origin[1], column.size], [0, -origin[2], row.size]]], np.int64)
     separable(
         source, out, planes, tuple(extents[1:]), tuple(results[1:]), channels, taps, windows, np.ones(1, np.float32),
         border, fill, store,

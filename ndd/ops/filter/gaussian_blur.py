@@ -10,7 +10,7 @@ from ndd.ops.filter.separable import by_axis, filter_array, filter_batch, filter
 from ndd.ops.filter.spatial_axes import spatial_axes
 
 _TYPES = ("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64")
-_LONGEST = 1 << 20  # taps: beyond, the numbers are not meant
+_LONGEST = 1 << 16  # taps: beyond, the numbers are not meant
 
 
 @operator(frames=True)

@@ -91,18 +91,23 @@ def separable_plan(input: Any, taps: np.ndarray, reach: np.ndarray, scales: np.n
     all_reach[:, :, 3 - axes :] = reach
     per_sample = {
         "view": view,
-        "taps": np.broadcast_to(all_taps, (n, *all_taps.shape[1:])),
-        "scales": np.broadcast_to(scales, (n, scales.shape[1])).astype(np.float32),
+        "taps": _for_each(all_taps, n),
+        "scales": _for_each(scales.astype(np.float32), n),
     }
     if input.spec.device.device_id is None:
         windows = np.stack([most // 2 - all_reach, -all_reach, 2 * all_reach + 1], axis=-1)
-        per_sample["windows"] = np.broadcast_to(windows, (n, *windows.shape[1:]))
+        per_sample["windows"] = _for_each(windows, n)
         return Plan(input.shapes, per_sample)
     if axes <= 2 and most <= _TILE_WINDOW and n and int(view[:, 4].max()) <= _TILE_CHANNELS:
         return Plan(input.shapes, per_sample, {"tiled": True, "axes": axes, "wide": None})
-    wide = _Taps(np.ascontiguousarray(per_sample.pop("taps")))
-    per_sample["reach"] = np.broadcast_to(all_reach, (n, *all_reach.shape[1:])).astype(np.int32)
+    wide = _Taps(per_sample.pop("taps"))
+    per_sample["reach"] = _for_each(all_reach.astype(np.int32), n)
     return Plan(input.shapes, per_sample, {"tiled": False, "axes": axes, "wide": wide})
+
+
+def _for_each(rows: np.ndarray, n: int) -> np.ndarray:
+    """One row for each sample; writable memory in every case, or the CPU kernels would be compiled for both."""
+    return np.repeat(rows, n, axis=0) if len(rows) != n else np.array(rows)
 
 
 def filter_array(array: Any, out: Any, view: Any, taps: Any, windows: Any, scales: Any) -> None:
@@ -123,19 +128,18 @@ def _filter_lines(source: Any, target: Any, view: Any, taps: Any, windows: Any, 
     size, zero = (height, width), np.float32(0)
     if windows[:, 0, 2].max() == 1:
         separable(
-            source, target, planes * depth, size, size, channels, taps[:, 1:], windows[:, 1:], scales, REFLECT_101, zero,
-            store,
-        )  # fmt: skip
+            source, target, planes * depth, size, size, channels, taps, windows, scales, REFLECT_101, zero, store
+        )
         return
     terms = len(taps)
     fields, one = np.empty((terms, source.size), np.float32), np.ones(1, np.float32)
     for t in range(terms):
         separable(
-            source, fields[t], planes * depth, size, size, channels, taps[t : t + 1, 1:], windows[t : t + 1, 1:], one,
+            source, fields[t], planes * depth, size, size, channels, taps[t : t + 1], windows[t : t + 1], one,
             REFLECT_101, zero, None,
         )  # fmt: skip
     plane = height * width * channels
-    along_depth(fields.reshape(-1), target, planes, depth, plane, taps[:, 0], windows[:, 0], scales, store)
+    along_depth(fields.reshape(-1), target, planes, depth, plane, taps, windows, scales, store)
 
 
 def filter_batch(launch: Any, out: Any, view: Any, tiled: bool, axes: int, wide: Any) -> None:

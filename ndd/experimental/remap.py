@@ -1,0 +1,202 @@
+"""`ndd.experimental.remap`: images whose pixels come from where two maps say."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+from ndd._operator import Plan, bad_sample, like, operator
+from ndd.types import DALIInterpType
+
+_NEAREST, _LINEAR, _CUBIC = 0, 1, 2
+_SUPPORTED = (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR, DALIInterpType.INTERP_CUBIC)
+_ORIGINS = {"corner": 0.5, "center": 0.0}
+_TYPES = ("u8", "u16", "i16", "f32")
+_MAP_LAYOUTS = ("HW", "FHW", "HWC", "FHWC")
+
+
+@operator(layouts=("HWC", "FHWC"), frames=True)
+def remap(
+    input,
+    mapx,
+    mapy,
+    /,
+    *,
+    interp: DALIInterpType = DALIInterpType.INTERP_LINEAR,
+    pixel_origin: str = "corner",
+):
+    """Takes each pixel of the output from where two maps say.
+
+    Args:
+        input: layout HWC or FHWC; uint8, uint16, int16 or float32.
+        mapx, mapy: float32 (H, W), x and y in pixels of the input for each pixel of the output; for video, one pair for
+            the sample or (F, H, W), a pair for each frame. The output is as large as its maps.
+        interp: INTERP_NN, INTERP_LINEAR or INTERP_CUBIC.
+        pixel_origin: what (0, 0) is: the "corner" of the first pixel, or its "center" as in OpenCV.
+
+    `out[y, x] = in(u, v)` with `(u, v) = (mapx[y, x], mapy[y, x])`, less 0.5 each where the origin is the corner; pixel
+    centres are at whole numbers. A point with u < -0.5 or u >= W (v alike), or NaN, gives 0; one beyond the outermost
+    centres the edge pixels. Cubic: Keys, a = -0.5. Integers are rounded (ties to even) and saturated. Layout and type stay.
+
+    Runs on the CPU and the GPU; DALI has it on the GPU only. Differs from DALI: any number of channels, maps of another
+    size than the image, and 1x1 and empty images are taken; points outside are 0 (there: whatever the memory held).
+
+    Raises RuntimeError for other types, interpolations and origins and for maps that differ in shape; ValueError for
+    other layouts.
+
+    >>> import ndd, numpy as np
+    >>> image = ndd.tensor([[[10], [20], [30]]], dtype=ndd.uint8, layout="HWC")
+    >>> x, y = np.array([[2.0, 1.5, 7.0]], np.float32), np.zeros((1, 3), np.float32)
+    >>> ndd.experimental.remap(image, x, y, pixel_origin="center")[0, :, 0].torch()
+    tensor([30, 25,  0], dtype=torch.uint8)
+    """
+    if input.dtype.name not in _TYPES:
+        raise RuntimeError(f"remap: Unsupported input type {input.dtype}: expected uint8, uint16, int16 or float32")
+    if interp not in _SUPPORTED:
+        raise RuntimeError(f"remap: Unsupported interpolation type {interp!r}: expected INTERP_NN, _LINEAR or _CUBIC")
+    if pixel_origin not in _ORIGINS:
+        raise RuntimeError(f"remap: Undefined pixel_origin {pixel_origin!r}. Use one of {[*_ORIGINS]}")
+    for name, given in (("mapx", mapx), ("mapy", mapy)):
+        if given.dtype.name != "f32":
+            raise RuntimeError(f"remap: `{name}`: expected float32, got {given.dtype}")
+        if given.layout and given.layout not in _MAP_LAYOUTS:
+            raise ValueError(
+                f'remap: The layout "{given.layout}" of `{name}` is none of the allowed ones: {", ".join(_MAP_LAYOUTS)}'
+            )
+    return like(input)
+
+
+@remap.plan
+def _(input, mapx, mapy, *, interp, pixel_origin):
+    for name, given in (("mapx", mapx), ("mapy", mapy)):
+        if given.shapes.shape[1] != 2:
+            raise RuntimeError(f"`{name}`: expected 2 axes for each image, got {given.shapes.shape[1]}")
+    differ = (mapx.shapes != mapy.shapes).any(axis=1)
+    if differ.any():
+        i = int(differ.argmax())
+        raise bad_sample(i, f"Maps shapes do not match: {mapx.shapes[i].tolist()} and {mapy.shapes[i].tolist()}")
+    shapes = np.concatenate([mapx.shapes, input.shapes[:, 2:]], axis=1)
+    integer = input.dtype.numpy.kind != "f"
+    limits = np.iinfo(input.dtype.numpy) if integer else None
+    shared = {
+        "interp": int(interp),
+        "shift": np.float32(_ORIGINS[pixel_origin]),
+        "rounds": integer,
+        "low": np.float32(limits.min if limits else 0),
+        "high": np.float32(limits.max if limits else 0),
+    }
+    return Plan(shapes, shared=shared)
+
+
+@remap.cpu
+def _(image, mapx, mapy, out, interp, shift, rounds, low, high):
+    if not image.size:
+        out[...] = 0
+    elif interp == _NEAREST:
+        _pick(image, mapx, mapy, out, shift)
+    elif interp == _LINEAR:
+        _blend(image, mapx, mapy, out, shift, rounds, low, high)
+    else:
+        _blend_cubic(image, mapx, mapy, out, shift, rounds, low, high)
+
+
+@kernel
+def _inside(u, n):
+    """Whether a coordinate counts as inside a line of `n` pixels: half a pixel before the first centre to one behind
+    the last; NaN does not."""
+    return u >= np.float32(-0.5) and u < np.float32(n)
+
+
+@kernel
+def _pick(image, map_x, map_y, out, shift):
+    """The nearest pixel."""
+    height, width, channels = image.shape
+    half = np.float32(0.5)
+    for y in range(len(out)):
+        for x in range(out.shape[1]):
+            u, v = map_x[y, x] - shift, map_y[y, x] - shift
+            if _inside(u, width) and _inside(v, height):
+                column, row = min(int(np.floor(u + half)), width - 1), min(int(np.floor(v + half)), height - 1)
+                for c in range(channels):
+                    out[y, x, c] = image[row, column, c]
+            else:
+                for c in range(channels):
+                    out[y, x, c] = 0
+
+
+@kernel
+def _blend(image, map_x, map_y, out, shift, rounds, low, high):
+    """Linear between the four pixels around a point; beyond the border lies the edge pixel."""
+    height, width, channels = image.shape
+    flat = image.reshape(height * width * channels)
+    line = np.empty(out.shape[1] * channels, np.float32)
+    for y in range(len(out)):
+        place = np.uint64(0)
+        for x in range(out.shape[1]):
+            u, v = map_x[y, x] - shift, map_y[y, x] - shift
+            if _inside(u, width) and _inside(v, height):
+                left, top = int(np.floor(u)), int(np.floor(v))
+                fx, fy = u - np.float32(left), v - np.float32(top)
+                above, below = max(top, 0) * width, min(top + 1, height - 1) * width
+                before, behind = max(left, 0), min(left + 1, width - 1)
+                a, b = np.uint64((above + before) * channels), np.uint64((above + behind) * channels)
+                p, q = np.uint64((below + before) * channels), np.uint64((below + behind) * channels)
+                for c in range(np.uint64(channels)):
+                    first = flat[a + c] + (np.float32(flat[b + c]) - np.float32(flat[a + c])) * fx
+                    second = flat[p + c] + (np.float32(flat[q + c]) - np.float32(flat[p + c])) * fx
+                    line[place + c] = first + (second - first) * fy
+            else:
+                for c in range(np.uint64(channels)):
+                    line[place + c] = np.float32(0)
+            place += np.uint64(channels)
+        _store(line, out[y].reshape(line.size), rounds, low, high)
+
+
+@kernel
+def _store(line, out, rounds, low, high):
+    if rounds:
+        for i in range(line.size):
+            out[i] = min(max(np.rint(line[i]), low), high)
+    else:
+        for i in range(line.size):
+            out[i] = line[i]
+
+
+@kernel
+def _cubic_weights(t, weights):
+    """The weights of the pixels -1, 0, 1 and 2 for a point `t` behind pixel 0 (Keys, a = -0.5)."""
+    half = np.float32(0.5)
+    weights[0] = ((-half * t + np.float32(1)) * t - half) * t
+    weights[1] = (np.float32(1.5) * t - np.float32(2.5)) * t * t + np.float32(1)
+    weights[2] = ((np.float32(-1.5) * t + np.float32(2)) * t + half) * t
+    weights[3] = (half * t - half) * t * t
+
+
+@kernel
+def _blend_cubic(image, map_x, map_y, out, shift, rounds, low, high):
+    """Cubic between the sixteen pixels around a point."""
+    height, width, channels = image.shape
+    across, down = np.empty(4, np.float32), np.empty(4, np.float32)
+    line = np.empty(out.shape[1] * channels, np.float32)
+    for y in range(len(out)):
+        for x in range(out.shape[1]):
+            u, v = map_x[y, x] - shift, map_y[y, x] - shift
+            found = _inside(u, width) and _inside(v, height)
+            left, top = int(np.floor(u)) if found else 0, int(np.floor(v)) if found else 0
+            _cubic_weights(u - np.float32(left), across)
+            _cubic_weights(v - np.float32(top), down)
+            for c in range(channels):
+                total = np.float32(0)
+                for j in range(4 if found else 0):
+                    row = min(max(top + j - 1, 0), height - 1)
+                    part = np.float32(0)
+                    for i in range(4):
+                        part += across[i] * np.float32(image[row, min(max(left + i - 1, 0), width - 1), c])
+                    total += down[j] * part
+                line[x * channels + c] = total
+        _store(line, out[y].reshape(line.size), rounds, low, high)
+
+
+@remap.cuda("remap.cu")
+def _(launch, image, mapx, mapy, out):
+    launch("remap", out.shape_array[:, :2].prod(axis=1), kept="all")
