@@ -127,9 +127,7 @@ def _filter_lines(source: Any, target: Any, view: Any, taps: Any, windows: Any, 
     planes, depth, height, width, channels = view
     size, zero = (height, width), np.float32(0)
     if windows[:, 0, 2].max() == 1:
-        separable(
-            source, target, planes * depth, size, size, channels, taps, windows, scales, REFLECT_101, zero, store
-        )
+        separable(source, target, planes * depth, size, size, channels, taps, windows, scales, REFLECT_101, zero, store)
         return
     terms = len(taps)
     fields, one = np.empty((terms, source.size), np.float32), np.ones(1, np.float32)
