@@ -12,6 +12,7 @@ from ndd.noise.elements import check_input
 from ndd.random.elements import column
 
 _ROW = 256
+_EACH = 8  # elements that a thread of shot.cu counts
 
 
 @operator(random=True)
@@ -73,4 +74,6 @@ def _count(array, out, stream, factor, constants, log_factorials):
             row[i] *= factor
 
 
-shot.cuda("shot.cu")
+@shot.cuda("shot.cu")
+def _(launch, input, out):
+    launch("shot", launch.remember("work", lambda: -(-int(out.volumes.largest) // _EACH)))

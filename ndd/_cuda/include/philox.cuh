@@ -5,8 +5,30 @@
 //   w.next64()                         two words, the first one low
 //   w.canonical(), w.canonical64()     uniform in [0, 1): from one word with 24 bits, from two with 53
 //   w.below(limit)                     an integer in [0, limit), each equally likely
+//   philox_block(key, counter, sequence, word)   the four words of one block
 #ifndef NDD_PHILOX_CUH
 #define NDD_PHILOX_CUH
+
+inline void philox_block(unsigned long long key, unsigned long long counter, unsigned long long sequence,
+                         unsigned int* word) {
+  typedef unsigned long long u64;
+  typedef unsigned int u32;
+  u32 k0 = u32(key), k1 = u32(key >> 32);
+  u32 a = u32(counter), b = u32(counter >> 32), c = u32(sequence), d = u32(sequence >> 32);
+  for (int round = 0; round < 10; round++) {
+    const u64 p = u64(a) * 0xD2511F53u, q = u64(c) * 0xCD9E8D57u;
+    a = u32(q >> 32) ^ b ^ k0;
+    b = u32(q);
+    c = u32(p >> 32) ^ d ^ k1;
+    d = u32(p);
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  word[0] = a;
+  word[1] = b;
+  word[2] = c;
+  word[3] = d;
+}
 
 struct Words {
   typedef unsigned long long u64;
@@ -24,23 +46,7 @@ struct Words {
     block();
   }
 
-  void block() {
-    u32 k0 = u32(key), k1 = u32(key >> 32);
-    u32 a = u32(counter), b = u32(counter >> 32), c = u32(sequence), d = u32(sequence >> 32);
-    for (int round = 0; round < 10; round++) {
-      const u64 p = u64(a) * 0xD2511F53u, q = u64(c) * 0xCD9E8D57u;
-      a = u32(q >> 32) ^ b ^ k0;
-      b = u32(q);
-      c = u32(p >> 32) ^ d ^ k1;
-      d = u32(p);
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
-    }
-    word[0] = a;
-    word[1] = b;
-    word[2] = c;
-    word[3] = d;
-  }
+  void block() { philox_block(key, counter, sequence, word); }
 
   u32 next() {
     if (place == 4) {
