@@ -8,7 +8,6 @@ an event tells for each half of the ring.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from typing import Any
 
@@ -64,5 +63,7 @@ class Ring:
         return start
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # of an interpreter, or a driver, that is going away
+        try:
             self._torch.synchronize()  # torch does not know that copies still read the pinned memory
+        except Exception:
+            pass

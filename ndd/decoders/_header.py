@@ -42,6 +42,8 @@ class Header(NamedTuple):
         return self.channels if output_type == DALIImageType.ANY_DATA else 3
 
 
+_segment = struct.Struct(">BBH").unpack_from  # 0xFF, marker, length
+_frame = struct.Struct(">BHHB").unpack_from  # bits, height, width, components
 _LOSSY_HUFFMAN = (0xC0, 0xC1, 0xC2)  # baseline, extended sequential, progressive
 _NO_FRAME = (0xC4, 0xC8, 0xCC)  # tables and the reserved marker between the frame headers
 _EXIF = b"Exif\0\0"
@@ -56,17 +58,14 @@ def jpeg(data: memoryview) -> Header | None:
     position, orientation = 2, 1
     says_ycc: bool | None = None  # JFIF means YCbCr; else Adobe's segment says; else the names of the components
     while position <= end:
-        if data[position] != 0xFF:
+        start, marker, length = _segment(data, position)
+        if start != 0xFF:
             return None
-        marker = data[position + 1]
         if marker == 0xFF:  # fill byte
             position += 1
             continue
-        length = (data[position + 2] << 8) | data[position + 3]
         if 0xC0 <= marker <= 0xCF and marker not in _NO_FRAME:
-            height = (data[position + 5] << 8) | data[position + 6]
-            width = (data[position + 7] << 8) | data[position + 8]
-            bits, channels = data[position + 4], data[position + 9]
+            bits, height, width, channels = _frame(data, position + 4)
             if not height or not width:
                 return None
             plain = marker in _LOSSY_HUFFMAN and bits == 8 and channels in (1, 3)

@@ -51,5 +51,5 @@ def _(input, *, adjust_orientation, dtype, image_type):
 @peek_image_shape.cpu
 def _(data, out, adjust, kind):
     header = header_of(data)
-    out[:2] = header.size(adjust)
-    out[2] = header.out_channels(kind)
+    height, width = header.size(adjust)
+    out[0], out[1], out[2] = height, width, header.out_channels(kind)  # a slice would cost as much as the header
