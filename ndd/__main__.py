@@ -9,7 +9,7 @@ _COMMANDS = {
     "demo": ("ndd.demo.command", "train a small classifier on a folder of photographs"),
     "doctor": ("ndd.doctor", "say what is installed and works here, and what to install"),
     "bench": ("ndd.bench.command", "time ndd beside DALI"),
-    "coverage": ("ndd.coverage", "list the operators, and which of DALI's are here"),
+    "coverage": ("ndd.coverage.command", "list the operators, and which of DALI's are here"),
 }
 
 

@@ -1,4 +1,4 @@
-"""`python -m ndd bench` and `coverage`, with tiny sizes: the numbers are there, and the table fits both libraries."""
+"""`python -m ndd bench`, with tiny sizes: the numbers are there, and the table fits both libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd import coverage
 from ndd.__main__ import main
 from ndd.bench import command, dispatch, loop, operator_inputs, operators, rounds, start
 from ndd.bench.libraries import Setting, enumerations, finish, make_setting
@@ -164,32 +163,3 @@ def test_results():
     assert result.record()["ratio"] == 2.0
     assert "2.00" in command.line(result)
     assert "1,500" in command.line(rounds.Result("loop", "x", "us", 1500.0, None))
-
-
-def test_coverage(capsys):
-    assert main(["coverage"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(coverage.table()) + 1
-    flip = next(line for line in lines if line.startswith("flip "))
-    assert flip.split() == ["flip", "DALI:", "cpu", "gpu", "ndd:", "cpu", "gpu"]
-    assert main(["coverage", "--missing"]) == 0
-    missing = capsys.readouterr().out.splitlines()
-    assert len(missing) < len(lines)
-    assert missing[-1] == lines[-1]
-
-
-@pytest.mark.oracle
-def test_the_names_are_dalis(dali):
-    """Every name of the list is there in DALI."""
-    import importlib
-
-    for name, kind, _ in coverage.table():
-        if name.startswith("pytorch."):
-            continue  # needs torchdata there
-        found = dali
-        for part in name.split("."):
-            if not hasattr(found, part):
-                found = importlib.import_module(f"{found.__name__}.{part}")
-            else:
-                found = getattr(found, part)
-        assert found is not None, (name, kind)

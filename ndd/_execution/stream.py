@@ -25,7 +25,7 @@ class Stream:
 
     create_new = _UNSET
 
-    def __init__(self, stream: Any = _UNSET, device_id: int | None = None):
+    def __init__(self, *, stream: Any = _UNSET, device_id: int | None = None):
         import torch
 
         number = Device.default_device_id("gpu") if device_id is None else device_id
@@ -92,11 +92,11 @@ def _handle_of(stream: Any) -> int:
         raise TypeError(f"Cannot take a CUDA stream from {type(stream).__name__}") from None
 
 
-def stream(stream: Any = _UNSET, device_id: int | None = None) -> Any:
+def stream(*, stream: Any = _UNSET, device_id: int | None = None) -> Any:
     """A `Stream`: a new one, or a wrapper of `stream`. None stays None."""
     if stream is None:
         return None
-    return Stream(stream, device_id)
+    return Stream(stream=stream, device_id=device_id)
 
 
 class _Current(threading.local):
@@ -125,19 +125,19 @@ def get_current_stream(device_id: int | None = None) -> Stream | None:
     return get_default_stream(device_id)
 
 
-def set_default_stream(cuda_stream: Any, device_id: int | None = None) -> None:
+def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> None:
     """The stream for operators of all threads that set no current one; None goes back to a stream of the context."""
     if cuda_stream is None:
         _default.pop(_number(device_id), None)
         return
-    wrapped = Stream(cuda_stream, device_id)
+    wrapped = Stream(stream=cuda_stream, device_id=device_id)
     _default[wrapped.device_id] = wrapped
 
 
-def set_current_stream(cuda_stream: Any) -> None:
+def set_current_stream(cuda_stream: Any, /) -> None:
     """The stream for operators of this thread; None goes back to the default."""
     if cuda_stream is None:
         _local.streams.clear()
         return
-    wrapped = Stream(cuda_stream)
+    wrapped = Stream(stream=cuda_stream)
     _local.streams[wrapped.device_id] = wrapped

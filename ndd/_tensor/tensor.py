@@ -116,7 +116,7 @@ class Tensor(Arithmetic, Handle):
             raise AttributeError("This is a CPU tensor: call .gpu() first for the CUDA array interface")
         return self.torch().__cuda_array_interface__
 
-    def __dlpack__(self, *, stream: Any = None, dl_device: Any = None, **more: Any) -> Any:
+    def __dlpack__(self, stream: Any = None, dl_device: Any = None, **more: Any) -> Any:
         found = self.torch()
         if self._spec.device.device_type == "cpu":
             return found.__dlpack__(**more)

@@ -1,0 +1,153 @@
+"""`python -m ndd coverage`: the list is DALI's, what it says is so, and the README and the index say the same."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from calling import load_every_room
+
+import ndd
+from ndd.__main__ import main
+from ndd.coverage.command import summary
+from ndd.coverage.operator_index import index
+from ndd.coverage.signature import compared
+from ndd.coverage.table import names, own_operators, table
+
+ROOT = Path(__file__).parent.parent
+ROWS = table()
+# Arguments that ndd takes beyond DALI's.
+BEYOND = {"on_error", "max_pixels", "files", "sampler", "shuffle", "shard", "device_id"}
+
+
+def test_the_command(capsys):
+    assert main(["coverage"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(ROWS) + 3
+    assert "\n".join(lines[-3:]) == summary(ROWS)
+    flip = next(line for line in lines if line.startswith("flip "))
+    assert re.fullmatch(r"flip +DALI: cpu gpu +ndd: cpu gpu +signature: equal  tested: with DALI, \d+ cases?", flip)
+    assert main(["coverage", "--missing"]) == 0
+    missing = capsys.readouterr().out.splitlines()
+    assert missing[-3:] == lines[-3:]
+    assert len(missing) == 3 + sum(not row.complete for row in ROWS)
+
+
+def test_what_is_here_is_equal_and_tested():
+    here = [row for row in ROWS if row.there]
+    assert len(here) > 350
+    assert not [row for row in here if row.lacks]
+    assert not [(row.name, row.signature) for row in here if row.signature and not row.signature.startswith("equal")]
+    more = {name for row in here if row.signature for name in row.signature.removeprefix("equal").split(", and ")[1:]}
+    assert {name for text in more for name in text.split(", ")} <= BEYOND
+    assert not [row.name for row in here if row.tested == "-"]
+    assert not own_operators(ROWS)
+
+
+def test_tested_means_cases_of_the_registry():
+    operators = load_every_room()
+    found = {row.name: row.tested for row in ROWS if row.devices}
+    assert set(found) == set(operators)
+    assert found["resize"] == "with DALI, 4 cases"
+    assert found["jitter"] == "1 case"
+    assert found["dump_image"].startswith("ops/image/")
+    assert next(row for row in ROWS if row.name == "decoders.audio").tested == "-"
+
+
+@pytest.mark.oracle
+def test_the_list_is_dalis(dali):
+    """Every name is there in DALI, with these parameters; of what ndd has not yet, too."""
+    wrong = []
+    for name, kind, parameters in names():
+        if name.startswith("pytorch."):
+            continue  # needs torchdata there
+        found, there = _find(dali, name)
+        if not there or (found is None) != (kind == "disabled"):
+            wrong.append(name)
+        elif parameters is not None:
+            same, _, more = compared(found, parameters).partition(", and ")
+            if same != "equal" or not all(extra.startswith("_") for extra in more.split(", ") if extra):
+                wrong.append((name, same, more))
+    assert not wrong
+
+
+def _find(module, name):
+    for part in name.split("."):
+        if not hasattr(module, part):
+            try:
+                module = importlib.import_module(f"{module.__name__}.{part}")
+            except (ImportError, AttributeError):
+                return None, False
+        else:
+            module = getattr(module, part)
+    return module, True
+
+
+@pytest.mark.oracle
+def test_no_public_function_of_dali_is_left_out(dali):
+    listed = {name for name, _, _ in names()}
+    for room in ("", "math", "noise", "random", "reductions", "transforms", "decoders", "segmentation", "experimental"):
+        module = getattr(dali, room) if room else dali
+        for name, value in vars(module).items():
+            if inspect.isfunction(value) and not name.startswith("_"):
+                path = f"{room}.{name}" if room else name
+                assert path in listed or value.__module__.endswith("._ops"), path
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ("input, /, *, horizontal=1, vertical=0, factor=0.1, name='x'", "equal"),
+        ("x, /, *, horizontal=..., vertical=0, factor=0.1, name='x'", "equal"),
+        ("input, /, *, horizontal=2, vertical=0, factor=0.1, name='x'", "horizontal=1, in DALI 2"),
+        ("input, /, *, horizontal=1, vertical=0, factor=0.2, name='x'", "factor=0.1, in DALI 0.2"),
+        ("input, /, *, horizontal=1, vertical=0, factor=0.1, name='y'", "name='x', in DALI 'y'"),
+        ("input, /, *, horizontal, vertical=0, factor=0.1, name='x'", "horizontal=1, in DALI required"),
+        ("input, /, *, horizontal=1, factor=0.1, name='x'", "equal, and vertical"),
+        ("input, /, *, horizontal=1, vertical=0, depth=0, factor=0.1, name='x'", "lacks depth"),
+        ("input, horizontal=1, *, vertical=0, factor=0.1, name='x'", "horizontal is keyword-only"),
+        ("a, b, /, *, horizontal=1, vertical=0, factor=0.1, name='x'", "inputs (all, required, any number)"),
+    ],
+)
+def test_signatures_are_compared_whole(parameters, expected):
+    def ours(input, /, *, horizontal=1, vertical=0, factor=0.1, name="x"):
+        """Nothing."""
+
+    found = compared(ours, parameters)
+    assert found == expected if expected.startswith("equal") else expected in found
+
+
+def test_a_needed_argument_that_dali_has_not_is_a_difference():
+    def ours(input, /, *, more):
+        """Nothing."""
+
+    assert compared(ours, "input, /") == "more is needed"
+
+
+def test_the_readme_quotes_the_counts():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    counts = re.findall(r"\d+ of \d+", summary(ROWS))[:2]
+    assert f"{counts[0]} functions, classes, readers and types are here" in text
+    assert counts[1] in text
+
+
+def test_the_index_of_operators_is_written_by_the_command(tmp_path):
+    folder = ROOT / "notebooks"
+    text = (folder / "operators.md").read_text(encoding="utf-8")
+    assert text == index(folder), "run: python -m ndd coverage --index notebooks/operators.md"
+    assert main(["coverage", "--index", str(tmp_path / "operators.md")]) == 0
+    assert len((tmp_path / "operators.md").read_text(encoding="utf-8").splitlines()) == len(text.splitlines())
+    assert str(ROOT) not in text
+    for path in load_every_room():
+        assert f"[`{path}`](" in text
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        assert (folder / link).exists(), link
+    assert all(len(row.split(" | ")) in (2, 4) for row in text.splitlines() if row.startswith("| ["))
+
+
+def test_the_readme_links_the_index():
+    assert "(notebooks/operators.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert ndd.flip.__doc__.split(".")[0] in (ROOT / "notebooks" / "operators.md").read_text(encoding="utf-8")
