@@ -52,6 +52,7 @@ class Operator:
         self.cpu_names: list[str] = []
         self.cpu_batch: Callable[..., Any] | None = None
         self.cpu_batch_names: list[str] = []
+        self.cpu_batch_inputs: tuple[int, ...] | None = ()  # numbers of the inputs it takes; None: all, as one tuple
         self.cuda: Callable[..., Any] | None = None
         self.cuda_names: list[str] = []
         self.cuda_source: str | None = None
@@ -340,6 +341,11 @@ def operator(
         needs_batch: refuse a call that does not say a batch size.
         register: list the operator among those that the registry-wide tests walk.
 
+    Besides `.cpu`, which gets one sample, `.cpu_batch` may say how samples of one shape are computed together:
+    `f(inputs, outputs, names...)` gets arrays `[N, ...]` of the inputs that it names (as the operator does), of the
+    outputs and of the plan's per-sample values, where N is a part of the batch. A call costs as much as a few
+    thousand elements: for small samples this is many times faster. Batches of unequal shapes go to `.cpu`.
+
     >>> import ndd
     >>> @ndd.operator
     ... def invert(image, /, *, maximum: ndd.PerSample[int] = 255):
@@ -401,9 +407,7 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.views = lambda f: _set(found, "views", f)
     wrapper.recover = lambda f: _set(found, "recover", f)
     wrapper.cpu = lambda f: _set_kernel(found, "cpu", f)
-    # Optional, for operators that need no input's elements: `f(out, names...)` with `out` and per-sample values of all
-    # samples, for a batch of samples of one shape that is too small for threads.
-    wrapper.cpu_batch = lambda f: _set_kernel(found, "cpu_batch", f)
+    wrapper.cpu_batch = lambda f: _set_batch_kernel(found, f)
     wrapper.cuda = lambda source=None: _set_cuda(found, source)
     return wrapper
 
@@ -417,6 +421,15 @@ def _set_kernel(found: Operator, role: str, function: Callable[..., Any]) -> Cal
     names = list(inspect.signature(getattr(function, "function", function)).parameters)
     setattr(found, role, function)
     setattr(found, f"{role}_names", names)
+    return function
+
+
+def _set_batch_kernel(found: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel for many samples of one shape; it says by their names which inputs it takes."""
+    _set_kernel(found, "cpu_batch", function)
+    names = found.cpu_batch_names
+    takes_all = found.variadic is not None and names[:1] == [found.variadic]
+    found.cpu_batch_inputs = None if takes_all else tuple([i for i, k in enumerate(found.inputs) if k in names])
     return function
 
 

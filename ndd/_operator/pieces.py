@@ -1,19 +1,28 @@
-"""Elementwise operators on the CPU: a few large pieces in place of many samples.
+"""A few large pieces of a batch in place of many samples, on the CPU: a call costs more than a small sample.
 
-Where samples lie behind each other, one call of the kernel does them all (a call costs more than a small sample), and
-one large sample is divided among the threads.
+Elementwise operators: where samples lie behind each other, one call of the kernel does them all, and one large sample
+is divided among the threads. Operators with a kernel for whole batches (`cpu_batch`): samples of one shape, as many in
+one piece as a thread gets.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ndd._tensor import Store
 from ndd._tensor.store import is_contiguous
 
+if TYPE_CHECKING:
+    from ndd._operator.declare import Operator
+    from ndd._operator.plan import Plan
+
 _ELEMENTS = 1 << 15  # of a piece, at least
 _GATHERED = 1 << 12  # elements of samples that lie apart, up to which copying them together is cheaper than many calls
+_BYTES = 1 << 17  # of a piece of a batch, at least
+_COPIED = 1 << 14  # bytes of a sample, up to which copying it costs less than a call of its own
 
 
 def pieces(stores: list[Store], out: Store, pool: Any) -> list[tuple[Any, ...]] | None:
@@ -74,3 +83,44 @@ def _stretched(stores: list[Store], out: Store) -> list[Any] | None:
         missing = out.whole.ndim - whole.ndim
         found.append(whole.reshape(len(whole), *(1,) * missing, *whole.shape[1:]) if missing else whole)
     return [*found, out.whole]
+
+
+def batch_pieces(
+    op: Operator, plan: Plan, stores: list[Any], results: list[Store], pool: Any
+) -> list[tuple[Any, ...]] | None:
+    """What `cpu_batch` is called with: a row of arguments for each piece; None if the samples differ in shape."""
+    count = len(results[0].shapes)
+    every = op.cpu_batch_inputs is None
+    taken = stores if every else [stores[i] if i < len(stores) else None for i in op.cpu_batch_inputs]  # type: ignore[union-attr]
+    arrays: list[Any] = [None if store is None else _together(store, count) for store in taken]
+    for store, array in zip(taken, arrays, strict=True):
+        if store is not None and array is None:
+            return None
+    lead = len(arrays)
+    arrays += [r.whole for r in results]
+    if any([a is None for a in arrays[lead:]]):
+        return None
+    nbytes = sum([a.nbytes for a in arrays if a is not None])
+    names = op.cpu_batch_names[(1 if every else lead) + len(results) :]
+    named = [(plan.per_sample[k], True) if k in plan.per_sample else (plan.shared[k], False) for k in names]
+    parts = min(nbytes // _BYTES, count, pool.num_threads)
+    edges = [count * k // parts for k in range(parts + 1)] if parts > 1 else [0, count]
+    rows = []
+    for start, end in pairwise(edges):
+        cut = [a if a is None else a[start:end] for a in arrays] if parts > 1 else arrays
+        own = [v[start:end] if each and parts > 1 else v for v, each in named]
+        inputs = (tuple(cut[:lead]),) if every else cut[:lead]
+        rows.append((*inputs, *cut[lead:], *own))
+    return rows
+
+
+def _together(store: Store, count: int) -> Any:
+    """The samples as one C-contiguous array `[N, ...]`; None if they have not one shape, or are too large to copy."""
+    if len(store.shapes) != count:
+        return None
+    whole = store.dense()
+    if whole is not None and is_contiguous(whole):
+        return whole
+    if not store.uniform() or store.arrays()[0].nbytes > _COPIED:
+        return None
+    return np.ascontiguousarray(store.stacked())

@@ -11,7 +11,7 @@ import numpy as np
 from ndd._execution.invocation import Invocation
 from ndd._operator.arguments import resolve
 from ndd._operator.frames import FrameMap, unroll
-from ndd._operator.pieces import pieces
+from ndd._operator.pieces import batch_pieces, pieces
 from ndd._operator.plan import Operand, Plan
 from ndd._tensor import Handle, Spec, Store
 from ndd._tensor.memory import host_empty
@@ -246,7 +246,7 @@ class Job:
         shapes = [_tuples(s) for s in ([plan.shapes] if self.prepared.single else plan.shapes)]
         columns = (
             None
-            if op.cpu_batch is not None
+            if op.cpu_batch is not None and not op.elementwise
             else self._extra(plan, (1 if op.variadic else len(op.inputs)) + len(self.outs), n)
         )
         return Planned(plan, shapes, columns)  # type: ignore[arg-type]
@@ -266,6 +266,8 @@ class Job:
     def _computed(self, planned: Planned, stores: list[Any], n: int | None = None) -> list[Store]:
         count = self.n if n is None else n
         results = [_allocate(s, spec) for s, spec in zip(planned.shapes, self.outs, strict=True)]
+        if self.op.cpu_batch is not None and self._at_once(planned.plan, stores, results):
+            return results
         if self.op.elementwise and not planned.plan.per_sample and self._in_pieces(planned, stores, results):
             return results
         columns: list[Any] = []
@@ -285,10 +287,6 @@ class Job:
             columns.append(r.arrays())
             whole = r.whole if r.whole is not None else r.flat
             nbytes += whole.nbytes
-        small = count == 1 or nbytes < _WORTH_THREADS
-        if self.op.cpu_batch is not None and small and all(r.whole is not None for r in results):
-            self._at_once(planned.plan, results)
-            return results
         if planned.columns is None:
             planned.columns = self._extra(
                 planned.plan, (1 if self.op.variadic else len(self.op.inputs)) + len(self.outs), count
@@ -307,20 +305,21 @@ class Job:
         if rows is None:
             return False
         extra = tuple([column[0] for column in planned.columns])
-        kernel = self.op.cpu
+        return self._all_done(self.op.cpu, [(*row, *extra) for row in rows])
+
+    def _at_once(self, plan: Plan, stores: list[Any], results: list[Store]) -> bool:
+        """Runs the kernel for whole batches, if it can; errors are left to the way sample by sample."""
+        rows = batch_pieces(self.op, plan, stores, results, self.context.thread_pool)
+        return rows is not None and self._all_done(self.op.cpu_batch, rows)
+
+    def _all_done(self, kernel: Any, rows: list[tuple[Any, ...]]) -> bool:
         if len(rows) > 1:
-            return not self.context.thread_pool.run(lambda i: kernel(*rows[i], *extra), len(rows))  # type: ignore[misc]
+            return not self.context.thread_pool.run(lambda i: kernel(*rows[i]), len(rows))
         try:
-            kernel(*rows[0], *extra)  # type: ignore[misc]
+            kernel(*rows[0])
         except Exception:
             return False
         return True
-
-    def _at_once(self, plan: Plan, results: list[Store]) -> None:
-        """A small batch of samples of one shape: all of them in one call."""
-        names = self.op.cpu_batch_names[len(results) :]
-        values = [plan.per_sample[k] if k in plan.per_sample else plan.shared[k] for k in names]
-        self.op.cpu_batch(*[r.whole for r in results], *values)  # type: ignore[misc]
 
     def _spread(self, kernel: Any, rows: list[Any], nbytes: int) -> dict[int, BaseException]:
         """Runs the kernel on every row of arguments, on the thread pool if that is worth it."""
