@@ -54,7 +54,8 @@ def _close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
         return np.allclose(a, b, rtol=max(tolerance, 1e-3 * narrow), atol=tolerance * largest, equal_nan=True)
     if not tolerance:
         return bool((a == b).all())
-    return bool((np.abs(a.astype(np.float64) - b.astype(np.float64)) <= 1).all())
+    a, b = a.astype(np.float64), b.astype(np.float64)  # large integers are sums of floats
+    return bool((np.abs(a - b) <= max(1, tolerance * np.abs(b).max(initial=0))).all())
 
 
 def _brief(value: Any) -> str:

@@ -70,13 +70,25 @@ class Argument:
         if self.per_sample:
             if isinstance(value, Handle):
                 return value
-            if not self.vector and hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
-                return build_tensor(value, None, None, None, copy=False)
+            if not self.vector:
+                if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
+                    return build_tensor(value, None, None, None, copy=False)
+                if isinstance(value, list | tuple):
+                    value = self._alone(value, operator)
         elif isinstance(value, Tensor):
             value = value.item() if not self.vector else np.asarray(value.cpu())
         elif isinstance(value, Batch):
             raise ValueError(f"{operator}: argument {self.name!r} is the same for all samples: it cannot be a Batch")
         return self.constant(value, operator)
+
+    def _alone(self, value: Any, operator: str) -> Any:
+        """The number in a list of one, which DALI takes for that number."""
+        alone = value
+        while isinstance(alone, list | tuple):
+            if len(alone) != 1:
+                raise RuntimeError(f"{operator}: argument {self.name!r}: expected one number, got the list {value!r}")
+            alone = alone[0]
+        return alone.item() if isinstance(alone, np.ndarray) and alone.size == 1 else alone
 
 
 def _without_none(annotation: Any) -> Any:
@@ -92,7 +104,7 @@ def _integer(value: Any) -> int:
 
 
 def _real(value: Any) -> float:
-    if isinstance(value, list | tuple | str):
+    if isinstance(value, list | tuple):
         raise TypeError(f"expected one number, got {value!r}")
     return float(np.float32(value))  # DALI's arguments are 32-bit: 0.3 means 0.30000001
 
@@ -120,7 +132,7 @@ def _element_type(value: Any) -> DType:
 def _enumeration(kind: Any) -> Callable[[Any], Any]:
     def convert(value: Any) -> Any:
         if isinstance(value, str):
-            raise TypeError(f"expected a member of {kind.__name__}, got the string {value!r}")
+            raise ValueError(f"expected a member of {kind.__name__}, got the string {value!r}")
         return kind(int(value))
 
     return convert
@@ -155,8 +167,6 @@ def _vector_of(element: Any, numpy: np.dtype) -> Callable[[Any], Any]:
         return lambda value: list(value) if isinstance(value, list | tuple) else [value]
 
     def convert(value: Any) -> np.ndarray:
-        if isinstance(value, str):
-            raise TypeError(f"expected numbers, got the string {value!r}")
         return np.atleast_1d(np.asarray(value)).astype(numpy)
 
     return convert

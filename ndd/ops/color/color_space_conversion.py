@@ -79,7 +79,7 @@ def color_space_conversion(input, /, *, image_type: DALIImageType, output_type: 
 
     Args:
         input: uint8, HWC, DHWC, FHWC or FDHWC; without a layout HWC, FHWC or FDHWC by rank. The channels are those of
-            `image_type`: 1 for GRAY, else 3.
+            `image_type`: 1 for GRAY, else 3. Images without pixels stay so (DALI refuses some).
         image_type: what comes in: `ndd.types.RGB`, `BGR`, `GRAY` or `YCbCr`.
         output_type: what comes out, another one of these.
 
