@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.jit import kernel
 from ndd._operator import PerSample, Plan, like, operator
 
 
@@ -51,19 +52,43 @@ def _(input, *, center_x, center_y, center_z, flip_x, flip_y, flip_z, layout):
     if columns > 3 or len(names) != columns or set(names) - set("xyz") or (shapes[:, 1] != columns).any():
         raise RuntimeError(f"Unexpected number of dimensions {columns} for the layout {names!r}: expected up to 3")
     centers, flips = {"x": center_x, "y": center_y, "z": center_z}, {"x": flip_x, "y": flip_y, "z": flip_z}
-    factor, offset = np.ones((input.n, 3), np.float32), np.zeros((input.n, 3), np.float32)
+    factor, offset = np.ones((input.n, 3), np.float32), np.full((input.n, 3), -0.0, np.float32)
     for i, name in enumerate(names):
         mirrored = np.asarray(flips[name]) != 0
         factor[:, i] = np.where(mirrored, -1, 1)
-        offset[:, i] = np.where(mirrored, 2 * np.asarray(centers[name], np.float32), 0)
+        offset[:, i] = np.where(mirrored, 2 * np.asarray(centers[name], np.float32), -0.0)  # x + -0.0 is x, always
     return Plan(shapes, per_sample={"factor": factor, "offset": offset})
+
+
+@kernel
+def _flip(points, out, factor, offset):
+    """Points [N, P, d]; with d known to the compiler, it works on several numbers at a time."""
+    samples, count, columns = points.shape
+    for n in range(samples):
+        a, b, c = factor[n, 0], factor[n, 1], factor[n, 2]
+        d, e, f = offset[n, 0], offset[n, 1], offset[n, 2]
+        if columns == 2:
+            for p in range(count):
+                out[n, p, 0] = a * points[n, p, 0] + d
+                out[n, p, 1] = b * points[n, p, 1] + e
+        elif columns == 3:
+            for p in range(count):
+                out[n, p, 0] = a * points[n, p, 0] + d
+                out[n, p, 1] = b * points[n, p, 1] + e
+                out[n, p, 2] = c * points[n, p, 2] + f
+        elif columns:
+            for p in range(count):
+                out[n, p, 0] = a * points[n, p, 0] + d
 
 
 @coord_flip.cpu
 def _(points, out, factor, offset):
-    columns = points.shape[1]
-    np.multiply(points, factor[:columns], out=out)
-    out += offset[:columns]
+    _flip(points[None], out[None], factor[None], offset[None])
+
+
+@coord_flip.cpu_batch
+def _(input, out, factor, offset):
+    _flip(input, out, factor, offset)
 
 
 coord_flip.cuda("coord_flip.cu")

@@ -170,17 +170,33 @@ def transform_many(points, out, matrix, offset):
     transform_few(points, out, matrix, offset)
 
 
+@kernel
+def _transform_batch(points, out, matrix, offset):
+    for n in range(len(points)):
+        transform_few(points[n], out[n], matrix[n], offset[n])
+
+
 @coord_transform.cpu
 def _(points, out, matrix, offset):
-    if not out.size:
-        return
     # To give up the GIL and get it back costs more than a few thousand points.
     transform = transform_few if points.size < _MANY else transform_many
+    _transformed(transform, points.reshape(-1), out.reshape(-1), matrix, offset)
+
+
+@coord_transform.cpu_batch
+def _(input, out, matrix, offset):
+    n = len(input)
+    _transformed(_transform_batch, input.reshape(n, -1), out.reshape(n, -1), matrix, offset)
+
+
+def _transformed(transform, points, out, matrix, offset) -> None:
+    if not out.size:
+        return
     if out.dtype == np.float32:
-        transform(points.reshape(-1), out.reshape(-1), matrix, offset)
+        transform(points, out, matrix, offset)
         return
     exact = np.empty(out.shape, np.float32)
-    transform(points.reshape(-1), exact.reshape(-1), matrix, offset)
+    transform(points, exact, matrix, offset)
     convert_array(exact, "f32", _SHORT[out.dtype.name], out)
 
 
