@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd._cpu.filter_taps import NN, NN_FUSED, TRIANGULAR
+
 if TYPE_CHECKING:
     from ndd._cuda.launch import Launch
 
-_MOST_TAPS = 32  # what a thread of resize.cu keeps of the weights along x
+_MOST_TAPS = 32  # along x, by the kernel for any filter
+_FEW_TAPS = 8  # along x, by the kernel for triangles
 _MOST_READS = 512  # from here on, two passes with an image in between are cheaper than one thread's reads
 
 
@@ -34,7 +37,11 @@ def resample_batch(
     if at_once and len(axes) > 2:
         at_once = np.maximum(shapes, out_shapes).prod(axis=1).max() < 2**31
     if at_once and len(axes) == 2:
-        launch("resample_plane", _strips(largest), file=file)
+        macros = _plane_macros(kind, taps)
+        if macros:
+            launch("resample_plane", _strips(largest), macros=macros, file=file, kept="filters")
+        else:
+            launch("resample_plane", _strips(largest), file=file)
         return
     passes = _passes(shapes, out_shapes, axes, at_once)
     source, scratch = None, None
@@ -46,10 +53,18 @@ def resample_batch(
             counts = reached.prod(axis=1)
             following = launch.empty(int(counts.sum()), np.float32)
             target = following.data_ptr() + 4 * (np.cumsum(counts) - counts)
-        _pass(launch, shapes, reached, group, axes, source, target, file)
+        macros = _plane_macros(kind, taps) if len(group) == 2 else {}
+        _pass(launch, shapes, reached, group, axes, source, target, file, macros)
         # `scratch` may be reused by the allocator from here on: everything on this stream runs in order.
         shapes, source, scratch = reached, target, following
     del scratch
+
+
+def _plane_macros(kind: np.ndarray, taps: list[int]) -> dict[str, str]:
+    """Nothing if the kernel for NN and narrow triangles does the last two axes; another one does every filter."""
+    kinds = int(kind[:, -2:].min()), int(kind[:, -2:].max())
+    narrow = kinds == (TRIANGULAR, TRIANGULAR) and taps[-1] <= _FEW_TAPS
+    return {} if narrow or kinds in ((NN, NN), (NN_FUSED, NN_FUSED)) else {"FILTERS": "1"}
 
 
 def _passes(shapes: np.ndarray, out_shapes: np.ndarray, axes: tuple[int, ...], at_once: bool) -> list[list[int]]:
@@ -71,9 +86,9 @@ def _pass(
     source: Any,
     target: Any,
     file: str,
+    macros: dict[str, str],
 ) -> None:
     fields: dict[str, Any] = {}
-    macros: dict[str, str] = {}
     for name, addresses, kind in (("source", source, "const float*"), ("target", target, "float*")):
         if addresses is not None:
             fields[name] = addresses

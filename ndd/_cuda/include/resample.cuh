@@ -2,7 +2,9 @@
 //
 //   resample_axis_of(...)     how an axis is resampled: filter, first tap, number of taps
 //   first_tap(axis, i, &x)    source index of the first tap of output i (may lie outside) and its filter coordinate
-//   filter_weight(axis, x)    weight, not normalised, at filter coordinate x; the next tap is at x + axis.step
+//   fill_table(axis, table)   the filter's table in shared memory; all threads of a block call it and then wait
+//   table_weight(axis, table, x)
+//                             weight, not normalised, at filter coordinate x; the next tap is at x + axis.step
 //   inside(index, n)          an index outside the image is that of its edge; `within` for 32 bits
 #ifndef NDD_RESAMPLE_CUH
 #define NDD_RESAMPLE_CUH
@@ -91,13 +93,29 @@ inline float filter_entry(int kind, int j) {
 
 inline float triangle_weight(float x) { return fmaxf(fminf(x, 2.0f - x), 0.0f); }
 
-inline float filter_weight(const ResampleAxis& axis, float x) {
-  if (axis.kind == FILTER_TRIANGLE) return triangle_weight(x);
-  if (axis.kind == FILTER_NN) return 1.0f;
-  const int j = int(x);
-  const float low = filter_entry(axis.kind, j), part = x - float(j);
-  const float high = j == axis.last ? 0.0f : filter_entry(axis.kind, j + 1);
-  return j > axis.last ? 0.0f : low + part * (high - low);
+// Entries of a filter's table: all of them, the one behind and one to spare.
+#define FILTER_ENTRIES 195
+
+// An entry and the way to the next one.
+struct alignas(8) FilterStep {
+  float value, rise;
+};
+
+// The table of an axis, by the threads of a block together; a triangle or NN needs none.
+inline void fill_table(const ResampleAxis& axis, FilterStep* table) {
+  if (axis.last <= 2) return;
+  for (int j = threadIdx.x; j < axis.last + 3; j += blockDim.x) {
+    const float value = j <= axis.last ? filter_entry(axis.kind, j) : 0.0f;
+    table[j].value = value;
+    table[j].rise = (j < axis.last ? filter_entry(axis.kind, j + 1) : 0.0f) - value;
+  }
+}
+
+inline float table_weight(const ResampleAxis& axis, const FilterStep* table, float x) {
+  if (axis.last <= 2) return axis.kind == FILTER_NN ? 1.0f : triangle_weight(x);
+  const int j = int(x) < axis.last + 1 ? int(x) : axis.last + 1;
+  const FilterStep found = table[j];
+  return found.value + (x - float(j)) * found.rise;
 }
 
 inline long long inside(long long index, long long n) { return index < 0 ? 0 : index >= n ? n - 1 : index; }
