@@ -41,6 +41,36 @@ def _quiet(ufunc: np.ufunc) -> Callable[..., None]:
     return run
 
 
+def _arithmetic(ufunc: np.ufunc, number: int) -> Callable[..., None]:
+    """NumPy converts operands of other types piece by piece; a compiled loop does it on the way."""
+    by_numpy = _quiet(ufunc)
+
+    def run(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
+        if out.size < _COMPILED_FROM or not _convertible(out, a, b) or not _flat_or_one(out, a, b):
+            by_numpy(out, a, b)
+        elif b.size == 1:
+            with_number(out.reshape(-1), a.reshape(-1), b.astype(out.dtype).reshape(-1), number)
+        elif a.size == 1:
+            number_with(out.reshape(-1), a.astype(out.dtype).reshape(-1), b.reshape(-1), number)
+        else:
+            pairwise(out.reshape(-1), a.reshape(-1), b.reshape(-1), number)
+
+    return run
+
+
+def _convertible(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether the compiled loops serve these types, and better than NumPy: float32, or integers of up to 32 bits."""
+    if out.dtype == np.float32:
+        kinds = {x.dtype for x in (a, b) if x.size > 1 and x.dtype != np.float32}
+        return bool(kinds) and all(k.kind in "iu" and k.itemsize <= 4 for k in kinds)
+    return (
+        out.dtype.kind in "iu"
+        and out.itemsize <= 4
+        and any(x.size > 1 and x.dtype != out.dtype for x in (a, b))
+        and all(x.dtype.kind in "iu" and x.itemsize <= 4 for x in (a, b))
+    )
+
+
 def _same(array: np.ndarray, out: np.ndarray) -> np.ndarray:
     """The operand in the result's type (C's conversion: integers wrap)."""
     return array if array.dtype == out.dtype else array.astype(out.dtype)
@@ -215,6 +245,62 @@ def _copy(out: np.ndarray, a: np.ndarray) -> None:
 
 
 @kernel
+def with_number(out, a, b, operation):
+    """a[i] and one number: + (0), - (1), * (2), / (3)."""
+    kind = out.dtype.type
+    y = kind(b[0])
+    if operation == 0:
+        for i in range(out.size):
+            out[i] = kind(a[i]) + y
+    elif operation == 1:
+        for i in range(out.size):
+            out[i] = kind(a[i]) - y
+    elif operation == 2:
+        for i in range(out.size):
+            out[i] = kind(a[i]) * y
+    else:
+        for i in range(out.size):
+            out[i] = kind(a[i]) / y
+
+
+@kernel
+def number_with(out, a, b, operation):
+    """One number and b[i]: + (0), - (1), * (2), / (3)."""
+    kind = out.dtype.type
+    x = kind(a[0])
+    if operation == 0:
+        for i in range(out.size):
+            out[i] = x + kind(b[i])
+    elif operation == 1:
+        for i in range(out.size):
+            out[i] = x - kind(b[i])
+    elif operation == 2:
+        for i in range(out.size):
+            out[i] = x * kind(b[i])
+    else:
+        for i in range(out.size):
+            out[i] = x / kind(b[i])
+
+
+@kernel
+def pairwise(out, a, b, operation):
+    """a[i] and b[i]: + (0), - (1), * (2), / (3)."""
+    kind = out.dtype.type
+    if operation == 0:
+        for i in range(out.size):
+            out[i] = kind(a[i]) + kind(b[i])
+    elif operation == 1:
+        for i in range(out.size):
+            out[i] = kind(a[i]) - kind(b[i])
+    elif operation == 2:
+        for i in range(out.size):
+            out[i] = kind(a[i]) * kind(b[i])
+    else:
+        for i in range(out.size):
+            out[i] = kind(a[i]) / kind(b[i])
+
+
+@kernel
 def smaller(out, a, step_a, b, step_b):
     """`a if a < b else b`."""
     for i in range(out.size):
@@ -274,10 +360,10 @@ _MATH = {
 }  # fmt: skip
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    "add": _quiet(np.add),
-    "sub": _quiet(np.subtract),
-    "mul": _quiet(np.multiply),
-    "fdiv": _quiet(np.true_divide),
+    "add": _arithmetic(np.add, 0),
+    "sub": _arithmetic(np.subtract, 1),
+    "mul": _arithmetic(np.multiply, 2),
+    "fdiv": _arithmetic(np.true_divide, 3),
     "div": _divide,
     "mod": _remainder,
     "pow": _power,

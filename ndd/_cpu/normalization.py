@@ -1,12 +1,14 @@
-"""(x - centre) * factor + shift, with a centre and a factor for every kept element."""
+"""(x - centre) * factor + shift, with a centre and a factor for every kept element; and both worked out on the way."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ndd._cpu.jit import kernel
+from ndd._cpu.reduction import accumulator, deviations, line_size, narrower, sums
 
 _LINE = 256
+_FEW = 1 << 12  # elements up to which one loop serves all types
 
 
 @kernel
@@ -51,3 +53,83 @@ def shift_and_scale(x: np.ndarray, out: np.ndarray, centre: np.ndarray, factor: 
         x.reshape(-1), out.reshape(-1), outer, rows, inner, centre.reshape(-1), factor.reshape(-1), np.float32(shift),
         np.empty(wide, np.float32), np.empty(wide, np.float32),
     )  # fmt: skip
+
+
+def normalize_run(
+    x: np.ndarray, out: np.ndarray, extents: tuple[int, int, int], centre: np.ndarray, factor: np.ndarray,
+    ddof: int, epsilon: float, scale: float, shift: float,
+) -> None:  # fmt: skip
+    """`out`, float32, from `x` seen as `extents` = outer, rows, inner, normalised over the rows.
+
+    `centre` and `factor`, float32, are given for every kept element or as one number; empty ones are worked out.
+    """
+    outer, rows, inner = extents
+    numbers = (ddof, np.float32(epsilon), scale, np.float32(shift))
+    if x.size <= _FEW:
+        _normalize_few(x.astype(np.float64).reshape(-1), out.reshape(-1), outer, rows, inner, centre, factor, *numbers)
+        return
+    total = accumulator("sum", x.dtype, out.dtype)
+    acc = np.empty(line_size(rows, inner), total)
+    part = np.empty(acc.size, narrower("sum", x.dtype, total))
+    _normalize(x.reshape(-1), out.reshape(-1), outer, rows, inner, centre, factor, *numbers, acc, part)
+
+
+@kernel
+def _chosen_factor(total, rows, ddof, epsilon, scale):
+    """scale / sqrt(variance + epsilon); 0 where that is the root of nothing."""
+    variance = total / (rows - ddof) if rows > ddof else 0.0
+    variance += epsilon
+    return np.float32(scale / np.sqrt(variance)) if variance > 0 else np.float32(0)
+
+
+@kernel
+def _normalize_few(x, out, outer, rows, inner, centre, factor, ddof, epsilon, scale, shift):
+    """Few numbers, float64."""
+    for o in range(outer):
+        for i in range(inner):
+            first, last = o * rows * inner + i, (o + 1) * rows * inner
+            kept = o * inner + i
+            if centre.size:
+                mean = centre[kept if centre.size > 1 else 0]
+            else:
+                total = 0.0
+                for at in range(first, last, inner):
+                    total += x[at]
+                mean = np.float32(total / rows)
+            if factor.size:
+                gain = factor[kept if factor.size > 1 else 0]
+            else:
+                total = 0.0
+                for at in range(first, last, inner):
+                    total += (x[at] - mean) * (x[at] - mean)
+                gain = _chosen_factor(total, rows, ddof, epsilon, scale)
+            for at in range(first, last, inner):
+                out[at] = (np.float32(x[at]) - mean) * gain + shift
+
+
+@kernel
+def _normalize(x, out, outer, rows, inner, centre, factor, ddof, epsilon, scale, shift, acc, part):
+    """Many numbers; `acc` and `part` as in `sums`."""
+    kept = outer * inner
+    mean, gain = np.empty(kept, np.float32), np.empty(kept, np.float32)
+    if centre.size:
+        for k in range(kept):
+            mean[k] = centre[k if centre.size > 1 else 0]
+    else:
+        totals = np.empty(kept, acc.dtype)
+        sums(x, totals, outer, rows, inner, acc, part)
+        for k in range(kept):
+            mean[k] = np.float32(np.float64(totals[k]) / rows)
+    if factor.size:
+        for k in range(kept):
+            gain[k] = factor[k if factor.size > 1 else 0]
+    else:
+        squares = np.empty(kept, np.float64)
+        centres = mean.astype(np.float64)
+        deviations(
+            x, squares, outer, rows, inner, np.empty(acc.size, np.float64), centres, np.empty(acc.size, np.float64)
+        )
+        for k in range(kept):
+            gain[k] = _chosen_factor(squares[k], rows, ddof, epsilon, scale)
+    wide = inner * max(1, min(rows, _LINE // max(1, inner)))
+    _in_lines(x, out, outer, rows, inner, mean, gain, shift, np.empty(wide, np.float32), np.empty(wide, np.float32))

@@ -227,6 +227,17 @@ def accumulator(kind: str, source: np.dtype, result: np.dtype) -> np.dtype:
     return np.dtype(np.uint64 if source.kind == "u" else np.int64)
 
 
+def line_size(rows: int, inner: int) -> int:
+    """How many accumulators work side by side."""
+    return max(1, inner * max(1, min(rows, _LINE // max(1, inner))))
+
+
+def narrower(kind: str, source: np.dtype, total: np.dtype) -> np.dtype:
+    """The type in which a few lines are accumulated before they are added to `total`."""
+    narrow = total.kind != "f" and source.itemsize <= (2 if kind == "sum" else 1)
+    return np.dtype(f"{total.kind}4") if narrow else total
+
+
 def accumulate(
     kind: str, x: np.ndarray, axes: Sequence[int], result: np.dtype, mean: np.ndarray | None = None
 ) -> np.ndarray:
@@ -262,15 +273,13 @@ def _one_run(
     kind: str, x: np.ndarray, outer: int, rows: int, inner: int, total: np.dtype, mean: np.ndarray | None
 ) -> np.ndarray:
     out = np.empty(outer * inner, total)
-    times = max(1, min(rows, _LINE // max(1, inner)))
-    acc = np.empty(max(1, inner * times), total)
+    acc = np.empty(line_size(rows, inner), total)
     extra: list[Any] = []
     if kind == "deviation":
         centres = np.broadcast_to(np.asarray(mean, np.float64).reshape(-1), (outer * inner,))
         extra = [np.ascontiguousarray(centres), np.empty_like(acc)]
     elif kind in ("sum", "square"):
-        narrow = total.kind != "f" and x.dtype.itemsize <= (2 if kind == "sum" else 1)
-        extra = [np.empty_like(acc, np.dtype(f"{total.kind}4") if narrow else total)]
+        extra = [np.empty_like(acc, narrower(kind, x.dtype, total))]
     elif kind in ("min", "max"):
         extra = [total.type(extreme(kind, total))]
     _KERNELS[kind](x, out, outer, rows, inner, acc, *extra)

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.jit import kernel
 from ndd._operator import Plan, bad_sample, like, operator
 
 _CHUNK = 8  # elements that a GPU thread makes
+_FEW = 1 << 10  # elements that NumPy joins in one call
+_MANY, _NARROW = 1 << 8, 32  # from so many rows, of up to so many elements, a compiled loop is worth it
 
 
 @operator
@@ -143,11 +146,72 @@ def _plan(shapes: np.ndarray, extents: np.ndarray, inner: np.ndarray) -> Plan:
 def _join(arrays, out, ends):
     if not out.size:
         return
-    rows = out.reshape(-1, int(ends[-1]))
+    total = int(ends[-1])
+    rows = out.size // total
+    if rows == 1 and out.size <= _FEW:
+        np.concatenate([a.reshape(-1) for a in arrays], out=out.reshape(-1))
+        return
+    if rows >= _MANY and total <= _NARROW * len(arrays):
+        _join_narrow([_bits(a) for a in arrays], _bits(out), ends.tolist())
+        return
+    table = out.reshape(rows, total)
     start = 0
     for array, end in zip(arrays, ends.tolist(), strict=True):
-        rows[:, start:end] = array.reshape(len(rows), end - start)
+        table[:, start:end] = array.reshape(rows, end - start)
         start = end
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """The elements, flat, as unsigned integers of their size: four compiled kernels serve all types."""
+    return array.reshape(-1).view(f"u{array.itemsize}")
+
+
+def _join_narrow(arrays: list[np.ndarray], out: np.ndarray, ends: list[int]) -> None:
+    """Many rows of a few elements each, such as channels of pixels."""
+    if len(arrays) == 2:
+        _place_two(*arrays, out, ends[0], ends[1])
+        return
+    start = 0
+    for array, end in zip(arrays, ends, strict=True):
+        if end > start:
+            _place(array, out, start, end - start, ends[-1])
+        start = end
+
+
+@kernel
+def _place(source, out, start, width, step):
+    """Rows of `width` elements, each `step` elements after the one before, from `start` on."""
+    rows = source.size // width
+    if width == 1:
+        for r in range(rows):
+            out[start + r * step] = source[r]
+    elif width == 3:  # constant widths become straight code
+        for r in range(rows):
+            at = start + r * step
+            out[at], out[at + 1], out[at + 2] = source[3 * r], source[3 * r + 1], source[3 * r + 2]
+    elif width == 4:
+        for r in range(rows):
+            at = start + r * step
+            out[at], out[at + 1] = source[4 * r], source[4 * r + 1]
+            out[at + 2], out[at + 3] = source[4 * r + 2], source[4 * r + 3]
+    else:
+        for r in range(rows):
+            for c in range(width):
+                out[start + r * step + c] = source[r * width + c]
+
+
+@kernel
+def _place_two(first, second, out, width, step):
+    """Both in turn for some rows, so that a line of the output is still in the cache when its rest comes."""
+    other, rows = step - width, out.size // step
+    some = max(1, 8192 // step)
+    for r in range(0, rows, some):
+        end = min(r + some, rows)
+        part = out[r * step : end * step]
+        if width:
+            _place(first[r * width : end * width], part, 0, width, step)
+        if other:
+            _place(second[r * other : end * other], part, width, other, step)
 
 
 stack.cpu(_join)

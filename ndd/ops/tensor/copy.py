@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ndd._operator import like, operator
 from ndd._tensor import Store, bind_operations
+from ndd._tensor.memory import host_empty
+
+_WORTH_A_THREAD = 1 << 18  # bytes
 
 
 @operator(transfers=True)
@@ -25,7 +30,7 @@ def copy(input, /):
 @copy.views
 def _(job, store: Store) -> Store:
     if job.device.device_id is None and store.on_cpu:
-        return _copied(store)
+        return _copied(job, store)
     from ndd._cuda import transfer
 
     if job.device.device_id is None:
@@ -33,12 +38,50 @@ def _(job, store: Store) -> Store:
     return transfer.to_gpu(store, job.device) if store.on_cpu else transfer.between_gpus(store, job.device)
 
 
-def _copied(store: Store) -> Store:
+def _copied(job, store: Store) -> Store:
+    """In memory that is used again, and by several threads if it is much."""
     dense = store.dense() if store.batched else None
-    forms: dict[str, Any] = (
-        {"whole": dense.copy()} if dense is not None else {"parts": [a.copy() for a in store.arrays()]}
+    if dense is not None and dense.flags.c_contiguous:
+        whole = host_empty(dense.shape, dense.dtype)
+        _copy_flat(job, dense.reshape(-1), whole.reshape(-1))
+        return _like(store, whole=whole)
+    flat = store.flat
+    if flat is None or len(store.shapes) < 2:
+        return _gathered(job, store)
+    copied = host_empty(flat.shape, flat.dtype)
+    _copy_flat(job, flat, copied)
+    return _like(store, flat=copied)
+
+
+def _gathered(job, store: Store) -> Store:
+    """Samples that lie apart: the copies lie behind each other."""
+    arrays = store.arrays()
+    if len(arrays) == 1:
+        return _like(store, parts=[arrays[0].copy()])
+    flat = host_empty(store.element_count(), store.dtype.numpy)
+    copied = _like(
+        store, **({"whole": flat.reshape(len(arrays), *arrays[0].shape)} if store.uniform() else {"flat": flat})
     )
-    return Store(store.dtype, store.layout, store.device, store.shapes, source_info=store.source_info, **forms)
+    if flat.nbytes < 2 * _WORTH_A_THREAD:
+        np.concatenate([a.reshape(-1) for a in arrays], out=flat)
+    else:
+        parts = copied.arrays()
+        job.context.thread_pool.run(lambda i: np.copyto(parts[i], arrays[i]), len(arrays))
+    return copied
+
+
+def _copy_flat(job, source: np.ndarray, target: np.ndarray) -> None:
+    pool = job.context.thread_pool
+    count = min(pool.num_threads, source.nbytes // _WORTH_A_THREAD)
+    if count < 2:
+        np.copyto(target, source)
+        return
+    edges = [source.size * k // count for k in range(count + 1)]
+    pool.run(lambda k: np.copyto(target[edges[k] : edges[k + 1]], source[edges[k] : edges[k + 1]]), count)
+
+
+def _like(store: Store, **memory: Any) -> Store:
+    return Store(store.dtype, store.layout, store.device, store.shapes, source_info=store.source_info, **memory)
 
 
 def _fetched(job, store: Store) -> Store:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.normalization import shift_and_scale
+from ndd._cpu.normalization import normalize_run, shift_and_scale
 from ndd._cpu.reduction import accumulate
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
 from ndd._operator.run import current_invocation
@@ -122,9 +122,10 @@ def _(input, *, axes, axis_names, batch, ddof, dtype, epsilon, mean, scale, shif
     }  # fmt: skip
     if spec.device.device_id is not None:
         return Plan(input.shapes, {}, {**shared, **{name: _Rows(rows) for name, rows in per_sample.items()}})
+    per_sample["extents"] = _extents(input.shapes, chosen)
     if batch and input.n:
         pooled = _pooled(input.arrays, shared, per_sample)
-        per_sample = {"centre": [pooled[0]] * input.n, "spread": [pooled[1]] * input.n}
+        per_sample.update(centre=[pooled[0]] * input.n, spread=[pooled[1]] * input.n)
         shared["known_factor"] = True
     else:
         shared["known_factor"] = False
@@ -223,10 +224,37 @@ def _pooled(arrays: list[np.ndarray], shared: dict[str, Any], given: dict[str, A
     return centre, _factor(_variance(total, count, shared["ddof"]), shared["epsilon"], shared["scale"])
 
 
+def _extents(shapes: np.ndarray, axes: list[int]) -> list[tuple[int, int, int] | None]:
+    """Each sample seen as (outer, rows, inner) with the rows to be averaged; None if the axes are no neighbours."""
+    if axes != list(range(axes[0], axes[-1] + 1)) if axes else True:
+        return [None] * len(shapes)
+    first, last = axes[0], axes[-1] + 1
+    parts = [shapes[:, :first].prod(axis=1), shapes[:, first:last].prod(axis=1), shapes[:, last:].prod(axis=1)]
+    return list(zip(*[p.tolist() for p in parts], strict=True))
+
+
+_UNKNOWN = np.empty(0, np.float32)
+
+
 @normalize.cpu
-def _(x, out, axes, ddof, epsilon, scale, shift, known_factor, centre, spread):
+def _(x, out, axes, ddof, epsilon, scale, shift, known_factor, centre, spread, extents):
     if not x.size:
         return
+    exact = out if out.dtype == np.float32 else np.empty(x.shape, np.float32)
+    if extents is not None:
+        factor = _UNKNOWN
+        if spread is not None:
+            factor = (spread if known_factor else _known_factor(spread, epsilon, scale)).reshape(-1)
+        mean = _UNKNOWN if centre is None else centre.reshape(-1)
+        normalize_run(x, exact, extents, mean, factor, ddof, epsilon, scale, shift)
+    else:
+        _normalize_runs(x, exact, axes, ddof, epsilon, scale, shift, known_factor, centre, spread)
+    if exact is not out:
+        convert_array(exact, "f32", _SHORT[out.dtype.name], out)
+
+
+def _normalize_runs(x, out, axes, ddof, epsilon, scale, shift, known_factor, centre, spread) -> None:
+    """Over axes that are no neighbours."""
     factor = spread
     if not known_factor:
         if centre is None:
@@ -241,12 +269,7 @@ def _(x, out, axes, ddof, epsilon, scale, shift, known_factor, centre, spread):
         shape = np.broadcast_shapes(centre.shape, factor.shape)
         centre, factor = (np.ascontiguousarray(np.broadcast_to(v, shape)) for v in (centre, factor))
     with np.errstate(all="ignore"):
-        if out.dtype == np.float32:
-            shift_and_scale(x, out, centre, factor, shift)
-            return
-        exact = np.empty(x.shape, np.float32)
-        shift_and_scale(x, exact, centre, factor, shift)
-        convert_array(exact, "f32", _SHORT[out.dtype.name], out)
+        shift_and_scale(x, out, centre, factor, shift)
 
 
 _SHORT = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int8": "i8", "int16": "i16", "int32": "i32"}
