@@ -1,18 +1,89 @@
-// A pixel is read at matrix @ (x + o, y + o, 1), divided by its third component, from `o` of the first pixel.
+// A pixel is read at matrix @ (x, y, 1), divided by its third component, from the middle of the first pixel, as OpenCV
+// does it: `steps` is 0, or (linear only) how many places between two pixels it can be read at.
+#define HALVES_TO_EVEN
 #include "warp.cuh"
 
+struct Point {
+  double x, y;
+};
+
+inline Point source_of(const Sample& s, int x, int y) {
+  const double w = s.matrix[2][0] * x + s.matrix[2][1] * y + s.matrix[2][2];
+  return {(s.matrix[0][0] * x + s.matrix[0][1] * y + s.matrix[0][2]) / w,
+          (s.matrix[1][0] * x + s.matrix[1][1] * y + s.matrix[1][2]) / w};
+}
+
 struct Perspective {
-  double origin;
   inline void operator()(const Sample& s, int x, int y, float* sx, float* sy) const {
-    const double u = x + origin, v = y + origin;
-    double w = s.matrix[2][0] * u + s.matrix[2][1] * v + s.matrix[2][2];
-    w = w != 0 ? 1 / w : 0.0;
-    *sx = float((s.matrix[0][0] * u + s.matrix[0][1] * v + s.matrix[0][2]) * w + (0.5 - origin));
-    *sy = float((s.matrix[1][0] * u + s.matrix[1][1] * v + s.matrix[1][2]) * w + (0.5 - origin));
+    const Point p = source_of(s, x, y);
+    *sx = float(p.x + 0.5);
+    *sy = float(p.y + 0.5);
   }
 };
 
+inline double limited(double at, double low, double high) { return !(at > low) ? low : at < high ? at : high; }
+
+// The first tap and the weights of the taps (1, 2 or 4) along an axis of `n` pixels. The limits are OpenCV's.
+inline int weighted_taps(double at, int n, const Shared& shared, int steps, float* weight) {
+  if (shared.nearest) {
+    weight[0] = 1.0f;
+    return (int)limited(rint(at), -2e9, 2e9);
+  }
+  if (!shared.cubic) {
+    at = limited(rint(at * steps) / steps, -32768, 32767);
+    const double first = floor(at);
+    weight[1] = float(at - first);
+    weight[0] = 1.0f - weight[1];
+    return (int)first;
+  }
+  const double longest = n > 16 ? n : 16;
+  at = limited(at, -longest, 2 * longest);
+  const double first = floor(at);
+  const float x = float(at - first);
+  const float a = -0.75f;
+  weight[0] = ((a * (x + 1) - 5 * a) * (x + 1) + 8 * a) * (x + 1) - 4 * a;
+  weight[1] = ((a + 2) * x - (a + 3)) * x * x + 1;
+  weight[2] = ((a + 2) * (1 - x) - (a + 3)) * (1 - x) * (1 - x) + 1;
+  weight[3] = 1.0f - weight[0] - weight[1] - weight[2];
+  return (int)first - 1;
+}
+
+inline void stepped_pixel(const Sample& s, const Shared& shared, int steps, int x, int y) {
+  const int h = s.view[0], w = s.view[1], channels = s.view[2];
+  const long long step = shared.planar ? 1 : channels, plane = shared.planar ? (long long)h * w : 1;
+  const long long plane_out = shared.planar ? (long long)s.view[3] * s.view[4] : 1;
+  OUT* target = s.out0 + ((long long)y * s.view[4] + x) * step;
+  const Point p = source_of(s, x, y);
+  const int taps = shared.nearest ? 1 : shared.cubic ? 4 : 2;
+  float across[4], down[4];
+  const int left = weighted_taps(p.x, w, shared, steps, across), top = weighted_taps(p.y, h, shared, steps, down);
+  for (int c = 0; c < channels; c++) {
+    float total = 0.0f;
+    for (int j = 0; j < taps; j++) {
+      const int row = border_index(top + j, h, shared.border);
+      for (int i = 0; i < taps; i++) {
+        const int column = border_index(left + i, w, shared.border);
+        float value = shared.fill[shared.fills > 1 ? c : 0];
+        if (row >= 0 && column >= 0) value = s.in0[((long long)row * w + column) * step + c * plane];
+        total += value * (down[j] * across[i]);
+      }
+    }
+    target[c * plane_out] = stored_number(total);
+  }
+}
+
 extern "C" __global__ void warp_perspective(const Sample* samples, int count, Shared shared) {
-  const Perspective map = {shared.origin};
-  warp_samples(samples, count, shared, map);
+  for (int n = blockIdx.y; n < count; n += gridDim.y) {
+    const Sample& s = samples[n];
+    const unsigned int w_out = s.view[4], total = s.view[3] * w_out, step = gridDim.x * blockDim.x;
+    const int steps = !shared.planar && s.view[2] == 2 ? 32 : shared.steps;
+    const bool simple = !steps && !shared.nearest && !shared.cubic;
+    for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += step) {
+      const unsigned int y = i / w_out;
+      if (simple)
+        warp_pixel(s, shared, (int)(i - y * w_out), (int)y, Perspective());
+      else
+        stepped_pixel(s, shared, steps, (int)(i - y * w_out), (int)y);
+    }
+  }
 }

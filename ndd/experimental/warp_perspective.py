@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ndd._cpu.sampling import BORDERS
-from ndd._cpu.warp import warp_perspective as warp
+from ndd._cpu.opencv import single_threaded
+from ndd._cpu.perspective import beyond_opencv, warp_perspective as warp_by_pixels
+from ndd._cpu.sampling import BORDERS, store_limits
 from ndd._operator import PerSample, Plan, like, operator
-from ndd.ops.image.warping import (
-    LINEAR,
-    check_interpolation,
-    image_views,
-    inverted,
-    matrices,
-    output_extents,
-    sampling,
-)
+from ndd.ops.image.warping import image_views, inverted, matrices, output_extents
 from ndd.types import DALIInterpType
 
-_ORIGINS = {"corner": 0.5, "center": 0.0}
+_SHIFTS = {"corner": 0.5, "center": 0.0}
+_NEAREST, LINEAR, _CUBIC = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR, DALIInterpType.INTERP_CUBIC
+_BORDERS = {"constant": 0, "replicate": 1, "reflect": 2, "wrap": 3, "reflect_101": 4}  # OpenCV's numbers
+_INVERSE_MAP = 16
+_CHANNELS = 4  # that OpenCV warps at once
 
 
 @operator(layouts=("HW", "HWC", "FHWC", "CHW", "FCHW"), frames=True, host_inputs=(1,))
@@ -45,25 +43,34 @@ def warp_perspective(
         matrix_input: the matrix as an input, in place of `matrix`.
         matrix: 3x3 numbers, or nine in one list. Video may have one for each frame.
         inverse_map: the matrix says where in the input a pixel of the output comes from; if False, the reverse.
-        size: (H, W) of the output. Default: that of the input.
-        interp_type: INTERP_LINEAR or INTERP_NN.
+        size: (H, W) of the output, rounded, and at least 1. Default: that of the input.
+        interp_type: INTERP_LINEAR, INTERP_NN or INTERP_CUBIC (a = -3/4).
         border_mode: what lies outside the image: "constant" (`fill_value`), "replicate", "reflect", "reflect_101" or
             "wrap".
         fill_value: one number, or one for each channel. Default: 0.
         pixel_origin: what (0, 0) is: the "corner" of the first pixel, or its "center" as in OpenCV.
 
-    `(X, Y, Z) = M @ (x, y, 1)`, and the pixel is read at (X / Z, Y / Z). Layout and type stay.
+    `(X, Y, Z) = M @ (x, y, 1)`, and the pixel is read at (X / Z, Y / Z). Layout and type stay; halves are rounded to even.
+    On the CPU this is `cv2.warpPerspective` with `WARP_INVERSE_MAP`, and with OpenCV's limits: INTERP_LINEAR of int16 or of
+    two channels reads at the nearest multiple of 1/32 pixel, INTERP_CUBIC no farther than the size of the image (at least
+    16) before and behind it. OpenCV's pixel_origin is "center". torchvision's `perspective` takes corners of the image in
+    place of a matrix and knows zeros outside it only.
 
-    Differs from DALI: INTERP_CUBIC is refused, and int16 is as exact as the others.
+    Differs from DALI: images without pixels, and of more than four channels, are taken; points far outside a mirrored image
+    and a matrix that is not finite, where DALI takes hours or crashes, cost no more than others.
 
-    Raises RuntimeError for other types, names and interpolations and for a matrix or a size of another shape.
+    Raises RuntimeError for other types, names and interpolations and for a matrix or a size of another shape, ValueError
+    for a matrix without an inverse where one is needed.
 
     >>> import ndd
     >>> image = ndd.tensor([[1.0, 2.0, 3.0]], layout="HW")
     >>> ndd.experimental.warp_perspective(image, matrix=[1, 0, 1, 0, 1, 0, 0, 0, 1]).torch()
     tensor([[2., 3., 0.]])
     """
-    check_interpolation("warp_perspective", interp_type)
+    if interp_type not in (_NEAREST, LINEAR, _CUBIC):
+        raise RuntimeError(
+            f"warp_perspective: Unsupported interpolation: {interp_type!r}. Only nearest, linear and cubic are supported"
+        )
     if input.dtype.name not in ("u8", "u16", "i16", "f32"):
         raise RuntimeError(
             f"warp_perspective: The operator accepts the following input types: uint8, int16, uint16, float, not "
@@ -71,8 +78,8 @@ def warp_perspective(
         )
     if border_mode not in BORDERS:
         raise RuntimeError(f"warp_perspective: Invalid border_mode argument: {border_mode}. Use one of {[*BORDERS]}")
-    if pixel_origin not in _ORIGINS:
-        raise RuntimeError(f"warp_perspective: Invalid pixel_origin argument: {pixel_origin}. Use one of {[*_ORIGINS]}")
+    if pixel_origin not in _SHIFTS:
+        raise RuntimeError(f"warp_perspective: Invalid pixel_origin argument: {pixel_origin}. Use one of {[*_SHIFTS]}")
     return like(input)
 
 
@@ -87,36 +94,93 @@ def _(input, matrix_input, *, border_mode, fill_value, interp_type, inverse_map,
             f"Number of values provided as a fill_value should match the number of channels. Number of channels: "
             f"{channels.max()}. Number of values provided: {len(fill)}."
         )
-    maps = matrices(matrix, matrix_input, input.n, (3, 3))
-    maps = maps if inverse_map else inverted(maps)
-    targets = output_extents(size, shapes[:, axes])
+    shift = np.float32(_SHIFTS[pixel_origin])
+    before, after = _moved(-shift), _moved(shift)
+    with np.errstate(invalid="ignore"):  # infinite numbers
+        maps = before @ (matrices(matrix, matrix_input, input.n, (3, 3)).astype(np.float32) @ after)
+    targets = shapes[:, axes] if size is None else output_extents(size, shapes[:, axes], _at_least_one)
     outputs = shapes.copy()
     outputs[:, axes] = targets
+    maps = maps.astype(np.float64)
+    inverse = maps if inverse_map else inverted(maps)
+    if input.spec.device.device_id is None:
+        border = BORDERS[border_mode]
+        far = beyond_opencv(inverse, shapes[:, axes], targets, interp_type == _CUBIC, border)
+        flags = int(interp_type) | (_INVERSE_MAP if inverse_map else 0)
+        how = (flags, _BORDERS[border_mode], [float(v) for v in fill])
+        by_pixels = (int(interp_type), border, *store_limits(np.dtype(np.float32), input.dtype.numpy, False))
+        per_sample = {"matrix": maps, "inverse": inverse, "far": far}
+        return Plan(outputs, per_sample, {"planar": layout == "CHW", "how": how, "by_pixels": by_pixels})
     per_sample = {
-        "matrix": np.ascontiguousarray(maps, np.float64),
+        "matrix": np.ascontiguousarray(inverse),
         "view": image_views(shapes[:, axes], channels, targets),
     }
-    shared: dict[str, Any] = {"origin": _ORIGINS[pixel_origin], "planar": layout == "CHW"}
-    border = BORDERS[border_mode]
-    return Plan(
-        outputs, per_sample, {**shared, **sampling(input, input.dtype, interp_type, border, fill, layout == "CHW")}
-    )
+    return Plan(outputs, per_sample, _gpu_numbers(input.dtype, border_mode, fill, interp_type, layout == "CHW"))
+
+
+def _at_least_one(size: np.ndarray) -> np.ndarray:
+    return np.maximum(np.floor(size + 0.5), 1)
+
+
+def _moved(by: np.float32) -> np.ndarray:
+    return np.array([[1, 0, by], [0, 1, by], [0, 0, 1]], np.float32)
+
+
+def _gpu_numbers(dtype: Any, border_mode: str, fill: Sequence[float], interp_type: Any, planar: bool) -> dict[str, Any]:
+    values = np.asarray(fill, np.float32)
+    if dtype.name != "f32":
+        limits = np.iinfo(dtype.numpy)
+        values = np.clip(np.rint(values), limits.min, limits.max).astype(np.float32)
+    steps = 32 if interp_type == LINEAR and dtype.name == "i16" else 0
+    return {
+        "fill": values, "fills": len(values), "border": BORDERS[border_mode], "planar": int(planar),
+        "nearest": int(interp_type == _NEAREST), "cubic": int(interp_type == _CUBIC), "steps": steps,
+    }  # fmt: skip
 
 
 @warp_perspective.cpu
-def _(image, matrix_input, out, matrix, origin, planar, how):
+def _(image, matrix_input, out, matrix, inverse, far, planar, how, by_pixels):
     if not out.size:
         return
-    if not image.size:
-        out[...] = how[2][0]
-    elif planar:
-        for c, (plane, target) in enumerate(zip(image, out, strict=True)):
-            fill = how[2][c : c + 1] if len(how[2]) > 1 else how[2]
-            warp(plane[..., None], target[..., None], matrix, origin, *how[:2], fill, *how[3:])
-    elif image.ndim == 2:
-        warp(image[..., None], out[..., None], matrix, origin, *how)
-    else:
-        warp(image, out, matrix, origin, *how)
+    flags, border, fills = how
+    if far or not image.size:
+        whole, target = (np.atleast_3d(a.transpose(1, 2, 0) if planar else a) for a in (image, out))
+        values = np.resize(fills, target.shape[2])
+        if image.size:
+            warp_by_pixels(whole, target, inverse, *by_pixels[:2], values, *by_pixels[2:])
+        else:
+            target[...] = np.clip(np.rint(values), *by_pixels[3:]) if by_pixels[2] else values
+        return
+    warp = single_threaded().warpPerspective
+    for part, target, some in _parts(image, out, planar, fills):
+        direct = target if target.flags.c_contiguous else None
+        found = warp(part, matrix, (target.shape[1], target.shape[0]), direct, flags, border, some)
+        if direct is None:
+            target[...] = found.reshape(target.shape)
+
+
+def _parts(image: np.ndarray, out: np.ndarray, planar: bool, fills: Sequence[float]) -> list[tuple[Any, Any, Any]]:
+    """What OpenCV takes at once: (pixels, output, fill values) for planes or up to four channels."""
+    repeated = [*fills] * _CHANNELS if len(fills) == 1 else [*fills, 0.0, 0.0, 0.0]
+    if planar:
+        return [
+            (a, b, repeated[c if len(fills) > 1 else 0 :][:4]) for c, (a, b) in enumerate(zip(image, out, strict=True))
+        ]
+    if out.ndim == 2 or out.shape[2] <= _CHANNELS:
+        return [(image, out, repeated[:4])]
+    # Never two at once: of two channels OpenCV reads at multiples of 1/32 pixel only.
+    ends = [*range(0, out.shape[2], _CHANNELS), out.shape[2]]
+    if ends[-1] - ends[-2] == 2:
+        ends[-2] -= 1
+    parts = [slice(start, end) for start, end in pairwise(ends)]
+    return [
+        (
+            np.ascontiguousarray(image[..., some]),
+            out[..., some],
+            (repeated if len(fills) == 1 else repeated[some.start :])[:4],
+        )
+        for some in parts
+    ]
 
 
 @warp_perspective.cuda("warp_perspective.cu")

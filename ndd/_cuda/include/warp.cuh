@@ -16,13 +16,13 @@ inline float bounded(float value, int n, int border) {
   return value < limit ? value : limit;
 }
 
-// As on the CPU: halves to even.
+// As on the CPU: halves away from zero, or where HALVES_TO_EVEN is defined, to even.
 template <class FROM>
 inline OUT stored_number(FROM value) {
-  if constexpr (limits<FROM>::is_float && limits<OUT>::is_integer)
-    return convert<OUT>(rintf(value));
-  else
-    return convert<OUT>(value);
+#ifdef HALVES_TO_EVEN
+  if constexpr (limits<FROM>::is_float && limits<OUT>::is_integer) return convert<OUT>(rintf(value));
+#endif
+  return convert<OUT>(value);
 }
 
 template <class Map>
@@ -58,7 +58,7 @@ inline void warp_pixel(const Sample& s, const Shared& shared, int x, int y, Map 
     const float fill = shared.fill[shared.fills > 1 ? c : 0];
     const float p00 = in00 ? float(above[a + c * plane]) : fill, p01 = in01 ? float(above[b + c * plane]) : fill;
     const float p10 = in10 ? float(below[a + c * plane]) : fill, p11 = in11 ? float(below[b + c * plane]) : fill;
-    const float first = p00 + (p01 - p00) * fx, second = p10 + (p11 - p10) * fx;
+    const float first = p00 * (1.0f - fx) + p01 * fx, second = p10 * (1.0f - fx) + p11 * fx;
     target[c * plane_out] = stored_number(first + (second - first) * fy);
   }
 }

@@ -35,18 +35,26 @@ inline void volume_voxel(const Sample& s, const Shared& shared, const float* poi
     weight[a][1] = shared.nearest ? 0.0f : at - first;
     weight[a][0] = 1.0f - weight[a][1];
   }
-  const int taps = shared.nearest ? 1 : 2;
   for (int c = 0; c < channels; c++) {
-    double total = 0.0;
-    for (int k = 0; k < taps; k++)
-      for (int j = 0; j < taps; j++)
-        for (int i = 0; i < taps; i++) {
-          double value = shared.fill[0];
+    if (shared.nearest) {
+      const bool outside = index[0][0] < 0 || index[1][0] < 0 || index[2][0] < 0;
+      const long long at = ((long long)index[2][0] * s.view[1] + index[1][0]) * s.view[2] + index[0][0];
+      target[c] = outside ? convert<OUT>(shared.fill[0]) : convert<OUT>(s.in0[at * channels + c]);
+      continue;
+    }
+    float total = 0.0f;
+    for (int k = 0; k < 2; k++)
+      for (int j = 0; j < 2; j++) {
+        float line = 0.0f;
+        for (int i = 0; i < 2; i++) {
+          float value = shared.fill[0];
           if (index[0][i] >= 0 && index[1][j] >= 0 && index[2][k] >= 0)
             value = s.in0[(((long long)index[2][k] * s.view[1] + index[1][j]) * s.view[2] + index[0][i]) * channels + c];
-          total += value * (weight[0][i] * weight[1][j] * weight[2][k]);
+          line += value * weight[0][i];
         }
-    target[c] = convert<OUT>(limits<OUT>::is_integer ? rint(total) : total);
+        total += line * (weight[1][j] * weight[2][k]);
+      }
+    target[c] = convert<OUT>(total);
   }
 }
 

@@ -15,6 +15,7 @@ from ndd.ops.image.warping import (
     output_extents,
     paint_affine,
     rounded_canvas,
+    turned_point,
     warped_dtype,
 )
 from ndd.types import DALIInterpType
@@ -41,7 +42,7 @@ def rotate(
             int32 or float32.
         angle: in degrees, counter-clockwise. Video may have one for each frame.
         axis: of volumes: (x, y, z), of any length but 0; the rotation is right-handed.
-        size: extents of the output, (H, W) or (D, H, W); halves are rounded up. Default: the least that hold the turned
+        size: extents of the output, (H, W) or (D, H, W); fractions are dropped. Default: the least that hold the turned
             image (at least; even or odd as the input's, so that right angles are exact), or with `keep_size` those of
             the input.
         keep_size: see `size`.
@@ -70,7 +71,7 @@ def rotate(
 def _(input, *, angle, axis, dtype, fill_value, interp_type, keep_size, output_dtype, size):
     extents = input.shapes[:, :-1]
     turned = _rotations(angle, axis, input.n, extents.shape[1])
-    if size is not None and np.size(size):
+    if size is not None:
         targets = output_extents(size, extents)
     elif keep_size:
         targets = extents
@@ -78,14 +79,17 @@ def _(input, *, angle, axis, dtype, fill_value, interp_type, keep_size, output_d
         targets = rounded_canvas(turned, extents[:, ::-1])[:, ::-1]
     if extents.shape[1] == 3:
         turned = turned.transpose(0, 2, 1)
-    middle_in, middle_out = extents[:, ::-1, None] / 2, targets[:, ::-1, None] / 2
-    maps = np.concatenate([turned, middle_in - turned @ middle_out], axis=2)
+    # From here on in float32 and in DALI's order: it shows where a point lies between two pixels.
+    shift = turned_point(turned, targets[:, ::-1] / -2) + (extents[:, ::-1] / 2).astype(np.float32)
+    maps = np.concatenate([turned.astype(np.float32), shift[..., None]], axis=2)
     return affine_plan(input, maps, targets, dtype or output_dtype, interp_type, fill_value)
 
 
 def _rotations(angle, axis, n: int, axes: int) -> np.ndarray:
     """float64 [n, axes, axes]."""
     # DALI's radians are 32-bit; it shows where two axes of the output are equally long (45 degrees).
+    if not np.isfinite(angle).all():
+        raise RuntimeError(f"`angle`: expected finite numbers, got {angle}")
     radians = np.float32(np.asarray(angle, np.float32) * np.float32(np.pi / 180)).astype(np.float64)
     c, s = (np.broadcast_to(f(radians), (n,)) for f in (np.cos, np.sin))
     if axes == 2:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.warp import warp_sphere
+from ndd._cpu.warp import warp_sphere, warped
 from ndd._operator import PerSample, Plan, like, operator
 from ndd.ops.image.warping import NEAREST, check_displaced, image_views, sampling
+from ndd.ops.image.window import wrapped
 from ndd.types import DALIInterpType
 
 
@@ -24,7 +25,7 @@ def sphere(
     Args:
         input: layout HWC, uint8 or float32.
         interp_type: INTERP_NN or INTERP_LINEAR.
-        fill_value: what lies outside the image.
+        fill_value: what lies outside the image; for uint8 converted as in C (the fraction is dropped, 300 -> 44).
         mask: 0 leaves the image as it is.
 
     With d the vector from the middle of the image to the middle of a pixel, the pixel is read at
@@ -46,7 +47,7 @@ def _(input, *, fill_value, interp_type, mask):
     shapes = input.shapes
     view = image_views(shapes[:, :2], shapes[:, 2], shapes[:, :2])
     applied = np.broadcast_to(np.asarray(mask) != 0, (input.n,))
-    shared = sampling(input, input.dtype, interp_type, 0, fill_value)
+    shared = sampling(input, input.dtype, interp_type, 0, wrapped(fill_value, input.dtype.numpy))
     return Plan(shapes, {"view": view, "applied": applied.astype(np.int32)}, shared)
 
 
@@ -55,7 +56,7 @@ def _(image, out, applied, how):
     if not applied:
         out[...] = image
     elif out.size:
-        warp_sphere(image, out, *how)
+        warped(warp_sphere, image, out, *how)
 
 
 sphere.cuda("sphere.cu")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ndd._operator import PerSample, like, operator
 from ndd._operator.deprecated import renamed
 from ndd._tensor import DType
 from ndd.ops.image.warping import (
     LINEAR,
+    affine_inverse,
     affine_plan,
     check_interpolation,
-    inverted,
     launch_affine,
     matrices,
     output_extents,
@@ -44,17 +42,17 @@ def warp_affine(
         matrix: 2x3 numbers (3x4 for volumes) in the order x, y(, z), or the same in one list. Video may have one for
             each frame.
         inverse_map: the matrix says where in the input a pixel of the output comes from; if False, the reverse.
-        size: extents of the output, (H, W) or (D, H, W); halves are rounded up. Default: those of the input.
+        size: extents of the output, (H, W) or (D, H, W); fractions are dropped. Default: those of the input.
         interp_type: INTERP_LINEAR or INTERP_NN.
         fill_value: what lies outside the image. Default: its border pixels, repeated.
         dtype: the type of the output: the input's (default) or float32; of float32 images any of the four.
         output_dtype: old name of `dtype`.
 
     `out[y, x] = in(M @ (x + 0.5, y + 0.5, 1))`: coordinates start at the corner of the image, unlike in OpenCV and
-    torchvision, where (0, 0) is the middle of the first pixel. Integer results are rounded, halves to even.
+    torchvision, where (0, 0) is the middle of the first pixel. Integer results are rounded, halves away from zero.
 
-    Raises RuntimeError for other types and interpolations, for a matrix or a size of another shape and for a matrix
-    that has no inverse where one is needed.
+    Raises RuntimeError for other types and interpolations and for a matrix or a size of another shape, ValueError for
+    a matrix that has no inverse where one is needed.
 
     >>> import ndd
     >>> image = ndd.tensor([[[1.0], [2.0], [3.0]]], layout="HWC")
@@ -72,9 +70,7 @@ def _(data, mtx, *, dtype, fill_value, interp_type, inverse_map, matrix, output_
     axes = extents.shape[1]
     maps = matrices(matrix, mtx, data.n, (axes, axes + 1))
     if not inverse_map:
-        square = np.zeros((data.n, axes + 1, axes + 1))
-        square[:, :-1], square[:, -1, -1] = maps, 1
-        maps = inverted(square)[:, :-1]
+        maps = affine_inverse(maps)
     targets = output_extents(size, extents)
     return affine_plan(data, maps, targets, dtype or output_dtype, interp_type, fill_value)
 

@@ -42,9 +42,9 @@ def check_displaced(name: str, dtype: DType, interp_type: Any) -> None:
         raise RuntimeError(f"{name}: Unexpected input type {dtype}: expected uint8 or float32")
 
 
-def output_extents(size: Any, extents: np.ndarray) -> np.ndarray:
-    """The spatial extents that `size` asks for, int64 [N, axes]; halves are rounded up."""
-    if size is None or (isinstance(size, np.ndarray) and size.shape[-1] == 0):
+def output_extents(size: Any, extents: np.ndarray, whole: Any = np.trunc) -> np.ndarray:
+    """The spatial extents that `size` asks for, int64 [N, axes]; `whole` says what becomes of fractions."""
+    if size is None:
         return extents
     wanted = np.asarray(size, np.float64)
     if wanted.shape[-1:] != extents.shape[1:]:
@@ -52,10 +52,10 @@ def output_extents(size: Any, extents: np.ndarray) -> np.ndarray:
             f"output_size must specify same number of dimensions as the input (excluding channels): "
             f"`size` has {wanted.shape[-1:]} values for {extents.shape[1]} axes"
         )
-    rounded = np.floor(wanted + 0.5).astype(np.int64)
-    if (rounded < 0).any():
+    found = whole(wanted).astype(np.int64)
+    if (found < 0).any():
         raise RuntimeError(f"`size` must not be negative, got {wanted.min()}")
-    return np.broadcast_to(rounded, extents.shape).copy()
+    return np.broadcast_to(found, extents.shape).copy()
 
 
 def matrices(value: Any, data: Operand | None, n: int, shape: tuple[int, int]) -> np.ndarray:
@@ -76,17 +76,49 @@ def matrices(value: Any, data: Operand | None, n: int, shape: tuple[int, int]) -
     raise RuntimeError(f"`matrix`: expected {shape[0]} x {shape[1]} numbers for each sample, got shape {got}")
 
 
+_NO_INVERSE = "`matrix`: Cannot calculate the inverse of a singular matrix: with `inverse_map=False` it needs one"
+
+
 def inverted(square: np.ndarray) -> np.ndarray:
     """The inverse of each matrix."""
     try:
         return np.linalg.inv(square)
     except np.linalg.LinAlgError:
-        raise RuntimeError("`matrix` has no inverse: with `inverse_map=False` it needs one") from None
+        raise ValueError(_NO_INVERSE) from None
 
 
-def converted_fill(values: Any, dtype: DType) -> np.ndarray:
-    """Fill values as float32 numbers that the type holds."""
-    return convert_array(np.atleast_1d(np.asarray(values, np.float32)), "f32", dtype.name).astype(np.float32)
+def affine_inverse(maps: np.ndarray) -> np.ndarray:
+    """The inverse of each affine map [d, d + 1], in float32 and in DALI's order: it shows between two pixels."""
+    square, shift = maps[:, :, :-1].astype(np.float32), maps[:, :, -1].astype(np.float32)
+    if square.shape[1] == 2:
+        (a, b), (c, d) = square[:, 0].T, square[:, 1].T
+        determinant, adjugate = a * d - b * c, np.stack([d, -b, -c, a], axis=1).reshape(-1, 2, 2)
+    else:
+        x, y, z = (square[:, :, i] for i in range(3))
+        adjugate = np.stack([np.cross(y, z), np.cross(z, x), np.cross(x, y)], axis=1)
+        determinant = (adjugate[:, 0] * x).sum(axis=1)
+    if not determinant.all():
+        raise ValueError(_NO_INVERSE)
+    inverse = adjugate / determinant[:, None, None]
+    return np.concatenate([inverse, -turned_point(inverse, shift)[..., None]], axis=2)
+
+
+def turned_point(square: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """square @ point for each sample, added up from the left in float32, as DALI does it."""
+    terms = square.astype(np.float32) * point.astype(np.float32)[:, None, :]
+    found = terms[..., 0]
+    for i in range(1, terms.shape[-1]):
+        found = found + terms[..., i]
+    return found
+
+
+def fills(values: Any, source: DType, target: DType) -> tuple[np.ndarray, np.ndarray]:
+    """What lies outside the image: float32 numbers to be mixed with pixels, and the same as elements of the output.
+
+    As in DALI a value is brought to the type of the output first, and then, to be mixed, to that of the input.
+    """
+    stored = convert_array(np.atleast_1d(np.asarray(values, np.float32)), "f32", target.name)
+    return convert_array(stored, target.name, source.name).astype(np.float32), stored
 
 
 def image_views(sources: np.ndarray, channels: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -97,12 +129,12 @@ def image_views(sources: np.ndarray, channels: np.ndarray, targets: np.ndarray) 
 def sampling(input: Operand, dtype: DType, interp_type: Any, border: int, fill: Any, planar: bool = False) -> dict:
     """The part of a plan that is about reading pixels, for CPU (`how`) and GPU."""
     nearest = interp_type == NEAREST
-    values = converted_fill(fill, input.dtype)
+    mixed, stored = fills(fill, input.dtype, dtype)
     if input.spec.device.device_id is None:
-        how = (nearest, border, values, *store_limits(input.dtype.numpy, dtype.numpy, nearest))
+        how = (nearest, border, mixed, stored, *store_limits(input.dtype.numpy, dtype.numpy, nearest))
         return {"how": how}
-    numbers = {"fills": len(values), "border": border, "nearest": int(nearest), "planar": int(planar)}
-    return {"fill": values, **numbers}
+    numbers = {"fills": len(stored), "border": border, "nearest": int(nearest), "planar": int(planar)}
+    return {"fill": stored.astype(np.float32) if nearest else mixed, **numbers}
 
 
 def affine_plan(
@@ -132,14 +164,14 @@ def launch_affine(launch: Any, image: Any) -> None:
 
 def paint_affine(image: np.ndarray, out: np.ndarray, matrix: np.ndarray, how: tuple[Any, ...]) -> None:
     """An affine warp on the CPU."""
-    from ndd._cpu.warp import warp_affine, warp_volume
+    from ndd._cpu.warp import warp_affine, warp_volume, warped
 
     if not out.size:
         return
     if not image.size:
-        out[...] = how[2][0]
+        out[...] = how[3][0]
     elif image.ndim == 3:
-        warp_affine(image, out, matrix, *how)
+        warped(warp_affine, image, out, matrix, *how)
     else:
         warp_volume(image, out, matrix, *how)
 

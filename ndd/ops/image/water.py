@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.warp import warp_water
+from ndd._cpu.warp import warp_water, warped
 from ndd._operator import PerSample, Plan, like, operator
 from ndd.ops.image.warping import NEAREST, check_displaced, image_views, sampling
+from ndd.ops.image.window import wrapped
 from ndd.types import DALIInterpType
 
 
@@ -33,7 +34,7 @@ def water(
         freq_x, freq_y: radians a pixel.
         phase_x, phase_y: radians.
         interp_type: INTERP_NN or INTERP_LINEAR.
-        fill_value: what lies outside the image.
+        fill_value: what lies outside the image; for uint8 converted as in C (the fraction is dropped, 300 -> 44).
         mask: 0 leaves the image as it is.
 
     Pixel (x, y) is read at (x + ampl_x sin(freq_x y + phase_x), y + ampl_y cos(freq_y x + phase_y)), from the corner of
@@ -56,7 +57,7 @@ def _(input, *, ampl_x, ampl_y, fill_value, freq_x, freq_y, interp_type, mask, p
     view = image_views(shapes[:, :2], shapes[:, 2], shapes[:, :2])
     applied = np.broadcast_to(np.asarray(mask) != 0, (input.n,))
     wave = np.array([ampl_x, freq_x, phase_x, ampl_y, freq_y, phase_y], np.float32)
-    shared = {"wave": wave, **sampling(input, input.dtype, interp_type, 0, fill_value)}
+    shared = {"wave": wave, **sampling(input, input.dtype, interp_type, 0, wrapped(fill_value, input.dtype.numpy))}
     return Plan(shapes, {"view": view, "applied": applied.astype(np.int32)}, shared)
 
 
@@ -65,7 +66,7 @@ def _(image, out, applied, wave, how):
     if not applied:
         out[...] = image
     elif out.size:
-        warp_water(image, out, wave, *how)
+        warped(warp_water, image, out, wave, *how)
 
 
 water.cuda("water.cu")

@@ -1,0 +1,197 @@
+"""`ndd.experimental.warp_perspective` beside DALI (bit for bit), OpenCV and the emulated GPU."""
+
+import numpy as np
+import pytest
+from against_dali import check_same
+from compare import arrays_of
+from warp_calls import numbers, perspective, picture
+
+import ndd
+
+BORDERS = ["constant", "replicate", "reflect", "reflect_101", "wrap"]
+TYPES = ["uint8", "uint16", "int16", "float32"]
+EYE = np.eye(3, dtype=np.float32)
+
+
+def arguments(rng, module, channels=1):
+    found = {"matrix": module.tensor(perspective(rng, 4 * int(rng.integers(0, 2))))}
+    found["interp_type"] = int(rng.integers(0, 3))
+    found["border_mode"] = str(rng.choice(BORDERS))
+    found["pixel_origin"] = str(rng.choice(["corner", "center"]))
+    found["inverse_map"] = bool(rng.integers(0, 2))
+    if rng.integers(0, 2):
+        found["size"] = [float(v) for v in rng.integers(1, 50, 2) + rng.choice([0.0, 0.3, 0.5])]
+    if rng.integers(0, 2):
+        found["fill_value"] = [float(v) for v in rng.uniform(-9, 300, channels)]
+    return found
+
+
+def given_for(seed, m, channels):
+    return arguments(np.random.default_rng(seed), m, channels)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("layout", ["HW", "HWC", "FHWC", "CHW", "FCHW", None])
+def test_random_calls_are_bit_for_bit_those_of_dali(dali, layout, kind):
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        # Where samples differ in their number of channels, DALI takes the first one's.
+        samples = [picture(rng, layout or "HWC", kind)]
+        samples.append(numbers(rng, samples[0].shape, kind))
+        channels = samples[0].shape[-1] if layout in ("HWC", "FHWC") else 1
+
+        def call(m, samples=samples, seed=seed, channels=channels):
+            return m.experimental.warp_perspective(m.batch(samples, layout=layout), **given_for(seed, m, channels))
+
+        assert check_same(dali, call, note=(layout, kind, seed))
+
+
+WAYS = [
+    lambda m, x, k: m.experimental.warp_perspective(x, matrix=m.batch(list(k))),
+    lambda m, x, k: m.experimental.warp_perspective(x, matrix=m.tensor(k[0])),
+    lambda m, x, k: m.experimental.warp_perspective(x, matrix=k[0]),
+    lambda m, x, k: m.experimental.warp_perspective(x, m.batch(list(k))),
+    lambda m, x, k: m.experimental.warp_perspective(x, matrix=k[0], size=m.batch([[4.0, 5.0], [6.5, 2.7], [0.0, 9.9]])),
+    lambda m, x, k: m.experimental.warp_perspective(x, matrix=k[0], fill_value=2.5),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WAYS)))
+def test_ways_to_pass_a_matrix_as_dali(dali, number):
+    rng = np.random.default_rng(number)
+    samples = [numbers(rng, (5 + i, 9, 3), "uint8") for i in range(3)]
+    maps = np.stack([perspective(rng) for _ in range(3)])
+    assert check_same(dali, lambda m: WAYS[number](m, m.batch(samples, layout="HWC"), maps))
+
+
+def test_a_matrix_for_each_frame_as_dali(dali):
+    rng = np.random.default_rng(5)
+    video = [numbers(rng, (f, 9, 8, 3), "uint8") for f in (2, 4)]
+    maps = [np.stack([perspective(rng) for _ in v]) for v in video]
+
+    def call(m):
+        matrix = m.per_frame(m.batch(maps))
+        return m.experimental.warp_perspective(m.batch(video, layout="FHWC"), matrix=matrix, fill_value=5.0)
+
+    assert check_same(dali, call)
+
+
+def _image(m, kind="uint8"):
+    return m.tensor(np.ones((3, 4, 3), kind), layout="HWC")
+
+
+MISUSES = [
+    lambda m: m.experimental.warp_perspective(_image(m)),
+    lambda m: m.experimental.warp_perspective(_image(m), matrix=np.eye(2, 3, dtype=np.float32)),
+    lambda m: m.experimental.warp_perspective(_image(m), matrix=EYE, interp_type=3),
+    lambda m: m.experimental.warp_perspective(_image(m), matrix=EYE, border_mode="mirror"),
+    lambda m: m.experimental.warp_perspective(_image(m), matrix=EYE, pixel_origin="middle"),
+    lambda m: m.experimental.warp_perspective(_image(m), matrix=EYE, fill_value=[1.0, 2.0]),
+    lambda m: m.experimental.warp_perspective(_image(m, "int32"), matrix=EYE),
+    lambda m: m.experimental.warp_perspective(_image(m, "float16"), matrix=EYE),
+    lambda m: m.experimental.warp_perspective(m.tensor(np.ones((3, 4), np.uint8), layout="WH"), matrix=EYE),
+]
+
+
+@pytest.mark.parametrize("number", range(len(MISUSES)))
+def test_misuse_as_dali(dali, number):
+    assert not check_same(dali, MISUSES[number])
+
+
+def test_a_matrix_without_an_inverse():
+    """DALI paints the whole image with one pixel."""
+    with pytest.raises(ValueError, match="singular"):
+        ndd.experimental.warp_perspective(_image(ndd), matrix=0 * EYE, inverse_map=False).evaluate()
+
+
+def test_beyond_dali():
+    """More channels than OpenCV takes at once; planes with a fill value each; images without pixels."""
+    rng = np.random.default_rng(1)
+    matrix, image = perspective(rng), numbers(rng, (9, 8, 7), "uint8")
+    for fill in ([5.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]):
+        whole = np.asarray(
+            ndd.experimental.warp_perspective(ndd.tensor(image, layout="HWC"), matrix=matrix, fill_value=fill)
+        )
+        planes = ndd.tensor(np.ascontiguousarray(image.transpose(2, 0, 1)), layout="CHW")
+        found = np.asarray(ndd.experimental.warp_perspective(planes, matrix=matrix, fill_value=fill))
+        np.testing.assert_array_equal(found.transpose(1, 2, 0), whole)
+        for c in range(7):
+            one = ndd.tensor(np.ascontiguousarray(image[..., c]), layout="HW")
+            single = ndd.experimental.warp_perspective(one, matrix=matrix, fill_value=[fill[c % len(fill)]])
+            np.testing.assert_array_equal(whole[..., c], np.asarray(single))
+    empty = ndd.tensor(np.zeros((0, 5, 3), np.uint8), layout="HWC")
+    found = np.asarray(ndd.experimental.warp_perspective(empty, matrix=EYE, size=[2.0, 3.0], fill_value=[1, 2, 3]))
+    assert (found == [1, 2, 3]).all()
+    assert found.shape == (2, 3, 3)
+
+
+def test_opencv():
+    """`pixel_origin="center"` is OpenCV's."""
+    cv2 = pytest.importorskip("cv2")
+    rng = np.random.default_rng(3)
+    image, m = numbers(rng, (40, 50, 3), "uint8"), perspective(rng)
+    expected = cv2.warpPerspective(image, m.astype(np.float64), (50, 40), flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP)
+    found = ndd.experimental.warp_perspective(ndd.tensor(image, layout="HWC"), matrix=m, pixel_origin="center")
+    np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_gpu_as_cpu(emulated_gpu, kind):
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        layout = ("HWC", "CHW", "HW", "FHWC")[seed % 4]
+        batch = ndd.batch([picture(rng, layout, kind) for _ in range(3)], layout=layout)
+        given = arguments(rng, ndd)
+        cpu = ndd.experimental.warp_perspective(batch, **given)
+        gpu = ndd.experimental.warp_perspective(batch.gpu(), **given)
+        for a, b in zip(arrays_of(gpu), arrays_of(cpu), strict=True):
+            assert a.shape == b.shape
+            off = np.abs(a.astype(np.float64) - b)
+            least = 1 if kind != "float32" else 0
+            scale = np.abs(b.astype(np.float64)).max(initial=1)
+            # A point may lie between two pixels or two of the 32 places where int16 is read.
+            many = off > max(least, 1e-4 * scale)
+            steps = kind == "int16" or (layout[-1] == "C" and a.shape[-1] == 2)
+            allowed = 0.1 if given["interp_type"] == 0 or steps else 0.001
+            assert np.count_nonzero(many) <= max(4, allowed * a.size), (seed, kind, given, a.shape)
+
+
+FAR = [
+    [1.0, 0.0, 2e9, 0.0, 1.0, -2e9, 0.0, 0.0, 1.0],
+    [1.0, 0.2, 1e5, 0.1, 1.0, 3.0, 0.0, 0.0, 1.0],
+    [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.5, 0.0, -3.0],  # the vanishing line lies in the picture
+    [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0],
+    [1.0, 0.0, float("nan"), 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+    [1.0, 0.0, float("inf"), 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+    [1e30, 0.0, 1e38, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+]
+
+
+@pytest.mark.parametrize("border", BORDERS)
+@pytest.mark.parametrize("interp", [0, 1, 2])
+def test_points_far_outside(emulated_gpu, border, interp):
+    """OpenCV, and so DALI, takes hours or crashes for some of these."""
+    rng = np.random.default_rng(0)
+    for matrix in FAR:
+        for shape in ((1, 7, 3), (6, 1, 3), (1, 1, 3), (9, 8, 3)):
+            image = ndd.tensor(numbers(rng, shape, "uint8"), layout="HWC")
+            given = {"matrix": matrix, "border_mode": border, "interp_type": interp, "fill_value": 7.0, "size": [9, 10]}
+            found = [np.asarray(ndd.experimental.warp_perspective(i, **given).cpu()) for i in (image, image.gpu())]
+            if border == "constant" and matrix in FAR[:2] + FAR[4:]:
+                assert (found[0] == 7).all(), (matrix, shape)
+            if matrix in FAR[:2]:
+                off = np.count_nonzero(np.abs(found[0].astype(int) - found[1]) > 1)
+                assert off <= 0.1 * found[0].size or border != "constant" or interp == 1, (matrix, shape)
+
+
+def test_the_way_around_opencv_gives_the_same():
+    rng = np.random.default_rng(1)
+    image = numbers(rng, (20, 30, 3), "float32")
+    for border in ("reflect", "reflect_101", "wrap"):
+        for interp in (0, 1, 2):
+            for step in (3.25, 60 * 3.0):  # three times the image away; it takes longer strides for the second
+                m = [1.0, 0.25, step, 0.5, 1.0, -step, 0.0, 0.0, 1.0]
+                given = {"matrix": m, "border_mode": border, "interp_type": interp, "pixel_origin": "center"}
+                near = ndd.experimental.warp_perspective(ndd.tensor(image, layout="HWC"), size=[16, 40], **given)
+                wide = ndd.experimental.warp_perspective(ndd.tensor(image, layout="HWC"), size=[16, 7000], **given)
+                np.testing.assert_allclose(np.asarray(near), np.asarray(wide)[:, :40], atol=0.02 if interp else 0)

@@ -1,0 +1,41 @@
+"""Random images, maps and arguments for the operators that move pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+EXTENTS = {"F": (1, 3), "D": (1, 6), "H": (1, 40), "W": (1, 60), "C": (1, 4)}
+PAIRS = [
+    *((k, None) for k in ("uint8", "int16", "int32", "float32")),
+    *((k, "float32") for k in ("uint8", "int16", "int32")),
+    *(("float32", k) for k in ("uint8", "int16", "int32", "float32")),
+]
+
+
+def numbers(rng: np.random.Generator, shape: Any, dtype: str) -> np.ndarray:
+    """Any numbers of a type; of int32 as many as float32 tells apart."""
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        return (rng.random(shape) * 300 - 20).astype(kind)
+    limits = np.iinfo(kind)
+    return rng.integers(max(limits.min, -(1 << 24)), min(limits.max, 1 << 24) + 1, shape).astype(kind)
+
+
+def picture(rng: np.random.Generator, layout: str, dtype: str) -> np.ndarray:
+    """A sample of any extents."""
+    return numbers(rng, [int(rng.integers(low, high + 1)) for low, high in (EXTENTS[x] for x in layout)], dtype)
+
+
+def affine(rng: np.random.Generator, axes: int, steps: int = 0) -> np.ndarray:
+    """A map near the identity; of multiples of 1 / `steps`: points then lie between two pixels."""
+    found = np.eye(axes, axes + 1) + rng.standard_normal((axes, axes + 1)) * ([0.3] * axes + [5.0])
+    return (np.round(found * steps) / steps if steps else found).astype(np.float32)
+
+
+def perspective(rng: np.random.Generator, steps: int = 0) -> np.ndarray:
+    """As `affine`, with a vanishing line."""
+    found = np.concatenate([affine(rng, 2, steps), [[0.0, 0.0, 1.0]]])
+    found[2, :2] = rng.standard_normal(2) * (0.0 if steps else 0.002)
+    return found.astype(np.float32)
