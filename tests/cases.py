@@ -170,7 +170,7 @@ TABLE: dict[str, list[Case]] = {
     # geometry
     "resize": _all(
         {"size": [12, 15]},
-        {"resize_shorter": 20},
+        {"resize_shorter": 20, "save_attrs": True},
         {"resize_x": 13.3, "interp_type": 0},
         {"size": [40, 60], "interp_type": 2},
         layouts=("HWC", "CHW", "FHWC"),

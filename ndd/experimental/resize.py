@@ -8,7 +8,7 @@ from ndd._operator import PerSample, like, operator, output
 from ndd._operator.deprecated import ignored
 from ndd._tensor.dtype import DType, int32
 from ndd.ops.image.resize import resize as plain_resize
-from ndd.ops.image.resize_geometry import LAYOUTS, spatial_axes
+from ndd.ops.image.resize_geometry import LAYOUTS
 from ndd.types import DALIImageType, DALIInterpType
 
 _KERNELS = "../ops/image/resize.cu"
@@ -72,7 +72,7 @@ def resize(
     ignored("resize", "image_type", image_type)
     resized = like(input, dtype=dtype)
     if save_attrs:
-        return resized, output(int32, len(spatial_axes(input.layout)))
+        return resized, output(int32, 1)
     return resized
 
 
