@@ -60,9 +60,12 @@ class Argument:
 
     def constant(self, value: Any, operator: str) -> Any:
         """The user's value as the operator sees it; TypeError or ValueError that names operator and argument."""
+        return self._constant(self.convert, value, operator)
+
+    def _constant(self, convert: Callable[[Any], Any], value: Any, operator: str) -> Any:
         try:
-            return self.convert(value)
-        except (TypeError, ValueError, OverflowError) as error:
+            return convert(value)
+        except (TypeError, ValueError, OverflowError, RuntimeError) as error:
             raise type(error)(f"{operator}: argument {self.name!r}: {error}") from None
 
     def accept(self, value: Any, operator: str) -> Any:
@@ -74,21 +77,21 @@ class Argument:
                 if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
                     return build_tensor(value, None, None, None, copy=False)
                 if isinstance(value, list | tuple):
-                    value = self._alone(value, operator)
+                    values = self._constant(_listed(self.numpy), value, operator)
+                    if values.size != 1:
+                        return build_tensor(values, None, None, None, copy=False)  # which is refused with the values
+                    value = values.item()  # DALI takes a list of one for its number
+                elif hasattr(value, "__array__") and not isinstance(value, np.generic):
+                    return build_tensor(np.asarray(value), None, None, None, copy=False)
+                elif value.__class__ is int and self.numpy.kind == "i" and not -(2**31) <= value < 2**31:
+                    raise OverflowError(f"{operator}: argument {self.name!r}: {value} does not fit in 32 bits")
+            elif hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+                return build_tensor(value, None, None, None, copy=False)
         elif isinstance(value, Tensor):
             value = value.item() if not self.vector else np.asarray(value.cpu())
         elif isinstance(value, Batch):
-            raise ValueError(f"{operator}: argument {self.name!r} is the same for all samples: it cannot be a Batch")
+            raise TypeError(f"{operator}: argument {self.name!r} is the same for all samples: it cannot be a Batch")
         return self.constant(value, operator)
-
-    def _alone(self, value: Any, operator: str) -> Any:
-        """The number in a list of one, which DALI takes for that number."""
-        alone = value
-        while isinstance(alone, list | tuple):
-            if len(alone) != 1:
-                raise RuntimeError(f"{operator}: argument {self.name!r}: expected one number, got the list {value!r}")
-            alone = alone[0]
-        return alone.item() if isinstance(alone, np.ndarray) and alone.size == 1 else alone
 
 
 def _without_none(annotation: Any) -> Any:
@@ -125,8 +128,12 @@ def _element_type(value: Any) -> DType:
     if isinstance(value, DType):
         return value
     if is_enum(value, "DALIDataType") or (isinstance(value, int) and not isinstance(value, bool)):
-        return DType.from_type_id(value)
-    raise TypeError(f"expected an element type such as ndd.float32, got {value!r}")
+        try:
+            return DType.from_type_id(value)
+        except KeyError as error:
+            raise RuntimeError(error.args[0]) from None
+    kind = ValueError if isinstance(value, str) or any(value is t for t in (int, float, bool)) else TypeError
+    raise kind(f"expected an element type such as ndd.float32, got {value!r}")
 
 
 def _enumeration(kind: Any) -> Callable[[Any], Any]:
@@ -166,10 +173,11 @@ def _vector_of(element: Any, numpy: np.dtype) -> Callable[[Any], Any]:
     if element not in _NUMPY:
         return lambda value: list(value) if isinstance(value, list | tuple) else [value]
 
-    def convert(value: Any) -> np.ndarray:
-        return np.atleast_1d(np.asarray(value)).astype(numpy)
+    return _listed(numpy)
 
-    return convert
+
+def _listed(numpy: np.dtype) -> Callable[[Any], np.ndarray]:
+    return lambda value: np.atleast_1d(np.asarray(value)).astype(numpy)
 
 
 def resolve(argument: Argument, handle: Any, n: int, operator: str) -> Any:
