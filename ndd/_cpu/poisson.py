@@ -1,4 +1,8 @@
-"""Poisson variates for kernels. `draws.cuh` has the same for GPU kernels."""
+"""Poisson variates for kernels. `poisson.cuh` has the same for GPU kernels.
+
+Elements that are four apart stand at the same word of their blocks (see `philox.py`): such a lane goes from block to
+block together, two uniform numbers each, so that the compiler can fill vector registers.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ import math
 
 import numpy as np
 
-from ndd._cpu.draws import uniform_at, uniform_rows
+from ndd._cpu.draws import uniform_at
 from ndd._cpu.jit import kernel
+from ndd._cpu.philox import CHUNK, STRIDE, philox_block
 
 SMALL = 12.0
 """Below this mean the product of uniform numbers is followed until it falls below exp(-mean)."""
@@ -17,8 +22,10 @@ CONSTANTS = 13
 
 LOG_FACTORIALS = np.array([math.lgamma(k + 1.0) for k in range(1024)])
 
-_DRAWS = 8
+_BLOCKS = 4  # that a large mean takes in one go
 _MOST = 2147483646.0
+_LANE = CHUNK // 4
+_U = np.uint64
 
 
 @kernel
@@ -45,69 +52,134 @@ def prepare(c, mean):
 def poisson_row(out, mean, stream, first, slots, constants, log_factorials):
     """Poisson counts as float32 for elements from `first` on (at most CHUNK); two words a uniform number.
 
-    All elements take eight uniform numbers in one go, then those that are not done the next eight, and so on.
     `slots` tells the row of `constants` for each element's mean; the last row is for means that have none (-1).
     """
     n = mean.size
-    numbers = np.empty((_DRAWS, n), np.float64)
-    product, limit, open_ = np.empty(n, np.float64), np.empty(n, np.float64), np.empty(n, np.int64)
-    left = 0
-    uniform_rows(numbers, stream, first, 0)
-    place = (stream[0], stream[1], stream[2], stream[3])
-    for e in range(n):
-        if slots[e] < 0 or constants[slots[e], 0] == 0.0:
-            prepare(constants[slots[e]], mean[e])
-        if not mean[e] >= SMALL:
-            out[e], product[e], limit[e], open_[left] = 0.0, 1.0, constants[slots[e], 1], e
-            left += 1
-        elif not mean[e] < _MOST:
-            out[e] = mean[e]
-        elif slots[e] < 0:
-            _large(out, e, e + 1, mean, numbers, place, first, slots, constants, log_factorials)
-    if slots[0] >= 0:
-        _large(out, 0, n, mean, numbers, place, first, slots, constants, log_factorials)
-    skip = 0
-    while left > 0:
-        if skip:
-            uniform_rows(numbers, stream, first, skip)
-        kept = 0
-        for k in range(left):
-            e = open_[k]
-            running, bound, count, done = product[e], limit[e], np.float32(0), False
-            for j in range(_DRAWS):
-                running *= numbers[j, e]
-                if not running > bound:
-                    done = True
-                    break
-                count += np.float32(1)
-            out[e] += count
-            if not done:
-                product[e] = running
-                open_[kept] = e
-                kept += 1
-        left = kept
-        skip += 2 * _DRAWS
+    small, large = np.empty(_LANE, np.uint64), np.empty(_LANE, np.uint64)
+    limit = np.empty(_LANE, np.float64)
+    for lane in range(min(4, n)):
+        few = many = 0
+        for e in range(lane, n, 4):
+            if not mean[e] >= SMALL:
+                slot = slots[e]
+                if slot < 0 or constants[slot, 0] == 0.0:
+                    prepare(constants[slot], mean[e])
+                small[few], limit[few] = _U(e >> 2), constants[slot, 1]
+                few += 1
+            elif not mean[e] < _MOST:
+                out[e] = mean[e]
+            else:
+                large[many] = _U(e >> 2)
+                many += 1
+        position = stream[3] + _U(STRIDE) * _U(first + lane)
+        base = stream[1] + (position >> _U(2))
+        place = (stream[0], base, stream[2] + _U(base < stream[1]), position & _U(3))
+        row = out[lane:]
+        if few:
+            _small(row, small[:few], limit[:few], place)
+        if many:
+            _large(row, large[:many], mean[lane:], place, slots[lane:], constants, log_factorials)
 
 
 @kernel
-def _large(out, start, stop, means, numbers, place, first, slots, constants, log_factorials):
+def _blocks(a, b, c, d, index, key, base, sequence):
+    """The words of the blocks at `base + STRIDE * index`."""
+    for k in range(index.size):
+        counter = base + _U(STRIDE) * index[k]
+        a[k], b[k], c[k], d[k] = philox_block(key, counter, sequence + _U(counter < base))
+
+
+@kernel
+def _small(out, index, limit, place):
+    """Counts for means below 12 of one lane: how many products of the first numbers stay above the limit."""
+    n = index.size
+    a, b, c, d = np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.uint32)
+    carry, product, count = np.empty(n, np.uint32), np.ones(n, np.float64), np.zeros(n, np.float64)
+    key, base, sequence, phase = place
+    odd, started, left, block = phase & _U(1), phase == _U(0), n, base
+    while left > 0:
+        _blocks(a[:left], b[:left], c[:left], d[:left], index[:left], key, block, sequence + _U(block < base))
+        block += _U(1)
+        if not started:  # the element begins within this block
+            if phase == _U(1):
+                _follow(product[:left], count[:left], limit, b, c)
+            elif phase == _U(2):
+                _follow(product[:left], count[:left], limit, c, d)
+            started = True
+        elif odd:
+            _follow(product[:left], count[:left], limit, carry, a)
+            _follow(product[:left], count[:left], limit, b, c)
+        else:
+            _follow(product[:left], count[:left], limit, a, b)
+            _follow(product[:left], count[:left], limit, c, d)
+        going = 0
+        for k in range(left):
+            going += product[k] > limit[k]
+            carry[k] = d[k]
+        if 4 * going <= 3 * left:
+            left = _gather(out, index, limit, product, count, carry, left)
+
+
+@kernel
+def _follow(product, count, limit, low, high):
+    """One number further: 1 more where the product stays above the limit; below it, it remains."""
+    for k in range(product.size):
+        product[k] *= np.float64((_U(high[k]) << _U(32)) | _U(low[k])) * 2.0**-64
+        count[k] += 1.0 if product[k] > limit[k] else 0.0
+
+
+@kernel
+def _gather(out, index, limit, product, count, carry, left):
+    """Writes the counts; those that go on move to the front. How many these are."""
+    kept = 0
+    for k in range(left):
+        e, bound, running, found, word = index[k], limit[k], product[k], count[k], carry[k]
+        out[np.int64(e) << 2] = found
+        index[kept], limit[kept], product[kept], count[kept], carry[kept] = e, bound, running, found, word
+        kept += running > bound
+    return kept
+
+
+@kernel
+def _large_numbers(numbers, index, place):
+    """numbers[i, k] = uniform number i of element index[k] of a lane."""
+    n = index.size
+    words = np.empty((4 * _BLOCKS, n), np.uint32)
+    for j in range(_BLOCKS):
+        block = place[1] + _U(j)
+        _blocks(
+            words[4 * j], words[4 * j + 1], words[4 * j + 2], words[4 * j + 3],
+            index, place[0], block, place[2] + _U(block < place[1]),
+        )  # fmt: skip
+    for i in range(numbers.shape[0]):
+        low = words[np.int64(place[3]) + 2 * i]
+        high = words[np.int64(place[3]) + 2 * i + 1]
+        for k in range(n):
+            numbers[i, k] = np.float64((_U(high[k]) << _U(32)) | _U(low[k])) * 2.0**-64
+
+
+@kernel
+def _large(out, index, means, place, slots, constants, log_factorials):
     """Counts for the means of at least 12: Devroye's rejection from normal, constant and exponential pieces (1986).
 
     What makes a uniform number stands here three times: as a function it would count references of the arrays for
     each number.
     """
-    draws, last = numbers.shape[0], 1.0 - 2.0**-53
+    draws, last = 2 * _BLOCKS - ((np.int64(place[3]) + 1) >> 1), 1.0 - 2.0**-53
+    numbers = np.empty((draws, index.size), np.float64)
+    _large_numbers(numbers, index, place)
     pair = np.empty(2, np.float64)
-    for column in range(start, stop):
-        if not means[column] >= SMALL or not means[column] < _MOST:
-            continue
-        row, element = slots[column], first + column
+    for column in range(index.size):
+        element = np.int64(index[column])
+        row = slots[element << 2]
+        if row < 0 or constants[row, 0] == 0.0:
+            prepare(constants[row], means[element << 2])
         m, d, width, root = constants[row, 1], constants[row, 2], constants[row, 3], constants[row, 4]
         slope, left, right, one = constants[row, 5], constants[row, 6], constants[row, 7], constants[row, 8]
         i, kept, spare = 0, False, 0.0
         while True:
             for j in range(2):
-                pair[j] = min(numbers[i, column] if i < draws else uniform_at(place, element, i, True), last)
+                pair[j] = min(numbers[i, column] if i < draws else uniform_at(place, element << 2, i, True), last)
                 i += 1
             u, e = pair[0] * constants[row, 9], -math.log(1.0 - pair[1])
             weight = 0.0
@@ -118,7 +190,7 @@ def _large(out, start, stop, means, numbers, place, first, slots, constants, log
                     while square > 1.0 or square == 0.0:
                         for j in range(2):
                             pair[j] = min(
-                                numbers[i, column] if i < draws else uniform_at(place, element, i, True), last
+                                numbers[i, column] if i < draws else uniform_at(place, element << 2, i, True), last
                             )
                             pair[j] = 2.0 * pair[j] - 1.0
                             i += 1
@@ -144,7 +216,7 @@ def _large(out, start, stop, means, numbers, place, first, slots, constants, log
                 x = 1.0
                 weight = 1.0 / 78.0
             else:
-                number = min(numbers[i, column] if i < draws else uniform_at(place, element, i, True), last)
+                number = min(numbers[i, column] if i < draws else uniform_at(place, element << 2, i, True), last)
                 i += 1
                 y = d - math.log(1.0 - number) * 2.0 * width / d
                 x = np.ceil(y)
@@ -152,5 +224,5 @@ def _large(out, start, stop, means, numbers, place, first, slots, constants, log
             k = np.int64(x + m)
             factorial = log_factorials[k] if k < log_factorials.size else math.lgamma(x + m + 1.0)
             if weight - e - x * constants[row, 10] <= constants[row, 11] - factorial:
-                out[column] = x + m
+                out[element << 2] = x + m
                 break

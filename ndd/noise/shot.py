@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.jit import kernel
+from ndd._cpu.philox import CHUNK
 from ndd._cpu.poisson import CONSTANTS, LOG_FACTORIALS, poisson_row
 from ndd._operator import PerSample, Plan, like, operator
 from ndd._tensor.convert import convert_array
 from ndd.noise.elements import check_input
 from ndd.random.elements import column
 
-_ROW = 256
 _EACH = 8  # elements that a thread of shot.cu counts
 
 
@@ -61,9 +61,9 @@ def _(array, out, stream, factor, dtype):
 
 @kernel
 def _count(array, out, stream, factor, constants, log_factorials):
-    mean, slots = np.empty(_ROW, np.float64), np.full(_ROW, -1)
-    for first in range(0, out.size, _ROW):
-        row, source = out[first : first + _ROW], array[first : first + _ROW]
+    mean, slots = np.empty(CHUNK, np.float64), np.full(CHUNK, -1)
+    for first in range(0, out.size, CHUNK):
+        row, source = out[first : first + CHUNK], array[first : first + CHUNK]
         for i in range(row.size):
             mean[i] = max(np.float32(source[i]) / factor, np.float32(0))
         if len(constants) > 1:
