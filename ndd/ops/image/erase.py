@@ -32,10 +32,11 @@ def erase(
 
     Args:
         input: any rank and element type (DALI 2.4.0 refuses float64 and bool).
-        anchor: where the regions begin (default 0), a number for each of the axes, then the next region.
+        anchor: where the regions begin (default 0; DALI 2.4.0 wants it with every shape), a number for each of the
+            axes, then the next region.
         shape: how large they are, likewise.
         axes, axis_names: the axes that the numbers are about, by number or letter; default: all but C. An array
-            without a layout counts as HW, HWC or DHWC by rank.
+            without a layout counts as HW, HWC or DHWC by rank (of such arrays, and of negative axes, DALI dies).
         centered_anchor: the anchors are the centres of the regions.
         normalized: anchors and shapes are fractions of the extents; `normalized_anchor` and `normalized_shape` say so
             for one of them.
@@ -141,10 +142,11 @@ def _check_fill(fill: np.ndarray, channel: int | None, input: Any) -> None:
 @erase.cpu
 def _(array, out, bounds, fill):
     out[...] = array
+    channel = array.ndim - fill.ndim  # where `fill` has a number for each
     for low, high in bounds:
         region = out[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
         if region.size:
-            region[...] = fill
+            region[...] = fill if fill.size == 1 else fill[low[channel] : high[channel]]
 
 
 erase.cuda("erase.cu")

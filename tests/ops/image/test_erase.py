@@ -72,6 +72,8 @@ ERASES = [
     {"anchor": [0.3, 0.4], "shape": [1, 2], "normalized_anchor": True},
     {"anchor": [1, 0], "shape": [0.3, 0.6], "normalized_shape": True},
     {"anchor": [0.1, 0], "shape": [0.3, 0.6], "normalized": True, "normalized_anchor": False},
+    {"anchor": [1], "shape": [2], "axes": [2], "fill_value": [7, 8, 9]},
+    {"anchor": [1, 0], "shape": [1, 1], "axes": [2, 1], "fill_value": [7, 8, 9]},
     {"anchor": [1], "shape": [1], "axis_names": "H", "axes": [1]}, {"anchor": [1], "shape": [1], "axis_names": "Z"},
 ]  # fmt: skip
 
