@@ -174,7 +174,8 @@ class Operator:
         for value, argument in zip(values, self.arguments, strict=True):
             if value is None or value is argument.default:
                 if argument.required and value is None:
-                    raise TypeError(f"{self.name}() missing 1 required keyword-only argument: '{argument.name}'")
+                    kind = ValueError if argument.per_sample else TypeError
+                    raise kind(f"{self.name}: argument {argument.name!r} has no default value: it cannot be None")
                 value = argument.default
                 if value is not None:
                     value = argument.constant(value, self.name)

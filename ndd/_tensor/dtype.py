@@ -107,7 +107,7 @@ class DType:
         try:
             return _BY_ID[int(type_id)]
         except KeyError:
-            raise ValueError(f"No tensor element type has the type id {type_id!r}") from None
+            raise KeyError(f"No tensor element type has the type id {type_id!r}") from None
 
     @staticmethod
     def from_fw_type(numpy_type: Any) -> DType:
