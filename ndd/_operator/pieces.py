@@ -121,6 +121,8 @@ def _together(store: Store, count: int) -> Any:
     whole = store.dense()
     if whole is not None and is_contiguous(whole):
         return whole
-    if not store.uniform() or store.arrays()[0].nbytes > _COPIED:
+    arrays = store.arrays()
+    shape = store.shapes[0]
+    if arrays[0].nbytes > _COPIED or not store.uniform():
         return None
-    return np.ascontiguousarray(store.stacked())
+    return np.concatenate(arrays if shape else [a[None] for a in arrays]).reshape(count, *shape)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
+import numpy as np
 
-from ndd._operator import operator
-from ndd.transforms.matrices import composed, matrix_spec, stacked, values_plan
+from ndd._operator import Plan, bad_sample, operator
+from ndd.transforms.matrices import check_matrices, check_shapes, compose, matrix_spec
 
 
 @operator(cpu_only=True)
@@ -13,7 +13,7 @@ def combine(input_0, input_1, /, *inputs, reverse_order: bool = False):
     """Makes the matrix that does what several affine maps do one after the other.
 
     Args:
-        input_0, input_1, inputs: float32 matrices d x (d + 1), two or more, or one for each frame ("F**").
+        input_0, input_1, inputs: float32 matrices d x (d + 1), or one for each frame ("F**").
         reverse_order: the last one first.
 
     The result is a float32 matrix with layout "**" ("F**" if an input has frames): for `combine(A, B)` the one of
@@ -27,24 +27,49 @@ def combine(input_0, input_1, /, *inputs, reverse_order: bool = False):
     tensor([[2., 0., 2.],
             [0., 2., 0.]])
     """
-    framed = [i for i in (input_0, input_1, *inputs) if (i.layout or "")[:1] == "F"]
-    specs = [matrix_spec("combine", i) for i in (input_0, input_1, *inputs)]
-    return matrix_spec("combine", framed[0]) if framed else specs[0]
+    every = (input_0, input_1, *inputs)
+    for spec in every:
+        check_matrices("combine", spec)
+    return matrix_spec("combine", next((i for i in every if (i.layout or "")[:1] == "F"), input_0))
 
 
 @combine.plan
 def _(*inputs, reverse_order):
-    maps = [stacked(i) for i in inputs]
-    for k, m in enumerate(maps):
-        if m.shape[-2:] != maps[0].shape[-2:]:
+    framed = [i for i in inputs if (i.layout or "")[:1] == "F"]
+    first = (framed or inputs)[0]
+    for k, one in enumerate(inputs):
+        check_shapes(one)
+        if (one.shapes[0, -2:] != first.shapes[0, -2:]).any():
             raise RuntimeError(
-                f"All input transforms are expected to have the same shape. Got: {maps[0].shape[-2:]} and "
-                f"{m.shape[-2:]} for input {k}"
+                f"All input transforms are expected to have the same shape. Got: {tuple(first.shapes[0, -2:].tolist())} "
+                f"and {tuple(one.shapes[0, -2:].tolist())} for input {k}"
             )
-    ordered = maps if reverse_order else maps[::-1]
-    return values_plan(functools.reduce(composed, ordered))
+    for one in framed:
+        wrong = one.shapes[:, 0] != first.shapes[:, 0]
+        if wrong.any():
+            i = int(wrong.argmax())
+            raise bad_sample(
+                i, f"the inputs have different numbers of frames: {first.shapes[i, 0]} and {one.shapes[i, 0]}"
+            )
+    return Plan(first.shapes, shared={"reverse_order": reverse_order})
 
 
 @combine.cpu
-def _(arrays, out, values):
-    out[...] = values
+def _(inputs, out, reverse_order):
+    _combine(tuple([a[None] for a in inputs]), out[None], reverse_order)
+
+
+@combine.cpu_batch
+def _(inputs, out, reverse_order):
+    _combine(inputs, out, reverse_order)
+
+
+def _combine(inputs, out, reverse_order) -> None:
+    """From [N, d, d + 1], or [N, F, d, d + 1]; the first two, the result and the third, and so on, as DALI does."""
+    maps = [a if a.ndim == 4 else a[:, None] for a in inputs]
+    out = out if out.ndim == 4 else out[:, None]
+    done = maps[0]
+    for k, one in enumerate(maps[1:], 2):
+        result = out if k == len(maps) else np.empty_like(out)
+        compose(*((done, one) if reverse_order else (one, done)), result)
+        done = result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import PerSample, operator
-from ndd.transforms.matrices import affine, dimensions, matrix_plan, matrix_spec, vectors
+from ndd.transforms.matrices import Rows, affine, matrix_spec, scaling
 
 
 @operator(cpu_only=True)
@@ -47,17 +47,21 @@ def crop(
 @crop.plan
 def _(input, *, absolute, from_end, from_start, reverse_order, to_end, to_start):
     given = {"from_start": from_start, "from_end": from_end, "to_start": to_start, "to_end": to_end}
-    for name in given:
-        if np.shape(given[name])[-1] == 0:
-            given[name] = np.full(1, float(name.endswith("end")))
-    axes = dimensions(input, *given.values())
-    a, b, c, d = (vectors(value, axes, name) for name, value in given.items())
+    rows = Rows(input, **given)
+    axes = max(rows.values(name).shape[1] for name in given)
+    a, b, c, d = (rows.vectors(name, axes) for name in given)
     if absolute:
         a, b, c, d = np.minimum(a, b), np.maximum(a, b), np.minimum(c, d), np.maximum(c, d)
-    factor = (d - c) / (b - a)
-    return matrix_plan(input, affine(factor[..., None] * np.eye(axes), c - factor * a), reverse_order)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = (d - c) / (b - a)
+        return rows.plan(input, affine(scaling(factor), c - factor * a), reverse_order)
 
 
 @crop.cpu
 def _(input, out, values):
+    out[...] = values
+
+
+@crop.cpu_batch
+def _(out, values):
     out[...] = values

@@ -1,6 +1,7 @@
 """Affine maps as matrices [d, d + 1]: how the operators of this room make, combine and return them.
 
-While they are worked on, maps are [n, F, d, d + 1] and vectors [n, F, d], with F = 1 if there are no frames.
+While they are worked on, a map is a row: maps are float32 [R, d, d + 1] and vectors [R, d], where R counts samples, or
+the frames of all samples if anything given has frames, or is 1 for what goes for all.
 """
 
 from __future__ import annotations
@@ -9,93 +10,188 @@ from typing import Any
 
 import numpy as np
 
-from ndd._operator import Plan
+from ndd._cpu.jit import kernel
+from ndd._operator import Plan, bad_sample
 from ndd._operator.plan import Operand
 from ndd._operator.run import current_invocation
 from ndd._tensor import Handle, Spec
 from ndd._tensor.dtype import float32
 
+_RADIANS = np.float32(np.pi / 180)
+
 
 def matrix_spec(name: str, input: Spec | None, *values: Any) -> Spec:
     """What comes out: float32 matrices of layout "**", or one for each frame ("F**") if anything given has frames."""
-    layouts = [v.layout for v in values if isinstance(v, Handle)] + ([] if input is None else [input.layout])
+    layouts = [v.layout for v in values if isinstance(v, Handle)]
+    if input is not None:
+        check_matrices(name, input)
+        if input.layout not in (None, "", "**", "F**"):
+            raise ValueError(f'{name}: expected transform matrices of layout "**" or "F**", got {input.layout!r}')
+        layouts.append(input.layout)
     frames = any((x or "")[:1] == "F" for x in layouts)
-    if input is not None and input.dtype != float32:
-        raise RuntimeError(f"{name}: expected transform matrices of float32, got {input.dtype}")
     return Spec.of(float32, 3 if frames else 2, "F**" if frames else "**", None)  # type: ignore[arg-type]
 
 
-def vectors(value: Any, size: int, name: str) -> np.ndarray:
-    """An argument as float64 [n, F, size]; one number goes for all axes."""
-    n = current_invocation().n
-    found = np.asarray(value, np.float64)
-    if found.shape[-1] not in (1, size):
+def check_matrices(name: str, input: Spec) -> None:
+    """RuntimeError unless an input can be matrices."""
+    if input.dtype != float32:
+        raise RuntimeError(f"{name}: expected transform matrices of float32, got {input.dtype}")
+    axes = 3 if (input.layout or "")[:1] == "F" else 2
+    if input.ndim != axes:
         raise RuntimeError(
-            f'Argument "{name}" expected shape {size} but got {found.shape[-1]} values, which can\'t be interpreted '
-            "as the expected shape."
+            f'{name}: expected transform matrices of shape (d, d + 1), or (frames, d, d + 1) with layout "F**", got '
+            f"{input.ndim} axes and layout {input.layout!r}"
         )
-    found = found[:, None] if found.ndim == 2 else found
-    return np.broadcast_to(found, (n, found.shape[1] if found.ndim == 3 else 1, size))
+
+
+class Rows:
+    """The arguments of a call, and how many rows each sample has: `counts` is None where nothing has frames."""
+
+    def __init__(self, input: Operand | None, **given: Any):
+        self._handles = current_invocation().prepared.named
+        self._given = given
+        self.counts: np.ndarray | None = None
+        if input is not None and (input.layout or "")[:1] == "F":
+            self.counts = input.shapes[:, 0]
+        for name in given:
+            if self._framed(name):
+                own = np.array([len(a) for a in given[name]], np.int64)
+                self.counts = own if self.counts is None else self._agreed(self.counts, own)
+
+    def _framed(self, name: str) -> bool:
+        handle = self._handles.get(name)
+        return isinstance(handle, Handle) and (handle.layout or "")[:1] == "F"
+
+    def _agreed(self, counts: np.ndarray, own: np.ndarray) -> np.ndarray:
+        wrong = (counts != own) & (own != 1)
+        if wrong.any():
+            i = int(wrong.argmax())
+            raise bad_sample(i, f"expected the same number of frames everywhere, got {counts[i]} and {own[i]}")
+        return counts
+
+    def values(self, name: str, axes: int | None = 1) -> np.ndarray:
+        """An argument as float32 [R, ...], with `axes` axes behind the rows (None: any number)."""
+        value = self._given[name]
+        if self._framed(name):
+            return self._of_frames(name, value, axes)
+        if isinstance(value, list):
+            raise RuntimeError(f'Expected uniform shape for argument "{name}"')
+        each = isinstance(self._handles.get(name), Handle)
+        found = np.asarray(value, np.float32)
+        found = found if each else found[None]
+        if axes is not None and found.ndim != axes + 1:
+            raise RuntimeError(f'Argument "{name}": expected {axes} axes, got shape {found.shape[1:]}')
+        return found if self.counts is None or not each else np.repeat(found, self.counts, axis=0)
+
+    def _of_frames(self, name: str, value: Any, axes: int | None) -> np.ndarray:
+        parts = [np.asarray(a, np.float32) for a in value]
+        axes = parts[0].ndim - 1 if axes is None else axes
+        if any(a.ndim != axes + 1 or a.shape[1:] != parts[0].shape[1:] for a in parts):
+            raise RuntimeError(f'Expected uniform shape for argument "{name}", got {[a.shape for a in parts]}')
+        counts = self.counts.tolist()  # type: ignore[union-attr]
+        return np.concatenate(
+            [np.repeat(a, c, axis=0) if len(a) != c else a for a, c in zip(parts, counts, strict=True)]
+        )
+
+    def vectors(self, name: str, size: int) -> np.ndarray:
+        """An argument as float32 [R, size]; one number goes for all axes."""
+        found = self.values(name)
+        if found.shape[1] not in (1, size) or not size:
+            raise RuntimeError(
+                f'Argument "{name}" expected shape {size} but got {found.shape[1]} values, which can\'t be interpreted '
+                "as the expected shape."
+            )
+        return found if found.shape[1] == size else np.repeat(found, size, axis=1)
+
+    def angles(self, name: str) -> np.ndarray:
+        """An argument of one number for each row, in degrees, as radians [R]."""
+        found = self.values(name, 0) if self._framed(name) else self.vectors(name, 1)[:, 0]
+        return radians(found)
+
+    def about(self, linear: np.ndarray) -> np.ndarray:
+        """A linear map [R, d, d] that leaves `center` where it is (default: the origin)."""
+        d = linear.shape[-1]
+        if self._given["center"] is None:
+            return affine(linear, np.zeros((1, d), np.float32))
+        center = self.vectors("center", d)
+        return affine(linear, center - (linear * center[:, None]).sum(axis=2, dtype=np.float32))
+
+    def plan(self, input: Operand | None, own: np.ndarray, reverse_order: bool) -> Plan:
+        """The plan of an operator that makes the maps `own`, applied after those of the input if there is one."""
+        counts = self.counts
+        n = current_invocation().n
+        total = n if counts is None else int(counts.sum())
+        if input is not None:
+            given = self._matrices(input, total)
+            if given.shape[1] != own.shape[1]:
+                raise RuntimeError(
+                    f"The input describes a {given.shape[1]}D transform but other arguments suggest a "
+                    f"{own.shape[1]}D transform"
+                )
+            maps = np.empty((1, total, *own.shape[1:]), np.float32)
+            compose(*((given[None], own[None]) if reverse_order else (own[None], given[None])), maps)
+            own = maps[0]
+        own = np.broadcast_to(own, (total, *own.shape[1:]))
+        rows, columns = own.shape[1:]
+        if counts is None:
+            return Plan(np.array([[rows, columns]] * n), {"values": own})
+        shapes = np.column_stack([counts, np.tile([rows, columns], (n, 1))])
+        return Plan(shapes, {"values": np.split(own, np.cumsum(counts)[:-1])})
+
+    def _matrices(self, input: Operand, total: int) -> np.ndarray:
+        """The matrices of an input as [R, d, d + 1]."""
+        check_shapes(input)
+        d = int(input.shapes[0, -2])
+        whole = input.whole
+        found = np.concatenate(input.arrays) if whole is None else whole
+        found = np.ascontiguousarray(found, np.float32).reshape(-1, d, d + 1)
+        if self.counts is None or len(found) == total:
+            return found
+        return np.repeat(found, self.counts, axis=0)
+
+
+def check_shapes(input: Operand) -> None:
+    """RuntimeError unless all samples of an input are matrices of one size."""
+    own = input.shapes[:, -2:]
+    if (own[:, 1] != own[:, 0] + 1).any() or (own != own[0]).any():
+        raise RuntimeError(
+            f"expected transform matrices of shape (d, d + 1), got {sorted(set(map(tuple, own.tolist())))}"
+        )
+
+
+def radians(degrees: np.ndarray) -> np.ndarray:
+    """Angles in float64 for `np.cos` and its like, which in float32 err in the last digit; the product is a float32."""
+    return (degrees * _RADIANS).astype(np.float64)
 
 
 def affine(linear: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    """[..., d, d] and [..., d] as [..., d, d + 1]."""
-    frames = max(linear.shape[1], offset.shape[1])
-    n, d = offset.shape[0], offset.shape[-1]
-    rows = np.broadcast_to(linear, (n, frames, d, d)), np.broadcast_to(offset[..., None], (n, frames, d, 1))
-    return np.concatenate(rows, axis=-1)
+    """[R, d, d] and [R, d] as [R, d, d + 1]."""
+    rows, d = max(len(linear), len(offset)), linear.shape[1]
+    found = np.empty((rows, d, d + 1), np.float32)
+    found[:, :, :d] = linear
+    found[:, :, d] = offset
+    return found
 
 
-def about(linear: np.ndarray, center: Any) -> np.ndarray:
-    """A linear map that leaves `center` where it is (default: the origin)."""
-    d = linear.shape[-1]
-    if center is None or np.shape(center)[-1] == 0:
-        return affine(linear, np.zeros(linear.shape[:-1]))
-    if np.shape(center)[-1] != d:
-        raise RuntimeError(
-            f'Argument "center" expected shape {d} but got {np.shape(center)[-1]} values, which can\'t be interpreted '
-            "as the expected shape."
-        )
-    middle = vectors(center, d, "center")
-    return affine(linear, middle - (linear @ middle[..., None])[..., 0])
+def scaling(factors: np.ndarray) -> np.ndarray:
+    """[R, d] as diagonal matrices [R, d, d]."""
+    axes = factors.shape[1]
+    found = np.zeros((len(factors), axes, axes), np.float32)
+    found[:, range(axes), range(axes)] = factors
+    return found
 
 
-def composed(second: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """The map that applies `first`, then `second`."""
-    linear = second[..., :-1] @ first[..., :-1]
-    return affine(linear, (second[..., :-1] @ first[..., -1:])[..., 0] + second[..., -1])
-
-
-def stacked(input: Operand) -> np.ndarray:
-    """The matrices of an input as [n, F, d, d + 1]."""
-    shapes = input.shapes
-    if shapes.shape[1] not in (2, 3) or (shapes[:, -1] != shapes[:, -2] + 1).any() or (shapes != shapes[0]).any():
-        raise RuntimeError(f"expected transform matrices of shape d x (d + 1), got shape {tuple(shapes[0].tolist())}")
-    found = np.stack([np.asarray(a, np.float64) for a in input.arrays])
-    return found if found.ndim == 4 else found[:, None]
-
-
-def dimensions(input: Operand | None, *values: Any) -> int:
-    """How many axes the map has: as the longest of the arguments, or as the input if they are single numbers."""
-    longest = max([np.shape(v)[-1] for v in values if v is not None and np.ndim(v)] or [1])
-    return int(input.shapes[0, -2]) if longest <= 1 and input is not None else max(longest, 1)
-
-
-def matrix_plan(input: Operand | None, own: np.ndarray, reverse_order: bool) -> Plan:
-    """The plan of an operator that makes the maps `own`, applied after those of the input if there is one."""
-    if input is not None:
-        given = stacked(input)
-        if given.shape[-2] != own.shape[-2]:
-            raise RuntimeError(
-                f"The input describes a {given.shape[-2]}D transform but other arguments suggest a "
-                f"{own.shape[-2]}D transform"
-            )
-        own = composed(given, own) if reverse_order else composed(own, given)
-    return values_plan(own)
-
-
-def values_plan(maps: np.ndarray) -> Plan:
-    """A plan whose outputs are these maps."""
-    job = current_invocation()
-    values = np.ascontiguousarray(maps if job.outs[0].ndim == 3 else maps[:, 0], np.float32)
-    return Plan(np.tile(values.shape[1:], (len(values), 1)), per_sample={"values": values})
+@kernel(nogil=False)
+def compose(second, first, out):
+    """The maps that apply `first`, then `second`: float32 [N, F, d, d + 1], where F may be 1 for what goes for all."""
+    frames, rows, columns = out.shape[1:]
+    for i in range(len(out)):
+        for f in range(frames):
+            a = second[i, f if second.shape[1] > 1 else 0]
+            b = first[i, f if first.shape[1] > 1 else 0]
+            for r in range(rows):
+                for c in range(columns):
+                    total = a[r, 0] * b[0, c]
+                    for k in range(1, rows):
+                        total += a[r, k] * b[k, c]
+                    out[i, f, r, c] = total + a[r, rows] * np.float32(c == rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import PerSample, operator
-from ndd.transforms.matrices import about, matrix_plan, matrix_spec, vectors
+from ndd.transforms.matrices import Rows, matrix_spec
 
 
 @operator(cpu_only=True)
@@ -41,32 +41,39 @@ def rotation(
     tensor([[ 0.8660, -0.5000,  0.0000],
             [ 0.5000,  0.8660,  0.0000]])
     """
+    if isinstance(angle, np.ndarray) and angle.size != 1:
+        raise TypeError(f"rotation: `angle`: expected one number, got {angle.size}")
     return matrix_spec("rotation", input, angle, axis, center)
 
 
 @rotation.plan
 def _(input, *, angle, axis, center, reverse_order):
-    turn = np.asarray(angle)
-    radians = np.deg2rad(vectors(turn[..., None] if turn.ndim == 2 else turn, 1, "angle"))[..., 0]
-    c, s = np.cos(radians), np.sin(radians)
-    if axis is None or not np.size(axis):
-        linear = np.stack([c, -s, s, c], axis=-1).reshape(*c.shape, 2, 2)
-        return matrix_plan(input, about(linear, center), reverse_order)
-    direction = vectors(axis, 3, "axis")
-    length = np.linalg.norm(direction, axis=-1, keepdims=True)
+    rows = Rows(input, angle=angle, axis=axis, center=center)
+    turn = rows.angles("angle")
+    c, s = np.cos(turn).astype(np.float32), np.sin(turn).astype(np.float32)
+    if axis is None:
+        linear = np.stack([c, -s, s, c], axis=-1).reshape(-1, 2, 2)
+        return rows.plan(input, rows.about(linear), reverse_order)
+    direction = rows.vectors("axis", 3)
+    length = np.sqrt((direction * direction).sum(axis=1, keepdims=True))
     if not (length > 0).all():
         raise RuntimeError("`axis` must not have length 0")
-    return matrix_plan(input, about(_in_space(direction / length, c, s), center), reverse_order)
+    return rows.plan(input, rows.about(_in_space(direction / length, c, s)), reverse_order)
 
 
 def _in_space(axis: np.ndarray, c: np.ndarray, s: np.ndarray) -> np.ndarray:
-    x, y, z = np.moveaxis(axis, -1, 0)
-    cross = np.stack([0 * x, -z, y, z, 0 * x, -x, -y, x, 0 * x], axis=-1).reshape(*axis.shape[:-1], 3, 3)
-    outer = axis[..., :, None] * axis[..., None, :]
-    c, s = c[..., None, None], s[..., None, None]
-    return c * np.eye(3) + s * cross + (1 - c) * outer
+    x, y, z = axis.T
+    cross = np.stack([0 * x, -z, y, z, 0 * x, -x, -y, x, 0 * x], axis=-1).reshape(-1, 3, 3)
+    outer = axis[:, :, None] * axis[:, None, :]
+    c, s = c[:, None, None], s[:, None, None]
+    return c * np.eye(3, dtype=np.float32) + s * cross + (1 - c) * outer
 
 
 @rotation.cpu
 def _(input, out, values):
+    out[...] = values
+
+
+@rotation.cpu_batch
+def _(out, values):
     out[...] = values

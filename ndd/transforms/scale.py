@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import PerSample, operator
-from ndd.transforms.matrices import about, dimensions, matrix_plan, matrix_spec, vectors
+from ndd.transforms.matrices import Rows, affine, matrix_spec, scaling
 
 
 @operator(cpu_only=True)
@@ -23,8 +23,8 @@ def scale(
     Args:
         input: a map that this one is applied after: float32 matrices d x (d + 1), or one for each frame ("F**").
         scale: a factor for each axis, or one for all.
-        center: the point that stays where it is. Default: the origin.
-        ndim: the number of axes, where `scale` is a single number. Default: that of the input, or 1.
+        center: the point that stays where it is; one number goes for all axes. Default: the origin.
+        ndim: the number of axes, where `scale` is a single number and there is no input. Default: 1.
         reverse_order: apply this map before that of the input instead of after it.
 
     The result is a float32 matrix d x (d + 1) with layout "**": `[[m11, m12, t1], [m21, m22, t2]]` takes (x, y) to
@@ -42,11 +42,20 @@ def scale(
 
 @scale.plan
 def _(input, *, center, ndim, reverse_order, scale):
-    axes = ndim or dimensions(input, scale)
-    factors = vectors(scale, axes, "scale")
-    return matrix_plan(input, about(factors[..., None] * np.eye(axes), center), reverse_order)
+    rows = Rows(input, scale=scale, center=center)
+    axes = rows.values("scale").shape[1]
+    if axes == 1:
+        axes = ndim or 1 if input is None else int(input.shapes[0, -2])
+    factors = rows.vectors("scale", axes)
+    offset = np.zeros((1, axes), np.float32) if center is None else rows.vectors("center", axes) * (1 - factors)
+    return rows.plan(input, affine(scaling(factors), offset), reverse_order)
 
 
 @scale.cpu
 def _(input, out, values):
+    out[...] = values
+
+
+@scale.cpu_batch
+def _(out, values):
     out[...] = values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import PerSample, operator
-from ndd.transforms.matrices import about, matrix_plan, matrix_spec, vectors
+from ndd.transforms.matrices import Rows, matrix_spec, radians
 
 
 @operator(cpu_only=True)
@@ -23,7 +23,7 @@ def shear(
     Args:
         input: a map that this one is applied after: float32 matrices d x (d + 1), or one for each frame ("F**").
         shear: factors: (x, y) in the plane, for `[[1, x], [y, 1]]`; (xy, xz, yx, yz, zx, zy) in space.
-        angles: in place of `shear` the angles, in degrees, whose tangents the factors are.
+        angles: in place of `shear` the angles, in degrees from -90 to 90, whose tangents the factors are.
         center: the point that stays where it is. Default: the origin.
         reverse_order: apply this map before that of the input instead of after it.
 
@@ -45,19 +45,30 @@ def shear(
 def _(input, *, angles, center, reverse_order, shear):
     if (angles is None) == (shear is None):
         raise RuntimeError("One and only one of the following arguments is expected: `shear` or `angles`")
-    given = shear if angles is None else angles
-    count = np.shape(given)[-1]
-    if count not in (2, 6):
-        raise RuntimeError(f"expected D * (D - 1) factors where D is the number of dimensions (2 or 3), got {count}")
-    factors = vectors(given, count, "shear")
+    name = "shear" if angles is None else "angles"
+    rows = Rows(input, **{name: shear if angles is None else angles}, center=center)
+    factors = rows.values(name, None)
+    factors = factors.reshape(len(factors), -1)
+    if factors.shape[1] not in (2, 6):
+        raise RuntimeError(
+            f"expected D * (D - 1) factors where D is the number of dimensions (2 or 3), got {factors.shape[1]}"
+        )
     if angles is not None:
-        factors = np.tan(np.deg2rad(factors))
-    axes = 2 if count == 2 else 3
-    linear = np.ones((*factors.shape[:-1], axes, axes))
-    linear[..., ~np.eye(axes, dtype=bool)] = factors
-    return matrix_plan(input, about(linear, center), reverse_order)
+        wrong = ~((factors >= -90) & (factors <= 90))
+        if wrong.any():
+            raise RuntimeError(f"Angle is expected to be in the range [-90, 90]. Got: {factors[wrong][0]:g}")
+        factors = np.tan(radians(factors))
+    axes = 2 if factors.shape[1] == 2 else 3
+    linear = np.ones((len(factors), axes, axes), np.float32)
+    linear[:, ~np.eye(axes, dtype=bool)] = factors
+    return rows.plan(input, rows.about(linear), reverse_order)
 
 
 @shear.cpu
 def _(input, out, values):
+    out[...] = values
+
+
+@shear.cpu_batch
+def _(out, values):
     out[...] = values

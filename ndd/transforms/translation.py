@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import PerSample, operator
-from ndd.transforms.matrices import affine, matrix_plan, matrix_spec, vectors
+from ndd.transforms.matrices import Rows, affine, matrix_spec
 
 
 @operator(cpu_only=True)
@@ -38,10 +38,18 @@ def translation(
 
 @translation.plan
 def _(input, *, offset, reverse_order):
-    shift = vectors(offset, np.shape(offset)[-1], "offset")
-    return matrix_plan(input, affine(np.eye(shift.shape[-1])[None, None], shift), reverse_order)
+    rows = Rows(input, offset=offset)
+    shift = rows.values("offset")
+    if not shift.shape[1]:
+        raise RuntimeError("Unsupported number of dimensions 0: expected a number for each axis")
+    return rows.plan(input, affine(np.eye(shift.shape[1], dtype=np.float32)[None], shift), reverse_order)
 
 
 @translation.cpu
 def _(input, out, values):
+    out[...] = values
+
+
+@translation.cpu_batch
+def _(out, values):
     out[...] = values
