@@ -23,7 +23,7 @@ def read(filepaths, /, *, dont_use_mmap: bool = False, use_o_direct: bool = Fals
         dont_use_mmap: read the file instead of mapping it. Here files are always read: one copy either way.
         use_o_direct: bypass the file cache where the system can. Taken for DALI's sake, without effect.
 
-    Gives the bytes, 1-D u8; `source_info` of each sample is its path. Unlike DALI, an empty file gives 0 bytes.
+    Gives the bytes, u8 `[size]`; `source_info` of each sample is its path. Unlike DALI, an empty file gives 0 bytes.
 
     Raises RuntimeError for files that cannot be read and for other schemes (s3://), naming sample and file.
 

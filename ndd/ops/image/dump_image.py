@@ -22,6 +22,7 @@ def dump_image(input, /, *, input_layout: str = "HWC", suffix: str = ""):
 
     Sample i goes to `i-{suffix}-0.ppm`: plain-text PPM (P3) for colour, PGM (P2) for one channel, a line for each row.
     The next call with the same suffix writes the same files again. They are written when the result is computed.
+    PIL (`Image.open`) and OpenCV (`imread`) read them; to write a PNG use theirs: `Image.fromarray(np.asarray(x)).save(f)`.
 
     Raises RuntimeError for other types, ranks and numbers of channels, and if a file cannot be written.
 

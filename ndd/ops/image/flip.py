@@ -19,7 +19,10 @@ def flip(input, /, *, depthwise: PerSample[int] = 0, horizontal: PerSample[int] 
             Any element type. (DALI 2.4.0 refuses float16 and bool, and images without channels: HW, FHW.)
         depthwise, horizontal, vertical: mirror along D, W, H where not 0.
 
-    Shapes, type and layout stay: `out[y, x] = in[y, W - 1 - x]` for a horizontal flip.
+    Shapes, type and layout stay: `out[y, x] = in[y, W - 1 - x]` for a horizontal flip. The pixels are those of
+    `numpy.flip`, `cv2.flip` and torchvision's `hflip` and `vflip`.
+
+    Raises ValueError for other layouts, RuntimeError if `horizontal` and the like are not one number for each sample.
 
     >>> import ndd
     >>> ndd.flip(ndd.tensor([[1, 2, 3]], layout="HW")).torch()

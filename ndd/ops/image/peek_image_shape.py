@@ -29,7 +29,8 @@ def peek_image_shape(
         dtype: i32, u32, i64, u64, f32 or f64.
         image_type: as what it would be decoded; says how many channels there are. ANY_DATA: as many as the file has.
 
-    Gives (H, W, C). Pictures beyond the pixel limit of the decoders are no error here.
+    Gives (H, W, C); PIL's `Image.open(file).size` is (W, H) as stored, and does not decode either. Pictures beyond the
+    pixel limit of the decoders are no error here.
 
     Raises RuntimeError for data that is no image, and for other element types.
 
