@@ -19,7 +19,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from ndd._tensor.memory import host_empty
 from ndd.decoders import _orientation
 from ndd.decoders._header import Header
 from ndd.types import DALIImageType
+
+if TYPE_CHECKING:
+    from ndd.decoders._sample import Options
 
 Window = tuple[int, int, int, int]  # y0, x0, y1, x1
 
@@ -100,8 +103,7 @@ def read_header(data: np.ndarray) -> Header:
 def decode_cpu(
     data: np.ndarray,
     header: Header,
-    output_type: DALIImageType,
-    adjust_orientation: bool,
+    options: Options,
     window: Window | None,
 ) -> np.ndarray | None:
     """The picture (or the window of it) as HWC in the depth of the file (u8, u16), or None if it cannot be decoded.
@@ -109,28 +111,36 @@ def decode_cpu(
     YCbCr is not among what the library gives: RGB comes back, as for RGB.
     """
     module = library()
-    decoder = getattr(_own, "decoder", None)
-    if decoder is None:
-        decoder = _own.decoder = module.Decoder(
-            device_id=module.NVIMGCODEC_DEVICE_CPU_ONLY,
-            max_num_cpu_threads=1,
-            backends=[module.Backend(module.CPU_ONLY)],
-        )
-    params = _parameters(output_type, adjust_orientation)
+    decoder = _cpu_decoder(options.fast_idct)
+    params = _parameters(options.output_type, options.adjust_orientation)
     source = _stream(data, window)
-    if output_type == DALIImageType.ANY_DATA:
+    if options.output_type == DALIImageType.ANY_DATA:
         found = decoder.decode(source, params=params)
         return None if found is None else np.asarray(found)
     # Into memory of ours, which is used again: its own costs a page fault for every 4 kB.
     height, width = (
-        header.size(adjust_orientation) if window is None else (window[2] - window[0], window[3] - window[1])
+        header.size(options.adjust_orientation) if window is None else (window[2] - window[0], window[3] - window[1])
     )
-    out = host_empty((height, width, header.out_channels(output_type)), header.dtype)
+    out = host_empty((height, width, header.out_channels(options.output_type)), header.dtype)
     try:
         target = module.as_image(out, sample_format=params.sample_format, color_spec=params.color_spec)
         return None if decoder.decode(source, image=target, params=params) is None else out
     except (ValueError, TypeError):  # the file is not what its header says
         return None
+
+
+def _cpu_decoder(fast_idct: bool) -> Any:
+    """This thread's decoder."""
+    kept = _own.__dict__.setdefault("decoders", {})
+    if fast_idct not in kept:
+        module = library()
+        kept[fast_idct] = module.Decoder(
+            device_id=module.NVIMGCODEC_DEVICE_CPU_ONLY,
+            max_num_cpu_threads=1,
+            backends=[module.Backend(module.CPU_ONLY)],
+            options=f":fast_idct={int(fast_idct)}",
+        )
+    return kept[fast_idct]
 
 
 def _stream(data: np.ndarray, window: Window | None) -> Any:

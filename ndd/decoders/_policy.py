@@ -33,6 +33,7 @@ def options_of(
     adjust_orientation: bool,
     max_pixels: int | None,
     on_error: str,
+    use_fast_idct: bool,
     **_others: Any,
 ) -> Options:
     """The arguments of a decoder, checked. RuntimeError for an element type that images do not come in."""
@@ -41,7 +42,7 @@ def options_of(
     if on_error not in ON_ERROR:
         raise ValueError(f"on_error: expected one of {', '.join(map(repr, ON_ERROR))}, got {on_error!r}")
     limit = None if max_pixels is None else checked(max_pixels)
-    return Options(output_type, np.dtype(dtype.numpy), adjust_orientation, limit)
+    return Options(output_type, np.dtype(dtype.numpy), adjust_orientation, limit, use_fast_idct)
 
 
 def recover(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import io
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ndd.decoders import _orientation
 from ndd.decoders._header import Header, jpeg
 from ndd.decoders._pixels import upright
 from ndd.types import DALIImageType
+
+if TYPE_CHECKING:
+    from ndd.decoders._sample import Options
 
 Window = tuple[int, int, int, int]
 
@@ -47,17 +50,17 @@ def _pillow() -> Any:
     return Image
 
 
-def decode_plain_jpeg(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
+def decode_plain_jpeg(data: np.ndarray, header: Header, options: Options) -> np.ndarray | None:
     """An 8-bit JPEG as stored (no orientation), or None if simplejpeg is missing or finds anything wrong with it."""
     library = simplejpeg()
     if library is None:
         return None
-    channels = header.out_channels(output_type)
-    space = "GRAY" if channels == 1 else "BGR" if output_type == DALIImageType.BGR else "RGB"
+    channels = header.out_channels(options.output_type)
+    space = "GRAY" if channels == 1 else "BGR" if options.output_type == DALIImageType.BGR else "RGB"
     # Memory of ours, which is used again: fresh memory costs a page fault for every 4 kB, 5 % of the time.
     out = host_empty((header.height, header.width, channels), np.uint8)
     try:
-        library.decode_jpeg(data, space, buffer=out)
+        library.decode_jpeg(data, space, fastdct=options.fast_idct, buffer=out)
     except ValueError:  # also its warnings: truncated, damaged
         return None
     return out
@@ -105,22 +108,20 @@ def _opened(data: np.ndarray) -> Any:
         raise RuntimeError(f"{_NOT_OURS} ({error or type(error).__name__})") from None
 
 
-def decode(
-    data: np.ndarray, header: Header, output_type: DALIImageType, adjust_orientation: bool, window: Window | None
-) -> np.ndarray | None:
+def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
     """The picture (or the window of it) as HWC, or None if it cannot be decoded. YCbCr comes back as RGB."""
     image: np.ndarray | None = None
     if header.plain_jpeg:
-        image = decode_plain_jpeg(data, header, output_type)
+        image = decode_plain_jpeg(data, header, options)
     for attempt in (_by_opencv, by_pillow):
         if image is None:
-            image = attempt(data, header, output_type)
-    return None if image is None else arranged(image, header.orientation if adjust_orientation else 1, window)
+            image = attempt(data, header, options.output_type)
+    return None if image is None else arranged(image, header, options, window)
 
 
-def arranged(image: np.ndarray, orientation: int, window: Window | None) -> np.ndarray:
-    """A picture as stored in its file, turned upright and cut; C-contiguous."""
-    image = upright(image, orientation)
+def arranged(image: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray:
+    """A picture as stored in its file, turned upright if that is asked for, and cut; C-contiguous."""
+    image = upright(image, header.orientation if options.adjust_orientation else 1)
     if window is not None:
         y0, x0, y1, x1 = window
         image = image[y0:y1, x0:x1]

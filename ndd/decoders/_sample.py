@@ -22,6 +22,7 @@ class Options(NamedTuple):
     dtype: Any  # of NumPy
     adjust_orientation: bool
     max_pixels: int | None  # None: what `set_max_pixels` says at the time
+    fast_idct: bool = False  # JPEG on the CPU: the quicker, less exact inverse DCT
 
     def limit(self) -> int:
         """How many pixels a picture may have."""
@@ -83,10 +84,10 @@ def decode(
     if window is not None and window == (0, 0, *header.size(options.adjust_orientation)):
         window = None
     is_ycbcr = options.output_type == DALIImageType.YCbCr
-    kind = DALIImageType.RGB if is_ycbcr else options.output_type
+    stored = options._replace(output_type=DALIImageType.RGB) if is_ycbcr else options
     image = None
     if not header.damaged and (data[:4].tobytes() != b"\x89PNG" or is_intact_png(data.data)):
-        image = _pixels(data, header, kind, options.adjust_orientation, window)
+        image = _pixels(data, header, stored, window)
     if image is None:
         shape = options.out_shape(header, window)
         raise bad_image(
@@ -97,33 +98,37 @@ def decode(
     return convert(image, options.dtype, is_ycbcr)
 
 
-def _pixels(
-    data: np.ndarray, header: Header, kind: DALIImageType, adjust: bool, window: Window | None
-) -> np.ndarray | None:
-    if header.plain_jpeg and window is None and (header.orientation == 1 or not adjust):
-        image = _portable.decode_plain_jpeg(data, header, kind)
+def _pixels(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
+    if header.plain_jpeg and window is None and (header.orientation == 1 or not options.adjust_orientation):
+        image = _portable.decode_plain_jpeg(data, header, options)
         if image is not None:
             return image
     if _nvimgcodec.library() is None or _portable.is_foreign(data):
-        return _portable.decode(data, header, kind, adjust, window)
-    image = _nvimgcodec.decode_cpu(data, header, kind, adjust, window)
+        return _portable.decode(data, header, options, window)
+    image = _nvimgcodec.decode_cpu(data, header, options, window)
     if image is not None:
-        if kind == DALIImageType.ANY_DATA and header.channels == 4 and data[:2].tobytes() in (b"II", b"MM"):
+        if (
+            options.output_type == DALIImageType.ANY_DATA
+            and header.channels == 4
+            and data[:2].tobytes() in (b"II", b"MM")
+        ):
             # TIFF with alpha comes with the colours multiplied by it; as RGB it does not.
-            image[..., :3] = _nvimgcodec.decode_cpu(data, header, DALIImageType.RGB, adjust, window)
+            as_rgb = options._replace(output_type=DALIImageType.RGB)
+            image[..., :3] = _nvimgcodec.decode_cpu(data, header, as_rgb, window)
         return image
-    return _what_nvimgcodec_leaves(data, header, kind, adjust, window)
+    return _what_nvimgcodec_leaves(data, header, options, window)
 
 
 def _what_nvimgcodec_leaves(
-    data: np.ndarray, header: Header, kind: DALIImageType, adjust: bool, window: Window | None
+    data: np.ndarray, header: Header, options: Options, window: Window | None
 ) -> np.ndarray | None:
     """Colour of one-component files that it gives only as gray (lossless JPEG, 9-bit JPEG 2000), and files with alpha
     or CMYK unchanged that Pillow can read."""
+    kind = options.output_type
     if header.channels == 1 and kind in (DALIImageType.RGB, DALIImageType.BGR):
-        gray = _nvimgcodec.decode_cpu(data, header, DALIImageType.GRAY, adjust, window)
+        gray = _nvimgcodec.decode_cpu(data, header, options._replace(output_type=DALIImageType.GRAY), window)
         return None if gray is None else np.repeat(gray, 3, axis=2)
     if header.channels in (2, 4) and kind == DALIImageType.ANY_DATA:
         image = _portable.by_pillow(data, header, kind)
-        return None if image is None else _portable.arranged(image, header.orientation if adjust else 1, window)
+        return None if image is None else _portable.arranged(image, header, options, window)
     return None

@@ -62,11 +62,13 @@ def image(
         max_pixels: refuse larger pictures (height x width) before allocating anything; default
             `ndd.decoders.get_max_pixels()`.
         hw_decoder_load: share of the JPEGs of a batch that go to the GPU's JPEG engines.
+        use_fast_idct: JPEGs that the CPU decodes go through libjpeg-turbo's quicker, less exact inverse DCT (off by a few
+            of 255). Needs simplejpeg or nvImageCodec.
         jpeg_fancy_upsampling: smooth chroma on the GPU; the CPU always does it.
         device_memory_padding, host_memory_padding, preallocate_height_hint, preallocate_width_hint: how large the
             buffers are that the GPU decoders make once and keep; no effect on the CPU, nor on any pixel.
         affine, cache_batch_copy, cache_debug, cache_size, cache_threshold, cache_type, device_memory_padding_jpeg2k,
-            host_memory_padding_jpeg2k, hybrid_huffman_threshold, use_fast_idct: taken for DALI's sake, without effect.
+            host_memory_padding_jpeg2k, hybrid_huffman_threshold: taken for DALI's sake, without effect.
         memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
 
     Gives HWC images; pixels on the CPU are bit for bit those of DALI. Beyond DALI: `on_error`, `max_pixels`, GIF,

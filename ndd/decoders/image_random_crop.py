@@ -46,7 +46,8 @@ def image_random_crop(
 ):
     """Decodes a window of each image with a random share of its area and a random aspect ratio.
 
-    The windows are those of `random_resized_crop` with the same generator; what lies outside is not decoded.
+    The windows are those of `random_resized_crop` with the same generator; what lies outside is not decoded. torchvision's
+    `RandomResizedCrop` draws by the same rule, but takes the middle of the picture where no window fits.
 
     Args:
         input: the bytes of files, as for `decoders.image`.
@@ -55,10 +56,10 @@ def image_random_crop(
         num_attempts: how often a window that does not fit is drawn again.
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
         adjust_orientation, device_memory_padding, dtype, host_memory_padding, hw_decoder_load, jpeg_fancy_upsampling,
-            max_pixels, on_error, output_type, preallocate_height_hint, preallocate_width_hint: as for
-            `decoders.image`.
-        affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k, hybrid_huffman_threshold, use_fast_idct: taken
-            for DALI's sake, without effect.
+            max_pixels, on_error, output_type, preallocate_height_hint, preallocate_width_hint,
+            use_fast_idct: as for `decoders.image`.
+        affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k, hybrid_huffman_threshold: taken for DALI's sake,
+            without effect.
         memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
 
     Gives HWC images.
