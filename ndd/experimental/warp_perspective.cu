@@ -1,6 +1,7 @@
 // A pixel is read at matrix @ (x, y, 1), divided by its third component, from the middle of the first pixel, as OpenCV
 // does it: `steps` is 0, or (linear only) how many places between two pixels it can be read at.
 #define HALVES_TO_EVEN
+#define WARP_VIEW
 #include "warp.cuh"
 
 struct Point {
@@ -48,11 +49,11 @@ inline int weighted_taps(double at, int n, const Shared& shared, int steps, floa
   return (int)first - 1;
 }
 
-inline void stepped_pixel(const Sample& s, const Shared& shared, int steps, int x, int y) {
-  const int h = s.view[0], w = s.view[1], channels = s.view[2];
+inline void stepped_pixel(const Sample& s, const Shared& shared, const View& v, int steps, int x, int y) {
+  const int h = v.h, w = v.w, channels = v.channels;
   const long long step = shared.planar ? 1 : channels, plane = shared.planar ? (long long)h * w : 1;
-  const long long plane_out = shared.planar ? (long long)s.view[3] * s.view[4] : 1;
-  OUT* target = s.out0 + ((long long)y * s.view[4] + x) * step;
+  const long long plane_out = shared.planar ? (long long)v.h_out * v.w_out : 1;
+  OUT* target = s.out0 + ((long long)y * v.w_out + x) * step;
   const Point p = source_of(s, x, y);
   const int taps = shared.nearest ? 1 : shared.cubic ? 4 : 2;
   float across[4], down[4];
@@ -72,18 +73,18 @@ inline void stepped_pixel(const Sample& s, const Shared& shared, int steps, int 
   }
 }
 
-extern "C" __global__ void warp_perspective(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
-    const unsigned int w_out = s.view[4], total = s.view[3] * w_out, step = gridDim.x * blockDim.x;
-    const int steps = !shared.planar && s.view[2] == 2 ? 32 : shared.steps;
-    const bool simple = !steps && !shared.nearest && !shared.cubic;
-    for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += step) {
-      const unsigned int y = i / w_out;
-      if (simple)
-        warp_pixel(s, shared, (int)(i - y * w_out), (int)y, Perspective());
-      else
-        stepped_pixel(s, shared, steps, (int)(i - y * w_out), (int)y);
-    }
+struct PerspectivePixel {
+  const Shared& shared;
+  inline void operator()(const Sample& s, const View& v, int x, int y) const {
+    const int steps = !shared.planar && v.channels == 2 ? 32 : shared.steps;
+    if (steps || shared.nearest || shared.cubic)
+      stepped_pixel(s, shared, v, steps, x, y);
+    else
+      warp_pixel(s, shared, v, x, y, Perspective());
   }
+};
+
+extern "C" __global__ void warp_perspective(const Sample* samples, int count, Shared shared) {
+  const PerspectivePixel pixel = {shared};
+  each_pixel(samples, count, pixel);
 }

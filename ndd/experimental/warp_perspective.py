@@ -12,7 +12,7 @@ from ndd._cpu.opencv import single_threaded
 from ndd._cpu.perspective import beyond_opencv, warp_perspective as warp_by_pixels
 from ndd._cpu.sampling import BORDERS, store_limits
 from ndd._operator import PerSample, Plan, like, operator
-from ndd.ops.image.warping import image_views, inverted, matrices, output_extents
+from ndd.ops.image.warping import inverted, matrices, output_extents, threads_of
 from ndd.types import DALIInterpType
 
 _SHIFTS = {"corner": 0.5, "center": 0.0}
@@ -111,10 +111,8 @@ def _(input, matrix_input, *, border_mode, fill_value, interp_type, inverse_map,
         by_pixels = (int(interp_type), border, *store_limits(np.dtype(np.float32), input.dtype.numpy, False))
         per_sample = {"matrix": maps, "inverse": inverse, "far": far}
         return Plan(outputs, per_sample, {"planar": layout == "CHW", "how": how, "by_pixels": by_pixels})
-    per_sample = {
-        "matrix": np.ascontiguousarray(inverse),
-        "view": image_views(shapes[:, axes], channels, targets),
-    }
+    view = np.concatenate([shapes[:, axes], channels[:, None], targets], axis=1).astype(np.int32)
+    per_sample = {"matrix": np.ascontiguousarray(inverse), "view": view}
     return Plan(outputs, per_sample, _gpu_numbers(input.dtype, border_mode, fill, interp_type, layout == "CHW"))
 
 
@@ -186,4 +184,4 @@ def _parts(image: np.ndarray, out: np.ndarray, planar: bool, fills: Sequence[flo
 @warp_perspective.cuda("warp_perspective.cu")
 def _(launch, image, matrix_input, out):
     view = launch.plan.per_sample["view"]
-    launch("warp_perspective", view[:, 3].astype(np.int64) * view[:, 4], kept="all")
+    launch("warp_perspective", threads_of(view[:, 3:]))

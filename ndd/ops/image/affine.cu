@@ -1,5 +1,5 @@
 // `affine`: a pixel is read at matrix @ (x, y, 1) of its middle. `affine_volume`: the same of [D, H, W, C] with a 3x4
-// matrix; `view` is [d, h, w, channels, d_out, h_out, w_out].
+// matrix.
 #ifndef VOLUME
 #include "warp.cuh"
 
@@ -20,11 +20,11 @@ inline int volume_index(int i, int n, int border) {
 }
 
 inline void volume_voxel(const Sample& s, const Shared& shared, const float* point, OUT* target) {
-  const int channels = s.view[3];
+  const int channels = (int)s.in0_shape[3];
   int index[3][2];
   float weight[3][2];
   for (int a = 0; a < 3; a++) {
-    const int n = s.view[2 - a];
+    const int n = (int)s.in0_shape[2 - a];
     const float limit = n + 1.0f;
     float at = s.matrix[a][0] * point[0] + s.matrix[a][1] * point[1] + s.matrix[a][2] * point[2] + s.matrix[a][3];
     if (!shared.nearest) at -= 0.5f;
@@ -38,7 +38,7 @@ inline void volume_voxel(const Sample& s, const Shared& shared, const float* poi
   for (int c = 0; c < channels; c++) {
     if (shared.nearest) {
       const bool outside = index[0][0] < 0 || index[1][0] < 0 || index[2][0] < 0;
-      const long long at = ((long long)index[2][0] * s.view[1] + index[1][0]) * s.view[2] + index[0][0];
+      const long long at = ((long long)index[2][0] * s.in0_shape[1] + index[1][0]) * s.in0_shape[2] + index[0][0];
       target[c] = outside ? convert<OUT>(shared.fill[0]) : convert<OUT>(s.in0[at * channels + c]);
       continue;
     }
@@ -49,7 +49,7 @@ inline void volume_voxel(const Sample& s, const Shared& shared, const float* poi
         for (int i = 0; i < 2; i++) {
           float value = shared.fill[0];
           if (index[0][i] >= 0 && index[1][j] >= 0 && index[2][k] >= 0)
-            value = s.in0[(((long long)index[2][k] * s.view[1] + index[1][j]) * s.view[2] + index[0][i]) * channels + c];
+            value = s.in0[(((long long)index[2][k] * s.in0_shape[1] + index[1][j]) * s.in0_shape[2] + index[0][i]) * channels + c];
           line += value * weight[0][i];
         }
         total += line * (weight[1][j] * weight[2][k]);
@@ -61,12 +61,12 @@ inline void volume_voxel(const Sample& s, const Shared& shared, const float* poi
 extern "C" __global__ void affine_volume(const Sample* samples, int count, Shared shared) {
   for (int n = blockIdx.y; n < count; n += gridDim.y) {
     const Sample& s = samples[n];
-    const long long w = s.view[6], h = s.view[5], total = w * h * s.view[4];
+    const long long w = s.out0_shape[2], h = s.out0_shape[1], total = w * h * s.out0_shape[0];
     for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < total;
          i += (long long)gridDim.x * blockDim.x) {
       const long long line = i / w, z = line / h;
       const float point[3] = {(i - line * w) + 0.5f, (line - z * h) + 0.5f, z + 0.5f};
-      volume_voxel(s, shared, point, s.out0 + i * s.view[3]);
+      volume_voxel(s, shared, point, s.out0 + i * s.in0_shape[3]);
     }
   }
 }

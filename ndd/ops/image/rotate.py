@@ -14,7 +14,6 @@ from ndd.ops.image.warping import (
     launch_affine,
     output_extents,
     paint_affine,
-    rounded_canvas,
     turned_point,
     warped_dtype,
 )
@@ -69,38 +68,75 @@ def rotate(
 
 @rotate.plan
 def _(input, *, angle, axis, dtype, fill_value, interp_type, keep_size, output_dtype, size):
+    if not np.isfinite(angle).all():
+        raise RuntimeError(f"`angle`: expected finite numbers, got {angle}")
+    # DALI's radians are 32-bit; it shows where two axes of the output are equally long (45 degrees).
+    radians = np.float32(np.asarray(angle, np.float32) * np.float32(np.pi / 180)).astype(np.float64)
+    c, s = np.cos(radians), np.sin(radians)
     extents = input.shapes[:, :-1]
-    turned = _rotations(angle, axis, input.n, extents.shape[1])
+    volumes = extents.shape[1] == 3
+    turned = _rotations(axis, c, s, input.n) if volumes else None
     if size is not None:
         targets = output_extents(size, extents)
     elif keep_size:
         targets = extents
+    elif turned is not None:
+        targets = _canvas(turned, extents[:, ::-1])[:, ::-1]
     else:
-        targets = rounded_canvas(turned, extents[:, ::-1])[:, ::-1]
-    if extents.shape[1] == 3:
-        turned = turned.transpose(0, 2, 1)
+        targets = _flat_canvas(c, s, extents)
     # From here on in float32 and in DALI's order: it shows where a point lies between two pixels.
-    shift = turned_point(turned, targets[:, ::-1] / -2) + (extents[:, ::-1] / 2).astype(np.float32)
-    maps = np.concatenate([turned.astype(np.float32), shift[..., None]], axis=2)
+    if turned is None:
+        maps = _flat_maps(c.astype(np.float32), s.astype(np.float32), extents, targets)
+    else:
+        turned = turned.transpose(0, 2, 1)
+        shift = turned_point(turned, targets[:, ::-1] / -2) + (extents[:, ::-1] / 2).astype(np.float32)
+        maps = np.concatenate([turned.astype(np.float32), shift[..., None]], axis=2)
     return affine_plan(input, maps, targets, dtype or output_dtype, interp_type, fill_value)
 
 
-def _rotations(angle, axis, n: int, axes: int) -> np.ndarray:
-    """float64 [n, axes, axes]."""
-    # DALI's radians are 32-bit; it shows where two axes of the output are equally long (45 degrees).
-    if not np.isfinite(angle).all():
-        raise RuntimeError(f"`angle`: expected finite numbers, got {angle}")
-    radians = np.float32(np.asarray(angle, np.float32) * np.float32(np.pi / 180)).astype(np.float64)
-    c, s = (np.broadcast_to(f(radians), (n,)) for f in (np.cos, np.sin))
-    if axes == 2:
-        return np.stack([c, -s, s, c], axis=1).reshape(n, 2, 2)
+def _flat_maps(c, s, extents: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """float32 [N, 2, 3]: a rotation about the middles of input and output."""
+    maps = np.empty((len(extents), 2, 3), np.float32)
+    maps[:, 0, 0] = maps[:, 1, 1] = c
+    maps[:, 1, 0], maps[:, 0, 1] = s, -s
+    y, x = targets.T * np.float32(-0.5)
+    maps[:, :, 2] = (extents[:, ::-1] * 0.5).astype(np.float32)
+    maps[:, 0, 2] += c * x.astype(np.float32) - s * y.astype(np.float32)
+    maps[:, 1, 2] += s * x.astype(np.float32) + c * y.astype(np.float32)
+    return maps
+
+
+def _flat_canvas(c, s, extents: np.ndarray) -> np.ndarray:
+    """`_canvas` of images, (H, W)."""
+    a, b = np.abs(c), np.abs(s)
+    if np.ndim(a):
+        a, b = a[:, None], b[:, None]
+    other = extents[:, ::-1]
+    needed = np.ceil(extents * a + other * b - 0.01).astype(np.int64)
+    main = np.where(a > b, extents, np.where(a < b, other, extents[:, 1:]))
+    needed += (needed ^ main) & 1
+    return needed if extents.all() else np.where((extents == 0).any(axis=1, keepdims=True), 0, needed)
+
+
+def _canvas(turned: np.ndarray, extents: np.ndarray) -> np.ndarray:
+    """The extents (x, y, z) that hold a rotated volume: with a size as odd or even as that of the axis that an axis of
+    the output mainly comes from, so that a rotation by a right angle is exact."""
+    size = np.abs(turned)
+    needed = np.ceil((size @ extents[..., None])[..., 0] - 0.01).astype(np.int64)
+    main = np.take_along_axis(extents, np.argmax(size, axis=-1), axis=-1)
+    needed += (needed ^ main) & 1
+    return np.where((extents == 0).any(axis=1, keepdims=True), 0, needed)
+
+
+def _rotations(axis, c, s, n: int) -> np.ndarray:
+    """Of volumes: float64 [n, 3, 3]."""
     if axis is None:
         raise RuntimeError("Argument `axis` is required: a volume is turned about an axis")
     direction = np.broadcast_to(np.asarray(axis, np.float64), (n, np.shape(axis)[-1]))
     length = np.linalg.norm(direction, axis=1, keepdims=True)
     if direction.shape[1] != 3 or not (length > 0).all():
         raise RuntimeError(f"`axis`: expected three numbers that are not all 0, got {direction.tolist()}")
-    return axis_rotations(direction / length, c, s)
+    return axis_rotations(direction / length, np.broadcast_to(c, (n,)), np.broadcast_to(s, (n,)))
 
 
 def axis_rotations(axis: np.ndarray, c: np.ndarray, s: np.ndarray) -> np.ndarray:

@@ -3,9 +3,10 @@
 
 struct Sphere {
   inline void operator()(const Sample& s, int x, int y, float* sx, float* sy) const {
-    const float cx = s.view[1] * 0.5f, cy = s.view[0] * 0.5f;
+    const int h = s.in0_shape[0], w = s.in0_shape[1];
+    const float cx = w * 0.5f, cy = h * 0.5f;
     const float u = x + 0.5f - cx, v = y + 0.5f - cy;
-    const float stretch = sqrtf(u * u + v * v) / fmaxf(fmaxf(s.view[1] / 2, s.view[0] / 2), 1.0f);
+    const float stretch = sqrtf(u * u + v * v) / fmaxf(fmaxf(w / 2, h / 2), 1.0f);
     *sx = cx + u * stretch;
     *sy = cy + v * stretch;
   }

@@ -6,7 +6,7 @@ import numpy as np
 
 from ndd._cpu.warp import warp_sphere, warped
 from ndd._operator import PerSample, Plan, like, operator
-from ndd.ops.image.warping import NEAREST, check_displaced, image_views, sampling
+from ndd.ops.image.warping import NEAREST, check_displaced, sampling, threads_of
 from ndd.ops.image.window import wrapped
 from ndd.types import DALIInterpType
 
@@ -45,10 +45,9 @@ def sphere(
 @sphere.plan
 def _(input, *, fill_value, interp_type, mask):
     shapes = input.shapes
-    view = image_views(shapes[:, :2], shapes[:, 2], shapes[:, :2])
     applied = np.broadcast_to(np.asarray(mask) != 0, (input.n,))
     shared = sampling(input, input.dtype, interp_type, 0, wrapped(fill_value, input.dtype.numpy))
-    return Plan(shapes, {"view": view, "applied": applied.astype(np.int32)}, shared)
+    return Plan(shapes, {"applied": applied.astype(np.int32)}, shared)
 
 
 @sphere.cpu
@@ -59,4 +58,6 @@ def _(image, out, applied, how):
         warped(warp_sphere, image, out, *how)
 
 
-sphere.cuda("sphere.cu")
+@sphere.cuda("sphere.cu")
+def _(launch, image, out):
+    launch("sphere", threads_of(launch.plan.shapes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -121,44 +122,45 @@ def fills(values: Any, source: DType, target: DType) -> tuple[np.ndarray, np.nda
     return convert_array(stored, target.name, source.name).astype(np.float32), stored
 
 
-def image_views(sources: np.ndarray, channels: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """What `warp.cuh` calls `view`: int32 [N, 5]."""
-    return np.concatenate([sources, channels[:, None], targets], axis=1).astype(np.int32)
-
-
-def sampling(input: Operand, dtype: DType, interp_type: Any, border: int, fill: Any, planar: bool = False) -> dict:
+def sampling(input: Operand, dtype: DType, interp_type: Any, border: int, fill: Any) -> dict[str, Any]:
     """The part of a plan that is about reading pixels, for CPU (`how`) and GPU."""
-    nearest = interp_type == NEAREST
-    mixed, stored = fills(fill, input.dtype, dtype)
-    if input.spec.device.device_id is None:
-        how = (nearest, border, mixed, stored, *store_limits(input.dtype.numpy, dtype.numpy, nearest))
-        return {"how": how}
-    numbers = {"fills": len(stored), "border": border, "nearest": int(nearest), "planar": int(planar)}
-    return {"fill": stored.astype(np.float32) if nearest else mixed, **numbers}
+    on_cpu = input.spec.device.device_id is None
+    return _sampling(input.dtype, dtype, interp_type == NEAREST, border, float(fill), on_cpu)
+
+
+@functools.lru_cache(maxsize=256)
+def _sampling(source: DType, dtype: DType, nearest: bool, border: int, fill: float, on_cpu: bool) -> dict[str, Any]:
+    mixed, stored = fills(fill, source, dtype)
+    if on_cpu:
+        return {"how": (nearest, border, mixed, stored, *store_limits(source.numpy, dtype.numpy, nearest))}
+    value = stored.astype(np.float32) if nearest else mixed
+    return {"fill": value, "fills": 1, "border": border, "nearest": int(nearest), "planar": 0}
 
 
 def affine_plan(
     input: Operand, maps: np.ndarray, targets: np.ndarray, dtype: DType | None, interp_type: Any, fill_value: Any
 ) -> Plan:
     """The plan of an affine warp: `maps` is [N, d, d + 1] from output to input, in the order x, y(, z)."""
-    shapes = input.shapes
-    sources, channels = shapes[:, :-1], shapes[:, -1]
     border = BORDERS["replicate" if fill_value is None else "constant"]
-    per_sample = {
-        "matrix": np.ascontiguousarray(maps, np.float32),
-        "view": image_views(sources, channels, targets),
-    }
     shared = sampling(input, dtype or input.dtype, interp_type, border, fill_value or 0.0)
-    return Plan(np.concatenate([targets, channels[:, None]], axis=1), per_sample, shared)
+    shapes = input.shapes
+    outputs = np.empty_like(shapes)
+    outputs[:, :-1], outputs[:, -1] = targets, shapes[:, -1]
+    return Plan(outputs, {"matrix": np.ascontiguousarray(maps, np.float32)}, shared)
+
+
+def threads_of(targets: np.ndarray) -> int:
+    """How many threads `each_pixel` of warp.cuh wants for the largest of these images [N, (H, W, ...)]."""
+    return 256 * int((-(-targets[:, 0] // 8) * -(-targets[:, 1] // 32)).max(initial=0))
 
 
 def launch_affine(launch: Any, image: Any) -> None:
     """Starts the kernel of an affine plan."""
-    view = launch.plan.per_sample["view"]
+    targets = launch.plan.shapes
     if image.ndim == 3:
-        launch("affine", view[:, 3].astype(np.int64) * view[:, 4], kept="image", file="affine.cu")
+        launch("affine", threads_of(targets), file="affine.cu")
     else:
-        work = view[:, 4:].astype(np.int64).prod(axis=1)
+        work = int(targets[:, :3].prod(axis=1).max(initial=0))
         launch("affine_volume", work, macros={"VOLUME": "1"}, kept="volume", file="affine.cu")
 
 
@@ -174,13 +176,3 @@ def paint_affine(image: np.ndarray, out: np.ndarray, matrix: np.ndarray, how: tu
         warped(warp_affine, image, out, matrix, *how)
     else:
         warp_volume(image, out, matrix, *how)
-
-
-def rounded_canvas(turned: np.ndarray, extents: np.ndarray) -> np.ndarray:
-    """The extents (x, y(, z)) that hold a rotated image: with a size as odd or even as that of the axis that an axis of
-    the output mainly comes from, so that a rotation by a right angle is exact."""
-    size = np.abs(turned)
-    needed = np.ceil((size @ extents[..., None])[..., 0] - 0.01).astype(np.int64)
-    main = np.take_along_axis(extents, np.argmax(size, axis=-1), axis=-1)
-    needed += (needed ^ main) & 1
-    return np.where((extents == 0).any(axis=1, keepdims=True), 0, needed)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ndd._cpu.warp import warp_water, warped
 from ndd._operator import PerSample, Plan, like, operator
-from ndd.ops.image.warping import NEAREST, check_displaced, image_views, sampling
+from ndd.ops.image.warping import NEAREST, check_displaced, sampling, threads_of
 from ndd.ops.image.window import wrapped
 from ndd.types import DALIInterpType
 
@@ -54,11 +54,10 @@ def water(
 @water.plan
 def _(input, *, ampl_x, ampl_y, fill_value, freq_x, freq_y, interp_type, mask, phase_x, phase_y):
     shapes = input.shapes
-    view = image_views(shapes[:, :2], shapes[:, 2], shapes[:, :2])
     applied = np.broadcast_to(np.asarray(mask) != 0, (input.n,))
     wave = np.array([ampl_x, freq_x, phase_x, ampl_y, freq_y, phase_y], np.float32)
     shared = {"wave": wave, **sampling(input, input.dtype, interp_type, 0, wrapped(fill_value, input.dtype.numpy))}
-    return Plan(shapes, {"view": view, "applied": applied.astype(np.int32)}, shared)
+    return Plan(shapes, {"applied": applied.astype(np.int32)}, shared)
 
 
 @water.cpu
@@ -69,4 +68,6 @@ def _(image, out, applied, wave, how):
         warped(warp_water, image, out, wave, *how)
 
 
-water.cuda("water.cu")
+@water.cuda("water.cu")
+def _(launch, image, out):
+    launch("water", threads_of(launch.plan.shapes))
