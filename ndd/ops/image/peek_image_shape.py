@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ndd._operator import Plan, operator, output
+import numpy as np
+
+from ndd._operator import Plan, bad_sample, operator, output
 from ndd._tensor import DType
 from ndd._tensor.dtype import int64
 from ndd.decoders._sample import header_of
@@ -46,11 +48,22 @@ def peek_image_shape(
 def _(input, *, adjust_orientation, dtype, image_type):
     if dtype.name not in _TYPES:
         raise RuntimeError(f"expected one of {', '.join(_TYPES)} for the shape, got {dtype}")
-    return Plan([(3,)] * input.n, shared={"adjust": adjust_orientation, "kind": image_type})
+    found = np.empty((input.n, 3), np.int64)
+    for i, data in enumerate(input.arrays):
+        try:
+            header = header_of(data)
+        except RuntimeError as error:
+            raise bad_sample(i, str(error)) from None
+        height, width = header.size(adjust_orientation)
+        found[i] = height, width, header.out_channels(image_type)
+    return Plan(np.full((input.n, 1), 3), per_sample={"found": found})
 
 
 @peek_image_shape.cpu
-def _(data, out, adjust, kind):
-    header = header_of(data)
-    height, width = header.size(adjust)
-    out[0], out[1], out[2] = height, width, header.out_channels(kind)  # a slice would cost as much as the header
+def _(data, out, found):
+    out[...] = found
+
+
+@peek_image_shape.cpu_batch
+def _(out, found):
+    out[...] = found
