@@ -1,17 +1,16 @@
 // Each pixel of the output from where two maps say. A thread makes one pixel.
 
-inline OUT stored(float value) { return convert<OUT>(limits<OUT>::is_integer ? rintf(value) : value); }
-
 // As `_inside` on the CPU; false for NaN.
 inline bool is_inside(float u, int n) { return u >= -0.5f && u < float(n); }
 
 inline int clamped(int i, int n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 
+// The cubic through the pixels -1, 0, 1 and 2.
 inline void cubic_weights(float t, float* weights) {
-  weights[0] = ((-0.5f * t + 1.0f) * t - 0.5f) * t;
-  weights[1] = (1.5f * t - 2.5f) * t * t + 1.0f;
-  weights[2] = ((-1.5f * t + 2.0f) * t + 0.5f) * t;
-  weights[3] = (0.5f * t - 0.5f) * t * t;
+  weights[0] = t * (1.0f - t) * (t - 2.0f) * 0.16666667f;
+  weights[1] = (t + 1.0f) * (1.0f - t) * (2.0f - t) * 0.5f;
+  weights[2] = (t + 1.0f) * t * (2.0f - t) * 0.5f;
+  weights[3] = (t + 1.0f) * t * (t - 1.0f) * 0.16666667f;
 }
 
 inline void nearest(const IN* image, OUT* target, int h, int w, int channels, float u, float v) {
@@ -29,11 +28,13 @@ inline void linear(const IN* image, OUT* target, int h, int w, int channels, flo
   for (int c = 0; c < channels; c++) {
     const float a = above[before + c], b = above[behind + c], p = below[before + c], q = below[behind + c];
     const float first = a + (b - a) * fx, second = p + (q - p) * fx;
-    target[c] = stored(first + (second - first) * fy);
+    target[c] = convert<OUT>(first + (second - first) * fy);
   }
 }
 
 inline void cubic(const IN* image, OUT* target, int h, int w, int channels, float u, float v) {
+  u = fmaxf(u, 0.0f);
+  v = fmaxf(v, 0.0f);
   const int left = (int)floorf(u), top = (int)floorf(v);
   float across[4], down[4];
   cubic_weights(u - left, across);
@@ -48,7 +49,7 @@ inline void cubic(const IN* image, OUT* target, int h, int w, int channels, floa
       for (int i = 0; i < 4; i++) part += across[i] * float(row[clamped(left + i - 1, w) * channels]);
       total += down[j] * part;
     }
-    target[c] = stored(total);
+    target[c] = convert<OUT>(total);
   }
 }
 

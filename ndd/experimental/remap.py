@@ -12,6 +12,7 @@ _NEAREST, _LINEAR, _CUBIC = 0, 1, 2
 _SUPPORTED = (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR, DALIInterpType.INTERP_CUBIC)
 _ORIGINS = {"corner": 0.5, "center": 0.0}
 _TYPES = ("u8", "u16", "i16", "f32")
+_HALF = np.float32(0.49999997)  # the number below one half: with 0.5, 0.49999997 would be rounded up
 _MAP_LAYOUTS = ("HW", "FHW", "HWC", "FHWC")
 
 
@@ -36,10 +37,14 @@ def remap(
 
     `out[y, x] = in(u, v)` with `(u, v) = (mapx[y, x], mapy[y, x])`, less 0.5 each where the origin is the corner; pixel
     centres are at whole numbers. A point with u < -0.5 or u >= W (v alike), or NaN, gives 0; one beyond the outermost
-    centres the edge pixels. Cubic: Keys, a = -0.5. Integers are rounded (ties to even) and saturated. Layout and type stay.
+    centres the edge pixels. Cubic: the polynomials through 4 x 4 pixels (Lagrange's; OpenCV and PIL have Keys'), and
+    u, v below 0 are 0. Integers are rounded half away from zero and saturated. Layout and type stay.
 
-    Runs on the CPU and the GPU; DALI has it on the GPU only. Differs from DALI: any number of channels, maps of another
-    size than the image, and 1x1 and empty images are taken; points outside are 0 (there: whatever the memory held).
+    Runs on the CPU and the GPU; DALI has it on the GPU only. 8-bit results are DALI's, 16-bit ones are up to 1 off in one
+    number of 500. Differs from DALI: any number of channels, maps of another size than the image, and images of one
+    row, of one column and without pixels are taken; points outside are 0 (there: whatever the memory held); maps for
+    each frame need a video (there an image is repeated).
+    OpenCV's `remap` has its origin at the "center", borders of its choice and linear weights in steps of 1/32.
 
     Raises RuntimeError for other types, interpolations and origins and for maps that differ in shape; ValueError for
     other layouts.
@@ -156,7 +161,7 @@ def _blend(image, map_x, map_y, out, shift, rounds, low, high):
 def _store(line, out, rounds, low, high):
     if rounds:
         for i in range(line.size):
-            out[i] = min(max(np.rint(line[i]), low), high)
+            out[i] = min(max(np.trunc(line[i] + np.copysign(_HALF, line[i])), low), high)
     else:
         for i in range(line.size):
             out[i] = line[i]
@@ -164,12 +169,12 @@ def _store(line, out, rounds, low, high):
 
 @kernel
 def _cubic_weights(t, weights):
-    """The weights of the pixels -1, 0, 1 and 2 for a point `t` behind pixel 0 (Keys, a = -0.5)."""
-    half = np.float32(0.5)
-    weights[0] = ((-half * t + np.float32(1)) * t - half) * t
-    weights[1] = (np.float32(1.5) * t - np.float32(2.5)) * t * t + np.float32(1)
-    weights[2] = ((np.float32(-1.5) * t + np.float32(2)) * t + half) * t
-    weights[3] = (half * t - half) * t * t
+    """The weights of the pixels -1, 0, 1 and 2 for a point `t` behind pixel 0: the cubic through the four of them."""
+    one, two = np.float32(1), np.float32(2)
+    weights[0] = t * (one - t) * (t - two) * np.float32(1 / 6)
+    weights[1] = (t + one) * (one - t) * (two - t) * np.float32(0.5)
+    weights[2] = (t + one) * t * (two - t) * np.float32(0.5)
+    weights[3] = (t + one) * t * (t - one) * np.float32(1 / 6)
 
 
 @kernel
@@ -182,6 +187,7 @@ def _blend_cubic(image, map_x, map_y, out, shift, rounds, low, high):
         for x in range(out.shape[1]):
             u, v = map_x[y, x] - shift, map_y[y, x] - shift
             found = _inside(u, width) and _inside(v, height)
+            u, v = max(u, np.float32(0)), max(v, np.float32(0))
             left, top = int(np.floor(u)) if found else 0, int(np.floor(v)) if found else 0
             _cubic_weights(u - np.float32(left), across)
             _cubic_weights(v - np.float32(top), down)

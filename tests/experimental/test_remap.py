@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from recorded_remap import ROWS
 
 import ndd
 
@@ -59,6 +60,33 @@ def test_the_identity(interp, device):
     np.testing.assert_array_equal(run(image, x + 0.5, y + 0.5, device, interp=interp), image)
 
 
+@pytest.mark.parametrize(("step", "offset", "interp", "origin", "expected"), ROWS)
+def test_what_dali_gave(step, offset, interp, origin, expected, device):
+    """Exactly, in 8 bits: nearest, linear and cubic, inside, at the border, and between the pixels."""
+    image = np.random.default_rng(2).integers(0, 255, (9, 11, 1), np.uint8, endpoint=True)
+    y, x = np.mgrid[0:9, 0:11]
+    x, y = (x * step + offset).astype(np.float32), (y * step + min(offset, 7.4)).astype(np.float32)
+    found = run(image, x, y, device, interp=ndd.types.DALIInterpType(interp), pixel_origin=origin)
+    np.testing.assert_array_equal(found.ravel(), np.frombuffer(bytes.fromhex(expected), np.uint8))
+
+
+def test_cubic_goes_through_four_pixels(device):
+    """A parabola and a cubic come back exactly; at the left edge the first pixel stays."""
+    line = np.arange(12, dtype=np.float32)
+    image = (0.1 * line**3 - line**2 + 3)[None, :, None]
+    x = np.array([[2.3, 4.75, 8.01, -0.4, -0.001, 0.0]], np.float32)
+    found = run(image, x, np.zeros_like(x), device, interp=CUBIC, pixel_origin="center").ravel()
+    np.testing.assert_allclose(found[:3], 0.1 * x[0, :3] ** 3 - x[0, :3] ** 2 + 3, rtol=1e-4)
+    np.testing.assert_allclose(found[3:], 3, rtol=1e-5)
+
+
+def test_halves_go_away_from_zero(device):
+    image = np.array([[[2], [3], [3], [2]], [[-2], [-3], [-3], [-2]]], np.int16)
+    x, y = np.array([[0.5], [0.5]], np.float32), np.array([[0.0], [1.0]], np.float32)
+    found = run(image, x, y, device, interp=LINEAR, pixel_origin="center").ravel()
+    np.testing.assert_array_equal(found, [3, -3])
+
+
 def test_points_that_are_none(device):
     x = np.array([[np.nan, np.inf, -np.inf, 1e30, -1e30]], np.float32)
     assert not run(picture((4, 5, 1)), x, np.ones_like(x), device).any()
@@ -73,3 +101,45 @@ def test_misuse():
         run(image, x, y[:2])
     with pytest.raises(RuntimeError, match="float32"):
         run(image, x.astype(np.float64), y)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "int32", "uint64", "int64", "float16", "float64", "bool"])
+def test_types_that_dali_refuses(dtype):
+    image, (x, y) = np.zeros((4, 5, 1), dtype), maps(4, 5)
+    with pytest.raises(RuntimeError, match="input type"):
+        run(image, x, y)
+
+
+@pytest.mark.parametrize(
+    ("layout", "shape"), [("HW", (4, 5)), ("CHW", (3, 4, 5)), ("FHW", (2, 4, 5)), ("WHC", (5, 4, 3))]
+)
+def test_layouts_that_dali_refuses(layout, shape):
+    x, y = (ndd.tensor(a, layout="HW") for a in maps(4, 5))
+    with pytest.raises(ValueError, match="layout"):
+        ndd.experimental.remap(ndd.tensor(np.zeros(shape, np.uint8), layout=layout), x, y).torch()
+
+
+@pytest.mark.parametrize("interp", [3, 4, 5])
+def test_filters_that_dali_refuses(interp):
+    with pytest.raises(RuntimeError, match="interpolation"):
+        run(picture((4, 5, 1)), *maps(4, 5), interp=ndd.types.DALIInterpType(interp))
+
+
+@pytest.mark.parametrize(
+    ("layout", "shape"),
+    [("HWC", (4, 5, 1)), (None, (4, 5, 1)), ("FHW", (3, 4, 5)), (None, (2, 4, 5)), ("FHWC", (2, 4, 5, 1))],
+)
+def test_maps_that_dali_refuses_for_two_frames(layout, shape):
+    video = ndd.tensor(picture((2, 4, 5, 3)), layout="FHWC")
+    given = ndd.tensor(np.zeros(shape, np.float32), layout=layout)
+    with pytest.raises(RuntimeError, match="remap"):
+        ndd.experimental.remap(video, given, given).torch()
+
+
+def test_maps_for_each_frame(device):
+    image, both = picture((2, 4, 5, 3)), [maps(4, 5), [m + np.float32(0.3) for m in maps(4, 5)]]
+    x, y = (np.stack([pair[i] for pair in both]) for i in range(2))
+    given = [ndd.tensor(a, layout=layout).to_device(device) for a, layout in ((image, "FHWC"), (x, "FHW"), (y, "FHW"))]
+    found = np.asarray(ndd.experimental.remap(*given).cpu())
+    for frame in range(2):
+        np.testing.assert_array_equal(found[frame], run(image[frame], x[frame], y[frame]))
