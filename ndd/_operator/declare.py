@@ -44,6 +44,7 @@ class Operator:
         self.heavy: bool = options["heavy"]
         self.elementwise: bool = options["elementwise"]
         self.host_inputs: tuple[int, ...] = options["host_inputs"]
+        self.either_inputs: tuple[int, ...] = options["either_inputs"]
         self.cpu_only: bool = options["cpu_only"]
         self.drops: str | None = options["drops"]
         self.needs_batch: bool = options["needs_batch"]
@@ -185,7 +186,7 @@ class Operator:
                     handles.append(value)
             given.append(value)
         target = self._device(inputs, device)
-        wanted = [Device.CPU if self.mixed or i in self.host_inputs else target for i in range(len(specs))]
+        wanted = [Device.CPU if self._stays(i, s) else target for i, s in enumerate(specs)]
         moves = not self.transfers and any(s is not None and s.device != w for s, w in zip(specs, wanted, strict=True))
         seen = [self._spec_of(h, i) for i, h in enumerate(inputs)]
         while len(seen) > self.required and seen[-1] is None and not self.variadic:
@@ -230,13 +231,19 @@ class Operator:
                     return h._spec.device
         return Device.CPU
 
+    def _stays(self, i: int, spec: Any) -> bool:
+        """Whether input `i` is read on the CPU even when the work is on a GPU."""
+        if self.mixed or i in self.host_inputs:
+            return True
+        return i in self.either_inputs and spec is not None and spec.device.device_id is None
+
     def _moved(self, handles: tuple[Any, ...], target: Device) -> tuple[Any, ...]:
         """The inputs where the operator reads them."""
         placed = []
         for i, h in enumerate(handles):
             if h is None:
                 placed.append(None)
-            elif target.device_id is None or self.mixed or i in self.host_inputs:
+            elif target.device_id is None or self._stays(i, h._spec):
                 placed.append(h.cpu())
             elif h._spec.device.device_id is not None and h._spec.device != target:
                 raise ValueError(
@@ -317,6 +324,7 @@ def operator(
     heavy: bool = False,
     elementwise: bool = False,
     host_inputs: tuple[int, ...] = (),
+    either_inputs: tuple[int, ...] = (),
     cpu_only: bool = False,
     drops: str | None = None,
     needs_batch: bool = False,
@@ -337,6 +345,7 @@ def operator(
         heavy: a sample is worth a thread whatever its size.
         elementwise: the CPU kernel may get several samples, or a part of one, as one array: it looks at elements only.
         host_inputs: numbers of the inputs whose values are needed on the CPU even when the work is on a GPU.
+        either_inputs: numbers of the inputs that a GPU operator takes from the CPU as they are, and from the GPU too.
         cpu_only: there is no GPU variant; `device="gpu"` is a ValueError.
         drops: the name of an argument that, if "skip", lets samples be left out.
         needs_batch: refuse a call that does not say a batch size.
@@ -361,8 +370,8 @@ def operator(
     """
     options = {
         "layouts": layouts, "frames": frames, "random": random, "mixed": mixed, "transfers": transfers, "heavy": heavy,
-        "elementwise": elementwise, "host_inputs": host_inputs, "cpu_only": cpu_only, "drops": drops,
-        "needs_batch": needs_batch,
+        "elementwise": elementwise, "host_inputs": host_inputs, "either_inputs": either_inputs, "cpu_only": cpu_only,
+        "drops": drops, "needs_batch": needs_batch,
     }  # fmt: skip
 
     def declare(declared: Callable[..., Any]) -> Any:

@@ -11,6 +11,7 @@ from ndd._cpu.reduction import accumulate, accumulator, extreme
 from ndd._operator import Plan, bad_sample
 from ndd._tensor import DType, Spec
 from ndd._tensor.dtype import float32, int64, uint64
+from ndd._tensor.store import volumes
 
 # What is accumulated, and what is made of it.
 ACCUMULATED = {
@@ -137,6 +138,20 @@ def reduce_sample(
             np.copyto(out, np.sqrt(mean32) if name == "rms" else mean32, casting="unsafe")
 
 
+def _centre(launch: Any, mean: Any) -> tuple[tuple[np.ndarray, Any], Any]:
+    """Addresses and sizes of the means, and what must live until the launch. One number on the CPU goes with the
+    launch: its bits stand for the address, and there is no size."""
+    sizes = launch.remember("sizes", lambda: mean.shapes.prod(axis=1))
+    if not mean._store.on_cpu:
+        return (mean.pointers(), sizes), None
+    values = np.concatenate([array.reshape(-1) for array in mean._store.arrays()])
+    if (sizes == 1).all():
+        return (np.broadcast_to(values.view(np.uint32).astype(np.int64), launch.n), None), None
+    memory = launch.upload(values)
+    places = (np.cumsum(sizes) - sizes) if mean._store.n == launch.n else np.zeros(launch.n, np.int64)
+    return (memory.data_ptr() + 4 * places, sizes), memory
+
+
 _THREADS = 1 << 17  # that keep a GPU busy
 _KEPT_TOGETHER = 64  # results of a sample that its last block may make in the same launch
 _SERIAL = 1 << 11  # accumulators that one thread may add up
@@ -150,21 +165,24 @@ def launch(launch: Any, name: str, operand: Any, axes: tuple[int, ...], mean: An
     if mean is not None and not axes and operand.ndim:  # DALI's answer, whatever the mean
         launch("zeros", file="zeros.cu")
         return
-    centre = None
+    centre = kept = None
     if mean is not None:
-        centre = mean.pointers(), launch.remember("sizes", lambda: mean.shapes.prod(axis=1))
+        centre, kept = _centre(launch, mean)
     result = launch.outputs[0].dtype
     integer = result is not float32 and ACCUMULATED[name] not in ("min", "max")
     accumulate_on_gpu(
         launch, ACCUMULATED[name], operand, axes, result.numpy, centre,
-        per_sample={"divisor": (counts(operand.shapes, axes) - ddof).astype(np.float64)},
+        per_sample=launch.remember(
+            "divisor", lambda: {"divisor": (counts(operand.shapes, axes) - ddof).astype(np.float64)}
+        ),
         macros={"FINISH": str(_FINISH[name]), "INTEGER_RESULT": str(int(integer))},
     )  # fmt: skip
+    del kept
 
 
 def counts(shapes: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     """How many elements each result of a sample is made from: int64 `[N]`."""
-    return np.prod([np.ones(len(shapes), np.int64), *[shapes[:, a] for a in axes]], axis=0)
+    return volumes(shapes[:, list(axes)])
 
 
 def accumulate_on_gpu(
@@ -187,6 +205,8 @@ def accumulate_on_gpu(
         ("stages", kind),
         lambda: _stage_fields(operand, kind, axes, total, sizes, per_sample or {}, macros, shared or {}),
     )
+    if centre is not None and sizes is None:
+        given[0]["macros"]["MEAN_NUMBER"] = "1"
     source = np.zeros(launch.n, np.int64)
     scratch: Any = None
     if len(given) == 1 and given[0]["macros"]["TOGETHER"] == "1":
@@ -255,8 +275,7 @@ ACC_TYPES = {"f": "double", "u": "unsigned long long", "i": "long long"}
 def scratch_for(launch: Any, sizes: np.ndarray, dtype: Any) -> tuple[Any, np.ndarray]:
     """GPU memory with `sizes[i]` elements for sample i, and the address of each sample's part."""
     memory = launch.empty(max(1, int(sizes.sum())), dtype)
-    before = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if len(sizes) else np.zeros(0, np.int64)
-    return memory, memory.data_ptr() + before.astype(np.int64) * memory.element_size()
+    return memory, memory.data_ptr() + (np.cumsum(sizes) - sizes) * memory.element_size()
 
 
 def _stages(shapes: np.ndarray, axes: tuple[int, ...]) -> list[tuple[np.ndarray, ...]]:
@@ -266,8 +285,12 @@ def _stages(shapes: np.ndarray, axes: tuple[int, ...]) -> list[tuple[np.ndarray,
     ones = np.ones(len(shapes), np.int64)
     while True:
         last = max((g for g in range(len(groups)) if groups[g][1]), default=-1)
-        outer = np.prod([ones, *[e for g, (e, _) in enumerate(groups) if g < last]], axis=0)
-        inner = np.prod([ones, *[e for g, (e, _) in enumerate(groups) if g > last]], axis=0)
+        outer, inner = ones, ones
+        for g, (extent, _) in enumerate(groups):
+            if g < last:
+                outer = outer * extent
+            elif g > last:
+                inner = inner * extent
         rows = groups[last][0] if last >= 0 else ones
         if last < 0:
             outer, inner = inner, ones

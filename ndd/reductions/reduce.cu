@@ -6,7 +6,8 @@
 // Macros: ACC the accumulator; KIND one of the numbers below; FROM_INPUT 1 to read input 0, 0 to read accumulators of
 // the stage before; LAST 1 to write results; FINISH 0 as it is, 1 divided, 2 the root of that, 3 divided, as float to
 // `target`, 4 the same with times / sqrt(that + add); INTEGER_RESULT 1 if the result is an
-// integer made from a sum; MEAN_STEPS 1 to find the mean of an element by a step for every axis.
+// integer made from a sum; MEAN_STEPS 1 to find the mean of an element by a step for every axis; MEAN_NUMBER 1 if
+// `mean_address` is the mean itself, one float.
 #include "scalar.cuh"
 
 #define KIND_SUM 0
@@ -23,6 +24,9 @@
 
 #if FROM_INPUT && KIND == KIND_DEVIATION
 inline double mean_at(const Sample& s, long long o, long long i, long long flat) {
+#if MEAN_NUMBER
+  return __int_as_float((int)s.mean_address);
+#else
   const float* mean = (const float*)s.mean_address;
 #if MEAN_STEPS
   long long at = 0;
@@ -33,6 +37,7 @@ inline double mean_at(const Sample& s, long long o, long long i, long long flat)
   return mean[at];
 #else
   return mean[s.mean_size == 1 ? 0 : o * s.inner + i];
+#endif
 #endif
 }
 #endif

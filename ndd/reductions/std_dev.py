@@ -6,7 +6,7 @@ from ndd._operator import operator
 from ndd.reductions import over_axes
 
 
-@operator
+@operator(either_inputs=(1,))
 def std_dev(
     data,
     mean,

@@ -242,3 +242,25 @@ def test_gpu_means_of_every_shape(emulated_gpu):
         wanted = ndd.reductions.std_dev(ndd.tensor(x), ndd.tensor(mean), **extra)
         found = ndd.reductions.std_dev(ndd.tensor(x).gpu(), ndd.tensor(mean).gpu(), **extra)
         assert_same(np.asarray(found.cpu()), np.asarray(wanted))
+
+
+def test_means_from_the_cpu_for_data_on_the_gpu(emulated_gpu):
+    """A number, one for each sample, and a mean for every channel; beside the same on the GPU."""
+    rng = np.random.default_rng(3)
+    images = [rng.integers(0, 255, s, dtype=np.uint8) for s in ((5, 4, 3), (2, 7, 3))]
+    data, on_gpu = ndd.batch(images), ndd.batch(images, device="gpu")
+    means = [i.mean((0, 1), dtype=np.float32) for i in images]
+    for mean, axes in (
+        (120.0, None), (np.float32(3.5), [0, 1]), (ndd.batch([np.float32(100), np.float32(-7)]), None),
+        (ndd.batch(means), [0, 1]), (ndd.tensor(means[0]), [0, 1]),
+    ):  # fmt: skip
+        wanted = ndd.reductions.std_dev(data, mean, axes=axes)
+        for place in (mean, mean.gpu() if hasattr(mean, "gpu") else mean):
+            for _ in range(2):  # the second time with what the first has worked out
+                found = ndd.reductions.std_dev(on_gpu, place, axes=axes)
+                assert found.device.device_type == "gpu"
+                for a, b in zip(wanted, found.cpu(), strict=True):
+                    np.testing.assert_allclose(np.asarray(b), np.asarray(a), rtol=1e-6)
+    other = ndd.reductions.variance(on_gpu, 0.0)
+    wanted = [np.float32((i.astype(np.float64) ** 2).mean()) for i in images]
+    assert np.allclose([np.asarray(t) for t in other.cpu()], wanted, rtol=1e-6)

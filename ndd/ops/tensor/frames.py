@@ -8,6 +8,9 @@ import numpy as np
 
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
 from ndd._tensor import Store
+from ndd._tensor.store import volumes
+
+_LARGE = 1 << 18  # bytes from which NumPy's plain copies are as fast as its `take`
 
 
 @operator
@@ -38,26 +41,32 @@ def _check_sequence(name: str, spec: Any) -> None:
 
 @sequence_rearrange.plan
 def _(input, *, new_order):
-    rows = (
-        new_order if isinstance(new_order, list) else list(np.broadcast_to(new_order, (input.n, new_order.shape[-1])))
-    )
     shapes = input.shapes.copy()
-    longest = max(len(r) for r in rows)
-    order = np.zeros((input.n, max(longest, 1)), np.int64)
-    for i, row in enumerate(rows):
-        if not len(row):
-            raise bad_sample(i, "`new_order` is empty: a sequence needs a frame")
-        wrong = (row < 0) | (row >= shapes[i, 0])
-        if wrong.any():
-            raise bad_sample(i, f"`new_order`: expected frames from 0 to {shapes[i, 0] - 1}, got {row[wrong][0]}")
-        order[i, : len(row)] = row
-        shapes[i, 0] = len(row)
-    return Plan(shapes, {"order": order, "inner": shapes[:, 1:].prod(axis=1)})
+    if isinstance(new_order, list):
+        lengths = np.array([len(row) for row in new_order])
+        order = np.zeros((input.n, max(1, lengths.max())), np.int64)
+        for row, given in zip(order, new_order, strict=True):
+            row[: len(given)] = given
+    else:
+        order = np.broadcast_to(new_order, (input.n, new_order.shape[-1]))
+        lengths = np.full(input.n, order.shape[1])
+    if not lengths.all():
+        raise bad_sample(int(lengths.argmin()), "`new_order` is empty: a sequence needs a frame")
+    wrong = ((order < 0) | (order >= shapes[:, :1])) & (np.arange(order.shape[1]) < lengths[:, None])
+    if wrong.any():
+        i, k = (int(place[0]) for place in np.nonzero(wrong))
+        raise bad_sample(i, f"`new_order`: expected frames from 0 to {shapes[i, 0] - 1}, got {order[i, k]}")
+    shapes[:, 0] = lengths
+    return Plan(shapes, {"order": np.ascontiguousarray(order, np.int64), "inner": volumes(shapes[:, 1:])})
 
 
 @sequence_rearrange.cpu
 def _(array, out, order):
-    np.take(array, order[: len(out)], axis=0, out=out, mode="clip")
+    if out.nbytes < _LARGE:
+        np.take(array, order[: len(out)], axis=0, out=out, mode="clip")
+        return
+    for frame, source in zip(out, order.tolist(), strict=False):
+        frame[...] = array[source]
 
 
 sequence_rearrange.cuda("frames.cu")
@@ -91,16 +100,21 @@ def element_extract(input, /, *, element_map: list[int]):
 
 @element_extract.views
 def _(job, sequences: Store, *, element_map) -> list[Store]:
-    arrays = sequences.arrays()
+    lengths = sequences.shape_array[:, 0]
+    frames = element_map.tolist()
+    if len(lengths) and max(frames) >= lengths.min():
+        frame = next(f for f in frames if f >= lengths.min())
+        i = int((lengths <= frame).argmax())
+        raise bad_sample(i, f"`element_map`: there is no frame {frame} in a sequence of {lengths[i]}")
+    whole = sequences.whole
+    arrays = [] if whole is not None else sequences.arrays()
+    shapes = [shape[1:] for shape in sequences.shapes]
     results = []
-    for frame in element_map.tolist():
-        for i, array in enumerate(arrays):
-            if frame >= len(array):
-                raise bad_sample(i, f"`element_map`: there is no frame {frame} in a sequence of {len(array)}")
-        parts = [array[frame] for array in arrays]
-        store = Store(
-            sequences.dtype, job.outs[0].layout, sequences.device, [tuple(p.shape) for p in parts], parts=parts
+    for frame in frames:
+        memory: dict[str, Any] = (
+            {"parts": [array[frame] for array in arrays]} if whole is None else {"whole": whole[:, frame]}
         )
+        store = Store(sequences.dtype, job.outs[0].layout, sequences.device, shapes, **memory)
         store.stream, store.ready = sequences.stream, sequences.ready
         results.append(store)
     return results
