@@ -17,6 +17,7 @@ from ndd._tensor import Batch, DType, Spec, Tensor, bind_operations
 from ndd._tensor.construct import build_tensor
 from ndd._tensor.dtype import dtype as to_dtype, float32, float64
 from ndd._tensor.promotion import common, common_layout, result_type
+from ndd._tensor.store import volumes
 
 UNARY = (
     "minus", "plus", "bitnot", "abs", "fabs", "sqrt", "rsqrt", "cbrt", "exp", "log", "log2", "log10", "sin", "cos",
@@ -144,13 +145,13 @@ def _given(launch: Any, name: str, operands: tuple[Any, ...], form: Form) -> dic
     compare = name in COMPARISONS
     exact = compare and {k.name for k in kinds} >= {"u64"} and any(k.kind is DType.Kind.signed for k in kinds)
     compute = float64 if mixed_remainder else together if compare else result
-    shape = launch.outputs[0].shape_array
-    stretched = any(o.shapes.shape != shape.shape or not np.array_equal(o.shapes, shape) for o in operands)
+    shape, most = launch.outputs[0].shape_array, launch.outputs[0].volumes.largest
+    stretched = any([o.shapes is not shape and not np.array_equal(o.shapes, shape) for o in operands])
     vector = 16 // max(1, max(k.bytes for k in (*kinds, result)))
     macros = {
         "OP": f"operation::{_KERNEL_NAMES.get(name, name)}", "ARITY": str(len(kinds)), "INPUTS": str(len(operands)),
         "COMPUTE": ELEMENT_TYPES[compute.name], "BROADCAST": str(int(stretched)), "EXACT": str(int(exact)),
-        "VECTOR": str(min(vector, 8)), "INDEX": index_type(shape),
+        "VECTOR": str(min(vector, 8)), "INDEX": _index_type(most),
     }  # fmt: skip
     shared, number = {}, 0
     for i in range(3):
@@ -163,14 +164,17 @@ def _given(launch: Any, name: str, operands: tuple[Any, ...], form: Form) -> dic
             macros[f"OPERAND{i}(i)"] = f"number(p{number}[i])"
             number += 1
     per_sample = {"strides": _strides([o.shapes for o in operands], shape)} if stretched else {}
-    most = int(shape.prod(axis=1).max(initial=0))
     work = most if stretched else -(-most // min(vector, 8))
     return {"work": work, "per_sample": per_sample, "shared": shared, "macros": macros}
 
 
 def index_type(shapes: np.ndarray) -> str:
     """The C type for the number of an element of the largest sample: 32-bit divisions are several times faster."""
-    return "unsigned" if int(shapes.prod(axis=1).max(initial=0)) < 1 << 31 else "unsigned long long"
+    return _index_type(int(volumes(shapes).max(initial=0)))
+
+
+def _index_type(most: int) -> str:
+    return "unsigned" if most < 1 << 31 else "unsigned long long"
 
 
 def _strides(shapes: list[np.ndarray], out: np.ndarray) -> np.ndarray:
