@@ -289,3 +289,12 @@ def test_an_argument_of_all_samples_is_no_batch(dali):
         assert isinstance(found, TypeError)
     assert isinstance(outcome(ndd, lambda m: m.rotate(three(m), angle=None)), ValueError)
     assert isinstance(outcome(dali, lambda m: m.rotate(three(m), angle=None)), ValueError)
+
+
+def test_scalars_of_a_batch_make_a_tensor_with_a_layout(dali):
+    check_same(dali, lambda m: m.tensor(m.batch([1, 2])))
+    check_same(dali, lambda m: m.as_tensor(m.batch([1, 2]) + 1) * 2)
+    check_same(dali, lambda m: m.as_tensor(m.random.uniform(batch_size=3, rng=m.random.RNG(seed=1))))
+    labels = ndd.tensor(ndd.batch([1, 2]))
+    assert labels.layout == "N"
+    assert ndd.batch(labels).layout is None

@@ -82,7 +82,7 @@ def choose_sample(batch: Batch, index: int) -> Tensor:
 
 def stack_batch(batch: Batch, pad: bool = False, layout: str | None = None, force_copy: bool = False) -> Tensor:
     """`as_tensor(batch)`: the samples along a new first axis; layout "N" + theirs."""
-    own = layout or (f"N{batch.layout}" if batch.layout else None)
+    own = layout or (f"N{batch.layout or ''}" if batch.layout or batch._spec.ndim == 0 else None)
     ndim = None if batch._spec.ndim is None else batch._spec.ndim + 1
 
     def work(invocation: Any) -> list[Store]:
