@@ -119,7 +119,7 @@ class Operand:
         return info if info is None or len(info) == self.n else info * self.n
 
     def pointers(self) -> np.ndarray:
-        """GPU: the address of each sample, int64 `[N]`."""
+        """The address of each sample, int64 `[N]`: a plan that uses it sets `touched`."""
         found = self._store.pointers()
         return found if len(found) == self.n else np.broadcast_to(found, (self.n,))
 

@@ -240,18 +240,18 @@ class Store:
         return torch.stack(self.arrays())
 
     def pointers(self) -> np.ndarray:
-        """GPU: the address of each (contiguous) sample, int64 `[N]`."""
+        """The address of each (contiguous) sample, int64 `[N]`."""
         if self._addresses is None:
             self._addresses = self._found_addresses()
         return self._addresses
 
     def _found_addresses(self) -> np.ndarray:
         if self.whole is not None and is_contiguous(self.whole) and self.whole.ndim:
-            step = self.whole.stride(0) * self.whole.element_size()
-            return self.whole.data_ptr() + step * np.arange(self.n, dtype=np.int64)
+            step = int(self.volumes.sizes[0]) * self.dtype.bytes if self.n else 0
+            return address(self.whole) + step * np.arange(self.n, dtype=np.int64)
         if self.flat is not None:
-            return self.flat.data_ptr() + self.volumes.offsets * self.flat.element_size()
-        return np.array([t.data_ptr() for t in self.contiguous_arrays()], np.int64)
+            return address(self.flat) + self.volumes.offsets * self.dtype.bytes
+        return np.array([address(t) for t in self.contiguous_arrays()], np.int64)
 
     def owners(self) -> list[Any]:
         """GPU: the torch tensors that hold the memory."""
@@ -286,6 +286,11 @@ class Store:
 def is_contiguous(array: Any) -> bool:
     """C-contiguity of a NumPy array or torch tensor."""
     return array.flags.c_contiguous if isinstance(array, np.ndarray) else array.is_contiguous()
+
+
+def address(array: Any) -> int:
+    """Where the elements of a NumPy array or torch tensor begin."""
+    return array.ctypes.data if isinstance(array, np.ndarray) else array.data_ptr()
 
 
 def split_flat(flat: Any, shapes: list[Shape]) -> list[Any]:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.jit import External, kernel
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
 from ndd._tensor import DType
-from ndd._tensor.convert import converter
+from ndd._tensor.convert import convert_array, numpy_type
 
 _TYPES = ("u8", "i16", "i32", "f32")
 
@@ -81,45 +82,77 @@ def multi_paste(
 def _(*inputs, dtype, in_ids, output_size, **places):
     first = inputs[0]
     n = first.n
-    ids = _ids(in_ids, n, len(inputs))
     canvas = _canvas(output_size, inputs, n)
-    on_gpu = first.spec.device.device_id is not None
-    columns = [operand.pointers() if on_gpu else operand.arrays for operand in inputs]
-    regions, sources, channels = [], [], np.empty(n, np.int64)
-    for i, own in enumerate(ids):
-        picked = [(0, k) for k in own] if in_ids is not None else [(k, i) for k in own]
-        extents = np.array([inputs[k].shapes[j] for k, j in picked], np.int64).reshape(-1, 3)
-        if len(set(extents[:, 2].tolist())) > 1:
-            raise bad_sample(i, "the regions of one sample must have the same number of channels")
-        channels[i] = extents[0, 2] if len(extents) else first.shapes[i, 2]
-        regions.append(_placed(i, n, extents[:, :2], canvas[i], places))
-        sources.append([columns[k][j] for k, j in picked])
-        if on_gpu:
-            sources[-1] = np.array([sources[-1], extents[:, 1]], np.int64).T
+    if in_ids is None:
+        counts = np.full(n, len(inputs))
+        extents = np.stack([operand.shapes for operand in inputs], axis=1).reshape(-1, 3)
+        sources = np.stack([operand.pointers() for operand in inputs], axis=1).reshape(-1)
+    else:
+        ids, counts = _ids(in_ids, n)
+        extents, sources = first.shapes[ids], first.pointers()[ids]
+    samples = _Samples(counts)
+    channels = first.shapes[:, 2].copy()
+    channels[counts > 0] = extents[samples.begin[counts > 0], 2]
+    mixed = extents[:, 2] != channels[samples.owner]
+    if mixed.any():
+        i = int(samples.owner[mixed.argmax()])
+        raise bad_sample(i, "the regions of one sample must have the same number of channels")
+    regions = np.zeros((n, max(1, int(counts.max())), 8), np.int64)
+    chosen = regions.reshape(-1, 8) if counts.min() == counts.max() > 0 else np.empty((len(extents), 8), np.int64)
+    chosen[:, 0], chosen[:, 1] = sources, extents[:, 1]
+    _place(chosen[:, 2:], samples, extents[:, :2], canvas[samples.owner], places)
+    if chosen.base is not regions:
+        regions[samples.owner, samples.place] = chosen
     for operand in inputs:
         operand.touched = True  # a plan with addresses is good for these only
     shapes = np.concatenate([canvas, channels[:, None]], axis=1)
-    if not on_gpu:
-        convert = converter(first.dtype.name, (dtype or first.dtype).name)
-        return Plan(shapes, {"sources": sources, "regions": [r.tolist() for r in regions]}, {"convert": convert})
-    most = max(1, *(len(r) for r in regions))
-    packed = np.zeros((n, most, 8), np.int64)  # address, width; in-anchor, shape, out-anchor
-    for i, (source, region) in enumerate(zip(sources, regions, strict=True)):
-        packed[i, : len(region), :2], packed[i, : len(region), 2:] = source, region.reshape(-1, 6)
-    return Plan(shapes, {"regions": packed})
+    return Plan(shapes, {"regions": regions}, {"kinds": (first.dtype.name, (dtype or first.dtype).name)})
 
 
-def _ids(in_ids: Any, n: int, inputs: int) -> list[list[int]]:
-    """What the regions of each sample come from: samples of the input, or inputs."""
-    if in_ids is None:
-        return [list(range(inputs))] * n
-    rows = in_ids if isinstance(in_ids, list) else np.broadcast_to(in_ids, (n, in_ids.shape[-1]))
-    found = [r.tolist() for r in rows]
-    for i, row in enumerate(found):
-        wrong = [k for k in row if not 0 <= k < n]
-        if wrong:
-            raise bad_sample(i, f"`in_ids`: expected samples from 0 to {n - 1}, got {wrong[0]}")
-    return found
+class _Samples:
+    """Which of all regions, one behind the other, belong to which sample."""
+
+    def __init__(self, counts: np.ndarray):
+        self.counts = counts
+        self.begin = np.add.accumulate(counts) - counts
+        self.owner = np.repeat(np.arange(len(counts)), counts)
+
+    @property
+    def place(self) -> np.ndarray:
+        """The number of each region in its sample."""
+        return np.arange(len(self.owner)) - self.begin[self.owner]
+
+    def rows(self, name: str, given: Any) -> np.ndarray:
+        """A value (y, x) for each region: `[regions, 2]` from values for each sample, or for all samples."""
+        counts = self.counts
+        if isinstance(given, list):
+            wrong = [i for i, a in enumerate(given) if a.shape != (counts[i], 2)]
+            shape = given[wrong[0]].shape if wrong else ()
+        else:
+            shape = given.shape[-2:] if given.ndim == 3 else given.shape
+            wrong = np.arange(len(counts)) if len(shape) != 2 or shape[1] != 2 else np.flatnonzero(counts != shape[0])
+        if len(wrong):
+            i = int(wrong[0])
+            raise bad_sample(i, f"`{name}`: expected shape {(int(counts[i]), 2)}, (regions, 2), got {shape}")
+        if isinstance(given, list):
+            return np.concatenate(given)
+        return given.reshape(-1, 2) if given.ndim == 3 else np.tile(given, (len(counts), 1))
+
+
+def _ids(in_ids: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The samples that the regions come from, one behind the other, and how many regions each result has."""
+    if isinstance(in_ids, list):
+        counts = np.array([a.size for a in in_ids])
+        found = np.concatenate(in_ids)
+    else:
+        counts = np.full(n, in_ids.shape[-1])
+        found = np.broadcast_to(in_ids, (n, in_ids.shape[-1])).reshape(-1)
+    wrong = (found < 0) | (found >= n)
+    if wrong.any():
+        k = int(wrong.argmax())
+        i = int(np.searchsorted(np.add.accumulate(counts), k, side="right"))
+        raise bad_sample(i, f"`in_ids`: expected samples from 0 to {n - 1}, got {found[k]}")
+    return found.astype(np.int64), counts
 
 
 def _canvas(output_size: Any, inputs: tuple[Any, ...], n: int) -> np.ndarray:
@@ -127,7 +160,7 @@ def _canvas(output_size: Any, inputs: tuple[Any, ...], n: int) -> np.ndarray:
         every = np.concatenate([operand.shapes[:, :2] for operand in inputs])
         if (every != every[0]).any():
             raise RuntimeError("images of different shapes need an `output_size`")
-        return every[:n].copy()
+        return every[:n]
     if isinstance(output_size, list) or np.shape(output_size)[-1] != 2:
         raise RuntimeError("`output_size`: expected 2 elements, (H, W)")
     found = np.array(np.broadcast_to(output_size, (n, 2)), np.int64)
@@ -136,46 +169,98 @@ def _canvas(output_size: Any, inputs: tuple[Any, ...], n: int) -> np.ndarray:
     return found
 
 
-def _placed(i: int, n: int, extents: np.ndarray, canvas: np.ndarray, places: dict[str, Any]) -> np.ndarray:
-    """The regions of sample `i` as `[regions, 3, 2]`: in-anchor, shape, out-anchor."""
-    low = _numbers("in_anchors", i, n, extents, extents, places, np.floor)
-    size = _numbers("shapes", i, n, extents, extents, places, np.ceil)
-    size = extents - low if size is None and low is not None else extents if size is None else size
-    low = np.zeros_like(extents) if low is None else low
-    target = _numbers("out_anchors", i, n, extents, canvas, places, np.floor)
-    target = np.zeros_like(extents) if target is None else target
+def _place(out: np.ndarray, samples: _Samples, extents: np.ndarray, canvas: np.ndarray, places: dict[str, Any]) -> None:
+    """Fills `[regions, 6]`: in-anchor, shape, out-anchor."""
+    low, size, target = out[:, :2], out[:, 2:4], out[:, 4:]
+    low[...] = _numbers("in_anchors", samples, extents, places, np.floor, 0)
+    size[...] = _numbers("shapes", samples, extents, places, np.ceil, extents - low)
+    target[...] = _numbers("out_anchors", samples, canvas, places, np.floor, 0)
     for name, start, limit in (("image", low, extents), ("canvas", target, canvas)):
-        outside = ((start < 0) | (size < 0) | (start + size > limit)).any(axis=1)
+        outside = (start < 0) | (size < 0) | (start + size > limit)
         if outside.any():
-            k = int(outside.argmax())
-            within = np.broadcast_to(limit, extents.shape)[k]
+            k = int(outside.any(axis=1).argmax())
             raise bad_sample(
-                i,
-                f"region {k} of shape {tuple(size[k].tolist())} at {tuple(start[k].tolist())} reaches outside its {name} "
-                f"of shape {tuple(within.tolist())}",
+                int(samples.owner[k]),
+                f"region {samples.place[k]} of shape {tuple(size[k].tolist())} at {tuple(start[k].tolist())} reaches "
+                f"outside its {name} of shape {tuple(limit[k].tolist())}",
             )
-    return np.stack([low, size, target], axis=1)
 
 
-def _numbers(name: str, i: int, n: int, extents: np.ndarray, scale: Any, places: dict[str, Any], whole: Any) -> Any:
-    """An argument for the regions of sample `i`, in pixels; None if it is not given."""
+def _numbers(
+    name: str, samples: _Samples, scale: np.ndarray, places: dict[str, Any], whole: Any, default: Any
+) -> np.ndarray:
+    """An argument for each region, in pixels."""
     values, share = places[name], places[f"{name}_rel"]
-    given = share if values is None else values
-    if given is None:
-        return None
-    own = given[i] if isinstance(given, list) or np.ndim(given) == 3 else given
-    if np.shape(own) != extents.shape:
-        raise bad_sample(i, f"`{name}`: expected shape {extents.shape}, (regions, 2), got {np.shape(own)}")
     if values is not None:
-        return np.asarray(own, np.int64)
-    return whole(np.asarray(own, np.float32) * np.asarray(scale, np.float32)).astype(np.int64)
+        return samples.rows(name, values)
+    if share is None:
+        return default
+    return whole(samples.rows(f"{name}_rel", share) * scale.astype(np.float32))
 
 
 @multi_paste.cpu
-def _(images, out, sources, regions, convert):
-    out[...] = 0
-    for source, ((y, x), (h, w), (to_y, to_x)) in zip(sources, regions, strict=True):
-        convert(source[y : y + h, x : x + w], out[to_y : to_y + h, to_x : to_x + w])
+def _(inputs, out, regions, kinds):
+    _paste(out[None], regions[None], kinds)
+
+
+@multi_paste.cpu_batch
+def _(out, regions, kinds):
+    _paste(out, regions, kinds)
+
+
+def _paste(out: np.ndarray, regions: np.ndarray, kinds: tuple[str, str]) -> None:
+    if kinds[0] == kinds[1]:
+        paste_regions(out.ctypes.data, np.array(out.shape), out.itemsize, regions)
+        return
+    canvas = np.empty(out.shape, numpy_type(kinds[0]))
+    paste_regions(canvas.ctypes.data, np.array(out.shape), canvas.itemsize, regions)
+    convert_array(canvas, *kinds, out)
 
 
 multi_paste.cuda("multi_paste.cu")
+
+
+_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
+_fill = External("memset", "uintp(uintp, int32, uintp)")
+
+
+@kernel
+def paste_regions(target, shape, itemsize, regions):
+    """Pastes on black canvases [N, H, W, C] at the address `target`, line by line; what would be covered is left out."""
+    samples, height, width, channels = shape
+    pixel = channels * itemsize
+    line = width * pixel
+    if line == 0:
+        return
+    for n in range(samples):
+        own = regions[n]
+        for y in range(height):
+            to = np.uintp(target + (n * height + y) * line)
+            first = 0  # what lies below a region as wide as the canvas is not to be seen
+            black = True
+            for k in range(len(own) - 1, -1, -1):
+                if own[k, 6] <= y < own[k, 6] + own[k, 4] and own[k, 5] == width:
+                    first, black = k, False
+                    break
+            if black:
+                _fill(to, np.int32(0), np.uintp(line))
+            for k in range(first, len(own)):
+                at = y - own[k, 6]
+                if at < 0 or at >= own[k, 4] or own[k, 5] == 0 or _hidden(own, k):
+                    continue
+                source = own[k, 0] + ((own[k, 2] + at) * own[k, 1] + own[k, 3]) * pixel
+                _copy(to + np.uintp(own[k, 7] * pixel), np.uintp(source), np.uintp(own[k, 5] * pixel))
+
+
+@kernel
+def _hidden(regions, k):
+    """Whether a later region covers region `k`."""
+    for j in range(k + 1, len(regions)):
+        hides = True
+        for axis in range(2):
+            low, end = regions[k, 6 + axis], regions[k, 6 + axis] + regions[k, 4 + axis]
+            if low < regions[j, 6 + axis] or end > regions[j, 6 + axis] + regions[j, 4 + axis]:
+                hides = False
+        if hides:
+            return True
+    return False
