@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.convolution import correlate, separable
-from ndd._cpu.opencv import opencv, single_threaded
-from ndd._cpu.sampling import BORDERS, border_index
+from ndd._cpu.convolution import correlate
+from ndd._cpu.plane_filter import filter_planes
+from ndd._cpu.sampling import BORDERS
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
 from ndd._tensor import DType, Spec
 from ndd._tensor.convert import convert_array
@@ -25,8 +25,6 @@ _BORDERS = {
 }  # fmt: skip
 _DIRECT = (np.dtype(np.uint8), np.dtype(np.float32))
 _BYTE = (np.float32(0), np.float32(255), True)
-# Weights from which a filter goes by way of OpenCV's Fourier transform, if it is not the product of two lines.
-_MANY = 400
 _UNROLLED = 81  # weights up to which a GPU kernel is compiled for their number
 
 
@@ -62,9 +60,9 @@ def filter(
         mode: "same": the result has the extents of the data. "valid": only where the filter lies inside the data,
             `extent - filter extent + 1`; the anchor does not matter.
 
-    Sums are float32; integers are rounded, halves to even, and saturated. Float results of a filter that is the
-    product of a column and a row are computed as two filters, those of large ones by a Fourier transform (with
-    OpenCV): within 1e-5 of the largest.
+    Sums are float32; integers are rounded, halves to even, and saturated. The CPU computes a larger
+    filter that is the product of a column and a row as two filters, and others of 130 weights or more by a Fourier
+    transform: within 1e-5 of the largest.
 
     As OpenCV's `filter2D` and `scipy.ndimage.correlate` (mode "mirror", "reflect", "wrap", "nearest", "constant").
     DALI 2.4.0 takes no volumes, i8 and f16 on the CPU, and there gives the lowest number where sums exceed int32.
@@ -167,98 +165,22 @@ def _(array, weights, fill, out, view, results, origin, border):
     given = np.float32(0 if fill is None else fill)
     planes, *extents, channels = view.tolist()
     results, origin = results.tolist(), origin.tolist()
-    if weights.ndim == 2:
-        if _is_large(array, weights):
-            lines = _lines_of(weights)
-            if lines is None and _transformed(array, weights, given, out, view, results, origin, border):
-                return
-        else:
-            lines = _lines_of(weights) if _worth_two(weights, out.dtype) else None
-    else:
-        lines = None
-    source, target = array.reshape(-1), out.reshape(-1)
+    source = array
     if source.dtype not in _DIRECT:
         source = convert_array(source, _SHORT[source.dtype.name], "f32")
-    exact = target if target.dtype in _DIRECT else np.empty(target.size, np.float32)
-    store = _BYTE if target.dtype == np.uint8 else None
-    if lines is not None:
-        _two_passes(source, exact, planes * extents[0], extents, results, channels, lines, origin, border, given, store)
-    else:
+    exact = out if out.dtype in _DIRECT else np.empty(out.shape, np.float32)
+    if weights.ndim == 3 or not filter_planes(
+        source, weights, float(given), exact, (*extents[1:], channels), results[1:], origin[1:], border
+    ):
         volume = weights.reshape((1,) * (3 - weights.ndim) + weights.shape)
         correlate(
-            source, exact, planes, tuple(extents), tuple(results), channels, volume, tuple(origin), border, given, store
-        )
-    if exact is not target:
-        if target.dtype.kind in "iu":
+            source.reshape(-1), exact.reshape(-1), planes, tuple(extents), tuple(results), channels, volume,
+            tuple(origin), border, given, _BYTE if out.dtype == np.uint8 else None,
+        )  # fmt: skip
+    if exact is not out:
+        if out.dtype.kind in "iu":
             np.rint(exact, out=exact)
-        convert_array(exact, "f32", _SHORT[target.dtype.name], target)
-
-
-def _is_large(array: np.ndarray, weights: np.ndarray) -> bool:
-    return weights.size > _MANY and array.dtype in _OPENCV_TYPES
-
-
-def _worth_two(weights: np.ndarray, result: np.dtype) -> bool:
-    """Whether a column and a row would be faster. Bytes halfway between two whole numbers, frequent in sums of few
-    elements, must not depend on how the weights divide into two."""
-    height, width = weights.shape
-    return weights.size >= 2 * (height + width) and (result.kind == "f" or weights.size > 49)
-
-
-def _lines_of(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The column and the row whose product the weights are; None if there are none."""
-    i, j = divmod(int(np.abs(weights).argmax()), weights.shape[1])
-    peak = weights[i, j]
-    if peak == 0 or not np.isfinite(peak):
-        return None
-    column, row = weights[:, j], weights[i] / peak
-    if np.abs(column[:, None] * row - weights).max() > 3e-7 * abs(peak):
-        return None
-    return column, row
-
-
-def _two_passes(
-    source: Any, out: Any, planes: int, extents: Any, results: Any, channels: int, lines: Any, origin: Any, border: int,
-    fill: np.float32, store: Any,
-) -> None:  # fmt: skip
-    column, row = lines
-    taps = np.ones((1, 3, max(column.size, row.size)), np.float32)
-    taps[0, 1, : column.size], taps[0, 2, : row.size] = column, row
-    windows = np.array([[[0, 0, 1], [0, -origin[1], column.size], [0, -origin[2], row.size]]], np.int64)
-    separable(
-        source, out, planes, tuple(extents[1:]), tuple(results[1:]), channels, taps, windows, np.ones(1, np.float32),
-        border, fill, store,
-    )  # fmt: skip
-
-
-_OPENCV_TYPES = tuple(np.dtype(t) for t in (np.uint8, np.uint16, np.int16, np.float32))
-
-
-def _transformed(
-    array: Any, weights: Any, fill: np.float32, out: Any, view: Any, results: Any, origin: Any, border: int
-) -> bool:
-    """Filters by OpenCV, which transforms for large filters; False if it cannot be or would not be exact."""
-    planes, depth, height, width, channels = view.tolist()
-    largest = float(np.abs(array).max()) if array.dtype == np.float32 else 65535.0
-    if opencv() is None or channels > 4 or not float(np.abs(weights).sum()) * largest < 2**30:
-        return False
-    rows = _border_indices(results[1] + weights.shape[0] - 1, origin[1], height, border)
-    columns = _border_indices(results[2] + weights.shape[1] - 1, origin[2], width, border)
-    cv2 = single_threaded()
-    kind = cv2.CV_32F if out.dtype == np.float32 else -1
-    images = array.reshape(planes * depth, height, width, channels)
-    targets = out.reshape(planes * depth, results[1], results[2], channels)
-    for image, target in zip(images, targets, strict=True):
-        padded = image[rows.clip(0)[:, None], columns.clip(0)]
-        padded[rows < 0] = fill
-        padded[:, columns < 0] = fill
-        found = cv2.filter2D(padded, kind, weights, anchor=(0, 0), borderType=cv2.BORDER_REPLICATE)
-        target[...] = found.reshape(*padded.shape[:2], channels)[: results[1], : results[2]]
-    return True
-
-
-def _border_indices(count: int, before: int, extent: int, border: int) -> np.ndarray:
-    return np.array([border_index.function(i - before, extent, border) for i in range(count)], np.int64)
+        convert_array(exact, "f32", _SHORT[out.dtype.name], out)
 
 
 @filter.cuda("filter.cu")

@@ -271,18 +271,20 @@ def test_valid_volumes_and_anchors():
 @pytest.mark.oracle
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
 def test_large_filters(dtype, dali, monkeypatch):
-    """By OpenCV's Fourier transform, or by the plain sums where OpenCV is missing."""
+    """By OpenCV's Fourier transform, as a column and a row, or by plain sums where OpenCV would not be exact."""
     rng = np.random.default_rng(14)
     x = numbers(rng, (40, 50, 3), dtype)
     own = importlib.import_module("ndd.ops.filter.filter")
-    for size in ((21, 23), (45, 31)):
+    for size in ((21, 23), (45, 31), (1, 140), (12, 12)):
+        lines = np.outer(*(rng.random(s).astype(np.float32) for s in size)).astype(np.float32)
         kernel = weights(rng, *size) / 100
-        for args in ({}, {"border": "wrap"}, {"border": "constant"}, {"anchor": [0, 3]}):
-            assert check_same(dali, run(x, kernel, layout="HWC", **args), 2e-5, (size, args))
-            with_opencv = arrays(ndd.filter(ndd.tensor(x, layout="HWC"), kernel, **args))[0]
+        for args in ({}, {"border": "wrap"}, {"border": "constant"}, {"anchor": [0, 3]}, {"lines": True}):
+            given = lines / lines.sum() if args.pop("lines", False) else kernel
+            assert check_same(dali, run(x, given, layout="HWC", **args), 2e-5, (size, args))
+            with_opencv = arrays(ndd.filter(ndd.tensor(x, layout="HWC"), given, **args))[0]
             with monkeypatch.context() as patch:
-                patch.setattr(own, "opencv", lambda: None)
-                alone = arrays(ndd.filter(ndd.tensor(x, layout="HWC"), kernel, **args))[0]
+                patch.setattr(own, "filter_planes", lambda *_: False)
+                alone = arrays(ndd.filter(ndd.tensor(x, layout="HWC"), given, **args))[0]
             allowed = 2e-5 * np.abs(alone.astype(float)).max() if dtype == "float32" else 1
             np.testing.assert_allclose(with_opencv.astype(float), alone, atol=allowed)
             assert (with_opencv != alone).mean() < 0.01 or dtype == "float32"
@@ -292,6 +294,27 @@ def test_large_filters(dtype, dali, monkeypatch):
     x[3, 4] = np.inf  # stays where it is
     found = arrays(ndd.filter(ndd.tensor(x, layout="HWC"), np.abs(kernel), border="constant"))[0]
     assert np.isfinite(found[-10:, -10:]).all()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_borders_wider_than_the_image_and_many_channels(dtype, dali):
+    rng = np.random.default_rng(17)
+    for shape in ((3, 2, 3), (1, 1, 1), (1, 9, 5), (7, 1, 2), (4, 5, 130)):
+        x = numbers(rng, shape, dtype)
+        for size in ((3, 3), (2, 7), (9, 4), (13, 14)):
+            kernel = weights(rng, *size) / 4
+            for border in ("reflect_101", "reflect", "clamp", "constant", "wrap"):
+                call = run(x, kernel, layout="HWC", border=border)
+                if shape[2] > 4:  # as channels one by one
+                    found = arrays(call(ndd))[0]
+                    for c in (0, shape[2] - 1):
+                        alone = arrays(run(np.ascontiguousarray(x[..., c]), kernel, layout="HW", border=border)(ndd))[0]
+                        np.testing.assert_allclose(
+                            found[..., c].astype(float), alone, atol=1 if dtype == "uint8" else 0.01
+                        )
+                else:
+                    assert check_same(dali, call, 2e-5, (shape, size, border))
 
 
 @pytest.mark.oracle
