@@ -38,6 +38,10 @@ class DataNode:
             memo[key] = self._step(memo)
         return memo[key]
 
+    def __ndd_function__(self, function: Callable[..., Any], *operands: Any) -> DataNode:
+        """`function` of operands one of which is this node: what `ndd.math` calls."""
+        return applied(function, *operands)
+
     def _apply(self, function: Callable[..., Any], *others: Any) -> DataNode:
         return applied(function, self, *others)
 

@@ -353,7 +353,7 @@ def test_types():
         kind = getattr(types, name)
         assert types.to_dali_type(types.to_numpy_type(kind)) == kind
     assert types.to_dali_type("torch.float32") == types.FLOAT
-    assert (types.NHWC, types.NCHW) == ("NHWC", "NCHW")
+    assert (types.NHWC, types.NCHW) == ("HWC", "CHW")
     with pytest.raises(TypeError):
         types.to_dali_type("datetime64[s]")
 
@@ -365,5 +365,37 @@ def test_types_are_dalis():
         ours = getattr(types, name)
         if name.isupper() and hasattr(theirs, name) and hasattr(getattr(theirs, name), "value"):
             assert int(ours) == int(getattr(theirs, name)), name
+        if isinstance(ours, str) and not name.startswith("_"):
+            assert ours == getattr(theirs, name), name
     for name in ("UINT8", "INT16", "FLOAT", "FLOAT16", "BOOL", "FLOAT64"):
         assert types.to_numpy_type(getattr(types, name)) == theirs.to_numpy_type(getattr(theirs, name))
+
+
+@pytest.mark.oracle
+def test_mathematics_on_nodes_is_dalis():
+    """`from nvidia.dali import math` in a pipeline becomes `from ndd import math`."""
+    theirs = pytest.importorskip("nvidia.dali")
+    math, fn, pipeline_def = pytest.importorskip("nvidia.dali.math"), theirs.fn, theirs.pipeline_def
+    found = []
+    for kind, functions, maths in ((pipeline_def, fn, math), (ndd.pipeline.pipeline_def, ndd.fn, ndd.math)):
+
+        @kind(batch_size=2, num_threads=1, device_id=None)
+        def body(functions=functions, maths=maths):
+            x = functions.external_source(lambda: [np.float32([1, 4]), np.float32([9])], batch=True)
+            return maths.sqrt(x), maths.clamp(x, 2, 5), maths.atan2(1.0, x), maths.max(x, maths.min(x, 3.0))
+
+        pipe = body()
+        pipe.build()
+        found.append([[np.array(out.at(i)) for i in range(2)] for out in pipe.run()])
+    for expected, got in zip(*found, strict=True):
+        for a, b in zip(expected, got, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_mathematics_on_recorded_nodes():
+    pipe = ndd.pipeline.Pipeline(batch_size=2, num_threads=1, device_id=None)
+    with pipe:
+        pipe.set_outputs(ndd.math.sqrt(ndd.fn.external_source(lambda: [np.float32([4]), np.float32([9])], batch=True)))
+    pipe.build()
+    (out,) = pipe.run()
+    assert [np.asarray(out.at(i)).tolist() for i in range(2)] == [[2.0], [3.0]]

@@ -7,6 +7,7 @@ beside a batch costs neither a tensor nor a copy to the GPU. `apply` picks the v
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -243,7 +244,13 @@ def apply(name: str, *operands: Any) -> Any:
     if not inputs:
         inputs, constants[0] = [build_tensor(constants[0], None, None, None, copy=False)], None
     elif len(inputs) > 1 or inputs[0].__class__ not in _HANDLES:
-        inputs = _on_one_device(name, inputs)
+        try:
+            inputs = _on_one_device(name, inputs)
+        except TypeError:  # what stands for a value inside a pipeline knows how to apply a function to itself
+            node = next((v for v in operands if hasattr(v, "__ndd_function__")), None)
+            if node is None:
+                raise
+            return node.__ndd_function__(partial(apply, name), *operands)
     if len(inputs) == len(operands):
         return declared(name, len(inputs))(*inputs, form=_PLAIN[len(operands)])
     return declared(name, len(inputs))(*inputs, form=_form(constants))
