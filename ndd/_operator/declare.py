@@ -6,6 +6,7 @@ import inspect
 import threading
 from collections.abc import Callable
 from enum import Enum
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -128,8 +129,11 @@ class Operator:
                     n = self._agree(n, value)
                 external = external or value._external
         batched = n is not None
-        if not batched and batch_size is not None:
-            n, batched = _checked_size(self.name, batch_size), True
+        if batch_size is not None:
+            size = _checked_size(self.name, batch_size)
+            if batched and size != n:
+                raise RuntimeError(f"{self.name}: Inconsistent batch size: batch_size={size}, but got a batch of {n}")
+            n, batched = size, True
         if not batched:
             n = 1
             if self.needs_batch:
@@ -172,6 +176,9 @@ class Operator:
         with the same ones: converting 20 arguments costs 10 us, finding them converted 1 us."""
         given: list[Any] = []
         handles: list[Any] = []
+        for i, spec in enumerate(specs[: self.required]):
+            if spec is None:
+                raise TypeError(f"{self.name}: expected a value for input {i}, got None")
         for value, argument in zip(values, self.arguments, strict=True):
             if value is None or value is argument.default:
                 if argument.required and value is None:
@@ -280,7 +287,10 @@ def _is_constant(value: Any) -> bool:
 
 
 def _checked_size(name: str, batch_size: Any) -> int:
-    size = int(batch_size)
+    try:
+        size = index(batch_size)
+    except TypeError:
+        raise TypeError(f"{name}: batch_size must be an integer, got {batch_size!r}") from None
     if size < 0:
         raise ValueError(f"{name}: batch_size must not be negative, got {size}")
     return size

@@ -86,7 +86,7 @@ def _table(a: Operand) -> Table:
     else:
         if a.dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned):
             raise RuntimeError(f"input 'a': expected an integer or an array to choose from, got one {a.dtype} number")
-        items, counts = None, np.array([r.item() for r in rows], np.int64)
+        items, counts = None, np.array([r.astype(np.int64).item() for r in rows], np.int64)
     for i in np.flatnonzero(counts <= 0)[:1]:
         raise bad_sample(int(i), f"input 'a': expected a positive number of elements, got {counts[i]}")
     return Table(items, counts)

@@ -34,7 +34,7 @@ def _take(rng: RNG | None) -> Draws:
     if rng is None:
         rng = get_default_rng()
     elif not isinstance(rng, RNG):
-        raise TypeError(f"argument 'rng': expected an ndd.random.RNG, got {type(rng).__name__}")
+        raise ValueError(f"argument 'rng': expected an ndd.random.RNG, got {type(rng).__name__}")
     return Draws(*rng._take())
 
 

@@ -41,8 +41,8 @@ def uniform(
 
     An element is `low + (high' - low) * word / 2**32` with `high'` the float before `high`, a 64-bit word in float64
     (and for 32- and 64-bit integers), rounded once. Sample `i` and element `e` determine the word: a longer batch
-    begins with the samples of a shorter one, and CPU and GPU give the same numbers. Equal to DALI's on the CPU.
-    The result has no layout.
+    begins with the samples of a shorter one, and CPU and GPU give the same numbers. Equal to DALI's on the CPU, but for
+    integer ends beyond the type: they saturate (there they wrap). The result has no layout.
 
     >>> import ndd
     >>> ndd.random.uniform(range=(0, 1), shape=[3], rng=ndd.random.RNG(5)).torch()
@@ -61,7 +61,7 @@ def _(shape_like, *, dtype, range, shape, values, words):
     shapes = element_shapes(shape_like, shape, n)
     per_sample: dict[str, Any] = {"stream": words.streams(n)}
     if values is not None:
-        table = _table(values, dtype)
+        table = _table(values, dtype, n)
         per_sample["place"] = table.places(n)
         return Plan(shapes, per_sample, {"dtype": dtype, "table": table, "affine": None})
     per_sample["affine"] = _affine(range, n, dtype)
@@ -96,9 +96,11 @@ def _(launch, shape_like, out, *, stream, place=None, table=None):
         table.launch(launch, stream, place, out.shape_array.prod(axis=1))
 
 
-def _table(values: Any, dtype: DType) -> Table:
+def _table(values: Any, dtype: DType, n: int) -> Table:
     """The values as elements of the result, a row for each sample or one for all."""
     rows = values if isinstance(values, list) else np.atleast_2d(values)
+    if len(rows) not in (1, n):
+        raise RuntimeError(f"argument 'values': expected one list of numbers, got an array of {len(rows)} rows")
     for i, r in enumerate(rows):
         if not len(r):
             raise bad_sample(i, "argument 'values': expected at least one value, got none")
@@ -112,7 +114,7 @@ def _table(values: Any, dtype: DType) -> Table:
 def _affine(range: Any, n: int, dtype: DType) -> np.ndarray:
     """What makes a word an element of each sample's range: start, scale and the greatest number allowed, `[n, 3]`."""
     ends = np.asarray(range, np.float32) if not isinstance(range, list) else None
-    if ends is None or ends.shape[-1] != 2:
+    if ends is None or ends.shape[-1] != 2 or (ends.ndim > 1 and len(ends) != n):
         raise RuntimeError(f"argument 'range': expected two numbers, low and high, got {_described(range)}")
     if ends.ndim == 1:
         found = np.empty((n, 3), drawn_type(dtype))

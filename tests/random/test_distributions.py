@@ -337,6 +337,9 @@ REFUSED = [
     (lambda: random.uniform(range=[1.0, 2, 3]), "two numbers"),
     (lambda: random.uniform(range=ndd.batch([[0.0, 1.0], [5.0, 6.0, 7.0]])), "two numbers"),
     (lambda: random.uniform(values=[]), "at least one value"),
+    (lambda: random.uniform(values=np.ones((2, 3))), "2 rows"),
+    (lambda: random.uniform(range=np.array([[0, 1], [2, 3]])), "two numbers"),
+    (lambda: random.choice(np.uint64(2**63)), "positive number"),
     (lambda: random.uniform(shape=[-1]), "at least 0"),
     (lambda: random.uniform([1, 2], shape=[2]), "incompatible"),
     (lambda: random.uniform(shape=ndd.batch([[2, 3], [1]])), "as many extents"),
@@ -371,7 +374,7 @@ def test_refused_when_evaluated(make, words):
 
 def test_refused_at_the_call():
     for bad in (5, "x", np.random.default_rng(0)):
-        with pytest.raises(TypeError, match="rng"):
+        with pytest.raises(ValueError, match="rng"):
             random.uniform(rng=bad)
     with pytest.raises(TypeError, match="seed"):
         random.uniform(seed=5)
@@ -381,3 +384,11 @@ def test_refused_at_the_call():
         random.choice()
     with pytest.raises(ValueError, match="batch size"):
         random.normal(mean=ndd.batch([1.0, 2.0]), stddev=ndd.batch([1.0, 2.0, 3.0]))
+    with pytest.raises(RuntimeError, match="batch_size=2"):
+        random.normal(mean=ndd.batch([1.0, 2.0, 3.0]), batch_size=2)
+    with pytest.raises(RuntimeError, match="batch_size=3"):
+        random.normal(ndd.batch([[1.0], [2.0]]), batch_size=3)
+    with pytest.raises(TypeError, match="batch_size"):
+        random.normal(batch_size=2.5)
+    with pytest.raises(TypeError, match="input 0"):
+        random.choice(None)
