@@ -7,6 +7,7 @@ Integers accumulate in 64 bits (they wrap), floats in float64.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -209,6 +210,7 @@ def runs(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[int, bool]]:
     return found
 
 
+@functools.cache
 def extreme(kind: str, dtype: np.dtype) -> Any:
     """Where a minimum or maximum starts: the farthest finite value."""
     info: Any = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
@@ -246,10 +248,10 @@ def accumulate(
     `mean`, for deviations, broadcasts to `x`.
     """
     total = accumulator(kind, x.dtype, result)
+    if x.size < _COMPILED_FROM:  # (the caller has NumPy ignore what overflows)
+        return _by_numpy(kind, x, axes, total, mean)
     groups = runs(x.shape, axes)
     several = sum(reduced for _, reduced in groups) > 1
-    if x.size < _COMPILED_FROM:
-        return _by_numpy(kind, x, axes, total, mean)
     if several and kind == "deviation":
         x, kind = np.square(x - np.asarray(mean, np.float64)), "sum"
     while True:
@@ -291,9 +293,8 @@ def _by_numpy(kind: str, x: np.ndarray, axes: Sequence[int], total: np.dtype, me
     if kind in ("min", "max"):
         pick = np.fmin if kind == "min" else np.fmax
         return np.asarray(pick.reduce(x, axis=over, initial=extreme(kind, x.dtype))).reshape(-1)
-    with np.errstate(all="ignore"):
-        if kind == "square":
-            x = np.square(x, dtype=total, casting="unsafe")
-        elif kind == "deviation":
-            x = np.square(x - np.asarray(mean, np.float64))
-        return np.asarray(np.add.reduce(x, axis=over, dtype=total)).reshape(-1)
+    if kind == "square":
+        x = np.square(x, dtype=total, casting="unsafe")
+    elif kind == "deviation":
+        x = np.square(x - np.asarray(mean, np.float64))
+    return np.asarray(np.add.reduce(x, axis=over, dtype=total)).reshape(-1)

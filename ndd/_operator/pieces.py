@@ -59,11 +59,12 @@ def _flat(stores: list[Store], out: Store) -> list[Any] | None:
         flat = store.flat
         if flat is None:
             whole = store.dense()
-            if whole is None and store.uniform() and len(store.shapes) * store.arrays()[0].size <= _GATHERED:
-                whole = store.stacked()
-            if whole is None or not is_contiguous(whole):
+            if whole is not None and is_contiguous(whole):
+                flat = whole.reshape(-1)
+            elif out.element_count() <= _GATHERED:
+                flat = np.concatenate([a.reshape(-1) for a in store.arrays()])
+            else:
                 return None
-            flat = whole.reshape(-1)
         found.append(flat)
     return found
 

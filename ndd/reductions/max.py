@@ -46,6 +46,11 @@ def _(input, out, name, chosen):
     over_axes.reduce_sample(name, input, out, chosen)
 
 
+@max.cpu_batch
+def _(input, out, name, chosen):
+    over_axes.reduce_batch(name, input, out, chosen)
+
+
 @max.cuda("reduce.cu")
 def _(launch, input, out, *, name, chosen):
     over_axes.launch(launch, name, input, chosen)

@@ -49,6 +49,11 @@ def _(input, out, name, chosen):
     over_axes.reduce_sample(name, input, out, chosen)
 
 
+@mean_square.cpu_batch
+def _(input, out, name, chosen):
+    over_axes.reduce_batch(name, input, out, chosen)
+
+
 @mean_square.cuda("reduce.cu")
 def _(launch, input, out, *, name, chosen):
     over_axes.launch(launch, name, input, chosen)

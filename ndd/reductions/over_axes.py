@@ -122,12 +122,15 @@ def reduce_sample(
     if mean is not None and not axes and x.ndim:
         out[...] = 0  # DALI's answer, whatever the mean
         return
+    if name in ("min", "max"):
+        np.copyto(out, accumulate(name, x, axes, out.dtype).reshape(out.shape))
+        return
     count = 1
     for axis in axes:
         count *= x.shape[axis]
-    total = accumulate(ACCUMULATED[name], x, axes, out.dtype, mean).reshape(out.shape)
     with np.errstate(all="ignore"):
-        if name in ("sum", "min", "max"):
+        total = accumulate(ACCUMULATED[name], x, axes, out.dtype, mean).reshape(out.shape)
+        if name == "sum":
             np.copyto(out, total, casting="unsafe")
         elif out.dtype.kind == "f":
             average = np.true_divide(total, count - ddof)
@@ -136,6 +139,22 @@ def reduce_sample(
             # DALI accumulates in the type of the result, which wraps, and divides in float32.
             mean32 = total.astype(out.dtype).astype(np.float32) * (np.float32(1) / np.float32(count))
             np.copyto(out, np.sqrt(mean32) if name == "rms" else mean32, casting="unsafe")
+
+
+def reduce_batch(
+    name: str, x: np.ndarray, out: np.ndarray, axes: tuple[int, ...], mean: np.ndarray | None = None, ddof: int = 0
+) -> None:
+    """Samples of one shape `[N, ...]`, as `reduce_sample` reduces each."""
+    if x.ndim == 1:  # numbers: each its own sum
+        x, axes = x[:, None], (0,)
+    elif not axes and mean is not None:
+        out[...] = 0
+        return
+    own = tuple([axis + 1 for axis in axes])
+    if mean is not None:
+        single = mean.size == len(mean)
+        mean = mean.reshape([e if not d or not (single or d in own) else 1 for d, e in enumerate(x.shape)])
+    reduce_sample(name, x, out, own, mean, ddof)
 
 
 def _centre(launch: Any, mean: Any) -> tuple[tuple[np.ndarray, Any], Any]:

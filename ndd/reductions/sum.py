@@ -50,6 +50,11 @@ def _(input, out, name, chosen):
     over_axes.reduce_sample(name, input, out, chosen)
 
 
+@sum.cpu_batch
+def _(input, out, name, chosen):
+    over_axes.reduce_batch(name, input, out, chosen)
+
+
 @sum.cuda("reduce.cu")
 def _(launch, input, out, *, name, chosen):
     over_axes.launch(launch, name, input, chosen)

@@ -52,6 +52,11 @@ def _(data, mean, out, name, chosen, ddof):
     over_axes.reduce_sample(name, data, out, chosen, over_axes.stretched(mean, data, chosen), ddof)
 
 
+@variance.cpu_batch
+def _(data, mean, out, name, chosen, ddof):
+    over_axes.reduce_batch(name, data, out, chosen, mean, ddof)
+
+
 @variance.cuda("reduce.cu")
 def _(launch, data, mean, out, *, name, chosen, ddof):
     over_axes.launch(launch, name, data, chosen, mean, ddof)

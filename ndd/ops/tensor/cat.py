@@ -217,6 +217,14 @@ def _place_two(first, second, out, width, step):
 stack.cpu(_join)
 
 
+@cat.cpu_batch
+def _join_batch(inputs, out, ends):
+    _join(inputs, out, ends[0])
+
+
+stack.cpu_batch(_join_batch)
+
+
 @cat.cuda("cat.cu")
 def _launch_join(launch, *operands, chunks):
     launch("join", chunks)

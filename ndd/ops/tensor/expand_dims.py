@@ -43,11 +43,14 @@ def expand_dims(data, /, *, axes: list[int], new_axis_names: str | None = None):
 
 @expand_dims.views
 def _(job, data: Store, *, axes, new_axis_names) -> Store:
-    shapes = []
     places = set(axes.tolist())
-    for shape in data.shapes:
+
+    def expanded(shape: tuple[int, ...]) -> tuple[int, ...]:
         rest = iter(shape)
-        shapes.append(tuple(1 if a in places else next(rest) for a in range(len(shape) + len(places))))
+        return tuple([1 if a in places else next(rest) for a in range(len(shape) + len(places))])
+
+    alike = data.uniform()
+    shapes = [expanded(data.shapes[0])] * data.n if alike else [expanded(s) for s in data.shapes]
     return reshaped(data, shapes, job.outs[0].layout)
 
 
@@ -94,9 +97,9 @@ def _(job, data: Store, *, axes, axis_names) -> Store:
     ndim = len(data.shapes[0])
     places = _squeezed(data.layout, ndim, axes, axis_names)
     shapes = []
-    for i, shape in enumerate(data.shapes):
+    for i, shape in enumerate(data.shapes[:1] if data.uniform() else data.shapes):
         wrong = [a for a in places if shape[a] != 1]
         if wrong:
             raise bad_sample(i, f"axis {wrong[0]} of shape {shape} has not the extent 1: it cannot be removed")
-        shapes.append(tuple(e for a, e in enumerate(shape) if a not in places))
-    return reshaped(data, shapes, job.outs[0].layout)
+        shapes.append(tuple([e for a, e in enumerate(shape) if a not in places]))
+    return reshaped(data, shapes * data.n if data.uniform() else shapes, job.outs[0].layout)

@@ -69,6 +69,14 @@ def _(array, out, order):
         frame[...] = array[source]
 
 
+@sequence_rearrange.cpu_batch
+def _(input, out, order):
+    first = np.arange(len(order))[:, None] * input.shape[1]
+    places = (first + order[:, : out.shape[1]]).reshape(-1)
+    frames = input.reshape(-1, *input.shape[2:])
+    np.take(frames, places, axis=0, out=out.reshape(-1, *out.shape[2:]), mode="clip")
+
+
 sequence_rearrange.cuda("frames.cu")
 
 

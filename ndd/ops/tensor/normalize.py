@@ -182,7 +182,8 @@ def _check_kept(shapes: np.ndarray, axes: list[int]) -> None:
 
 def _statistic(kind: str, x: np.ndarray, axes: tuple[int, ...], mean: np.ndarray | None = None) -> np.ndarray:
     kept = [1 if d in axes else e for d, e in enumerate(x.shape)]
-    return accumulate(kind, x, axes, np.dtype(np.float32), mean).reshape(kept).astype(np.float64)
+    with np.errstate(all="ignore"):
+        return accumulate(kind, x, axes, np.dtype(np.float32), mean).reshape(kept).astype(np.float64)
 
 
 def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
@@ -251,6 +252,36 @@ def _(x, out, axes, ddof, epsilon, scale, shift, known_factor, centre, spread, e
         _normalize_runs(x, exact, axes, ddof, epsilon, scale, shift, known_factor, centre, spread)
     if exact is not out:
         convert_array(exact, "f32", _SHORT[out.dtype.name], out)
+
+
+@normalize.cpu_batch
+def _(input, out, axes, ddof, epsilon, scale, shift, known_factor, centre, spread, extents):
+    if not input.size:
+        return
+    if extents[0] is None:
+        for row in zip(input, out, centre, spread, strict=True):
+            x, result, mean, stddev = row
+            normalize.operator.cpu(
+                x, result, axes, ddof, epsilon, scale, shift, known_factor, mean, stddev, None
+            )  # fmt: skip
+        return
+    outer, rows, inner = extents[0]
+    exact = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)
+    factor = _UNKNOWN
+    if spread[0] is not None:
+        factor = _of_all(spread, outer * inner)
+        factor = factor if known_factor else _known_factor(factor, epsilon, scale)
+    mean = _UNKNOWN if centre[0] is None else _of_all(centre, outer * inner)
+    normalize_run(input, exact, (len(input) * outer, rows, inner), mean, factor, ddof, epsilon, scale, shift)
+    if exact is not out:
+        convert_array(exact, "f32", _SHORT[out.dtype.name], out)
+
+
+def _of_all(values: list[np.ndarray], kept: int) -> np.ndarray:
+    """One number, or one for each kept element of all samples."""
+    if values[0].size == 1 and all([v is values[0] for v in values]):
+        return values[0].reshape(-1)
+    return np.concatenate([np.broadcast_to(v.reshape(-1), kept) for v in values])
 
 
 def _normalize_runs(x, out, axes, ddof, epsilon, scale, shift, known_factor, centre, spread) -> None:

@@ -102,10 +102,21 @@ def _(input, out, inner, on, off, classes):
             if -1 < number < classes:
                 flat[(place // step * classes + int(number)) * step + place % step] = on
         return
-    numbers = input.reshape(-1)
+    _mark(input.reshape(-1), flat, step, on, classes)
+
+
+def _mark(numbers, flat, step, on, classes) -> None:
     places = np.flatnonzero((numbers > -1) & (numbers < classes))
     chosen = numbers[places].astype(np.int64)
     flat[(places // step * classes + chosen) * step + places % step] = on
+
+
+@one_hot.cpu_batch
+def _(input, out, inner, on, off, classes):
+    out.fill(off)
+    step = int(inner[0])
+    if step and out.size:
+        _mark(input.reshape(-1), out.reshape(-1), step, on, classes)
 
 
 @one_hot.cuda("one_hot.cu")

@@ -119,12 +119,17 @@ def _viewed(
     factor = dtype.bytes / data.dtype.bytes
     if shape_input is not None:
         shape = _from_input(shape_input)
+    given = [a for a in (shape, rel_shape, src_dims) if a is not None]
+    alike = data.uniform() and all([isinstance(a, np.ndarray) and a.ndim == 1 for a in given])
+    if alike:  # worked out once for all samples
+        old = old[:1]
+    n = len(old)
     if shape is not None:
-        wanted = _rows("shape", shape, data.n).copy()
+        wanted = _rows("shape", shape, n).copy()
     elif rel_shape is not None:
-        wanted = _relative(_rows("rel_shape", rel_shape, data.n), src_dims, old)
+        wanted = _relative(_rows("rel_shape", rel_shape, n), src_dims, old)
     elif src_dims is not None:
-        wanted = _last_scaled(_taken(_rows("src_dims", src_dims, data.n), old), data.dtype.bytes, dtype.bytes)
+        wanted = _last_scaled(_taken(_rows("src_dims", src_dims, n), old), data.dtype.bytes, dtype.bytes)
     else:
         wanted = _last_scaled(old.copy(), data.dtype.bytes, dtype.bytes)
     _fill_in(wanted, old, factor)
@@ -132,7 +137,10 @@ def _viewed(
     if layout and len(layout) != ndim:
         raise RuntimeError(f"`layout` {layout!r} has {len(layout)} letters, the shape {ndim} axes")
     kept = data.layout if ndim == old.shape[1] else None
-    return reshaped(data, [tuple(s) for s in wanted.tolist()], kept if layout is None else layout or None, dtype)
+    shapes = [tuple(s) for s in wanted.tolist()]
+    if alike:
+        shapes *= data.n
+    return reshaped(data, shapes, kept if layout is None else layout or None, dtype)
 
 
 def _from_input(store: Store) -> Any:
@@ -224,13 +232,18 @@ def reshaped(data: Store, shapes: list[tuple[int, ...]], layout: str | None, dty
             whole = np.ascontiguousarray(whole) if data.on_cpu else whole.contiguous()
         flat = whole.reshape(-1)
     if flat is None:
-        parts = [
-            _typed(a.reshape(-1), kind, data).reshape(s) for a, s in zip(data.contiguous_arrays(), shapes, strict=True)
-        ]
+        arrays = data.contiguous_arrays()
+        if kind is not data.dtype:
+            own = kind.numpy if data.on_cpu else torch_dtype(kind)
+            arrays = [
+                (a if a.ndim == len(s) > 0 and a.shape[:-1] == s[:-1] else a.reshape(-1)).view(own)
+                for a, s in zip(arrays, shapes, strict=True)
+            ]
+        parts = [a.reshape(s) for a, s in zip(arrays, shapes, strict=True)]
     forms: dict[str, Any] = {"parts": parts}
     if flat is not None:
         flat = _typed(flat, kind, data)
-        uniform = all(s == shapes[0] for s in shapes)
+        uniform = all([s == shapes[0] for s in shapes])
         forms = {"whole": flat.reshape((len(shapes), *shapes[0]))} if uniform else {"flat": flat}
     result = Store(kind, layout, data.device, shapes, source_info=data.source_info, **forms)
     result.stream, result.ready = data.stream, data.ready

@@ -81,14 +81,23 @@ def _(input, *, output_layout, perm, transpose_layout):
 
 @transpose.cpu
 def _(array, out, extents, places):
-    source = array.reshape(extents)
-    target = out.reshape([extents[p] for p in places])
+    _transposed(array.reshape(1, *extents), out.reshape(1, *[extents[p] for p in places]), places)
+
+
+@transpose.cpu_batch
+def _(input, out, extents, places):
+    n, own = len(input), extents[0]
+    _transposed(input.reshape(n, *own), out.reshape(n, *[own[p] for p in places]), places)
+
+
+def _transposed(source: np.ndarray, target: np.ndarray, places: tuple[int, ...]) -> None:
+    """Arrays `[N, ...]` with their axes after the first in the order `places`."""
     if places == (1, 0):
-        _swapped(_bits(source)[None], _bits(target)[None])
-    elif places == (0, 2, 1):
         _swapped(_bits(source), _bits(target))
+    elif places == (0, 2, 1):
+        _swapped(_bits(source.reshape(-1, *source.shape[2:])), _bits(target.reshape(-1, *target.shape[2:])))
     else:
-        target[...] = source.transpose(places)
+        target[...] = source.transpose(0, *[p + 1 for p in places])
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
@@ -99,42 +108,69 @@ def _bits(array: np.ndarray) -> np.ndarray:
 @kernel
 def _swapped(source, out):
     """The last two axes swapped."""
+    rows, columns = source.shape[1], source.shape[2]
     for o in range(source.shape[0]):
-        rows, columns = source.shape[1], source.shape[2]
+        flat, target = source[o].reshape(rows * columns), out[o].reshape(rows * columns)
         if columns <= 4:
-            flat = source[o].reshape(rows * columns)
-            for c in range(columns):
-                _gather(flat, c, columns, out[o, c])
+            _apart(flat, out[o])
         elif rows <= 4:
-            flat = out[o].reshape(rows * columns)
-            if rows == 3:
-                first, second, third = source[o, 0], source[o, 1], source[o, 2]
-                for x in range(columns):
-                    flat[3 * x], flat[3 * x + 1], flat[3 * x + 2] = first[x], second[x], third[x]
-            else:
-                for r in range(rows):
-                    for x in range(columns):
-                        flat[rows * x + r] = source[o, r, x]
+            _together(source[o], target)
         else:
-            for r0 in range(0, rows, 32):  # in blocks that the cache holds
-                for c0 in range(0, columns, 32):
-                    for c in range(c0, min(c0 + 32, columns)):
-                        for r in range(r0, min(r0 + 32, rows)):
-                            out[o, c, r] = source[o, r, c]
+            _by_eights(flat, target, rows, columns)
 
 
 @kernel
-def _gather(flat, start, step, out):
-    row = flat[start:]
-    if step == 3:  # constant steps become vector code
-        for x in range(out.size):
-            out[x] = row[3 * x]
-    elif step == 4:
-        for x in range(out.size):
-            out[x] = row[4 * x]
+def _apart(flat, out):
+    """Up to four interleaved rows. One pass with constant steps becomes vector code."""
+    if out.shape[0] == 2:
+        a, b = out[0], out[1]
+        for x in range(a.size):
+            a[x], b[x] = flat[2 * x], flat[2 * x + 1]
+    elif out.shape[0] == 3:
+        a, b, c = out[0], out[1], out[2]
+        for x in range(a.size):
+            a[x], b[x], c[x] = flat[3 * x], flat[3 * x + 1], flat[3 * x + 2]
+    elif out.shape[0] == 4:
+        a, b, c, d = out[0], out[1], out[2], out[3]
+        for x in range(a.size):
+            a[x], b[x], c[x], d[x] = flat[4 * x], flat[4 * x + 1], flat[4 * x + 2], flat[4 * x + 3]
     else:
-        for x in range(out.size):
-            out[x] = row[step * x]
+        out[0, :] = flat
+
+
+@kernel
+def _together(source, out):
+    """Up to four rows, interleaved."""
+    if source.shape[0] == 2:
+        a, b = source[0], source[1]
+        for x in range(a.size):
+            out[2 * x], out[2 * x + 1] = a[x], b[x]
+    elif source.shape[0] == 3:
+        a, b, c = source[0], source[1], source[2]
+        for x in range(a.size):
+            out[3 * x], out[3 * x + 1], out[3 * x + 2] = a[x], b[x], c[x]
+    elif source.shape[0] == 4:
+        a, b, c, d = source[0], source[1], source[2], source[3]
+        for x in range(a.size):
+            out[4 * x], out[4 * x + 1], out[4 * x + 2], out[4 * x + 3] = a[x], b[x], c[x], d[x]
+    else:
+        out[:] = source[0]
+
+
+@kernel
+def _by_eights(source, out, rows, columns):
+    """Eight rows at a time: what is read lies in eight lines of the cache, what is written in one."""
+    whole = rows // 8 * 8
+    for r in range(0, whole, 8):
+        for c in range(columns):
+            i, o = r * columns + c, c * rows + r
+            out[o], out[o + 1] = source[i], source[i + columns]
+            out[o + 2], out[o + 3] = source[i + 2 * columns], source[i + 3 * columns]
+            out[o + 4], out[o + 5] = source[i + 4 * columns], source[i + 5 * columns]
+            out[o + 6], out[o + 7] = source[i + 6 * columns], source[i + 7 * columns]
+    for r in range(whole, rows):
+        for c in range(columns):
+            out[c * rows + r] = source[r * columns + c]
 
 
 transpose.cuda("transpose.cu")
