@@ -298,3 +298,28 @@ def test_scalars_of_a_batch_make_a_tensor_with_a_layout(dali):
     labels = ndd.tensor(ndd.batch([1, 2]))
     assert labels.layout == "N"
     assert ndd.batch(labels).layout is None
+
+
+MISFITS = {
+    "two axes of a window": lambda m: m.slice(three(m), start=np.array([[1, 2], [3, 4]]), shape=[1, 1], axes=[0, 1]),
+    "ragged matrices": lambda m: m.warp_affine(
+        three(m), matrix=m.batch([np.float32([1]), np.float32([2, 3]), np.float32([])])
+    ),
+    "ragged sizes": lambda m: m.rotate(three(m), angle=3.0, size=m.batch([[1], [2, 3], [4]])),
+    "axes of a shape": lambda m: m.zeros(shape=np.array([[1, 2], [3, 4]])),
+    "NaN as an integer": lambda m: m.transpose(three(m), perm=[float("nan")]),
+    "NaN as an extent": lambda m: m.zeros(shape=[float("nan")]),
+}
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_arguments_of_a_wrong_shape_are_refused_as_with_dali(dali, name):
+    assert not check_same(dali, MISFITS[name])
+
+
+def test_a_batch_size_is_an_integer():
+    rng = ndd.random.RNG(seed=1)
+    assert ndd.random.uniform(batch_size=np.int64(2), rng=rng).batch_size == 2
+    for wrong in (2.5, "2", [2]):
+        with pytest.raises(TypeError, match="uniform: batch_size must be an integer"):
+            ndd.random.uniform(batch_size=wrong, rng=rng)

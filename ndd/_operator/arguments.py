@@ -177,7 +177,13 @@ def _vector_of(element: Any, numpy: np.dtype) -> Callable[[Any], Any]:
 
 
 def _listed(numpy: np.dtype) -> Callable[[Any], np.ndarray]:
-    return lambda value: np.atleast_1d(np.asarray(value)).astype(numpy)
+    def listed(value: Any) -> np.ndarray:
+        values = np.atleast_1d(np.asarray(value))
+        if values.dtype.kind == "f" and numpy.kind == "i" and np.isnan(values).any():
+            raise ValueError("expected integers, got NaN")
+        return values.astype(numpy)
+
+    return listed
 
 
 def resolve(argument: Argument, handle: Any, n: int, operator: str) -> Any:

@@ -25,6 +25,8 @@ _WORTH_THREADS = 1 << 17
 
 _FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
 
+# What NumPy says of arrays that do not fit together, where a plan has not looked at the shape of an argument itself.
+_MISFITS = ("could not be broadcast", "could not broadcast", "inhomogeneous shape", "shape mismatch")
 _now = threading.local()
 
 
@@ -432,8 +434,11 @@ class Job:
         if text.startswith(f"{self.op.name}: ") and not where:
             return error
         text = text.removeprefix(f"{self.op.name}: ")
+        kind = type(error)
+        if kind is ValueError and self.op.module.startswith("ndd.") and any(words in text for words in _MISFITS):
+            kind, text = RuntimeError, f"an argument has values of a shape that does not fit: {text}"
         try:
-            named = type(error)(f"{self.op.name}: {where}{text}")
+            named = kind(f"{self.op.name}: {where}{text}")
         except TypeError:
             named = RuntimeError(f"{self.op.name}: {where}{type(error).__name__}: {text}")
         named.__dict__.update(getattr(error, "__dict__", {}))
