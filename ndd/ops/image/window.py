@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.windows import first_outside, join_axes, place_windows
 from ndd._operator import bad_sample
 from ndd._tensor.convert import converter
 
@@ -46,19 +47,26 @@ def crop_window(
         raise RuntimeError(f'`rounding`: expected "round" or "truncate", got {rounding!r}')
     sizes = _crop_sizes(crop, crop_d, crop_h, crop_w)
     positions = {"D": crop_pos_z, "H": crop_pos_y, "W": crop_pos_x}
-    shapes = extents.copy()
-    free = np.zeros(extents.shape, np.float32)
-    for axis, letter in enumerate(letters):
-        size = sizes.get(letter)
-        if size is None or (not isinstance(size, np.ndarray) and size < 1):
-            continue
-        own, given = shapes[:, axis], size >= 1
-        np.copyto(own, np.asarray(size, np.int64), where=given)
-        position = positions[letter]
-        _check_position(position, given, letter)
-        free[:, axis] = (extents[:, axis] - own) * np.float32(position)
-    anchors = rounded(free) if rounding == "round" else free.astype(np.int64)
+    extents = np.ascontiguousarray(extents)
+    anchors, shapes = np.empty_like(extents), np.empty_like(extents)
+    places = _columns([positions[x] for x in letters])
+    wrong = place_windows(
+        extents, _columns([sizes.get(x) for x in letters]), places, rounding == "truncate", anchors, shapes
+    )
+    if wrong >= 0:
+        sample, axis = divmod(wrong, len(letters))
+        text = _position_text(letters[axis], places[sample if len(places) > 1 else 0, axis])
+        raise bad_sample(sample, text) if isinstance(positions[letters[axis]], np.ndarray) else RuntimeError(text)
     return anchors, shapes
+
+
+def _columns(values: list[Any]) -> np.ndarray:
+    """Numbers, or one for each sample, side by side as float64 `[N or 1, columns]`; None is 0."""
+    n = max([len(v) for v in values if isinstance(v, np.ndarray)], default=1)
+    found = np.empty((n, len(values)))
+    for k, value in enumerate(values):
+        found[:, k] = 0 if value is None else value
+    return found
 
 
 def _crop_sizes(crop: Any, crop_d: Any, crop_h: Any, crop_w: Any) -> dict[str, Any]:
@@ -78,17 +86,6 @@ def _crop_sizes(crop: Any, crop_d: Any, crop_h: Any, crop_w: Any) -> dict[str, A
     return dict(zip("DHW" if columns == 3 else "HW", rows, strict=True))
 
 
-def _check_position(position: Any, used: Any, letter: str) -> None:
-    if not isinstance(position, np.ndarray):
-        if not 0 <= position <= 1:
-            raise RuntimeError(_position_text(letter, position))
-        return
-    outside = ~((position >= 0) & (position <= 1)) & used
-    if outside.any():
-        sample = int(outside.argmax())
-        raise bad_sample(sample, _position_text(letter, position[sample]))
-
-
 def _position_text(letter: str, position: float) -> str:
     name = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}[letter]
     return f"`{name}`: expected a number from 0 to 1 (0 = start, 1 = end), got {position:g}"
@@ -101,14 +98,13 @@ def bounded(
     policy = policy.lower()
     if policy not in POLICIES:
         raise RuntimeError(f"`out_of_bounds_policy`: expected one of {', '.join(map(repr, POLICIES))}, got {policy!r}")
-    outside = (anchors < 0) | (anchors + shapes > extents)
-    if not outside.any():
+    sample = first_outside(*map(np.ascontiguousarray, (anchors, shapes, extents)))
+    if sample < 0:
         return anchors, shapes, False
     if policy == "trim_to_shape":
         start = np.clip(anchors, 0, extents)
         return start, np.clip(anchors + shapes, 0, extents) - start, False
     if policy == "error":
-        sample = int(outside.any(axis=1).argmax())
         raise bad_sample(
             sample,
             f"the window at {_row(anchors, sample)} of shape {_row(shapes, sample)} reaches outside the input of shape "
@@ -209,25 +205,12 @@ def gpu_window(
     An axis that is never cut joins the one before it, but axis `keep` (the channels, where the fill differs) stays
     alone. The axes that are left lie in the last of the `slots`. `fill` is `[1 or N, 1 or channels]`.
     """
-    groups: list[list[np.ndarray]] = []
-    kept = -1
-    for axis in range(extents.shape[1]):
-        extent, start, size = extents[:, axis], starts[:, axis], shapes[:, axis]
-        whole = not start.any() and bool((extent == size).all())
-        if groups and whole and axis != keep and len(groups) - 1 != kept:
-            groups[-1] = [g * extent for g in groups[-1]]
-        else:
-            groups.append([extent, start, size])
-            if axis == keep:
-                kept = len(groups) - 1
-    if len(groups) > slots:
-        raise RuntimeError(f"a GPU takes at most {slots} axes that are cut, got {len(groups)}")
-    spare = slots - len(groups)
-    fields: dict[str, np.ndarray] = {"fill": np.broadcast_to(fill, (len(extents), fill.shape[1]))}
-    for k, name in enumerate(("extent", "start", "size")):
-        packed = np.full((len(extents), slots), 0 if name == "start" else 1, np.int64)
-        for slot, group in enumerate(groups):
-            packed[:, spare + slot] = group[k]
-        fields[name] = packed
-    fields["chunks"] = -(-shapes.prod(axis=1) // _CHUNK)
-    return fields, {"channel_slot": spare + kept if kept >= 0 else -1}
+    n = len(extents)
+    joined, chunks = np.empty((3, n, slots), np.int64), np.empty(n, np.int64)
+    keep = -1 if keep is None else keep
+    groups, place = join_axes(*map(np.ascontiguousarray, (extents, starts, shapes)), keep, joined, _CHUNK, chunks)
+    if groups > slots:
+        raise RuntimeError(f"a GPU takes at most {slots} axes that are cut, got {groups}")
+    fields: dict[str, np.ndarray] = {"fill": np.broadcast_to(fill, (n, fill.shape[1]))}
+    fields.update(extent=joined[0], start=joined[1], size=joined[2], chunks=chunks)
+    return fields, {"channel_slot": place}
