@@ -58,45 +58,76 @@ def _(image, out, channels_first):
     if not image.size:
         return
     if channels_first:
-        planes = (image.shape[0], -1, 1)
+        planes, channels = image.shape[0], 1
     else:
-        planes = (1, image.shape[0] * image.shape[1], -1)
-    _equalize(image.reshape(planes), out.reshape(planes))
+        planes, channels = 1, image.size // (image.shape[0] * image.shape[1])
+    runs = np.zeros((max(4, 2 * channels), 256), np.int32)
+    tables = np.empty((channels, 256), np.uint8)
+    _equalize(image.reshape(planes, -1, channels), out.reshape(planes, -1, channels), runs, tables)
+
+
+# Plain loops over flat arrays: they compile in a third of the time of array expressions.
 
 
 @kernel
-def _equalize(image, out):
+def _equalize(image, out, runs, tables):
     planes, pixels, channels = image.shape
-    counts = np.empty((channels, 256), np.int32)
-    table = np.empty((channels, 256), np.uint8)
     for plane in range(planes):
         x, y = image[plane], out[plane]
-        _count(x, counts)
+        for row in range(runs.shape[0]):
+            for v in range(256):
+                runs[row, v] = 0
+        if channels == 1:
+            _count_plane(x.reshape(-1), runs)
+        else:
+            _count_pixels(x, runs)
         for c in range(channels):
-            _fill(counts[c], table[c], pixels)
-        _look_up(x, y, table)
+            _fill(runs[c], tables[c], pixels)
+        _look_up(x, y, tables)
 
 
 @kernel
-def _count(x, counts):
-    """Two runs of counters in turn: a number that follows itself does not wait for its counter."""
+def _count_plane(x, runs):
+    """Reads 8 numbers at once; four runs of counters in turn: a number that follows itself does not wait for its own."""
+    a, b, c, d = runs[0], runs[1], runs[2], runs[3]
+    head = min(-x.ctypes.data % 8, x.size)
+    words = x[head : head + (x.size - head) // 8 * 8].view(np.uint64)
+    byte = np.uint64(255)
+    for i in range(words.size):
+        word = words[i]
+        a[word & byte] += 1
+        b[word >> np.uint64(8) & byte] += 1
+        c[word >> np.uint64(16) & byte] += 1
+        d[word >> np.uint64(24) & byte] += 1
+        a[word >> np.uint64(32) & byte] += 1
+        b[word >> np.uint64(40) & byte] += 1
+        c[word >> np.uint64(48) & byte] += 1
+        d[word >> np.uint64(56)] += 1
+    for i in range(head):
+        a[x[i]] += 1
+    for i in range(head + 8 * words.size, x.size):
+        a[x[i]] += 1
+    for v in range(256):
+        a[v] += b[v] + c[v] + d[v]
+
+
+@kernel
+def _count_pixels(x, runs):
+    """Two runs of counters for each channel in turn."""
     pixels, channels = x.shape
-    odd = np.zeros((channels, 256), np.int32)
-    counts[:] = 0
+    start = 0
     if channels == 3:
         for i in range(0, pixels - 1, 2):
             for c in range(3):
-                counts[c, x[i, c]] += 1
-                odd[c, x[i + 1, c]] += 1
-    else:
-        for i in range(0, pixels - 1, 2):
-            for c in range(channels):
-                counts[c, x[i, c]] += 1
-                odd[c, x[i + 1, c]] += 1
-    if pixels % 2:
+                runs[c, x[i, c]] += 1
+                runs[3 + c, x[i + 1, c]] += 1
+        start = pixels // 2 * 2
+    for i in range(start, pixels):
         for c in range(channels):
-            counts[c, x[pixels - 1, c]] += 1
-    counts += odd
+            runs[c, x[i, c]] += 1
+    for c in range(channels):
+        for v in range(256):
+            runs[c, v] += runs[channels + c, v]
 
 
 @kernel
@@ -116,16 +147,17 @@ def _fill(counts, table, pixels):
 
 
 @kernel
-def _look_up(x, y, table):
+def _look_up(x, y, tables):
     pixels, channels = x.shape
     if channels == 3:
         for i in range(pixels):
             for c in range(3):
-                y[i, c] = table[c, x[i, c]]
+                y[i, c] = tables[c, x[i, c]]
     else:
-        for i in range(pixels):
-            for c in range(channels):
-                y[i, c] = table[c, x[i, c]]
+        for c in range(channels):
+            table = tables[c]
+            for i in range(pixels):
+                y[i, c] = table[x[i, c]]
 
 
 @equalize.cuda("equalize.cu")
