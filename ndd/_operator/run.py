@@ -26,7 +26,7 @@ _WORTH_THREADS = 1 << 17
 _FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
 
 # What NumPy says of arrays that do not fit together, where a plan has not looked at the shape of an argument itself.
-_MISFITS = ("could not be broadcast", "could not broadcast", "inhomogeneous shape", "shape mismatch")
+_MISFITS = ("could not be broadcast", "could not broadcast", "inhomogeneous shape", "shape mismatch", "cannot reshape")
 _now = threading.local()
 
 

@@ -33,7 +33,7 @@ def pad(
         align: the extents become multiples of this.
         fill_value: what the new elements are; converted as in C (the fraction is dropped, integers wrap around).
 
-    An extent never shrinks. One number in `shape` or `align` goes for all axes. The layout stays.
+    An extent never shrinks. An empty list counts as not given. One number in `shape` or `align` goes for all axes. The layout stays.
 
     Raises RuntimeError for axes that are not there and for an `align` below 1.
 
@@ -48,7 +48,8 @@ def pad(
 @pad.plan
 def _(input, *, align, axes, axis_names, fill_value, shape):
     shapes = input.shapes.copy()
-    chosen = axes_of(axes, axis_names, input.layout, input.ndim)
+    axes, shape, align = (None if isinstance(v, np.ndarray) and not v.size else v for v in (axes, shape, align))
+    chosen = axes_of(axes, axis_names or None, input.layout, input.ndim)
     rows = np.arange(input.n)[:, None]
     extents = shapes[rows, chosen]
     wanted = shapes.max(axis=0)[chosen]

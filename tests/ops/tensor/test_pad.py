@@ -81,3 +81,12 @@ def test_gpu_as_cpu(emulated_gpu, kind):
         for a, b in zip(on_gpu.cpu(), on_cpu, strict=True):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
     assert emulated_gpu.launches[-3:] == ["window"] * 3
+
+
+@pytest.mark.parametrize("given", [{"axes": []}, {"axis_names": ""}, {"shape": []}, {"align": []}])
+def test_an_empty_list_counts_as_not_given(dali, given):
+    def call(module):
+        samples = [np.ones((2, 3), np.uint8), np.ones((4, 1), np.uint8)]
+        return module.pad(module.batch(samples, layout="HW"), **given)
+
+    assert check_same(dali, call)
