@@ -33,7 +33,8 @@ def pad(
         align: the extents become multiples of this.
         fill_value: what the new elements are; converted as in C (the fraction is dropped, integers wrap around).
 
-    An extent never shrinks. An empty list counts as not given. One number in `shape` or `align` goes for all axes. The layout stays.
+    An extent never shrinks. One number in `shape` or `align` goes for all axes. An empty list counts as not given. The
+    layout stays.
 
     Raises RuntimeError for axes that are not there and for an `align` below 1.
 
