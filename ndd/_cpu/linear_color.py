@@ -1,7 +1,8 @@
 """Linear colour arithmetic on the CPU: matrices over the channels of a pixel, a factor and an offset for each element.
 
-The arrays are flat, pixels of three channels lie one behind the other. A row of a matrix makes one channel of the
-result: a factor for each channel of the source, then what is added. `limits` are as in `lines.element`; `small` is True
+The arrays are [samples, numbers], pixels of three channels lie one behind the other, and there is a matrix for each
+sample. A row of a matrix makes one channel of the result: a factor for each channel of the source, then what is added.
+`limits` are as in `lines.element`; `small` is True
 for bytes made of numbers that fit 32-bit integers before they are cut to a byte, else None.
 """
 
@@ -33,25 +34,29 @@ def _made(value, limits, small):
 
 
 @kernel
-def mix_channels(x, out, matrix, limits, small):
+def mix_channels(x, out, matrices, limits, small):
     """Three channels from three."""
-    rr, rg, rb, r_offset = matrix[0, 0], matrix[0, 1], matrix[0, 2], matrix[0, 3]
-    gr, gg, gb, g_offset = matrix[1, 0], matrix[1, 1], matrix[1, 2], matrix[1, 3]
-    br, bg, bb, b_offset = matrix[2, 0], matrix[2, 1], matrix[2, 2], matrix[2, 3]
-    for i in range(x.size // 3):
-        r, g, b = np.float32(x[3 * i]), np.float32(x[3 * i + 1]), np.float32(x[3 * i + 2])
-        out[3 * i] = _made(rr * r + rg * g + rb * b + r_offset, limits, small)
-        out[3 * i + 1] = _made(gr * r + gg * g + gb * b + g_offset, limits, small)
-        out[3 * i + 2] = _made(br * r + bg * g + bb * b + b_offset, limits, small)
+    for sample in range(out.shape[0]):
+        given, made, matrix = x[sample], out[sample], matrices[sample]
+        rr, rg, rb, r_offset = matrix[0, 0], matrix[0, 1], matrix[0, 2], matrix[0, 3]
+        gr, gg, gb, g_offset = matrix[1, 0], matrix[1, 1], matrix[1, 2], matrix[1, 3]
+        br, bg, bb, b_offset = matrix[2, 0], matrix[2, 1], matrix[2, 2], matrix[2, 3]
+        for i in range(given.size // 3):
+            r, g, b = np.float32(given[3 * i]), np.float32(given[3 * i + 1]), np.float32(given[3 * i + 2])
+            made[3 * i] = _made(rr * r + rg * g + rb * b + r_offset, limits, small)
+            made[3 * i + 1] = _made(gr * r + gg * g + gb * b + g_offset, limits, small)
+            made[3 * i + 2] = _made(br * r + bg * g + bb * b + b_offset, limits, small)
 
 
 @kernel
-def merge_channels(x, out, matrix, limits, small):
+def merge_channels(x, out, matrices, limits, small):
     """One channel from three."""
-    first, second, third, offset = matrix[0, 0], matrix[0, 1], matrix[0, 2], matrix[0, 3]
-    for i in range(out.size):
-        a, b, c = np.float32(x[3 * i]), np.float32(x[3 * i + 1]), np.float32(x[3 * i + 2])
-        out[i] = _made(first * a + second * b + third * c + offset, limits, small)
+    for sample in range(out.shape[0]):
+        given, made, row = x[sample], out[sample], matrices[sample, 0]
+        first, second, third, offset = row[0], row[1], row[2], row[3]
+        for i in range(made.size):
+            a, b, c = np.float32(given[3 * i]), np.float32(given[3 * i + 1]), np.float32(given[3 * i + 2])
+            made[i] = _made(first * a + second * b + third * c + offset, limits, small)
 
 
 @kernel
@@ -76,15 +81,17 @@ def grey(x, out, reverse):
 
 
 @kernel
-def spread_channel(x, out, matrix, limits, small):
+def spread_channel(x, out, matrices, limits, small):
     """Three channels from one."""
-    first, second, third = matrix[0, 0], matrix[1, 0], matrix[2, 0]
-    a, b, c = matrix[0, 1], matrix[1, 1], matrix[2, 1]
-    for i in range(x.size):
-        value = np.float32(x[i])
-        out[3 * i] = _made(first * value + a, limits, small)
-        out[3 * i + 1] = _made(second * value + b, limits, small)
-        out[3 * i + 2] = _made(third * value + c, limits, small)
+    for sample in range(out.shape[0]):
+        given, made, matrix = x[sample], out[sample], matrices[sample]
+        first, second, third = matrix[0, 0], matrix[1, 0], matrix[2, 0]
+        a, b, c = matrix[0, 1], matrix[1, 1], matrix[2, 1]
+        for i in range(given.size):
+            value = np.float32(given[i])
+            made[3 * i] = _made(first * value + a, limits, small)
+            made[3 * i + 1] = _made(second * value + b, limits, small)
+            made[3 * i + 2] = _made(third * value + c, limits, small)
 
 
 @kernel
@@ -105,26 +112,33 @@ def swap_channels(x, out):
 
 
 @kernel
-def scale_and_shift(x, out, factor, offset, limits, small):
-    """Each element times `factor`, plus `offset`."""
-    for i in range(x.size):
-        out[i] = _made(np.float32(x[i]) * factor + offset, limits, small)
+def scale_and_shift(x, out, matrices, limits, small):
+    """Each element times a factor, plus an offset."""
+    for sample in range(out.shape[0]):
+        given, made = x[sample], out[sample]
+        factor, offset = matrices[sample, 0, 0], matrices[sample, 0, 1]
+        for i in range(given.size):
+            made[i] = _made(np.float32(given[i]) * factor + offset, limits, small)
 
 
-def compute(loop: Any, x: np.ndarray, out: np.ndarray, moderate: bool, *numbers: Any) -> None:
-    """Runs one of the kernels, `loop(x, out, *numbers, ...)`, on arrays of uint8, int16, int32, float16, float32.
+def compute(loop: Any, x: np.ndarray, out: np.ndarray, moderate: bool, matrix: np.ndarray) -> None:
+    """Runs one of the kernels, `loop(x, out, matrices, ...)`, on arrays of uint8, int16, int32, float16, float32.
 
-    `moderate` says that no number of a uint8 input leads out of the range of 32-bit integers.
-    float16, and int32 as a result, go by way of a float32 array: a compiled loop for each pair of types is not worth
-    the time it takes to compile.
+    `matrix` is one for all, or [N, ...] for arrays [N, ...]. `moderate` says that no number of a uint8 input leads out
+    of the range of 32-bit integers. float16, and int32 as a result, go by way of a float32 array: a compiled loop for
+    each pair of types is not worth the time it takes to compile.
     """
+    if not out.size:
+        return
+    matrices = matrix if matrix.ndim == 3 else matrix[None]
     if x.dtype == np.float16:
         x = convert_array(x, "f16", "f32")
+    x, made = x.reshape(len(matrices), -1), out.reshape(len(matrices), -1)
     limits = _LIMITS.get(out.dtype)
     if limits is not None or out.dtype == _FLOAT:
         small = True if moderate and x.dtype == out.dtype == _BYTE else None
-        loop(x.reshape(-1), out.reshape(-1), *numbers, limits, small)
+        loop(x, made, matrices, limits, small)
         return
-    wide = np.empty(out.shape, np.float32)
-    loop(x.reshape(-1), wide.reshape(-1), *numbers, None, None)
-    convert_array(wide, "f32", _SHORT_NAMES[out.dtype], out)
+    wide = np.empty(made.shape, np.float32)
+    loop(x, wide, matrices, None, None)
+    convert_array(wide, "f32", _SHORT_NAMES[out.dtype], made)

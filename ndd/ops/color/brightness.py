@@ -46,9 +46,10 @@ def _(input, *, brightness, brightness_shift, dtype):
     return plan_scaling(input, dtype or input.dtype, brightness, brightness_shift, 1.0, 0.0)
 
 
+@brightness.cpu_batch
 @brightness.cpu
-def _(image, out, matrix, moderate):
-    compute(scale_and_shift, image, out, moderate, matrix[0, 0], matrix[0, 1])
+def _(input, out, matrix, moderate):
+    compute(scale_and_shift, input, out, moderate, matrix)
 
 
 @brightness.cuda("linear_color.cu")

@@ -53,9 +53,10 @@ def _(input, *, brightness, brightness_shift, contrast, contrast_center, dtype):
     return plan_scaling(input, dtype or input.dtype, brightness, brightness_shift, contrast, contrast_center)
 
 
+@brightness_contrast.cpu_batch
 @brightness_contrast.cpu
-def _(image, out, matrix, moderate):
-    compute(scale_and_shift, image, out, moderate, matrix[0, 0], matrix[0, 1])
+def _(input, out, matrix, moderate):
+    compute(scale_and_shift, input, out, moderate, matrix)
 
 
 @brightness_contrast.cuda("linear_color.cu")

@@ -130,12 +130,13 @@ def _loop(source: DALIImageType, target: DALIImageType, matrix: np.ndarray) -> d
     return {"loop": repeat_channel if source == GRAY else swap_channels, "numbers": ()}
 
 
+@color_space_conversion.cpu_batch
 @color_space_conversion.cpu
-def _(image, out, loop, numbers):
+def _(input, out, loop, numbers):
     if loop in _LOOPS:
-        compute(loop, image, out, True, *numbers)
+        compute(loop, input, out, True, *numbers)
     else:
-        loop(image.reshape(-1), out.reshape(-1), *numbers)
+        loop(input.reshape(-1), out.reshape(-1), *numbers)
 
 
 @color_space_conversion.cuda("linear_color.cu")

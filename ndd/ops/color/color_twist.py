@@ -63,9 +63,10 @@ def _(input, *, brightness, contrast, dtype, hue, image_type, saturation):
     return plan_mixing(input, color_matrix(hue, saturation, gain=gain), offset)
 
 
+@color_twist.cpu_batch
 @color_twist.cpu
-def _(image, out, matrix, moderate):
-    compute(mix_channels, image, out, moderate, matrix)
+def _(input, out, matrix, moderate):
+    compute(mix_channels, input, out, moderate, matrix)
 
 
 @color_twist.cuda("linear_color.cu")

@@ -47,9 +47,10 @@ def _(input, *, contrast, contrast_center, dtype):
     return plan_scaling(input, dtype or input.dtype, 1.0, 0.0, contrast, contrast_center)
 
 
+@contrast.cpu_batch
 @contrast.cpu
-def _(image, out, matrix, moderate):
-    compute(scale_and_shift, image, out, moderate, matrix[0, 0], matrix[0, 1])
+def _(input, out, matrix, moderate):
+    compute(scale_and_shift, input, out, moderate, matrix)
 
 
 @contrast.cuda("linear_color.cu")

@@ -55,18 +55,34 @@ def _(input):
 
 @equalize.cpu
 def _(image, out, channels_first):
+    if channels_first:
+        planes = (image.shape[0], -1, 1)
+    else:
+        planes = (1, image.shape[0] * image.shape[1], -1)
+    _equalized(image, out, planes)
+
+
+@equalize.cpu_batch
+def _(input, out, channels_first):
+    n = len(input)
+    if channels_first:
+        planes = (n * input.shape[1], -1, 1)
+    else:
+        planes = (n, input.shape[1] * input.shape[2], -1)
+    _equalized(input, out, planes)
+
+
+def _equalized(image: np.ndarray, out: np.ndarray, planes: tuple[int, int, int]) -> None:
+    """Each of the planes [planes, pixels, channels] of `image` by itself."""
     if not image.size:
         return
-    if channels_first:
-        planes, channels = image.shape[0], 1
-    else:
-        planes, channels = 1, image.size // (image.shape[0] * image.shape[1])
-    runs = np.zeros((max(4, 2 * channels), 256), np.int32)
-    tables = np.empty((channels, 256), np.uint8)
-    _equalize(image.reshape(planes, -1, channels), out.reshape(planes, -1, channels), runs, tables)
+    image, out = image.reshape(planes), out.reshape(planes)
+    channels = image.shape[2]
+    runs, tables = np.empty((max(4, 2 * channels), 256), np.int32), np.empty((channels, 256), np.uint8)
+    _equalize(image, out, runs, tables)
 
 
-# Plain loops over flat arrays: they compile in a third of the time of array expressions.
+# Plain loops: they compile in half the time of array expressions.
 
 
 @kernel

@@ -51,9 +51,10 @@ def _(input, *, dtype, hue, saturation, value):
     return plan_mixing(input, color_matrix(hue, saturation, value))
 
 
+@hsv.cpu_batch
 @hsv.cpu
-def _(image, out, matrix, moderate):
-    compute(mix_channels, image, out, moderate, matrix)
+def _(input, out, matrix, moderate):
+    compute(mix_channels, input, out, moderate, matrix)
 
 
 @hsv.cuda("linear_color.cu")

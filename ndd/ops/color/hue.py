@@ -42,9 +42,10 @@ def _(input, *, dtype, hue, image_type):
     return plan_mixing(input, color_matrix(hue, 1.0))
 
 
+@hue.cpu_batch
 @hue.cpu
-def _(image, out, matrix, moderate):
-    compute(mix_channels, image, out, moderate, matrix)
+def _(input, out, matrix, moderate):
+    compute(mix_channels, input, out, moderate, matrix)
 
 
 @hue.cuda("linear_color.cu")

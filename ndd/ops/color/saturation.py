@@ -49,9 +49,10 @@ def _(input, *, dtype, image_type, saturation):
     return plan_mixing(input, color_matrix(0.0, saturation))
 
 
+@saturation.cpu_batch
 @saturation.cpu
-def _(image, out, matrix, moderate):
-    compute(mix_channels, image, out, moderate, matrix)
+def _(input, out, matrix, moderate):
+    compute(mix_channels, input, out, moderate, matrix)
 
 
 @saturation.cuda("linear_color.cu")
