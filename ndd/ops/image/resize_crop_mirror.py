@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.extents import cut_windows
 from ndd._cpu.resample import resample
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, bad_sample, like, operator
 from ndd._tensor.dtype import DType
 from ndd.ops.image.resize_geometry import (
     LAYOUTS,
-    Geometry,
     check_choice,
     check_types,
     limits,
@@ -22,6 +22,7 @@ from ndd.ops.image.resize_geometry import (
     source_region,
     spatial_axes,
 )
+from ndd.ops.image.window import columns
 from ndd.types import DALIInterpType
 
 
@@ -137,71 +138,41 @@ def _(
         mode=mode,
     )
     start, end = source_region(extents, roi_start, roi_end, roi_relative)
-    whole = resize_geometry(
+    geometry = resize_geometry(
         extents, wanted, mode, limits(max_size, len(axes)), start, end, subpixel_scale=subpixel_scale
     )
-    window = _window_extents(whole.size, names, crop, {"D": crop_d, "H": crop_h, "W": crop_w})
-    places = {"D": crop_pos_z, "H": crop_pos_y, "W": crop_pos_x}
-    anchor = _anchors(whole.size - window, names, places, rounding)
-    geometry = _windowed(whole, anchor, np.where(whole.size > 0, window, 0), _mirrored(names, mirror))
+    window = _window_extents(names, crop, {"D": crop_d, "H": crop_h, "W": crop_w})
+    places = columns([{"D": crop_pos_z, "H": crop_pos_y, "W": crop_pos_x}[name] for name in names])
+    bits = np.array([{"W": 1, "H": 2, "D": 4}[name] for name in names])
+    mirrors = np.reshape(mirror, -1).astype(np.int64)
+    wrong = cut_windows(
+        geometry.size, geometry.start, geometry.end, window, places, rounding == "truncate", mirrors, bits
+    )
+    if wrong >= 0:
+        sample, axis = divmod(wrong, len(names))
+        letter = {"D": "z", "H": "y", "W": "x"}[names[axis]]
+        place = places[sample if len(places) > 1 else 0, axis]
+        raise bad_sample(sample, f"expected `crop_pos_{letter}` between 0 and 1, got {place:g}.")
     filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
     return resample_plan(input, axes, geometry, filters, antialias)
 
 
-def _window_extents(size: np.ndarray, names: str, crop: Any, single: dict[str, Any]) -> np.ndarray:
-    """Extents of the window, `[N, D]`."""
+def _window_extents(names: str, crop: Any, single: dict[str, Any]) -> np.ndarray:
+    """Extents of the window, float64 `[N or 1, D]`; 0 for the whole extent."""
     if (single["H"] is None) != (single["W"] is None) or (single["D"] is not None and single["W"] is None):
         raise RuntimeError("`crop_w` and `crop_h` go together: expected both, got one.")
-    if crop is not None and single["W"] is not None:
+    if crop is None:
+        return columns([single[name] for name in names])
+    if single["W"] is not None:
         raise RuntimeError("`crop` and `crop_w`, `crop_h` exclude each other: both say how large the window is.")
-    window = size.copy()
-    if crop is not None:
-        rows = crop if isinstance(crop, list) else np.atleast_2d(crop)
-        for i, row in enumerate(rows):
-            if len(row) not in (2, 3):
-                raise bad_sample(i, f"expected `crop` with 2 (h, w) or 3 (d, h, w) elements, got {len(row)}.")
-            given = min(len(row), len(names))
-            target = window if len(rows) == 1 else window[i : i + 1]
-            _put_extents(target[:, len(names) - given :], np.asarray(row)[len(row) - given :])
-    for axis, name in enumerate(names):
-        if single[name] is not None:
-            _put_extents(window[:, axis], single[name])
+    rows = crop if isinstance(crop, list) else list(np.atleast_2d(crop))
+    window = np.zeros((len(rows), len(names)))
+    for i, row in enumerate(rows):
+        if len(row) not in (2, 3):
+            raise bad_sample(i, f"expected `crop` with 2 (h, w) or 3 (d, h, w) elements, got {len(row)}.")
+        given = min(len(row), len(names))
+        window[i, len(names) - given :] = row[len(row) - given :]
     return window
-
-
-def _put_extents(target: np.ndarray, values: Any) -> None:
-    whole = np.trunc(values).astype(np.int64)
-    np.copyto(target, whole, where=whole > 0)
-
-
-def _anchors(room: np.ndarray, names: str, places: dict[str, Any], rounding: str) -> np.ndarray:
-    """Where the window starts in the resized image, `[N, D]`."""
-    anchors = np.empty(room.shape)
-    for axis, name in enumerate(names):
-        place = np.broadcast_to(np.asarray(places[name], np.float32), len(room))
-        bad = ~((place >= 0) & (place <= 1))
-        if bad.any():
-            letter = {"D": "z", "H": "y", "W": "x"}[name]
-            sample = int(bad.argmax())
-            raise bad_sample(sample, f"expected `crop_pos_{letter}` between 0 and 1, got {place[sample]}.")
-        anchors[:, axis] = place.astype(np.float64) * room[:, axis]
-    if rounding == "round":
-        anchors += np.copysign(0.5, anchors)
-    return np.trunc(anchors)
-
-
-def _mirrored(names: str, mirror: Any) -> np.ndarray:
-    bits = [{"W": 1, "H": 2, "D": 4}[name] for name in names]
-    return (np.reshape(mirror, (-1, 1)).astype(np.int64) & bits) != 0
-
-
-def _windowed(whole: Geometry, anchor: np.ndarray, window: np.ndarray, mirrored: np.ndarray) -> Geometry:
-    """The source region that the window covers."""
-    scale = (whole.end.astype(np.float64) - whole.start) / np.maximum(whole.size, 1)
-    left = (whole.start + anchor * scale).astype(np.float32)
-    right = (whole.start + (anchor + window) * scale).astype(np.float32)
-    left, right = np.where(window == whole.size, whole.start, left), np.where(window == whole.size, whole.end, right)
-    return Geometry(window, np.where(mirrored, right, left), np.where(mirrored, left, right))
 
 
 @resize_crop_mirror.cpu

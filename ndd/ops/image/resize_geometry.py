@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ndd._cpu.extents import choose_filters, fit_extents
 from ndd._cuda.resample import plane_view
 from ndd._operator import Operand, Plan, bad_sample
 
@@ -26,11 +27,10 @@ NN, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = range(6)
 # A region without extent is taken to be this wide, in pixels.
 NARROWEST = np.float32(1e-3)
 
-# A requested extent below this (in output pixels) widens the region no further.
-SMALLEST = 0.1
-
 # Radius of each filter, in source pixels, where nothing shrinks.
 BASE_RADIUS = np.array([0.5, 1.0, 2.0, 3.0, 1.0, 1.0], np.float32)
+_WIDENS = np.arange(6) != NN
+_NEVER = np.zeros(6, bool)
 
 
 @dataclass(frozen=True)
@@ -172,59 +172,27 @@ def resize_geometry(
     ``wanted`` may be negative (mirror) and 0 (not given). With ``subpixel_scale`` the region grows or shrinks about
     its ``alignment`` point by the same factor as the rounding did, so that the scale is exactly the requested one.
     """
-    exact = _as_f32(fill_extents(wanted, end - start, mode, max_size))
-    magnitude = np.abs(exact)
-    size = np.where(extents > 0, np.maximum(_round_sizes(magnitude, rounding), 1), 0)
-    mirrored = exact < 0
-    if mirrored.any():
-        start, end = np.where(mirrored, end, start), np.where(mirrored, start, end)
-    if subpixel_scale and (size != magnitude).any():
-        factor = size / np.maximum(magnitude, SMALLEST)
-        pivot = start + (end - start) * np.asarray(alignment, np.float64)
-        start, end = (
-            np.where(factor == 1, start, pivot + (start - pivot) * factor),
-            np.where(factor == 1, end, pivot + (end - pivot) * factor),
-        )
-    return Geometry(size.astype(np.int64), start.astype(np.float32), end.astype(np.float32))
+    count, axes = extents.shape
+    size = np.empty((count, axes), np.int64)
+    first, last = np.empty((count, axes), np.float32), np.empty((count, axes), np.float32)
+    fit_extents(
+        *(np.ascontiguousarray(a) for a in (extents, wanted)),
+        MODES.index(mode),
+        np.empty(0) if max_size is None else np.array(max_size, np.float64),
+        *(np.ascontiguousarray(a) for a in (start, end)),
+        subpixel_scale,
+        _aligned(alignment, axes),
+        ROUNDINGS.index(rounding),
+        size,
+        first,
+        last,
+    )
+    return Geometry(size, first, last)
 
 
-def fill_extents(
-    wanted: NDArray[np.float64], source: NDArray[np.float64], mode: str, max_size: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
-    """Extents (still fractional, negative = mirrored) after ``mode`` and ``max_size`` had their say.
-
-    ``source`` is signed: a reversed region has negative extents. A given extent keeps its own sign. In modes
-    "default" and "stretch" a missing one inherits that of the region, which undoes the mirroring (as in DALI).
-    """
-    given = (wanted != 0) & (source != 0)
-    if max_size is None and mode in ("default", "stretch") and given.all():
-        return wanted
-    safe = np.where(source == 0, 1.0, source)
-    scale = _as_f32(wanted / safe)
-    count = given.sum(axis=1, keepdims=True)
-    none = count == 0
-    if mode == "stretch":
-        filled = np.where(given, wanted, source)
-    elif mode == "default":
-        product = np.where(given, np.abs(scale), 1.0).prod(axis=1, keepdims=True)
-        mean = np.where(count > 1, product ** (1.0 / np.maximum(count, 1)), product)
-        filled = np.where(given, wanted, source * _as_f32(mean))
-    else:
-        smallest = mode == "not_larger"
-        ignored = np.inf if smallest else 0.0
-        shared = np.where(given, np.abs(scale), ignored)
-        shared = shared.min(axis=1, keepdims=True) if smallest else shared.max(axis=1, keepdims=True)
-        if max_size is not None:
-            cap = np.where((max_size > 0) & (source != 0), _as_f32(max_size / np.abs(safe)), np.inf)
-            shared = np.minimum(shared, cap.min(axis=1, keepdims=True))
-        shared = np.where(none, 1.0, shared)
-        follows = ~given | (np.abs(scale) != shared)
-        filled = np.where(follows, source * np.copysign(shared, scale), wanted)
-    filled = np.where(none, source, filled)
-    if max_size is not None:
-        too_big = ~none & (max_size > 0) & (np.abs(filled) > max_size)
-        filled = np.where(too_big, np.copysign(max_size, filled), filled)
-    return filled
+def _aligned(alignment: ArrayLike, axes: int) -> NDArray[np.float64]:
+    values = np.asarray(alignment, np.float64)
+    return np.full((1, axes), values) if values.ndim == 0 else np.ascontiguousarray(np.atleast_2d(values))
 
 
 def resample_plan(
@@ -264,34 +232,20 @@ def axis_filters(
     """
     shrink = _filter_choice("min_filter", min_filter, interp_type)
     grow = shrink if min_filter is mag_filter is None else _filter_choice("mag_filter", mag_filter, interp_type)
-    source = np.abs(geometry.end - geometry.start)
-    shrinks = geometry.size < source
-    kind = np.where(shrinks, shrink, grow).astype(np.int32)
-    kind[kind == LINEAR] = TRIANGULAR
-    radius = BASE_RADIUS[kind]
-    if antialias:
-        scale = source / np.maximum(geometry.size, 1).astype(np.float32)
-        np.multiply(radius, scale, out=radius, where=shrinks & (kind != NN))
+    kind, radius = np.empty(geometry.size.shape, np.int32), np.empty(geometry.size.shape, np.float32)
+    widens = _WIDENS if antialias else _NEVER
+    arrays = (np.ascontiguousarray(a) for a in (geometry.size, geometry.start, geometry.end))
+    choose_filters(*arrays, shrink, grow, widens, BASE_RADIUS, kind, radius)
     return kind, radius
 
 
 def _filter_choice(name: str, specific: Any, interp_type: Any) -> NDArray[np.int64]:
     value = specific if specific is not None else interp_type
-    chosen = np.asarray(LINEAR if value is None else value, np.int64).reshape(-1, 1)
-    if ((chosen < NN) | (chosen > GAUSSIAN)).any():
-        raise RuntimeError(f"expected an InterpType (0 to {GAUSSIAN}) for `{name}`, got {chosen.ravel().tolist()}.")
+    chosen = np.array(LINEAR if value is None else value, np.int64).reshape(-1)
+    if chosen.size and (chosen.min() < NN or chosen.max() > GAUSSIAN):
+        raise RuntimeError(f"expected an InterpType (0 to {GAUSSIAN}) for `{name}`, got {chosen.tolist()}.")
+    chosen[chosen == LINEAR] = TRIANGULAR
     return chosen
-
-
-def _round_sizes(magnitude: NDArray[np.float64], rounding: str) -> NDArray[np.float64]:
-    if rounding == "round":
-        return np.floor(magnitude + 0.5)
-    return np.ceil(magnitude) if rounding == "ceil" else np.floor(magnitude)
-
-
-def _as_f32(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The values with the precision that DALI keeps: it decides which pixel NN takes where two are equally near."""
-    return values.astype(np.float32).astype(np.float64)
 
 
 def _widen(start: NDArray[np.float32], end: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

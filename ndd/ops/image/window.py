@@ -49,9 +49,9 @@ def crop_window(
     positions = {"D": crop_pos_z, "H": crop_pos_y, "W": crop_pos_x}
     extents = np.ascontiguousarray(extents)
     anchors, shapes = np.empty_like(extents), np.empty_like(extents)
-    places = _columns([positions[x] for x in letters])
+    places = columns([positions[x] for x in letters])
     wrong = place_windows(
-        extents, _columns([sizes.get(x) for x in letters]), places, rounding == "truncate", anchors, shapes
+        extents, columns([sizes.get(x) for x in letters]), places, rounding == "truncate", anchors, shapes
     )
     if wrong >= 0:
         sample, axis = divmod(wrong, len(letters))
@@ -60,7 +60,7 @@ def crop_window(
     return anchors, shapes
 
 
-def _columns(values: list[Any]) -> np.ndarray:
+def columns(values: list[Any]) -> np.ndarray:
     """Numbers, or one for each sample, side by side as float64 `[N or 1, columns]`; None is 0."""
     n = max([len(v) for v in values if isinstance(v, np.ndarray)], default=1)
     found = np.empty((n, len(values)))
