@@ -14,6 +14,8 @@ from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd.types import DALIInterpType
 
+_STREAMS = 16  # rows of an image that a processor reads ahead at once
+_NEAR = 1 << 20  # bytes that fit into the cache of one core
 NEAREST, LINEAR = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR
 _WARPED = ("u8", "i16", "i32", "f32")
 
@@ -132,7 +134,7 @@ def sampling(input: Operand, dtype: DType, interp_type: Any, border: int, fill: 
 def _sampling(source: DType, dtype: DType, nearest: bool, border: int, fill: float, on_cpu: bool) -> dict[str, Any]:
     mixed, stored = fills(fill, source, dtype)
     if on_cpu:
-        return {"how": (nearest, border, mixed, stored, *store_limits(source.numpy, dtype.numpy, nearest))}
+        return {"how": (nearest or None, border, mixed, stored, *store_limits(source.numpy, dtype.numpy, nearest))}
     value = stored.astype(np.float32) if nearest else mixed
     return {"fill": value, "fills": 1, "border": border, "nearest": int(nearest), "planar": 0}
 
@@ -166,13 +168,15 @@ def launch_affine(launch: Any, image: Any) -> None:
 
 def paint_affine(image: np.ndarray, out: np.ndarray, matrix: np.ndarray, how: tuple[Any, ...]) -> None:
     """An affine warp on the CPU."""
-    from ndd._cpu.warp import warp_affine, warp_volume, warped
+    from ndd._cpu.warp import bring_near, warp_affine, warp_volume, warped
 
     if not out.size:
         return
     if not image.size:
         out[...] = how[3][0]
     elif image.ndim == 3:
+        if abs(matrix[1, 0]) * out.shape[1] > _STREAMS and image.nbytes < _NEAR:
+            bring_near(image.reshape(-1).view(np.uint8))
         warped(warp_affine, image, out, matrix, *how)
     else:
         warp_volume(image, out, matrix, *how)

@@ -1,0 +1,163 @@
+"""Rows of RGB pixels in bytes read between them: the part of `ndd._cpu.sampling` for the commonest images.
+
+A pixel is fetched as a word of 32 bits, whose fourth byte belongs to the next one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.jit import inner_kernel
+
+
+def overlapping_words(image: np.ndarray) -> np.ndarray:
+    """The bytes of an image as 32-bit words, one that starts at every byte: three channels are read at once."""
+    return np.ndarray((image.size - 3,), np.uint32, image, strides=(1,))
+
+
+def words_of(image: np.ndarray, out: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """`overlapping_words` of both where there are RGB pixels in bytes, else None."""
+    rgb = image.dtype == out.dtype == np.uint8 and image.shape[-1] == 3
+    if not rgb or image.size < 9 or out.size < 9 or image.size >= 1 << 30:
+        return None, None
+    return overlapping_words(image), overlapping_words(out)
+
+
+@inner_kernel
+def _word_at(flat, place, fill):
+    """The pixel at a place, in the low three bytes."""
+    if place < 0:
+        return fill
+    return np.uint32(np.uint32(flat[place]) | np.uint32(flat[place + 1]) << 8 | np.uint32(flat[place + 2]) << 16)
+
+
+@inner_kernel
+def _fetch_ends(flat, place, fill, tap, first, last):
+    for i in range(first, last):
+        tap[0, i] = _word_at(flat, place[0, i] + place[2, i], fill)
+        tap[1, i] = _word_at(flat, place[1, i] + place[2, i], fill)
+        tap[2, i] = _word_at(flat, place[0, i] + place[3, i], fill)
+        tap[3, i] = _word_at(flat, place[1, i] + place[3, i], fill)
+
+
+@inner_kernel
+def _has_words(left, right, top, bottom, last):
+    """Whether all four pixels of a point lie inside, with one byte more."""
+    low, high = min(left, right) + min(top, bottom), max(left, right) + max(top, bottom)
+    return (low >= 0) & (high < last)
+
+
+@inner_kernel
+def _all_have_words(left, right, top, bottom, last):
+    lowest, highest = np.int32(0), np.int32(0)
+    for i in range(left.size):
+        lowest = min(lowest, np.int32(min(left[i], right[i]) + min(top[i], bottom[i])))
+        highest = max(highest, np.int32(max(left[i], right[i]) + max(top[i], bottom[i])))
+    return lowest >= 0 and highest < last
+
+
+@inner_kernel
+def _fetch_inside(words, left, right, top, bottom, a, b, c, d):
+    for i in range(left.size):
+        a[i] = words[np.uint32(left[i] + top[i])]
+        b[i] = words[np.uint32(right[i] + top[i])]
+        c[i] = words[np.uint32(left[i] + bottom[i])]
+        d[i] = words[np.uint32(right[i] + bottom[i])]
+
+
+@inner_kernel
+def _fetch(flat, words, place, fill, tap, begin, end):
+    """The four pixels of each point as words: without a question to each of them between the ends of the row."""
+    left, right, top, bottom = place[0], place[1], place[2], place[3]
+    first, last, limit = begin, end, np.int32(words.size)
+    while first < last and not _has_words(left[first], right[first], top[first], bottom[first], limit):
+        first += 1
+    while first < last and not _has_words(left[last - 1], right[last - 1], top[last - 1], bottom[last - 1], limit):
+        last -= 1
+    left, right, top, bottom = left[first:last], right[first:last], top[first:last], bottom[first:last]
+    if not _all_have_words(left, right, top, bottom, limit):
+        last = first
+    _fetch_ends(flat, place, fill, tap, begin, first)
+    _fetch_inside(
+        words, left[: last - first], right, top, bottom,
+        tap[0][first:last], tap[1][first:last], tap[2][first:last], tap[3][first:last],
+    )  # fmt: skip
+    _fetch_ends(flat, place, fill, tap, last, end)
+
+
+@inner_kernel
+def _is_outside(place, i):
+    """Whether no pixel of a point lies inside."""
+    return max(place[0, i], place[1, i]) + max(place[2, i], place[3, i]) < 0
+
+
+@inner_kernel
+def _byte(word, shift):
+    return np.float32(np.int32((word >> np.uint32(shift)) & np.uint32(255)))
+
+
+@inner_kernel
+def _mixed_byte(a, b, c, d, shift, qx, qy):
+    """`_linear_points` for one channel of four fetched pixels, back in its place in a word."""
+    px = np.float32(1) - qx
+    above = _byte(a, shift) * px + _byte(b, shift) * qx
+    below = _byte(c, shift) * px + _byte(d, shift) * qx
+    value = above + (below - above) * qy
+    whole = np.int32(value)  # it lies in 0..255
+    rest = value - np.float32(whole)
+    return np.uint32(np.uint32(whole) + np.uint32(rest >= np.float32(0.5))) << np.uint32(shift)
+
+
+@inner_kernel
+def _mixed(a, b, c, d, qx, qy, row):
+    for i in range(row.size):
+        red = _mixed_byte(a[i], b[i], c[i], d[i], 0, qx[i], qy[i])
+        green = _mixed_byte(a[i], b[i], c[i], d[i], 8, qx[i], qy[i])
+        row[i] = red | green | _mixed_byte(a[i], b[i], c[i], d[i], 16, qx[i], qy[i])
+
+
+@inner_kernel
+def _rgb_word(fill):
+    """A fill value as a pixel in the low three bytes."""
+    red, green, blue = np.uint32(fill[0]), np.uint32(fill[1 % fill.size]), np.uint32(fill[2 % fill.size])
+    return np.uint32(red | green << np.uint32(8) | blue << np.uint32(16))
+
+
+@inner_kernel
+def linear_rgb(flat, words, place, share, fill, out, out_words, start):
+    """A row of RGB pixels in bytes, with the words that begin in them; it begins at `start` of the output."""
+    n = share.shape[1]
+    tap, row = np.empty((4, n), np.uint32), np.empty(n, np.uint32)
+    outside = _rgb_word(fill)
+    first, last = np.int64(0), np.int64(n)
+    while first < last and _is_outside(place, first):
+        first += 1
+    while first < last and _is_outside(place, last - 1):
+        last -= 1
+    row[:first], row[last:] = outside, outside
+    _fetch(flat, words, place, outside, tap, first, last)
+    _mixed(
+        tap[0][first:last], tap[1][first:last], tap[2][first:last], tap[3][first:last],
+        share[0][first:last], share[1][first:last], row[first:last],
+    )  # fmt: skip
+    _store_rgb(row, out, out_words, start)
+
+
+@inner_kernel
+def _store_rgb(row, out, out_words, start):
+    n = row.size
+    for i in range(n - 1):  # the fourth byte belongs to the pixel that follows, which is written after it
+        out_words[np.uint64(start) + np.uint64(3) * np.uint64(i)] = row[i]
+    for k in range(3):
+        out[3 * (n - 1) + k] = (row[n - 1] >> np.uint32(8 * k)) & np.uint32(255)
+
+
+@inner_kernel
+def nearest_rgb(flat, words, left, top, fill, out, out_words, start):
+    row = np.empty(left.size, np.uint32)
+    outside = _rgb_word(fill)
+    limit = np.uint32(words.size)
+    for i in range(left.size):
+        at = np.uint32(left[i] + top[i])
+        row[i] = words[at] if at < limit else _word_at(flat, left[i] + top[i], outside)
+    _store_rgb(row, out, out_words, start)
