@@ -76,9 +76,9 @@ def _(
     if input.spec.device.device_id is None:
         if fill.shape[1] > 1:
             fill = fill.reshape(*fill.shape, *(1,) * (input.ndim - channel - 1))
-        return Plan(
-            input.shapes, {"bounds": bounds.tolist(), "fill": np.broadcast_to(fill, (input.n, *fill.shape[1:]))}
-        )
+        if (bounds == bounds[:1]).all():
+            bounds = np.broadcast_to(bounds[:1], bounds.shape)
+        return Plan(input.shapes, {"bounds": bounds, "fill": np.broadcast_to(fill, (input.n, *fill.shape[1:]))})
     per_sample = {"bounds": bounds, "fill": np.broadcast_to(fill, (input.n, fill.shape[1])).astype(np.float64)}
     return Plan(input.shapes, per_sample, {"channel": -1 if channel is None or fill.shape[1] == 1 else channel})
 
@@ -142,9 +142,24 @@ def _check_fill(fill: np.ndarray, channel: int | None, input: Any) -> None:
 @erase.cpu
 def _(array, out, bounds, fill):
     out[...] = array
-    channel = array.ndim - fill.ndim  # where `fill` has a number for each
-    for low, high in bounds:
-        region = out[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
+    _fill(out, bounds, fill, 0)
+
+
+@erase.cpu_batch
+def _(input, out, bounds, fill):
+    out[...] = input
+    if bounds.strides[0] == fill.strides[0] == 0:  # the same for all samples
+        _fill(out, bounds[0], fill[0], 1)
+        return
+    for sample, own, value in zip(out, bounds, fill, strict=True):
+        _fill(sample, own, value, 0)
+
+
+def _fill(out: np.ndarray, bounds: np.ndarray, fill: np.ndarray, axis: int) -> None:
+    """Fills the regions of an array, or of all samples in one, whose own axes begin at `axis`."""
+    channel = out.ndim - axis - fill.ndim  # where `fill` has a number for each
+    for low, high in bounds.tolist():
+        region = out[(slice(None),) * axis + tuple([slice(a, b) for a, b in zip(low, high, strict=True)])]
         if region.size:
             region[...] = fill if fill.size == 1 else fill[low[channel] : high[channel]]
 

@@ -83,6 +83,22 @@ def test_erase_cases_as_dali(dali, arguments):
     check_same(dali, lambda m: m.erase(image(m), **arguments), note=arguments)
 
 
+@pytest.mark.parametrize("each", [False, True])
+def test_erase_in_batches_of_one_shape(dali, each):
+    """The same regions and values for all, or other ones for each sample."""
+    samples = [np.arange(i, i + 60).astype(np.uint8).reshape(4, 5, 3) for i in range(40)]
+    anchors = np.array([[i % 3, i % 4, 0, 0] if each else [1, 2, 0, 0] for i in range(40)], np.float32)
+    fills = np.array([[i, 7, 9] if each else [5, 7, 9] for i in range(40)], np.float32)
+    for fill in (fills, fills[:, :1]):
+
+        def call(m, fill=fill):
+            own = {"anchor": m.batch(list(anchors)), "fill_value": m.batch(list(fill))} if each else {
+                "anchor": anchors[0].tolist(), "fill_value": fill[0].tolist()}  # fmt: skip
+            return m.erase(m.batch(samples, layout="HWC"), shape=[2, 2, 1, 1], **own)
+
+        assert check_same(dali, call)
+
+
 def test_erase_regions_may_differ_in_number():
     batch = ndd.batch([np.ones((2, 2, 1), np.uint8), np.ones((1, 3, 1), np.uint8)], layout="HWC")
     found = ndd.erase(
