@@ -76,3 +76,26 @@ def join_axes(extents, starts, shapes, keep, joined, chunk, chunks):
             total *= shapes[n, k]
         chunks[n] = (total + chunk - 1) // chunk
     return groups, spare + kept if kept >= 0 else -1
+
+
+@kernel(nogil=False)
+def grow_extents(extents, axes, least, multiple, shapes):
+    """Extents of `pad`: `axes` are `[N or 1, k]`; `least` (below 1: the largest in the batch) and `multiple`
+    `[N or 1, k or 1]`. Gives the first sample with a multiple below 1, else -1.
+    """
+    largest = np.zeros(extents.shape[1], np.int64)
+    for n in range(len(extents)):
+        for axis in range(len(largest)):
+            largest[axis] = max(largest[axis], extents[n, axis])
+            shapes[n, axis] = extents[n, axis]
+    for n in range(len(extents)):
+        own = axes[n if len(axes) > 1 else 0]
+        for k in range(len(own)):
+            axis = own[k]
+            wanted = least[n if len(least) > 1 else 0, k if least.shape[1] > 1 else 0]
+            wanted = max(wanted if wanted > 0 else largest[axis], extents[n, axis])
+            step = multiple[n if len(multiple) > 1 else 0, k if multiple.shape[1] > 1 else 0]
+            if step < 1:
+                return n
+            shapes[n, axis] = (wanted + step - 1) // step * step
+    return -1

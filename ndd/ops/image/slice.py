@@ -134,11 +134,15 @@ def _from_inputs(
 def _numbers(operand: Any, extents: np.ndarray) -> np.ndarray:
     """The values of a positional input as float64 `[N, axes]`."""
     count = extents.shape[1]
-    values = [a.reshape(-1) for a in operand.arrays]
+    whole = operand.whole
+    if whole is not None and whole.size == extents.size:
+        return whole.reshape(extents.shape).astype(np.float64)
+    store = operand._store  # of one sample, if that goes for all
+    values = [a.reshape(-1) for a in store.contiguous_arrays()]
     for i, row in enumerate(values):
         if len(row) != count:
             raise bad_sample(i, f"anchor and shape need {count} elements, one for each axis, got {len(row)}")
-    return np.array(values, np.float64).reshape(extents.shape)
+    return np.broadcast_to(np.array(values, np.float64), extents.shape)
 
 
 def _from_names(

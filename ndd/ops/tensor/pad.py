@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.windows import grow_extents
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
 from ndd._tensor import DType, bind_operations
 from ndd._tensor.convert import convert_array
@@ -48,23 +49,14 @@ def pad(
 
 @pad.plan
 def _(input, *, align, axes, axis_names, fill_value, shape):
-    shapes = input.shapes.copy()
     axes, shape, align = (None if isinstance(v, np.ndarray) and not v.size else v for v in (axes, shape, align))
     chosen = axes_of(axes, axis_names or None, input.layout, input.ndim)
-    rows = np.arange(input.n)[:, None]
-    extents = shapes[rows, chosen]
-    wanted = shapes.max(axis=0)[chosen]
-    if shape is not None:
-        given = per_axis("shape", shape, extents)
-        wanted = np.where(given > 0, given, wanted)
-    wanted = np.maximum(wanted, extents)
-    if align is not None:
-        multiple = np.broadcast_to(per_axis("align", align, extents), extents.shape)
-        wrong = (multiple <= 0).any(axis=1)
-        if wrong.any():
-            raise bad_sample(int(wrong.argmax()), "`align` must be at least 1 on every axis")
-        wanted = -(-wanted // multiple) * multiple
-    shapes[rows, chosen] = wanted
+    extents = np.ascontiguousarray(input.shapes)
+    shapes = np.empty_like(extents)
+    least, multiple = _rows("shape", shape, chosen, 0), _rows("align", align, chosen, 1)
+    wrong = grow_extents(extents, chosen, least, multiple, shapes)
+    if wrong >= 0:
+        raise bad_sample(wrong, "`align` must be at least 1 on every axis")
     starts = np.zeros_like(shapes)
     if input.spec.device.device_id is not None:
         fill = np.asarray(fill_value, np.float64).reshape(-1, 1)
@@ -74,6 +66,13 @@ def _(input, *, align, axes, axis_names, fill_value, shape):
     fill = np.broadcast_to(fill_element(fill_value, input.dtype), (input.n,))
     per_sample: dict[str, Any] = {"start": starts.tolist(), "fill": fill}
     return Plan(shapes, per_sample, {"convert": conversion(input.dtype.name, input.dtype.name)})
+
+
+def _rows(name: str, value: Any, axes: np.ndarray, default: int) -> np.ndarray:
+    """An argument as int64 `[N or 1, axes or 1]`."""
+    if value is None:
+        return np.full((1, 1), default)
+    return np.ascontiguousarray(np.atleast_2d(per_axis(name, value, axes)), np.int64)
 
 
 def fill_element(values: Any, dtype: DType) -> np.ndarray:
