@@ -73,6 +73,7 @@ def unroll(
         if operand is not None and (operand.layout or "")[:1] == "F":
             _check_counts(operand, counts)
             expanded.append(_frames_of(operand))
+            expanded[-1].frames = frames
         else:
             expanded.append(_repeated(operand, counts))
     values = {}

@@ -53,13 +53,14 @@ class Plan:
 class Operand:
     """One input of a batch as the plan and CUDA functions see it: `n` samples of `dtype`, `ndim` and `layout`."""
 
-    __slots__ = ("_shapes", "_store", "n", "spec", "touched")
+    __slots__ = ("_shapes", "_store", "frames", "n", "spec", "touched")
 
     def __init__(self, store: Store, spec: Spec, n: int):
         self._store = store
         self.spec = spec
         self.n = n
         self._shapes: np.ndarray | None = None
+        self.frames: Any = None  # of the frames of video: a `FrameMap`, which says to what sample each belongs
         self.touched = False  # whether the plan looked at the data: such a plan is good for this batch only
 
     @property

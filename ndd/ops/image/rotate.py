@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ndd._operator import PerSample, like, operator
@@ -18,6 +20,9 @@ from ndd.ops.image.warping import (
     warped_dtype,
 )
 from ndd.types import DALIInterpType
+
+if TYPE_CHECKING:
+    from ndd._operator.frames import FrameMap
 
 
 @operator(layouts=("HWC", "FHWC", "DHWC", "FDHWC"), frames=True)
@@ -39,7 +44,7 @@ def rotate(
     Args:
         input: layout HWC or DHWC, with a leading F for video; without a layout HWC, FHWC or FDHWC by rank. uint8, int16,
             int32 or float32.
-        angle: in degrees, counter-clockwise. Video may have one for each frame.
+        angle: in degrees, counter-clockwise. Video may have one for each frame; the frames then share the largest canvas.
         axis: of volumes: (x, y, z), of any length but 0; the rotation is right-handed.
         size: extents of the output, (H, W) or (D, H, W); fractions are dropped. Default: the least that hold the turned
             image (at least; even or odd as the input's, so that right angles are exact), or with `keep_size` those of
@@ -81,9 +86,9 @@ def _(input, *, angle, axis, dtype, fill_value, interp_type, keep_size, output_d
     elif keep_size:
         targets = extents
     elif turned is not None:
-        targets = _canvas(turned, extents[:, ::-1])[:, ::-1]
+        targets = _canvas(*_needed(turned, extents[:, ::-1]), extents[:, ::-1], input.frames)[:, ::-1]
     else:
-        targets = _flat_canvas(c, s, extents)
+        targets = _canvas(*_flat_needed(c, s, extents), extents, input.frames if np.ndim(angle) else None)
     # From here on in float32 and in DALI's order: it shows where a point lies between two pixels.
     if turned is None:
         maps = _flat_maps(c.astype(np.float32), s.astype(np.float32), extents, targets)
@@ -106,26 +111,34 @@ def _flat_maps(c, s, extents: np.ndarray, targets: np.ndarray) -> np.ndarray:
     return maps
 
 
-def _flat_canvas(c, s, extents: np.ndarray) -> np.ndarray:
-    """`_canvas` of images, (H, W)."""
+def _flat_needed(c, s, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`_needed` of images, (H, W)."""
     a, b = np.abs(c), np.abs(s)
     if np.ndim(a):
         a, b = a[:, None], b[:, None]
     other = extents[:, ::-1]
     needed = np.ceil(extents * a + other * b - 0.01).astype(np.int64)
-    main = np.where(a > b, extents, np.where(a < b, other, extents[:, 1:]))
-    needed += (needed ^ main) & 1
-    return needed if extents.all() else np.where((extents == 0).any(axis=1, keepdims=True), 0, needed)
+    return needed, np.where(a > b, extents, np.where(a < b, other, extents[:, 1:]))
 
 
-def _canvas(turned: np.ndarray, extents: np.ndarray) -> np.ndarray:
-    """The extents (x, y, z) that hold a rotated volume: with a size as odd or even as that of the axis that an axis of
-    the output mainly comes from, so that a rotation by a right angle is exact."""
+def _needed(turned: np.ndarray, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The extents (x, y, z) that hold a rotated volume, and those of the axes that the output's mainly come from."""
     size = np.abs(turned)
     needed = np.ceil((size @ extents[..., None])[..., 0] - 0.01).astype(np.int64)
-    main = np.take_along_axis(extents, np.argmax(size, axis=-1), axis=-1)
-    needed += (needed ^ main) & 1
-    return np.where((extents == 0).any(axis=1, keepdims=True), 0, needed)
+    return needed, np.take_along_axis(extents, np.argmax(size, axis=-1), axis=-1)
+
+
+def _canvas(needed: np.ndarray, main: np.ndarray, extents: np.ndarray, frames: FrameMap | None) -> np.ndarray:
+    """What is needed, made odd or even as the axis that an axis of the output mainly comes from, so that a rotation by
+    a right angle is exact. The frames of one video share the largest; it is odd if that is so for most of them."""
+    odd = main & 1
+    if frames is not None and len(needed):
+        counts = frames.counts[frames.counts > 0]
+        starts = np.cumsum(counts) - counts
+        odd = np.repeat(2 * np.add.reduceat(odd, starts) > counts[:, None], counts, axis=0)
+        needed = np.repeat(np.maximum.reduceat(needed, starts), counts, axis=0)
+    needed += (needed ^ odd) & 1
+    return needed if extents.all() else np.where((extents == 0).any(axis=1, keepdims=True), 0, needed)
 
 
 def _rotations(axis, c, s, n: int) -> np.ndarray:

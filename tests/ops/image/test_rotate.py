@@ -174,3 +174,26 @@ def test_gpu_as_cpu(emulated_gpu):
                     assert off.max(initial=0) <= (
                         1 if kind == "uint8" else 1e-4 * np.abs(b.astype(float)).max(initial=1) + 1
                     )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_frames_of_one_video_share_a_canvas_as_dali(dali, seed):
+    rng = np.random.default_rng(seed)
+    video, angles = [], []
+    for frames in (3, 1, 4, 2):
+        height, width = rng.integers(4, 24, 2)
+        video.append(numbers(rng, (frames, height, width, 3), "uint8"))
+        angles.append(rng.uniform(-180, 180, frames).astype(np.float32))
+
+    def call(m):
+        turned = m.per_frame(m.batch(angles))
+        return m.rotate(m.batch(video, layout="FHWC"), angle=turned, fill_value=0)
+
+    assert check_same(dali, call, 1e-5)
+    volumes = [v.reshape(len(v), 2, -1, v.shape[2], 3) for v in video if v.shape[1] % 2 == 0]
+
+    def call_with_volumes(m):
+        turned = m.per_frame(m.batch([a for a, v in zip(angles, video, strict=True) if v.shape[1] % 2 == 0]))
+        return m.rotate(m.batch(volumes, layout="FDHWC"), angle=turned, axis=[1.0, 2.0, 3.0], fill_value=0)
+
+    assert not volumes or check_same(dali, call_with_volumes, 1e-4)
