@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -57,22 +57,15 @@ class RecordedGpu:
     """What the fixture gives on a machine with a GPU: the same record of launches, nothing emulated."""
 
     real = True
-    _names: ClassVar[dict[int, tuple[str, str]]] = {}  # by kernel: name and text
 
     def __init__(self, compile: Any) -> None:
         self.texts: dict[str, set[str]] = {}
         self.launches: list[str] = []
-        self._function, self._launch = compile.function, compile.launch
-
-    def function(self, text: str, name: str, device_id: int) -> Any:
-        kernel = self._function(text, name, device_id)
-        self._names[kernel.ptr] = name, text
-        return kernel
+        self._launch = compile.launch
 
     def launch(self, kernel: Any, *arguments: Any) -> None:
-        name, text = self._names.get(kernel.ptr, ("unknown", ""))
-        self.texts.setdefault(text, set()).add(name)
-        self.launches.append(name)
+        self.texts.setdefault(kernel.text, set()).add(kernel.name)
+        self.launches.append(kernel.name)
         self._launch(kernel, *arguments)
 
 
@@ -223,7 +216,6 @@ def install(patch: pytest.MonkeyPatch) -> EmulatedGpu | RecordedGpu:
     if torch.cuda.is_available():
         compile = importlib.import_module("ndd._cuda.compile")
         recorded = RecordedGpu(compile)
-        patch.setattr(compile, "function", recorded.function)
         patch.setattr(compile, "launch", recorded.launch)
         return recorded
     # By import_module: some rooms export functions under the names of their files.

@@ -1,13 +1,18 @@
-"""From kernel text to a function on a GPU: NVRTC through cupy, cached in memory and on disk."""
+"""From kernel text to a function on a GPU: NVRTC, cached in memory and on disk; cupy binds NVRTC and the driver."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+import hashlib
+import os
+import tempfile
 import threading
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-_OPTIONS = ("--std=c++17", "-default-device")
+OPTIONS = ("--std=c++17", "-default-device")
 _lock = threading.Lock()
 
 
@@ -23,20 +28,91 @@ def cupy() -> Any:
     return module
 
 
+class Kernel(NamedTuple):
+    """A function on a GPU. `owner` keeps it loaded."""
+
+    ptr: int
+    name: str
+    text: str
+    owner: Any
+
+
 @functools.lru_cache(maxsize=4096)
-def _compiled(text: str, name: str, device_id: int) -> Any:
+def _loaded(text: str, name: str, device_id: int) -> Kernel:
     module = cupy()
-    with module.cuda.Device(device_id):
-        return module.RawModule(code=text, options=_OPTIONS, backend="nvrtc").get_function(name).kernel
+    with module.cuda.Device(device_id) as device:
+        program = module.cuda.function.Module()
+        program.load(_binary(text, _architecture(int(device.compute_capability))))
+        found = program.get_function(name)
+        return Kernel(found.ptr, name, text, found)
 
 
-def function(text: str, name: str, device_id: int) -> Any:
-    """The compiled kernel `name`; 0.1 to 1 s the first time on a machine, later from cupy's cache on disk."""
+def function(text: str, name: str, device_id: int) -> Kernel:
+    """The compiled kernel `name`; 0.1 to 1 s the first time on a machine, later from the cache on disk."""
     with _lock:
-        return _compiled(text, name, device_id)
+        return _loaded(text, name, device_id)
 
 
-def launch(kernel: Any, grid: tuple[int, int], block: int, stream: int, arguments: list[Any]) -> None:
+@functools.cache
+def _nvrtc() -> Any:
+    cupy()  # finds the library
+    from cupy_backends.cuda.libs import nvrtc
+
+    return nvrtc
+
+
+@functools.cache
+def _architecture(capability: int) -> str:
+    """NVRTC's name for a GPU; for one that is newer than NVRTC, the newest that it knows, for the driver to translate."""
+    known = _nvrtc().getSupportedArchs()
+    if capability in known:
+        return f"sm_{capability}"
+    return f"compute_{max((a for a in known if a < capability), default=min(known))}"
+
+
+def _binary(text: str, architecture: str) -> bytes:
+    """The kernels of a text, from the folder where cupy keeps its own, or compiled and put there.
+
+    Not `cupy.RawModule`: that compiles with `-ftz=true`, which makes subnormal numbers 0, unlike the CPU and DALI.
+    """
+    folder = Path(os.path.expanduser(os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache")))
+    kept = folder / f"ndd_{_key(text, architecture)}.bin"
+    with contextlib.suppress(OSError):
+        checksum, found = (whole := kept.read_bytes())[:32], whole[32:]
+        if hashlib.sha256(found).digest() == checksum:
+            return found
+    found = _compiled(text, architecture)
+    with contextlib.suppress(OSError):  # a read-only or full disk: the next process compiles again
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, prefix="ndd_", suffix=".tmp", delete=False) as file:
+            try:
+                file.write(hashlib.sha256(found).digest() + found)
+                file.close()
+                os.replace(file.name, kept)  # whole or not at all, for processes that start at the same time
+            except OSError:
+                os.unlink(file.name)
+                raise
+    return found
+
+
+def _key(text: str, architecture: str) -> str:
+    said = "\0".join((text, architecture, *OPTIONS, str(_nvrtc().getVersion())))
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def _compiled(text: str, architecture: str) -> bytes:
+    nvrtc = _nvrtc()
+    program = nvrtc.createProgram(text, "kernel.cu", [], [])
+    try:
+        nvrtc.compileProgram(program, [*OPTIONS, f"-arch={architecture}"])
+        return nvrtc.getCUBIN(program) if architecture.startswith("sm_") else nvrtc.getPTX(program)
+    except nvrtc.NVRTCError as error:
+        raise RuntimeError(f"a kernel does not compile: {error}\n{nvrtc.getProgramLog(program)}") from None
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def launch(kernel: Kernel, grid: tuple[int, int], block: int, stream: int, arguments: list[Any]) -> None:
     """Starts a kernel. `arguments` are ctypes values (structs by value as byte buffers)."""
     launch_kernel, _ = _driver()
     addresses = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(a) for a in arguments])

@@ -209,7 +209,7 @@ class EvalContext:
             raise ValueError("`thread_pool` and `num_threads` cannot be specified together.")
         if thread_pool is not None and not isinstance(thread_pool, ThreadPool):
             raise TypeError(f"thread_pool must be a ThreadPool, got {type(thread_pool).__name__}")
-        wrapped = to_stream(cuda_stream) if cuda_stream is not None else None
+        wrapped = to_stream(stream=cuda_stream) if cuda_stream is not None else None
         if device_id is None:
             device_id = wrapped.device_id if wrapped is not None else Device.current().device_id
         if wrapped is not None and wrapped.device_id != device_id:

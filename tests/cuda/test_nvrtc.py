@@ -27,18 +27,14 @@ def nvrtc():
     return found
 
 
-def compiled(nvrtc, text, architecture):
+def compiled(text, architecture):
     """None, or what the compiler complains of."""
     from ndd._cuda import compile
 
-    program = nvrtc.createProgram(text, "kernel.cu", [], [])
     try:
-        nvrtc.compileProgram(program, [*compile._OPTIONS, f"-arch=sm_{architecture}"])
-        assert nvrtc.getCUBIN(program)
-    except nvrtc.NVRTCError:
-        return nvrtc.getProgramLog(program)[:2000]
-    finally:
-        nvrtc.destroyProgram(program)
+        assert compile._compiled(text, f"sm_{architecture}")
+    except RuntimeError as error:
+        return str(error)[:2000]
 
 
 def texts_of(path, gpu):
@@ -64,5 +60,5 @@ def test_kernels_compile(path, emulated_gpu, nvrtc):
     # One text for all generations; the others, which differ in element types, for one generation each.
     for i, text in enumerate(texts):
         for architecture in ARCHITECTURES if i == 0 else (ARCHITECTURES[i % len(ARCHITECTURES)],):
-            problem = compiled(nvrtc, text, architecture)
+            problem = compiled(text, architecture)
             assert problem is None, f"sm_{architecture}: {problem}"

@@ -64,6 +64,13 @@ def test_arguments():
         ndd.EvalContext(4)
 
 
+def test_a_stream_of_ones_own(emulated_gpu):
+    own = ndd.stream(device_id=0)
+    with ndd.EvalContext(cuda_stream=own) as context:
+        assert context.cuda_stream == own
+        np.testing.assert_array_equal(np.asarray((ndd.tensor([1, 2]).gpu() + 1).cpu()), [2, 3])
+
+
 def test_a_context_serves_one_thread_at_a_time():
     context = ndd.EvalContext()
     errors = []
