@@ -15,9 +15,11 @@ from ndd._cpu.sampling import BORDERS
 
 _FOURIER = 130  # weights from which OpenCV transforms
 _AS_BYTES = 36  # weights up to which sums of bytes are faster than those of floats
+_WORTH_LINES = 12  # weights from which a column and a row can be faster
 _SEVERAL = 49  # weights from which bytes that lie halfway between two numbers are rare
 _LINES = 81  # weights of a column and a row together, up to which these two are faster than a transform
 _CHANNELS = 128  # OpenCV's limit
+_EDGE = 1  # cv2.BORDER_REPLICATE: where all that is kept lies inside, any border will do
 _BYTE, _FLOAT = np.dtype(np.uint8), np.dtype(np.float32)
 
 
@@ -37,55 +39,41 @@ def filter_planes(
     nothing done, where OpenCV cannot do it or would not be exact.
     """
     height, width, channels = extents
-    padded = border == BORDERS["wrap"] or (border == BORDERS["constant"] and fill != 0)
-    if channels > _CHANNELS or not _is_safe(array, weights):
+    as_bytes = array.dtype == out.dtype == _BYTE and weights.size <= _AS_BYTES
+    if channels > _CHANNELS or not _is_safe(array, weights, as_bytes):
         return False
+    lines = None
+    if weights.size > _WORTH_LINES and (weights.size > _SEVERAL or out.dtype == _FLOAT):
+        lines = lines_of(weights) if 2 * sum(weights.shape) <= weights.size and sum(weights.shape) <= _LINES else None
     images = array.reshape(-1, height, width, channels) if channels > 1 else array.reshape(-1, height, width)
     targets = out.reshape(-1, *results, channels) if channels > 1 else out.reshape(-1, *results)
-    step = _Step(weights, array.dtype == out.dtype == _BYTE)
-    same = (height, width) == tuple(results)
+    cv2 = single_threaded()
+    padded = border == BORDERS["wrap"] or (border == BORDERS["constant"] and fill != 0)
+    direct = (height, width) == tuple(results) and not padded and (as_bytes or out.dtype == _FLOAT)
+    outside, anchor = _borders()[border], (origin[1], origin[0])
     for image, target in zip(images, targets, strict=True):
-        given, anchor, outside = image, origin, _borders()[border]
         if padded:
-            given, anchor, outside = (
-                _with_border(image, weights.shape, results, origin, border, fill),
-                (0, 0),
-                _inside(),
-            )
-        direct = same and not padded and (target.dtype == _FLOAT or step.bytes)
-        found = step(given, anchor, outside, target if direct else None)
+            image, outside, anchor = _with_border(image, weights.shape, results, origin, border, fill), _EDGE, (0, 0)
+        if not as_bytes and image.dtype == _BYTE:
+            image = image.astype(np.float32)
+        place = target if direct else None
+        if lines is not None:
+            found = cv2.sepFilter2D(image, -1, lines[1], lines[0], dst=place, anchor=anchor, borderType=outside)
+        else:
+            found = cv2.filter2D(image, -1, weights, dst=place, anchor=anchor, borderType=outside)
         if not direct:
             _put(found[: results[0], : results[1]], target)
     return True
 
 
-def _is_safe(array: np.ndarray, weights: np.ndarray) -> bool:
+def _is_safe(array: np.ndarray, weights: np.ndarray, as_bytes: bool) -> bool:
     """Sums of bytes must fit OpenCV's 32-bit integers; infinities would spread by way of a transform."""
-    total = float(np.abs(weights).sum())
-    if array.dtype == _FLOAT and weights.size >= _FOURIER:
-        return np.isfinite(total * float(np.abs(array).max()))
-    return total * 255 < 2**30
-
-
-class _Step:
-    """Filters an image; `bytes` says that the result is bytes, not floats."""
-
-    def __init__(self, weights: np.ndarray, as_bytes: bool):
-        self.weights = weights
-        count, both = weights.size, sum(weights.shape)
-        self.bytes = as_bytes and count <= _AS_BYTES
-        worth = 2 * both <= count and both <= _LINES and (count > _SEVERAL or not as_bytes)
-        self.lines = lines_of(weights) if worth else None
-
-    def __call__(self, image: np.ndarray, anchor: Any, border: int, out: np.ndarray | None) -> np.ndarray:
-        cv2 = single_threaded()
-        if not self.bytes and image.dtype == _BYTE:
-            image = image.astype(np.float32)
-        place = (anchor[1], anchor[0])
-        if self.lines is not None:
-            column, row = self.lines
-            return cv2.sepFilter2D(image, -1, row, column, dst=out, anchor=place, borderType=border)
-        return cv2.filter2D(image, -1, self.weights, dst=out, anchor=place, borderType=border)
+    if as_bytes:
+        return float(np.abs(weights).sum()) * 255 < 2**30
+    if weights.size < _FOURIER:
+        return True
+    largest = 255 if array.dtype == _BYTE else float(np.abs(array).max())
+    return bool(np.isfinite(float(np.abs(weights).sum()) * largest))
 
 
 def lines_of(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -122,8 +110,3 @@ def _borders() -> dict[int, int]:
     cv2 = single_threaded()
     names = {"constant": "CONSTANT", "replicate": "REPLICATE", "reflect": "REFLECT", "reflect_101": "REFLECT_101"}
     return {BORDERS[k]: getattr(cv2, f"BORDER_{v}") for k, v in names.items()} | {BORDERS["wrap"]: cv2.BORDER_WRAP}
-
-
-def _inside() -> int:
-    """Where all that is kept lies inside, any border will do."""
-    return single_threaded().BORDER_REPLICATE
