@@ -29,7 +29,8 @@ def fused(a, b, c):
     lost = ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
     total = product + c
     part = total - product
-    return total + ((product - (total - part)) + (c - part) + lost)
+    exact = total + ((product - (total - part)) + (c - part) + lost)
+    return exact if exact == exact else total  # infinite
 
 
 @kernel
@@ -234,10 +235,11 @@ def canonical(cursor, wide):
 
 
 @kernel
-def store_rounded(values, out, half, low, high):
+def store_rounded(values, out, half, low, high, of_nan):
     """Floats into integers: rounded half away from zero (`half` is the float below 1/2), saturated at low and high."""
     for i in range(values.size):
-        out[i] = min(max(np.trunc(values[i] + np.copysign(half, values[i])), low), high)
+        rounded = min(max(np.trunc(values[i] + np.copysign(half, values[i])), low), high)
+        out[i] = rounded if values[i] == values[i] else of_nan
 
 
 # What needs a varying number of uniform numbers per element takes the first ones from a table and the rest, seldom

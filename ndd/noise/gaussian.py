@@ -13,6 +13,7 @@ from ndd.noise.elements import check_input
 from ndd.random.elements import column, drawn_type
 
 _HALF = np.float32(0.49999997)
+_ZERO = np.float32(0)
 
 
 @operator(random=True)
@@ -82,7 +83,7 @@ def _add_rounded(array, out, stream, mean, stddev, low, high):
         normal_row(row, stream, first)
         for i in range(row.size):
             row[i] = np.float32(source[i]) + np.float32(np.float64(row[i]) * spread + centre)
-        store_rounded(row, out[first : first + CHUNK], _HALF, low, high)
+        store_rounded(row, out[first : first + CHUNK], _HALF, low, high, _ZERO)
 
 
 gaussian.cuda("gaussian.cu")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words
-from ndd._operator import Operand, PerSample, Plan, like, operator
+from ndd._operator import Operand, PerSample, Plan, bad_sample, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd.noise.elements import check_input
@@ -52,8 +52,8 @@ def salt_and_pepper(
 @salt_and_pepper.plan
 def _(input, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, words):
     check_input(input)
-    chance = np.clip(np.nan_to_num(column(prob, input.n, np.float64)), 0.0, 1.0)
-    salted = chance * np.clip(np.nan_to_num(column(salt_vs_pepper, input.n, np.float64)), 0.0, 1.0)
+    chance = _share("prob", prob, input.n)
+    salted = chance * _share("salt_vs_pepper", salt_vs_pepper, input.n)
     dtype = input.dtype
     limits = (-1, 1) if dtype.name == "f32" else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
     return Plan(
@@ -67,6 +67,15 @@ def _(input, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, words):
             "extents": _extents(input, per_channel),
         },
     )
+
+
+def _share(name: str, given: Any, n: int) -> np.ndarray:
+    found = column(given, n, np.float64)
+    wrong = ~((found >= 0) & (found <= 1))
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise bad_sample(i, f"argument {name!r}: expected a number from 0 to 1, got {found[i, 0]:g}")
+    return found
 
 
 def _value(given: Any, default: int, n: int, dtype: DType) -> np.ndarray:

@@ -50,11 +50,11 @@ def fill_as(out: np.ndarray, dtype: DType, real: Any, fill: Callable[[np.ndarray
     if out.dtype.itemsize == 8 or out.dtype.kind == "f":
         convert_array(draws, "f64" if real == np.float64 else "f32", dtype.name, out)
         return
-    half, low, high = _rounding(out.dtype, draws.dtype.type)
-    store_rounded(draws.reshape(-1), out.reshape(-1), half, low, high)
+    store_rounded(draws.reshape(-1), out.reshape(-1), *_rounding(out.dtype, draws.dtype.type))
 
 
 @functools.cache
-def _rounding(dtype: np.dtype, real: Any) -> tuple[Any, Any, Any]:
-    limits = np.iinfo(dtype)
-    return np.nextafter(real(0.5), real(0)), real(limits.min), real(limits.max)
+def _rounding(dtype: np.dtype, real: Any) -> tuple[Any, Any, Any, Any]:
+    """The number below one half, the limits, and what NaN becomes, as DALI's processor has it."""
+    low, high = real(np.iinfo(dtype).min), real(np.iinfo(dtype).max)
+    return np.nextafter(real(0.5), real(0)), low, high, low if dtype == np.int32 else real(0)

@@ -105,6 +105,24 @@ def test_the_same_noise_on_the_gpu(name, arguments, dtype, emulated_gpu):
             np.testing.assert_array_equal(np.array(a), np.array(b.cpu()))
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("arguments", [{"mean": np.nan}, {"mean": np.inf}, {"mean": -np.inf}, {"stddev": np.inf}])
+def test_noise_that_is_not_finite(dali, dtype, arguments, emulated_gpu):
+    (expected,) = run(dali, "gaussian", image(dtype, (3, 4, 1)), **arguments)
+    batch = ndd.batch([image(dtype, (3, 4, 1))], layout="HWC")
+    for given in (batch, batch.gpu()):
+        found = np.array(ndd.noise.gaussian(given, rng=RNG(5), **arguments).tensors[0].cpu())
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", ["prob", "salt_vs_pepper"])
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), [0.5, 2.0]])
+def test_shares_are_between_0_and_1_as_in_dali(dali, name, share):
+    for library in (ndd, dali):
+        with pytest.raises(RuntimeError):
+            run(library, "salt_and_pepper", [image("uint8"), image("uint8")], **{name: share})
+
+
 def test_integer_values_saturate_where_dali_wraps():
     (found,) = run(ndd, "salt_and_pepper", image("uint8"), prob=1.0, salt_val=300.0, pepper_val=-7.0)
     assert set(np.unique(found)) == {0, 255}
