@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import inner_kernel
+from ndd._cpu.jit import inner_kernel, kernel
 from ndd._cpu.rgb_sampling import linear_rgb, nearest_rgb
 
 BORDERS = {"constant": 0, "replicate": 1, "reflect": 2, "reflect_101": 3, "wrap": 4}
@@ -110,7 +110,7 @@ def rounded(value):
 
 
 @inner_kernel
-def store_row(row, out, rounds, low, high):
+def _store_row(row, out, rounds, low, high):
     """Numbers to the output's type: rounded and kept in its range, or as they are."""
     if rounds:
         for i in range(row.size):
@@ -152,33 +152,36 @@ def _nearest_points(flat, channels, place, fill, out, rounds, low, high):
                 out[i * channels + k] = flat[a + k]
 
 
-@inner_kernel
-def sample_row(
-    image, words, xs, ys, place, share, row, out, out_words, y, nearest, border, fill, stored_fill, rounds, low, high
+@kernel
+def sample_rows(
+    image, words, xs, ys, place, out, out_words, first, nearest, border, fill, stored_fill, rounds, low, high
 ):
-    """Row `y` of the output, from the points (xs, ys).
+    """Rows of the output from row `first` on, from the points (xs, ys) [rows, width].
 
-    Room for a row: `place` [4, width], `share` float32 [2, width], `row` float32 [width * channels]. `fill` holds
-    float32 numbers to be mixed with pixels, `stored_fill` the same in the output's type. `nearest` and `words` are None
-    or not: of a question whether an argument is None numba compiles one answer only.
+    `place` [4, width] is room for a row. `fill` holds float32 numbers to be mixed with pixels, `stored_fill` the same in
+    the output's type. `nearest` and `words` are None or not: of a question whether an argument is None numba compiles
+    one answer only.
     """
     height, width, channels = image.shape
-    flat, line = image.reshape(height * width * channels), out[y].reshape(out.shape[1] * channels)
+    flat, wide = image.reshape(height * width * channels), out.shape[1]
     # 32-bit numbers: the loops over places then take twice as many at once.
     n, lines, step, stride = np.int32(width), np.int32(height), np.int32(channels), np.int32(width * channels)
-    pixel = np.empty(xs.size, np.int32)
-    if nearest is not None:
-        _nearest_taps(xs, n, step, border, place[0], pixel)
-        _nearest_taps(ys, lines, stride, border, place[2], pixel)
-        if words is None:
-            _nearest_points(flat, channels, place, stored_fill, line, rounds, low, high)
+    pixel, share = np.empty(wide, np.int32), np.empty((2, wide), np.float32)
+    row = np.empty(wide * channels, np.float32)
+    for k in range(len(xs)):
+        line, start = out[first + k].reshape(wide * channels), (first + k) * wide * channels
+        if nearest is not None:
+            _nearest_taps(xs[k], n, step, border, place[0], pixel)
+            _nearest_taps(ys[k], lines, stride, border, place[2], pixel)
+            if words is None:
+                _nearest_points(flat, channels, place, stored_fill, line, rounds, low, high)
+            else:
+                nearest_rgb(flat, words, place[0], place[2], stored_fill, line, out_words, start)
         else:
-            nearest_rgb(flat, words, place[0], place[2], stored_fill, line, out_words, y * line.size)
-    else:
-        _linear_taps(xs, n, step, border, place[0], place[1], share[0], pixel)
-        _linear_taps(ys, lines, stride, border, place[2], place[3], share[1], pixel)
-        if words is None:
-            _linear_points(flat, channels, place, share, fill, row)
-            store_row(row, line, rounds, low, high)
-        else:
-            linear_rgb(flat, words, place, share, fill, line, out_words, y * line.size)
+            _linear_taps(xs[k], n, step, border, place[0], place[1], share[0], pixel)
+            _linear_taps(ys[k], lines, stride, border, place[2], place[3], share[1], pixel)
+            if words is None:
+                _linear_points(flat, channels, place, share, fill, row)
+                _store_row(row, line, rounds, low, high)
+            else:
+                linear_rgb(flat, words, place, share, fill, line, out_words, start)

@@ -1,7 +1,6 @@
-"""Where the pixels of a warped image come from: affine maps, waves, a sphere, maps given as images.
+"""Where the pixels of a warped image come from: affine maps, waves, a sphere; and volumes.
 
-Every kernel here takes `image` and `out` [H, W, C], what its map needs, and `how`: (nearest, border, fill, stored fill,
-rounds, low, high), see `ndd._cpu.sampling`; `warped` calls it. Coordinates are float32, as DALI computes them.
+Points are float32 and worked out in DALI's order: the last bit decides between two pixels.
 """
 
 from __future__ import annotations
@@ -13,16 +12,33 @@ import numpy as np
 
 from ndd._cpu.jit import inner_kernel, kernel
 from ndd._cpu.rgb_sampling import words_of
-from ndd._cpu.sampling import border_index, place_type, rounded, sample_row
+from ndd._cpu.sampling import border_index, place_type, rounded, sample_rows
 
 _TILE = 256  # DALI adds steps up over so many pixels of a row
+_POINTS = 1 << 15  # that are worked out before they are read: they stay in the cache
 
 
-def warped(kernel: Callable[..., None], image: np.ndarray, out: np.ndarray, *arguments: Any) -> None:
-    """Runs one of the kernels below on arrays that have elements; the last arguments are those of `how`."""
+def warped(points: Callable[..., None], image: np.ndarray, out: np.ndarray, how: tuple[Any, ...], *given: Any) -> None:
+    """An image [H, W, C] read at what one of the `..._points` below says; neither array is empty.
+
+    `how` is (nearest, border, fill, stored fill, rounds, low, high), see `sample_rows`.
+    """
+    height, width, _ = out.shape
     words, out_words = words_of(image, out)
-    place = np.empty((4, out.shape[1]), place_type(image))
-    kernel(image, words, place, out, out_words, *arguments)
+    place = np.empty((4, width), place_type(image))
+    rows = min(height, 1 + _POINTS // width)
+    xs, ys = np.empty((rows, width), np.float32), np.empty((rows, width), np.float32)
+    for first in range(0, height, rows):
+        some_x, some_y = xs[: height - first], ys[: height - first]
+        points(first, some_x, some_y, *given)
+        sample_rows(image, words, some_x, some_y, place, out, out_words, first, *how)
+
+
+@kernel
+def affine_points(first, xs, ys, m):
+    """m @ (x + 0.5, y + 0.5, 1)."""
+    for k in range(len(xs)):
+        _affine_line(m, first + k, xs[k], ys[k])
 
 
 @inner_kernel
@@ -54,58 +70,31 @@ def bring_near(flat):
 
 
 @kernel
-def warp_affine(image, words, place, out, out_words, m, nearest, border, fill, stored_fill, rounds, low, high):
-    """Pixel (x, y) is read at m @ (x + 0.5, y + 0.5, 1)."""
-    height, width, channels = out.shape
-    xs, ys = np.empty(width, np.float32), np.empty(width, np.float32)
-    share, row = np.empty((2, width), np.float32), np.empty(width * channels, np.float32)
-    for y in range(height):
-        _affine_line(m, y, xs, ys)
-        sample_row(
-            image, words, xs, ys, place, share, row, out, out_words, y,
-            nearest, border, fill, stored_fill, rounds, low, high,
-        )  # fmt: skip
-
-
-@kernel
-def warp_water(image, words, place, out, out_words, wave, nearest, border, fill, stored_fill, rounds, low, high):
-    """Pixel (x, y) is read at (x + a sin(f y + p), y + b cos(g x + q)); `wave` is [a, f, p, b, g, q]."""
-    height, width, channels = out.shape
-    xs, ys = np.empty(width, np.float32), np.empty(width, np.float32)
-    share, row = np.empty((2, width), np.float32), np.empty(width * channels, np.float32)
-    shift = np.empty(width, np.float32)
-    for x in range(width):
+def water_points(first, xs, ys, wave):
+    """(x + a sin(f y + p), y + b cos(g x + q)); `wave` is [a, f, p, b, g, q]."""
+    shift = np.empty(xs.shape[1], np.float32)
+    for x in range(xs.shape[1]):
         shift[x] = wave[3] * np.cos(wave[4] * np.float32(x) + wave[5])
-    for y in range(height):
-        across = wave[0] * np.sin(wave[1] * np.float32(y) + wave[2])
-        for x in range(width):
-            xs[x] = np.float32(x) + across
-            ys[x] = np.float32(y) + shift[x]
-        sample_row(
-            image, words, xs, ys, place, share, row, out, out_words, y,
-            nearest, border, fill, stored_fill, rounds, low, high,
-        )  # fmt: skip
+    for k in range(len(xs)):
+        y = np.float32(first + k)
+        across = wave[0] * np.sin(wave[1] * y + wave[2])
+        for x in range(xs.shape[1]):
+            xs[k, x] = np.float32(x) + across
+            ys[k, x] = y + shift[x]
 
 
 @kernel
-def warp_sphere(image, words, place, out, out_words, nearest, border, fill, stored_fill, rounds, low, high):
-    """With d from the middle, a pixel is read at middle + d |d| / (half of the longer side)."""
-    height, width, channels = out.shape
-    xs, ys = np.empty(width, np.float32), np.empty(width, np.float32)
-    share, row = np.empty((2, width), np.float32), np.empty(width * channels, np.float32)
+def sphere_points(first, xs, ys, height, width):
+    """With d from the middle: middle + d |d| / (half of the longer side)."""
     half = np.float32(0.5)
     cx, cy = np.float32(width) * half, np.float32(height) * half
     longest = np.float32(max(width // 2, height // 2, 1))
-    for y in range(height):
-        v = np.float32(y) + half - cy
+    for k in range(len(xs)):
+        v = np.float32(first + k) + half - cy
         for x in range(width):
             u = np.float32(x) + half - cx
             stretch = np.sqrt(u * u + v * v) / longest
-            xs[x], ys[x] = cx + u * stretch, cy + v * stretch
-        sample_row(
-            image, words, xs, ys, place, share, row, out, out_words, y,
-            nearest, border, fill, stored_fill, rounds, low, high,
-        )  # fmt: skip
+            xs[k, x], ys[k, x] = cx + u * stretch, cy + v * stretch
 
 
 @inner_kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.warp import warp_sphere, warped
+from ndd._cpu.warp import sphere_points, warped
 from ndd._operator import PerSample, Plan, like, operator
 from ndd.ops.image.warping import NEAREST, check_displaced, sampling, threads_of
 from ndd.ops.image.window import wrapped
@@ -55,7 +55,7 @@ def _(image, out, applied, how):
     if not applied:
         out[...] = image
     elif out.size:
-        warped(warp_sphere, image, out, *how)
+        warped(sphere_points, image, out, how, *out.shape[:2])
 
 
 @sphere.cuda("sphere.cu")

@@ -168,7 +168,7 @@ def launch_affine(launch: Any, image: Any) -> None:
 
 def paint_affine(image: np.ndarray, out: np.ndarray, matrix: np.ndarray, how: tuple[Any, ...]) -> None:
     """An affine warp on the CPU."""
-    from ndd._cpu.warp import bring_near, warp_affine, warp_volume, warped
+    from ndd._cpu.warp import affine_points, bring_near, warp_volume, warped
 
     if not out.size:
         return
@@ -177,6 +177,6 @@ def paint_affine(image: np.ndarray, out: np.ndarray, matrix: np.ndarray, how: tu
     elif image.ndim == 3:
         if abs(matrix[1, 0]) * out.shape[1] > _STREAMS and image.nbytes < _NEAR:
             bring_near(image.reshape(-1).view(np.uint8))
-        warped(warp_affine, image, out, matrix, *how)
+        warped(affine_points, image, out, how, matrix)
     else:
         warp_volume(image, out, matrix, *how)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.warp import warp_water, warped
+from ndd._cpu.warp import warped, water_points
 from ndd._operator import PerSample, Plan, like, operator
 from ndd.ops.image.warping import NEAREST, check_displaced, sampling, threads_of
 from ndd.ops.image.window import wrapped
@@ -65,7 +65,7 @@ def _(image, out, applied, wave, how):
     if not applied:
         out[...] = image
     elif out.size:
-        warped(warp_water, image, out, wave, *how)
+        warped(water_points, image, out, how, wave)
 
 
 @water.cuda("water.cu")
