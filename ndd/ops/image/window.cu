@@ -56,20 +56,32 @@ extern "C" __global__ void window(const Sample* samples, int count, Shared share
       Row row = row_at(s, shared, at);
       Pack<OUT, COUNT> pack;
       const int made = total - first < COUNT ? (int)(total - first) : COUNT;
+      const long long begin = (long long)at[4] + s.start[4];
+      const bool one_line = at[4] + COUNT <= (unsigned int)s.size[4];
+      if (one_line && row.inside && begin >= 0 && begin + COUNT <= s.extent[4]) {  // the frequent cases: no questions
+        const IN0* source = s.in0 + row.offset + begin;
 #pragma unroll
-      for (int k = 0; k < COUNT; k++) {
-        if (k < made) {
-          const long long source = (long long)at[4] + s.start[4];
-          if (row.inside && source >= 0 && source < s.extent[4])
-            pack.element[k] = converted_element(s.in0[row.offset + source]);
-          else
-            pack.element[k] = convert<OUT>(s.fill[shared.channel_slot == 4 ? (int)at[4] : row.channel]);
-          if (++at[4] == (unsigned int)s.size[4]) {
-            at[4] = 0;
-            int axis = 3;
-            while (axis > 0 && ++at[axis] == (unsigned int)s.size[axis]) at[axis--] = 0;
-            if (axis == 0) at[0]++;
-            row = row_at(s, shared, at);
+        for (int k = 0; k < COUNT; k++) pack.element[k] = converted_element(source[k]);
+      } else if (one_line && !row.inside && shared.channel_slot != 4) {
+        const OUT value = convert<OUT>(s.fill[row.channel]);
+#pragma unroll
+        for (int k = 0; k < COUNT; k++) pack.element[k] = value;
+      } else {
+#pragma unroll
+        for (int k = 0; k < COUNT; k++) {
+          if (k < made) {
+            const long long source = (long long)at[4] + s.start[4];
+            if (row.inside && source >= 0 && source < s.extent[4])
+              pack.element[k] = converted_element(s.in0[row.offset + source]);
+            else
+              pack.element[k] = convert<OUT>(s.fill[shared.channel_slot == 4 ? (int)at[4] : row.channel]);
+            if (++at[4] == (unsigned int)s.size[4]) {
+              at[4] = 0;
+              int axis = 3;
+              while (axis > 0 && ++at[axis] == (unsigned int)s.size[axis]) at[axis--] = 0;
+              if (axis == 0) at[0]++;
+              row = row_at(s, shared, at);
+            }
           }
         }
       }
