@@ -60,7 +60,6 @@ def _matrix(source: DALIImageType, target: DALIImageType) -> np.ndarray:
         matrix[:, [0, 2]] = matrix[:, [2, 0]]
     if target == BGR:
         matrix = matrix[::-1].copy()
-    matrix.flags.writeable = False
     return matrix
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ndd._cpu.linear_color import compute, mix_channels
 from ndd._operator import PerSample, operator
 from ndd._operator.deprecated import ignored
 from ndd._tensor import DType
-from ndd.ops.color.linear_color import color_matrix, launch_linear_color, plan_mixing, result
+from ndd.ops.color.linear_color import launch_linear_color, plan_mixing, result
 from ndd.types import DALIImageType
 
 
@@ -56,11 +54,8 @@ def color_twist(
 
 @color_twist.plan
 def _(input, *, brightness, contrast, dtype, hue, image_type, saturation):
-    grey = np.float32(0.5 if input.dtype.name in ("f16", "f32") else 128)
-    brightness, contrast = np.asarray(brightness, np.float32), np.asarray(contrast, np.float32)
-    with np.errstate(all="ignore"):
-        gain, offset = brightness * contrast, brightness * (grey - grey * contrast)
-    return plan_mixing(input, color_matrix(hue, saturation, gain=gain), offset)
+    grey = 0.5 if input.dtype.name in ("f16", "f32") else 128.0
+    return plan_mixing(input, hue, saturation, 1.0, brightness, contrast, grey)
 
 
 @color_twist.cpu_batch

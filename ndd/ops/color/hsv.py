@@ -6,7 +6,7 @@ from ndd._cpu.linear_color import compute, mix_channels
 from ndd._operator import PerSample, operator
 from ndd._tensor import DType
 from ndd._tensor.dtype import uint8
-from ndd.ops.color.linear_color import color_matrix, launch_linear_color, plan_mixing, result
+from ndd.ops.color.linear_color import launch_linear_color, plan_mixing, result
 
 
 @operator(layouts=("HWC", "FHWC", "DHWC"), frames=True)
@@ -48,7 +48,7 @@ def hsv(
 
 @hsv.plan
 def _(input, *, dtype, hue, saturation, value):
-    return plan_mixing(input, color_matrix(hue, saturation, value))
+    return plan_mixing(input, hue, saturation, value)
 
 
 @hsv.cpu_batch

@@ -6,7 +6,7 @@ from ndd._cpu.linear_color import compute, mix_channels
 from ndd._operator import PerSample, operator
 from ndd._operator.deprecated import ignored
 from ndd._tensor import DType
-from ndd.ops.color.linear_color import color_matrix, launch_linear_color, plan_mixing, result
+from ndd.ops.color.linear_color import launch_linear_color, plan_mixing, result
 from ndd.types import DALIImageType
 
 
@@ -39,7 +39,7 @@ def hue(input, /, *, dtype: DType | None = None, hue: PerSample[float] = 0.0, im
 
 @hue.plan
 def _(input, *, dtype, hue, image_type):
-    return plan_mixing(input, color_matrix(hue, 1.0))
+    return plan_mixing(input, hue, 1.0)
 
 
 @hue.cpu_batch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -48,20 +49,48 @@ def half_range(dtype: DType, whole: bool = False) -> float:
 def plan_scaling(input: Any, out: DType, brightness: Any, shift: Any, contrast: Any, center: Any) -> Plan:
     """The plan of `brightness * (center + contrast * (in - center)) + shift * range(out)` for each element."""
     center = half_range(input.dtype) if center is None else center
+    numbers = (brightness, shift, contrast, center, half_range(out, whole=True))
+    return planned(input, _kept_scaling(*numbers) if _are_constant(numbers) else _scaling(*numbers))
+
+
+def _are_constant(numbers: Any) -> bool:
+    return all([isinstance(v, float) for v in numbers])
+
+
+def _scaling(brightness: Any, shift: Any, contrast: Any, center: Any, span: float) -> np.ndarray:
+    """float32 [..., 1, 2]: factor and offset."""
     brightness, shift, contrast, center = (np.asarray(v, np.float32) for v in (brightness, shift, contrast, center))
     with np.errstate(all="ignore"):
         factor = brightness * contrast
-        offset = brightness * (center - center * contrast) + shift * np.float32(half_range(out, whole=True))
+        offset = brightness * (center - center * contrast) + shift * np.float32(span)
     matrix = np.empty((*np.broadcast_shapes(factor.shape, offset.shape), 1, 2), np.float32)
     matrix[..., 0, 0], matrix[..., 0, 1] = factor, offset
-    return planned(input, matrix)
+    return matrix
+
+
+def _mixing(hue: Any, saturation: Any, value: Any, brightness: Any, contrast: Any, grey: float) -> np.ndarray:
+    """float32 [..., 3, 4]: the matrix of a colour and what is added."""
+    brightness, contrast, middle = (np.asarray(v, np.float32) for v in (brightness, contrast, grey))
+    with np.errstate(all="ignore"):
+        gain, offset = brightness * contrast, brightness * (middle - middle * contrast)
+    matrix = color_matrix(hue, saturation, value, gain)
+    full = np.empty((*np.broadcast_shapes(matrix.shape[:-2], np.shape(offset)), 3, 4), np.float32)
+    full[..., :3] = matrix
+    full[..., 3] = _column(offset)
+    return full
+
+
+# What does not change from call to call is not worked out again. (Nobody writes to these arrays. They stay writable: to
+# the compiler read-only arrays are a type of their own.)
+_kept_scaling = functools.lru_cache(64)(_scaling)
+_kept_mixing = functools.lru_cache(64)(_mixing)
 
 
 def _column(values: Any) -> np.ndarray:
     return np.asarray(values, np.float32)[..., None]
 
 
-def color_matrix(hue: Any, saturation: Any, value: Any = 1.0, gain: Any = 1.0) -> np.ndarray:
+def color_matrix(hue: Any, saturation: Any, value: Any, gain: Any) -> np.ndarray:
     """`gain * from_yiq @ rotation(hue) @ diag(1, saturation, saturation) * value @ to_yiq`: float32 [..., 3, 3].
 
     The arguments are numbers, or arrays [N]. Each product is rounded where DALI rounds it.
@@ -80,16 +109,16 @@ def color_matrix(hue: Any, saturation: Any, value: Any = 1.0, gain: Any = 1.0) -
         return first + second + third
 
 
-def plan_mixing(input: Any, matrix: np.ndarray, offset: Any = 0.0) -> Plan:
-    """The plan of `matrix @ pixel + offset` for pixels of three channels."""
+def plan_mixing(
+    input: Any, hue: Any, saturation: Any, value: Any = 1.0, brightness: Any = 1.0, contrast: Any = 1.0, grey: float = 0.0
+) -> Plan:  # fmt: skip
+    """The plan of `brightness * (contrast * (matrix @ pixel - grey) + grey)` for pixels of three channels."""
     channels = input.shapes[:, -1]
     if (channels != 3).any():
         sample = int((channels != 3).argmax())
         raise bad_sample(sample, f"expected 3 channels (RGB), got {channels[sample]}: shape {_shape(input, sample)}")
-    full = np.empty((*matrix.shape[:-1], 4), np.float32)
-    full[..., :3] = matrix
-    full[..., 3] = _column(offset)
-    return planned(input, full)
+    numbers = (hue, saturation, value, brightness, contrast, grey)
+    return planned(input, _kept_mixing(*numbers) if _are_constant(numbers) else _mixing(*numbers))
 
 
 def _shape(input: Any, sample: int) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from ndd._cpu.linear_color import compute, mix_channels
 from ndd._operator import PerSample, operator
 from ndd._operator.deprecated import ignored
 from ndd._tensor import DType
-from ndd.ops.color.linear_color import color_matrix, launch_linear_color, plan_mixing, result
+from ndd.ops.color.linear_color import launch_linear_color, plan_mixing, result
 from ndd.types import DALIImageType
 
 
@@ -46,7 +46,7 @@ def saturation(
 
 @saturation.plan
 def _(input, *, dtype, image_type, saturation):
-    return plan_mixing(input, color_matrix(0.0, saturation))
+    return plan_mixing(input, 0.0, saturation)
 
 
 @saturation.cpu_batch
