@@ -8,6 +8,7 @@ import numpy as np
 
 from ndd._cpu.jit import kernel
 from ndd._operator import Plan, bad_sample, like, operator
+from ndd._tensor.store import volumes
 
 _CHUNK = 8  # elements that a GPU thread makes
 _FEW = 1 << 10  # elements that NumPy joins in one call
@@ -20,6 +21,8 @@ def cat(input_0, /, *inputs, axis: int | None = None, axis_name: str | None = No
 
     Args:
         input_0, inputs: of one element type and number of axes; the extents agree on all axes but the joined one.
+            An input without any elements is left out, whatever its shape (NumPy and torch count its extent); if none
+            has elements, the first is the result.
         axis: the axis, by number (negative ones count from the back); default 0.
         axis_name: the axis, by its letter in the layout of the first input. Give one of the two.
 
@@ -92,26 +95,29 @@ def _joined_axis(name: str, axis: int | None, axis_name: str | None, layout: str
 
 
 def _new_axis(axis: int, ndim: int) -> int:
-    if not -max(ndim, 1) <= axis <= ndim:
+    if not -ndim <= axis <= ndim:
         raise RuntimeError(f"stack: `axis`: expected a number from {-ndim} to {ndim} for {ndim} axes, got {axis}")
     return axis + ndim + 1 if axis < 0 else axis
 
 
 @cat.plan
 def _(*inputs, axis, axis_name):
-    first = inputs[0]
-    place = _joined_axis("cat", axis, axis_name, first.layout, first.ndim)
+    place = _joined_axis("cat", axis, axis_name, inputs[0].layout, inputs[0].ndim)
+    full = [k for k, operand in enumerate(inputs) if volumes(operand.shapes).any()] or [0]
+    first = inputs[full[0]]
     others = np.arange(first.ndim) != place
-    for k, operand in enumerate(inputs):
-        wrong = (operand.shapes != first.shapes)[:, others].any(axis=1)
+    for k in full:
+        wrong = (inputs[k].shapes != first.shapes)[:, others].any(axis=1)
         if wrong.any():
             i = int(wrong.argmax())
             raise bad_sample(
                 i,
-                f"the arrays may differ only on axis {place}: input 0 has shape {tuple(first.shapes[i].tolist())}, "
-                f"input {k} {tuple(operand.shapes[i].tolist())}",
+                f"the arrays may differ only on axis {place}: input {full[0]} has shape "
+                f"{tuple(first.shapes[i].tolist())}, input {k} {tuple(inputs[k].shapes[i].tolist())}",
             )
-    extents = np.stack([operand.shapes[:, place] for operand in inputs], axis=1)
+    extents = np.zeros((first.n, len(inputs)), np.int64)
+    for k in full:
+        extents[:, k] = inputs[k].shapes[:, place]
     shapes = first.shapes.copy()
     shapes[:, place] = extents.sum(axis=1)
     return _plan(shapes, extents, shapes[:, place + 1 :].prod(axis=1))

@@ -16,7 +16,7 @@ def one_hot(
     input,
     /,
     *,
-    axis: int = -1,
+    axis: int | None = None,
     axis_name: str | None = None,
     dtype: DType | None = None,
     num_classes: int = 0,
@@ -30,11 +30,11 @@ def one_hot(
     `axis_name` is given, the samples lose their own axes: labels of shape `(1,)` give `(num_classes,)`.
 
     Args:
-        axis: where the new axis goes. Default: -1, at the end.
+        axis: where the new axis goes; -1 (or nothing): at the end.
         axis_name: its letter; then the result has a layout.
         num_classes: its extent.
         dtype: the element type of the result. Default: float32. `on_value` and `off_value` become integers as in C:
-            the fraction is dropped and what is too large wraps.
+            the fraction is dropped, then the upper bits.
 
     Differs from DALI: with `axis_name`, labels of shape `(1,)` keep their axis.
 
@@ -51,7 +51,7 @@ def one_hot(
         if kind in (bool_, float16) or kind.kind is DType.Kind.enum or kind.name == "bfloat16":
             raise RuntimeError(f"one_hot: Unsupported {role} type: {kind}. Cast to an integer type or float32 first.")
     ndim = input.ndim
-    if not -1 <= axis <= ndim:
+    if axis is not None and not -1 <= axis <= ndim:
         raise RuntimeError(
             f"one_hot: Provided axis is outside of allowed range, got: {axis}, expected to be in range: [-1, {ndim}]."
         )
@@ -66,18 +66,18 @@ def one_hot(
             raise RuntimeError(
                 f"one_hot: Input layout mismatch - expected input layout to be of size {ndim} but got {own!r}"
             )
-        place = ndim if axis == -1 else axis
+        place = ndim if axis in (None, -1) else axis
         layout = own[:place] + axis_name + own[place:]
-    known = ndim == 0 or axis != -1 or axis_name is not None
+    known = ndim == 0 or axis is not None or axis_name is not None
     return Spec(result, ndim + 1 if known else None, layout, input.device)
 
 
 @one_hot.plan
 def _(input, *, axis, axis_name, dtype, num_classes, off_value, on_value):
     shapes = input.shapes
-    if axis == -1 and axis_name is None and shapes.shape[1] and (shapes == 1).all():
+    if axis is None and axis_name is None and shapes.shape[1] and (shapes == 1).all():
         shapes = shapes[:, :0]
-    place = shapes.shape[1] if axis == -1 else axis
+    place = shapes.shape[1] if axis in (None, -1) else axis
     result = np.insert(shapes, place, num_classes, axis=1)
     kind = (dtype or float32).numpy  # type: ignore[attr-defined]
     values = [_as_c_does(value, kind) for value in (on_value, off_value)]
@@ -86,8 +86,14 @@ def _(input, *, axis, axis_name, dtype, num_classes, off_value, on_value):
 
 
 def _as_c_does(value: float, kind: np.dtype) -> np.ndarray:
-    """A float as another type by C's conversion on a 64-bit integer: the fraction dropped, the rest wrapped."""
-    return np.array(value if kind.kind == "f" else int(value)).astype(kind)
+    """A float as another type as C converts it on x86: by way of a 32-bit integer, or 64-bit for uint32 and longer
+    types; what does not fit becomes the least one. The fraction is dropped, the upper bits too."""
+    if kind.kind == "f":
+        return np.array(value, kind)
+    limit = 1 << (31 if kind.itemsize < 4 or kind == np.int32 else 63)
+    most = 2 * limit if kind == np.uint64 else limit
+    whole = int(value) if -limit <= value < most else -limit
+    return np.array(whole & ((1 << 8 * kind.itemsize) - 1), f"u{kind.itemsize}").view(kind)
 
 
 @one_hot.cpu

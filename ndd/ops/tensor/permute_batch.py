@@ -30,6 +30,8 @@ def _(job, input, *, indices):
     chosen = np.asarray(indices, np.int64)
     if chosen.ndim > 1:  # a Tensor of all indices counts for every sample; a Batch holds one for each
         chosen = chosen[:, 0] if chosen.shape[1] == 1 else chosen[0]
+    if chosen.ndim != 1:
+        raise RuntimeError(f"argument 'indices': expected one number for each sample, got shape {chosen.shape}")
     if len(chosen) == 1:
         chosen = np.repeat(chosen, job.n)
     if len(chosen) != job.n:

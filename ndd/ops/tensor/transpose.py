@@ -22,7 +22,7 @@ def transpose(
         transpose_layout: whether the layout is put in the same order; if not, it stays as it is.
         output_layout: the layout of the output, whatever the input's.
 
-    Raises RuntimeError for a `perm` that is no permutation of the axes, and for a layout of another length.
+    Raises RuntimeError for a `perm` that is no permutation of the axes, and for a layout of another length or an empty one.
 
     >>> import ndd, numpy as np
     >>> ndd.transpose(ndd.tensor(np.zeros((4, 5, 3)), layout="HWC"), perm=[2, 0, 1]).layout
@@ -30,11 +30,15 @@ def transpose(
     """
     order = _order(perm, input.ndim)
     if output_layout is not None:
-        if output_layout and len(output_layout) != input.ndim:
+        if not output_layout:
+            raise RuntimeError(
+                "transpose: `output_layout` is empty; `transpose_layout=False` leaves the layout as it is"
+            )
+        if len(output_layout) != input.ndim:
             raise RuntimeError(
                 f"transpose: `output_layout` {output_layout!r} has {len(output_layout)} letters for {input.ndim} axes"
             )
-        return like(input, layout=output_layout or None)
+        return like(input, layout=output_layout)
     if input.layout and transpose_layout:
         return like(input, layout="".join(input.layout[a] for a in order))
     return input

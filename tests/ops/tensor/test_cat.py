@@ -105,3 +105,20 @@ def test_gpu_as_cpu(emulated_gpu):
             for x, y in zip(on_gpu.cpu(), ndd.stack(one, one, axis=axis), strict=True):
                 np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
     assert set(emulated_gpu.launches) == {"join"}
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_inputs_without_elements_are_left_out(dali, axis):
+    shapes = [(2, 0), (3, 0), (0, 3), (0, 5), (2, 3), (0, 7), (0, 0)]
+    for first in shapes:
+        for second in shapes:
+            check_same(dali, lambda m, f=first, s=second: m.cat(a(m, *f), a(m, *s), axis=axis), note=(first, second))
+    check_same(dali, lambda m: m.cat(a(m, 2, 0), a(m, 3, 4), a(m, 5, 0), axis=axis))
+    parts = [[np.ones((0, 3)), np.ones((2, 3))], [np.ones((2, 5)), np.ones((2, 1))]]
+    check_same(dali, lambda m: m.cat(*map(m.batch, parts), axis=1))
+
+
+def test_one_is_left_out_on_the_gpu(emulated_gpu):
+    parts = [np.ones((2, 3), np.uint8), np.ones((0, 5), np.uint8), np.full((2, 2), 7, np.uint8)]
+    found = ndd.cat(*[ndd.tensor(p).gpu() for p in parts], axis=1)
+    assert np.array_equal(np.asarray(found.cpu()), np.concatenate([parts[0], parts[2]], axis=1))

@@ -41,12 +41,13 @@ def test_shapes(dali, axis):
     for x in INPUTS:
         for classes in (0, 1, 3):
             if axis == -1 and np.ndim(x) and np.size(x) == 1:
-                continue  # DALI's answer depends on what it was asked before: see test_single_labels_lose_their_axes
+                continue  # DALI's answer depends on what it was asked before
             compare(lambda m: m.one_hot(m.tensor(x), axis=axis, num_classes=classes), dali)
             compare(lambda m: m.one_hot(m.batch([x, x]), axis=axis, num_classes=classes), dali)
 
 
-def test_single_labels_lose_their_axes():
+def test_single_labels_lose_their_axes_unless_an_axis_is_given():
+    assert ndd.one_hot(ndd.batch([[1], [2]]), num_classes=3, axis=-1).shape == [(1, 3), (1, 3)]
     for b in ([[1], [2]], [[[1]], [[2]]]):
         assert ndd.one_hot(ndd.batch(b), num_classes=3).shape == [(3,), (3,)]
         assert ndd.one_hot(ndd.batch(b), num_classes=3, axis=0).shape == [(3, *np.shape(v)) for v in b]
@@ -100,3 +101,9 @@ def test_gpu_equals_cpu(emulated_gpu, source):
             wanted, found = ndd.one_hot(b, **extra), ndd.one_hot(b.gpu(), **extra)
             for i in range(3):
                 assert_same(np.asarray(found.select(i).cpu()), np.asarray(wanted.select(i)), 0)
+
+
+@pytest.mark.parametrize("kind", ["uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"])
+def test_values_that_do_not_fit(dali, kind):
+    for on in (2.7, -2.7, 300.5, -70000.0, 3e9, -3e9, 1e10, -1e10, 1e19, -1e19, float("nan")):
+        compare(lambda m, on=on: m.one_hot(m.tensor([0]), num_classes=1, dtype=getattr(m, kind), on_value=on), dali)
