@@ -220,17 +220,23 @@ TABLE: dict[str, list[Case]] = {
         {"angle": -100.0, "keep_size": True, "fill_value": 7.0},
         layouts=("HWC", "FHWC"),
         dtypes=_IMAGE_TYPES,
-    ),
+    )
+    + _all({"angle": 30.0, "axis": [1.0, 2.0, 3.0]}, layouts=("DHWC",), dtypes=_IMAGE_TYPES),
     "warp_affine": _all(
         {"matrix": [[1.0, 0.213, 3.0], [-0.117, 0.907, 1.0]]},
         {"matrix": [[1.0, 0.213, 3.0], [-0.117, 0.907, 1.0]], "interp_type": 0, "fill_value": 9.0, "size": [30, 20]},
+        # Halves: points between two pixels and numbers between two whole ones.
+        {"matrix": [[1.0, 0.25, -2.5], [0.25, 0.75, 0.5]], "fill_value": 300.5},
+        {"matrix": [[1.0, 0.25, -2.5], [0.25, 0.75, 0.5]], "interp_type": 0, "fill_value": -2.5},
         layouts=("HWC", "FHWC"),
         dtypes=_IMAGE_TYPES,
     ),
     "experimental.warp_perspective": _all(
         {"matrix": [[1.0, 0.2, 3.0], [-0.1, 0.9, 1.0], [0.0, 0.001, 1.0]]},
-        layouts=("HWC", "FHWC"),
-        dtypes=("uint8", "uint16", "float32"),  # of int16 DALI rounds coordinates to 1/32 pixel,
+        {"matrix": [[1.0, 0.213, 3.0], [-0.117, 0.907, 1.0], [0.0, 0.001, 1.0]], "interp_type": 0, "fill_value": [9.0]},
+        {"matrix": [[1.0, 0.2, 3.0], [-0.1, 0.9, 1.0], [0.0, 0.001, 1.0]], "interp_type": 2, "border_mode": "reflect"},
+        layouts=("HWC", "FHWC", "CHW"),
+        dtypes=("uint8", "uint16", "int16", "float32"),
     ),
     "experimental.remap": [
         Case({}, inputs=("one channel", "map x", "map x"), dtypes=("uint8", "uint16", "int16", "float32"), oracle=False)

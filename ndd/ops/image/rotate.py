@@ -95,7 +95,7 @@ def _(input, *, angle, axis, dtype, fill_value, interp_type, keep_size, output_d
     else:
         turned = turned.transpose(0, 2, 1)
         shift = turned_point(turned, targets[:, ::-1] / -2) + (extents[:, ::-1] / 2).astype(np.float32)
-        maps = np.concatenate([turned.astype(np.float32), shift[..., None]], axis=2)
+        maps = np.concatenate([turned, shift[..., None]], axis=2)
     return affine_plan(input, maps, targets, dtype or output_dtype, interp_type, fill_value)
 
 
@@ -142,23 +142,28 @@ def _canvas(needed: np.ndarray, main: np.ndarray, extents: np.ndarray, frames: F
 
 
 def _rotations(axis, c, s, n: int) -> np.ndarray:
-    """Of volumes: float64 [n, 3, 3]."""
+    """Of volumes: float32 [n, 3, 3]."""
     if axis is None:
         raise RuntimeError("Argument `axis` is required: a volume is turned about an axis")
-    direction = np.broadcast_to(np.asarray(axis, np.float64), (n, np.shape(axis)[-1]))
-    length = np.linalg.norm(direction, axis=1, keepdims=True)
-    if direction.shape[1] != 3 or not (length > 0).all():
+    direction = np.broadcast_to(np.asarray(axis, np.float32), (n, np.shape(axis)[-1]))
+    x, y, z = direction.T if direction.shape[1] == 3 else np.zeros((3, n), np.float32)
+    length = np.sqrt(x * x + y * y + z * z)
+    if not ((length > 0) & np.isfinite(length)).all():
         raise RuntimeError(f"`axis`: expected three numbers that are not all 0, got {direction.tolist()}")
-    return axis_rotations(direction / length, np.broadcast_to(c, (n,)), np.broadcast_to(s, (n,)))
+    return _axis_rotations(direction.T / length, np.float32(c), np.float32(s))
 
 
-def axis_rotations(axis: np.ndarray, c: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """Right-handed rotations about unit vectors [n, 3], with cosines and sines [n]: float64 [n, 3, 3]."""
-    x, y, z = axis.T
-    cross = np.stack([0 * x, -z, y, z, 0 * x, -x, -y, x, 0 * x], axis=1).reshape(-1, 3, 3)
-    outer = axis[:, :, None] * axis[:, None, :]
-    c, s = c[:, None, None], s[:, None, None]
-    return c * np.eye(3) + s * cross + (1 - c) * outer
+def _axis_rotations(axis: np.ndarray, c, s) -> np.ndarray:
+    """Right-handed rotations about unit vectors [3, n], with cosines and sines: float32 [n, 3, 3], in DALI's order."""
+    x, y, z = axis
+    xx, yy, zz, rest = x * x, y * y, z * z, 1 - c
+    xy, xz, yz = x * y * rest, x * z * rest, y * z * rest
+    found = np.empty((axis.shape[1], 3, 3), np.float32)
+    found[:, 0, 0], found[:, 1, 1], found[:, 2, 2] = xx + c * (yy + zz), yy + c * (xx + zz), zz + c * (xx + yy)
+    found[:, 0, 1], found[:, 1, 0] = xy - z * s, xy + z * s
+    found[:, 0, 2], found[:, 2, 0] = xz + y * s, xz - y * s
+    found[:, 1, 2], found[:, 2, 1] = yz - x * s, yz + x * s
+    return found
 
 
 @rotate.cpu
