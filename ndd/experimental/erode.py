@@ -19,12 +19,11 @@ def erode(
     """Replaces each pixel by the smallest number in a rectangle about it: bright regions shrink.
 
     Args:
-        input: layout HW, HWC or CHW, with a leading F for video; uint8, uint16 or float32. Channels are
-            independent.
-        mask_size: (width, height) of the rectangle, or one number for both; -1 stands for 3. Video may have one for each frame.
+        input: layout HW, HWC or CHW, with a leading F for video; uint8, uint16 or float32. Channels are independent.
+        mask_size: (width, height) of the rectangle, or one number for both; -1 stands for 3. Video may have one for
+            each frame.
         anchor: (x, y) of the pixel in the rectangle, from its upper left corner; -1 is the middle, `mask_size // 2`.
-            It
-            may lie outside the rectangle. Video may have one for each frame.
+            It may lie outside the rectangle. Video may have one for each frame.
         iterations: how often it is done, at least 1.
         border_mode: what lies outside the image: "constant" (nothing: it is never the smallest), "replicate", "reflect",
             "reflect_101" or "wrap".

@@ -28,6 +28,8 @@ def jpeg_compression_distortion(input, /, *, quality: PerSample[int] = 50):
     The entropy coding in between loses nothing; on the GPU it is left out. CPU and GPU give the same pixels, bit for
     bit: those of libjpeg with exact integer transforms, as in OpenCV's and Pillow's files at the same quality.
 
+    torchvision's `v2.JPEG` and albumentations' `ImageCompression` are this by way of a file in memory.
+
     Images without pixels stay as they are (DALI: an error). On the CPU an image has at most 65500 rows and columns.
 
     Raises RuntimeError for other types and numbers of channels, ImportError where OpenCV is missing (CPU).

@@ -28,10 +28,12 @@ def lookup_table(
 ):
     """Replaces every element by the value that the table has for it.
 
-    Any rank and layout, integers of every size; shapes and layout stay. The last of several values for one key counts.
+    `out = values[k]` where `in == keys[k]`, else `default_value`. Any rank and layout, integers of every size; shapes and
+    layout stay. The last of several values for one key counts. `cv2.LUT` and Pillow's `Image.point` do the same for bytes
+    with a table of all 256 values, the same one for all channels here.
 
     Args:
-        keys: from 0 to 65535. Default: none.
+        keys: from 0 to 65535. Default: none (of an empty list DALI dies).
         values: one for each key.
         default_value: what elements without a key become.
         dtype: the element type of the result. Default: float32. Values become integers by rounding half away from

@@ -53,7 +53,7 @@ def filter(
         fill_value: with `border="constant"`, what the array is surrounded with (default 0): a number of the type of
             the data; one, or one for each sample or frame (layout "F").
         anchor: the element of the filter that lies over the result, one number for each axis or one for all; -1 is the
-            middle, `extent // 2`.
+            middle, `extent // 2`. (DALI 2.4.0 refuses one for all on the CPU.)
         border: what lies outside: "reflect_101" (`dcb|abcd|cba`), "reflect_1001" or "reflect" (`cba|abcd|dcb`), "wrap"
             (`bcd|abcd|abc`), "clamp" or "edge" (`aaa|abcd|ddd`), "constant" or "fill" (`fill_value`).
         dtype: float32, or the type of the data (the default).

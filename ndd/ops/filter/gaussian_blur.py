@@ -43,7 +43,8 @@ def gaussian_blur(
     OpenCV's `GaussianBlur` has the same borders and the same sigma for a window, but rounds weights to 1/256 for bytes
     and takes another window for a sigma; `scipy.ndimage.gaussian_filter(mode="mirror", truncate=3)` agrees, but for
     the rounding of the radius; torchvision's has the same borders, but no default of the window. DALI 2.4.0 rounds
-    to float16 between the axes if the input is float16, and dies of arrays without elements.
+    to float16 between the axes if the input is float16, refuses one spatial axis with channels, and dies of arrays
+    without elements.
 
     Errors: RuntimeError for an even or negative window, a negative sigma, both 0, other types and layouts.
 

@@ -47,6 +47,9 @@ def laplacian(
     Video may have values for each frame (arguments with the layout "F" or "FX"), if its layout begins with F. Sums are
     float32; integers are rounded, halves away from zero, and saturated: negative results are lost in unsigned types.
 
+    Differs from DALI: it rounds to float16 between the axes if the input is float16 (infinities and NaN come out where
+    sums leave that type), and refuses one spatial axis with channels.
+
     OpenCV's `Laplacian(ksize=k)` is `window_size=k` for k from 3 on; its ksize=1 is `window_size=3, smoothing_size=1`,
     as is `scipy.ndimage.laplace(mode="mirror")`.
 
