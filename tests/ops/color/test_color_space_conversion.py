@@ -87,6 +87,14 @@ def test_layouts_and_sizes_as_dali(dali, source, target, layout):
         assert check_same(dali, call(images(layout, source), layout, source, target, batched), 1e-6, layout)
 
 
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_batches_of_one_shape(dali, source, target):
+    rng = np.random.default_rng(4)
+    for shape in ((3, 5), (70, 90)):
+        samples = [rng.integers(0, 256, (*shape, channels_of(source))).astype(np.uint8) for _ in range(9)]
+        assert check_same(dali, call(samples, "HWC", source, target), 1e-6, shape)
+
+
 @pytest.mark.parametrize(("source", "target"), [("RGB", "GRAY"), ("GRAY", "BGR"), ("YCbCr", "RGB")])
 def test_other_layouts_and_ranks_as_dali(dali, source, target):
     for layout in ("CHW", "HW", "FCHW", "WHC", "XYC", "DC"):

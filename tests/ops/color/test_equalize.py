@@ -37,6 +37,16 @@ def test_as_dali(dali, layout, levels):
         assert check_same(dali, lambda m, b=batched: m.equalize(value(m, samples, layout, b)), note=layout)
 
 
+@pytest.mark.parametrize("layout", SHAPES)
+def test_batches_of_one_shape(dali, layout):
+    rng = np.random.default_rng(6)
+    sizes = {"H": 60, "W": 70, "F": 2}
+    for channels in (1, 2, 3):
+        shape = [sizes.get(c, channels) for c in layout]
+        samples = [rng.integers(i, 256, shape).astype(np.uint8) for i in range(7)]
+        assert check_same(dali, lambda m, s=samples: m.equalize(m.batch(s, layout=layout)), note=(layout, channels))
+
+
 @pytest.mark.parametrize("ndim", range(6))
 def test_without_layout(dali, ndim):
     x = np.random.default_rng(ndim).integers(0, 256, (2, 3, 4, 5, 2)[:ndim]).astype(np.uint8)

@@ -142,6 +142,25 @@ def test_arguments_layouts_and_batches_as_dali(dali, op):
     assert good > 50
 
 
+@pytest.mark.parametrize("op", ARGUMENTS)
+@pytest.mark.parametrize("shape", [(5, 7, 3), (60, 50, 3)])
+def test_batches_of_one_shape(dali, op, shape):
+    """Samples of one shape are computed together: with values for each, for all, and of all types."""
+    rng = np.random.default_rng(11)
+    for kind in types_of(op):
+        samples = [random_array(rng, shape, NUMPY[kind]) for _ in range(9)]
+        values = {k: (rng.uniform(-1, 2, 9) * (360 if k == "hue" else 1)).astype(np.float32) for k in ARGUMENTS[op]}
+        for target in {kind, "u8", "f32"}:
+            for own in (values, dict(list(values.items())[:1]), {}):
+
+                def call(m, own=own, target=target, samples=samples):
+                    given = {k: m.batch(list(v)) for k, v in own.items()}
+                    given |= {k: v for k, v in ARGUMENTS[op].items() if k not in own}
+                    return getattr(m, op)(m.batch(samples, layout="HWC"), dtype=m.dtype(target), **given)
+
+                assert check_same(dali, call, 1e-6, (kind, target, list(own)))
+
+
 def test_an_argument_for_each_frame(dali):
     video = np.random.default_rng(0).integers(0, 256, (4, 5, 7, 3)).astype(np.uint8)
     factors = np.array([0.0, 0.5, 1.0, 2.0], np.float32)
