@@ -10,6 +10,7 @@ NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)  # on a cold cache it compiles the kernels of all image operators
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_notebook_runs(path, monkeypatch):
     nbclient = pytest.importorskip("nbclient")
@@ -18,7 +19,7 @@ def test_notebook_runs(path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(path.parent.parent))
     notebook = nbformat.read(path, as_version=4)
     stored = [len(cell.get("outputs", [])) for cell in notebook.cells]
-    client = nbclient.NotebookClient(notebook, timeout=180, kernel_name="python3")
+    client = nbclient.NotebookClient(notebook, timeout=360, kernel_name="python3")
     client.execute(cwd=str(path.parent))
     assert [len(cell.get("outputs", [])) for cell in notebook.cells] == stored
 
