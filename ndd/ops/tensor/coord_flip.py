@@ -27,7 +27,8 @@ def coord_flip(
         input: float32 points (N, d) with d up to 3.
         flip_x, flip_y, flip_z: mirror this coordinate where not 0.
         center_x, center_y, center_z: what stays where it is.
-        layout: which column is which coordinate. Default: "x", "xy" or "xyz".
+        layout: which column is which coordinate, such as "yx"; it must name x, y for d > 1 and z for d > 2. What
+            it names beyond d does not matter. Default: "xyz".
 
     A mirrored coordinate becomes `2 center - in`. Shape and type stay.
 
@@ -48,15 +49,19 @@ def coord_flip(
 def _(input, *, center_x, center_y, center_z, flip_x, flip_y, flip_z, layout):
     shapes = input.shapes
     columns = int(shapes[:, 1].max())
-    names = layout or "xyz"[:columns]
-    if columns > 3 or len(names) != columns or set(names) - set("xyz") or (shapes[:, 1] != columns).any():
-        raise RuntimeError(f"Unexpected number of dimensions {columns} for the layout {names!r}: expected up to 3")
+    names = layout or "xyz"
+    if columns > 3 or (shapes[:, 1] != columns).any():
+        raise RuntimeError(f"Unexpected number of coordinates {columns}: expected the same in every sample, up to 3")
+    missing = [x for x in "xyz"[:columns] if x not in names]
+    if missing:
+        raise RuntimeError(f'Dimension "{missing[0]}" not found in the layout {names!r}')
     centers, flips = {"x": center_x, "y": center_y, "z": center_z}, {"x": flip_x, "y": flip_y, "z": flip_z}
     factor, offset = np.ones((input.n, 3), np.float32), np.full((input.n, 3), -0.0, np.float32)
-    for i, name in enumerate(names):
-        mirrored = np.asarray(flips[name]) != 0
-        factor[:, i] = np.where(mirrored, -1, 1)
-        offset[:, i] = np.where(mirrored, 2 * np.asarray(centers[name], np.float32), -0.0)  # x + -0.0 is x, always
+    for i, name in enumerate(names[:columns]):
+        if name in "xyz"[:columns]:
+            mirrored = np.asarray(flips[name]) != 0
+            factor[:, i] = np.where(mirrored, -1, 1)
+            offset[:, i] = np.where(mirrored, 2 * np.asarray(centers[name], np.float32), -0.0)  # x + -0.0 is x, always
     return Plan(shapes, per_sample={"factor": factor, "offset": offset})
 
 
