@@ -29,14 +29,17 @@ def sphere(
         mask: 0 leaves the image as it is.
 
     With d the vector from the middle of the image to the middle of a pixel, the pixel is read at
-    `middle + d |d| / (half of the longer side)`; the half of an odd side is rounded down. Shape, layout and type stay.
+    `middle + d |d| / (half of the longer side)`; the half of an odd side is rounded down. Results of INTERP_LINEAR are
+    rounded, halves away from zero. Shape, layout and type stay.
+
+    Differs from DALI: a constant `mask=0` gives the image, where DALI gives other memory; images without pixels are taken.
 
     Raises RuntimeError for other types and interpolations.
 
     >>> import ndd
-    >>> image = ndd.tensor([[[1], [2], [3]]], dtype=ndd.uint8, layout="HWC")
-    >>> ndd.sphere(image)[0, :, 0].shape
-    (3,)
+    >>> row = ndd.tensor([[[1], [2], [3], [4], [5], [6], [7]]], dtype=ndd.uint8, layout="HWC")
+    >>> ndd.sphere(row)[0, :, 0].torch()
+    tensor([1, 3, 4, 4, 4, 5, 7], dtype=torch.uint8)
     """
     check_displaced("sphere", input.dtype, interp_type)
     return like(input)

@@ -48,8 +48,10 @@ def warp_affine(
         dtype: the type of the output: the input's (default) or float32; of float32 images any of the four.
         output_dtype: old name of `dtype`.
 
-    `out[y, x] = in(M @ (x + 0.5, y + 0.5, 1))`: coordinates start at the corner of the image, unlike in OpenCV and
-    torchvision, where (0, 0) is the middle of the first pixel. Integer results are rounded, halves away from zero.
+    `out[y, x] = in(M @ (x + 0.5, y + 0.5, 1))`: coordinates start at the corner of the image, as in PIL, whose
+    `Image.transform(size, AFFINE, M)` this is, but for the border. In OpenCV (0, 0) is the middle of the first pixel:
+    its matrix, with `WARP_INVERSE_MAP`, is `[A, t + (A - 1) @ (0.5, 0.5)]` for M = `[A, t]`. torchvision's `affine` takes
+    an angle, a scale and shears in place of a matrix. Integer results are rounded, halves away from zero.
 
     Raises RuntimeError for other types and interpolations and for a matrix or a size of another shape, ValueError for
     a matrix that has no inverse where one is needed.

@@ -38,7 +38,10 @@ def water(
         mask: 0 leaves the image as it is.
 
     Pixel (x, y) is read at (x + ampl_x sin(freq_x y + phase_x), y + ampl_y cos(freq_y x + phase_y)), from the corner of
-    the image. Shape, layout and type stay.
+    the image: with INTERP_NN that is the pixel at the whole numbers below. INTERP_LINEAR counts from the middle of pixels,
+    and rounds halves away from zero. Shape, layout and type stay.
+
+    Differs from DALI: a constant `mask=0` gives the image, where DALI gives other memory; images without pixels are taken.
 
     Raises RuntimeError for other types and interpolations.
 

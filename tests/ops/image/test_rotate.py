@@ -150,6 +150,14 @@ def test_a_photograph_as_pil():
     assert off.mean() < 0.6  # PIL's points are rounded
 
 
+def test_opencv():
+    cv2 = pytest.importorskip("cv2")
+    image = numbers(np.random.default_rng(1), (40, 51, 3), "uint8")
+    expected = cv2.warpAffine(image, cv2.getRotationMatrix2D((25.0, 19.5), 30, 1), (51, 40))
+    found = ndd.rotate(ndd.tensor(image, layout="HWC"), angle=30, keep_size=True, fill_value=0)
+    assert np.abs(np.asarray(found).astype(int) - expected).max() <= 1
+
+
 def test_right_angles_are_numpys():
     image = numbers(np.random.default_rng(0), (5, 8, 3), "uint8")
     for turns in range(4):

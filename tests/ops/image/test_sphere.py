@@ -38,6 +38,14 @@ def test_a_photograph_as_dali(dali):
         assert check_same(dali, lambda m, i=interp: m.sphere(m.tensor(image, layout="HWC"), interp_type=i), 1e-5)
 
 
+def test_a_constant_mask(emulated_gpu):
+    """DALI gives other memory for 0."""
+    image = ndd.tensor(numbers(np.random.default_rng(0), (9, 8, 3), "uint8"), layout="HWC")
+    for x in (image, image.gpu()):
+        np.testing.assert_array_equal(np.asarray(ndd.sphere(x, mask=0).cpu()), np.asarray(image))
+        np.testing.assert_array_equal(np.asarray(ndd.sphere(x, mask=1).cpu()), np.asarray(ndd.sphere(image)))
+
+
 MISUSES = [
     lambda m: m.sphere(m.tensor(np.ones((3, 4, 1), np.int16), layout="HWC")),
     lambda m: m.sphere(m.tensor(np.ones((3, 4, 1), np.uint8), layout="HWC"), interp_type=2),

@@ -205,3 +205,12 @@ def test_output_dtype_is_the_old_name(dali):
     with pytest.warns(Warning, match="output_dtype"):
         found = outcome(ndd, call)
     np.testing.assert_array_equal(arrays(found)[0], image.astype(np.float32))
+
+
+def test_pil():
+    from PIL import Image
+
+    image, matrix = numbers(np.random.default_rng(0), (40, 51, 3), "uint8"), [0.9, 0.2, -3.0, -0.1, 1.05, 2.0]
+    expected = Image.fromarray(image).transform((51, 40), Image.Transform.AFFINE, matrix, Image.Resampling.NEAREST)
+    found = ndd.warp_affine(ndd.tensor(image, layout="HWC"), matrix=matrix, fill_value=0, interp_type=0)
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
