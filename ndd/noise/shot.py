@@ -12,7 +12,7 @@ from ndd._tensor.convert import convert_array
 from ndd.noise.elements import check_input
 from ndd.random.elements import column
 
-_EACH = 8  # elements that a thread of shot.cu counts
+_TILE, _THREADS = 8192, 256  # of a block of shot.cu: bytes, threads
 
 
 @operator(random=True)
@@ -76,4 +76,5 @@ def _count(array, out, stream, factor, constants, log_factorials):
 
 @shot.cuda("shot.cu")
 def _(launch, input, out):
-    launch("shot", launch.remember("work", lambda: -(-int(out.volumes.largest) // _EACH)))
+    each = _TILE // (_THREADS * input.dtype.bytes)
+    launch("shot", launch.remember("work", lambda: -(-int(out.volumes.largest) // each)))
