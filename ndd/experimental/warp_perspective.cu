@@ -73,18 +73,20 @@ inline void stepped_pixel(const Sample& s, const Shared& shared, const View& v, 
   }
 }
 
-struct PerspectivePixel {
+struct SteppedPixel {
   const Shared& shared;
   inline void operator()(const Sample& s, const View& v, int x, int y) const {
-    const int steps = !shared.planar && v.channels == 2 ? 32 : shared.steps;
-    if (steps || shared.nearest || shared.cubic)
-      stepped_pixel(s, shared, v, steps, x, y);
-    else
-      warp_pixel(s, shared, v, x, y, Perspective());
+    stepped_pixel(s, shared, v, shared.planar || v.channels != 2 ? shared.steps : 32, x, y);
   }
 };
 
 extern "C" __global__ void warp_perspective(const Sample* samples, int count, Shared shared) {
-  const PerspectivePixel pixel = {shared};
-  each_pixel(samples, count, pixel);
+  const SteppedPixel pixel = {shared};
+  for (int n = blockIdx.y; n < count; n += gridDim.y) {
+    const View v = view_of(samples[n]);
+    if (shared.steps || shared.nearest || shared.cubic || (!shared.planar && v.channels == 2))
+      each_pixel(samples[n], v, pixel);
+    else
+      warp_sample(samples[n], v, shared, Perspective());
+  }
 }

@@ -184,4 +184,5 @@ def _parts(image: np.ndarray, out: np.ndarray, planar: bool, fills: Sequence[flo
 @warp_perspective.cuda("warp_perspective.cu")
 def _(launch, image, matrix_input, out):
     view = launch.plan.per_sample["view"]
-    launch("warp_perspective", threads_of(view[:, 3:]))
+    steps = launch.plan.shared["nearest"] or launch.plan.shared["cubic"]
+    launch("warp_perspective", threads_of(launch, view[:, 3:], in_runs=not steps))

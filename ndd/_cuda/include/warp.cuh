@@ -37,40 +37,9 @@ inline OUT stored_number(FROM value) {
   return convert<OUT>(value);
 }
 
-// Six bytes, whole words at a time: those of two pixels that lie side by side.
-inline unsigned long long six_bytes(const unsigned char* from) {
-  const unsigned long long address = (unsigned long long)from;
-  const unsigned int* words = (const unsigned int*)(address & ~3ull);
-  const unsigned int skipped = address & 3;
-  const unsigned long long found = ((unsigned long long)words[1] << 32 | words[0]) >> (8 * skipped);
-  return skipped < 3 ? found : found | (unsigned long long)words[2] << 40;
-}
-
-inline float byte_of(unsigned long long bytes, int k) { return float((unsigned int)(bytes >> (8 * k)) & 255u); }
-
-// `stored_number` of a number that lies within the output's range.
-inline OUT stored_within(float value) {
-#ifndef HALVES_TO_EVEN
-  if constexpr (limits<OUT>::is_integer) {
-    const int whole = (int)value;
-    return (OUT)(whole + (value - whole >= 0.5f));
-  }
-#endif
-  return stored_number(value);
-}
-
 inline float mixed(float p00, float p01, float p10, float p11, float fx, float fy) {
   const float first = p00 * (1.0f - fx) + p01 * fx, second = p10 * (1.0f - fx) + p11 * fx;
   return first + (second - first) * fy;
-}
-
-// Linear between RGB pixels in bytes, all four inside.
-template <class FROM>
-inline void mix_rgb(const FROM* above, int line, float fx, float fy, OUT* target) {
-  const unsigned long long a = six_bytes((const unsigned char*)above), b = six_bytes((const unsigned char*)above + line);
-#pragma unroll
-  for (int c = 0; c < 3; c++)
-    target[c] = stored_within(mixed(byte_of(a, c), byte_of(a, c + 3), byte_of(b, c), byte_of(b, c + 3), fx, fy));
 }
 
 inline void nearest_pixel(const Sample& s, const Shared& shared, const View& v, long long at, float sx, float sy) {
@@ -100,12 +69,6 @@ inline void warp_pixel(const Sample& s, const Shared& shared, const View& v, int
   sy = bounded(sy - 0.5f, h, shared.border);
   const int left = (int)floorf(sx), top = (int)floorf(sy);
   const float fx = sx - left, fy = sy - top;
-  if constexpr (limits<IN>::is_integer && !limits<IN>::is_signed && sizeof(IN) == 1 && sizeof(OUT) == 1) {
-    if (v.channels == 3 && !shared.planar && left >= 0 && top >= 0 && left < w - 1 && top < h - 1) {
-      mix_rgb(s.in0 + ((long long)top * w + left) * 3, 3 * w, fx, fy, s.out0 + at * 3);
-      return;
-    }
-  }
   const long long step = shared.planar ? 1 : v.channels, plane = shared.planar ? (long long)h * w : 1;
   const long long plane_out = shared.planar ? (long long)v.h_out * v.w_out : 1;
   OUT* target = s.out0 + at * step;
@@ -127,17 +90,136 @@ inline void warp_pixel(const Sample& s, const Shared& shared, const View& v, int
 // Calls pixel(s, view, x, y) for every pixel of the output. A warp of threads takes 8 x 4 of them: however the image is
 // turned, they lie in few rows of it.
 template <class Pixel>
-inline void each_pixel(const Sample* samples, int count, Pixel pixel) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
-    const View v = view_of(s);
-    const unsigned int across = (v.w_out + 31u) / 32, tiles = across * ((v.h_out + 7u) / 8);
-    for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < tiles * 256; i += gridDim.x * blockDim.x) {
-      const unsigned int tile = i / 256, down = tile / across;
-      const int x = (tile - down * across) * 32 + (i / 32 % 4) * 8 + i % 8;
-      const int y = down * 8 + (i / 128 % 2) * 4 + i / 8 % 4;
-      if (x < v.w_out && y < v.h_out) pixel(s, v, x, y);
-    }
+inline void each_pixel(const Sample& s, const View& v, Pixel pixel) {
+  const unsigned int across = (v.w_out + 31u) / 32, tiles = across * ((v.h_out + 7u) / 8);
+  for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < tiles * 256; i += gridDim.x * blockDim.x) {
+    const unsigned int tile = i / 256, down = tile / across;
+    const int x = (tile - down * across) * 32 + (i / 32 % 4) * 8 + i % 8;
+    const int y = down * 8 + (i / 128 % 2) * 4 + i / 8 % 4;
+    if (x < v.w_out && y < v.h_out) pixel(s, v, x, y);
+  }
+}
+
+// ---- RGB images in bytes: four pixels a thread, in whole words
+
+constexpr bool BYTES = limits<IN>::is_integer && !limits<IN>::is_signed && limits<OUT>::is_integer &&
+                       !limits<OUT>::is_signed && sizeof(IN) == 1 && sizeof(OUT) == 1;
+
+// `stored_number` of a number from 0 to 255.
+inline unsigned int byte_from(float value) {
+#ifdef HALVES_TO_EVEN
+  return (unsigned int)(int)rintf(value);
+#else
+  return (unsigned int)(int)(value + 0.49999997f);  // a whole 0.5 would lift the number below it
+#endif
+}
+
+inline unsigned int rgb_bytes(unsigned int r, unsigned int g, unsigned int b) { return r | g << 8 | b << 16; }
+
+// Two pixels that lie side by side: bytes 0 to 3, bytes 4 and 5.
+struct Pair {
+  unsigned int low, high;
+};
+
+inline unsigned int shifted(unsigned int low, unsigned int high, int bits) {
+  return (unsigned int)(((unsigned long long)high << 32 | low) >> bits);
+}
+
+inline Pair pair_at(const unsigned char* from) {
+  const unsigned long long address = (unsigned long long)from;
+  const unsigned int* words = (const unsigned int*)(address & ~3ull);
+  const int bits = 8 * (int)(address & 3);
+  const unsigned int first = words[0], second = words[1], third = bits == 24 ? words[2] : 0;
+  return {shifted(first, second, bits), shifted(second, third, bits)};
+}
+
+inline float byte_of(Pair p, int k) { return float((k < 4 ? p.low >> 8 * k : p.high >> 8 * (k - 4)) & 255u); }
+
+inline unsigned int rgb_fill(const Shared& shared) {
+  const int each = shared.fills > 1 ? 1 : 0;
+  return rgb_bytes(convert<unsigned char>(shared.fill[0]), convert<unsigned char>(shared.fill[each]),
+                   convert<unsigned char>(shared.fill[2 * each]));
+}
+
+inline unsigned int rgb_nearest(const Sample& s, const Shared& shared, const View& v, float sx, float sy) {
+  const int ix = border_index((int)floorf(bounded(sx, v.w, shared.border)), v.w, shared.border);
+  const int iy = border_index((int)floorf(bounded(sy, v.h, shared.border)), v.h, shared.border);
+  if (ix < 0 || iy < 0) return rgb_fill(shared);
+  const unsigned char* source = (const unsigned char*)s.in0 + ((long long)iy * v.w + ix) * 3;
+  return rgb_bytes(source[0], source[1], source[2]);
+}
+
+// Where some of the four pixels are beyond the border.
+inline unsigned int rgb_at_border(
+    const Sample& s, const Shared& shared, const View& v, int left, int top, float fx, float fy) {
+  const int x0 = border_index(left, v.w, shared.border), x1 = border_index(left + 1, v.w, shared.border);
+  const int y0 = border_index(top, v.h, shared.border), y1 = border_index(top + 1, v.h, shared.border);
+  const unsigned char* above = (const unsigned char*)s.in0 + (long long)(y0 < 0 ? 0 : y0) * v.w * 3;
+  const unsigned char* below = (const unsigned char*)s.in0 + (long long)(y1 < 0 ? 0 : y1) * v.w * 3;
+  unsigned int found = 0;
+  for (int c = 0; c < 3; c++) {
+    const float fill = shared.fill[shared.fills > 1 ? c : 0];
+    const float p00 = y0 < 0 || x0 < 0 ? fill : above[x0 * 3 + c], p01 = y0 < 0 || x1 < 0 ? fill : above[x1 * 3 + c];
+    const float p10 = y1 < 0 || x0 < 0 ? fill : below[x0 * 3 + c], p11 = y1 < 0 || x1 < 0 ? fill : below[x1 * 3 + c];
+    found |= byte_from(mixed(p00, p01, p10, p11, fx, fy)) << 8 * c;
+  }
+  return found;
+}
+
+inline unsigned int rgb_linear(const Sample& s, const Shared& shared, const View& v, float sx, float sy) {
+  sx = bounded(sx - 0.5f, v.w, shared.border);
+  sy = bounded(sy - 0.5f, v.h, shared.border);
+  const float column = floorf(sx), row = floorf(sy);
+  const int left = (int)column, top = (int)row;
+  const float fx = sx - column, fy = sy - row;
+  if (left < 0 || top < 0 || left >= v.w - 1 || top >= v.h - 1) {
+    if (shared.border == 0 && (left < -1 || top < -1 || left >= v.w || top >= v.h)) return rgb_fill(shared);
+    return rgb_at_border(s, shared, v, left, top, fx, fy);
+  }
+  const unsigned char* above = (const unsigned char*)s.in0 + ((long long)top * v.w + left) * 3;
+  const Pair a = pair_at(above), b = pair_at(above + 3 * v.w);
+  unsigned int found = 0;
+#pragma unroll
+  for (int c = 0; c < 3; c++)
+    found |= byte_from(mixed(byte_of(a, c), byte_of(a, c + 3), byte_of(b, c), byte_of(b, c + 3), fx, fy)) << 8 * c;
+  return found;
+}
+
+// Pixels x to x + 3 of a row of the output, as far as they are in it; where x begins, a word does.
+template <class Map>
+inline void rgb_run(const Sample& s, const Shared& shared, const View& v, int x, int y, Map map) {
+  unsigned int pixel[4];
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    float sx, sy;
+    map(s, x + k, y, &sx, &sy);
+    pixel[k] = shared.nearest ? rgb_nearest(s, shared, v, sx, sy) : rgb_linear(s, shared, v, sx, sy);
+  }
+  unsigned char* target = (unsigned char*)s.out0 + ((long long)y * v.w_out + x) * 3;
+  if (x >= 0 && x + 4 <= v.w_out) {
+    unsigned int* words = (unsigned int*)target;
+    words[0] = pixel[0] | pixel[1] << 24;
+    words[1] = pixel[1] >> 8 | pixel[2] << 16;
+    words[2] = pixel[2] >> 16 | pixel[3] << 8;
+    return;
+  }
+  for (int k = 0; k < 4; k++)
+    if (x + k >= 0 && x + k < v.w_out)
+      for (int c = 0; c < 3; c++) target[3 * k + c] = (unsigned char)(pixel[k] >> 8 * c);
+}
+
+// Calls run(x, y) for runs of four pixels, a warp taking 4 x 8 of them. Rows do not begin where words do:
+// the first run of a row may begin left of it, at the last such place.
+template <class Run>
+inline void each_run(const Sample& s, const View& v, Run run) {
+  const unsigned int across = (v.w_out + 3u) / 32 + 1, tiles = across * ((v.h_out + 31u) / 32);
+  for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < tiles * 256; i += gridDim.x * blockDim.x) {
+    const unsigned int tile = i / 256, down = tile / across;
+    const int y = down * 32 + i / 64 % 4 * 8 + i / 4 % 8;
+    if (y >= v.h_out) continue;
+    const unsigned long long row = (unsigned long long)s.out0 + (unsigned long long)y * v.w_out * 3;
+    const int x = (tile - down * across) * 32 + i / 32 % 2 * 16 + i % 4 * 4 - ((4 - (int)(row & 3)) & 3);
+    if (x < v.w_out) run(x, y);
   }
 }
 
@@ -149,9 +231,20 @@ struct WarpPixel {
 };
 
 template <class Map>
-inline void warp_samples(const Sample* samples, int count, const Shared& shared, Map map) {
+inline void warp_sample(const Sample& s, const View& v, const Shared& shared, Map map) {
+  if constexpr (BYTES) {
+    if (v.channels == 3 && !shared.planar) {
+      each_run(s, v, [&](int x, int y) { rgb_run(s, shared, v, x, y, map); });
+      return;
+    }
+  }
   const WarpPixel<Map> pixel = {shared, map};
-  each_pixel(samples, count, pixel);
+  each_pixel(s, v, pixel);
+}
+
+template <class Map>
+inline void warp_samples(const Sample* samples, int count, const Shared& shared, Map map) {
+  for (int n = blockIdx.y; n < count; n += gridDim.y) warp_sample(samples[n], view_of(samples[n]), shared, map);
 }
 
 // For operators that have `applied` in the plan: where it is 0, the image stays as it is. Its points are then the

@@ -63,4 +63,4 @@ def _(image, out, applied, how):
 
 @sphere.cuda("sphere.cu")
 def _(launch, image, out):
-    launch("sphere", threads_of(launch.plan.shapes))
+    launch("sphere", threads_of(launch, launch.plan.shapes))

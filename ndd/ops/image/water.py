@@ -73,4 +73,4 @@ def _(image, out, applied, wave, how):
 
 @water.cuda("water.cu")
 def _(launch, image, out):
-    launch("water", threads_of(launch.plan.shapes))
+    launch("water", threads_of(launch, launch.plan.shapes))
