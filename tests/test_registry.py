@@ -274,6 +274,24 @@ def test_gpu_equals_cpu(path, case, emulated_gpu):
 
 
 @pytest.mark.parametrize(("path", "case"), FIRST)
+def test_device_takes_the_inputs_there(path, case, emulated_gpu):
+    """`device="gpu"` with inputs on the CPU, and the other way round."""
+    op = OPERATORS[path]
+    if not _runs_on_gpu(op) or case.inputs == ():
+        pytest.skip("no inputs that could be elsewhere")
+    inputs = samples(case, layouts_of(case, op)[0])
+    values = [ndd.batch(arrays, layout=own) for arrays, own in inputs]
+    expected = evaluated(call_with(ndd, public(ndd, path), case, values, "ragged"))
+    there = [value.gpu() for value in values]
+    for device, given in (("gpu", values), ("cpu", there)):
+        found = evaluated(call_with(ndd, public(ndd, path), case, given, "ragged", device=device))
+        for a, b in zip(found, expected, strict=True):
+            assert a.device.device_type == device
+            assert (str(a.dtype), a.layout, a.shape) == (str(b.dtype), b.layout, b.shape)
+            assert_same_values(arrays_of(a), arrays_of(b), max(case.relative, 2e-5), max(case.off_by_one, 0.02))
+
+
+@pytest.mark.parametrize(("path", "case"), FIRST)
 def test_a_batch_is_a_fixed_number_of_launches(path, case, emulated_gpu):
     """However many samples there are, and however different their shapes."""
     op = OPERATORS[path]

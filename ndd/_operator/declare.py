@@ -196,6 +196,8 @@ class Operator:
         wanted = [Device.CPU if self._stays(i, s) else target for i, s in enumerate(specs)]
         moves = not self.transfers and any(s is not None and s.device != w for s, w in zip(specs, wanted, strict=True))
         seen = [self._spec_of(h, i) for i, h in enumerate(inputs)]
+        if moves:  # the plan sees the inputs where they will be
+            seen = [s and Spec.of(s.dtype, s.ndim, s.layout, w) for s, w in zip(seen, wanted, strict=True)]
         while len(seen) > self.required and seen[-1] is None and not self.variadic:
             seen.pop()
         named = {a.name: v for a, v in zip(self.arguments, given, strict=True)}
