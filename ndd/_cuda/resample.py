@@ -12,9 +12,9 @@ from ndd._cpu.filter_taps import NN, NN_FUSED, TRIANGULAR
 if TYPE_CHECKING:
     from ndd._cuda.launch import Launch
 
-_MOST_TAPS = 32  # along x, by the kernel for any filter
 _FEW_TAPS = 8  # along x, by the kernel for triangles
-_MOST_READS = 512  # from here on, two passes with an image in between are cheaper than one thread's reads
+_MOST_READS = 512  # from here on, two passes with an image in between are cheaper than one thread's reads: triangles
+_MOST_SHARED_READS = 4096  # and other filters, of which 8 output rows share the rows they are made of
 
 
 def resample_batch(
@@ -29,7 +29,8 @@ def resample_batch(
         return
     taps = [max(math.ceil(2 * r), 1) for r in radius.max(axis=0).tolist()]
     neighbours = len(axes) >= 2 and axes[-1] == axes[-2] + 1
-    at_once = neighbours and taps[-1] <= _MOST_TAPS and taps[-1] * taps[-2] <= _MOST_READS
+    macros = _plane_macros(kind, taps) if neighbours else {}
+    at_once = neighbours and taps[-1] * taps[-2] <= (_MOST_SHARED_READS if macros else _MOST_READS)
     if at_once:
         largest = launch.plan.per_sample["view"].max(axis=0).tolist()
         planes, height, width, channels, *_ = largest
@@ -37,7 +38,6 @@ def resample_batch(
     if at_once and len(axes) > 2:
         at_once = np.maximum(shapes, out_shapes).prod(axis=1).max() < 2**31
     if at_once and len(axes) == 2:
-        macros = _plane_macros(kind, taps)
         if macros:
             launch("resample_plane", _strips(largest), macros=macros, file=file, kept="filters")
         else:
@@ -53,8 +53,7 @@ def resample_batch(
             counts = reached.prod(axis=1)
             following = launch.empty(int(counts.sum()), np.float32)
             target = following.data_ptr() + 4 * (np.cumsum(counts) - counts)
-        macros = _plane_macros(kind, taps) if len(group) == 2 else {}
-        _pass(launch, shapes, reached, group, axes, source, target, file, macros)
+        _pass(launch, shapes, reached, group, axes, source, target, file, macros if len(group) == 2 else {})
         # `scratch` may be reused by the allocator from here on: everything on this stream runs in order.
         shapes, source, scratch = reached, target, following
     del scratch

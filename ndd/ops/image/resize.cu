@@ -3,7 +3,7 @@
 //
 // resample_plane: both axes at once, without an image in between: a thread makes 4 pixels in a column. NN, and triangles
 //                 of up to 8 taps along x. With FILTERS any filter: 8 pixels a thread, weights in shared memory; not
-//                 for hundreds of taps, nor for more than 32 along x.
+//                 for hundreds of taps.
 // resample_line:  one axis of [outer, n, inner], a thread an element. `line` is [outer, n, inner, n_out]. With LINE.
 #include "pack.cuh"
 #include "resample.cuh"
@@ -94,11 +94,11 @@ inline void triangle_strip(const SOURCE_TYPE* source, TARGET_TYPE* target, int h
 
 #else
 // Any filter, by a block of threads: groups of TALL output rows in which a thread makes one column. Weights along y are
-// the same for all columns, those for PORTION source rows are made at a time.
+// the same for all columns. Those for PORTION source rows are made at a time, and along x those of MOST_TAPS columns.
 #define TALL 8
 #define PORTION 32
 #define GROUPS 8
-#define MOST_TAPS 32
+#define MOST_TAPS 16
 #define BLOCK 256
 
 struct FilterTables {
@@ -178,13 +178,6 @@ inline void any_filter(const SOURCE_TYPE* source, TARGET_TYPE* target, const lon
     const int x = busy ? column / (channels / CHANNELS) : 0, c0 = busy ? column % (channels / CHANNELS) * CHANNELS : 0;
     float at, total = 0.0f;
     const int left = int(first_tap(across, x, &at));
-#pragma unroll 1
-    for (int k = 0; k < across.taps; k++) {
-      const float weight = table_weight(across, tables.across, at + float(k) * across.step);
-      weights[k * BLOCK] = weight;
-      total += weight;
-    }
-    const float norm = 1.0f / total;
     float sums[TALL][CHANNELS];
 #pragma unroll
     for (int j = 0; j < TALL; j++) {
@@ -193,33 +186,43 @@ inline void any_filter(const SOURCE_TYPE* source, TARGET_TYPE* target, const lon
     }
     const int begin = first_of_strip(down, y, h_out), end = last_of_strip(down, y, h_out);
     const SOURCE_TYPE* image = source + (long long)plane * h * w * channels + c0;
-    for (int portion = 0; portion < span; portion += PORTION) {
-      __syncthreads();
-      for (int g = 0; g < groups && first_strip + g < every; g++) {
-        const int top = (first_strip + g) % strips * TALL;
-        fill_weights(tables.weights[g], down, tables.down, h_out, top, first_of_strip(down, top, h_out) + portion);
-      }
-      __syncthreads();
-      if (threadIdx.x < groups * TALL) {
-        float sum = portion ? tables.totals[threadIdx.x / TALL][threadIdx.x % TALL] : 0.0f;
-#pragma unroll 8
-        for (int r = 0; r < PORTION; r++) sum += tables.weights[threadIdx.x / TALL][r].element[threadIdx.x % TALL];
-        tables.totals[threadIdx.x / TALL][threadIdx.x % TALL] = sum;
-      }
-      const int rows = !busy ? 0 : end - begin - portion < PORTION ? end - begin - portion : PORTION;
+    for (int part = 0; part < across.taps; part += MOST_TAPS) {
+      const int taps = across.taps - part < MOST_TAPS ? across.taps - part : MOST_TAPS;
 #pragma unroll 1
-      for (int r = 0; r < rows; r++) {
-        float part[CHANNELS];
-        filter_row<CHANNELS>(image + (long long)within(begin + portion + r, h) * (w * channels), left, w, channels,
-                                   across.taps, weights, part);
-        const Pack<float, TALL> weight = tables.weights[group][r];
+      for (int k = 0; k < taps; k++) {
+        const float weight = table_weight(across, tables.across, at + float(part + k) * across.step);
+        weights[k * BLOCK] = weight;
+        total += weight;
+      }
+      for (int portion = 0; portion < span; portion += PORTION) {
+        __syncthreads();
+        for (int g = 0; g < groups && first_strip + g < every; g++) {
+          const int top = (first_strip + g) % strips * TALL;
+          fill_weights(tables.weights[g], down, tables.down, h_out, top, first_of_strip(down, top, h_out) + portion);
+        }
+        __syncthreads();
+        if (threadIdx.x < groups * TALL) {
+          float sum = portion ? tables.totals[threadIdx.x / TALL][threadIdx.x % TALL] : 0.0f;
+#pragma unroll 8
+          for (int r = 0; r < PORTION; r++) sum += tables.weights[threadIdx.x / TALL][r].element[threadIdx.x % TALL];
+          tables.totals[threadIdx.x / TALL][threadIdx.x % TALL] = sum;
+        }
+        const int rows = !busy ? 0 : end - begin - portion < PORTION ? end - begin - portion : PORTION;
+#pragma unroll 1
+        for (int r = 0; r < rows; r++) {
+          float filtered[CHANNELS];
+          filter_row<CHANNELS>(image + (long long)within(begin + portion + r, h) * (w * channels), left + part, w,
+                               channels, taps, weights, filtered);
+          const Pack<float, TALL> weight = tables.weights[group][r];
 #pragma unroll
-        for (int j = 0; j < TALL; j++) {
+          for (int j = 0; j < TALL; j++) {
 #pragma unroll
-          for (int c = 0; c < CHANNELS; c++) sums[j][c] += weight.element[j] * part[c];
+            for (int c = 0; c < CHANNELS; c++) sums[j][c] += weight.element[j] * filtered[c];
+          }
         }
       }
     }
+    const float norm = 1.0f / total;
     __syncthreads();
     TARGET_TYPE* pixel = target + (((long long)plane * h_out + y) * w_out + x) * channels + c0;
 #pragma unroll

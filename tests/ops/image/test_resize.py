@@ -154,7 +154,9 @@ GPU_CASES = [
     ("HWC", (20, 30, 4), {"size": [30, 45], "interp_type": 3, "dtype": "float32"}, ["resample_plane"]),
     ("HWC", (9, 13, 7), {"size": [5, 9]}, ["resample_plane"]),
     ("HWC", (200, 30, 5), {"size": [3, 17], "save_attrs": True}, ["resample_line", "resample_line", "save_extents"]),
-    ("HWC", (9, 300, 2), {"size": [30, 4]}, ["resample_line", "resample_line"]),
+    ("HWC", (9, 300, 2), {"size": [30, 4]}, ["resample_plane"]),
+    ("HWC", (90, 100, 3), {"size": [20, -11], "interp_type": 3}, ["resample_plane"]),
+    ("HWC", (90, 300, 2), {"size": [3, 4]}, ["resample_line", "resample_line"]),
     ("DHWC", (6, 20, 30, 3), {"size": [3, 9, 40]}, ["resample_line", "resample_plane"]),
     ("CDHW", (2, 6, 20, 30), {"size": [9, 9, 14], "interp_type": 2}, ["resample_plane", "resample_line"]),
 ]
