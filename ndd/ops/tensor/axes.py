@@ -10,15 +10,18 @@ from ndd._operator import bad_sample
 
 
 def axes_of(axes: Any, names: str | None, layout: str | None, ndim: int) -> np.ndarray:
-    """The chosen axes as int64 `[1, k]`, or `[N, k]` if they differ between samples; all axes if nothing is given.
+    """The chosen axes as int64 `[1, k]`, or `[N, k]` if they differ between samples; all axes if none are given.
 
     RuntimeError for axes that are not there, or there twice.
     """
-    if names is not None:
-        if axes is not None:
-            raise RuntimeError("`axes` and `axis_names` exclude each other: give one")
-        return np.array([[_axis_named(letter, layout) for letter in names]], np.int64)
-    if axes is None:
+    if names is not None and axes is not None:
+        raise RuntimeError("`axes` and `axis_names` exclude each other: give one")
+    if names:
+        found = [_axis_named(letter, layout) for letter in names]
+        if len(set(found)) != len(found):
+            raise RuntimeError(f"`axis_names`: an axis occurs more than once in {names!r}")
+        return np.array([found], np.int64)
+    if axes is None or (isinstance(axes, np.ndarray) and axes.shape[-1] == 0):
         return np.arange(ndim, dtype=np.int64)[None]
     if isinstance(axes, list):
         raise RuntimeError("`axes` must have the same number of elements for every sample")

@@ -118,6 +118,8 @@ MISUSES = {
     "no such letter": lambda m, x: m.slice(x, [0], [1], axis_names="Z"),
     "nothing": lambda m, x: m.slice(x),
     "two starts": lambda m, x: m.slice(x, start=[1, 1], rel_start=[0.3, 0.3]),
+    "a name twice": lambda m, x: m.slice(x, start=[1, 1], axis_names="HH"),
+    "two numbers for all axes": lambda m, x: m.slice(x, start=[1, 1], axis_names=""),
     "two ends": lambda m, x: m.slice(x, end=[1, 1], shape=[1, 1]),
     "end before start": lambda m, x: m.slice(x, start=[3, 1], end=[1, 3]),
     "negative size": lambda m, x: m.slice(x, start=[1, 1], shape=[-1, 2]),
@@ -133,6 +135,11 @@ MISUSES = {
 @pytest.mark.parametrize("name", MISUSES)
 def test_misuse_as_dali(dali, name):
     check_same(dali, lambda m: MISUSES[name](m, m.tensor(IMAGE, layout="HWC")), note=name)
+
+
+@pytest.mark.parametrize("axes", [{"axes": []}, {"axis_names": ""}])
+def test_an_empty_list_means_all_axes(dali, axes):
+    assert check_same(dali, lambda m: m.slice(m.tensor(IMAGE, layout="HWC"), start=[1, 2, 0], **axes))
 
 
 def test_gpu_as_cpu(emulated_gpu):

@@ -67,7 +67,9 @@ def test_beyond_dali():
     assert ndd.pad(narrow, fill_value=1.5).torch().float().tolist() == [[1, 2], [3, 1.5]]
 
 
-@pytest.mark.parametrize("arguments", [{"axes": [2]}, {"axes": [0, 0]}, {"axis_names": "Z"}, {"align": 0}])
+@pytest.mark.parametrize(
+    "arguments", [{"axes": [2]}, {"axes": [0, 0]}, {"axis_names": "Z"}, {"axis_names": "HH"}, {"align": 0}]
+)
 def test_misuse_as_dali(dali, arguments):
     check_same(dali, lambda m: m.pad(m.tensor(np.ones((2, 3), np.uint8), layout="HW"), **arguments), note=arguments)
 
