@@ -84,7 +84,7 @@ def _(
     axes = spatial_axes(input.layout)
     extents = input.shapes[:, axes]
     anchors, windows = crop_window(extents, words.streams(input.n), random_area, random_aspect_ratio, num_attempts)
-    sizes = np.where(extents.all(axis=1, keepdims=True), wanted, 0)
+    sizes = np.where(extents.all(axis=1, keepdims=True), np.broadcast_to(wanted, (2,)), 0)
     geometry = Geometry(sizes, anchors.astype(np.float32), (anchors + windows).astype(np.float32))
     filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
     return resample_plan(input, axes, geometry, filters, antialias)

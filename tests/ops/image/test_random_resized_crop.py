@@ -114,3 +114,13 @@ def test_same_windows_on_the_gpu(emulated_gpu):
     )
     assert_same_values(arrays_of(on_gpu), arrays_of(on_cpu), off_by_one=0.01)
     assert emulated_gpu.launches == ["resample_plane"]
+
+
+@pytest.mark.parametrize("size", [7, [7], np.int64(7)])
+def test_one_number_is_height_and_width(dali, size):
+    image = np.arange(10 * 12 * 3, dtype=np.uint8).reshape(10, 12, 3)
+    for module in (ndd, dali):
+        batch = module.batch([image, image[:4]], layout="HWC")
+        assert module.random_resized_crop(batch, size=size).shape == [(7, 7, 3), (7, 7, 3)]
+    both, one = (ndd.random_resized_crop(image, size=s, rng=ndd.random.RNG(seed=2)) for s in ([7, 7], size))
+    np.testing.assert_array_equal(np.asarray(one), np.asarray(both))
