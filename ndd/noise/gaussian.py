@@ -29,6 +29,11 @@ def gaussian(input, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[float]
     rounded half away from zero and saturated. 32- and 64-bit integers draw and add in float64. CPU and GPU add the
     same noise, equal to DALI's on the CPU but for the last bit of one float32 in 70.
 
+    `skimage.util.random_noise(mode="gaussian")` takes the variance, of an image scaled to 0..1, and gives floats:
+    `stddev = 255 * sqrt(var)` here.
+
+    Raises RuntimeError for other element types.
+
     >>> import ndd, numpy as np
     >>> gray = ndd.tensor(np.full((1, 4), 128, np.uint8), layout="HW")
     >>> ndd.noise.gaussian(gray, stddev=10, rng=ndd.random.RNG(5)).torch()

@@ -32,14 +32,19 @@ def salt_and_pepper(
         input: an integer type or f32. Type, shape and layout stay. All numbers of a pixel change together, so the
             layout needs a C; without a layout the last axis is the channels.
         per_channel: every number is on its own; any layout will do.
-        prob: the share of pixels (or numbers) that change.
-        salt_vs_pepper: the share of these that become salt.
+        prob: the share of pixels (or numbers) that change, 0 to 1.
+        salt_vs_pepper: the share of these that become salt, 0 to 1.
         salt_val, pepper_val: what they become; default: the largest and smallest number of an integer type, 1 and -1
             of f32. For integers the fraction is dropped, and what the type cannot hold becomes its end (DALI wraps).
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
 
     A pixel changes if its word is below `prob * 2**32`, to salt below `prob * salt_vs_pepper * 2**32`. CPU and GPU
-    change the same pixels, those that DALI changes on the CPU.
+    change the same pixels, those that DALI changes on the CPU. Differs from DALI: channels may be anywhere in the layout.
+
+    `skimage.util.random_noise(mode="s&p")` changes every number on its own (`per_channel=True` here), and its "black" is
+    0 for floats.
+
+    Raises RuntimeError for other element types, for shares outside of 0 to 1 and for layouts without channels.
 
     >>> import ndd, numpy as np
     >>> gray = ndd.tensor(np.full((1, 8, 1), 128, np.uint8), layout="HWC")

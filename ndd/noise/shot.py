@@ -26,7 +26,13 @@ def shot(input, /, *, factor: PerSample[float] = None):
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
 
     `out = poisson(max(0, in / factor)) * factor`, rounded half away from zero and saturated for integers. CPU and
-    GPU count the same events, those that DALI counts on the CPU.
+    GPU count the same events, those that DALI counts on the CPU. The standard deviation is `sqrt(in * factor)`. Below a
+    mean of 12 a count is how many products of the element's 64-bit uniform numbers stay above `exp(-mean)`, from there
+    on it comes from Devroye's rejection; above 2**31 it is the mean.
+
+    `skimage.util.random_noise(mode="poisson")` gives floats and derives the factor from how many values an image has.
+
+    Raises RuntimeError for other element types.
 
     >>> import ndd, numpy as np
     >>> gray = ndd.tensor(np.full((1, 6), 60, np.uint8), layout="HW")

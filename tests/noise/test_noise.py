@@ -105,6 +105,27 @@ def test_the_same_noise_on_the_gpu(name, arguments, dtype, emulated_gpu):
             np.testing.assert_array_equal(np.array(a), np.array(b.cpu()))
 
 
+SHOTS = [("uint8", 255, 20.0), ("uint8", 255, 0.5), ("float32", 14, 1.0), ("float32", 1e5, 1.0), ("int64", 40, 2.0)]
+
+
+@pytest.mark.parametrize(("dtype", "most", "factor"), SHOTS)
+def test_every_count_on_the_gpu(dtype, most, factor, emulated_gpu):
+    """The GPU counts in float with bounds of the error, and exactly where these leave it open: always as the CPU."""
+    image = (np.random.default_rng(1).random((130, 150)) * most).astype(dtype)
+    batch = ndd.batch([image, image[:1], image[:, :31]], layout="HW")
+    found = [ndd.noise.shot(b, factor=factor, rng=RNG(11)).tensors for b in (batch, batch.gpu())]
+    for cpu, gpu in zip(*found, strict=True):
+        np.testing.assert_array_equal(np.array(cpu), np.array(gpu.cpu()))
+
+
+def test_numbers_that_are_none_are_counted_as_nothing(emulated_gpu):
+    image = np.array([[np.nan, -np.inf, -3.0, -0.0, 1e-40, np.inf, 3e9]], np.float32)
+    batch = ndd.batch([image], layout="HW")
+    for given in (batch, batch.gpu()):
+        found = np.array(ndd.noise.shot(given, factor=1.0, rng=RNG(5)).tensors[0].cpu())
+        np.testing.assert_array_equal(found, [[0, 0, 0, 0, 0, np.inf, 3e9]])
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("arguments", [{"mean": np.nan}, {"mean": np.inf}, {"mean": -np.inf}, {"stddev": np.inf}])
 def test_noise_that_is_not_finite(dali, dtype, arguments, emulated_gpu):
@@ -135,10 +156,12 @@ def test_shot_without_a_factor_changes_nothing():
     assert (found == 0).all()
 
 
-@pytest.mark.parametrize("mean", [0.3, 5.0, 11.9, 12.0, 40.0, 5000.0])
+@pytest.mark.parametrize("mean", [0.1, 0.3, 5.0, 11.9, 12.0, 40.0, 100.0, 1000.0, 5000.0])
 def test_counts_are_of_a_poisson_distribution(mean):
     (found,) = run(ndd, "shot", np.full((150, 200), mean, np.float32), "HW", factor=1.0)
     law = stats.poisson(mean)
+    assert abs(found.mean(dtype=np.float64) - mean) < 5 * np.sqrt(mean / found.size)
+    assert found.var(dtype=np.float64) == pytest.approx(mean, rel=0.1 if mean < 1 else 0.05)
     edges = np.unique(law.ppf(np.linspace(0, 1, 20)[1:-1]))
     observed = np.histogram(found, [-np.inf, *(edges + 0.5), np.inf])[0]
     expected = np.diff([0, *law.cdf(edges), 1]) * found.size
