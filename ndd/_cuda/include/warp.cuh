@@ -56,7 +56,7 @@ inline void nearest_pixel(const Sample& s, const Shared& shared, const View& v, 
 }
 
 template <class Map>
-inline void warp_pixel(const Sample& s, const Shared& shared, const View& v, int x, int y, Map map) {
+__noinline__ void warp_pixel(const Sample& s, const Shared& shared, const View& v, int x, int y, Map map) {
   const int h = v.h, w = v.w;
   const long long at = (long long)y * v.w_out + x;
   float sx, sy;
@@ -141,7 +141,8 @@ inline unsigned int rgb_fill(const Shared& shared) {
                    convert<unsigned char>(shared.fill[2 * each]));
 }
 
-inline unsigned int rgb_nearest(const Sample& s, const Shared& shared, const View& v, float sx, float sy) {
+// These two are calls: inlined four times, they would cost the usual way half of its threads.
+__noinline__ unsigned int rgb_nearest(const Sample& s, const Shared& shared, const View& v, float sx, float sy) {
   const int ix = border_index((int)floorf(bounded(sx, v.w, shared.border)), v.w, shared.border);
   const int iy = border_index((int)floorf(bounded(sy, v.h, shared.border)), v.h, shared.border);
   if (ix < 0 || iy < 0) return rgb_fill(shared);
@@ -150,7 +151,7 @@ inline unsigned int rgb_nearest(const Sample& s, const Shared& shared, const Vie
 }
 
 // Where some of the four pixels are beyond the border.
-inline unsigned int rgb_at_border(
+__noinline__ unsigned int rgb_at_border(
     const Sample& s, const Shared& shared, const View& v, int left, int top, float fx, float fy) {
   const int x0 = border_index(left, v.w, shared.border), x1 = border_index(left + 1, v.w, shared.border);
   const int y0 = border_index(top, v.h, shared.border), y1 = border_index(top + 1, v.h, shared.border);
