@@ -197,6 +197,8 @@ def test_layouts():
     assert (ndd.tensor(row, layout="W") + ndd.tensor(x, layout="HW")).layout == "HW"
     assert (ndd.tensor(x, layout="HW") + ndd.tensor(x)).layout == "HW"
     assert (ndd.tensor(x) + 1).layout is None
+    assert (ndd.tensor(x) + ndd.tensor(row, layout="W")).layout is None
+    assert (ndd.tensor(row, layout="W") * ndd.tensor(x)).layout is None
     for other in (ndd.tensor(row, layout="H"), ndd.tensor(x, layout="WH")):
         with pytest.raises(RuntimeError, match="suffix"):
             ndd.tensor(x, layout="HW") + other

@@ -67,12 +67,11 @@ def _declare(name: str, arity: int, inputs: int) -> Callable[..., Any]:
     def outcome(operands: tuple[Spec, ...], form: Form) -> Spec:
         kinds = form.element_types(operands)
         layouts = [o.layout for o in operands]
-        return Spec(
-            result_type(name, *kinds),
-            max(o.ndim for o in operands),  # type: ignore[type-var]
-            layouts[0] if inputs == 1 else common_layout(name, *layouts),
-            operands[0].device,
-        )
+        ndim: int = max(o.ndim for o in operands)  # type: ignore[type-var]
+        layout = layouts[0] if inputs == 1 else common_layout(name, *layouts)
+        if layout is not None and len(layout) != ndim:  # the operand with the most axes has none
+            layout = None
+        return Spec(result_type(name, *kinds), ndim, layout, operands[0].device)
 
     def of_one(input, /, *, form: Any):
         return outcome((input,), form)
