@@ -15,7 +15,6 @@ from ndd._cpu.rgb_sampling import linear_rgb, nearest_rgb
 
 BORDERS = {"constant": 0, "replicate": 1, "reflect": 2, "reflect_101": 3, "wrap": 4}
 
-_OUTSIDE = np.int32(-(1 << 30))  # a place that stands for the fill value, also when another place is added to it
 _FAR = np.float32(1 << 30)
 
 
@@ -28,9 +27,10 @@ def store_limits(source: np.dtype, target: np.dtype, nearest: bool) -> tuple[boo
     return True, kind(np.iinfo(target).min), kind(np.iinfo(target).max)
 
 
-def place_type(image: np.ndarray) -> Any:
-    """The type of places in an image: 32 bits, which is faster, wherever they hold them."""
-    return np.int32 if image.size < 1 << 30 else np.int64
+def outside_of(image: np.ndarray) -> Any:
+    """A place that stands for the fill value, also when another place is added to it; all places are of its type: of 32
+    bits, which is faster, wherever they hold them."""
+    return np.int32(-(1 << 30)) if image.ndim == 3 and image.size < 1 << 30 else np.int64(-(1 << 60))
 
 
 @inner_kernel
@@ -61,13 +61,13 @@ def _bounded(value):
 
 
 @inner_kernel
-def _place_pixels(pixel, n, step, border, place):
+def _place_pixels(pixel, n, step, border, outside, place):
     """Where the pixels of a line of `n` lie, with `step` between two neighbours; below 0: outside."""
     zero, last = np.int32(0), np.int32(n - 1)
     if border == 0:
         for i in range(pixel.size):
             at = pixel[i]
-            place[i] = at * step if (at >= zero) & (at <= last) else _OUTSIDE
+            place[i] = at * step if (at >= zero) & (at <= last) else outside
     elif border == 1:
         for i in range(pixel.size):
             at = pixel[i]
@@ -79,7 +79,7 @@ def _place_pixels(pixel, n, step, border, place):
 
 
 @inner_kernel
-def _linear_taps(at, n, step, border, first, second, share, pixel):
+def linear_taps(at, n, step, border, outside, first, second, share, pixel):
     """The two pixels that each coordinate lies between, and the share of the second."""
     half, one = np.float32(0.5), np.int32(1)
     for i in range(at.size):
@@ -87,17 +87,17 @@ def _linear_taps(at, n, step, border, first, second, share, pixel):
         left = np.floor(value)
         share[i] = value - left
         pixel[i] = np.int32(left)
-    _place_pixels(pixel, n, step, border, first)
+    _place_pixels(pixel, n, step, border, outside, first)
     for i in range(pixel.size):
         pixel[i] += one
-    _place_pixels(pixel, n, step, border, second)
+    _place_pixels(pixel, n, step, border, outside, second)
 
 
 @inner_kernel
-def _nearest_taps(at, n, step, border, place, pixel):
+def nearest_taps(at, n, step, border, outside, place, pixel):
     for i in range(at.size):
         pixel[i] = np.int32(np.floor(_bounded(at[i])))
-    _place_pixels(pixel, n, step, border, place)
+    _place_pixels(pixel, n, step, border, outside, place)
 
 
 @inner_kernel
@@ -110,7 +110,7 @@ def rounded(value):
 
 
 @inner_kernel
-def _store_row(row, out, rounds, low, high):
+def store_row(row, out, rounds, low, high):
     """Numbers to the output's type: rounded and kept in its range, or as they are."""
     if rounds:
         for i in range(row.size):
@@ -140,7 +140,7 @@ def _linear_points(flat, channels, place, share, fill, row):
 
 
 @inner_kernel
-def _nearest_points(flat, channels, place, fill, out, rounds, low, high):
+def nearest_points(flat, channels, place, fill, out, rounds, low, high):
     for i in range(place.shape[1]):
         a = place[0, i] + place[2, i]
         for k in range(channels):
@@ -154,13 +154,13 @@ def _nearest_points(flat, channels, place, fill, out, rounds, low, high):
 
 @kernel
 def sample_rows(
-    image, words, xs, ys, place, out, out_words, first, nearest, border, fill, stored_fill, rounds, low, high
+    image, words, xs, ys, place, outside, out, out_words, first, nearest, border, fill, stored_fill, rounds, low, high
 ):
     """Rows of the output from row `first` on, from the points (xs, ys) [rows, width].
 
-    `place` [4, width] is room for a row. `fill` holds float32 numbers to be mixed with pixels, `stored_fill` the same in
-    the output's type. `nearest` and `words` are None or not: of a question whether an argument is None numba compiles
-    one answer only.
+    `place` [4, width] is room for a row, `outside` as `outside_of` gives it. `fill` holds float32 numbers to be mixed
+    with pixels, `stored_fill` the same in the output's type. `nearest` and `words` are None or not: of a question
+    whether an argument is None numba compiles one answer only.
     """
     height, width, channels = image.shape
     flat, wide = image.reshape(height * width * channels), out.shape[1]
@@ -171,17 +171,17 @@ def sample_rows(
     for k in range(len(xs)):
         line, start = out[first + k].reshape(wide * channels), (first + k) * wide * channels
         if nearest is not None:
-            _nearest_taps(xs[k], n, step, border, place[0], pixel)
-            _nearest_taps(ys[k], lines, stride, border, place[2], pixel)
+            nearest_taps(xs[k], n, step, border, outside, place[0], pixel)
+            nearest_taps(ys[k], lines, stride, border, outside, place[2], pixel)
             if words is None:
-                _nearest_points(flat, channels, place, stored_fill, line, rounds, low, high)
+                nearest_points(flat, channels, place, stored_fill, line, rounds, low, high)
             else:
                 nearest_rgb(flat, words, place[0], place[2], stored_fill, line, out_words, start)
         else:
-            _linear_taps(xs[k], n, step, border, place[0], place[1], share[0], pixel)
-            _linear_taps(ys[k], lines, stride, border, place[2], place[3], share[1], pixel)
+            linear_taps(xs[k], n, step, border, outside, place[0], place[1], share[0], pixel)
+            linear_taps(ys[k], lines, stride, border, outside, place[2], place[3], share[1], pixel)
             if words is None:
                 _linear_points(flat, channels, place, share, fill, row)
-                _store_row(row, line, rounds, low, high)
+                store_row(row, line, rounds, low, high)
             else:
                 linear_rgb(flat, words, place, share, fill, line, out_words, start)

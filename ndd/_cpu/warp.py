@@ -12,7 +12,7 @@ import numpy as np
 
 from ndd._cpu.jit import inner_kernel, kernel
 from ndd._cpu.rgb_sampling import words_of
-from ndd._cpu.sampling import border_index, place_type, rounded, sample_rows
+from ndd._cpu.sampling import linear_taps, nearest_points, nearest_taps, outside_of, sample_rows, store_row
 
 _TILE = 256  # DALI adds steps up over so many pixels of a row
 _POINTS = 1 << 15  # that are worked out before they are read: they stay in the cache
@@ -25,13 +25,14 @@ def warped(points: Callable[..., None], image: np.ndarray, out: np.ndarray, how:
     """
     height, width, _ = out.shape
     words, out_words = words_of(image, out)
-    place = np.empty((4, width), place_type(image))
+    outside = outside_of(image)
+    place = np.empty((4, width), outside.dtype)
     rows = min(height, 1 + _POINTS // width)
     xs, ys = np.empty((rows, width), np.float32), np.empty((rows, width), np.float32)
     for first in range(0, height, rows):
         some_x, some_y = xs[: height - first], ys[: height - first]
         points(first, some_x, some_y, *given)
-        sample_rows(image, words, some_x, some_y, place, out, out_words, first, *how)
+        sample_rows(image, words, some_x, some_y, place, outside, out, out_words, first, *how)
 
 
 @kernel
@@ -98,84 +99,77 @@ def sphere_points(first, xs, ys, height, width):
 
 
 @inner_kernel
-def _axis_taps(at, n, nearest, border, index):
-    """The one or two pixels of a line that a coordinate is made of (-1: the fill value); gives the share of the second."""
-    value = at - np.float32(0.5) if nearest is None else at
-    limit = np.float32(1 << 30)
-    value = -limit if not value > -limit else min(value, limit)
-    left = np.floor(value)
-    first = int(left)
-    index[0], index[1] = border_index(first, n, border), border_index(first + 1, n, border)
-    return value - left
+def _volume_line(m, y, z, points):
+    """`_affine_line` of a volume: m is 3x4 and takes (x, y, z, 1)."""
+    half = np.float32(0.5)
+    v, w = np.float32(y) + half, np.float32(z) + half
+    for a in range(3):
+        start = m[a, 2] * w + (m[a, 1] * v + (m[a, 0] * half + m[a, 3]))
+        for x in range(points.shape[1]):
+            if x % _TILE == 0:
+                at = start
+                start += m[a, 0] * np.float32(_TILE)
+            points[a, x] = at
+            at += m[a, 0]
 
 
 @inner_kernel
-def _voxel_line(image, index, j, k, c, outside, px, qx):
+def _voxels_of_a_line(flat, a, b, px, qx, outside):
     """Two voxels of a line, mixed."""
-    a = b = outside
-    if index[1, j] >= 0 and index[2, k] >= 0:
-        if index[0, 0] >= 0:
-            a = np.float32(image[index[2, k], index[1, j], index[0, 0], c])
-        if index[0, 1] >= 0:
-            b = np.float32(image[index[2, k], index[1, j], index[0, 1], c])
-    return a * px + b * qx
+    first = np.float32(flat[a]) if a >= 0 else outside
+    return first * px + (np.float32(flat[b]) if b >= 0 else outside) * qx
 
 
 @inner_kernel
-def _linear_voxel(image, index, qx, qy, qz, fill, out, rounds, low, high):
-    """A voxel from the eight around it; the order of the operations is DALI's."""
-    one = np.float32(1)
-    px, py = one - qx, one - qy
-    for c in range(out.size):
-        front = (
-            _voxel_line(image, index, 0, 0, c, fill, px, qx) * py
-            + _voxel_line(image, index, 1, 0, c, fill, px, qx) * qy
-        )
-        back = (
-            _voxel_line(image, index, 0, 1, c, fill, px, qx) * py
-            + _voxel_line(image, index, 1, 1, c, fill, px, qx) * qy
-        )
-        value = front + (back - front) * qz
-        out[c] = min(max(rounded(value), low), high) if rounds else value
+def _linear_voxels(flat, channels, place, share, fill, row):
+    """Each point from the eight voxels around it; the order of the operations is DALI's."""
+    one, outside = np.float32(1), fill[0]
+    for i in range(share.shape[1]):
+        left, right = place[0, i], place[1, i]
+        a, b = place[2, i] + place[4, i], place[3, i] + place[4, i]
+        c, d = place[2, i] + place[5, i], place[3, i] + place[5, i]
+        qx, qy, qz = share[0, i], share[1, i], share[2, i]
+        px, py = one - qx, one - qy
+        for k in range(channels):
+            front = (
+                _voxels_of_a_line(flat, left + a + k, right + a + k, px, qx, outside) * py
+                + _voxels_of_a_line(flat, left + b + k, right + b + k, px, qx, outside) * qy
+            )
+            back = (
+                _voxels_of_a_line(flat, left + c + k, right + c + k, px, qx, outside) * py
+                + _voxels_of_a_line(flat, left + d + k, right + d + k, px, qx, outside) * qy
+            )
+            row[i * channels + k] = front + (back - front) * qz
 
 
-@inner_kernel
-def _nearest_voxel(image, index, stored_fill, out, rounds, low, high):
-    for c in range(out.size):
-        if index[0, 0] < 0 or index[1, 0] < 0 or index[2, 0] < 0:
-            out[c] = stored_fill
-            continue
-        value = image[index[2, 0], index[1, 0], index[0, 0], c]
-        if rounds:
-            out[c] = min(max(rounded(np.float32(value)), low), high)
-        else:
-            out[c] = value
+def warp_volume(image: np.ndarray, out: np.ndarray, m: np.ndarray, *how: Any) -> None:
+    """A volume [D, H, W, C], read at m @ (x + 0.5, y + 0.5, z + 0.5, 1)."""
+    _warp_volume(image, outside_of(image), out, m, *how)
 
 
 @kernel
-def warp_volume(image, out, m, nearest, border, fill, stored_fill, rounds, low, high):
-    """`warp_affine` of [D, H, W, C]: m is 3x4 and takes (x, y, z, 1)."""
-    depth, height, width, _ = out.shape
-    index = np.empty((3, 2), np.int64)
-    half = np.float32(0.5)
-    at, start = np.empty(3, np.float32), np.empty(3, np.float32)
-    for z in range(depth):
-        w = np.float32(z) + half
-        for y in range(height):
-            v = np.float32(y) + half
+def _warp_volume(image, outside, out, m, nearest, border, fill, stored_fill, rounds, low, high):
+    width, channels = out.shape[2], out.shape[3]
+    flat = image.reshape(image.size)
+    line_step = image.shape[2] * channels
+    steps = (channels, line_step, image.shape[1] * line_step)
+    points, pixel = np.empty((3, width), np.float32), np.empty(width, np.int32)
+    place, share = np.empty((6, width), np.int64), np.empty((3, width), np.float32)
+    row = np.empty(width * channels, np.float32)
+    for z in range(out.shape[0]):
+        for y in range(out.shape[1]):
+            _volume_line(m, y, z, points)
+            line = out[z, y].reshape(width * channels)
             for a in range(3):
-                start[a] = m[a, 2] * w + (m[a, 1] * v + (m[a, 0] * half + m[a, 3]))
-            for x in range(width):
-                if x % _TILE == 0:
-                    for a in range(3):
-                        at[a] = start[a]
-                        start[a] += m[a, 0] * np.float32(_TILE)
-                qx = _axis_taps(at[0], image.shape[2], nearest, border, index[0])
-                qy = _axis_taps(at[1], image.shape[1], nearest, border, index[1])
-                qz = _axis_taps(at[2], image.shape[0], nearest, border, index[2])
+                n, first, second = image.shape[2 - a], place[2 * a], place[2 * a + 1]
                 if nearest is None:
-                    _linear_voxel(image, index, qx, qy, qz, fill[0], out[z, y, x], rounds, low, high)
+                    linear_taps(points[a], n, steps[a], border, outside, first, second, share[a], pixel)
                 else:
-                    _nearest_voxel(image, index, stored_fill[0], out[z, y, x], rounds, low, high)
-                for a in range(3):
-                    at[a] += m[a, 0]
+                    nearest_taps(points[a], n, steps[a], border, outside, first, pixel)
+            if nearest is None:
+                _linear_voxels(flat, channels, place, share, fill, row)
+                store_row(row, line, rounds, low, high)
+            else:
+                for i in range(width):
+                    place[2, i] += place[4, i]
+                nearest_points(flat, channels, place, stored_fill, line, rounds, low, high)
