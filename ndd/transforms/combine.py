@@ -19,6 +19,8 @@ def combine(input_0, input_1, /, *inputs, reverse_order: bool = False):
     The result is a float32 matrix with layout "**" ("F**" if an input has frames): for `combine(A, B)` the one of
     `x -> B(A(x))`.
 
+    The product of matrices with a last row (0, ..., 0, 1) added, in float32 and in DALI's order: bit for bit the same.
+
     Raises RuntimeError for inputs of unequal shapes or of other types.
 
     >>> import ndd

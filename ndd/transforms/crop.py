@@ -32,7 +32,7 @@ def crop(
     The result is a float32 matrix d x (d + 1) with layout "**": `[[m11, m12, t1], [m21, m22, t2]]` takes (x, y) to
     (m11 x + m12 y + t1, ...). Where arguments have frames, there is a matrix for each frame, layout "F**".
 
-    `out = (in - from_start) * (to_end - to_start) / (from_end - from_start) + to_start`.
+    `out = (in - from_start) * (to_end - to_start) / (from_end - from_start) + to_start`, for each axis.
 
     Raises RuntimeError for arguments of unequal lengths and for an input of another dimension or type.
 

@@ -30,8 +30,9 @@ def rotation(
     The result is a float32 matrix d x (d + 1) with layout "**": `[[m11, m12, t1], [m21, m22, t2]]` takes (x, y) to
     (m11 x + m12 y + t1, ...). Where arguments have frames, there is a matrix for each frame, layout "F**".
 
-    In the plane: `[[cos, -sin], [sin, cos]]`. As `matrix` of `warp_affine`, which goes from output to input, it turns
-    images counter-clockwise.
+    In the plane: `[[cos, -sin], [sin, cos]]`, which is `cv2.getRotationMatrix2D(center, -angle, 1)`. In space, for an
+    axis u of length 1: `cos I + sin [u]x + (1 - cos) u u^T`. As `matrix` of `warp_affine`, which goes from output to
+    input, it turns images counter-clockwise.
 
     Raises RuntimeError for an axis of length 0, for a `center` of another length and for an input of another dimension
     or type.

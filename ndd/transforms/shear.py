@@ -30,6 +30,8 @@ def shear(
     The result is a float32 matrix d x (d + 1) with layout "**": `[[m11, m12, t1], [m21, m22, t2]]` takes (x, y) to
     (m11 x + m12 y + t1, ...). Where arguments have frames, there is a matrix for each frame, layout "F**".
 
+    `out = S (in - center) + center`, where S has ones on the diagonal and the factors beside it, row by row.
+
     Raises RuntimeError unless one of `shear` and `angles` is given, with 2 or 6 numbers, and for an input of another
     dimension or type.
 

@@ -26,6 +26,8 @@ def translation(
     The result is a float32 matrix d x (d + 1) with layout "**": `[[m11, m12, t1], [m21, m22, t2]]` takes (x, y) to
     (m11 x + m12 y + t1, ...). Where arguments have frames, there is a matrix for each frame, layout "F**".
 
+    `out = in + offset`.
+
     Raises RuntimeError for an input of another dimension or type.
 
     >>> import ndd

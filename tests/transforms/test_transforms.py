@@ -164,7 +164,6 @@ MISUSES = [
     lambda m, t: t.scale(scale=[1, 2], center=[]),
     lambda m, t: t.scale(scale=1, center=[1, 2]),
     lambda m, t: t.rotation(),
-    lambda m, t: t.rotation(angle=[30, 40]),
     lambda m, t: t.rotation(angle=30, axis=[1, 2]),
     lambda m, t: t.rotation(angle=30, center=[1, 2, 3]),
     lambda m, t: t.rotation(m.tensor(SPACE[0]), angle=30),
@@ -225,3 +224,9 @@ def test_what_the_maps_do_to_points():
 def test_rotation_in_space_is_right_handed():
     turned = ndd.coord_transform([[1.0, 0.0, 0.0]], MT=ndd.transforms.rotation(angle=90, axis=[0, 0, 2]))
     np.testing.assert_allclose(np.asarray(turned), [[0, 1, 0]], atol=1e-6)
+
+
+def test_rotation_beside_opencv():
+    cv2 = pytest.importorskip("cv2")
+    found = np.asarray(ndd.transforms.rotation(angle=25, center=[3, 7]))
+    np.testing.assert_allclose(found, cv2.getRotationMatrix2D((3, 7), -25, 1), atol=1e-5)

@@ -52,7 +52,9 @@ def crop(
         dtype: u8, f16, f32 or the input's type (default). Conversion drops fractions and saturates.
         image_type, output_dtype: old arguments; the first has no effect, the second means `dtype`.
 
-    The layout stays. Unlike DALI 2.4.0, layouts with five axes work.
+    The anchor is `crop_pos * (extent - size)`, rounded. Position 0.5 is the centre crop of torchvision, which rounds
+    halves to even, and of PIL's `ImageOps.fit` without the scaling. The layout stays. Unlike DALI 2.4.0, layouts with
+    five axes work.
 
     Raises RuntimeError for a window outside the image, a position outside [0, 1] and other types.
 

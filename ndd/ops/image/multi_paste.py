@@ -42,7 +42,12 @@ def multi_paste(
             rounded down, shapes up.
         dtype: u8, i16, i32 or f32; default: the type of the input. Values are rounded and saturate.
 
-    Video is pasted frame by frame and takes per-frame arguments, but no `in_ids`.
+    With region k from `image`, at a = in-anchor, s = shape, o = out-anchor:
+    `out[o0 : o0 + s0, o1 : o1 + s1] = image[a0 : a0 + s0, a1 : a1 + s1]`, in the order of the regions, so that the last
+    one shows where they overlap; what no region covers is 0. PIL's `Image.paste` does this for one region.
+
+    Video is pasted frame by frame and takes per-frame arguments, but no `in_ids` (DALI 2.4.0 fails on video on the
+    CPU).
 
     Raises RuntimeError for regions that reach outside their image or the canvas, and for arguments that do not fit.
 
@@ -226,7 +231,7 @@ _fill = External("memset", "uintp(uintp, int32, uintp)")
 
 @kernel
 def paste_regions(target, shape, itemsize, regions):
-    """Pastes on black canvases [N, H, W, C] at the address `target`, line by line; what would be covered is left out."""
+    """Pastes on black canvases [N, H, W, C] at the address `target`, line by line, but not what would be covered."""
     samples, height, width, channels = shape
     pixel = channels * itemsize
     line = width * pixel

@@ -30,7 +30,8 @@ def paste(
         paste_x, paste_y: where the image lies, from 0 (left, top) to 1 (right, bottom).
         min_canvas_size: the least extent of the canvas.
 
-    The canvas has `floor(ratio * size)` pixels, the image begins at `floor(position * (canvas - size))`.
+    The canvas has `max(floor(ratio * size), floor(min_canvas_size))` pixels along each axis, the image begins at
+    `floor(position * (canvas - size))`. Any number of channels works; DALI writes three whatever the image has.
 
     Raises RuntimeError for positions outside [0, 1], a ratio below 1, and colours that do not fit.
 

@@ -50,7 +50,7 @@ def slice(
             `normalized_anchor=False` or `normalized_shape=False`.
         start, rel_start: where the window begins, absolute or as a fraction of the extent; default 0.
         end, rel_end, shape, rel_shape: where it ends or how large it is; default: to the end of the axis.
-        axes: the axes that the numbers are about, negative ones count from the back.
+        axes: the axes that the numbers are about, negative ones count from the back; an empty list means all.
         axis_names: the axes by their letters; default "WH": x first. An array without a layout counts as HW, HWC or
             DHWC by rank.
         out_of_bounds_policy: "error", "pad" (or "constant") with `fill_values`, or "trim_to_shape".
@@ -58,9 +58,12 @@ def slice(
         dtype: u8, f16, f32 or the input's type (default). Conversion drops fractions and saturates.
         image_type, output_dtype: old arguments; the first has no effect, the second means `dtype`.
 
-    Fractions of the extent are rounded, halves away from zero, start and end each for itself. The layout stays.
+    `out = data[start : end]` along each of the axes, as in NumPy, but negative numbers lie before the array and do not
+    count from its end. Fractions of the extent are rounded, halves away from zero, start and end each for itself. The
+    layout stays.
 
-    Raises RuntimeError for a window outside the array, for axes that it has not, for arguments that exclude each other.
+    Raises RuntimeError for a window outside the array, for axes that it has not, for arguments that exclude each
+    other.
 
     >>> import ndd
     >>> ndd.slice(ndd.tensor([0, 1, 2, 3, 4]), start=1, end=3, axes=0).torch()

@@ -34,8 +34,9 @@ def pad(
         align: the extents become multiples of this.
         fill_value: what the new elements are; converted as in C (the fraction is dropped, integers wrap around).
 
-    An extent never shrinks. One number in `shape` or `align` goes for all axes. An empty list counts as not given. The
-    layout stays.
+    `out = ceil(max(extent, shape) / align) * align` along each axis, with the data at the start and `fill_value`
+    behind it. (`np.pad` and `torch.nn.functional.pad` take how much to add at each side.) An extent never shrinks. One
+    number in `shape` or `align` goes for all axes. An empty list counts as not given. The layout stays.
 
     Raises RuntimeError for axes that are not there and for an `align` below 1.
 
