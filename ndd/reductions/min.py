@@ -18,8 +18,8 @@ def min(
     """Finds the smallest element along axes.
 
     Every sample is reduced by itself. Any layout and rank, integers and float32.
-    The element type stays. NaN never counts; where there is no element, the result is the type's greatest finite
-    value.
+    The element type stays. NaN never counts (with NumPy and torch it wins); where there is no element, the result is
+    the type's greatest finite value.
 
     Args:
         axes: the axes to reduce; negative ones count from the end. Default: all.

@@ -23,6 +23,7 @@ def rms(
     Any layout and rank, integers and float32.
     The result is float32. With `dtype=` an integer input may keep its type: the sum of squares then wraps in that
     type and the result is truncated, as in DALI.
+    Squares of uint16 are exact (in DALI 2.4.0 those of numbers above 46340 overflow).
 
     Args:
         axes: the axes to reduce; negative ones count from the end. Default: all.

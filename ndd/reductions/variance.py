@@ -23,11 +23,13 @@ def variance(
     elements. Any layout and rank, integers and float32; the result is float32. Over no axes at all (`axes=[]`) it is 0.
 
     Args:
-        mean: float32; one number, or one for every element of the result.
+        mean: float32; one number, or one for every element of the result. It may lie on the CPU beside data on a GPU: one
+            number for each sample then goes along with the launch.
         axes: the axes to reduce; negative ones count from the end. Default: all.
         axis_names: the same by letters of the layout, instead of `axes`.
         keep_dims: leave the reduced axes with extent 1, and the layout as it is.
-        ddof: what to take from the number of elements before dividing (1 for the unbiased estimate).
+        ddof: what to take from the number of elements before dividing (1 for the unbiased estimate, the
+            default of torch; NumPy's is 0, as here).
 
     Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for a letter that
     is not in the layout, for bool, float16 and float64 inputs, and for a `mean` of another type or size.

@@ -58,6 +58,8 @@ def _(job, data: Store, *, axes, new_axis_names) -> Store:
 def squeeze(data, /, *, axes: list[int] | None = None, axis_names: str | None = None):
     """Removes axes of extent 1, and their letters from the layout. Nothing is copied.
 
+    Which ones must be said; NumPy and torch remove all of them by default.
+
     Args:
         data: any rank, element type and layout.
         axes: the axes, by number; negative ones count from the back (DALI 2.4.0 ignores these, and axes that are

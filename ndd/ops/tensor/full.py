@@ -23,7 +23,7 @@ def full(fill_value, /, *, layout: str | None = None, shape: PerSample[list[int]
 
     Args:
         fill_value: a number, or an array that broadcasts to `shape`; its element type is that of the result.
-        shape: the shape; default: that of `fill_value`.
+        shape: the shape; default: that of `fill_value` (DALI 2.4.0: a scalar, whatever the value).
         layout: a letter for each axis.
 
     Raises RuntimeError for negative extents, for a value that does not broadcast and a layout of another length.
@@ -53,8 +53,10 @@ def ones(*, dtype: DType | None = None, layout: str | None = None, shape: PerSam
 
     Args:
         shape: the shape; default: a scalar.
-        dtype: the element type; default i32.
+        dtype: the element type; default i32 (NumPy and torch: a float).
         layout: a letter for each axis.
+
+    Raises RuntimeError for negative extents and a layout of another length.
 
     >>> import ndd
     >>> ndd.ones(shape=[2]).torch()
@@ -80,8 +82,10 @@ def zeros(*, dtype: DType | None = None, layout: str | None = None, shape: PerSa
 
     Args:
         shape: the shape; default: a scalar.
-        dtype: the element type; default i32.
+        dtype: the element type; default i32 (NumPy and torch: a float).
         layout: a letter for each axis.
+
+    Raises RuntimeError for negative extents and a layout of another length.
 
     >>> import ndd
     >>> ndd.zeros(shape=[2], batch_size=3).shape

@@ -36,6 +36,7 @@ def one_hot(
         dtype: the element type of the result. Default: float32. `on_value` and `off_value` become integers as in C:
             the fraction is dropped, then the upper bits.
 
+    Unlike `torch.nn.functional.one_hot`: that gives int64, finds `num_classes` itself and refuses numbers outside.
     Differs from DALI: with `axis_name`, labels of shape `(1,)` keep their axis.
 
     Errors: RuntimeError for bool and float16 inputs and results, for an axis outside the range, for a negative number

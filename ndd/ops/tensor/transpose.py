@@ -18,7 +18,8 @@ def transpose(
 
     Args:
         input: any rank, layout and element type.
-        perm: for each axis of the output the axis of the input that it is; default: all axes reversed.
+        perm: for each axis of the output the axis of the input that it is, counted from 0; default: all axes reversed
+            (as `numpy.transpose`, and `torch.permute`, which take negative axes too).
         transpose_layout: whether the layout is put in the same order; if not, it stays as it is.
         output_layout: the layout of the output, whatever the input's.
 
