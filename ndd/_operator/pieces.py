@@ -25,7 +25,7 @@ _BYTES = 1 << 17  # of a piece of a batch, at least
 _COPIED = 1 << 14  # bytes of a sample, up to which copying it costs less than a call of its own
 
 
-def pieces(stores: list[Store], out: Store, pool: Any) -> list[tuple[Any, ...]] | None:
+def pieces(stores: list[Store], out: Store, context: Any) -> list[tuple[Any, ...]] | None:
     """Rows of (inputs..., output) for the kernel; None if the samples must be taken one by one."""
     found = _flat(stores, out)
     if found is None:
@@ -37,7 +37,7 @@ def pieces(stores: list[Store], out: Store, pool: Any) -> list[tuple[Any, ...]] 
         wide, length = [a.ndim == 1 and a.size == found[-1].size for a in found], found[-1].size
     count = 1 + found[-1].size // _ELEMENTS
     if count > 1:
-        count = min(count, length, pool.num_threads)
+        count = min(count, length, context.num_threads)
     if count <= 1:
         return [tuple(found)]
     edges = [length * k // count for k in range(count + 1)]
@@ -87,7 +87,7 @@ def _stretched(stores: list[Store], out: Store) -> list[Any] | None:
 
 
 def batch_pieces(
-    op: Operator, plan: Plan, stores: list[Any], results: list[Store], pool: Any
+    op: Operator, plan: Plan, stores: list[Any], results: list[Store], context: Any
 ) -> list[tuple[Any, ...]] | None:
     """What `cpu_batch` is called with: a row of arguments for each piece; None if the samples differ in shape."""
     count = len(results[0].shapes)
@@ -104,7 +104,9 @@ def batch_pieces(
     nbytes = sum([a.nbytes for a in arrays if a is not None])
     names = op.cpu_batch_names[(1 if every else lead) + len(results) :]
     named = [(plan.per_sample[k], True) if k in plan.per_sample else (plan.shared[k], False) for k in names]
-    parts = min(nbytes // _BYTES, count, pool.num_threads)
+    parts = min(nbytes // _BYTES, count)
+    if parts > 1:  # to ask for the number of threads takes 5 us
+        parts = min(parts, context.num_threads)
     edges = [count * k // parts for k in range(parts + 1)] if parts > 1 else [0, count]
     rows = []
     for start, end in pairwise(edges):

@@ -303,7 +303,7 @@ class Job:
 
     def _in_pieces(self, planned: Planned, stores: list[Any], results: list[Store]) -> bool:
         """Runs an elementwise kernel on large pieces, if it can; errors are left to the way sample by sample."""
-        rows = pieces(stores, results[0], self.context.thread_pool)
+        rows = pieces(stores, results[0], self.context)
         if rows is None:
             return False
         extra = tuple([column[0] for column in planned.columns])
@@ -311,7 +311,7 @@ class Job:
 
     def _at_once(self, plan: Plan, stores: list[Any], results: list[Store]) -> bool:
         """Runs the kernel for whole batches, if it can; errors are left to the way sample by sample."""
-        rows = batch_pieces(self.op, plan, stores, results, self.context.thread_pool)
+        rows = batch_pieces(self.op, plan, stores, results, self.context)
         return rows is not None and self._all_done(self.op.cpu_batch, rows)
 
     def _all_done(self, kernel: Any, rows: list[tuple[Any, ...]]) -> bool:
