@@ -25,15 +25,13 @@ UNSAID = {
     "types": {"per_frame"},
     "errors": {
         *("batch_permutation", "cast", "cast_like", "copy", "experimental.resize", "full_like", "jitter", "ones"),
-        *("noise.gaussian", "noise.salt_and_pepper", "noise.shot", "ones_like", "permute_batch", "random.beta"),
-        *("random.choice", "random.coin_flip", "random.normal", "random.uniform", "random_crop_generator"),
-        *("random_resized_crop", "resize", "resize_crop_mirror", "roi_random_crop", "tensor_resize", "zeros"),
-        "zeros_like",
+        *("ones_like", "permute_batch", "random.beta", "random.choice", "random.coin_flip", "random.normal", "zeros"),
+        *("random.uniform", "random_crop_generator", "random_resized_crop", "resize", "resize_crop_mirror"),
+        *("roi_random_crop", "tensor_resize", "zeros_like"),
     },
     "others": {
-        *("crop", "erase", "experimental.resize", "grid_mask", "jitter", "lookup_table", "multi_paste", "noise.gaussian"),
-        *("noise.salt_and_pepper", "noise.shot", "paste", "random_crop_generator", "resize_crop_mirror", "slice"),
-        *("roi_random_crop", "sphere", "water"),
+        *("experimental.resize", "jitter", "paste", "random_crop_generator", "resize_crop_mirror", "roi_random_crop"),
+        *("sphere", "water"),
     },
 }  # fmt: skip
 
