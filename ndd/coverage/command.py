@@ -44,13 +44,15 @@ def summary(rows: list[Row]) -> str:
     operators = [row for row in tops if row.devices]
     both = sum(row.devices == "cpu gpu" for row in operators)
     with_dali = sum(row.tested.startswith("with DALI") for row in operators)
+    no_tests = any(row.tested == "?" for row in operators)  # installed without a checkout
+    tested = "" if no_tests else f"{with_dali} tested with DALI beside them, "
     equal = [row for row in rows if row.there and row.signature is not None]
     return "\n".join(
         (
             f"{_count(tops)} of {len(tops)} functions, classes, readers and types of DALI's dynamic mode, "
             f"{_count(rows)} of {len(rows)} public names with their members",
             f"{sum(row.signature.startswith('equal') for row in equal)} of {len(equal)} signatures equal",
-            f"{len(operators)} operators, {both} of them on CPU and GPU, {with_dali} tested with DALI beside them, "
+            f"{len(operators)} operators, {both} of them on CPU and GPU, {tested}"
             f"{len(own_operators(rows))} beyond DALI's",
         )
     )
