@@ -1,4 +1,5 @@
-// One thread an element: in float, or in double if the parameters are.
+// One thread an element: in float, or in double if the parameters are. The lanes of a warp take every fourth element:
+// these stand at the same word of their blocks, and all of the warp needs a second block or none does.
 #include "draws.cuh"
 
 inline float noisy(float value, Words& words, float mean, float stddev) {
@@ -13,8 +14,10 @@ extern "C" __global__ void gaussian(const Sample* samples, int count, Shared sha
     const Sample& s = samples[n];
     long long total = 1;
     for (long long extent : s.out0_shape) total *= extent;
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < total;
-         i += (long long)gridDim.x * blockDim.x) {
+    const int place = (threadIdx.x & ~127u) + (threadIdx.x & 31u) * 4 + (threadIdx.x >> 5 & 3u);
+    for (long long first = blockIdx.x * (long long)blockDim.x; first < total; first += (long long)gridDim.x * blockDim.x) {
+      const long long i = first + place;
+      if (i >= total) continue;
       Words words(s.stream, i);
       const auto mean = s.mean[0], stddev = s.stddev[0];
       s.out0[i] = convert<OUT0>(noisy(decltype(s.mean[0] + 0)(s.in0[i]), words, mean, stddev));
