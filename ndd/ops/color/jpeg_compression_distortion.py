@@ -20,7 +20,7 @@ def jpeg_compression_distortion(input, /, *, quality: PerSample[int] = 50):
     Args:
         input: uint8 RGB images, layout HWC or FHWC; without a layout by rank.
         quality: 1 (worst) to 100 (best); numbers outside count as the nearest of these. Video may have one for each
-            frame.
+            frame. A list of one number counts as that number (DALI refuses it, and values for frames).
 
     RGB becomes YCbCr, the chroma is averaged over 2x2 pixels, each 8x8 block goes through a cosine transform, the
     coefficients become multiples of the quantisation tables of the JPEG standard, scaled as libjpeg does
