@@ -147,9 +147,23 @@ def _(
         rounding=size_rounding,
     )
     moved = (geometry.size != extents) | (geometry.start != 0) | (geometry.end != extents)
-    resampled = [a for a in range(input.ndim) if a in chosen or moved[:, a].any()]
     filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
+    gaussian = any(f is not None and (np.asarray(f) == DALIInterpType.INTERP_GAUSSIAN).any() for f in filters.values())
+    resampled = _filtered(moved.any(axis=0).tolist(), gaussian) or chosen[:1]
     return resample_plan(input, resampled, geometry.of(resampled), filters, antialias)
+
+
+def _filtered(moved: list[bool], gaussian: bool) -> list[int]:
+    """The axes to filter. One that stays as it is would be read and written for nothing, but by a Gaussian, which blurs
+    even so: with it DALI filters two neighbouring axes at least, and all between the first and the last that change."""
+    if not gaussian:
+        return [axis for axis, changes in enumerate(moved) if changes]
+    first, last = 0, len(moved)
+    while last - first > 2 and not moved[first]:
+        first += 1
+    while last - first > 2 and not moved[last - 1]:
+        last -= 1
+    return list(range(first, last))
 
 
 def _chosen_axes(input, axes, axis_names) -> list[int]:
