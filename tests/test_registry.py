@@ -308,6 +308,23 @@ def test_a_batch_is_a_fixed_number_of_launches(path, case, emulated_gpu):
 
 
 @pytest.mark.parametrize(("path", "case"), FIRST)
+def test_a_kernel_goes_round_where_there_is_more_than_its_blocks_hold(path, case, emulated_gpu, monkeypatch):
+    from ndd._cuda import launch
+
+    op = OPERATORS[path]
+    if not _runs_on_gpu(op) or case.inputs == () or path == "permute_batch":
+        pytest.skip("no batch on a GPU")
+    monkeypatch.setattr(launch, "_ENOUGH_BLOCKS", 1)
+    monkeypatch.setattr(launch, "_ROUNDS", 1 << 20)
+    inputs = [(arrays * 2, own) for arrays, own in samples(case, layouts_of(case, op)[0])]  # shapes not launched before
+    expected = evaluated(call(ndd, path, case, inputs))
+    values = [ndd.batch(arrays, layout=own).gpu() for arrays, own in inputs]
+    found = evaluated(call_with(ndd, public(ndd, path), case, values, "ragged", device="gpu"))
+    for a, b in zip(found, expected, strict=True):
+        assert_same_values(arrays_of(a), arrays_of(b), max(case.relative, 2e-5), max(case.off_by_one, 0.02))
+
+
+@pytest.mark.parametrize(("path", "case"), FIRST)
 def test_bfloat16(path, case):
     """What takes every element type takes bfloat16 too (the oracle has none), and computes as with float32."""
     op = OPERATORS[path]

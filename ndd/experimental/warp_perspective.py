@@ -185,4 +185,4 @@ def _parts(image: np.ndarray, out: np.ndarray, planar: bool, fills: Sequence[flo
 def _(launch, image, matrix_input, out):
     view = launch.plan.per_sample["view"]
     steps = launch.plan.shared["nearest"] or launch.plan.shared["cubic"]
-    launch("warp_perspective", threads_of(launch, view[:, 3:], in_tiles=not steps))
+    launch("warp_perspective", threads_of(launch, view[:, 3:], in_runs=not steps))

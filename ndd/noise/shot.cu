@@ -45,7 +45,7 @@ inline void count_small(Tile& tile, int size, const unsigned long long* stream, 
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256) shot(const Sample* samples, int count, Shared shared) {
+extern "C" __global__ void __launch_bounds__(256, 3) shot(const Sample* samples, int count, Shared shared) {
   __shared__ Tile tile;
   bool filled = false;
   for (int n = blockIdx.y; n < count; n += gridDim.y) {

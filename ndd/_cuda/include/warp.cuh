@@ -100,9 +100,7 @@ inline void each_pixel(const Sample& s, const View& v, Pixel pixel) {
   }
 }
 
-// ---- RGB images in bytes: a warp makes 32 x 4 pixels, puts them together in shared memory and writes whole words. What
-// bounds it is the number of lines of the cache that a load touches: its pixels lie 8 x 4, and six bytes take one load or
-// two.
+// ---- RGB images in bytes: four pixels a thread, in whole words
 
 constexpr bool BYTES = limits<IN>::is_integer && !limits<IN>::is_signed && limits<OUT>::is_integer &&
                        !limits<OUT>::is_signed && sizeof(IN) == 1 && sizeof(OUT) == 1;
@@ -129,24 +127,21 @@ inline unsigned int shifted(unsigned int low, unsigned int high, int bits) {
 
 inline Pair pair_at(const unsigned char* from) {
   const unsigned long long address = (unsigned long long)from;
-  const unsigned long long* words = (const unsigned long long*)(address & ~7ull);
-  const int skipped = (int)(address & 7), bits = 8 * (skipped & 3);
-  const unsigned long long first = words[0], second = skipped > 2 ? words[1] : 0;
-  const unsigned int w1 = (unsigned int)(first >> 32), w2 = (unsigned int)second;
-  const bool late = skipped > 3;
-  const unsigned int a = late ? w1 : (unsigned int)first, b = late ? w2 : w1, c = late ? (unsigned int)(second >> 32) : w2;
-  return {shifted(a, b, bits), shifted(b, c, bits)};
+  const unsigned int* words = (const unsigned int*)(address & ~3ull);
+  const int bits = 8 * (int)(address & 3);
+  const unsigned int first = words[0], second = words[1], third = bits == 24 ? words[2] : 0;
+  return {shifted(first, second, bits), shifted(second, third, bits)};
 }
 
 inline float byte_of(Pair p, int k) { return float((k < 4 ? p.low >> 8 * k : p.high >> 8 * (k - 4)) & 255u); }
 
-inline unsigned int rgb_fill(const Shared& shared) {
+__noinline__ unsigned int rgb_fill(const Shared& shared) {
   const int each = shared.fills > 1 ? 1 : 0;
   return rgb_bytes(convert<unsigned char>(shared.fill[0]), convert<unsigned char>(shared.fill[each]),
                    convert<unsigned char>(shared.fill[2 * each]));
 }
 
-// These two are calls: inlined, they would cost the usual way half of its threads.
+// These are calls: inlined four times, they would cost the usual way half of its threads.
 __noinline__ unsigned int rgb_nearest(const Sample& s, const Shared& shared, const View& v, float sx, float sy) {
   const int ix = border_index((int)floorf(bounded(sx, v.w, shared.border)), v.w, shared.border);
   const int iy = border_index((int)floorf(bounded(sy, v.h, shared.border)), v.h, shared.border);
@@ -156,8 +151,11 @@ __noinline__ unsigned int rgb_nearest(const Sample& s, const Shared& shared, con
 }
 
 // Where some of the four pixels are beyond the border.
-__noinline__ unsigned int rgb_at_border(
-    const Sample& s, const Shared& shared, const View& v, int left, int top, float fx, float fy) {
+__noinline__ unsigned int rgb_at_border(const Sample& s, const Shared& shared, const View& v, float sx, float sy) {
+  sx = bounded(sx, v.w, shared.border);
+  sy = bounded(sy, v.h, shared.border);
+  const int left = (int)floorf(sx), top = (int)floorf(sy);
+  const float fx = sx - left, fy = sy - top;
   const int x0 = border_index(left, v.w, shared.border), x1 = border_index(left + 1, v.w, shared.border);
   const int y0 = border_index(top, v.h, shared.border), y1 = border_index(top + 1, v.h, shared.border);
   const unsigned char* above = (const unsigned char*)s.in0 + (long long)(y0 < 0 ? 0 : y0) * v.w * 3;
@@ -173,15 +171,14 @@ __noinline__ unsigned int rgb_at_border(
 }
 
 inline unsigned int rgb_linear(const Sample& s, const Shared& shared, const View& v, float sx, float sy) {
-  sx = bounded(sx - 0.5f, v.w, shared.border);
-  sy = bounded(sy - 0.5f, v.h, shared.border);
-  const float column = floorf(sx), row = floorf(sy);
-  const int left = (int)column, top = (int)row;
-  const float fx = sx - column, fy = sy - row;
-  if (left < 0 || top < 0 || left >= v.w - 1 || top >= v.h - 1) {
-    if (shared.border == 0 && (left < -1 || top < -1 || left >= v.w || top >= v.h)) return rgb_fill(shared);
-    return rgb_at_border(s, shared, v, left, top, fx, fy);
+  sx -= 0.5f;
+  sy -= 0.5f;
+  if (!(sx >= 0.0f && sy >= 0.0f && sx < v.w - 1 && sy < v.h - 1)) {
+    if (shared.border == 0 && (sx < -1.0f || sy < -1.0f || sx >= v.w || sy >= v.h)) return rgb_fill(shared);
+    return rgb_at_border(s, shared, v, sx, sy);
   }
+  const int left = (int)sx, top = (int)sy;
+  const float fx = sx - left, fy = sy - top;
   const unsigned char* above = (const unsigned char*)s.in0 + ((long long)top * v.w + left) * 3;
   const Pair a = pair_at(above), b = pair_at(above + 3 * v.w);
   unsigned int found = 0;
@@ -191,53 +188,41 @@ inline unsigned int rgb_linear(const Sample& s, const Shared& shared, const View
   return found;
 }
 
-constexpr int TILE_WORDS = 24;  // of 32 pixels
-
-// Where the tiles of a row begin, left of it by 0 to 3 pixels: so that a word of memory begins there too.
-inline int before_row(const Sample& s, const View& v, int y) {
-  const unsigned long long row = (unsigned long long)s.out0 + (unsigned long long)y * v.w_out * 3;
-  return (4 - (int)(row & 3)) & 3;
-}
-
-// 32 pixels of four rows from y on. `staged` are the warp's own 4 x 24 words of shared memory.
+// Pixels x to x + 3 of a row of the output, as far as they are in it; where x begins, a word does.
 template <class Map>
-inline void rgb_tile(
-    const Sample& s, const Shared& shared, const View& v, int left, int y, Map map, unsigned int* staged) {
-  const int lane = threadIdx.x % 32, row = lane / 8, x = left - before_row(s, v, y + row) + lane % 8;
-  unsigned char* bytes = (unsigned char*)(staged + row * TILE_WORDS) + lane % 8 * 3;
+inline void rgb_run(const Sample& s, const Shared& shared, const View& v, int x, int y, Map map) {
+  unsigned int pixel[4];
 #pragma unroll
   for (int k = 0; k < 4; k++) {
     float sx, sy;
-    map(s, x + 8 * k, y + row, &sx, &sy);
-    const unsigned int pixel = shared.nearest ? rgb_nearest(s, shared, v, sx, sy) : rgb_linear(s, shared, v, sx, sy);
-    for (int c = 0; c < 3; c++) bytes[24 * k + c] = (unsigned char)(pixel >> 8 * c);
+    map(s, x + k, y, &sx, &sy);
+    pixel[k] = shared.nearest ? rgb_nearest(s, shared, v, sx, sy) : rgb_linear(s, shared, v, sx, sy);
   }
-  __syncwarp();
-#pragma unroll
-  for (int k = 0; k < 3; k++) {
-    const int i = lane + 32 * k, at = y + i / TILE_WORDS;
-    if (at < v.h_out) {
-      const long long first = 3ll * (left - before_row(s, v, at)) + i % TILE_WORDS * 4, most = 3ll * v.w_out;
-      unsigned char* target = (unsigned char*)s.out0 + at * most + first;
-      if (first >= 0 && first + 4 <= most)
-        *(unsigned int*)target = staged[i];
-      else
-        for (int c = 0; c < 4; c++)
-          if (first + c >= 0 && first + c < most) target[c] = (unsigned char)(staged[i] >> 8 * c);
-    }
+  unsigned char* target = (unsigned char*)s.out0 + ((long long)y * v.w_out + x) * 3;
+  if (x >= 0 && x + 4 <= v.w_out) {
+    unsigned int* words = (unsigned int*)target;
+    words[0] = pixel[0] | pixel[1] << 24;
+    words[1] = pixel[1] >> 8 | pixel[2] << 16;
+    words[2] = pixel[2] >> 16 | pixel[3] << 8;
+    return;
   }
-  __syncwarp();
+  for (int k = 0; k < 4; k++)
+    if (x + k >= 0 && x + k < v.w_out)
+      for (int c = 0; c < 3; c++) target[3 * k + c] = (unsigned char)(pixel[k] >> 8 * c);
 }
 
-// Every tile of the output; the eight warps of a block take 2 x 4 that lie together.
-template <class Map>
-inline void rgb_tiles(const Sample& s, const Shared& shared, const View& v, Map map) {
-  __shared__ unsigned int staged[8][4 * TILE_WORDS];
-  const unsigned int across = (v.w_out + 34u) / 32, down = (v.h_out + 3u) / 4, wide = (across + 1) / 2;
-  const unsigned int squares = wide * ((down + 3) / 4), warp = threadIdx.x / 32;
-  for (unsigned int i = blockIdx.x; i < squares; i += gridDim.x) {
-    const unsigned int high = i / wide, tile_x = (i - high * wide) * 2 + warp % 2, tile_y = high * 4 + warp / 2;
-    if (tile_x < across && tile_y < down) rgb_tile(s, shared, v, tile_x * 32, tile_y * 4, map, staged[warp]);
+// Calls run(x, y) for runs of four pixels, a warp taking 4 x 8 of them. Rows do not begin where words do:
+// the first run of a row may begin left of it, at the last such place.
+template <class Run>
+inline void each_run(const Sample& s, const View& v, Run run) {
+  const unsigned int across = (v.w_out + 3u) / 32 + 1, tiles = across * ((v.h_out + 31u) / 32);
+  for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < tiles * 256; i += gridDim.x * blockDim.x) {
+    const unsigned int tile = i / 256, down = tile / across;
+    const int y = down * 32 + i / 64 % 4 * 8 + i / 4 % 8;
+    if (y >= v.h_out) continue;
+    const unsigned long long row = (unsigned long long)s.out0 + (unsigned long long)y * v.w_out * 3;
+    const int x = (tile - down * across) * 32 + i / 32 % 2 * 16 + i % 4 * 4 - ((4 - (int)(row & 3)) & 3);
+    if (x < v.w_out) run(x, y);
   }
 }
 
@@ -252,7 +237,7 @@ template <class Map>
 inline void warp_sample(const Sample& s, const View& v, const Shared& shared, Map map) {
   if constexpr (BYTES) {
     if (v.channels == 3 && !shared.planar) {
-      rgb_tiles(s, shared, v, map);
+      each_run(s, v, [&](int x, int y) { rgb_run(s, shared, v, x, y, map); });
       return;
     }
   }

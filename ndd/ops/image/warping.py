@@ -151,12 +151,12 @@ def affine_plan(
     return Plan(outputs, {"matrix": np.ascontiguousarray(maps, np.float32)}, shared)
 
 
-def threads_of(launch: Any, targets: np.ndarray, in_tiles: bool = True) -> int:
+def threads_of(launch: Any, targets: np.ndarray, in_runs: bool = True) -> int:
     """How many threads warp.cuh wants for the largest of these images [N, (H, W, ...)]: one for four pixels of RGB bytes
-    (unless not `in_tiles`), or one for each pixel."""
+    (unless not `in_runs`), or one for each pixel."""
     image, out = launch.inputs[0], launch.outputs[0]
-    if in_tiles and image.dtype.name == out.dtype.name == "u8" and image.n and 3 in image.shapes[0, 2:]:
-        return 256 * int((-(-targets[:, 0] // 16) * ((targets[:, 1] + 34) // 32 + 1 >> 1)).max(initial=0))
+    if in_runs and image.dtype.name == out.dtype.name == "u8" and image.n and 3 in image.shapes[0, 2:]:
+        return 256 * int((-(-targets[:, 0] // 32) * ((targets[:, 1] + 3) // 32 + 1)).max(initial=0))
     return 256 * int((-(-targets[:, 0] // 8) * -(-targets[:, 1] // 32)).max(initial=0))
 
 
