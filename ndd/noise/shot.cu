@@ -78,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(256, 3) shot(const Sample* samples,
       }
       __syncthreads();
 #pragma unroll 8
-      for (int i = threadIdx.x; i < size; i += blockDim.x) output[base + i] = tile.value[i];
+      for (int i = threadIdx.x; i < size; i += blockDim.x) output[base + i] = factor != 0.0f ? tile.value[i] : (OUT0)0;
     }
   }
 }

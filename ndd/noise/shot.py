@@ -22,7 +22,7 @@ def shot(input, /, *, factor: PerSample[float] = None):
     Args:
         input: any shape and layout; an integer type or f32. Type, shape and layout stay.
         factor: what one event adds; the results are its multiples, and the larger it is the more noise there is.
-            Default 12 (DALI's documentation says 20; what it computes is 12). 0 changes nothing (DALI gives zeros).
+            Default 12 (DALI's documentation says 20; what it computes is 12). 0 gives zeros.
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
 
     `out = poisson(max(0, in / factor)) * factor`, rounded half away from zero and saturated for integers. CPU and
@@ -55,7 +55,7 @@ def _(input, *, factor, words):
 @shot.cpu
 def _(array, out, stream, factor, dtype):
     if factor[0] == 0:
-        out[...] = array
+        out[...] = 0
         return
     counts = out.reshape(-1) if out.dtype == np.float32 else np.empty(out.size, np.float32)
     # Of a mean that comes up often, as those of 8-bit numbers do, what depends on it alone is kept.

@@ -149,9 +149,15 @@ def test_integer_values_saturate_where_dali_wraps():
     assert set(np.unique(found)) == {0, 255}
 
 
-def test_shot_without_a_factor_changes_nothing():
-    (found,) = run(ndd, "shot", image("float32"), factor=0.0)
-    np.testing.assert_array_equal(found, image("float32"))
+@pytest.mark.oracle
+def test_shot_of_factor_zero_gives_zeros(dali):
+    for dtype in ("uint8", "float32"):
+        (found,), (expected,) = (run(package, "shot", image(dtype), factor=0.0) for package in (ndd, dali))
+        np.testing.assert_array_equal(found, expected)
+        assert not found.any()
+
+
+def test_shot_of_negative_numbers_gives_zeros():
     (found,) = run(ndd, "shot", np.full((5, 5, 1), -3, np.float32))
     assert (found == 0).all()
 

@@ -71,7 +71,7 @@ def _(
     if anchor is None:
         starts = [np.zeros_like(s) for s in sizes] if isinstance(sizes, list) else np.zeros_like(sizes)
     bounds = _bounds(starts, sizes, chosen, input.shapes, centered_anchor)
-    fill = np.atleast_2d(wrapped(np.asarray(fill_value), input.dtype.numpy))
+    fill = np.atleast_2d(wrapped(np.asarray(fill_value if len(fill_value) else (0.0,)), input.dtype.numpy))
     channel = layout.index("C") if layout and "C" in layout else None
     _check_fill(fill, channel, input)
     if input.spec.device.device_id is None:

@@ -106,7 +106,8 @@ def slice_ends(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where the windows of `slice` begin and end along the chosen axes, before rounding; also for region decoders."""
     if anchor is None:
-        return _from_names(extents, **named)
+        given = {k: None if isinstance(v, np.ndarray) and not v.size else v for k, v in named.items()}
+        return _from_names(extents, **given)
     _refuse_names(shape_input, named)
     return _from_inputs(anchor, shape_input, extents, normalized_anchor, normalized_shape)
 

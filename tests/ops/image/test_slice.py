@@ -142,6 +142,14 @@ def test_an_empty_list_means_all_axes(dali, axes):
     assert check_same(dali, lambda m: m.slice(m.tensor(IMAGE, layout="HWC"), start=[1, 2, 0], **axes))
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("window", [{"start": [], "shape": [2, 3]}, {"rel_start": [], "rel_shape": [0.5, 0.5]}])
+def test_an_empty_list_for_a_place_is_as_none_at_all(dali, window):
+    image = np.arange(6 * 7 * 3, dtype=np.uint8).reshape(6, 7, 3)
+    found, expected = (np.asarray(p.slice(p.tensor(image, layout="HWC"), **window)) for p in (ndd, dali))
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_gpu_as_cpu(emulated_gpu):
     rng = np.random.default_rng(5)
     for kind in ("uint8", "float16", "int64"):
