@@ -42,7 +42,8 @@ def grid_mask(
         shift_x, shift_y: where the grid begins, in pixels.
         tile: distance from square to square, in pixels.
 
-    Element type, shape and layout stay. torchvision and Pillow have nothing like it. Raises RuntimeError for a `tile` below 1 and for other layouts and ranks.
+    Element type, shape and layout stay. torchvision and Pillow have nothing like it. Raises RuntimeError for a `tile`
+    below 1 and for other layouts and ranks.
 
     >>> import ndd, numpy as np
     >>> image = ndd.tensor(np.ones((3, 6), np.uint8), layout="HW")
