@@ -17,7 +17,8 @@ def max(
 ):
     """Finds the greatest element along axes.
 
-    Every sample is reduced by itself. Any layout and rank, integers and float32.
+    Every sample is reduced by itself. Each result is `max(x)` over its elements.
+    Any layout and rank, integers and float32.
     The element type stays. NaN never counts (with NumPy and torch it wins); where there is no element, the result is
     the type's least finite value.
 

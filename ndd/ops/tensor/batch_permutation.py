@@ -23,7 +23,10 @@ def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool 
             cycle. Ignored for a batch of one.
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
 
-    Every such order is equally likely. The result is int32, on the CPU, and equal to DALI's.
+    Every such order is equally likely. Each sample of the result is one number, of shape `()`, int32 and on the CPU;
+    the numbers are DALI's. (`numpy.random.permutation` and `torch.randperm` give one array.)
+
+    Raises ValueError without a `batch_size`, for a negative one, and for an `rng` that is no `RNG`.
 
     >>> import ndd
     >>> ndd.batch_permutation(batch_size=5, rng=ndd.random.RNG(5)).torch()

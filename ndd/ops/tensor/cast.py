@@ -34,16 +34,21 @@ def cast(input, /, *, dtype: DType):
 
     Works for every type, rank and layout; shapes and layout stay.
 
-    A float becomes an integer by rounding half away from zero (2.5 -> 3, -2.5 -> -3) and saturating (300.0 -> 255 in
-    uint8); integers saturate too (-1 -> 0 in uint8). A float becomes `True` where its rounded value is not zero.
-    What is too large for float16 becomes infinite. NaN becomes 0 in integers up to 32 bits, except int32 (its minimum,
-    as int64) and uint64 (2**63).
+    An integer type gets `out = min(max(round(in), least), greatest)`: a float is rounded half away from zero
+    (2.5 -> 3, -2.5 -> -3) and saturates (300.0 -> 255 in uint8); integers saturate too (-1 -> 0 in uint8). A float
+    becomes `True` where its rounded value is not zero. What is too large for float16 becomes infinite. NaN becomes 0 in
+    integers up to 32 bits, except int32 (its minimum, as int64) and uint64 (2**63).
 
     bfloat16 is accepted on both sides, unlike in DALI. uint16 and int16 become float16 by rounding half to even, where
     DALI's CPU operator rounds half away from zero.
 
+    NumPy's `astype` and torch's `to` drop the fraction, and integers wrap around there.
+
     Args:
         dtype: the element type of the result, such as `ndd.float32`.
+
+    Raises ValueError or TypeError for a `dtype` that is no type of ndd (`numpy.uint8`, for one), RuntimeError for
+    complex numbers and text.
 
     >>> import ndd
     >>> ndd.cast(ndd.tensor([0.5, 1.4, -3.0, 300.0]), dtype=ndd.uint8).torch()
@@ -71,7 +76,10 @@ def _(launch, input, out):
 def cast_like(input_0, input_1, /):
     """Converts the elements of `input_0` to the element type of `input_1`, by the rules of `cast`.
 
-    Only the type of `input_1` counts, not its values or shapes.
+    Only the type of `input_1` counts, not its values or shapes: `cast_like(a, b) = cast(a, dtype=b.dtype)`. Shapes and
+    layout are those of `input_0`.
+
+    Raises ValueError for batches of different sizes, RuntimeError for complex numbers and text.
 
     >>> import ndd
     >>> ndd.cast_like(ndd.tensor([0.5, 300.0]), ndd.tensor(1, dtype=ndd.uint8)).torch()

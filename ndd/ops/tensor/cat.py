@@ -26,9 +26,11 @@ def cat(input_0, /, *inputs, axis: int | None = None, axis_name: str | None = No
         axis: the axis, by number (negative ones count from the back); default 0.
         axis_name: the axis, by its letter in the layout of the first input. Give one of the two.
 
-    The layout is that of the first input.
+    Along the axis `out[i] = input_0[i]` for `i < n`, the extent of `input_0`, then `out[n + i] = input_1[i]`, and so
+    on. Type and layout are those of the first input.
 
-    Raises RuntimeError for inputs that do not fit.
+    Raises RuntimeError for inputs of different types, ranks or extents, for an axis that is not there and an
+    `axis_name` that is not one letter.
 
     >>> import ndd
     >>> ndd.cat(ndd.tensor([1, 2]), ndd.tensor([3])).torch()
@@ -50,7 +52,10 @@ def stack(input_0, /, *inputs, axis: int = 0, axis_name: str | None = None):
         axis: where the new axis is in the output; negative ones count from the back.
         axis_name: its letter; without it the result has no layout.
 
-    Raises RuntimeError for inputs that do not fit, and for a name where the first input has no layout.
+    With axis 0, `out[k, ...] = inputs[k][...]`.
+
+    Raises RuntimeError for inputs of different types or shapes, for an axis outside the output, and for a name where
+    the first input has no layout.
 
     >>> import ndd
     >>> ndd.stack(ndd.tensor([1, 2]), ndd.tensor([3, 4])).torch()

@@ -17,8 +17,11 @@ _WORTH_A_THREAD = 1 << 18  # bytes
 def copy(input, /):
     """Copies the samples to new memory, on the same device or on another (`device=`).
 
-    Works for every element type, rank and layout; shapes and layout stay. A copy to the GPU does not wait; one to
-    the CPU waits until the data is there.
+    Works for every element type, rank and layout; all of them stay: `out[...] = in[...]`. A copy to the GPU does not
+    wait; one to the CPU waits until the data is there.
+
+    Raises RuntimeError for complex numbers and text and where there is no GPU, ValueError for lists of uneven lengths
+    and unknown devices, TypeError for other objects.
 
     >>> import ndd
     >>> ndd.copy(ndd.tensor([1, 2])).torch()

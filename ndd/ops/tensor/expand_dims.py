@@ -16,6 +16,8 @@ def expand_dims(data, /, *, axes: list[int], new_axis_names: str | None = None):
         axes: where the new axes are in the output.
         new_axis_names: their letters, in the order of `axes`; without them the result has no layout.
 
+    With `axes=2` on HW, for instance: `out[y, x, 0] = in[y, x]`. (`numpy.expand_dims` takes negative axes too.)
+
     Raises RuntimeError for negative, repeated or too large axes, and for names where the input has no layout.
 
     >>> import ndd
@@ -58,7 +60,8 @@ def _(job, data: Store, *, axes, new_axis_names) -> Store:
 def squeeze(data, /, *, axes: list[int] | None = None, axis_names: str | None = None):
     """Removes axes of extent 1, and their letters from the layout. Nothing is copied.
 
-    Which ones must be said; NumPy and torch remove all of them by default.
+    Without C, an HWC image is `out[y, x] = in[y, x, 0]`. Which axes must be said; NumPy and torch remove all of them
+    by default.
 
     Args:
         data: any rank, element type and layout.

@@ -21,7 +21,10 @@ def sequence_rearrange(input, /, *, new_order: PerSample[list[int]]):
         input: sequences with F as first axis, or without a layout; any element type.
         new_order: for each frame of the output the number of the frame of the input.
 
-    Raises RuntimeError for frames that are not there and for an empty order.
+    `out[i] = in[new_order[i]]`; the other extents, type and layout stay.
+
+    Raises RuntimeError for frames that are not there, for an empty order, and for inputs of fewer than two axes or
+    without F in front.
 
     >>> import ndd
     >>> ndd.sequence_rearrange(ndd.tensor([[1, 1], [2, 2], [3, 3]], layout="FX"), new_order=[2, 0]).torch()
@@ -88,7 +91,10 @@ def element_extract(input, /, *, element_map: list[int]):
         input: sequences with F as first axis, or without a layout; any element type.
         element_map: the numbers of the frames. One number gives one value, more give a tuple.
 
-    Raises RuntimeError for frames that are not there and for an empty map.
+    The k-th result is `out = in[element_map[k]]`: the type stays, F leaves the layout.
+
+    Raises RuntimeError for frames that are not there (negative numbers do not count from the end), for an empty map,
+    and for inputs of fewer than two axes or without F in front.
 
     >>> import ndd
     >>> last, first = ndd.element_extract(ndd.tensor([[1, 1], [2, 2]], layout="FX"), element_map=[1, 0])
@@ -133,7 +139,7 @@ def per_frame(input, /, *, replace: bool = False):
     """Marks values as one for each frame, to be an argument of an operator on video. Nothing is copied.
 
     Args:
-        input: values with the frames as first axis.
+        input: values with the frames as first axis, of any element type.
         replace: put F in place of the first letter of a layout that has another one there.
 
     Raises RuntimeError for scalars, and for another first letter without `replace`.

@@ -19,7 +19,7 @@ _SIGNED = {2: int16, 4: int32, 8: int64}
 
 @operator(host_inputs=(0,))
 def full(fill_value, /, *, layout: str | None = None, shape: PerSample[list[int]] = None):
-    """Arrays filled with a value.
+    """Arrays filled with a value: `out[...] = fill_value[...]`, broadcast as in NumPy.
 
     Args:
         fill_value: a number, or an array that broadcasts to `shape`; its element type is that of the result.
@@ -38,7 +38,11 @@ def full(fill_value, /, *, layout: str | None = None, shape: PerSample[list[int]
 
 @operator(host_inputs=(1,))
 def full_like(data_like, fill_value, /):
-    """Arrays of the shape, element type and layout of `data_like`, filled with `fill_value` (converted as by `cast`).
+    """Arrays of the shape, element type and layout of `data_like`, filled with `fill_value`.
+
+    `out[...] = cast(fill_value)[...]`, broadcast to the shape. (`numpy.full_like` drops the fraction of 5.5.)
+
+    Raises RuntimeError for a value that does not broadcast and for text, ValueError for batches of different sizes.
 
     >>> import ndd
     >>> ndd.full_like(ndd.tensor([1, 2]), 5.5).torch()
@@ -49,14 +53,15 @@ def full_like(data_like, fill_value, /):
 
 @operator
 def ones(*, dtype: DType | None = None, layout: str | None = None, shape: PerSample[list[int]] = None):
-    """Arrays of ones.
+    """Arrays of ones: `out[...] = 1`.
 
     Args:
         shape: the shape; default: a scalar.
         dtype: the element type; default i32 (NumPy and torch: a float).
         layout: a letter for each axis.
 
-    Raises RuntimeError for negative extents and a layout of another length.
+    Raises RuntimeError for negative extents and a layout of another length, ValueError or TypeError for a `dtype` that
+    is no type of ndd.
 
     >>> import ndd
     >>> ndd.ones(shape=[2]).torch()
@@ -67,7 +72,9 @@ def ones(*, dtype: DType | None = None, layout: str | None = None, shape: PerSam
 
 @operator
 def ones_like(data_like, /, *, dtype: DType | None = None):
-    """Ones of the shape and layout of `data_like`, of its element type or `dtype`.
+    """Ones of the shape and layout of `data_like`, of its element type or `dtype`: `out[...] = 1`.
+
+    Raises ValueError or TypeError for a `dtype` that is no type of ndd, RuntimeError for complex numbers and text.
 
     >>> import ndd
     >>> ndd.ones_like(ndd.tensor([[5.0, 6.0]])).torch()
@@ -78,14 +85,15 @@ def ones_like(data_like, /, *, dtype: DType | None = None):
 
 @operator
 def zeros(*, dtype: DType | None = None, layout: str | None = None, shape: PerSample[list[int]] = None):
-    """Arrays of zeros.
+    """Arrays of zeros: `out[...] = 0`.
 
     Args:
         shape: the shape; default: a scalar.
         dtype: the element type; default i32 (NumPy and torch: a float).
         layout: a letter for each axis.
 
-    Raises RuntimeError for negative extents and a layout of another length.
+    Raises RuntimeError for negative extents and a layout of another length, ValueError or TypeError for a `dtype` that
+    is no type of ndd.
 
     >>> import ndd
     >>> ndd.zeros(shape=[2], batch_size=3).shape
@@ -96,7 +104,9 @@ def zeros(*, dtype: DType | None = None, layout: str | None = None, shape: PerSa
 
 @operator
 def zeros_like(data_like, /, *, dtype: DType | None = None):
-    """Zeros of the shape and layout of `data_like`, of its element type or `dtype`.
+    """Zeros of the shape and layout of `data_like`, of its element type or `dtype`: `out[...] = 0`.
+
+    Raises ValueError or TypeError for a `dtype` that is no type of ndd, RuntimeError for complex numbers and text.
 
     >>> import ndd
     >>> ndd.zeros_like(ndd.tensor([[5, 6]])).torch()

@@ -25,6 +25,8 @@ def one_hot(
 ):
     """Puts every class number `c` as a vector along a new axis: `on_value` at `c`, `off_value` elsewhere.
 
+    `out[..., c] = on_value if in[...] == c else off_value`, with the new axis at the end.
+
     Any rank and layout; integers, float32 and float64 (whose fraction is dropped). A number outside
     `[0, num_classes)` gives `off_value` everywhere. If every sample has one element and neither `axis` nor
     `axis_name` is given, the samples lose their own axes: labels of shape `(1,)` give `(num_classes,)`.

@@ -34,8 +34,8 @@ def pad(
         align: the extents become multiples of this.
         fill_value: what the new elements are; converted as in C (the fraction is dropped, integers wrap around).
 
-    `out = ceil(max(extent, shape) / align) * align` along each axis, with the data at the start and `fill_value`
-    behind it. (`np.pad` and `torch.nn.functional.pad` take how much to add at each side.) An extent never shrinks. One
+    `out[i] = in[i] if i < extent else fill_value` along each axis, for `i < ceil(max(extent, shape) / align) * align`.
+    (`np.pad` and `torch.nn.functional.pad` take how much to add at each side.) An extent never shrinks. One
     number in `shape` or `align` goes for all axes. An empty list counts as not given. The layout stays.
 
     Raises RuntimeError for axes that are not there and for an `align` below 1.

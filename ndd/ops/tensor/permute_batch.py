@@ -18,6 +18,9 @@ def permute_batch(input, /, *, indices: PerSample[list[int]]):
 
     Nothing is copied: the samples share memory with the input's. Type and layout stay; `source_info` moves along.
 
+    Raises RuntimeError for more or fewer indices than samples and for an index outside the batch; negative ones do not
+    count from the end.
+
     >>> import ndd
     >>> ndd.permute_batch(ndd.batch([[1], [2], [3]]), indices=[2, 0, 1]).torch().flatten()
     tensor([3, 1, 2], dtype=torch.int32)

@@ -36,6 +36,8 @@ def reshape(
     Give at most one of `shape_input`, `shape` and `rel_shape`. (On DALI 2.4.0 dynamic mode refuses a `src_dims` that
     changes the number of axes.)
 
+    `out.flat[i] = in.flat[i]`, the last axis running fastest, as in NumPy and torch.
+
     Raises RuntimeError for a shape that holds another number of elements, or if nothing is asked for.
 
     >>> import ndd
@@ -66,6 +68,8 @@ def reinterpret(
     Args:
         dtype: the element type; default: that of the input. Without a new shape the last extent changes with it.
         data, shape_input, layout, rel_shape, shape, src_dims: as in `reshape`; extents count new elements.
+
+    `out.bytes[i] = in.bytes[i]`: `view(dtype)` of NumPy and torch, then `reshape`.
 
     Raises RuntimeError if the bytes do not fill the new shape exactly, or if nothing is asked for.
 

@@ -70,9 +70,19 @@ def tensor_resize(
         subpixel_scale: where rounding changed the size, resize a region larger or smaller by as much.
         minibatch_size, temp_buffer_hint: have no effect.
 
+    Along each axis `out[i] = sum of f((j + 0.5 - x) / s) * in[j]` with
+    `x = start + (i + 0.5) * (end - start) / n_out`: see `resize` for the filters `f`, `s` and rounding. With
+    `subpixel_scale`, where rounding took the extent from `n` to `n_out`, the region is `p + (start - p) * n_out / n`
+    to `p + (end - p) * n_out / n` with `p = start + (end - start) * alignment`.
+
     Shape: as the input, but along the axes. The layout stays. DALI resizes at most 3 axes at once, here there is
     no limit. Where an extent comes out as it was, DALI resamples that axis in some cases only; here its region and
-    `subpixel_scale` always count.
+    `subpixel_scale` always count. With `antialias=False`, linear resizing of all of an axis gives the numbers of
+    `torch.nn.functional.interpolate(mode="linear", align_corners=False)`.
+
+    Raises RuntimeError for scalars, other types, both or neither of `sizes` and `scales`, both of `axes` and
+    `axis_names`, numbers that are not one for each axis, unknown letters and words, and `scales` with "not_larger" or
+    "not_smaller"; IndexError for an axis that is not there, ValueError for one given twice.
 
     >>> import ndd
     >>> ndd.tensor_resize(ndd.tensor([0.0, 1.0, 2.0, 3.0]), scales=0.5).torch()

@@ -23,6 +23,8 @@ def transpose(
         transpose_layout: whether the layout is put in the same order; if not, it stays as it is.
         output_layout: the layout of the output, whatever the input's.
 
+    `out[i[perm[0]], i[perm[1]], ...] = in[i[0], i[1], ...]`; the extents move along.
+
     Raises RuntimeError for a `perm` that is no permutation of the axes, and for a layout of another length or an empty one.
 
     >>> import ndd, numpy as np
