@@ -59,7 +59,11 @@ def resize(
         save_attrs: a second output, i32, with the extents before resizing.
         image_type, minibatch_size, temp_buffer_hint: have no effect.
 
-    See `ndd.resize` for the formulas. Runs on the CPU and the GPU; DALI has it on the GPU only.
+    See `ndd.resize` for the formulas. Runs on the CPU and the GPU; DALI has it on the GPU only. PIL and torchvision
+    leave out taps beyond the edge instead of repeating it; OpenCV does not widen its filters, and its INTER_NEAREST
+    takes pixel `floor(i * s)` (INTER_NEAREST_EXACT and PIL that of the middle, as here).
+
+    Raises RuntimeError and ValueError as `ndd.resize`.
 
     Differs from DALI: a tap that lies exactly at the end of INTERP_GAUSSIAN may count there and not here, or the reverse
     (2 % of the weight); empty images are taken (DALI crashes).

@@ -34,11 +34,12 @@ def debayer(input, /, *, algorithm: str | None = None, blue_position: PerSample[
             (0, 0) is OpenCV's BG (the sensor's rows begin R G, then G B), (0, 1) GB, (1, 0) GR and (1, 1) RG. One
             number goes for both. Video may have one for each frame.
         algorithm: how to interpolate, in lower or upper case.
-            "bilinear_ocv", "default": means of the 2 or 4 nearest pixels of a colour, rounded.
+            "bilinear_ocv", "default": means of the 2 or 4 nearest pixels of a colour, rounded half up: at a blue pixel
+        `G = (up + down + left + right + 2) >> 2`, and red likewise from the four corners.
             "edgeaware_ocv": the same, but green is the mean along the axis on which it changes less.
             "vng_ocv": variable number of gradients, uint8 only: means over those of 8 directions in which the picture
             changes little. Images of fewer than 8 rows or columns are interpolated bilinearly.
-            "gray_ocv": brightness (0.299 R + 0.587 G + 0.114 B) instead of colours, one channel.
+            "gray_ocv": brightness `0.299 R + 0.587 G + 0.114 B` instead of colours, one channel.
             "default_npp": on the GPU only, the same as "bilinear_ocv".
 
     The result is HWC (FHWC) RGB of the same type, that of OpenCV 5's `demosaicing`: pixels of the border are copies of

@@ -42,8 +42,9 @@ def erase(
             for one of them.
         fill_value: one number, or one for each channel; converted as in C (the fraction is dropped, integers wrap).
 
-    Start and end of a region lose their fractions; what lies outside the array is left away. torchvision's `erase` is one
-    region with `anchor=[i, j], shape=[h, w], axis_names="HW"`.
+    In a region, for `start <= i < start + shape` along each of the axes, `out[i] = fill_value`, elsewhere
+    `out[i] = in[i]`. Start and end of a region lose their fractions; what lies outside the array is left away.
+    torchvision's `erase` is one region with `anchor=[i, j], shape=[h, w], axis_names="HW"`.
 
     Raises RuntimeError for anchors and shapes that do not fit each other or the axes.
 

@@ -33,7 +33,11 @@ def jitter(
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
 
     `out[y, x] = in[y + dy, x + dx]`, dx and dy from the two words of each pixel. Type, shape and layout stay. Runs on
-    the CPU and the GPU with the same result; DALI has it on the GPU only, and draws other numbers.
+    the CPU and the GPU with the same result; DALI has it on the GPU only, and draws other numbers. PIL's
+    `Image.effect_spread` exchanges each pixel with a random neighbour inside the image.
+
+    Raises ValueError for other layouts and ranks, RuntimeError for a negative `nDegree` and for a `mask` that is not
+    one number for each sample.
 
     >>> import ndd, numpy as np
     >>> grid = ndd.tensor(np.arange(1, 17).reshape(4, 4, 1), layout="HWC")

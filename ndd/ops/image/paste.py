@@ -32,6 +32,8 @@ def paste(
 
     The canvas has `max(floor(ratio * size), floor(min_canvas_size))` pixels along each axis, the image begins at
     `floor(position * (canvas - size))`. Any number of channels works; DALI writes three whatever the image has.
+    `PIL.ImageOps.expand` and `cv2.copyMakeBorder` take the border of each side in pixels; torchvision's
+    `RandomZoomOut` draws ratio and place.
 
     Raises RuntimeError for positions outside [0, 1], a ratio below 1, and colours that do not fit.
 

@@ -31,8 +31,14 @@ def random_crop_generator(
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
 
     Two results, both int32: the anchor (y, x) and the shape (height, width), for `slice(images, start=anchor,
-    shape=shape, axes=[0, 1])` or `decoders.image_slice`. The rules and the distribution are DALI's, the numbers are
-    not: DALI draws these from another stream.
+    shape=shape, axes=[0, 1])` or `decoders.image_slice`. With `share` and `ratio` drawn, the height is
+    `round(sqrt(share * H * W / ratio))` and the width `round(sqrt(share * H * W * ratio))`. The rules and the
+    distribution are DALI's, the numbers are not: DALI draws these from another stream. torchvision's
+    `RandomResizedCrop.get_params` draws by the same rule, but takes the middle of the image where no window fits. An
+    image without pixels has an empty window.
+
+    Raises RuntimeError for an input that is not 2 or 3 integers, for a range that ends before it starts, and for
+    aspect ratios that are not above 0.
 
     >>> import ndd
     >>> anchor, shape = ndd.random_crop_generator(ndd.tensor([480, 640, 3]), rng=ndd.random.RNG(1))

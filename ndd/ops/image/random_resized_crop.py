@@ -52,6 +52,9 @@ def random_resized_crop(
     are not. A generator in the same state gives the same windows on CPU and GPU, and sample i has the same one
     whatever the batch size.
 
+    Raises RuntimeError for other types, for a `size` that is not 1 or 2 numbers of at least 0, for a range that ends
+    before it starts and aspect ratios that are not above 0; ValueError for other layouts and filters.
+
     >>> import ndd, numpy as np
     >>> image = ndd.tensor(np.zeros((40, 60, 3), np.uint8), layout="HWC")
     >>> ndd.random_resized_crop(image, size=[8, 8], rng=ndd.random.RNG(seed=1)).shape

@@ -89,6 +89,10 @@ def resize(
     PIL and torchvision (antialias=True) use the same filters but leave out taps beyond the edge instead of repeating
     it; OpenCV does not widen its filters.
 
+    Raises RuntimeError for other types, for no size or several, for numbers that are not one for each spatial axis,
+    extents that are not finite, an unknown `mode`, a `mode` beside `resize_shorter` or `resize_longer`, and
+    `roi_start` or `roi_end` alone; ValueError for other layouts and filters.
+
     >>> import ndd
     >>> image = ndd.tensor([[[0], [10], [20], [30]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.resize(image, size=[1, 2], interp_type=ndd.types.INTERP_NN).torch().flatten()

@@ -80,6 +80,12 @@ def resize_crop_mirror(
             resize_x, resize_y, resize_z, roi_end, roi_relative, roi_start, size, subpixel_scale: see `resize`.
         minibatch_size, temp_buffer_hint: have no effect.
 
+    PIL and torchvision do it in three steps; torchvision's `center_crop` rounds half a pixel to even, and is black
+    where the window is larger than the image.
+
+    Raises RuntimeError as `resize`, for a `crop` of other than 2 or 3 numbers or beside `crop_w` and `crop_h`, one of
+    these alone, positions outside [0, 1] and an unknown `rounding`; ValueError for other layouts and filters.
+
     >>> import ndd
     >>> image = ndd.tensor([[[0], [10], [20], [30]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.resize_crop_mirror(image, size=[1, 4], crop=[1, 2], crop_pos_x=0.0, mirror=1).torch().flatten()

@@ -35,7 +35,12 @@ def roi_random_crop(
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
 
     Along each axis every start is equally likely at which a window larger than the region contains it, and a smaller
-    one is inside it. The result is int64 with an entry for each entry of `crop_shape`, on the CPU; equal to DALI's.
+    one is inside it: from `min(start, end - crop)` to `max(start, end - crop)`, and within `in_shape` from 0 to
+    `in_shape - crop`. The result is int64 with an entry for each entry of `crop_shape`, on the CPU; equal to DALI's.
+    torchvision's `RandomCrop` takes no region: its window may be anywhere in the image.
+
+    Raises RuntimeError for both or neither of `roi_end` and `roi_shape`, both an input and `in_shape`, different
+    numbers of axes, negative extents, a window that is larger than the input and a region that reaches outside it.
 
     >>> import ndd
     >>> ndd.roi_random_crop(crop_shape=[4, 4], roi_start=[10, 20], roi_end=[30, 22], rng=ndd.random.RNG(7)).torch()

@@ -56,10 +56,10 @@ def rotate(
         output_dtype: old name of `dtype`.
 
     With `c` and `s` the cosine and sine of the angle and (u, v) from the middle of the output, a pixel is read at
-    (c u - s v, s u + c v) from the middle of the input; the middle is (W / 2, H / 2) from the corner. Integer results are
-    rounded, halves away from zero. The direction is that of PIL, OpenCV and torchvision. What lies outside repeats the
-    border, where theirs is black, and the canvas grows, as with their `expand=True` (PIL's may be a pixel larger or
-    smaller): `keep_size=True, fill_value=0` is `cv2.warpAffine` with a matrix of `getRotationMatrix2D`.
+    `(c u - s v, s u + c v)` from the middle of the input; the middle is (W / 2, H / 2) from the corner. Integer
+    results are rounded, halves away from zero. The direction is that of PIL, OpenCV and torchvision. What lies outside
+    repeats the border, where theirs is black, and the canvas grows, as with their `expand=True` (PIL's may be a pixel
+    larger or smaller): `keep_size=True, fill_value=0` is `cv2.warpAffine` with a matrix of `getRotationMatrix2D`.
 
     An image without pixels stays so, where DALI crashes.
 

@@ -29,8 +29,9 @@ def sphere(
         mask: 0 leaves the image as it is.
 
     With d the vector from the middle of the image to the middle of a pixel, the pixel is read at
-    `middle + d |d| / (half of the longer side)`; the half of an odd side is rounded down. Results of INTERP_LINEAR are
-    rounded, halves away from zero. Shape, layout and type stay.
+    `middle + d |d| / (half of the longer side)`; the half of an odd side is rounded down. Results of INTERP_LINEAR
+    are rounded, halves away from zero. Shape, layout and type stay. These places count from the corner of
+    the image; `cv2.remap` counts from the middle of the first pixel, 0.5 less.
 
     Differs from DALI: a constant `mask=0` gives the image, where DALI gives other memory; images without pixels are taken.
 

@@ -37,9 +37,10 @@ def water(
         fill_value: what lies outside the image; for uint8 converted as in C (the fraction is dropped, 300 -> 44).
         mask: 0 leaves the image as it is.
 
-    Pixel (x, y) is read at (x + ampl_x sin(freq_x y + phase_x), y + ampl_y cos(freq_y x + phase_y)), from the corner of
-    the image: with INTERP_NN that is the pixel at the whole numbers below. INTERP_LINEAR counts from the middle of pixels,
-    and rounds halves away from zero. Shape, layout and type stay.
+    `out[y, x] = in[y + ampl_y cos(freq_y x + phase_y), x + ampl_x sin(freq_x y + phase_x)]`, read from the corner of
+    the image: with INTERP_NN that is the pixel at the whole numbers below. INTERP_LINEAR counts from the middle of
+    pixels, and rounds halves away from zero. Shape, layout and type stay. `cv2.remap` counts from the middle of the
+    first pixel: with these coordinates less 0.5 it gives the same.
 
     Differs from DALI: a constant `mask=0` gives the image, where DALI gives other memory; images without pixels are taken.
 
