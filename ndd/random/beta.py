@@ -40,6 +40,9 @@ def beta(
     begins with the samples of a shorter one, and CPU and GPU give the same numbers. Equal to DALI's, which has this
     operator on the CPU only, but for the last bits where both shapes are below 1. The result has no layout.
 
+    Raises RuntimeError for other types, for an `alpha` or `beta` that is not positive and finite, for negative
+    extents, and for `shape` beside `shape_like`; ValueError for an `rng` that is no `RNG`.
+
     >>> import ndd
     >>> ndd.random.beta(alpha=0.2, beta=0.2, batch_size=3, rng=ndd.random.RNG(5)).torch()
     tensor([0.9959, 0.9974, 0.0774])

@@ -34,6 +34,10 @@ def choice(a, shape_like=None, /, *, p: PerSample[list[float]] = None, shape: Pe
     draws of items that are arrays themselves take words one after the other): a longer batch begins with the samples
     of a shorter one, and CPU and GPU give the same numbers. Equal to DALI's, which has this operator on the CPU only.
 
+    Raises RuntimeError where there is nothing to choose from, for a single float, for a `p` that is not one number in
+    [0, 1] for each element or does not add up to 1, for negative extents, and for `shape` beside `shape_like`;
+    ValueError for an `rng` that is no `RNG`. (`numpy.random.choice` raises ValueError for a wrong `p`.)
+
     >>> import ndd
     >>> ndd.random.choice(6, shape=[5], rng=ndd.random.RNG(5)).torch()
     tensor([0, 2, 1, 5, 4], dtype=torch.int32)

@@ -38,6 +38,9 @@ def coin_flip(
     with the samples of a shorter one, and CPU and GPU give the same numbers. Equal to DALI's on the CPU, but for
     negative probabilities, of which DALI takes the bits. The result has no layout.
 
+    Raises RuntimeError for other types (float32, for one), for negative extents, and for `shape` beside `shape_like`;
+    ValueError for an `rng` that is no `RNG`.
+
     >>> import ndd
     >>> ndd.random.coin_flip(probability=0.3, batch_size=8, rng=ndd.random.RNG(5)).torch()
     tensor([1, 1, 1, 0, 0, 0, 0, 1], dtype=torch.int32)

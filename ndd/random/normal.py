@@ -41,6 +41,9 @@ def normal(
     a longer batch begins with the samples of a shorter one, and CPU and GPU give the same numbers. Equal to DALI's
     on the CPU, but for the last bit of one float32 in 70. The result has no layout.
 
+    Raises RuntimeError for other types (bool and float16), for negative extents, and for `shape` beside `shape_like`;
+    ValueError for an `rng` that is no `RNG`. (NumPy refuses a negative `scale`, its stddev.)
+
     >>> import ndd
     >>> ndd.random.normal(mean=10, stddev=2, shape=[3], rng=ndd.random.RNG(5)).torch()
     tensor([10.7046,  8.4831, 13.3490])

@@ -44,6 +44,10 @@ def uniform(
     begins with the samples of a shorter one, and CPU and GPU give the same numbers. Equal to DALI's on the CPU, but for
     integer ends beyond the type: they saturate (there they wrap). The result has no layout.
 
+    Raises RuntimeError for other types (bool and float16), for a `range` that is not two numbers with low < high, for
+    empty or nested `values`, for negative extents, and for `shape` beside `shape_like`; ValueError for an `rng` that
+    is no `RNG`.
+
     >>> import ndd
     >>> ndd.random.uniform(range=(0, 1), shape=[3], rng=ndd.random.RNG(5)).torch()
     tensor([0.0090, 0.4377, 0.2447])
