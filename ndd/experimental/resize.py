@@ -61,7 +61,8 @@ def resize(
 
     See `ndd.resize` for the formulas. Runs on the CPU and the GPU; DALI has it on the GPU only. PIL and torchvision
     leave out taps beyond the edge instead of repeating it; OpenCV does not widen its filters, and its INTER_NEAREST
-    takes pixel `floor(i * s)` (INTER_NEAREST_EXACT and PIL that of the middle, as here).
+    takes pixel `floor(i * s)` (INTER_NEAREST_EXACT and PIL that of the middle, as here, but where it lies between
+    two).
 
     Raises RuntimeError and ValueError as `ndd.resize`.
 

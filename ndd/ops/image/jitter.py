@@ -34,7 +34,7 @@ def jitter(
 
     `out[y, x] = in[y + dy, x + dx]`, dx and dy from the two words of each pixel. Type, shape and layout stay. Runs on
     the CPU and the GPU with the same result; DALI has it on the GPU only, and draws other numbers. PIL's
-    `Image.effect_spread` exchanges each pixel with a random neighbour inside the image.
+    `Image.effect_spread` moves pixels by random steps too, but takes none from outside the image.
 
     Raises ValueError for other layouts and ranks, RuntimeError for a negative `nDegree` and for a `mask` that is not
     one number for each sample.

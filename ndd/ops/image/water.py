@@ -40,7 +40,7 @@ def water(
     `out[y, x] = in[y + ampl_y cos(freq_y x + phase_y), x + ampl_x sin(freq_x y + phase_x)]`, read from the corner of
     the image: with INTERP_NN that is the pixel at the whole numbers below. INTERP_LINEAR counts from the middle of
     pixels, and rounds halves away from zero. Shape, layout and type stay. `cv2.remap` counts from the middle of the
-    first pixel: with these coordinates less 0.5 it gives the same.
+    first pixel: it takes these coordinates less 0.5.
 
     Differs from DALI: a constant `mask=0` gives the image, where DALI gives other memory; images without pixels are taken.
 
