@@ -83,7 +83,7 @@ class Argument:
                     value = values.item()  # DALI takes a list of one for its number
                 elif hasattr(value, "__array__") and not isinstance(value, np.generic):
                     return build_tensor(np.asarray(value), None, None, None, copy=False)
-                elif value.__class__ is int and self.numpy.kind == "i" and not -(2**31) <= value < 2**31:
+                elif isinstance(value, int) and self.numpy.kind == "i" and not -(2**31) <= value < 2**31:
                     raise OverflowError(f"{operator}: argument {self.name!r}: {value} does not fit in 32 bits")
             elif hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
                 return build_tensor(value, None, None, None, copy=False)
