@@ -1,6 +1,6 @@
 """Filters of planes by OpenCV: plain sums, a column and a row, or a Fourier transform, whichever is the fastest.
 
-Bytes are summed up as bytes where that is fast; else all is float32 and rounded at the end.
+Bytes are summed up as bytes where that is fast; else all is float32 and rounded at the end, halves to even.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ _AS_BYTES = 36  # weights up to which sums of bytes are faster than those of flo
 _WORTH_LINES = 12  # weights from which a column and a row can be faster
 _SEVERAL = 49  # weights from which bytes that lie halfway between two numbers are rare
 _LINES = 81  # weights of a column and a row together, up to which these two are faster than a transform
-CHANNELS = 128  # OpenCV's limit
+_CHANNELS = 128  # OpenCV's limit
 _EDGE = 1  # cv2.BORDER_REPLICATE: where all that is kept lies inside, any border will do
-_STRIP = 1 << 16  # numbers of the rows that are worked on together: they stay in the second cache
 _BYTE, _FLOAT = np.dtype(np.uint8), np.dtype(np.float32)
 
 
@@ -41,7 +40,7 @@ def filter_planes(
     """
     height, width, channels = extents
     as_bytes = array.dtype == out.dtype == _BYTE and weights.size <= _AS_BYTES
-    if channels > CHANNELS or not _is_safe(array, weights, as_bytes):
+    if channels > _CHANNELS or not _is_safe(array, weights, as_bytes):
         return False
     lines = None
     if weights.size > _WORTH_LINES and (weights.size > _SEVERAL or out.dtype == _FLOAT):
@@ -98,7 +97,6 @@ def _with_border(image: np.ndarray, size: Any, results: Any, origin: Any, border
 
 
 def _put(found: np.ndarray, target: np.ndarray) -> None:
-    """Halves are rounded to even."""
     if target.dtype == _FLOAT or found.dtype == target.dtype:
         target[...] = found
         return
@@ -112,46 +110,3 @@ def _borders() -> dict[int, int]:
     cv2 = single_threaded()
     names = {"constant": "CONSTANT", "replicate": "REPLICATE", "reflect": "REFLECT", "reflect_101": "REFLECT_101"}
     return {BORDERS[k]: getattr(cv2, f"BORDER_{v}") for k, v in names.items()} | {BORDERS["wrap"]: cv2.BORDER_WRAP}
-
-
-def sum_of_lines(source: np.ndarray, out: np.ndarray, terms: list[tuple[np.ndarray, np.ndarray]], scales: Any) -> None:
-    """Each image of `source` [planes, height, width, channels], bytes or float32, filtered with a column and a row for
-    each of the terms, which are scaled and added up; reflected at the borders. Bytes are rounded, halves away from zero.
-    """
-    height, width, channels = source.shape[1:]
-    reach = max([column.size // 2 for column, _ in terms])
-    rows = height
-    if out.dtype == _BYTE or source.dtype == _BYTE:
-        rows = max(4 * reach, _STRIP // (width * channels) + 1)
-    for image, target in zip(source, out, strict=True):
-        for first in range(0, height, rows):
-            last = min(first + rows, height)
-            low, high = max(first - reach, 0), min(last + reach, height)
-            part = image[low:high].astype(np.float32, copy=False)
-            made = target[first:last]
-            direct = made if len(terms) == 1 and made.dtype == _FLOAT and high - low == last - first else None
-            found = _summed(part, terms, scales, direct)
-            if direct is None:
-                _store(found[first - low : last - low], made)
-
-
-def _summed(image: np.ndarray, terms: Any, scales: Any, out: np.ndarray | None) -> np.ndarray:
-    """Weights of a Laplacian are whole numbers: scaling their sums keeps the zero of an even area exactly zero."""
-    cv2 = single_threaded()
-    alike = len(terms) == 1 or bool((scales == scales[0]).all())
-    total: Any = None
-    for (column, row), scale in zip(terms, scales, strict=True):
-        found = cv2.sepFilter2D(image, -1, row, column, dst=out, borderType=_borders()[BORDERS["reflect_101"]])
-        if not alike:
-            found *= scale
-        total = found if total is None else np.add(total, found, out=total)
-    if alike and scales[0] != 1:
-        total *= scales[0]
-    return total.reshape(image.shape)
-
-
-def _store(found: np.ndarray, target: np.ndarray) -> None:
-    if target.dtype == _BYTE:
-        np.clip(found, 0, 255, out=found)
-        found += np.float32(0.49999997)
-    np.copyto(target, found, casting="unsafe")

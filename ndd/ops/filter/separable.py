@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.convolution import REFLECT_101, along_depth, separable
-from ndd._cpu.plane_filter import CHANNELS, sum_of_lines
 from ndd._operator import Plan, bad_sample, like
 from ndd._tensor import DType, Spec
 from ndd._tensor.convert import convert_array
@@ -128,9 +127,6 @@ def _filter_lines(source: Any, target: Any, view: Any, taps: Any, windows: Any, 
     planes, depth, height, width, channels = view
     size, zero = (height, width), np.float32(0)
     if windows[:, 0, 2].max() == 1:
-        if channels <= CHANNELS and source.size < 1 << 31:
-            _filter_planes(source, target, (planes * depth, *size, channels), taps, windows, scales)
-            return
         separable(source, target, planes * depth, size, size, channels, taps, windows, scales, REFLECT_101, zero, store)
         return
     terms = len(taps)
@@ -142,16 +138,6 @@ def _filter_lines(source: Any, target: Any, view: Any, taps: Any, windows: Any, 
         )  # fmt: skip
     plane = height * width * channels
     along_depth(fields.reshape(-1), target, planes, depth, plane, taps, windows, scales, store)
-
-
-def _filter_planes(source: Any, target: Any, shape: Any, taps: Any, windows: Any, scales: Any) -> None:
-    terms = [
-        tuple(
-            [taps[t, axis, begin : begin + count] for axis in (1, 2) for begin, _, count in [windows[t, axis].tolist()]]
-        )
-        for t in range(len(taps))
-    ]
-    sum_of_lines(source.reshape(shape), target.reshape(shape), terms, scales)  # type: ignore[arg-type]
 
 
 def filter_batch(launch: Any, out: Any, view: Any, tiled: bool, axes: int, wide: Any) -> None:
