@@ -6,18 +6,23 @@
 #define COPIES 4  // of the counters of a block, so that its warps do not wait for each other
 #define BLOCK 256
 
-// The pixels of a block, and the channels from `first` on that it looks at.
+// The pixels of a plane that a block looks at, and the channels, from `first` on.
 struct Part {
-  long long begin, end;
+  long long plane, first, begin, end;
   int width;
 };
 
-inline Part part_of(const Sample& s, long long first) {
+inline long long jobs_of(const Sample& s) { return s.planes * ((s.channels + CHANNELS - 1) / CHANNELS); }
+
+inline Part part_of(const Sample& s, long long job) {
   Part p;
+  // Only one of the two is above 1: planes of one channel, or groups of channels of one plane.
+  p.plane = s.planes > 1 ? job : 0;
+  p.first = s.planes > 1 ? 0 : job * CHANNELS;
   const long long each = (s.pixels + gridDim.x - 1) / gridDim.x;
   p.begin = blockIdx.x * each < s.pixels ? blockIdx.x * each : s.pixels;
   p.end = p.begin + each < s.pixels ? p.begin + each : s.pixels;
-  p.width = int(s.channels - first < CHANNELS ? s.channels - first : CHANNELS);
+  p.width = int(s.channels - p.first < CHANNELS ? s.channels - p.first : CHANNELS);
   return p;
 }
 
@@ -45,18 +50,16 @@ extern "C" __global__ void count(const Sample* samples, int count, Shared shared
   unsigned int* flat = &found[0][0][0];
   for (int n = blockIdx.y; n < count; n += gridDim.y) {
     const Sample& s = samples[n];
-    for (long long job = 0; job < s.planes * ((s.channels + CHANNELS - 1) / CHANNELS); job++) {
-      // Only one of the two is above 1: planes of one channel, or groups of channels of one plane.
-      const long long plane = s.planes > 1 ? job : 0, first = s.planes > 1 ? 0 : job * CHANNELS;
-      const Part p = part_of(s, first);
+    for (long long job = 0; job < jobs_of(s); job++) {
+      const Part p = part_of(s, job);
       if (p.begin == p.end) continue;
       for (int k = threadIdx.x; k < COPIES * CHANNELS * 256; k += BLOCK) flat[k] = 0;
       __syncthreads();
       const int copy = threadIdx.x / 32 % COPIES;
-      each_number(s, p, plane * s.pixels + first,
+      each_number(s, p, p.plane * s.pixels + p.first,
                   [&](long long at, int c) { atomicAdd(&found[copy][c][s.in0[at]], 1u); });
       __syncthreads();
-      unsigned int* counts = (unsigned int*)s.counts + (plane * s.channels + first) * 256;
+      unsigned int* counts = (unsigned int*)s.counts + (p.plane * s.channels + p.first) * 256;
       for (int k = threadIdx.x; k < p.width * 256; k += BLOCK) {
         unsigned int total = 0;
         for (int copies = 0; copies < COPIES; copies++) total += flat[copies * CHANNELS * 256 + k];
@@ -74,11 +77,10 @@ extern "C" __global__ void equalize(const Sample* samples, int count, Shared sha
   const int v = threadIdx.x;
   for (int n = blockIdx.y; n < count; n += gridDim.y) {
     const Sample& s = samples[n];
-    for (long long job = 0; job < s.planes * ((s.channels + CHANNELS - 1) / CHANNELS); job++) {
-      const long long plane = s.planes > 1 ? job : 0, first = s.planes > 1 ? 0 : job * CHANNELS;
-      const Part p = part_of(s, first);
+    for (long long job = 0; job < jobs_of(s); job++) {
+      const Part p = part_of(s, job);
       if (p.begin == p.end) continue;
-      const unsigned int* counts = (const unsigned int*)s.counts + (plane * s.channels + first) * 256;
+      const unsigned int* counts = (const unsigned int*)s.counts + (p.plane * s.channels + p.first) * 256;
       for (int c = 0; c < p.width; c++) sums[c][v] = counts[c * 256 + v];
       __syncthreads();
       // Running sums by doubling.
@@ -99,7 +101,7 @@ extern "C" __global__ void equalize(const Sample* samples, int count, Shared sha
         table[c][v] = above ? (unsigned char)rintf(float(below) * scale) : (unsigned char)v;
       }
       __syncthreads();
-      each_number(s, p, plane * s.pixels + first, [&](long long at, int c) { s.out0[at] = table[c][s.in0[at]]; });
+      each_number(s, p, p.plane * s.pixels + p.first, [&](long long at, int c) { s.out0[at] = table[c][s.in0[at]]; });
       __syncthreads();
     }
   }

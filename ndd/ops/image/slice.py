@@ -12,7 +12,7 @@ from ndd._operator.deprecated import ignored, renamed
 from ndd._tensor import DType
 from ndd.ops.image.crop import window_dtype, window_plan
 from ndd.ops.image.window import cut, rounded
-from ndd.ops.tensor.axes import axes_of, per_axis
+from ndd.ops.tensor.axes import axes_of, per_axis, unless_empty
 
 _DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC", 5: "FDHWC"}
 
@@ -106,8 +106,7 @@ def slice_ends(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where the windows of `slice` begin and end along the chosen axes, before rounding; also for region decoders."""
     if anchor is None:
-        given = {k: None if isinstance(v, np.ndarray) and not v.size else v for k, v in named.items()}
-        return _from_names(extents, **given)
+        return _from_names(extents, **{k: unless_empty(v) for k, v in named.items()})
     _refuse_names(shape_input, named)
     return _from_inputs(anchor, shape_input, extents, normalized_anchor, normalized_shape)
 

@@ -37,6 +37,11 @@ def axes_of(axes: Any, names: str | None, layout: str | None, ndim: int) -> np.n
     return found
 
 
+def unless_empty(value: Any) -> Any:
+    """A vector argument, or None for an empty list: DALI counts that as not given."""
+    return None if isinstance(value, np.ndarray) and not value.size else value
+
+
 def _axis_named(letter: str, layout: str | None) -> int:
     place = (layout or "").find(letter)
     if place < 0:

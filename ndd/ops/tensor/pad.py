@@ -11,7 +11,7 @@ from ndd._operator import PerSample, Plan, bad_sample, like, operator
 from ndd._tensor import DType, bind_operations
 from ndd._tensor.convert import convert_array
 from ndd.ops.image.window import conversion, cut, gpu_window, wrapped
-from ndd.ops.tensor.axes import axes_of, per_axis
+from ndd.ops.tensor.axes import axes_of, per_axis, unless_empty
 
 
 @operator
@@ -50,7 +50,7 @@ def pad(
 
 @pad.plan
 def _(input, *, align, axes, axis_names, fill_value, shape):
-    axes, shape, align = (None if isinstance(v, np.ndarray) and not v.size else v for v in (axes, shape, align))
+    axes, shape, align = (unless_empty(v) for v in (axes, shape, align))
     chosen = axes_of(axes, axis_names or None, input.layout, input.ndim)
     extents = np.ascontiguousarray(input.shapes)
     shapes = np.empty_like(extents)
