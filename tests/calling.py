@@ -95,3 +95,8 @@ def evaluated(outputs: tuple[Any, ...]) -> tuple[Any, ...]:
     for out in outputs:
         out.evaluate()
     return outputs
+
+
+def decodes(op):
+    """Whether an operator reads bytes on the CPU and gives images on the GPU, by a library."""
+    return op.reads == ("cpu",) and "decoders" in op.module

@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 import pytest
-from calling import FORMS, call, call_with, cases_of, evaluated, layouts_of, load_every_room, public, samples
+from calling import FORMS, call, call_with, cases_of, decodes, evaluated, layouts_of, load_every_room, public, samples
 from cases import DTYPES, ELSEWHERE, TABLE
 from compare import arrays_of, assert_same_values, describe
 
@@ -241,9 +241,7 @@ def test_element_types(path, case, dali):
 
 
 def _runs_on_gpu(op):
-    return (
-        not op.cpu_only and not op.mixed and (op.cuda is not None or op.cuda_source is not None or op.views is not None)
-    )
+    return op.runs_on_gpu and not decodes(op)
 
 
 @pytest.mark.parametrize(("path", "case"), CASES)

@@ -14,7 +14,7 @@ from ndd.types import DALIImageType
 _TYPES = ("i32", "u32", "i64", "u64", "f32", "f64")
 
 
-@operator(cpu_only=True)
+@operator
 def peek_image_shape(
     input,
     /,
@@ -44,7 +44,7 @@ def peek_image_shape(
     return output(dtype, 1)
 
 
-@peek_image_shape.plan
+@peek_image_shape.old_plan
 def _(input, *, adjust_orientation, dtype, image_type):
     if dtype.name not in _TYPES:
         raise RuntimeError(f"expected one of {', '.join(_TYPES)} for the shape, got {dtype}")
