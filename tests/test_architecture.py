@@ -17,8 +17,8 @@ FILES = sorted(p for p in HOUSE.rglob("*.py") if "__pycache__" not in p.parts)
 LEVELS = [
     {"types"},
     {"_tensor"},
-    {"_cpu"},
     {"_execution"},
+    {"_cpu"},
     {"_cuda"},
     {"_operator"},
     {"ops", "math", "random", "noise", "reductions", "segmentation", "transforms", "decoders", "io", "experimental"},
