@@ -40,7 +40,7 @@ def peek_image_shape(
     >>> ndd.peek_image_shape(np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)).torch()
     tensor([2, 3, 3])
     """
-    pictures(input, dtype)
+    pictures(input, dtype, "raise")
     return output(dtype, 1)
 
 
