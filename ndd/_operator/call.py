@@ -182,6 +182,8 @@ class Call:
         op = self.op
         if op.views is not None:
             return self._view(stores)
+        # Kernels read samples without gaps: what is strided is copied, for this call.
+        stores = [None if s is None else s.contiguous() for s in stores]
         if op.batch is not None:
             return self._batch(stores)
         key = self._shapes_key(stores)
