@@ -71,6 +71,11 @@ class Values:
             return [np.asarray(self._given)] * self.n
         return self._given if isinstance(self._given, list) else list(self._given)
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        """What NumPy sees: `rows()` of an argument that is a list of numbers, else `each()`."""
+        found = self.rows() if self.vector else self.each()
+        return found if dtype is None else found.astype(dtype, copy=False)
+
     @property
     def constant(self) -> Any:
         """The value that goes for all samples; None if they have values of their own."""
