@@ -3,6 +3,7 @@
 What an operator launches is written down as it happens. If nothing in it came from data, a later batch of the same shapes
 makes the same launches again, with its own addresses, and does not ask the operator (`replay`).
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -159,7 +160,9 @@ class Launch:
         flat = np.ascontiguousarray(values)
         step = flat.strides[0] if each and len(flat) else 0
         offsets = step * np.arange(self.n, dtype=np.int64)
-        return self._made(Memory(0, None, offsets, flat.reshape(-1).view(np.uint8) if flat.size else np.zeros(1, np.uint8)))
+        return self._made(
+            Memory(0, None, offsets, flat.reshape(-1).view(np.uint8) if flat.size else np.zeros(1, np.uint8))
+        )
 
     def _made(self, memory: Memory) -> Memory:
         memory.tensor = memory.make(self.call)
@@ -185,9 +188,7 @@ class Launch:
 
     def _operands(self) -> list[tuple[str, Any]]:
         """The fields with the addresses of inputs and outputs."""
-        found = [
-            (f"in{i}", ("in", i)) for i, o in enumerate(self.inputs) if o is not None and not o.on_cpu
-        ]
+        found = [(f"in{i}", ("in", i)) for i, o in enumerate(self.inputs) if o is not None and not o.on_cpu]
         return found + [(f"out{i}", ("out", i)) for i in range(len(self.outputs))]
 
     # ---- the old contract

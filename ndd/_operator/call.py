@@ -20,8 +20,8 @@ from ndd._tensor import Handle, Spec, Store
 if TYPE_CHECKING:
     from ndd._operator.operator import Operator
 
-# A sample is handed to another thread only if the batch moves at least this many bytes, or if samples take that long: a
-# hand-over costs about 10 us, in which one core copies some 100 kB.
+# A sample is handed to another thread only if the batch moves at least this many bytes, or if the first one took that
+# long: a hand-over costs about 10 us, in which one core copies some 100 kB; what is short is Python, which threads share.
 _WORTH_THREADS = 1 << 17
 _LONG_NS = 100_000
 
@@ -140,7 +140,7 @@ class Call:
                 function(i)
             except Exception as error:
                 errors[i] = error
-            if i == 0 and (perf_counter_ns() - start) * (count - 1) > _LONG_NS:
+            if i == 0 and perf_counter_ns() - start > _LONG_NS and count > 2:
                 rest = self.context.thread_pool.run(lambda k: function(k + 1), count - 1)
                 errors.update({k + 1: error for k, error in rest.items()})
                 break

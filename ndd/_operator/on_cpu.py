@@ -81,7 +81,7 @@ def _arrays(call: Call, stores: list[Any], n: int) -> tuple[list[Any], int]:
         if store is None:
             columns.append([None] * n)
             continue
-        arrays = store.contiguous_arrays()
+        arrays = store.arrays()
         columns.append(arrays if len(arrays) == n else arrays * n)
         for a in arrays:
             nbytes += a.nbytes
