@@ -68,7 +68,7 @@ class Operator:
 
     def outputs(self, **arguments: Any) -> int:
         """How many outputs there are for these arguments (those not given have their defaults), before anything runs."""
-        if not callable(self._outputs):
+        if isinstance(self._outputs, int):
             return self._outputs
         defaults = {a.name: a.default for a in self.arguments}
         return self._outputs({**defaults, **{k: v for k, v in arguments.items() if v is not None}})
