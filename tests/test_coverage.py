@@ -182,7 +182,7 @@ def checkout(tmp_path):
     (image / "rotate.py").write_text(
         "from ndd.ops.image.shared import common\n\ndef rotate(x): ...\ndef crop(x):\n    1\n"
     )
-    (tests / "test_flip.py").write_text("import flip_data\n\nCASES = {'flip': [1], 'rotate': [\n    1,\n]}\n")
+    (tests / "test_flip.py").write_text("import flip_data\n\nREGISTRY_CASES = {'flip': [1], 'rotate': [\n    1,\n]}\n")
     (tests.parent.parent / "flip_data.py").write_text("a = 1\n")
     return tmp_path
 

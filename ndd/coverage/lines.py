@@ -22,6 +22,7 @@ from ndd.coverage.table import operator_names
 
 DEFAULT = ("flip", "normalize", "multi_paste", "hsv", "reductions.sum")
 _ROOMS = ("ops", "decoders", "io", "noise", "random", "reductions", "segmentation", "transforms", "experimental")
+_CASES = ("REGISTRY_CASES", "TABLE")  # what dictionaries of cases are called, and were
 _KERNELS = re.compile(r"[\w/]+\.cuh?")
 
 
@@ -130,7 +131,7 @@ class Checkout:
             own += self.tests.rglob(f"test_{name}.py")
         taken = {other.rpartition(".")[2] for other, file in self.declared.items() if file.parent == home.parent}
         used = [file.stem for file in _named(home, self.package) if file.stem not in taken]
-        family = [folder / f"test_{stem}.py" for stem in [home.stem, *used, folder.name]]
+        family = [folder / f"test_{stem}.py" for stem in [home.stem, *used, *({folder.name} - taken)]]
         yield from dict.fromkeys(f for f in (next(filter(Path.exists, own), None), *family) if f and f.exists())
 
     def _cases(self, path: str) -> Iterator[Piece]:
@@ -204,7 +205,7 @@ def _entries(file: Path, path: str) -> list[ast.AST]:
     for node in _tree(file).body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         value = getattr(node, "value", None)
-        if any(getattr(t, "id", "") in ("CASES", "TABLE") for t in targets) and isinstance(value, ast.Dict):
+        if any(getattr(t, "id", "") in _CASES for t in targets) and isinstance(value, ast.Dict):
             for key, entry in zip(value.keys, value.values, strict=True):
                 if isinstance(key, ast.Constant) and key.value == path:
                     found += [key, entry]
