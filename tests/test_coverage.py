@@ -127,13 +127,6 @@ def test_a_needed_argument_that_dali_has_not_is_a_difference():
     assert compared(ours, "input, /") == "more is needed"
 
 
-def test_the_readme_quotes_the_counts():
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    counts = re.findall(r"\d+ of \d+", summary(ROWS))[:2]
-    assert f"{counts[0]} functions, classes, readers and types are here" in text
-    assert counts[1] in text
-
-
 def test_the_index_of_operators_is_written_by_the_command(tmp_path):
     folder = ROOT / "notebooks"
     text = (folder / "operators.md").read_text(encoding="utf-8")

@@ -51,7 +51,7 @@ def line(row: Row, width: int) -> str:
 
 
 def summary(rows: list[Row]) -> str:
-    """What the README quotes."""
+    """How many names, signatures and operators are here: three lines."""
     tops = [row for row in rows if row.top]
     operators = [row for row in tops if row.devices]
     both = sum(row.devices == "cpu gpu" for row in operators)
