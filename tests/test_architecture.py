@@ -10,6 +10,7 @@ import pytest
 
 import ndd
 
+pytestmark = pytest.mark.fast
 HOUSE = Path(ndd.__file__).parent
 FILES = sorted(p for p in HOUSE.rglob("*.py") if "__pycache__" not in p.parts)
 
