@@ -16,7 +16,7 @@ from ndd._execution import (
     set_num_threads,
     stream,
 )
-from ndd._operator import PerSample, Plan, bad_sample, like, output
+from ndd._operator import Plan, bad_sample, like, output
 from ndd._tensor import Batch, DType, Device, Tensor, as_batch, as_tensor, batch, device, dtype, tensor, type_id
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import (
@@ -37,7 +37,7 @@ from ndd._tensor.dtype import (
     uint64,
     uint8,
 )
-from ndd._typing import Array, Declared, P, TensorLike
+from ndd._typing import Array, Declared, P, PerSample, TensorLike
 from ndd.pipeline import Pipeline, pipeline_def
 from ndd.random.rng import RNG
 from ndd.types import DALIDataType, DALIImageType, DALIInterpType
@@ -234,22 +234,23 @@ def coord_flip(
 @overload
 def coord_transform(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    M: float | Sequence[float] | Array | None = None, MT: float | Sequence[float] | Array | None = None,
-    T: float | Sequence[float] | Array | None = None, dtype: DType | DALIDataType = float32,
+    M: float | Sequence[float | Sequence[float]] | Array | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array | None = None,
+    T: float | Sequence[float | Sequence[float]] | Array | None = None, dtype: DType | DALIDataType = float32,
 ) -> Tensor: ...
 @overload
 def coord_transform(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    M: float | Sequence[float] | Array | Batch | None = None,
-    MT: float | Sequence[float] | Array | Batch | None = None,
-    T: float | Sequence[float] | Array | Batch | None = None, dtype: DType | DALIDataType = float32,
+    M: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    T: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, dtype: DType | DALIDataType = float32,
 ) -> Batch: ...
 @overload
 def coord_transform(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    M: float | Sequence[float] | Array | Batch | None = None,
-    MT: float | Sequence[float] | Array | Batch | None = None,
-    T: float | Sequence[float] | Array | Batch | None = None, dtype: DType | DALIDataType = float32,
+    M: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    T: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, dtype: DType | DALIDataType = float32,
 ) -> Batch: ...
 @overload
 def copy(input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None) -> Tensor: ...
@@ -260,68 +261,73 @@ def copy(input: TensorLike, /, *, batch_size: int | None = None, device: DeviceL
 @overload
 def crop(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    crop: float | Sequence[float] | Array | None = None, crop_d: float | Array | None = None,
+    crop: float | Sequence[float | Sequence[float]] | Array | None = None, crop_d: float | Array | None = None,
     crop_h: float | Array | None = None, crop_pos_x: float | Array = 0.5, crop_pos_y: float | Array = 0.5,
     crop_pos_z: float | Array = 0.5, crop_w: float | Array | None = None, dtype: DType | DALIDataType | None = None,
-    fill_values: float | Sequence[float] | Array = (0.0,), image_type: Any = None, out_of_bounds_policy: str = 'error',
-    output_dtype: DType | DALIDataType | None = None, rounding: str = 'round',
+    fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,), image_type: Any = None,
+    out_of_bounds_policy: str = 'error', output_dtype: DType | DALIDataType | None = None, rounding: str = 'round',
 ) -> Tensor: ...
 @overload
 def crop(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    crop: float | Sequence[float] | Array | Batch | None = None, crop_d: float | Array | Batch | None = None,
-    crop_h: float | Array | Batch | None = None, crop_pos_x: float | Array | Batch = 0.5,
-    crop_pos_y: float | Array | Batch = 0.5, crop_pos_z: float | Array | Batch = 0.5,
-    crop_w: float | Array | Batch | None = None, dtype: DType | DALIDataType | None = None,
-    fill_values: float | Sequence[float] | Array = (0.0,), image_type: Any = None, out_of_bounds_policy: str = 'error',
-    output_dtype: DType | DALIDataType | None = None, rounding: str = 'round',
+    crop: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
+    crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
+    crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
+    dtype: DType | DALIDataType | None = None, fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    image_type: Any = None, out_of_bounds_policy: str = 'error', output_dtype: DType | DALIDataType | None = None,
+    rounding: str = 'round',
 ) -> Batch: ...
 @overload
 def crop(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    crop: float | Sequence[float] | Array | Batch | None = None, crop_d: float | Array | Batch | None = None,
-    crop_h: float | Array | Batch | None = None, crop_pos_x: float | Array | Batch = 0.5,
-    crop_pos_y: float | Array | Batch = 0.5, crop_pos_z: float | Array | Batch = 0.5,
-    crop_w: float | Array | Batch | None = None, dtype: DType | DALIDataType | None = None,
-    fill_values: float | Sequence[float] | Array = (0.0,), image_type: Any = None, out_of_bounds_policy: str = 'error',
-    output_dtype: DType | DALIDataType | None = None, rounding: str = 'round',
+    crop: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
+    crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
+    crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
+    dtype: DType | DALIDataType | None = None, fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    image_type: Any = None, out_of_bounds_policy: str = 'error', output_dtype: DType | DALIDataType | None = None,
+    rounding: str = 'round',
 ) -> Batch: ...
 @overload
 def crop_mirror_normalize(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    crop: float | Sequence[float] | Array | None = None, crop_d: float | Array | None = None,
+    crop: float | Sequence[float | Sequence[float]] | Array | None = None, crop_d: float | Array | None = None,
     crop_h: float | Array | None = None, crop_pos_x: float | Array = 0.5, crop_pos_y: float | Array = 0.5,
     crop_pos_z: float | Array = 0.5, crop_w: float | Array | None = None, dtype: DType | DALIDataType | None = None,
-    fill_values: float | Sequence[float] | Array = (0.0,), image_type: Any = None,
-    mean: float | Sequence[float] | Array = (0.0,), mirror: int | Array = 0, out_of_bounds_policy: str = 'error',
-    output_dtype: DType | DALIDataType | None = None, output_layout: str = 'CHW', pad_output: _bool = False,
-    rounding: str = 'round', scale: float = 1.0, shift: float = 0.0, std: float | Sequence[float] | Array = (1.0,),
+    fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,), image_type: Any = None,
+    mean: float | Sequence[float | Sequence[float]] | Array = (0.0,), mirror: int | Array = 0,
+    out_of_bounds_policy: str = 'error', output_dtype: DType | DALIDataType | None = None, output_layout: str = 'CHW',
+    pad_output: _bool = False, rounding: str = 'round', scale: float = 1.0, shift: float = 0.0,
+    std: float | Sequence[float | Sequence[float]] | Array = (1.0,),
 ) -> Tensor: ...
 @overload
 def crop_mirror_normalize(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    crop: float | Sequence[float] | Array | Batch | None = None, crop_d: float | Array | Batch | None = None,
-    crop_h: float | Array | Batch | None = None, crop_pos_x: float | Array | Batch = 0.5,
-    crop_pos_y: float | Array | Batch = 0.5, crop_pos_z: float | Array | Batch = 0.5,
-    crop_w: float | Array | Batch | None = None, dtype: DType | DALIDataType | None = None,
-    fill_values: float | Sequence[float] | Array = (0.0,), image_type: Any = None,
-    mean: float | Sequence[float] | Array | Batch = (0.0,), mirror: int | Array | Batch = 0,
-    out_of_bounds_policy: str = 'error', output_dtype: DType | DALIDataType | None = None, output_layout: str = 'CHW',
-    pad_output: _bool = False, rounding: str = 'round', scale: float = 1.0, shift: float = 0.0,
-    std: float | Sequence[float] | Array | Batch = (1.0,),
+    crop: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
+    crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
+    crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
+    dtype: DType | DALIDataType | None = None, fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    image_type: Any = None, mean: float | Sequence[float | Sequence[float]] | Array | Batch = (0.0,),
+    mirror: int | Array | Batch = 0, out_of_bounds_policy: str = 'error',
+    output_dtype: DType | DALIDataType | None = None, output_layout: str = 'CHW', pad_output: _bool = False,
+    rounding: str = 'round', scale: float = 1.0, shift: float = 0.0,
+    std: float | Sequence[float | Sequence[float]] | Array | Batch = (1.0,),
 ) -> Batch: ...
 @overload
 def crop_mirror_normalize(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    crop: float | Sequence[float] | Array | Batch | None = None, crop_d: float | Array | Batch | None = None,
-    crop_h: float | Array | Batch | None = None, crop_pos_x: float | Array | Batch = 0.5,
-    crop_pos_y: float | Array | Batch = 0.5, crop_pos_z: float | Array | Batch = 0.5,
-    crop_w: float | Array | Batch | None = None, dtype: DType | DALIDataType | None = None,
-    fill_values: float | Sequence[float] | Array = (0.0,), image_type: Any = None,
-    mean: float | Sequence[float] | Array | Batch = (0.0,), mirror: int | Array | Batch = 0,
-    out_of_bounds_policy: str = 'error', output_dtype: DType | DALIDataType | None = None, output_layout: str = 'CHW',
-    pad_output: _bool = False, rounding: str = 'round', scale: float = 1.0, shift: float = 0.0,
-    std: float | Sequence[float] | Array | Batch = (1.0,),
+    crop: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
+    crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
+    crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
+    dtype: DType | DALIDataType | None = None, fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    image_type: Any = None, mean: float | Sequence[float | Sequence[float]] | Array | Batch = (0.0,),
+    mirror: int | Array | Batch = 0, out_of_bounds_policy: str = 'error',
+    output_dtype: DType | DALIDataType | None = None, output_layout: str = 'CHW', pad_output: _bool = False,
+    rounding: str = 'round', scale: float = 1.0, shift: float = 0.0,
+    std: float | Sequence[float | Sequence[float]] | Array | Batch = (1.0,),
 ) -> Batch: ...
 @overload
 def debayer(
@@ -377,29 +383,29 @@ def equalize(input: TensorLike, /, *, batch_size: int | None = None, device: Dev
 @overload
 def erase(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    anchor: float | Sequence[float] | Array | None = None, axes: int | Sequence[int] | Array | None = None,
-    axis_names: str | None = None, centered_anchor: _bool = False,
-    fill_value: float | Sequence[float] | Array = (0.0,), normalized: _bool | None = None,
+    anchor: float | Sequence[float | Sequence[float]] | Array | None = None,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, centered_anchor: _bool = False,
+    fill_value: float | Sequence[float | Sequence[float]] | Array = (0.0,), normalized: _bool | None = None,
     normalized_anchor: _bool | None = None, normalized_shape: _bool | None = None,
-    shape: float | Sequence[float] | Array | None = None,
+    shape: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def erase(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    anchor: float | Sequence[float] | Array | Batch | None = None, axes: int | Sequence[int] | Array | None = None,
-    axis_names: str | None = None, centered_anchor: _bool = False,
-    fill_value: float | Sequence[float] | Array | Batch = (0.0,), normalized: _bool | None = None,
+    anchor: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, centered_anchor: _bool = False,
+    fill_value: float | Sequence[float | Sequence[float]] | Array | Batch = (0.0,), normalized: _bool | None = None,
     normalized_anchor: _bool | None = None, normalized_shape: _bool | None = None,
-    shape: float | Sequence[float] | Array | Batch | None = None,
+    shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def erase(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    anchor: float | Sequence[float] | Array | Batch | None = None, axes: int | Sequence[int] | Array | None = None,
-    axis_names: str | None = None, centered_anchor: _bool = False,
-    fill_value: float | Sequence[float] | Array | Batch = (0.0,), normalized: _bool | None = None,
+    anchor: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, centered_anchor: _bool = False,
+    fill_value: float | Sequence[float | Sequence[float]] | Array | Batch = (0.0,), normalized: _bool | None = None,
     normalized_anchor: _bool | None = None, normalized_shape: _bool | None = None,
-    shape: float | Sequence[float] | Array | Batch | None = None,
+    shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def expand_dims(
@@ -483,19 +489,21 @@ def full_like(
 @overload
 def gaussian_blur(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, sigma: float | Sequence[float] | Array = (0.0,),
+    dtype: DType | DALIDataType | None = None, sigma: float | Sequence[float | Sequence[float]] | Array = (0.0,),
     window_size: int | Sequence[int] | Array = (0,),
 ) -> Tensor: ...
 @overload
 def gaussian_blur(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, sigma: float | Sequence[float] | Array | Batch = (0.0,),
+    dtype: DType | DALIDataType | None = None,
+    sigma: float | Sequence[float | Sequence[float]] | Array | Batch = (0.0,),
     window_size: int | Sequence[int] | Array | Batch = (0,),
 ) -> Batch: ...
 @overload
 def gaussian_blur(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, sigma: float | Sequence[float] | Array | Batch = (0.0,),
+    dtype: DType | DALIDataType | None = None,
+    sigma: float | Sequence[float | Sequence[float]] | Array | Batch = (0.0,),
     window_size: int | Sequence[int] | Array | Batch = (0,),
 ) -> Batch: ...
 @overload
@@ -626,14 +634,14 @@ def jpeg_compression_distortion(
 def laplacian(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     dtype: DType | DALIDataType | None = None, normalized_kernel: _bool = False,
-    scale: float | Sequence[float] | Array | None = None, smoothing_size: int | Sequence[int] | Array | None = None,
-    window_size: int | Sequence[int] | Array = (3,),
+    scale: float | Sequence[float | Sequence[float]] | Array | None = None,
+    smoothing_size: int | Sequence[int] | Array | None = None, window_size: int | Sequence[int] | Array = (3,),
 ) -> Tensor: ...
 @overload
 def laplacian(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     dtype: DType | DALIDataType | None = None, normalized_kernel: _bool = False,
-    scale: float | Sequence[float] | Array | Batch | None = None,
+    scale: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     smoothing_size: int | Sequence[int] | Array | Batch | None = None,
     window_size: int | Sequence[int] | Array | Batch = (3,),
 ) -> Batch: ...
@@ -641,7 +649,7 @@ def laplacian(
 def laplacian(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     dtype: DType | DALIDataType | None = None, normalized_kernel: _bool = False,
-    scale: float | Sequence[float] | Array | Batch | None = None,
+    scale: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     smoothing_size: int | Sequence[int] | Array | Batch | None = None,
     window_size: int | Sequence[int] | Array | Batch = (3,),
 ) -> Batch: ...
@@ -649,79 +657,81 @@ def laplacian(
 def lookup_table(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, default_value: float = 0.0,
     dtype: DType | DALIDataType | None = None, keys: int | Sequence[int] | Array | None = None,
-    output_dtype: DType | DALIDataType | None = None, values: float | Sequence[float] | Array | None = None,
+    output_dtype: DType | DALIDataType | None = None,
+    values: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def lookup_table(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, default_value: float = 0.0,
     dtype: DType | DALIDataType | None = None, keys: int | Sequence[int] | Array | None = None,
-    output_dtype: DType | DALIDataType | None = None, values: float | Sequence[float] | Array | None = None,
+    output_dtype: DType | DALIDataType | None = None,
+    values: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Batch: ...
 @overload
 def lookup_table(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     default_value: float = 0.0, dtype: DType | DALIDataType | None = None,
     keys: int | Sequence[int] | Array | None = None, output_dtype: DType | DALIDataType | None = None,
-    values: float | Sequence[float] | Array | None = None,
+    values: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Batch: ...
 @overload
 def multi_paste(
     input_0: TensorLike, /, *inputs: TensorLike, batch_size: None = None, device: DeviceLike | None = None,
     dtype: DType | DALIDataType | None = None, in_anchors: int | Sequence[int] | Array | None = None,
-    in_anchors_rel: float | Sequence[float] | Array | None = None, in_ids: int | Sequence[int] | Array | None = None,
-    out_anchors: int | Sequence[int] | Array | None = None,
-    out_anchors_rel: float | Sequence[float] | Array | None = None,
+    in_anchors_rel: float | Sequence[float | Sequence[float]] | Array | None = None,
+    in_ids: int | Sequence[int] | Array | None = None, out_anchors: int | Sequence[int] | Array | None = None,
+    out_anchors_rel: float | Sequence[float | Sequence[float]] | Array | None = None,
     output_size: int | Sequence[int] | Array | None = None, shapes: int | Sequence[int] | Array | None = None,
-    shapes_rel: float | Sequence[float] | Array | None = None,
+    shapes_rel: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def multi_paste(
     input_0: Batch, /, *inputs: TensorLike | Batch, batch_size: int | None = None, device: DeviceLike | None = None,
     dtype: DType | DALIDataType | None = None, in_anchors: int | Sequence[int] | Array | Batch | None = None,
-    in_anchors_rel: float | Sequence[float] | Array | Batch | None = None,
+    in_anchors_rel: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     in_ids: int | Sequence[int] | Array | Batch | None = None,
     out_anchors: int | Sequence[int] | Array | Batch | None = None,
-    out_anchors_rel: float | Sequence[float] | Array | Batch | None = None,
+    out_anchors_rel: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     output_size: int | Sequence[int] | Array | Batch | None = None,
     shapes: int | Sequence[int] | Array | Batch | None = None,
-    shapes_rel: float | Sequence[float] | Array | Batch | None = None,
+    shapes_rel: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def multi_paste(
     input_0: TensorLike, /, *inputs: TensorLike | Batch, batch_size: int | None = None,
     device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None,
     in_anchors: int | Sequence[int] | Array | Batch | None = None,
-    in_anchors_rel: float | Sequence[float] | Array | Batch | None = None,
+    in_anchors_rel: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     in_ids: int | Sequence[int] | Array | Batch | None = None,
     out_anchors: int | Sequence[int] | Array | Batch | None = None,
-    out_anchors_rel: float | Sequence[float] | Array | Batch | None = None,
+    out_anchors_rel: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     output_size: int | Sequence[int] | Array | Batch | None = None,
     shapes: int | Sequence[int] | Array | Batch | None = None,
-    shapes_rel: float | Sequence[float] | Array | Batch | None = None,
+    shapes_rel: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def normalize(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, batch: _bool = False,
     ddof: int = 0, dtype: DType | DALIDataType | None = None, epsilon: float = 0.0,
-    mean: float | Sequence[float] | Array | None = None, scale: float = 1.0, shift: float = 0.0,
-    stddev: float | Sequence[float] | Array | None = None,
+    mean: float | Sequence[float | Sequence[float]] | Array | None = None, scale: float = 1.0, shift: float = 0.0,
+    stddev: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def normalize(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, batch: _bool = False,
     ddof: int = 0, dtype: DType | DALIDataType | None = None, epsilon: float = 0.0,
-    mean: float | Sequence[float] | Array | Batch | None = None, scale: float = 1.0, shift: float = 0.0,
-    stddev: float | Sequence[float] | Array | Batch | None = None,
+    mean: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, scale: float = 1.0,
+    shift: float = 0.0, stddev: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def normalize(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, batch: _bool = False,
     ddof: int = 0, dtype: DType | DALIDataType | None = None, epsilon: float = 0.0,
-    mean: float | Sequence[float] | Array | Batch | None = None, scale: float = 1.0, shift: float = 0.0,
-    stddev: float | Sequence[float] | Array | Batch | None = None,
+    mean: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, scale: float = 1.0,
+    shift: float = 0.0, stddev: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def one_hot(
@@ -861,29 +871,30 @@ def permute_batch(
 @overload
 def random_crop_generator(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, num_attempts: int = 10,
-    random_area: float | Sequence[float] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float] | Array = (0.75, 1.333333), rng: RNG | None = None,
+    random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333), rng: RNG | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def random_crop_generator(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, num_attempts: int = 10,
-    random_area: float | Sequence[float] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float] | Array = (0.75, 1.333333), rng: RNG | None = None,
+    random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333), rng: RNG | None = None,
 ) -> tuple[Batch, Batch]: ...
 @overload
 def random_crop_generator(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, num_attempts: int = 10,
-    random_area: float | Sequence[float] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float] | Array = (0.75, 1.333333), rng: RNG | None = None,
+    random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333), rng: RNG | None = None,
 ) -> tuple[Batch, Batch]: ...
 @overload
 def random_resized_crop(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, antialias: _bool = True,
     dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | None = None,
     mag_filter: DALIInterpType | int | Array | None = None, min_filter: DALIInterpType | int | Array | None = None,
-    minibatch_size: int = 32, num_attempts: int = 10, random_area: float | Sequence[float] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float] | Array = (0.75, 1.333333), size: int | Sequence[int] | Array,
-    temp_buffer_hint: int = 0, rng: RNG | None = None,
+    minibatch_size: int = 32, num_attempts: int = 10,
+    random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
+    size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
 ) -> Tensor: ...
 @overload
 def random_resized_crop(
@@ -891,9 +902,9 @@ def random_resized_crop(
     dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, num_attempts: int = 10,
-    random_area: float | Sequence[float] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float] | Array = (0.75, 1.333333), size: int | Sequence[int] | Array,
-    temp_buffer_hint: int = 0, rng: RNG | None = None,
+    random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
+    size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
 ) -> Batch: ...
 @overload
 def random_resized_crop(
@@ -901,22 +912,22 @@ def random_resized_crop(
     dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, num_attempts: int = 10,
-    random_area: float | Sequence[float] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float] | Array = (0.75, 1.333333), size: int | Sequence[int] | Array,
-    temp_buffer_hint: int = 0, rng: RNG | None = None,
+    random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
+    size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
 ) -> Batch: ...
 @overload
 def reinterpret(
     data: TensorLike, shape_input: TensorLike | None = None, /, *, batch_size: None = None,
     device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None, layout: str | None = None,
-    rel_shape: float | Sequence[float] | Array | None = None, shape: int | Sequence[int] | Array | None = None,
-    src_dims: int | Sequence[int] | Array | None = None,
+    rel_shape: float | Sequence[float | Sequence[float]] | Array | None = None,
+    shape: int | Sequence[int] | Array | None = None, src_dims: int | Sequence[int] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def reinterpret(
     data: Batch, shape_input: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
     device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None, layout: str | None = None,
-    rel_shape: float | Sequence[float] | Array | Batch | None = None,
+    rel_shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     shape: int | Sequence[int] | Array | Batch | None = None,
     src_dims: int | Sequence[int] | Array | Batch | None = None,
 ) -> Batch: ...
@@ -924,7 +935,7 @@ def reinterpret(
 def reinterpret(
     data: TensorLike, shape_input: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
     device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None, layout: str | None = None,
-    rel_shape: float | Sequence[float] | Array | Batch | None = None,
+    rel_shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     shape: int | Sequence[int] | Array | Batch | None = None,
     src_dims: int | Sequence[int] | Array | Batch | None = None,
 ) -> Batch: ...
@@ -932,14 +943,14 @@ def reinterpret(
 def reshape(
     data: TensorLike, shape_input: TensorLike | None = None, /, *, batch_size: None = None,
     device: DeviceLike | None = None, layout: str | None = None,
-    rel_shape: float | Sequence[float] | Array | None = None, shape: int | Sequence[int] | Array | None = None,
-    src_dims: int | Sequence[int] | Array | None = None,
+    rel_shape: float | Sequence[float | Sequence[float]] | Array | None = None,
+    shape: int | Sequence[int] | Array | None = None, src_dims: int | Sequence[int] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def reshape(
     data: Batch, shape_input: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
     device: DeviceLike | None = None, layout: str | None = None,
-    rel_shape: float | Sequence[float] | Array | Batch | None = None,
+    rel_shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     shape: int | Sequence[int] | Array | Batch | None = None,
     src_dims: int | Sequence[int] | Array | Batch | None = None,
 ) -> Batch: ...
@@ -947,7 +958,7 @@ def reshape(
 def reshape(
     data: TensorLike, shape_input: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
     device: DeviceLike | None = None, layout: str | None = None,
-    rel_shape: float | Sequence[float] | Array | Batch | None = None,
+    rel_shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     shape: int | Sequence[int] | Array | Batch | None = None,
     src_dims: int | Sequence[int] | Array | Batch | None = None,
 ) -> Batch: ...
@@ -956,13 +967,14 @@ def resize(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, antialias: _bool = True,
     dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | None = None, mag_filter: DALIInterpType | int | Array | None = None,
-    max_size: float | Sequence[float] | Array | None = None, min_filter: DALIInterpType | int | Array | None = None,
-    minibatch_size: int = 32, mode: str | None = None, resize_longer: float | Array | None = None,
-    resize_shorter: float | Array | None = None, resize_x: float | Array | None = None,
-    resize_y: float | Array | None = None, resize_z: float | Array | None = None,
-    roi_end: float | Sequence[float] | Array | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float] | Array | None = None, save_attrs: Literal[False] = False,
-    size: float | Sequence[float] | Array | None = None, subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
+    max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
+    min_filter: DALIInterpType | int | Array | None = None, minibatch_size: int = 32, mode: str | None = None,
+    resize_longer: float | Array | None = None, resize_shorter: float | Array | None = None,
+    resize_x: float | Array | None = None, resize_y: float | Array | None = None,
+    resize_z: float | Array | None = None, roi_end: float | Sequence[float | Sequence[float]] | Array | None = None,
+    roi_relative: _bool = False, roi_start: float | Sequence[float | Sequence[float]] | Array | None = None,
+    save_attrs: Literal[False] = False, size: float | Sequence[float | Sequence[float]] | Array | None = None,
+    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> Tensor: ...
 @overload
 def resize(
@@ -970,13 +982,14 @@ def resize(
     dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
-    max_size: float | Sequence[float] | Array | None = None,
+    max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, mode: str | None = None,
     resize_longer: float | Array | Batch | None = None, resize_shorter: float | Array | Batch | None = None,
     resize_x: float | Array | Batch | None = None, resize_y: float | Array | Batch | None = None,
-    resize_z: float | Array | Batch | None = None, roi_end: float | Sequence[float] | Array | Batch | None = None,
-    roi_relative: _bool = False, roi_start: float | Sequence[float] | Array | Batch | None = None,
-    save_attrs: Literal[False] = False, size: float | Sequence[float] | Array | Batch | None = None,
+    resize_z: float | Array | Batch | None = None,
+    roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    save_attrs: Literal[False] = False, size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> Batch: ...
 @overload
@@ -985,13 +998,14 @@ def resize(
     dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
-    max_size: float | Sequence[float] | Array | None = None,
+    max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, mode: str | None = None,
     resize_longer: float | Array | Batch | None = None, resize_shorter: float | Array | Batch | None = None,
     resize_x: float | Array | Batch | None = None, resize_y: float | Array | Batch | None = None,
-    resize_z: float | Array | Batch | None = None, roi_end: float | Sequence[float] | Array | Batch | None = None,
-    roi_relative: _bool = False, roi_start: float | Sequence[float] | Array | Batch | None = None,
-    save_attrs: Literal[False] = False, size: float | Sequence[float] | Array | Batch | None = None,
+    resize_z: float | Array | Batch | None = None,
+    roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    save_attrs: Literal[False] = False, size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> Batch: ...
 @overload
@@ -999,13 +1013,14 @@ def resize(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, antialias: _bool = True,
     dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | None = None, mag_filter: DALIInterpType | int | Array | None = None,
-    max_size: float | Sequence[float] | Array | None = None, min_filter: DALIInterpType | int | Array | None = None,
-    minibatch_size: int = 32, mode: str | None = None, resize_longer: float | Array | None = None,
-    resize_shorter: float | Array | None = None, resize_x: float | Array | None = None,
-    resize_y: float | Array | None = None, resize_z: float | Array | None = None,
-    roi_end: float | Sequence[float] | Array | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float] | Array | None = None, save_attrs: Literal[True],
-    size: float | Sequence[float] | Array | None = None, subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
+    max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
+    min_filter: DALIInterpType | int | Array | None = None, minibatch_size: int = 32, mode: str | None = None,
+    resize_longer: float | Array | None = None, resize_shorter: float | Array | None = None,
+    resize_x: float | Array | None = None, resize_y: float | Array | None = None,
+    resize_z: float | Array | None = None, roi_end: float | Sequence[float | Sequence[float]] | Array | None = None,
+    roi_relative: _bool = False, roi_start: float | Sequence[float | Sequence[float]] | Array | None = None,
+    save_attrs: Literal[True], size: float | Sequence[float | Sequence[float]] | Array | None = None,
+    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def resize(
@@ -1013,14 +1028,15 @@ def resize(
     dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
-    max_size: float | Sequence[float] | Array | None = None,
+    max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, mode: str | None = None,
     resize_longer: float | Array | Batch | None = None, resize_shorter: float | Array | Batch | None = None,
     resize_x: float | Array | Batch | None = None, resize_y: float | Array | Batch | None = None,
-    resize_z: float | Array | Batch | None = None, roi_end: float | Sequence[float] | Array | Batch | None = None,
-    roi_relative: _bool = False, roi_start: float | Sequence[float] | Array | Batch | None = None,
-    save_attrs: Literal[True], size: float | Sequence[float] | Array | Batch | None = None,
-    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
+    resize_z: float | Array | Batch | None = None,
+    roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, save_attrs: Literal[True],
+    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
+    temp_buffer_hint: int = 0,
 ) -> tuple[Batch, Batch]: ...
 @overload
 def resize(
@@ -1028,66 +1044,68 @@ def resize(
     dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
-    max_size: float | Sequence[float] | Array | None = None,
+    max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, mode: str | None = None,
     resize_longer: float | Array | Batch | None = None, resize_shorter: float | Array | Batch | None = None,
     resize_x: float | Array | Batch | None = None, resize_y: float | Array | Batch | None = None,
-    resize_z: float | Array | Batch | None = None, roi_end: float | Sequence[float] | Array | Batch | None = None,
-    roi_relative: _bool = False, roi_start: float | Sequence[float] | Array | Batch | None = None,
-    save_attrs: Literal[True], size: float | Sequence[float] | Array | Batch | None = None,
-    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
+    resize_z: float | Array | Batch | None = None,
+    roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, save_attrs: Literal[True],
+    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
+    temp_buffer_hint: int = 0,
 ) -> tuple[Batch, Batch]: ...
 @overload
 def resize_crop_mirror(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, antialias: _bool = True,
-    crop: float | Sequence[float] | Array | None = None, crop_d: float | Array | None = None,
+    crop: float | Sequence[float | Sequence[float]] | Array | None = None, crop_d: float | Array | None = None,
     crop_h: float | Array | None = None, crop_pos_x: float | Array = 0.5, crop_pos_y: float | Array = 0.5,
     crop_pos_z: float | Array = 0.5, crop_w: float | Array | None = None, dtype: DType | DALIDataType | None = None,
     interp_type: DALIInterpType | int | Array | None = None, mag_filter: DALIInterpType | int | Array | None = None,
-    max_size: float | Sequence[float] | Array | None = None, min_filter: DALIInterpType | int | Array | None = None,
-    minibatch_size: int = 32, mirror: int | Array = 0, mode: str | None = None,
-    resize_longer: float | Array | None = None, resize_shorter: float | Array | None = None,
+    max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
+    min_filter: DALIInterpType | int | Array | None = None, minibatch_size: int = 32, mirror: int | Array = 0,
+    mode: str | None = None, resize_longer: float | Array | None = None, resize_shorter: float | Array | None = None,
     resize_x: float | Array | None = None, resize_y: float | Array | None = None,
-    resize_z: float | Array | None = None, roi_end: float | Sequence[float] | Array | None = None,
-    roi_relative: _bool = False, roi_start: float | Sequence[float] | Array | None = None, rounding: str = 'round',
-    size: float | Sequence[float] | Array | None = None, subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
+    resize_z: float | Array | None = None, roi_end: float | Sequence[float | Sequence[float]] | Array | None = None,
+    roi_relative: _bool = False, roi_start: float | Sequence[float | Sequence[float]] | Array | None = None,
+    rounding: str = 'round', size: float | Sequence[float | Sequence[float]] | Array | None = None,
+    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> Tensor: ...
 @overload
 def resize_crop_mirror(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, antialias: _bool = True,
-    crop: float | Sequence[float] | Array | Batch | None = None, crop_d: float | Array | Batch | None = None,
-    crop_h: float | Array | Batch | None = None, crop_pos_x: float | Array | Batch = 0.5,
-    crop_pos_y: float | Array | Batch = 0.5, crop_pos_z: float | Array | Batch = 0.5,
-    crop_w: float | Array | Batch | None = None, dtype: DType | DALIDataType | None = None,
-    interp_type: DALIInterpType | int | Array | Batch | None = None,
+    crop: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
+    crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
+    crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
+    dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
-    max_size: float | Sequence[float] | Array | None = None,
+    max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32,
     mirror: int | Array | Batch = 0, mode: str | None = None, resize_longer: float | Array | Batch | None = None,
     resize_shorter: float | Array | Batch | None = None, resize_x: float | Array | Batch | None = None,
     resize_y: float | Array | Batch | None = None, resize_z: float | Array | Batch | None = None,
-    roi_end: float | Sequence[float] | Array | Batch | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float] | Array | Batch | None = None, rounding: str = 'round',
-    size: float | Sequence[float] | Array | Batch | None = None, subpixel_scale: _bool = True,
+    roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rounding: str = 'round',
+    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
     temp_buffer_hint: int = 0,
 ) -> Batch: ...
 @overload
 def resize_crop_mirror(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, antialias: _bool = True,
-    crop: float | Sequence[float] | Array | Batch | None = None, crop_d: float | Array | Batch | None = None,
-    crop_h: float | Array | Batch | None = None, crop_pos_x: float | Array | Batch = 0.5,
-    crop_pos_y: float | Array | Batch = 0.5, crop_pos_z: float | Array | Batch = 0.5,
-    crop_w: float | Array | Batch | None = None, dtype: DType | DALIDataType | None = None,
-    interp_type: DALIInterpType | int | Array | Batch | None = None,
+    crop: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
+    crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
+    crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
+    dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
-    max_size: float | Sequence[float] | Array | None = None,
+    max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32,
     mirror: int | Array | Batch = 0, mode: str | None = None, resize_longer: float | Array | Batch | None = None,
     resize_shorter: float | Array | Batch | None = None, resize_x: float | Array | Batch | None = None,
     resize_y: float | Array | Batch | None = None, resize_z: float | Array | Batch | None = None,
-    roi_end: float | Sequence[float] | Array | Batch | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float] | Array | Batch | None = None, rounding: str = 'round',
-    size: float | Sequence[float] | Array | Batch | None = None, subpixel_scale: _bool = True,
+    roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rounding: str = 'round',
+    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
     temp_buffer_hint: int = 0,
 ) -> Batch: ...
 @overload
@@ -1108,26 +1126,28 @@ def roi_random_crop(
 @overload
 def rotate(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, angle: float | Array,
-    axis: float | Sequence[float] | Array | None = None, dtype: DType | DALIDataType | None = None,
+    axis: float | Sequence[float | Sequence[float]] | Array | None = None, dtype: DType | DALIDataType | None = None,
     fill_value: float | None = None, interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR,
     keep_size: _bool = False, output_dtype: DType | DALIDataType | None = None,
-    size: float | Sequence[float] | Array | None = None,
+    size: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def rotate(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, angle: float | Array | Batch,
-    axis: float | Sequence[float] | Array | Batch | None = None, dtype: DType | DALIDataType | None = None,
-    fill_value: float | None = None, interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR,
-    keep_size: _bool = False, output_dtype: DType | DALIDataType | None = None,
-    size: float | Sequence[float] | Array | Batch | None = None,
+    axis: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    dtype: DType | DALIDataType | None = None, fill_value: float | None = None,
+    interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, keep_size: _bool = False,
+    output_dtype: DType | DALIDataType | None = None,
+    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def rotate(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    angle: float | Array | Batch, axis: float | Sequence[float] | Array | Batch | None = None,
+    angle: float | Array | Batch, axis: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     dtype: DType | DALIDataType | None = None, fill_value: float | None = None,
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, keep_size: _bool = False,
-    output_dtype: DType | DALIDataType | None = None, size: float | Sequence[float] | Array | Batch | None = None,
+    output_dtype: DType | DALIDataType | None = None,
+    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def saturation(
@@ -1167,12 +1187,14 @@ def slice(
     data: TensorLike, anchor: TensorLike | None = None, shape_input: TensorLike | None = None, /, *,
     batch_size: None = None, device: DeviceLike | None = None, axes: int | Sequence[int] | Array | None = None,
     axis_names: str | None = None, dtype: DType | DALIDataType | None = None,
-    end: int | Sequence[int] | Array | None = None, fill_values: float | Sequence[float] | Array = (0.0,),
-    image_type: Any = None, normalized_anchor: _bool = True, normalized_shape: _bool = True,
-    out_of_bounds_policy: str = 'error', output_dtype: DType | DALIDataType | None = None,
-    rel_end: float | Sequence[float] | Array | None = None, rel_shape: float | Sequence[float] | Array | None = None,
-    rel_start: float | Sequence[float] | Array | None = None, shape: int | Sequence[int] | Array | None = None,
-    start: int | Sequence[int] | Array | None = None,
+    end: int | Sequence[int] | Array | None = None,
+    fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,), image_type: Any = None,
+    normalized_anchor: _bool = True, normalized_shape: _bool = True, out_of_bounds_policy: str = 'error',
+    output_dtype: DType | DALIDataType | None = None,
+    rel_end: float | Sequence[float | Sequence[float]] | Array | None = None,
+    rel_shape: float | Sequence[float | Sequence[float]] | Array | None = None,
+    rel_start: float | Sequence[float | Sequence[float]] | Array | None = None,
+    shape: int | Sequence[int] | Array | None = None, start: int | Sequence[int] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def slice(
@@ -1180,11 +1202,12 @@ def slice(
     batch_size: int | None = None, device: DeviceLike | None = None,
     axes: int | Sequence[int] | Array | Batch | None = None, axis_names: str | None = None,
     dtype: DType | DALIDataType | None = None, end: int | Sequence[int] | Array | Batch | None = None,
-    fill_values: float | Sequence[float] | Array = (0.0,), image_type: Any = None, normalized_anchor: _bool = True,
-    normalized_shape: _bool = True, out_of_bounds_policy: str = 'error',
-    output_dtype: DType | DALIDataType | None = None, rel_end: float | Sequence[float] | Array | Batch | None = None,
-    rel_shape: float | Sequence[float] | Array | Batch | None = None,
-    rel_start: float | Sequence[float] | Array | Batch | None = None,
+    fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,), image_type: Any = None,
+    normalized_anchor: _bool = True, normalized_shape: _bool = True, out_of_bounds_policy: str = 'error',
+    output_dtype: DType | DALIDataType | None = None,
+    rel_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    rel_shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    rel_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     shape: int | Sequence[int] | Array | Batch | None = None, start: int | Sequence[int] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
@@ -1193,11 +1216,12 @@ def slice(
     batch_size: int | None = None, device: DeviceLike | None = None,
     axes: int | Sequence[int] | Array | Batch | None = None, axis_names: str | None = None,
     dtype: DType | DALIDataType | None = None, end: int | Sequence[int] | Array | Batch | None = None,
-    fill_values: float | Sequence[float] | Array = (0.0,), image_type: Any = None, normalized_anchor: _bool = True,
-    normalized_shape: _bool = True, out_of_bounds_policy: str = 'error',
-    output_dtype: DType | DALIDataType | None = None, rel_end: float | Sequence[float] | Array | Batch | None = None,
-    rel_shape: float | Sequence[float] | Array | Batch | None = None,
-    rel_start: float | Sequence[float] | Array | Batch | None = None,
+    fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,), image_type: Any = None,
+    normalized_anchor: _bool = True, normalized_shape: _bool = True, out_of_bounds_policy: str = 'error',
+    output_dtype: DType | DALIDataType | None = None,
+    rel_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    rel_shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    rel_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     shape: int | Sequence[int] | Array | Batch | None = None, start: int | Sequence[int] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
@@ -1248,44 +1272,46 @@ def stack(
 @overload
 def tensor_resize(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    alignment: float | Sequence[float] | Array = (0.5,), antialias: _bool = True,
+    alignment: float | Sequence[float | Sequence[float]] | Array = (0.5,), antialias: _bool = True,
     axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
     dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | None = None,
-    mag_filter: DALIInterpType | int | Array | None = None, max_size: float | Sequence[float] | Array | None = None,
+    mag_filter: DALIInterpType | int | Array | None = None,
+    max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | None = None, minibatch_size: int = 32, mode: str | None = None,
-    roi_end: float | Sequence[float] | Array | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float] | Array | None = None, scales: float | Sequence[float] | Array | None = None,
-    size_rounding: str = 'round', sizes: float | Sequence[float] | Array | None = None, subpixel_scale: _bool = True,
+    roi_end: float | Sequence[float | Sequence[float]] | Array | None = None, roi_relative: _bool = False,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | None = None,
+    scales: float | Sequence[float | Sequence[float]] | Array | None = None, size_rounding: str = 'round',
+    sizes: float | Sequence[float | Sequence[float]] | Array | None = None, subpixel_scale: _bool = True,
     temp_buffer_hint: int = 0,
 ) -> Tensor: ...
 @overload
 def tensor_resize(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    alignment: float | Sequence[float] | Array | Batch = (0.5,), antialias: _bool = True,
+    alignment: float | Sequence[float | Sequence[float]] | Array | Batch = (0.5,), antialias: _bool = True,
     axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
     dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
-    max_size: float | Sequence[float] | Array | None = None,
+    max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, mode: str | None = None,
-    roi_end: float | Sequence[float] | Array | Batch | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float] | Array | Batch | None = None,
-    scales: float | Sequence[float] | Array | Batch | None = None, size_rounding: str = 'round',
-    sizes: float | Sequence[float] | Array | Batch | None = None, subpixel_scale: _bool = True,
+    roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    scales: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, size_rounding: str = 'round',
+    sizes: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
     temp_buffer_hint: int = 0,
 ) -> Batch: ...
 @overload
 def tensor_resize(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    alignment: float | Sequence[float] | Array | Batch = (0.5,), antialias: _bool = True,
+    alignment: float | Sequence[float | Sequence[float]] | Array | Batch = (0.5,), antialias: _bool = True,
     axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
     dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
-    max_size: float | Sequence[float] | Array | None = None,
+    max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, mode: str | None = None,
-    roi_end: float | Sequence[float] | Array | Batch | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float] | Array | Batch | None = None,
-    scales: float | Sequence[float] | Array | Batch | None = None, size_rounding: str = 'round',
-    sizes: float | Sequence[float] | Array | Batch | None = None, subpixel_scale: _bool = True,
+    roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    scales: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, size_rounding: str = 'round',
+    sizes: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
     temp_buffer_hint: int = 0,
 ) -> Batch: ...
 @overload
@@ -1308,24 +1334,27 @@ def warp_affine(
     data: TensorLike, mtx: TensorLike | None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
     dtype: DType | DALIDataType | None = None, fill_value: float | None = None,
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, inverse_map: _bool = True,
-    matrix: float | Sequence[float] | Array | None = None, output_dtype: DType | DALIDataType | None = None,
-    size: float | Sequence[float] | Array | None = None,
+    matrix: float | Sequence[float | Sequence[float]] | Array | None = None,
+    output_dtype: DType | DALIDataType | None = None,
+    size: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def warp_affine(
     data: Batch, mtx: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
     device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None, fill_value: float | None = None,
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, inverse_map: _bool = True,
-    matrix: float | Sequence[float] | Array | Batch | None = None, output_dtype: DType | DALIDataType | None = None,
-    size: float | Sequence[float] | Array | Batch | None = None,
+    matrix: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    output_dtype: DType | DALIDataType | None = None,
+    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def warp_affine(
     data: TensorLike, mtx: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
     device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None, fill_value: float | None = None,
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, inverse_map: _bool = True,
-    matrix: float | Sequence[float] | Array | Batch | None = None, output_dtype: DType | DALIDataType | None = None,
-    size: float | Sequence[float] | Array | Batch | None = None,
+    matrix: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    output_dtype: DType | DALIDataType | None = None,
+    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def water(

@@ -6,16 +6,17 @@ Only type checkers read this. Nothing at run time depends on it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, Union, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, Union, overload
 
 if TYPE_CHECKING:
     import numpy as np
     import torch
 
-    from ndd._tensor import DType, Tensor
+    from ndd._tensor import Batch, DType, Tensor
     from ndd.types import DALIDataType
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class SupportsArray(Protocol):
@@ -41,6 +42,8 @@ class SupportsCudaArray(Protocol):
 Array: TypeAlias = Union["Tensor", "np.ndarray", "torch.Tensor", SupportsArray, SupportsDLPack, SupportsCudaArray]
 # One sample: an array, a number or (nested) lists of numbers.
 TensorLike: TypeAlias = Array | bool | int | float | list[Any] | tuple[Any, ...]
+# An argument's value for all samples, or one for each. When it runs, `ndd.PerSample` is a mark for `@operator` to read.
+PerSample: TypeAlias = Union[T, tuple[Any, ...], Array, "Batch", None]
 # What names an element type for `ndd.tensor` and its kin.
 DTypeLike: TypeAlias = Union["DType", "DALIDataType", str, "np.dtype[Any]", "torch.dtype", type[Any]]
 

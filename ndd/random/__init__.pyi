@@ -26,19 +26,19 @@ def beta(
 @overload
 def choice(
     a: TensorLike, shape_like: TensorLike | None = None, /, *, batch_size: None = None,
-    device: DeviceLike | None = None, p: float | Sequence[float] | Array | None = None,
+    device: DeviceLike | None = None, p: float | Sequence[float | Sequence[float]] | Array | None = None,
     shape: int | Sequence[int] | Array | None = None, rng: RNG | None = None,
 ) -> Tensor: ...
 @overload
 def choice(
     a: Batch, shape_like: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
-    device: DeviceLike | None = None, p: float | Sequence[float] | Array | Batch | None = None,
+    device: DeviceLike | None = None, p: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     shape: int | Sequence[int] | Array | Batch | None = None, rng: RNG | None = None,
 ) -> Batch: ...
 @overload
 def choice(
     a: TensorLike, shape_like: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
-    device: DeviceLike | None = None, p: float | Sequence[float] | Array | Batch | None = None,
+    device: DeviceLike | None = None, p: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     shape: int | Sequence[int] | Array | Batch | None = None, rng: RNG | None = None,
 ) -> Batch: ...
 @overload
@@ -70,15 +70,15 @@ def normal(
 @overload
 def uniform(
     shape_like: TensorLike | None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, range: float | Sequence[float] | Array = (-1.0, 1.0),
-    shape: int | Sequence[int] | Array | None = None, values: float | Sequence[float] | Array | None = None,
-    rng: RNG | None = None,
+    dtype: DType | DALIDataType | None = None, range: float | Sequence[float | Sequence[float]] | Array = (-1.0, 1.0),
+    shape: int | Sequence[int] | Array | None = None,
+    values: float | Sequence[float | Sequence[float]] | Array | None = None, rng: RNG | None = None,
 ) -> Tensor: ...
 @overload
 def uniform(
     shape_like: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
     device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None,
-    range: float | Sequence[float] | Array | Batch = (-1.0, 1.0),
+    range: float | Sequence[float | Sequence[float]] | Array | Batch = (-1.0, 1.0),
     shape: int | Sequence[int] | Array | Batch | None = None,
-    values: float | Sequence[float] | Array | Batch | None = None, rng: RNG | None = None,
+    values: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rng: RNG | None = None,
 ) -> Batch: ...

@@ -94,8 +94,13 @@ def accepted(annotation: Any, names: Names, batch: bool) -> list[str]:
     if origin in _VECTORS or annotation in _VECTORS:
         element = arguments[0] if arguments else Any
         one = accepted(element, names, batch)
-        several = f"{names.add('collections.abc', 'Sequence')}[{united(one)}]"
-        return [*one, several, *([] if element is str else [names.add("ndd._typing", "Array")])]
+        sequence = names.add("collections.abc", "Sequence")
+        inner = [*one, f"{sequence}[{united(one)}]"] if element is float else one  # a matrix as a list of its rows
+        return [
+            *one,
+            f"{sequence}[{united(inner)}]",
+            *([] if element is str else [names.add("ndd._typing", "Array")]),
+        ]
     if annotation is DType:
         return [names.add("ndd._tensor", "DType"), names.add("ndd.types", "DALIDataType")]
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):

@@ -21,6 +21,7 @@ from ndd.stubs.overloads import (
 
 _HEAD = "# Written by `python -m ndd stubs`. Do not edit."
 _ELEMENTWISE = "ndd.math"
+_TYPED_APART = {"PerSample": "ndd._typing"}  # where type checkers find another thing than Python does
 
 
 def stub_of(module: ModuleType) -> str:
@@ -36,7 +37,7 @@ def stub_of(module: ModuleType) -> str:
             for alias in node.names:
                 here = alias.asname or alias.name
                 if here in public and not written[here]:
-                    names.add(node.module or "", alias.name, alias.asname)
+                    names.add(_TYPED_APART.get(here) or node.module or "", alias.name, alias.asname)
     body = [line for lines in written.values() for line in lines]
     listed = [] if exported is None else [wrapped("__all__ = [", [repr(name) for name in exported], "]")]
     return "\n\n".join([_HEAD, "\n".join(names.lines()), *listed, "\n".join(body)]) + "\n"

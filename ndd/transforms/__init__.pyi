@@ -26,62 +26,66 @@ def combine(
 @overload
 def crop(
     input: TensorLike | None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    absolute: bool = False, from_end: float | Sequence[float] | Array = (1.0,),
-    from_start: float | Sequence[float] | Array = (0.0,), reverse_order: bool = False,
-    to_end: float | Sequence[float] | Array = (1.0,), to_start: float | Sequence[float] | Array = (0.0,),
+    absolute: bool = False, from_end: float | Sequence[float | Sequence[float]] | Array = (1.0,),
+    from_start: float | Sequence[float | Sequence[float]] | Array = (0.0,), reverse_order: bool = False,
+    to_end: float | Sequence[float | Sequence[float]] | Array = (1.0,),
+    to_start: float | Sequence[float | Sequence[float]] | Array = (0.0,),
 ) -> Tensor: ...
 @overload
 def crop(
     input: TensorLike | Batch | None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    absolute: bool = False, from_end: float | Sequence[float] | Array | Batch = (1.0,),
-    from_start: float | Sequence[float] | Array | Batch = (0.0,), reverse_order: bool = False,
-    to_end: float | Sequence[float] | Array | Batch = (1.0,),
-    to_start: float | Sequence[float] | Array | Batch = (0.0,),
+    absolute: bool = False, from_end: float | Sequence[float | Sequence[float]] | Array | Batch = (1.0,),
+    from_start: float | Sequence[float | Sequence[float]] | Array | Batch = (0.0,), reverse_order: bool = False,
+    to_end: float | Sequence[float | Sequence[float]] | Array | Batch = (1.0,),
+    to_start: float | Sequence[float | Sequence[float]] | Array | Batch = (0.0,),
 ) -> Batch: ...
 @overload
 def rotation(
     input: TensorLike | None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    angle: float | Sequence[float] | Array, axis: float | Sequence[float] | Array | None = None,
-    center: float | Sequence[float] | Array | None = None, reverse_order: bool = False,
+    angle: float | Sequence[float | Sequence[float]] | Array,
+    axis: float | Sequence[float | Sequence[float]] | Array | None = None,
+    center: float | Sequence[float | Sequence[float]] | Array | None = None, reverse_order: bool = False,
 ) -> Tensor: ...
 @overload
 def rotation(
     input: TensorLike | Batch | None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    angle: float | Sequence[float] | Array | Batch, axis: float | Sequence[float] | Array | Batch | None = None,
-    center: float | Sequence[float] | Array | Batch | None = None, reverse_order: bool = False,
+    angle: float | Sequence[float | Sequence[float]] | Array | Batch,
+    axis: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    center: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, reverse_order: bool = False,
 ) -> Batch: ...
 @overload
 def scale(
     input: TensorLike | None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    center: float | Sequence[float] | Array | None = None, ndim: int | None = None, reverse_order: bool = False,
-    scale: float | Sequence[float] | Array,
+    center: float | Sequence[float | Sequence[float]] | Array | None = None, ndim: int | None = None,
+    reverse_order: bool = False, scale: float | Sequence[float | Sequence[float]] | Array,
 ) -> Tensor: ...
 @overload
 def scale(
     input: TensorLike | Batch | None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    center: float | Sequence[float] | Array | Batch | None = None, ndim: int | None = None,
-    reverse_order: bool = False, scale: float | Sequence[float] | Array | Batch,
+    center: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, ndim: int | None = None,
+    reverse_order: bool = False, scale: float | Sequence[float | Sequence[float]] | Array | Batch,
 ) -> Batch: ...
 @overload
 def shear(
     input: TensorLike | None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    angles: float | Sequence[float] | Array | None = None, center: float | Sequence[float] | Array | None = None,
-    reverse_order: bool = False, shear: float | Sequence[float] | Array | None = None,
+    angles: float | Sequence[float | Sequence[float]] | Array | None = None,
+    center: float | Sequence[float | Sequence[float]] | Array | None = None, reverse_order: bool = False,
+    shear: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def shear(
     input: TensorLike | Batch | None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    angles: float | Sequence[float] | Array | Batch | None = None,
-    center: float | Sequence[float] | Array | Batch | None = None, reverse_order: bool = False,
-    shear: float | Sequence[float] | Array | Batch | None = None,
+    angles: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    center: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, reverse_order: bool = False,
+    shear: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def translation(
     input: TensorLike | None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    offset: float | Sequence[float] | Array, reverse_order: bool = False,
+    offset: float | Sequence[float | Sequence[float]] | Array, reverse_order: bool = False,
 ) -> Tensor: ...
 @overload
 def translation(
     input: TensorLike | Batch | None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    offset: float | Sequence[float] | Array | Batch, reverse_order: bool = False,
+    offset: float | Sequence[float | Sequence[float]] | Array | Batch, reverse_order: bool = False,
 ) -> Batch: ...

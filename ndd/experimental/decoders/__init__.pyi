@@ -50,20 +50,22 @@ def image(
 @overload
 def image_crop(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    adjust_orientation: bool = True, affine: bool = True, crop: float | Sequence[float] | Array | None = None,
-    crop_d: float | Array | None = None, crop_h: float | Array | None = None, crop_pos_x: float | Array = 0.5,
-    crop_pos_y: float | Array = 0.5, crop_pos_z: float | Array = 0.5, crop_w: float | Array | None = None,
-    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8,
-    host_memory_padding: int = 8388608, host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65,
-    hybrid_huffman_threshold: int = 1000000, jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None,
-    memory_stats: bool | None = None, on_error: str = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
-    preallocate_height_hint: int = 0, preallocate_width_hint: int = 0, rounding: str = 'round',
-    split_stages: bool | None = None, use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
+    adjust_orientation: bool = True, affine: bool = True,
+    crop: float | Sequence[float | Sequence[float]] | Array | None = None, crop_d: float | Array | None = None,
+    crop_h: float | Array | None = None, crop_pos_x: float | Array = 0.5, crop_pos_y: float | Array = 0.5,
+    crop_pos_z: float | Array = 0.5, crop_w: float | Array | None = None, device_memory_padding: int = 16777216,
+    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
+    jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
+    on_error: str = 'raise', output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0, rounding: str = 'round', split_stages: bool | None = None,
+    use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
 ) -> Tensor: ...
 @overload
 def image_crop(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    adjust_orientation: bool = True, affine: bool = True, crop: float | Sequence[float] | Array | Batch | None = None,
+    adjust_orientation: bool = True, affine: bool = True,
+    crop: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
     crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
     crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
@@ -77,7 +79,8 @@ def image_crop(
 @overload
 def image_crop(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    adjust_orientation: bool = True, affine: bool = True, crop: float | Sequence[float] | Array | Batch | None = None,
+    adjust_orientation: bool = True, affine: bool = True,
+    crop: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
     crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
     crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
@@ -97,9 +100,10 @@ def image_random_crop(
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     num_attempts: int = 10, on_error: str = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
     preallocate_height_hint: int = 0, preallocate_width_hint: int = 0,
-    random_area: float | Sequence[float] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float] | Array = (0.75, 1.333333), split_stages: bool | None = None,
-    use_chunk_allocator: bool | None = None, use_fast_idct: bool = False, rng: RNG | None = None,
+    random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
+    split_stages: bool | None = None, use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
+    rng: RNG | None = None,
 ) -> Tensor: ...
 @overload
 def image_random_crop(
@@ -110,9 +114,10 @@ def image_random_crop(
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     num_attempts: int = 10, on_error: str = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
     preallocate_height_hint: int = 0, preallocate_width_hint: int = 0,
-    random_area: float | Sequence[float] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float] | Array = (0.75, 1.333333), split_stages: bool | None = None,
-    use_chunk_allocator: bool | None = None, use_fast_idct: bool = False, rng: RNG | None = None,
+    random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
+    split_stages: bool | None = None, use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
+    rng: RNG | None = None,
 ) -> Batch: ...
 @overload
 def image_random_crop(
@@ -123,9 +128,10 @@ def image_random_crop(
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     num_attempts: int = 10, on_error: str = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
     preallocate_height_hint: int = 0, preallocate_width_hint: int = 0,
-    random_area: float | Sequence[float] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float] | Array = (0.75, 1.333333), split_stages: bool | None = None,
-    use_chunk_allocator: bool | None = None, use_fast_idct: bool = False, rng: RNG | None = None,
+    random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
+    split_stages: bool | None = None, use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
+    rng: RNG | None = None,
 ) -> Batch: ...
 @overload
 def image_slice(
@@ -138,8 +144,9 @@ def image_slice(
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     normalized_anchor: bool = True, normalized_shape: bool = True, on_error: str = 'raise',
     output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
-    preallocate_width_hint: int = 0, rel_end: float | Sequence[float] | Array | None = None,
-    rel_shape: float | Sequence[float] | Array | None = None, rel_start: float | Sequence[float] | Array | None = None,
+    preallocate_width_hint: int = 0, rel_end: float | Sequence[float | Sequence[float]] | Array | None = None,
+    rel_shape: float | Sequence[float | Sequence[float]] | Array | None = None,
+    rel_start: float | Sequence[float | Sequence[float]] | Array | None = None,
     shape: int | Sequence[int] | Array | None = None, split_stages: bool | None = None,
     start: int | Sequence[int] | Array | None = None, use_chunk_allocator: bool | None = None,
     use_fast_idct: bool = False,
@@ -155,9 +162,9 @@ def image_slice(
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     normalized_anchor: bool = True, normalized_shape: bool = True, on_error: str = 'raise',
     output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
-    preallocate_width_hint: int = 0, rel_end: float | Sequence[float] | Array | Batch | None = None,
-    rel_shape: float | Sequence[float] | Array | Batch | None = None,
-    rel_start: float | Sequence[float] | Array | Batch | None = None,
+    preallocate_width_hint: int = 0, rel_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    rel_shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    rel_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     shape: int | Sequence[int] | Array | Batch | None = None, split_stages: bool | None = None,
     start: int | Sequence[int] | Array | Batch | None = None, use_chunk_allocator: bool | None = None,
     use_fast_idct: bool = False,
@@ -173,9 +180,9 @@ def image_slice(
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     normalized_anchor: bool = True, normalized_shape: bool = True, on_error: str = 'raise',
     output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
-    preallocate_width_hint: int = 0, rel_end: float | Sequence[float] | Array | Batch | None = None,
-    rel_shape: float | Sequence[float] | Array | Batch | None = None,
-    rel_start: float | Sequence[float] | Array | Batch | None = None,
+    preallocate_width_hint: int = 0, rel_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    rel_shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    rel_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     shape: int | Sequence[int] | Array | Batch | None = None, split_stages: bool | None = None,
     start: int | Sequence[int] | Array | Batch | None = None, use_chunk_allocator: bool | None = None,
     use_fast_idct: bool = False,
