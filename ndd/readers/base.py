@@ -7,10 +7,10 @@ import threading
 import warnings
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from ndd._execution.lookahead import Following
-from ndd._tensor import make_batch, make_tensor
+from ndd._tensor import Batch, make_batch, make_tensor
 from ndd.readers import state as states
 from ndd.readers.epoch import Epoch
 from ndd.readers.options import check_batch_size, check_device, plain, split_options
@@ -58,7 +58,11 @@ class Reader:
 
     # Iteration
 
-    def next_epoch(self, batch_size: int | None = None, ctx: Any = None, capture: bool = False) -> Epoch:
+    @overload
+    def next_epoch(self, batch_size: int, ctx: Any = None, capture: bool = False) -> Epoch[tuple[Batch, ...]]: ...
+    @overload
+    def next_epoch(self, batch_size: None = None, ctx: Any = None, capture: bool = False) -> Epoch[tuple[Any, ...]]: ...
+    def next_epoch(self, batch_size: int | None = None, ctx: Any = None, capture: bool = False) -> Epoch[Any]:
         """The next epoch: an iterator over the samples of this reader's shard, with a length.
 
         With `batch_size` (here, or `max_batch_size` at construction) it gives batches, otherwise single samples; a
