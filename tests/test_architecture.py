@@ -43,7 +43,7 @@ ONE_IMPORTER = (
 )  # fmt: skip
 MORE_IMPORTERS = {
     "PIL": {"decoders/_portable.py", "_tensor/picture.py"},  # decoding in one place, encoding in another
-    "numba": {"_cpu/jit.py", "_cpu/half.py"},  # the compiler, and an instruction that it lacks
+    "numba": {"_cpu/jit.py", "_cpu/kernel_cache.py", "_cpu/half.py"},  # compiler, its cache, an instruction it lacks
 }
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}
 
