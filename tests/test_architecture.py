@@ -35,7 +35,7 @@ COMMANDS = ("demo", "doctor", "bench", "stubs", "coverage", "__main__")  # progr
 UPWARDS = {
     ("_tensor/convert.py", "ndd._cpu"): "compiled loops for large arrays, on first use",
     ("_execution/context.py", "ndd.checkpoint"): "the context owns a checkpoint, made when it is asked for",
-    ("_operator/declare.py", "ndd.random"): "random operators bind their default generator on first use",
+    ("_operator/operator.py", "ndd.random"): "random operators bind their default generator on first use",
 }
 ONE_IMPORTER = (
     "cupy", "cupy_backends", "numba", "cv2", "PIL", "simplejpeg", "nvidia", "soundfile", "av", "pycocotools", "lmdb",

@@ -17,11 +17,11 @@ import numpy as np
 from ndd._cuda import compile, source
 from ndd._cuda.ring import Ring
 from ndd._cuda.scope import raw_handle
-from ndd._operator.identity import identity
-from ndd._operator.plan import Operand
 from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import torch_dtype
+from ndd._tensor.identity import identity
 from ndd._tensor.memory import device_empty, torch_device
+from ndd._tensor.operand import Operand
 from ndd._tensor.store import Volumes
 
 T = TypeVar("T")

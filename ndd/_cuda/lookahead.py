@@ -14,7 +14,7 @@ from ndd._execution.stream import Stream
 from ndd._tensor import Store
 
 if TYPE_CHECKING:
-    from ndd._operator.plan import Operand
+    from ndd._tensor.operand import Operand
 
 _streams = Kept(lambda number: Stream(device_id=number))
 

@@ -33,9 +33,10 @@ from ndd._operator.arguments import PerSample
 from ndd._operator.call import Call
 from ndd._operator.declare import operator
 from ndd._operator.operator import Operator, bind_random
-from ndd._operator.plan import Operand, Plan, Samples, bad_sample, like, output
+from ndd._operator.plan import Plan, Samples, bad_sample, like, output
 from ndd._operator.registry import all_operators
 from ndd._operator.values import Values
+from ndd._tensor.operand import Operand
 
 __all__ = [
     "Call",

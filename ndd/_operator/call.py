@@ -13,9 +13,10 @@ from ndd._operator import on_cpu
 from ndd._operator.arguments import values_of
 from ndd._operator.frames import FrameMap, unroll
 from ndd._operator.naming import raise_named
-from ndd._operator.plan import Operand, Plan
+from ndd._operator.plan import Plan
 from ndd._operator.values import Values, old_form
 from ndd._tensor import Handle, Spec, Store
+from ndd._tensor.operand import Operand
 
 if TYPE_CHECKING:
     from ndd._operator.operator import Operator

@@ -9,11 +9,11 @@ from typing import Any
 from ndd._execution.schedule import schedule
 from ndd._operator.arguments import arguments_of
 from ndd._operator.call import Call, Settled
-from ndd._operator.identity import Constants, never_changes
 from ndd._operator.plan import Samples
 from ndd._tensor import Batch, Device, Spec, Tensor
 from ndd._tensor.construct import build_tensor
 from ndd._tensor.device import device as to_device_object
+from ndd._tensor.identity import Constants, never_changes
 
 _KEPT_CALLS = 256
 _HANDLES = (Tensor, Batch)

@@ -57,8 +57,8 @@ class Store:
     __slots__ = (
         "__weakref__",
         "_addresses",
-        "_has_gaps",
         "_copies",
+        "_has_gaps",
         "_shape_array",
         "_shapes",
         "_volumes",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._tensor import DType
+from ndd._tensor.dtype import DType
 
 
 def identity(value: Any) -> tuple[Any, ...]:
