@@ -67,7 +67,7 @@ def plain(annotation: Any, names: Names) -> str:
         return names.add("ndd._tensor.device", "DeviceLike")
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in _UNIONS:
-        return " | ".join(dict.fromkeys(plain(a, names) for a in arguments))
+        return united([plain(a, names) for a in _members(arguments)])
     if origin is typing.Literal:
         return f"{names.add('typing', 'Literal')}[{', '.join(default(a, names) for a in arguments)}]"
     if origin is collections.abc.Callable:
@@ -90,7 +90,7 @@ def accepted(annotation: Any, names: Names, batch: bool) -> list[str]:
         return [*accepted(kind, names, batch), *handles]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in _UNIONS and annotation != DeviceLike:
-        return [text for a in arguments for text in accepted(a, names, batch)]
+        return [text for a in _members(arguments) for text in accepted(a, names, batch)]
     if origin in _VECTORS or annotation in _VECTORS:
         element = arguments[0] if arguments else Any
         one = accepted(element, names, batch)
@@ -107,6 +107,14 @@ def accepted(annotation: Any, names: Names, batch: bool) -> list[str]:
         values = tuple(member.value for member in annotation)
         return [names.of(annotation), "int" if issubclass(annotation, int) else plain(typing.Literal[values], names)]
     return [plain(annotation, names)]
+
+
+def _members(arguments: tuple[Any, ...]) -> list[Any]:
+    """The members of a union, with those of DeviceLike as one: they are names of classes that are not imported."""
+    device = typing.get_args(DeviceLike)
+    if not set(device) <= set(arguments):
+        return list(arguments)
+    return [DeviceLike, *(a for a in arguments if a not in device)]
 
 
 def united(options: list[str]) -> str:

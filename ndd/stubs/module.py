@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import collections.abc
 import inspect
+import sys
+import typing
 from types import ModuleType
 from typing import Any
 
 from ndd._operator import Operator
-from ndd.readers import Reader
+from ndd._tensor.device import DeviceLike
+from ndd.readers import Reader, options
 from ndd.stubs.annotation import Names, default, plain
 from ndd.stubs.overloads import (
     definition,
@@ -66,16 +70,24 @@ def _lines(module: ModuleType, name: str, names: Names) -> list[str]:
 
 
 def _as_declared(function: Any, names: Names) -> tuple[list[inspect.Parameter], str]:
-    """The parameters and the result of a function, as its annotations say."""
+    """The parameters and the result of a function or of a constructor, as its annotations say."""
     signature = inspect.signature(function, eval_str=True)
     parameters = [
         p.replace(
-            annotation=plain(p.annotation, names),
+            annotation=plain(_evaluated(p.annotation, function.__module__), names),
             default=p.default if p.default is p.empty else default(p.default, names),
         )
         for p in signature.parameters.values()
     ]
     return parameters, plain(signature.return_annotation, names)
+
+
+def _evaluated(annotation: Any, module: str) -> Any:
+    """An annotation that is a text still: of a signature put together from a reader's own arguments and shared ones."""
+    if not isinstance(annotation, str):
+        return annotation
+    shared = {**vars(typing), **vars(collections.abc), "DeviceLike": DeviceLike, **vars(options)}
+    return eval(annotation, {**shared, **vars(sys.modules[module])})
 
 
 def _reader(name: str, reader: type[Reader], names: Names) -> list[str]:

@@ -26,7 +26,7 @@ _OUTPUTS: dict[str, Any] = {
 def outputs_of(operator: Any) -> list[tuple[dict[str, Any], int | None]]:
     """How many outputs there are, for which values of arguments: `[({}, 1)]`, or `[({"save_attrs": False}, 1),
     ({"save_attrs": True}, 2)]`. None stands for a number that depends on more than flags and fixed choices."""
-    declared = getattr(operator, "outputs", None)
+    declared: Any = getattr(operator, "outputs", None)
     if declared is None:
         declared = _OUTPUTS.get(operator.name, 1)
     if not callable(declared):
