@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from against_dali import check_same, outcome
 from cases import Case, each_of
+from compare import check_same, outcome
 
 import ndd
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from against_dali import arrays, check_same, value
 from cases import each_of
+from compare import arrays_of, check_same, value
 from PIL import Image
 
 import ndd
@@ -137,7 +137,7 @@ def test_gpu_as_cpu(emulated_gpu, number, luma):
     batch = ndd.batch(samples, layout="HWC")
     given = {**arguments, "luma_only": luma}
     emulated_gpu.launches.clear()
-    found = arrays(ndd.clahe(batch.gpu(), **given))
+    found = arrays_of(ndd.clahe(batch.gpu(), **given))
     assert emulated_gpu.launches == ["tables", "clahe"]
-    for a, b in zip(found, arrays(ndd.clahe(batch, **given)), strict=True):
+    for a, b in zip(found, arrays_of(ndd.clahe(batch, **given)), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from against_dali import check_same
 from cases import each_of, values
+from compare import check_same
 from PIL import Image
 
 import ndd

@@ -7,8 +7,8 @@ import io
 
 import numpy as np
 import pytest
-from against_dali import check_same
 from cases import each_of
+from compare import check_same
 from PIL import Image
 
 import ndd

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import U8, each_of
-from number_samples import NAMES, NUMPY, assert_same, samples
+from compare import assert_same
+from number_samples import NAMES, NUMPY, samples
 
 import ndd
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from against_dali import outcome
+from compare import outcome
 from PIL import Image
 
 import ndd

@@ -4,8 +4,8 @@ import random
 
 import numpy as np
 import pytest
-from against_dali import check_same, value
 from cases import each_of
+from compare import check_same, value
 
 import ndd
 

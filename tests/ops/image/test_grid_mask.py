@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 import pytest
-from against_dali import arrays, check_same, value
 from cases import EachSample, each_of
+from compare import arrays_of, check_same, value
 
 import ndd
 
@@ -144,6 +144,6 @@ def test_gpu_as_cpu(emulated_gpu, kind, layout):
     emulated_gpu.launches.clear()
     found = ndd.grid_mask(batch.gpu(), **ARGUMENTS)
     expected = ndd.grid_mask(batch, **ARGUMENTS)
-    for a, b in zip(arrays(found), arrays(expected), strict=True):
+    for a, b in zip(arrays_of(found), arrays_of(expected), strict=True):
         np.testing.assert_array_equal(a, b)
     assert emulated_gpu.launches == ["grid_mask"]

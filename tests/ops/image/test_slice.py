@@ -4,8 +4,9 @@ import random
 
 import numpy as np
 import pytest
-from against_dali import check_same, random_array, value
 from cases import Case, each_of
+from compare import check_same, value
+from number_samples import random_array
 
 import ndd
 

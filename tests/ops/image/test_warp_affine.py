@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from against_dali import arrays, check_same, outcome
 from cases import each_of
-from compare import arrays_of, assert_same_values
+from compare import arrays_of, assert_same_values, check_same, outcome
 from warp_calls import PAIRS, affine, numbers, picture
 
 import ndd
@@ -219,7 +218,7 @@ def test_output_dtype_is_the_old_name(dali):
 
     with pytest.warns(Warning, match="output_dtype"):
         found = outcome(ndd, call)
-    np.testing.assert_array_equal(arrays(found)[0], image.astype(np.float32))
+    np.testing.assert_array_equal(arrays_of(found)[0], image.astype(np.float32))
 
 
 def test_pil():

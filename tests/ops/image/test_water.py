@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from against_dali import check_same
 from cases import each_of
-from compare import arrays_of
+from compare import arrays_of, check_same
 from warp_calls import numbers, picture
 
 import ndd

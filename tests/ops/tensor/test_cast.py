@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import F16, F32, I16, U8, Case, each_of
-from number_samples import NAMES, NUMPY, assert_same, borders
+from compare import assert_same
+from number_samples import NAMES, NUMPY, borders
 
 import ndd
 from ndd._tensor.convert import convert_array

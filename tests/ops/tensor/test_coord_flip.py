@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from against_dali import check_same
 from cases import each_of
+from compare import check_same
 
 import ndd
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from against_dali import check_same, random_array
 from cases import F32, EachSample, each_of
+from compare import check_same
+from number_samples import random_array
 
 import ndd
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from against_dali import check_same, random_array
 from cases import each_of
+from compare import check_same
+from number_samples import random_array
 
 import ndd
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from against_dali import check_same
 from cases import F32, U8, Case, each_of
+from compare import check_same
 
 import ndd
 

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from against_dali import outcome
 from cases import each_of
-from compare import arrays_of, assert_same_values
+from compare import arrays_of, assert_same_values, outcome
 from resize_calls import given
 
 import ndd
