@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from operator import index
 from typing import Any
@@ -49,7 +50,7 @@ class Operator:
         self.random: bool = options["random"]
         self.elementwise: bool = options["elementwise"]
         self.reads = _reads(options["reads"], self)
-        self._outputs = options["outputs"]
+        self.declared_outputs: int | Callable[..., int] = options["outputs"]
         self.cpu_names: list[str] = []
         self.cpu_batch_names: list[str] = []
         self.cpu_batch_inputs: tuple[int, ...] | None = ()  # numbers of the inputs it takes; None: all, as one tuple
@@ -68,10 +69,12 @@ class Operator:
 
     def outputs(self, **arguments: Any) -> int:
         """How many outputs there are for these arguments (those not given have their defaults), before anything runs."""
-        if isinstance(self._outputs, int):
-            return self._outputs
-        defaults = {a.name: a.default for a in self.arguments}
-        return self._outputs({**defaults, **{k: v for k, v in arguments.items() if v is not None}})
+        declared = self.declared_outputs
+        if isinstance(declared, int):
+            return declared
+        asked = inspect.signature(declared).parameters
+        defaults = {a.name: a.default for a in self.arguments if a.name in asked}
+        return declared(**{**defaults, **{k: v for k, v in arguments.items() if k in asked and v is not None}})
 
     def effective_layout(self, spec: Spec, ndim: int | None = None) -> str | None:
         """The layout an input is taken to have: its own if allowed, a default by rank if it has none."""

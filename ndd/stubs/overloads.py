@@ -8,6 +8,7 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
+from ndd._operator import Samples
 from ndd._tensor.device import DeviceLike
 from ndd.decoders import image as decode
 from ndd.stubs.annotation import Names, accepted, default, plain, united
@@ -15,20 +16,10 @@ from ndd.stubs.annotation import Names, accepted, default, plain, united
 _WIDTH = 120
 _EMPTY = inspect.Parameter.empty
 
-# Numbers of outputs of operators that do not say so themselves.
-_OUTPUTS: dict[str, Any] = {
-    "random_crop_generator": 2,
-    "resize": lambda save_attrs: 2 if save_attrs else 1,
-    "element_extract": lambda element_map: len(element_map),
-}
-
-
 def outputs_of(operator: Any) -> list[tuple[dict[str, Any], int | None]]:
     """How many outputs there are, for which values of arguments: `[({}, 1)]`, or `[({"save_attrs": False}, 1),
     ({"save_attrs": True}, 2)]`. None stands for a number that depends on more than flags and fixed choices."""
-    declared: Any = getattr(operator, "outputs", None)
-    if declared is None:
-        declared = _OUTPUTS.get(operator.name, 1)
+    declared: Any = operator.declared_outputs
     if not callable(declared):
         return [({}, declared)]
     annotations = {name: p.annotation for name, p in _declaration(operator).items()}
@@ -54,6 +45,14 @@ def _declaration(operator: Any) -> dict[str, inspect.Parameter]:
     return dict(inspect.signature(operator.function, eval_str=True).parameters)
 
 
+def _batch_only(operator: Any) -> bool:
+    """Whether a call without a batch size is an error."""
+    if operator.inputs or operator.variadic or any(a.required for a in operator.arguments):
+        return False
+    found = operator.function(**{a.name: a.default for a in operator.arguments})
+    return isinstance(found, Samples) and found.batch_only
+
+
 def operator_overloads(name: str, function: Any, names: Names) -> list[str]:
     """The forms of a public operator, in this order: Tensors alone give a Tensor; a Batch as first input gives a Batch;
     a Batch elsewhere, or a `batch_size`, gives a Batch.
@@ -66,7 +65,7 @@ def operator_overloads(name: str, function: Any, names: Names) -> list[str]:
     own = inspect.signature(function).parameters.values()
     one, several = names.add("ndd._typing", "TensorLike"), names.add("ndd._tensor", "Batch")
     forms = [(one, False), (several, True), (one, True)] if operator.required else [(one, False), (several, True)]
-    if getattr(operator, "needs_batch", False):
+    if _batch_only(operator):
         forms = forms[1:]
     found = []
     for fixed, count in outputs_of(operator):
