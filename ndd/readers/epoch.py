@@ -15,10 +15,11 @@ class Epoch:
         indices: the numbers, in the whole data set, of the samples given last.
     """
 
-    __slots__ = ("_batch", "_generation", "_left", "_reader", "_total", "indices")
+    __slots__ = ("_batch", "_ctx", "_generation", "_left", "_reader", "_total", "indices")
 
-    def __init__(self, reader: Reader, batch: int | None):
+    def __init__(self, reader: Reader, batch: int | None, ctx: Any = None):
         self._reader = reader
+        self._ctx = ctx
         self._batch = batch
         self._generation = reader._progress.generation
         self._left: int | None = None  # None until the first sample is asked for
@@ -44,4 +45,4 @@ class Epoch:
         step = reader._take(self._left - 1)
         self._left -= 1
         self.indices = step.numbers
-        return reader._value(step, self._batch)
+        return reader._value(step, self._batch, self._ctx)

@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
-import numpy as np
+from ndd.readers.output import Record
 
-Record = tuple[np.ndarray, ...]
+Held = TypeVar("Held")
 
-_SMALL = 64  # bytes below which copying a record costs less than keeping it as an array of its own
+_opening = threading.RLock()
+
+
+def _after_fork() -> None:
+    """In a forked child: a thread of the parent that held the lock does not exist here."""
+    global _opening
+    _opening = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class RecordStore:
     """Random access to the records of a data set. A concrete reader subclasses it; the base reader does the rest.
 
     Implement `__len__`, `record` and `source`. Methods are called from several threads at once. Build an index in the
-    constructor: a reader makes its store when the first sample is asked for, and once. A store never knows about
-    epochs, batches, shards, shuffling or devices.
-
-    Attributes:
-        fields: names of the outputs for readers whose samples are dicts; None for tuples.
-        layouts: the layout of each output, shorter than the outputs if the rest has none.
+    constructor: a reader makes its store when the first sample is asked for, and once. Keep files and the like open
+    in an `Opened`. A store never knows about epochs, batches, shards, shuffling or devices.
     """
-
-    fields: tuple[str, ...] | None = None
-    layouts: tuple[str | None, ...] = ()
 
     def __len__(self) -> int:
         """How many records there are."""
         raise NotImplementedError
 
     def record(self, number: int) -> Record:
-        """The outputs of one record, as C-contiguous arrays that nobody writes to afterwards."""
+        """The outputs of one record in declared order, as C-contiguous arrays that nobody writes to afterwards.
+
+        It may carry more behind them, for a reader's `_present`.
+        """
         raise NotImplementedError
 
     def source(self, number: int) -> str:
-        """Where the record comes from, for `source_info` and errors: a file name, with a position if need be."""
+        """Where the record comes from, for `source_info` and errors: a file, or a container and a record of it."""
         raise NotImplementedError
 
     def records(self, numbers: Sequence[int]) -> list[Record | Exception]:
@@ -53,19 +61,30 @@ class RecordStore:
         return found
 
     def close(self) -> None:
-        """Give up open files and maps."""
+        """Give up open files and maps. A store that is used again opens them again."""
 
 
-def columns(records: Sequence[Record]) -> list[Any]:
-    """The outputs of several records, turned round: small outputs of one shape (labels) as one array `[N, ...]`,
-    others as lists."""
-    turned: list[Any] = []
-    for column in zip(*records, strict=True):
-        first = column[0]
-        kind = first.shape, first.dtype
-        if first.nbytes <= _SMALL and all((a.shape, a.dtype) == kind for a in column):
-            joined = np.concatenate(column) if first.ndim else np.stack(column)
-            turned.append(joined.reshape(len(column), *first.shape))
-        else:
-            turned.append(list(column))
-    return turned
+class Opened(Generic[Held]):
+    """What a store holds open: made by `make` at first use, and again after `close` and in a forked child.
+
+    What is held must close itself when nobody refers to it any more (files of Python and `OpenFiles` do). So a thread
+    that still reads finishes with what it has, and nothing is closed under it.
+    """
+
+    def __init__(self, make: Callable[[], Held]):
+        self._make = make
+        self._held: tuple[int, Held] | None = None
+
+    def get(self) -> Held:
+        """The thing, open in this process."""
+        held = self._held
+        if held is None or held[0] != os.getpid():
+            with _opening:
+                held = self._held
+                if held is None or held[0] != os.getpid():
+                    held = self._held = os.getpid(), self._make()
+        return held[1]
+
+    def close(self) -> None:
+        """Give it up."""
+        self._held = None
