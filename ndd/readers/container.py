@@ -16,16 +16,16 @@ _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
 
 
 class ContainerStore(RecordStore):
-    """Records by number: a container (a place in `paths`), an offset in it and a size, in bytes.
+    """Records by number: a container (a place in `paths`; ascending), an offset in it and a size, in bytes.
 
     A reader subclasses it and says in `parse` what the bytes of a record mean. Reading releases the GIL; records that
     lie next to each other and are asked for together are read in one piece.
     """
 
     def __init__(self, paths: Sequence[str], containers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray):
-        self.paths = list(paths)
+        self.paths = listed = list(paths)
         self.containers, self.offsets, self.sizes = containers, offsets, sizes
-        self._files = Opened(lambda: _LastUsed(self.paths))
+        self._files = Opened(lambda: _LastUsed(listed))
 
     def parse(self, number: int, data: np.ndarray) -> Record:
         """The outputs of record `number`, whose bytes are `data` (u8 `[size]`; other records may share its memory).

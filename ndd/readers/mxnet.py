@@ -34,7 +34,8 @@ class MXNet(Reader):
             listed do not exist.
 
     Differences from DALI: records of several parts (images that contain the file's magic number) are joined; keys may
-    be any text without spaces; a broken line of the index is an error.
+    be any text without spaces; a broken line of the index is an error; `shuffle_after_epoch` shuffles (in DALI 2.4.0 it
+    reads the same shard in stored order).
 
     Raises (when the first sample is asked for): RuntimeError for a missing file, not exactly one index, a broken or
     empty index, more shards than records; at its batch for a record that is cut off or is none, as with the index of
@@ -81,7 +82,7 @@ class _Records(ContainerStore):
         item = self._joined(number, data)
         if len(item) < _ITEM.size:
             raise ValueError(f"expected a header of {_ITEM.size} bytes, the record holds {len(item)}")
-        count, label = _ITEM.unpack_from(item)
+        count, label = _ITEM.unpack(item[: _ITEM.size].tobytes())
         start = _ITEM.size + 4 * count
         if start > len(item):
             raise ValueError(f"expected {count} labels, the record holds {len(item)} bytes")
@@ -94,7 +95,7 @@ class _Records(ContainerStore):
         The magic number stood between them, and was left out by the writer."""
         parts, at = [], 0
         while True:
-            magic, kind_and_length = _HEAD.unpack(self._bytes(number, data, at, _HEAD.size))
+            magic, kind_and_length = _HEAD.unpack(self._bytes(number, data, at, _HEAD.size).tobytes())
             kind, length = kind_and_length >> 29, kind_and_length & 0x1FFFFFFF
             if magic != _MAGIC or kind not in ((2, 3) if parts else (0, 1)):
                 raise ValueError(

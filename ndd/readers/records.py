@@ -68,7 +68,8 @@ class Opened(Generic[Held]):
     """What a store holds open: made by `make` at first use, and again after `close` and in a forked child.
 
     What is held must close itself when nobody refers to it any more (files of Python and `OpenFiles` do). So a thread
-    that still reads finishes with what it has, and nothing is closed under it.
+    that still reads finishes with what it has, and nothing is closed under it. `make` must not refer to the store, or
+    both would wait for the collector.
     """
 
     def __init__(self, make: Callable[[], Held]):
