@@ -51,7 +51,7 @@ class OpenFiles:
         done = np.empty(len(sizes), np.int64)
         compiled.read_ranges(self.handles[numbers], offsets, sizes, places, buffer, done)
         return [
-            buffer[place : place + size] if 0 <= count == size else read_slowly(self.paths[number], offset, size)
+            buffer[place : place + size] if 0 <= count == size else read_slowly(self.paths[int(number)], offset, size)
             for number, offset, size, place, count in zip(
                 numbers.tolist(), offsets.tolist(), sizes.tolist(), places.tolist(), done.tolist(), strict=True
             )

@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -38,9 +37,9 @@ def cached(container: str, kind: str, version: int, build: Callable[[], Index], 
     The folder is `$NDD_CACHE_DIR`, else `ndd` in `$XDG_CACHE_HOME` or `~/.cache`, else one of this user in the
     system's folder for temporary files. `NDD_CACHE_DIR=` (empty) turns the cache off.
     """
-    before = _state(container, kind, version)
-    if before["size"] < least:
+    if os.stat(container).st_size < least:
         return build()
+    before = _state(container, kind, version)
     name = hashlib.sha256(f"{kind}\0{before['path']}".encode(errors="surrogateescape")).hexdigest()[:32] + ".npz"
     folders = list(_folders())
     for folder in folders:
@@ -94,7 +93,7 @@ def _loaded(file: Path, state: dict[str, int | str]) -> Index | None:
             if json.loads(bytes(arrays["_state"])) != state:
                 return None
             return {name: arrays[name] for name in arrays.files if name != "_state"}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except Exception:  # no file, or whatever a damaged one makes `zipfile` and NumPy say: the index is built anew
         return None
 
 

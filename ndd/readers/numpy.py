@@ -39,8 +39,8 @@ class Numpy(Reader):
         cache_header_information, register_buffers, use_o_direct: accepted, without effect: equal headers are parsed
             once in any case. As in DALI, `use_o_direct` wants `dont_use_mmap`.
 
-    Differences from DALI: big-endian files and versions 2 and 3 of the format are read as well. With device "gpu" files
-    are read on the CPU and copied from pinned memory.
+    Differences from DALI: big-endian files and versions 2 and 3 of the format are read as well; a region may be empty
+    wherever it begins. With device "gpu" files are read on the CPU and copied from pinned memory.
 
     Raises (when the first sample is asked for): RuntimeError for no, conflicting or empty sources, or two arguments for
     one end of the region; at its batch for a file that is cut off, is no `.npy` file or holds other types than bool,
