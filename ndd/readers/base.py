@@ -444,7 +444,7 @@ class Reader:
     def _check(self, read: tuple[Output, ...], records: list[Record], numbers: list[int], store: RecordStore) -> None:
         """RuntimeError if a sample is not of the declared type, or the samples of a batch differ in theirs."""
         for place, output in enumerate(read[: len(records[0])]):
-            refused = output.refused([record[place] for record in records])
+            refused = output.refused([record[place] for record in (records[:1] if output.told else records)])
             if refused is not None:
                 number = numbers[refused[0]]
                 raise RuntimeError(f"{self._display}: sample {number} ({store.source(number)}): {refused[1]}")

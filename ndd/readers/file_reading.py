@@ -34,6 +34,7 @@ class OpenFiles:
         self.paths = paths
         self.handles = np.full(len(paths), -1, np.int32)
         self.sizes = np.full(len(paths), -1, np.int64)
+        self._open = False
         if not compiled.AVAILABLE:
             return
         encoded = [os.fsencode(path) + b"\0" for path in paths]
@@ -41,21 +42,28 @@ class OpenFiles:
         np.cumsum([len(e) for e in encoded[:-1]], out=starts[1:])
         joined, status = np.frombuffer(b"".join(encoded), np.uint8), np.empty(compiled.STATUS_BYTES, np.uint8)
         compiled.open_files(joined, starts, compiled.OPEN_FLAGS, status, self.handles, self.sizes)
+        self._open = True
 
     def read(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
         """`sizes[i]` bytes (-1: all) at `offsets[i]` of file `numbers[i]`, as views of one buffer, 64 bytes aligned."""
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
-        room = -(-np.maximum(sizes, 0) // _ALIGNMENT) * _ALIGNMENT
-        places = np.cumsum(room) - room
+        found, missing = self._read(self.handles[numbers], offsets, sizes)
+        for place in missing:
+            found[place] = read_slowly(self.paths[numbers[place]], int(offsets[place]), int(sizes[place]))
+        return found
+
+    def _read(self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> tuple[list[Any], list[int]]:
+        """The pieces, and the places of those that could not be read, which hold anything."""
+        if not self._open:  # no compiled reading here
+            return [None] * len(sizes), list(range(len(sizes)))
+        room = (sizes + (_ALIGNMENT - 1)) & -_ALIGNMENT  # 0 for -1
+        places = np.add.accumulate(room) - room
         buffer = host_empty(int(room.sum()), np.uint8)
         done = np.empty(len(sizes), np.int64)
-        compiled.read_ranges(self.handles[numbers], offsets, sizes, places, buffer, done)
-        return [
-            buffer[place : place + size] if 0 <= count == size else read_slowly(self.paths[int(number)], offset, size)
-            for number, offset, size, place, count in zip(
-                numbers.tolist(), offsets.tolist(), sizes.tolist(), places.tolist(), done.tolist(), strict=True
-            )
-        ]
+        compiled.read_ranges(handles, offsets, sizes, places, buffer, done)
+        missing = np.flatnonzero((done != sizes) | (sizes < 0)).tolist()
+        ends = places + sizes
+        return [buffer[a:b] for a, b in zip(places.tolist(), ends.tolist(), strict=True)], missing
 
     def read_joined(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
         """As `read`; ranges that follow each other closely, as in sequential reading, are read in one piece.
@@ -85,14 +93,17 @@ class OpenFiles:
 
     def close(self) -> None:
         """Close the files. Nobody may be reading from them."""
-        handles, self.handles = self.handles, np.full(len(self.paths), -1, np.int32)
-        if compiled.AVAILABLE and len(handles) > 1:
-            compiled.close_files(handles)
-        elif len(handles) and handles[0] >= 0:
-            os.close(int(handles[0]))
+        if not self._open:
+            return
+        self._open = False
+        if len(self.handles) > 1:
+            compiled.close_files(self.handles)
+        elif self.handles[0] >= 0:
+            os.close(int(self.handles[0]))
+        self.handles[:] = -1
 
     def __del__(self) -> None:
-        if os is not None and (self.handles >= 0).any():  # None: the interpreter goes down, and closes them itself
+        if os is not None:  # else the interpreter goes down, and closes them itself
             self.close()
 
     def __enter__(self) -> OpenFiles:
@@ -105,7 +116,10 @@ class OpenFiles:
 def read_files(paths: Sequence[str]) -> list[np.ndarray | OSError]:
     """The bytes of each file, as views of one buffer."""
     with OpenFiles(paths) as files:
-        return files.read(np.arange(len(paths)), np.zeros(len(paths)), files.sizes)
+        found, missing = files._read(files.handles, np.zeros(len(paths), np.int64), files.sizes)
+    for place in missing:  # after closing the others: a process may be short of handles for all of them at once
+        found[place] = read_slowly(paths[place])
+    return found
 
 
 def read_slowly(path: str, offset: int = 0, size: int = -1) -> np.ndarray | OSError:

@@ -34,17 +34,18 @@ class Output:
     layout: str | None = None
     device: Literal["cpu", "gpu", "reader"] = "cpu"
 
+    @property
+    def told(self) -> bool:
+        """Whether nothing is left to the data, so that the first sample, as the reader's own promise, stands for all."""
+        return self.dtype is not None and self.ndim is not None
+
     def refused(self, samples: Sequence[np.ndarray]) -> tuple[int, str] | None:
         """The first of these samples that is not of the declared element type and number of dimensions, or, where the
-        data tells, not of those of the first sample; and a text that says so. None if all are well.
-
-        What is declared is the reader's own promise, so its first sample stands for all.
-        """
+        data tells, not of those of the first sample; and a text that says so. None if all are well."""
         first = samples[0]
         dtype = first.dtype if self.dtype is None else self.dtype.numpy
         ndim = first.ndim if self.ndim is None else self.ndim
-        told = self.dtype is not None and self.ndim is not None
-        for place, sample in enumerate(samples[:1] if told else samples):
+        for place, sample in enumerate(samples):
             if sample.dtype != dtype or sample.ndim != ndim:
                 got = f"{sample.dtype} of shape {sample.shape}"
                 return place, f"expected {self.name!r} as {dtype} with {ndim} dimension(s), got {got}"

@@ -4,6 +4,7 @@ import inspect
 import multiprocessing
 import os
 import pickle
+import threading
 import typing
 from collections.abc import Callable, Iterable, Sequence
 
@@ -185,6 +186,28 @@ def test_outputs_on_the_gpu_are_declared(made, name):
         return
     assert any(output.device == "gpu" for output in kind.outputs(**arguments, device="gpu"))
     assert kind.outputs(**arguments, device="cuda:0") == kind.outputs(**arguments, device="gpu")
+
+
+@every_reader
+@pytest.mark.parametrize("batch", MODES)
+def test_outputs_go_to_the_gpu_on_the_users_thread(made, name, batch, monkeypatch):
+    """Without a GPU: what is declared to follow the device, and no more, is handed to `to_device` where it is asked."""
+    kind = getattr(ndd.readers, name)
+    if "gpu" not in kind.devices:
+        pytest.skip("a reader of the CPU")
+    moved = []
+
+    def to_device(value, device):
+        moved.append((str(device), threading.current_thread()))
+        return value
+
+    monkeypatch.setattr(ndd.readers.base, "Device", lambda text: f"<{text}>")
+    for handle in (ndd.Tensor, ndd.Batch):
+        monkeypatch.setattr(handle, "to_device", to_device)
+    arguments = made(name, 6)
+    assert epoch(name, kind(**arguments, device="gpu:1"), batch) == epoch(name, kind(**arguments), batch)
+    count = sum(output.device == "gpu" for output in kind.outputs(**arguments, device="gpu:1"))
+    assert moved == [("<gpu:1>", threading.current_thread())] * (count * -(-6 // (batch or 1)))
 
 
 @every_reader
