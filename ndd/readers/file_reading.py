@@ -49,7 +49,7 @@ class OpenFiles:
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
         found, missing = self._read(self.handles[numbers], offsets, sizes)
         for place in missing:
-            found[place] = read_slowly(self.paths[numbers[place]], int(offsets[place]), int(sizes[place]))
+            found[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
         return found
 
     def _read(self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> tuple[list[Any], list[int]]:
