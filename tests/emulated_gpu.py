@@ -27,6 +27,7 @@ _PRELUDE = Path(__file__).with_name("cuda_as_cpp.h")
 _FLAGS = ("-std=c++17", "-O1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv")
 _COOPERATIVE = re.compile(r"__sync(threads|warp)|__shfl_|_sync\(")
 _KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(')
+_NAMED = '#define KERNEL_NAME(name) extern "C" __global__ void name'
 _PARAMETER_BYTES = 4096 - 16  # what a launch may carry on every driver, the other arguments left out
 _FENCE = 64
 _GARBAGE = 0xA5
@@ -170,8 +171,9 @@ def _built(text: str, name: str) -> Any:
 def _source(text: str, name: str) -> str:
     # Kernels may be named as functions of C (`pow`): here they get names of their own.
     renamed = _KERNEL.sub(lambda m: f"static void ndd_kernel_{m.group(1)}(", text)
-    if f"ndd_kernel_{name}(" not in renamed:
-        raise RuntimeError(f'the text has no `extern "C" __global__ void {name}(`')
+    renamed = renamed.replace(_NAMED, "#define KERNEL_NAME(name) static void ndd_kernel_##name")
+    if f"ndd_kernel_{name}(" not in renamed and f"PER_ITEM({name})" not in renamed:
+        raise RuntimeError(f'the text has no `PER_ITEM({name})` and no `extern "C" __global__ void {name}(`')
     cooperative = bool(_COOPERATIVE.search(text))
     block = (
         "if (!fibers::run(block, ndd_thread)) return 0;"
@@ -219,10 +221,10 @@ def install(patch: pytest.MonkeyPatch) -> EmulatedGpu | RecordedGpu:
         patch.setattr(compile, "launch", recorded.launch)
         return recorded
     # By import_module: some rooms export functions under the names of their files.
-    compile, scope, context, stream, declare, device, memory, tensor = (
+    compile, scope, context, stream, schedule, device, memory, tensor = (
         importlib.import_module(f"ndd.{name}")
         for name in (
-            "_cuda.compile", "_cuda.scope", "_execution.context", "_execution.stream", "_operator.declare",
+            "_cuda.compile", "_cuda.scope", "_execution.context", "_execution.stream", "_execution.schedule",
             "_tensor.device", "_tensor.memory", "_tensor.tensor",
         )
     )  # fmt: skip
@@ -236,7 +238,7 @@ def install(patch: pytest.MonkeyPatch) -> EmulatedGpu | RecordedGpu:
     _replace_everywhere(patch, scope.on_stream, lambda *_: contextlib.nullcontext())
     _replace_everywhere(patch, scope.wait_for, lambda *_: None)
     _replace_everywhere(patch, tensor.hand_over, lambda *_: None)
-    _replace_everywhere(patch, declare._order_after, lambda *_: None)
+    _replace_everywhere(patch, schedule.order_after, lambda *_: None)
     patch.setattr(compile, "function", gpu.function)
     patch.setattr(compile, "launch", gpu.launch)
     patch.setattr(compile, "copy_to_gpu", lambda target, source, nbytes, _: ctypes.memmove(target, source, nbytes))
@@ -249,4 +251,4 @@ def _stream_init(self: Any, stream: Any = None, device_id: int | None = None) ->
     number = 0 if device_id is None else device_id
     self._torch = getattr(stream, "_torch", None) or NullTorchStream(number)
     self._device_id = number
-    self.ring = None
+    self.ring = self.large = None

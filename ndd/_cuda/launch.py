@@ -1,4 +1,8 @@
-"""One launch over a ragged batch: a record for each sample (pointers, shapes, the plan's numbers) and a kernel."""
+"""Launches over a ragged batch: a record for each sample (pointers, shapes, the plan's numbers) and a kernel.
+
+What an operator launches is written down as it happens. If nothing in it came from data, a later batch of the same shapes
+makes the same launches again, with its own addresses, and does not ask the operator (`replay`).
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,8 @@ import numpy as np
 from ndd._cuda import compile, source
 from ndd._cuda.ring import Ring
 from ndd._cuda.scope import raw_handle
+from ndd._operator.identity import identity
+from ndd._operator.plan import Operand
 from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import torch_dtype
 from ndd._tensor.memory import device_empty, torch_device
@@ -39,6 +45,32 @@ class _Ready(NamedTuple):
     shared: Any
 
 
+class Memory:
+    """GPU memory of one call, a part for each sample: the value of a field of `Sample`, where it is an address."""
+
+    __slots__ = ("count", "dtype", "offsets", "tensor", "values")
+
+    def __init__(self, count: int, dtype: Any, offsets: np.ndarray, values: np.ndarray | None = None):
+        self.count = count
+        self.dtype = dtype  # of torch
+        self.offsets = offsets  # in bytes, [N]
+        self.values = values  # what is in it, uint8; None: nothing yet
+        self.tensor: Any = None
+
+    def make(self, call: Any) -> Any:
+        """A tensor for it, on the call's stream."""
+        if self.values is not None:
+            return upload(self.values, call.device)
+        return device_empty(self.count, self.dtype, call.device)
+
+
+class _Start(NamedTuple):
+    """One launch, written down: its record and where the addresses in it come from."""
+
+    ready: _Ready
+    fields: list[tuple[str, Any]]  # the field, and ("in" | "out", number) or a `Memory`
+
+
 _ADDRESS = np.dtype(np.int64)
 _KEPT_STRUCTS = 1024
 
@@ -55,16 +87,19 @@ class Launch:
     `per_sample` and `shared` is in the structs `Sample` and `Shared`; more may be given here.
     """
 
-    def __init__(self, job: Any, plan: Any, inputs: list[Any], outputs: list[Store] | None, n: int, ready: Any = None):
-        self.job = job
+    def __init__(
+        self, call: Any, plan: Any, inputs: list[Any], outputs: list[Any], n: int, remembered: dict[Any, Any] | None
+    ):
+        self.call = self.job = call
         self.plan = plan
-        self.keeps = ready is not None  # what `ready` holds is there at the next launch of this plan
-        self.ready: dict[Any, Any] = {} if ready is None else ready
+        self.keeps = remembered is not None
+        self.ready: dict[Any, Any] = {} if remembered is None else remembered
+        self.steps: list[Any] | None = []  # Memory and _Start, in their order; None: not to be made again
         self.inputs = inputs
-        self.outputs = outputs or []
+        self.outputs = outputs
         self.n = n
-        self.device = job.device
-        self.stream = job.stream
+        self.device = call.device
+        self.stream = call.stream
 
     def __call__(
         self,
@@ -73,61 +108,115 @@ class Launch:
         *,
         per_sample: dict[str, Any] | None = None,
         shared: dict[str, Any] | None = None,
-        macros: dict[str, str] | None = None,
+        macros: dict[str, Any] | None = None,
         file: str | None = None,
         kept: Any = None,
         addresses: dict[str, Any] | None = None,
     ) -> None:
         """Starts `kernel` with a thread for each of `work` items of a sample (default: elements of output 0).
 
-        `work` may be a number or one for each sample; `macros` are added to IN0, OUT0, ...; `file` is a `.cu` file
-        other than the operator's. `addresses` are further fields of `Sample`: memory that the kernel uses besides
-        inputs and outputs, int64 `[N]`. If everything else that is given follows from shapes, types and constants, a
-        name for it in `kept` spares working it out again for the next batch of these (see also `remember`).
+        Args:
+            work: a number or one for each sample, `s.items` in the kernel (see samples.cuh).
+            per_sample: more fields of `Sample`. An input, an output or memory of `scratch` and `table` as a value is
+                the address of each sample's part.
+            shared: more fields of `Shared`.
+            macros: in addition to IN0, OUT0, ...: constants that stand in the `.py` file too come from there.
+            file: a `.cu` file other than the operator's.
+            kept, addresses: the old contract.
         """
-        plain = per_sample is None and shared is None and macros is None and (work is None or isinstance(work, int))
+        if kept is not None or addresses is not None:
+            self.steps = None
+            self._old_way(kernel, work, per_sample, shared, macros or {}, file, kept, addresses or {})
+            return
+        fields: dict[str, Any] = {}
+        if per_sample:
+            per_sample = dict(per_sample)
+            for name, value in per_sample.items():
+                if isinstance(value, Memory | Operand):
+                    fields[name] = value
+                    per_sample[name] = np.zeros(self.n, np.int64)
+        given = {k: str(int(v) if isinstance(v, bool) else v) for k, v in macros.items()} if macros else {}
+        ready = self._prepare(kernel, work, per_sample or {}, shared or {}, given, file)
+        if not ready.blocks:
+            return
+        start = _Start(ready, [*self._operands(), *[(name, self._origin(v)) for name, v in fields.items()]])
+        if self.steps is not None:
+            self.steps.append(start)
+        _run(start, self.call, self.inputs, self.outputs)
+
+    def scratch(self, sizes: Any, dtype: Any) -> Memory:
+        """Uninitialised memory with `sizes[i]` elements of an ndd or NumPy type for sample i, `[N]`; it lives until the
+        last launch of this call has read it."""
+        import torch
+
+        kind = torch_dtype(dtype) if hasattr(dtype, "type_id") else torch.from_numpy(np.empty(0, dtype)).dtype
+        sizes = np.broadcast_to(np.asarray(sizes, np.int64), (self.n,))
+        ends = np.add.accumulate(sizes)
+        total = int(ends[-1]) if self.n else 0
+        return self._made(Memory(max(1, total), kind, (ends - sizes) * kind.itemsize))
+
+    def table(self, values: np.ndarray, each: bool = False) -> Memory:
+        """A small constant array, on the GPU. `each`: its first axis is the samples, and each is shown its own row."""
+        flat = np.ascontiguousarray(values)
+        step = flat.strides[0] if each and len(flat) else 0
+        offsets = step * np.arange(self.n, dtype=np.int64)
+        return self._made(
+            Memory(0, None, offsets, flat.reshape(-1).view(np.uint8) if flat.size else np.zeros(1, np.uint8))
+        )
+
+    def _made(self, memory: Memory) -> Memory:
+        memory.tensor = memory.make(self.call)
+        if self.steps is not None:
+            self.steps.append(memory)
+        return memory
+
+    def written_down(self) -> list[Any] | None:
+        """The launches of this call, to be made again by `replay`; without the memory that they used."""
+        for step in self.steps or ():
+            if isinstance(step, Memory):
+                step.tensor = None
+        return self.steps
+
+    def _origin(self, value: Any) -> Any:
+        if isinstance(value, Memory):
+            return value
+        for kind, operands in (("in", self.inputs), ("out", self.outputs)):
+            for i, operand in enumerate(operands):
+                if operand is value:
+                    return kind, i
+        raise TypeError("an address in a record is that of an input, an output, or memory of this launch")
+
+    def _operands(self) -> list[tuple[str, Any]]:
+        """The fields with the addresses of inputs and outputs."""
+        found = [(f"in{i}", ("in", i)) for i, o in enumerate(self.inputs) if o is not None and not o.on_cpu]
+        return found + [(f"out{i}", ("out", i)) for i in range(len(self.outputs))]
+
+    # ---- the old contract
+
+    def _old_way(
+        self, kernel: str, work: Any, per_sample: Any, shared: Any, macros: Any, file: Any, kept: Any, addresses: Any
+    ) -> None:
+        plain = per_sample is None and shared is None and not macros and (work is None or isinstance(work, int))
         key = (kernel, file, work) if plain else (kernel, file, "kept", kept)
         kept_now = self.keeps and (plain or kept is not None)
         ready = self.ready.get(key) if kept_now else None
         if ready is None:
-            places = dict.fromkeys(addresses or {}, np.zeros(self.n, np.int64))
-            ready = self._prepare(kernel, work, {**(per_sample or {}), **places}, shared or {}, macros or {}, file)
+            places = dict.fromkeys(addresses, np.zeros(self.n, np.int64))
+            ready = self._prepare(kernel, work, {**(per_sample or {}), **places}, shared or {}, macros, file)
             if kept_now:
                 self.ready[key] = ready
         if not ready.blocks:
             return
-        records = ready.records if not kept_now else ready.records.copy()
-        for name, values in (addresses or {}).items():
-            records[name] = values
-        for name, store in self._pointed():
-            records[name] = store.pointers()
-        arguments = [ctypes.c_void_p(self._sent(records.view(np.uint8))), ready.count, ready.shared]
-        compile.launch(ready.function, ready.blocks, _BLOCK, raw_handle(self.stream), arguments)
-
-    def _sent(self, values: np.ndarray) -> int:
-        """The address on the GPU of a copy that lives until the launches after this one."""
-        ring = self.stream.ring
-        if ring is None:
-            ring = self.stream.ring = Ring(self.stream)
-        if ring.fits(len(values)):
-            return ring.send(values)
-        self.large = self.upload(values)  # torch's allocator hands the memory on in the order of the stream
-        return self.large.data_ptr()
+        _run(_Start(ready, [*self._operands(), *addresses.items()]), self.call, self.inputs, self.outputs)
 
     def remember(self, key: Any, make: Callable[[], T]) -> T:
-        """What `make` gives, kept with the plan: for what follows from shapes, types and constants."""
+        """The old contract."""
+        self.steps = None
         key = ("remembered", key)
         found = self.ready.get(key)
         if found is None:
             found = self.ready[key] = make()
         return found
-
-    def _pointed(self) -> list[tuple[str, Any]]:
-        """The fields that hold addresses, with what they point to."""
-        found: list[tuple[str, Any]] = [
-            (f"in{i}", o) for i, o in enumerate(self.inputs) if o is not None and o._store.device.device_id is not None
-        ]
-        return found + [(f"out{i}", s) for i, s in enumerate(self.outputs)]
 
     def _prepare(
         self,
@@ -139,15 +228,17 @@ class Launch:
         file: Any,
     ) -> _Ready:
         """Everything of a launch but the addresses: kept with the plan for the next batch of the same shapes."""
-        most = self.outputs[0].volumes.largest if work is None else work
+        items = self.outputs[0].sizes if work is None else work
+        most = self.outputs[0].volumes.largest if work is None else items
         if not isinstance(most, int):
-            most = int(np.maximum.reduce(np.ravel(most), initial=0))
-        records, kind, pointers = self._records({**self.plan.per_sample, **per_sample} if per_sample else None)
+            items = np.ravel(items)
+            most = int(np.maximum.reduce(items, initial=0))
+        records, kind, pointers = self._records(items, {**self.plan.per_sample, **per_sample})
         by_value, shared_kind = _by_value({**self.plan.shared, **shared} if shared else self.plan.shared)
         if not self.n or most <= 0:
             return _Ready(None, None, records, ctypes.c_int(0), ctypes.c_int(0))
         text = self._source(file)
-        kernels = self.job.prepared.kernels  # inputs and outputs have the types that these were compiled for
+        kernels = self.call.settled.kernels  # inputs and outputs have the types that these were compiled for
         key = (text, kernel, kind, shared_kind, tuple(macros.items()) if macros else ())
         function = kernels.get(key)
         if function is None:
@@ -173,9 +264,9 @@ class Launch:
         return function
 
     def _source(self, file: str | None) -> Path | str:
-        op = self.job.op
+        op = self.call.op
         name = file or op.cuda_source
-        if "\n" in name:  # the kernel's text itself: an operator made in a notebook has no file to lie beside
+        if "(" in name:  # the kernel's text itself: an operator made in a notebook has no file to lie beside
             return name
         found = _paths.get((op.module, name))
         if found is None:
@@ -194,16 +285,13 @@ class Launch:
                 found[short] = found[f"{short}0"]
         return found
 
-    def _records(self, given: dict[str, Any] | None) -> tuple[np.ndarray, Any, dict[str, str]]:
-        """The record of each sample with zeros for addresses, what names its layout, and the types of the addresses.
-
-        `given` are the fields, if they are not just those of the plan.
-        """
+    def _records(self, items: Any, fields: dict[str, Any]) -> tuple[np.ndarray, Any, dict[str, str]]:
+        """The record of each sample with zeros for addresses, what names its layout, and the types of the addresses."""
         n = self.n
         pointers: dict[str, str] = {}
         columns: list[tuple[str, np.ndarray]] = []
         for i, operand in enumerate(self.inputs):
-            if operand is not None and operand._store.device.device_id is not None:
+            if operand is not None and not operand.on_cpu:
                 pointers[f"in{i}"] = f"const IN{i}"
                 columns.append((f"in{i}_shape", operand.shapes))
         for i, store in enumerate(self.outputs):
@@ -212,10 +300,11 @@ class Launch:
         for k, (name, values) in enumerate(columns):
             if not values.shape[1]:
                 columns[k] = (name, np.ones((n, 1), np.int64))
-        for name, values in (self.plan.per_sample if given is None else given).items():
+        columns.append(("items", np.full(n, items, np.int64) if isinstance(items, int) else items))
+        for name, values in fields.items():
             array = values if isinstance(values, np.ndarray) else np.asarray(values)
             if array.dtype == object:
-                raise TypeError(f"{self.job.op.name}: per-sample value {name!r} is ragged: a kernel cannot take it")
+                raise TypeError(f"{self.call.op.name}: per-sample value {name!r} is ragged: a kernel cannot take it")
             columns.append((name, array))
         kind = (
             *[(name, _ADDRESS, ()) for name in pointers],
@@ -248,7 +337,7 @@ def _layout(kind: tuple[Any, ...]) -> np.dtype:
 
 def _by_value(values: dict[str, Any]) -> tuple[Any, Any]:
     """The struct `Shared` as bytes that a launch takes, and what names its layout; kept for the next launch with these."""
-    key = tuple([(name, *_identity(value)) for name, value in values.items()])
+    key = tuple([(name, *_constant(value)) for name, value in values.items()])
     found = _shared.get(key)
     if found is None:
         if len(_shared) > _KEPT_STRUCTS:
@@ -257,13 +346,9 @@ def _by_value(values: dict[str, Any]) -> tuple[Any, Any]:
     return found
 
 
-def _identity(value: Any) -> tuple[Any, ...]:
-    """What tells a number or small array from others; as keys 0, 0.0, -0.0 and False are equal, their texts are not."""
-    if value.__class__ is np.ndarray:
-        return value.tobytes(), value.dtype, value.shape
-    if isinstance(value, bool | int | float | np.generic):
-        return value or repr(value), value.__class__
-    return (repr(value),) if isinstance(value, list | tuple) else (None,)  # no other thing gets into the struct
+def _constant(value: Any) -> tuple[Any, ...]:
+    kept = value.__class__ is np.ndarray or isinstance(value, bool | int | float | np.generic | list | tuple)
+    return identity(value) if kept else (None,)  # no other thing gets into the struct
 
 
 def _packed(values: dict[str, Any]) -> tuple[Any, Any]:
@@ -284,6 +369,70 @@ def _packed(values: dict[str, Any]) -> tuple[Any, Any]:
     for name, array in arrays.items():
         record[name] = array
     return (ctypes.c_char * max(record.nbytes, 4)).from_buffer_copy(record.tobytes().ljust(4, b"\0")), kind
+
+
+def _run(start: _Start, call: Any, inputs: list[Any], outputs: list[Any]) -> None:
+    """One launch with the addresses of this call."""
+    records = start.ready.records.copy()
+    for name, origin in start.fields:
+        records[name] = _address(origin, call, inputs, outputs)
+    arguments = [ctypes.c_void_p(_sent(call, records.view(np.uint8))), start.ready.count, start.ready.shared]
+    compile.launch(start.ready.function, start.ready.blocks, _BLOCK, raw_handle(call.stream), arguments)  # type: ignore[arg-type]
+
+
+def _address(origin: Any, call: Any, inputs: list[Any], outputs: list[Any]) -> Any:
+    """int64 `[N]`: where each sample's part is."""
+    if isinstance(origin, Memory):
+        return origin.tensor.data_ptr() + origin.offsets
+    if isinstance(origin, np.ndarray):
+        return origin
+    kind, number = origin
+    if kind == "out":
+        return getattr(outputs[number], "_store_", outputs[number]).pointers()
+    operand = inputs[number]
+    store = operand._store_
+    if store.on_cpu:  # small values that the operator leaves where they are
+        return _uploaded(store, call, operand.n)
+    if store.device != call.device:
+        raise ValueError(f"input {number} is on {store.device}, the operator runs on {call.device}: move it there")
+    found = store.pointers()
+    return found if len(found) == operand.n else np.broadcast_to(found, (operand.n,))
+
+
+def _uploaded(store: Store, call: Any, n: int) -> np.ndarray:
+    values = np.concatenate([array.reshape(-1) for array in store.arrays()]).view(np.uint8)
+    base = _sent(call, values)
+    offsets = store.volumes.offsets * store.dtype.bytes
+    return base + (offsets if len(offsets) == n else np.broadcast_to(offsets, (n,)))
+
+
+def _sent(call: Any, values: np.ndarray) -> int:
+    """The address on the GPU of a copy that lives until the launches after this one."""
+    stream = call.stream
+    ring = stream.ring
+    if ring is None:
+        ring = stream.ring = Ring(stream)
+    if ring.fits(len(values)):
+        return ring.send(values)
+    stream.large = upload(values, call.device)  # torch's allocator hands the memory on in the order of the stream
+    return stream.large.data_ptr()
+
+
+def replay(steps: list[Any], call: Any, inputs: list[Any], outputs: list[Any]) -> None:
+    """The launches of an earlier call again, with the addresses of this one."""
+    held = {}
+    for step in steps:
+        if isinstance(step, Memory):
+            held[id(step)] = _there(step, call)
+        else:
+            fields = [(name, held.get(id(origin), origin)) for name, origin in step.fields] if held else step.fields
+            _run(_Start(step.ready, fields), call, inputs, outputs)
+
+
+def _there(memory: Memory, call: Any) -> Memory:
+    made = Memory(memory.count, memory.dtype, memory.offsets, memory.values)
+    made.tensor = memory.make(call)
+    return made
 
 
 def pinned_empty(nbytes: int) -> Any:
@@ -308,7 +457,7 @@ class Room:
 
     def __init__(self, shapes: Any, n: int, inputs: list[Any]):
         self.shapes = _rows(shapes, n)
-        source = next((o._store for o in inputs if o is not None and o._store._shape_array is shapes), None)
+        source = next((o._store_ for o in inputs if o is not None and o._store_._shape_array is shapes), None)
         if source is not None and source.n != n:
             source = None
         self.volumes = Volumes(self.shapes) if source is None else source.volumes

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ndd._cuda.launch import Launch
 from ndd._cuda.scope import on_stream
+from ndd._execution.kept import Kept
 from ndd._execution.lookahead import computed
 from ndd._execution.stream import Stream
 from ndd._tensor import Store
@@ -15,7 +16,7 @@ from ndd._tensor import Store
 if TYPE_CHECKING:
     from ndd._operator.plan import Operand
 
-_streams: dict[int, Stream] = {}
+_streams = Kept(lambda number: Stream(device_id=number))
 
 
 def looked_ahead(launch: Launch, operand: Operand, compute: Callable[[Any, Operand], Store]) -> Store:
@@ -27,9 +28,7 @@ def looked_ahead(launch: Launch, operand: Operand, compute: Callable[[Any, Opera
 
     def ahead(coming: Store) -> Store:
         number = launch.device.device_id
-        stream = _streams.get(number)
-        if stream is None:
-            stream = _streams[number] = Stream(device_id=number)
+        stream = _streams(number)
         sibling = copy.copy(job)
         sibling.stream, sibling.n = stream, coming.n
         found = type(operand)(coming, operand.spec, coming.n)

@@ -57,8 +57,8 @@ def struct_text(name: str, dtype: np.dtype, pointers: dict[str, str]) -> str:
 
 
 def kernel_text(source: Path | str, sample: str, shared: str, macros: dict[str, str]) -> str:
-    """Everything that NVRTC sees: scalar types first, so that the macros and structs may name them."""
+    """Everything that NVRTC sees: scalar types first, so that the macros and structs may name them; then the loops."""
     defines = "".join(f"#define {k} {v}\n" for k, v in macros.items())
     scalars = expanded(_INCLUDE / "scalar.cuh")
     own = expanded(source).replace(scalars, "")
-    return f"{scalars}\n{defines}{sample}{shared}{own}"
+    return f"{scalars}\n{defines}{sample}{shared}{expanded(_INCLUDE / 'samples.cuh')}\n{own}"

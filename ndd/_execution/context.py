@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
-import os
 import threading
+import time
 import weakref
 from collections import deque
 from typing import Any
 
-from ndd._execution.invocation import Invocation, after_fork, run_with_inputs
+from ndd._execution.fork import around_fork
+from ndd._execution.invocation import Invocation, run_with_inputs
+from ndd._execution.kept import Kept
 from ndd._execution.stream import Stream, get_default_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
 from ndd._tensor.device import Device, gpu_count
 
 _LOOK_AGAIN_SECONDS = 0.5  # a waiter is woken by the result; it looks up in case the thread behind it has died
 _FORK_SECONDS = 5.0  # a fork waits so long for an operator that is at work
+_FORK_PAUSE = 0.05  # and so long at a time for one queue
 _IDLE_SECONDS = 5.0  # a background thread without work ends; the next operator starts another (60 us)
 
 
@@ -31,7 +35,6 @@ class Turn:
         self.wake.acquire()
         self.asleep = False
         self.thread: threading.Thread | None = None
-        self.pid = os.getpid()
         self.closed = False
 
     def submit(self, invocation: Invocation) -> None:
@@ -83,12 +86,12 @@ class Turn:
         while not invocation.finished:
             if not invocation.queued or self.holder == threading.get_ident():
                 run_with_inputs(invocation) if invocation.inputs else invocation.execute()
-            elif self.lock.acquire(blocking=False):
+            elif (lock := self.lock).acquire(blocking=False):
                 try:
                     while not invocation.finished and self.step():
                         pass
                 finally:
-                    self.lock.release()
+                    lock.release()  # not self.lock: in a child that the operator forked that is another one
                 invocation.execute()  # its queue was dropped by a fork, or another thread took it from there
             if not invocation.finished:
                 invocation.wait(_LOOK_AGAIN_SECONDS)
@@ -135,39 +138,47 @@ def _close_all() -> None:
             thread.join(timeout=2.0)
 
 
-_held: list[Turn] = []
+_held: list[Any] = []  # the locks of queues at rest
 
 
 def _before_fork() -> None:
-    """Lets what runs come to its end: a child that is born while another thread compiles a kernel or imports a library
-    would find these locked for ever."""
+    """Lets what runs come to its end, and nothing more begin, as long as that takes no more than `_FORK_SECONDS`.
+
+    All queues or none: what runs in one may wait for a result of another.
+    """
+    until = time.monotonic() + _FORK_SECONDS
     me = threading.get_ident()
-    for turn in list(_turns):
-        if turn.holder != me and turn.lock.acquire(timeout=_FORK_SECONDS):
-            _held.append(turn)
+    turns = [turn for turn in list(_turns) if turn.holder != me]
+    while not all([_held_still(turn, until) for turn in turns]) and time.monotonic() < until:
+        _go_on()
+        time.sleep(_FORK_PAUSE)
 
 
-def _after_fork_in_parent() -> None:
+def _held_still(turn: Turn, until: float) -> bool:
+    seconds = min(until - time.monotonic(), _FORK_PAUSE)
+    taken = turn.lock.acquire(timeout=max(seconds, 0))
+    if taken:
+        _held.append(turn.lock)
+    return taken
+
+
+def _go_on() -> None:
     while _held:
-        _held.pop().lock.release()
+        _held.pop().release()
 
 
-def _after_fork() -> None:
-    """A forked child has none of the parent's threads: every queue starts anew, contexts stay usable."""
+def _in_child() -> None:
+    """None of the parent's threads is here: every queue starts anew, contexts stay usable."""
     global _starting
     _starting = threading.Lock()
-    after_fork()
     for turn in list(_turns):
         turn.__init__()  # type: ignore[misc]
     _turns.clear()
     _held.clear()
 
 
-import atexit  # noqa: E402
-
 atexit.register(_close_all)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork)
+around_fork(before=_before_fork, in_parent=_go_on, in_child=_in_child)
 
 
 class _Local(threading.local):
@@ -177,6 +188,7 @@ class _Local(threading.local):
 
 
 _local = _Local()
+_own_streams = Kept(lambda context, device_id: Stream(device_id=device_id), per="owner")
 
 
 class EvalContext:
@@ -216,7 +228,6 @@ class EvalContext:
             raise ValueError(f"The stream is on GPU {wrapped.device_id}, device_id={device_id} is given")
         self._device = Device.CPU if device_id is None else Device("gpu", device_id)
         self._stream = wrapped
-        self._own_stream: Stream | None = None
         self._pool = ThreadPool(num_threads) if num_threads is not None else thread_pool
         self._turn = Turn()
         self._checkpoint: Any = None
@@ -267,9 +278,7 @@ class EvalContext:
         found = get_default_stream(device_id)
         if found is not None:
             return found
-        if self._own_stream is None or self._own_stream.device_id != device_id:
-            self._own_stream = Stream(device_id=device_id)
-        return self._own_stream
+        return _own_streams(self, device_id)
 
     @property
     def checkpoint(self) -> Any:

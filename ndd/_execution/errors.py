@@ -27,6 +27,19 @@ def traceback_at(code: types.CodeType, line: int) -> types.TracebackType:
     return types.TracebackType(None, types.FunctionType(marked, {})().gi_frame, 0, line)
 
 
+def as_interrupt(error: BaseException) -> None:
+    """Raises KeyboardInterrupt if that is what `error` comes from.
+
+    Ctrl-C while a function written in C runs Python code inside (numba's do, to find out the types of arguments) can
+    end as `SystemError: ... returned a result with an exception set`, with the KeyboardInterrupt as its cause.
+    """
+    found: BaseException | None = error
+    while isinstance(found, SystemError):
+        found = found.__cause__ or found.__context__
+    if isinstance(found, KeyboardInterrupt):
+        raise KeyboardInterrupt from None
+
+
 def raise_later(error: BaseException, operator: str, call: tuple[types.CodeType, int] | None, how: str) -> NoReturn:
     """Raises an error of the same type whose cause is `error`, with the user's call as its traceback."""
     where = f", called at {call[0].co_filename}:{call[1]}" if call else ""

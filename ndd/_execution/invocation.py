@@ -7,7 +7,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from ndd._execution.errors import raise_later
+from ndd._execution.errors import as_interrupt, raise_later
+from ndd._execution.fork import around_fork
 
 _WAITING, _RUNNING, _DONE, _FAILED = range(4)
 _settling = threading.Lock()  # guards the steps from state to state of every invocation
@@ -55,7 +56,11 @@ class Invocation:
             self.state = _RUNNING
             self.process = _process
         try:
-            self.results = self.work(self)  # type: ignore[misc]
+            try:
+                self.results = self.work(self)  # type: ignore[misc]
+            except SystemError as error:
+                as_interrupt(error)
+                raise
         except Exception as error:
             origin = getattr(error, "origin", None)
             if isinstance(origin, Invocation):  # an input had failed: report that operator, once
@@ -135,11 +140,14 @@ def run_with_inputs(last: Invocation) -> None:
             waiting.pop().execute()
 
 
-def after_fork() -> None:
-    """In a forked child: locks that the parent's threads held are free, what these ran may be run again."""
+def _in_child() -> None:
+    """Locks that the parent's threads held are free, what these ran may be run again."""
     global _settling, _process
     _settling = threading.Lock()
     _process += 1
+
+
+around_fork(in_child=_in_child)
 
 
 def _without_our_frames(error: BaseException) -> types.TracebackType | None:

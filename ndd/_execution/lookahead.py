@@ -8,12 +8,12 @@ while the rest of the loop runs. If the loop does something else, the result is 
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from ndd._execution.kept import Kept
 from ndd._tensor import Store
 
 
@@ -36,18 +36,8 @@ class Following:
         return self._peek()
 
 
-_lock = threading.Lock()
-_threads: dict[int, ThreadPoolExecutor] = {}
-
-
-def _thread() -> ThreadPoolExecutor:
-    """Two threads, so that what Python prepares for one batch (20 us an image) overlaps the decoding of the one before.
-    Made anew in a forked child."""
-    with _lock:
-        if os.getpid() not in _threads:
-            _threads.clear()
-            _threads[os.getpid()] = ThreadPoolExecutor(2, thread_name_prefix="ndd-lookahead")
-        return _threads[os.getpid()]
+# Two threads, so that what Python prepares for one batch (20 us an image) overlaps the decoding of the one before.
+_threads = Kept(lambda: ThreadPoolExecutor(2, thread_name_prefix="ndd-lookahead"))
 
 
 def computed(store: Store, key: Any, now: Callable[[], Any], ahead: Callable[[Store], Any]) -> Any:
@@ -76,7 +66,7 @@ def _start(store: Store | None, key: Any, ahead: Callable[[Store], Any]) -> None
         found = reference()
         return None if found is None else ahead(found)
 
-    store.ahead = (key, _thread().submit(run))
+    store.ahead = (key, _threads().submit(run))
 
 
 def enabled() -> bool:

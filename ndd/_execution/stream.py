@@ -41,6 +41,7 @@ class Stream:
             self._torch = torch.cuda.ExternalStream(_handle_of(stream), device=number)
         self._device_id = self._torch.device.index
         self.ring: Any = None  # what the launches on this stream keep
+        self.large: Any = None
 
     @property
     def handle(self) -> int:

@@ -11,6 +11,10 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
+from ndd._execution.errors import as_interrupt
+from ndd._execution.fork import around_fork
+from ndd._execution.kept import Kept
+
 _chosen: int | None = None
 
 
@@ -70,9 +74,9 @@ class ThreadPool:
         self._num_threads = num_threads or get_num_threads()
         self._device_id = None if device_id == -1 else device_id
         self._start()
+        _pools.add(self)
 
     def _start(self) -> None:
-        self._pid = os.getpid()
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads = 0
         self._lock = threading.Lock()
@@ -89,8 +93,6 @@ class ThreadPool:
         return self._device_id
 
     def _ensure_threads(self, wanted: int) -> None:
-        if self._pid != os.getpid():
-            self._start()  # a forked child has the object but not the threads
         with self._lock:
             while self._threads < wanted:
                 name = f"ndd-worker-{self._threads}"
@@ -108,7 +110,7 @@ class ThreadPool:
             for i in range(count):
                 _guarded(function, i, errors)
             return errors
-        if self._threads < helpers or self._pid != os.getpid():
+        if self._threads < helpers:
             self._ensure_threads(helpers)
         take = itertools.count().__next__  # one bytecode: atomic under the GIL
         done = threading.Lock()
@@ -155,6 +157,7 @@ def _guarded(function: Callable[[int], None], i: int, errors: dict[int, BaseExce
     except KeyboardInterrupt:
         raise  # only the main thread sees one: it is to stop
     except BaseException as error:
+        as_interrupt(error)
         errors[i] = error
 
 
@@ -173,13 +176,19 @@ def _dismiss(tasks: SimpleQueue[Any], count: int) -> None:
         tasks.put(None)
 
 
-_defaults: dict[int, ThreadPool] = {}
+_pools: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
+_default_pools = Kept(ThreadPool, limit=1)
 
 
 def default_pool() -> ThreadPool:
     """The pool of every context that has none of its own; made anew after `set_num_threads`."""
-    count = get_num_threads() if _chosen is None else _chosen
-    pool = _defaults.get(0)
-    if pool is None or pool._num_threads != count:
-        pool = _defaults[0] = ThreadPool(count)
-    return pool
+    return _default_pools(get_num_threads() if _chosen is None else _chosen)
+
+
+def _in_child() -> None:
+    """A forked child has the objects but not the threads."""
+    for pool in list(_pools):
+        pool._start()
+
+
+around_fork(in_child=_in_child)

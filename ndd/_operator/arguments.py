@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import collections.abc
 import inspect
 import typing
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
+from ndd._operator.values import Values
 from ndd._tensor import Batch, Handle, Tensor
 from ndd._tensor.construct import build_tensor
 from ndd._tensor.dtype import DType
-from ndd.types import DALIImageType, DALIInterpType, is_enum
+from ndd.types import is_enum
 
 T = TypeVar("T")
 
@@ -53,10 +56,8 @@ class Argument:
         kind = annotation.kind if self.per_sample else _without_none(annotation)
         self.vector = typing.get_origin(kind) in (list, tuple, Sequence) or kind in (list, tuple)
         element = (typing.get_args(kind) or (float,))[0] if self.vector else kind
-        self.numpy = np.dtype(_NUMPY.get(element, np.float32))
-        self.convert: Callable[[Any], Any] = (
-            _vector_of(element, self.numpy) if self.vector else _SCALARS.get(element, _same)
-        )
+        self.numpy = np.dtype(np.int64 if _is_enum(element) else _NUMPY.get(element, np.float32))
+        self.convert: Callable[[Any], Any] = _vector_of(element, self.numpy) if self.vector else _converter(element)
 
     def constant(self, value: Any, operator: str) -> Any:
         """The user's value as the operator sees it; TypeError or ValueError that names operator and argument."""
@@ -136,17 +137,58 @@ def _element_type(value: Any) -> DType:
     raise kind(f"expected an element type such as ndd.float32, got {value!r}")
 
 
+def _is_enum(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Enum)
+
+
 def _enumeration(kind: Any) -> Callable[[Any], Any]:
+    """A member, its number, or the member of the same name and number of DALI's own enumeration."""
+    members = ", ".join(f"{kind.__name__}.{m.name}" for m in kind)
+
     def convert(value: Any) -> Any:
+        number: Any = value
         if isinstance(value, str):
             raise ValueError(f"expected a member of {kind.__name__}, got the string {value!r}")
-        return kind(int(value))
+        if isinstance(value, Enum) and not isinstance(value, kind) and not is_enum(value, kind.__name__):
+            raise TypeError(f"expected one of {members}, got {value!r}")
+        try:
+            return kind(int(number))
+        except (TypeError, ValueError):
+            raise ValueError(f"expected one of {members}, got {value!r}") from None
 
     return convert
 
 
+def _one_of(allowed: tuple[Any, ...]) -> Callable[[Any], Any]:
+    """The value, if it is among those that a `Literal` names."""
+    listed = ", ".join(map(repr, allowed))
+
+    def convert(value: Any) -> Any:
+        for known in allowed:
+            if value.__class__ is known.__class__ and value == known:
+                return known
+        raise ValueError(f"expected one of {listed}, got {value!r}")
+
+    return convert
+
+
+def _function(value: Any) -> Any:
+    if not callable(value):
+        raise TypeError(f"expected a function, got {value!r}")
+    return value
+
+
 def _same(value: Any) -> Any:
     return value
+
+
+def _converter(kind: Any) -> Callable[[Any], Any]:
+    """What makes the operator's value of a user's, by the argument's annotation."""
+    if typing.get_origin(kind) is Literal:
+        return _one_of(typing.get_args(kind))
+    if typing.get_origin(kind) is collections.abc.Callable or kind is Callable:
+        return _function
+    return _enumeration(kind) if _is_enum(kind) else _SCALARS.get(kind, _same)
 
 
 _SCALARS: dict[Any, Callable[[Any], Any]] = {
@@ -155,23 +197,16 @@ _SCALARS: dict[Any, Callable[[Any], Any]] = {
     bool: _truth,
     str: _text,
     DType: _element_type,
-    DALIInterpType: _enumeration(DALIInterpType),
-    DALIImageType: _enumeration(DALIImageType),
 }
-_NUMPY: dict[Any, Any] = {
-    int: np.int64,
-    float: np.float32,
-    bool: np.bool_,
-    DALIInterpType: np.int64,
-    DALIImageType: np.int64,
-}
+_NUMPY: dict[Any, Any] = {int: np.int64, float: np.float32, bool: np.bool_}
 
 
 def _vector_of(element: Any, numpy: np.dtype) -> Callable[[Any], Any]:
     if element is str:
         return lambda value: [value] if isinstance(value, str) else [_text(v) for v in value]
-    if element not in _NUMPY:
-        return lambda value: list(value) if isinstance(value, list | tuple) else [value]
+    if element not in _NUMPY and not _is_enum(element):
+        convert = _converter(element)
+        return lambda value: [convert(v) for v in (value if isinstance(value, list | tuple) else [value])]
 
     return _listed(numpy)
 
@@ -186,8 +221,16 @@ def _listed(numpy: np.dtype) -> Callable[[Any], np.ndarray]:
     return listed
 
 
-def resolve(argument: Argument, handle: Any, n: int, operator: str) -> Any:
-    """The values behind a handle for `n` samples: scalars `[n]`, vectors `[n, k]` or a list where lengths differ."""
+def values_of(argument: Argument, value: Any, n: int, operator: str) -> Values:
+    """A per-sample argument for `n` samples: a constant, or what is behind a handle."""
+    if not isinstance(value, Handle):
+        return Values(argument.name, value, n, argument.numpy, argument.vector, varies=False)
+    found = _found(argument, value, n, operator)
+    return Values(argument.name, found, n, argument.numpy, argument.vector, varies=True)
+
+
+def _found(argument: Argument, handle: Any, n: int, operator: str) -> Any:
+    """The values behind a handle: scalars `[n]`, vectors `[n, ...]` or a list where lengths differ."""
     store = (handle if handle.device.device_type == "cpu" else handle.cpu())._value()
     arrays = store.arrays()
     whole = store.dense()

@@ -42,7 +42,7 @@ def old_name(function: F, module: str) -> F:
     operator = copy.copy(current.operator)
     new = f"ndd.{registry.public_path(operator)}"
     operator.module = module
-    operator._effective, operator._prepared = {}, {}
+    operator.forget()
     operator.function = _documented(operator.function, module, f"The old name of `{new}`: it warns and does the same.")
     call = wrapper_of(operator)
     old = f"ndd.{registry.public_path(operator)}"

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ndd._operator.arguments import resolve
+from ndd._operator.arguments import Argument, values_of
 from ndd._operator.plan import Operand, bad_sample
+from ndd._operator.values import Values
 from ndd._tensor import Handle, Spec, Store
 
 if TYPE_CHECKING:
-    from ndd._operator.declare import Operator
+    from ndd._operator.operator import Operator
 
 
 class FrameMap:
@@ -80,14 +81,11 @@ def unroll(
     for argument in op.arguments:
         value = args[argument.name]
         if isinstance(value, Handle) and (value.layout or "")[:1] == "F":
-            value = _per_frame(argument, value, counts, op.name)
-        elif isinstance(value, Handle):
-            resolved = resolve(argument, value, n, op.name)
-            repeated = [r for r, c in zip(resolved, counts, strict=True) for _ in range(c)]
-            value = repeated if isinstance(resolved, list) else np.repeat(resolved, counts, axis=0)
-        values[argument.name] = value
-    if "words" in args:
-        values["words"] = args["words"]
+            values[argument.name] = _per_frame(argument, value, counts, op.name)
+        elif argument.per_sample and value is not None:
+            values[argument.name] = values_of(argument, value, n, op.name).repeated(counts)
+        else:
+            values[argument.name] = value
     return expanded, values, frames
 
 
@@ -124,7 +122,7 @@ def _repeated(operand: Operand | None, counts: np.ndarray) -> Any:
     return Operand(result, operand.spec, len(parts))
 
 
-def _per_frame(argument: Any, handle: Any, counts: np.ndarray, operator: str) -> Any:
+def _per_frame(argument: Argument, handle: Any, counts: np.ndarray, operator: str) -> Values:
     """An argument with a leading F axis: one value for each frame (or one for all frames of the sample)."""
     arrays = (handle if handle.device.device_type == "cpu" else handle.cpu())._value().arrays()
     if len(arrays) == 1 and len(counts) != 1:
@@ -137,10 +135,13 @@ def _per_frame(argument: Any, handle: Any, counts: np.ndarray, operator: str) ->
                 f"{operator}: sample {i}: argument {argument.name!r} has {len(array)} values for {count} frames"
             )
         rows.extend(values)
+    found: Any
     if argument.vector:
-        rows = [np.atleast_1d(r).astype(argument.numpy) for r in rows]
-        return rows if _uneven(rows) else np.array(rows, argument.numpy)
-    return np.array([np.asarray(r).reshape(()) for r in rows]).astype(argument.numpy)
+        found = [np.atleast_1d(r).astype(argument.numpy) for r in rows]
+        found = found if _uneven(found) else np.array(found, argument.numpy)
+    else:
+        found = np.array([np.asarray(r).reshape(()) for r in rows]).astype(argument.numpy)
+    return Values(argument.name, found, len(rows), argument.numpy, argument.vector, varies=True)
 
 
 def _uneven(rows: list[Any]) -> bool:

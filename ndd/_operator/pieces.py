@@ -16,7 +16,7 @@ from ndd._tensor import Store
 from ndd._tensor.store import is_contiguous
 
 if TYPE_CHECKING:
-    from ndd._operator.declare import Operator
+    from ndd._operator.operator import Operator
     from ndd._operator.plan import Plan
 
 _ELEMENTS = 1 << 15  # of a piece, at least

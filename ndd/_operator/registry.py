@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ndd._operator.declare import Operator
+    from ndd._operator.operator import Operator
 
 _operators: dict[str, Operator] = {}
 

@@ -9,34 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ndd._execution.context import EvalContext
-from ndd._execution.errors import user_frame
-from ndd._execution.invocation import Invocation
-from ndd._execution.mode import local as mode
-from ndd._operator.run import _stored
+from ndd._execution.schedule import schedule
+from ndd._operator.call import stored
 from ndd._tensor import Batch, Spec, Store, Tensor, bind_operations
 from ndd._tensor.handle import operation
 from ndd._tensor.slicing import index_handles, result_layout, subscript as subscript_store
 
 
-def _schedule(
-    name: str, kind: Any, work: Callable[[Any], list[Store]], inputs: list[Any], spec: Spec, n: int | None, now: bool
+def _scheduled(
+    name: str,
+    kind: Any,
+    work: Callable[[Any], list[Store]],
+    inputs: list[Any],
+    spec: Spec,
+    n: int | None,
+    at_once: bool,
 ) -> Any:
-    """A handle of what `work` makes of `inputs`, run when the mode says so; `now`: at once unless deferred."""
-    level = mode.level
-    context = EvalContext.current()
-    invocation = Invocation(name, work, context, user_frame() if level < 3 else None, level == 1)
-    if level == 1:
-        invocation.inputs = inputs
-    elif now:
-        invocation.execute()
-        if level >= 3:
-            invocation.raise_now()
-    elif level == 2:
-        context.submit(invocation)
-    elif level >= 3:
-        context.finish(invocation)
-        invocation.raise_now()
+    """A handle of what `work` makes of `inputs`, run when the mode says so."""
+    invocation = schedule(name, work, tuple(inputs), at_once=at_once)
     return kind._of_pending(invocation, 0, spec, n)
 
 
@@ -52,10 +42,10 @@ def subscript(value: Any, indices: tuple[Any, ...]) -> Any:
     spec = Spec.of(value.dtype, value.ndim - dropped, result_layout(value.layout, indices), value.device)
 
     def work(invocation: Any) -> list[Store]:
-        return [subscript_store(_stored(value), indices)]
+        return [subscript_store(stored(value), indices)]
 
     bounds = index_handles(indices)
-    result = _schedule("slice", type(value), work, [value, *bounds], spec, n, value._store is not None and not bounds)
+    result = _scheduled("slice", type(value), work, [value, *bounds], spec, n, value._store is not None and not bounds)
     result._external = value._external
     return result
 
@@ -64,9 +54,9 @@ def choose_samples(batch: Batch, indices: list[int]) -> Batch:
     """`batch.select([...])`."""
 
     def work(invocation: Any) -> list[Store]:
-        return [_stored(batch).select(indices)]
+        return [stored(batch).select(indices)]
 
-    result = _schedule("select", Batch, work, [batch], batch._spec, len(indices), batch._store is not None)
+    result = _scheduled("select", Batch, work, [batch], batch._spec, len(indices), batch._store is not None)
     result._external = batch._external
     return result
 
@@ -75,9 +65,9 @@ def choose_sample(batch: Batch, index: int) -> Tensor:
     """`batch.select(i)`."""
 
     def work(invocation: Any) -> list[Store]:
-        return [_stored(batch).sample(index)]
+        return [stored(batch).sample(index)]
 
-    return _schedule("select", Tensor, work, [batch], batch._spec, 1, batch._store is not None)
+    return _scheduled("select", Tensor, work, [batch], batch._spec, 1, batch._store is not None)
 
 
 def stack_batch(batch: Batch, pad: bool = False, layout: str | None = None, force_copy: bool = False) -> Tensor:
@@ -86,7 +76,7 @@ def stack_batch(batch: Batch, pad: bool = False, layout: str | None = None, forc
     ndim = None if batch._spec.ndim is None else batch._spec.ndim + 1
 
     def work(invocation: Any) -> list[Store]:
-        store = _stored(batch)
+        store = stored(batch)
         if not store.uniform():
             if not pad:
                 raise ValueError(
@@ -105,7 +95,7 @@ def stack_batch(batch: Batch, pad: bool = False, layout: str | None = None, forc
         return [result]
 
     spec = Spec.of(batch.dtype, ndim, own, batch.device)
-    return _schedule("as_tensor", Tensor, _on_device(work, batch), [batch], spec, 1, False)
+    return _scheduled("as_tensor", Tensor, _on_device(work, batch), [batch], spec, 1, False)
 
 
 def _on_device(work: Callable[[Any], list[Store]], value: Any) -> Callable[[Any], list[Store]]:
@@ -119,7 +109,7 @@ def _on_device(work: Callable[[Any], list[Store]], value: Any) -> Callable[[Any]
 
         stream = invocation.context.stream_on(number)
         invocation.stream = stream
-        wait_for(_stored(value), stream)
+        wait_for(stored(value), stream)
         with on_stream(stream, number):
             results = work(invocation)
         for store in results:

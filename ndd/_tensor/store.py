@@ -57,6 +57,8 @@ class Store:
     __slots__ = (
         "__weakref__",
         "_addresses",
+        "_has_gaps",
+        "_copies",
         "_shape_array",
         "_shapes",
         "_volumes",
@@ -97,6 +99,8 @@ class Store:
         self._shape_array: np.ndarray | None = None if given_list else shapes  # type: ignore[assignment]
         self._volumes: Volumes | None = None
         self._addresses: np.ndarray | None = None
+        self._has_gaps: bool | None = None  # whether a sample is strided; None: nobody has looked
+        self._copies: Store | None = None  # what `pointers` made last of strided samples
         self.whole = whole
         self.flat = flat
         self.parts = parts
@@ -159,19 +163,30 @@ class Store:
                 self.parts = split_flat(self.flat, self.shapes)
         return self.parts
 
+    def contiguous(self) -> Store:
+        """This store if each sample is C-contiguous, else a new one with copies of those that are not.
+
+        A store never changes what it shares with its maker: copies belong to the caller, who holds the new store as
+        long as a kernel reads it (on a GPU until the launch is queued; torch's allocator hands memory on in the order
+        of the stream).
+        """
+        if self._has_gaps is None:
+            self._has_gaps = self.flat is None and self._strided()
+        if not self._has_gaps:
+            return self
+        if self.whole is not None:
+            return self._over(self.layout, whole=_packed(self.whole))
+        return self._over(self.layout, parts=[a if is_contiguous(a) else _packed(a) for a in self.parts or []])
+
+    def _strided(self) -> bool:
+        whole = self.whole
+        if whole is None:
+            return not all([is_contiguous(a) for a in self.parts or []])
+        return not (is_contiguous(whole) or not len(whole) or is_contiguous(whole[0, ...]))
+
     def contiguous_arrays(self) -> list[Any]:
-        """As `arrays`, each C-contiguous: strided views are copied, once."""
-        arrays = self.arrays()
-        if self.whole is not None and is_contiguous(self.whole):
-            return arrays
-        if self.flat is None:
-            for i, a in enumerate(arrays):
-                if not is_contiguous(a):
-                    arrays[i] = np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a.contiguous()
-                    self._addresses = None
-            if self.whole is not None:
-                self.whole = None
-        return arrays
+        """As `arrays`, each C-contiguous: what is strided comes as a copy that the caller holds."""
+        return self.contiguous().arrays()
 
     def sample(self, i: int) -> Store:
         """Sample `i` as the value of a Tensor: a view."""
@@ -240,18 +255,27 @@ class Store:
         return torch.stack(self.arrays())
 
     def pointers(self) -> np.ndarray:
-        """The address of each (contiguous) sample, int64 `[N]`."""
+        """The address of each sample, int64 `[N]`; of a copy where a sample is strided.
+
+        Such copies live until this store is asked again. Who may not be alone in asking takes `contiguous()`, holds
+        it, and asks that.
+        """
         if self._addresses is None:
+            packed = self.contiguous()
+            if packed is not self:
+                self._copies = packed
+                return packed.pointers()
             self._addresses = self._found_addresses()
         return self._addresses
 
     def _found_addresses(self) -> np.ndarray:
-        if self.whole is not None and is_contiguous(self.whole) and self.whole.ndim:
-            step = int(self.volumes.sizes[0]) * self.dtype.bytes if self.n else 0
-            return address(self.whole) + step * np.arange(self.n, dtype=np.int64)
         if self.flat is not None:
             return address(self.flat) + self.volumes.offsets * self.dtype.bytes
-        return np.array([address(t) for t in self.contiguous_arrays()], np.int64)
+        if self.whole is not None:
+            # The samples may lie apart, or be one and the same (a broadcast).
+            step = self.whole.strides[0] if self.on_cpu else self.whole.stride(0) * self.dtype.bytes
+            return address(self.whole) + step * np.arange(self.n, dtype=np.int64)
+        return np.array([address(a) for a in self.parts or []], np.int64)
 
     def owners(self) -> list[Any]:
         """GPU: the torch tensors that hold the memory."""
@@ -267,20 +291,28 @@ class Store:
 
     def relabelled(self, layout: str | None) -> Store:
         """The same memory under another layout."""
+        return self._over(layout, whole=self.whole, flat=self.flat, parts=self.parts)
+
+    def _over(self, layout: str | None, **forms: Any) -> Store:
+        """A store of samples of these shapes, and from these sources, in other memory."""
+        shapes = self._shape_array if self._shapes is None else self._shapes
         other = Store(
-            self.dtype,
-            layout,
-            self.device,
-            self.shape_array if self._shapes is None else self._shapes,
-            whole=self.whole,
-            flat=self.flat,
-            parts=self.parts,
-            batched=self.batched,
-            source_info=self.source_info,
+            self.dtype, layout, self.device, shapes, batched=self.batched, source_info=self.source_info, **forms
         )
         other.stream, other.ready, other._shape_array = self.stream, self.ready, self._shape_array
         other._volumes = self._volumes
         return other
+
+
+def _packed(array: Any) -> Any:
+    """A C-contiguous copy, on the CPU in memory that is used again."""
+    if not isinstance(array, np.ndarray):
+        return array.contiguous()
+    from ndd._tensor.memory import host_empty
+
+    copied = host_empty(array.shape, array.dtype)
+    copied[...] = array
+    return copied
 
 
 def is_contiguous(array: Any) -> bool:

@@ -61,6 +61,11 @@ def names() -> list[tuple[str, str, str | None]]:
     return found
 
 
+def operator_names() -> list[str]:
+    """The names of DALI's operators, in alphabetical order."""
+    return [name for name, kind, _ in names() if kind in _OPERATORS]
+
+
 def _row(name: str, kind: str, parameters: str | None, evidence: Evidence) -> Row:
     found = find(name)
     if kind == "disabled":  # `__hash__ = None`
@@ -77,9 +82,7 @@ def _row(name: str, kind: str, parameters: str | None, evidence: Evidence) -> Ro
 
 def devices(operator: Any) -> str:
     """The devices on which an operator of ndd runs: "cpu", "gpu" or "cpu gpu"."""
-    on_cpu = operator.cpu is not None or operator.cpu_batch is not None or operator.views is not None
-    on_gpu = not operator.cpu_only and (operator.cuda is not None or operator.cuda_source or operator.views is not None)
-    return " ".join(name for name, there in (("cpu", on_cpu), ("gpu", on_gpu)) if there)
+    return "cpu gpu" if operator.runs_on_gpu else "cpu"
 
 
 def own_operators(rows: list[Row]) -> list[str]:

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd._execution.fork import whole
+from ndd._execution.kept import Kept
 from ndd._tensor.memory import host_empty
 from ndd.decoders import _orientation
 from ndd.decoders._header import Header
@@ -33,15 +35,13 @@ if TYPE_CHECKING:
 
 Window = tuple[int, int, int, int]  # y0, x0, y1, x1
 
-_own = threading.local()
-_loading = threading.RLock()
 _module: list[Any] = []  # empty: not tried; [None]: not installed
 
 
 def library() -> Any:
     """The module nvidia.nvimgcodec, or None where it is not installed."""
     if not _module:
-        with _loading:
+        with whole:
             if not _module:
                 _module.append(_imported())
     return _module[0]
@@ -111,8 +111,8 @@ def decode_cpu(
     YCbCr is not among what the library gives: RGB comes back, as for RGB.
     """
     module = library()
-    decoder = _cpu_decoder(options.fast_idct)
-    params = _parameters(options.output_type, options.adjust_orientation)
+    decoder = _cpu_decoders(options.fast_idct)
+    params = _parameters(options.output_type, options.adjust_orientation, True)
     source = _stream(data, window)
     if options.output_type == DALIImageType.ANY_DATA:
         found = decoder.decode(source, params=params)
@@ -130,17 +130,16 @@ def decode_cpu(
 
 
 def _cpu_decoder(fast_idct: bool) -> Any:
-    """This thread's decoder."""
-    kept = _own.__dict__.setdefault("decoders", {})
-    if fast_idct not in kept:
-        module = library()
-        kept[fast_idct] = module.Decoder(
-            device_id=module.NVIMGCODEC_DEVICE_CPU_ONLY,
-            max_num_cpu_threads=1,
-            backends=[module.Backend(module.CPU_ONLY)],
-            options=f":fast_idct={int(fast_idct)}",
-        )
-    return kept[fast_idct]
+    module = library()
+    return module.Decoder(
+        device_id=module.NVIMGCODEC_DEVICE_CPU_ONLY,
+        max_num_cpu_threads=1,
+        backends=[module.Backend(module.CPU_ONLY)],
+        options=f":fast_idct={int(fast_idct)}",
+    )
+
+
+_cpu_decoders = Kept(_cpu_decoder, per="thread")
 
 
 def _stream(data: np.ndarray, window: Window | None) -> Any:
@@ -149,24 +148,22 @@ def _stream(data: np.ndarray, window: Window | None) -> Any:
     return stream if window is None else stream.get_sub_code_stream(region=module.Region(*window))
 
 
-def _parameters(output_type: DALIImageType, adjust_orientation: bool, allow_any_depth: bool = True) -> Any:
-    """DecodeParams; made once a thread, for making them costs as much as parsing a header."""
-    kept = _own.__dict__.setdefault("parameters", {})
-    key = (output_type, adjust_orientation, allow_any_depth)
-    if key not in kept:
-        module = library()
-        color, samples = {
-            DALIImageType.BGR: (module.ColorSpec.SRGB, module.SampleFormat.I_BGR),
-            DALIImageType.GRAY: (module.ColorSpec.GRAY, module.SampleFormat.I_Y),
-            DALIImageType.ANY_DATA: (module.ColorSpec.UNCHANGED, module.SampleFormat.I_UNCHANGED),
-        }.get(output_type, (module.ColorSpec.SRGB, module.SampleFormat.I_RGB))
-        kept[key] = module.DecodeParams(
-            apply_exif_orientation=adjust_orientation,
-            color_spec=color,
-            sample_format=samples,
-            allow_any_depth=allow_any_depth,
-        )
-    return kept[key]
+def _decode_parameters(output_type: DALIImageType, adjust_orientation: bool, allow_any_depth: bool) -> Any:
+    module = library()
+    color, samples = {
+        DALIImageType.BGR: (module.ColorSpec.SRGB, module.SampleFormat.I_BGR),
+        DALIImageType.GRAY: (module.ColorSpec.GRAY, module.SampleFormat.I_Y),
+        DALIImageType.ANY_DATA: (module.ColorSpec.UNCHANGED, module.SampleFormat.I_UNCHANGED),
+    }.get(output_type, (module.ColorSpec.SRGB, module.SampleFormat.I_RGB))
+    return module.DecodeParams(
+        apply_exif_orientation=adjust_orientation,
+        color_spec=color,
+        sample_format=samples,
+        allow_any_depth=allow_any_depth,
+    )
+
+
+_parameters = Kept(_decode_parameters, per="thread")  # making them costs as much as parsing a header
 
 
 class _DeviceMemory:
@@ -221,7 +218,7 @@ class GpuDecoders:
         Returns which samples were decoded. Neither waits for the GPU nor allocates on it.
         """
         module = library()
-        params = _parameters(output_type, adjust_orientation, allow_any_depth=False)
+        params = _parameters(output_type, adjust_orientation, False)
         described: dict[str, Any] = {}
         if output_type != DALIImageType.ANY_DATA:
             described = {"sample_format": params.sample_format, "color_spec": params.color_spec}
@@ -233,17 +230,16 @@ class GpuDecoders:
         return [image is not None for image in found]
 
 
-_gpu: dict[tuple[Any, ...], GpuDecoders] = {}
+# A decoder holds threads, streams and pinned memory: a loop uses one or two, for training and for validation.
+_gpu = Kept(
+    lambda device_id, num_threads, load, options, size: GpuDecoders(device_id, num_threads, load, options), limit=8
+)
 
 
 def gpu_decoders(device_id: int, num_threads: int, hw_decoder_load: float, options: str, count: int) -> GpuDecoders:
     """The decoders for one GPU, one set of options and batches of about `count` samples (to the next power of two).
 
-    Made once: they hold threads, streams and pinned memory. A decoder that has seen batches of 64 decodes batches of 256
-    at 11,000 images/s, one that has seen nothing else at 18,600.
+    Made once, and kept while they are among the last eight asked for. A decoder that has seen batches of 64 decodes
+    batches of 256 at 11,000 images/s, one that has seen nothing else at 18,600.
     """
-    key = (os.getpid(), device_id, num_threads, hw_decoder_load, options, max(count - 1, 0).bit_length())
-    with _loading:
-        if key not in _gpu:
-            _gpu[key] = GpuDecoders(device_id, num_threads, hw_decoder_load, options)
-        return _gpu[key]
+    return _gpu(device_id, num_threads, hw_decoder_load, options, max(count - 1, 0).bit_length())

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._operator import Plan, operator, output
+from ndd._operator import Plan, Samples, operator, output
 from ndd._operator.deprecated import ignored
 from ndd._tensor import DType, Spec
 from ndd._tensor.dtype import uint8
@@ -15,7 +15,7 @@ from ndd.decoders._sample import decode
 from ndd.types import DALIImageType
 
 
-@operator(mixed=True, heavy=True, drops="on_error")
+@operator(reads="cpu")
 def image(
     input,
     /,
@@ -83,17 +83,17 @@ def image(
             [100, 101, 102]], dtype=torch.uint8)
     """
     no_effect("image", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator)
-    return pictures(input, dtype)
+    return pictures(input, dtype, on_error)
 
 
-def pictures(encoded: Spec, dtype: DType) -> Spec:
+def pictures(encoded: Spec, dtype: DType, on_error: str) -> Samples:
     """What comes out of an image decoder; refuses inputs that are no bytes."""
     if encoded.dtype is not uint8 or encoded.ndim == 0:
         raise RuntimeError(
             f"expected the bytes of an encoded image, uint8, got {encoded.ndim}-D {encoded.dtype}. "
             "ndd.io.file.read reads files."
         )
-    return output(dtype, 3, "HWC")
+    return Samples(output(dtype, 3, "HWC"), fewer=on_error == "skip")
 
 
 def no_effect(operator_name: str, **deprecated: Any) -> None:
@@ -102,7 +102,7 @@ def no_effect(operator_name: str, **deprecated: Any) -> None:
         ignored(operator_name, name, value)
 
 
-@image.plan
+@image.old_plan
 def _(input, **arguments):
     return Plan(None, shared={"options": options_of(**arguments)})
 

@@ -14,7 +14,7 @@ from ndd.ops.image.window import crop_window
 from ndd.types import DALIImageType
 
 
-@operator(mixed=True, heavy=True, drops="on_error")
+@operator(reads="cpu")
 def image_crop(
     input,
     /,
@@ -75,13 +75,13 @@ def image_crop(
     no_effect(
         "image_crop", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator
     )
-    return pictures(input, dtype)
+    return pictures(input, dtype, on_error)
 
 
 _WINDOW = ("crop", "crop_d", "crop_h", "crop_pos_x", "crop_pos_y", "crop_pos_z", "crop_w", "rounding")
 
 
-@image_crop.plan
+@image_crop.old_plan
 def _(input, **arguments):
     headers = Headers(input.arrays, options_of(**arguments))
     starts, shapes = crop_window(headers.extents, "HW", **{k: arguments[k] for k in _WINDOW})

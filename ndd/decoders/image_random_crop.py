@@ -16,7 +16,7 @@ from ndd.random.crop_window import crop_window
 from ndd.types import DALIImageType
 
 
-@operator(mixed=True, heavy=True, random=True, drops="on_error")
+@operator(reads="cpu", random=True)
 def image_random_crop(
     input,
     /,
@@ -77,10 +77,10 @@ def image_random_crop(
         split_stages=split_stages,
         use_chunk_allocator=use_chunk_allocator,
     )
-    return pictures(input, dtype)
+    return pictures(input, dtype, on_error)
 
 
-@image_random_crop.plan
+@image_random_crop.old_plan
 def _(input, *, num_attempts, random_area, random_aspect_ratio, words, **arguments):
     headers = Headers(input.arrays, options_of(**arguments))
     streams = words.streams(input.n)

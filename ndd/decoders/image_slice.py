@@ -16,7 +16,7 @@ from ndd.ops.tensor.axes import axes_of
 from ndd.types import DALIImageType
 
 
-@operator(mixed=True, heavy=True, drops="on_error")
+@operator(reads="cpu")
 def image_slice(
     data,
     anchor=None,
@@ -86,13 +86,13 @@ def image_slice(
     no_effect(
         "image_slice", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator
     )
-    return pictures(data, dtype)
+    return pictures(data, dtype, on_error)
 
 
 _ENDS = ("start", "rel_start", "end", "rel_end", "shape", "rel_shape")
 
 
-@image_slice.plan
+@image_slice.old_plan
 def _(data, anchor, shape_input, *, axes, axis_names, normalized_anchor, normalized_shape, **arguments):
     headers = Headers(data.arrays, options_of(**arguments))
     chosen = axes_of(axes, "WH" if axes is None and axis_names is None else axis_names, "HW", 2)

@@ -46,7 +46,7 @@ def dilate(
     return like(input)
 
 
-@dilate.plan
+@dilate.old_plan
 def _(input, *, anchor, border_mode, iterations, mask_size):
     return morphology_plan(input, mask_size, anchor, iterations, border_mode)
 

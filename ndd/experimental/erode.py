@@ -45,7 +45,7 @@ def erode(
     return like(input)
 
 
-@erode.plan
+@erode.old_plan
 def _(input, *, anchor, border_mode, iterations, mask_size):
     return morphology_plan(input, mask_size, anchor, iterations, border_mode)
 

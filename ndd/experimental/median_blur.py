@@ -35,7 +35,7 @@ def median_blur(input, /, *, window_size: PerSample[list[int]] = (3, 3)):
     return like(input)
 
 
-@median_blur.plan
+@median_blur.old_plan
 def _(input, *, window_size):
     window = pairs("window_size", window_size, input.n)[:, ::-1]
     wrong = ((window < 1) | (window % 2 == 0)).any(axis=1)

@@ -71,7 +71,7 @@ def remap(
     return like(input)
 
 
-@remap.plan
+@remap.old_plan
 def _(input, mapx, mapy, *, interp, pixel_origin):
     for name, given in (("mapx", mapx), ("mapy", mapy)):
         if given.shapes.shape[1] != 2:

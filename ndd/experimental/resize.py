@@ -81,7 +81,7 @@ def resize(
     return resized
 
 
-@resize.plan
+@resize.old_plan
 def _(input, **arguments):
     plan = plain_resize.operator.plan(input, **arguments)
     kind = plan.per_sample["kind"]

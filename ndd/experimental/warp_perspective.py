@@ -22,7 +22,7 @@ _INVERSE_MAP = 16
 _CHANNELS = 4  # that OpenCV warps at once
 
 
-@operator(layouts=("HW", "HWC", "FHWC", "CHW", "FCHW"), frames=True, host_inputs=(1,))
+@operator(layouts=("HW", "HWC", "FHWC", "CHW", "FCHW"), frames=True, reads={"matrix_input": "cpu"})
 def warp_perspective(
     input,
     matrix_input=None,
@@ -83,7 +83,7 @@ def warp_perspective(
     return like(input)
 
 
-@warp_perspective.plan
+@warp_perspective.old_plan
 def _(input, matrix_input, *, border_mode, fill_value, interp_type, inverse_map, matrix, pixel_origin, size):
     shapes, layout = input.shapes, input.layout
     axes = [layout.index("H"), layout.index("W")]

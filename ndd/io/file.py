@@ -9,11 +9,11 @@ from urllib.parse import unquote
 import numpy as np
 
 from ndd._operator import bad_sample, operator, output
-from ndd._tensor import Spec, Store
+from ndd._tensor import Device, Spec, Store
 from ndd._tensor.dtype import int8, uint8
 
 
-@operator(cpu_only=True)
+@operator
 def read(filepaths, /, *, dont_use_mmap: bool = False, use_o_direct: bool = False):
     """Reads files whole.
 
@@ -42,36 +42,36 @@ def _bytes_of(paths: Spec) -> Spec:
     return output(uint8, 1)
 
 
-@read.views
-def _(job: Any, filepaths: Store, *, dont_use_mmap: bool, use_o_direct: bool) -> Store:
-    return _read(job, filepaths, must_exist=True)
+@read.batch
+def _(call: Any, filepaths: Any, *, dont_use_mmap: bool, use_o_direct: bool) -> Store:
+    return _read(call, filepaths, must_exist=True)
 
 
-@operator(cpu_only=True, register=False)
+@operator(register=False)
 def read_if_there(filepaths, /):
     """As `read`, but a file that cannot be read comes out as 0 bytes, for a decoder to deal with."""
     return _bytes_of(filepaths)
 
 
-@read_if_there.views
-def _(job: Any, filepaths: Store) -> Store:
-    return _read(job, filepaths, must_exist=False)
+@read_if_there.batch
+def _(call: Any, filepaths: Any) -> Store:
+    return _read(call, filepaths, must_exist=False)
 
 
-def _read(job: Any, filepaths: Store, must_exist: bool) -> Store:
-    names = [_name(characters) for characters in filepaths.arrays()]
+def _read(call: Any, filepaths: Any, must_exist: bool) -> Store:
+    names = [_name(characters) for characters in filepaths.arrays]
     parts: list[Any] = [None] * len(names)
 
     def one(i: int) -> None:
         parts[i] = contents(names[i])
 
-    errors = job.context.thread_pool.run(one, len(names))
+    errors = call.spread(one, len(names))
     if errors and must_exist:
         first = min(errors)
         raise bad_sample(first, str(errors[first]))
     for i in errors:
         parts[i] = np.empty(0, np.uint8)
-    return Store(uint8, None, filepaths.device, [p.shape for p in parts], parts=parts, source_info=names)
+    return Store(uint8, None, Device.CPU, [p.shape for p in parts], parts=parts, source_info=names)
 
 
 def _name(characters: np.ndarray) -> str:

@@ -42,7 +42,7 @@ def gaussian(input, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[float]
     return like(input)
 
 
-@gaussian.plan
+@gaussian.old_plan
 def _(input, *, mean, stddev, words):
     check_input(input)
     real = drawn_type(input.dtype)

@@ -54,7 +54,7 @@ def salt_and_pepper(
     return like(input)
 
 
-@salt_and_pepper.plan
+@salt_and_pepper.old_plan
 def _(input, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, words):
     check_input(input)
     chance = _share("prob", prob, input.n)

@@ -42,7 +42,7 @@ def shot(input, /, *, factor: PerSample[float] = None):
     return like(input)
 
 
-@shot.plan
+@shot.old_plan
 def _(input, *, factor, words):
     check_input(input)
     events = {

@@ -50,7 +50,7 @@ def beta(
     return output(float32 if dtype is None else dtype, rank(shape_like, shape))
 
 
-@beta.plan
+@beta.old_plan
 def _(shape_like, *, alpha, beta, dtype, shape, words):
     n = current_invocation().n
     if dtype is not None:

@@ -16,7 +16,7 @@ from ndd.random.picks import Table, padded
 _SUM_TOLERANCE = 1e-4
 
 
-@operator(random=True, host_inputs=(0,))
+@operator(random=True, reads="cpu")
 def choice(a, shape_like=None, /, *, p: PerSample[list[float]] = None, shape: PerSample[list[int]] = None):
     """Draws elements of a list, each time from all of them, equally likely or with given probabilities.
 
@@ -50,7 +50,7 @@ def choice(a, shape_like=None, /, *, p: PerSample[list[float]] = None, shape: Pe
     return output(a.dtype, None if axes is None else axes + items, layout if a.ndim else None)
 
 
-@choice.plan
+@choice.old_plan
 def _(a, shape_like, *, p, shape, words):
     n = current_invocation().n
     draws = element_shapes(shape_like, shape, n)

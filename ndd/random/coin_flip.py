@@ -48,7 +48,7 @@ def coin_flip(
     return output(int32 if dtype is None else dtype, rank(shape_like, shape))
 
 
-@coin_flip.plan
+@coin_flip.old_plan
 def _(shape_like, *, dtype, probability, shape, words):
     n = current_invocation().n
     if dtype is not None:

@@ -51,7 +51,7 @@ def normal(
     return output(float32 if dtype is None else dtype, rank(shape_like, shape))
 
 
-@normal.plan
+@normal.old_plan
 def _(shape_like, *, dtype, mean, shape, stddev, words):
     n = current_invocation().n
     dtype = float32 if dtype is None else dtype

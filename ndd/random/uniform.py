@@ -57,7 +57,7 @@ def uniform(
     return output(float32 if dtype is None else dtype, rank(shape_like, shape))
 
 
-@uniform.plan
+@uniform.old_plan
 def _(shape_like, *, dtype, range, shape, values, words):
     n = current_invocation().n
     dtype = float32 if dtype is None else dtype

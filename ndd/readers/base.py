@@ -10,10 +10,10 @@ import threading
 import warnings
 import weakref
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 from ndd._execution.lookahead import Following
-from ndd._tensor import Device, make_batch, make_tensor
+from ndd._tensor import Batch, Device, make_batch, make_tensor
 from ndd.readers import signature, state as states
 from ndd.readers.epoch import Epoch
 from ndd.readers.options import check_batch_size, check_device, plain
@@ -23,6 +23,8 @@ from ndd.readers.read_ahead import ReadAhead, Step
 from ndd.readers.records import RecordStore
 from ndd.readers.sampler import Order, Shards, Stream
 from ndd.readers.state import ReaderState
+
+_CLOSING_SECONDS = 5.0  # `close` waits so long for reads that are under way
 
 
 class Reader:
@@ -130,7 +132,11 @@ class Reader:
 
     # Iteration
 
-    def next_epoch(self, batch_size: int | None = None, ctx: Any = None, capture: bool = False) -> Epoch:
+    @overload
+    def next_epoch(self, batch_size: int, ctx: Any = None, capture: bool = False) -> Epoch[tuple[Batch, ...]]: ...
+    @overload
+    def next_epoch(self, batch_size: None = None, ctx: Any = None, capture: bool = False) -> Epoch[tuple[Any, ...]]: ...
+    def next_epoch(self, batch_size: int | None = None, ctx: Any = None, capture: bool = False) -> Epoch[Any]:
         """The next epoch: an iterator over the samples of this reader's shard, with a length.
 
         With `batch_size` (here, or `max_batch_size` at construction) it gives batches, otherwise single samples; a
@@ -231,7 +237,10 @@ class Reader:
     def close(self) -> None:
         """Stop reading ahead and close files. A reader that is used again goes on where it was."""
         with self._entered():
+            ahead = self._ahead
             self._drop_read_ahead()
+            if ahead is not None:
+                ahead.join(_CLOSING_SECONDS)
             if self._data is not None:
                 self._data[0].close()
 

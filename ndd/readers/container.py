@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
 
+from ndd._execution.kept import Kept
 from ndd.readers.file_reading import OpenFiles
 from ndd.readers.output import Record
-from ndd.readers.records import Opened, RecordStore
+from ndd.readers.records import RecordStore
 
 _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
 
@@ -23,9 +22,9 @@ class ContainerStore(RecordStore):
     """
 
     def __init__(self, paths: Sequence[str], containers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray):
-        self.paths = listed = list(paths)
+        self.paths = list(paths)
         self.containers, self.offsets, self.sizes = containers, offsets, sizes
-        self._files = Opened(lambda: _LastUsed(listed))
+        self._files = Kept(_opened, limit=_KEPT_OPEN)
 
     def parse(self, number: int, data: np.ndarray) -> Record:
         """The outputs of record `number`, whose bytes are `data` (u8 `[size]`; other records may share its memory).
@@ -65,7 +64,8 @@ class ContainerStore(RecordStore):
 
     def ranges(self, container: int, offsets: np.ndarray, sizes: np.ndarray) -> list[np.ndarray | OSError]:
         """Bytes of a container: for `parse`, where a record points at more of them."""
-        return self._files.get().file(container).read_joined(np.zeros(len(offsets), np.int64), offsets, sizes)
+        with self._files.using(self.paths[container]) as file:
+            return file.read_joined(np.zeros(len(offsets), np.int64), offsets, sizes)
 
     def _parsed(self, number: int, piece: np.ndarray | OSError) -> Record | Exception:
         if isinstance(piece, OSError):
@@ -77,23 +77,8 @@ class ContainerStore(RecordStore):
 
     def close(self) -> None:
         """Close the containers."""
-        self._files.close()
+        self._files.clear()
 
 
-class _LastUsed:
-    """The containers that were used last, open."""
-
-    def __init__(self, paths: list[str]):
-        self._paths = paths
-        self._files: OrderedDict[int, OpenFiles] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def file(self, container: int) -> OpenFiles:
-        with self._lock:
-            found = self._files.get(container)
-            if found is None:
-                found = self._files[container] = OpenFiles([self._paths[container]])
-                if len(self._files) > _KEPT_OPEN:
-                    self._files.popitem(last=False)
-            self._files.move_to_end(container)
-            return found
+def _opened(path: str) -> OpenFiles:
+    return OpenFiles([path])

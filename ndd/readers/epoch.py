@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from ndd.readers.base import Reader
 
+Outputs = TypeVar("Outputs", covariant=True)
 
-class Epoch:
+
+class Epoch(Generic[Outputs]):
     """One pass over a reader's shard. Iterate over it once; `len()` is how many samples or batches it has.
 
     Attributes:
@@ -31,10 +33,10 @@ class Epoch:
             return self._reader._epoch_length(self._batch)
         return self._total
 
-    def __iter__(self) -> Epoch:
+    def __iter__(self) -> Epoch[Outputs]:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> Outputs:
         reader = self._reader
         if self._generation != reader._progress.generation:  # abandoned by reset() or set_state()
             raise StopIteration

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Sequence
 
 from ndd.readers.output import Record
-
-Held = TypeVar("Held")
-
-_opening = threading.RLock()
-
-
-def _after_fork() -> None:
-    """In a forked child: a thread of the parent that held the lock does not exist here."""
-    global _opening
-    _opening = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 class RecordStore:
     """Random access to the records of a data set. A concrete reader subclasses it; the base reader does the rest.
 
     Implement `__len__`, `record` and `source`. Methods are called from several threads at once. Build an index in the
-    constructor: a reader makes its store when the first sample is asked for, and once. Keep files and the like open
-    in an `Opened`. A store never knows about epochs, batches, shards, shuffling or devices.
+    constructor: a reader makes its store when the first sample is asked for, and once. Hold files and the like in a
+    `Kept` (`ContainerStore` does): it opens them again after `close` and in a forked child, and closes nothing under a
+    thread that reads. A store never knows about epochs, batches, shards, shuffling or devices.
     """
 
     def __len__(self) -> int:
@@ -62,30 +46,3 @@ class RecordStore:
 
     def close(self) -> None:
         """Give up open files and maps. A store that is used again opens them again."""
-
-
-class Opened(Generic[Held]):
-    """What a store holds open: made by `make` at first use, and again after `close` and in a forked child.
-
-    What is held must close itself when nobody refers to it any more (files of Python and `OpenFiles` do). So a thread
-    that still reads finishes with what it has, and nothing is closed under it. `make` must not refer to the store, or
-    both would wait for the collector.
-    """
-
-    def __init__(self, make: Callable[[], Held]):
-        self._make = make
-        self._held: tuple[int, Held] | None = None
-
-    def get(self) -> Held:
-        """The thing, open in this process."""
-        held = self._held
-        if held is None or held[0] != os.getpid():
-            with _opening:
-                held = self._held
-                if held is None or held[0] != os.getpid():
-                    held = self._held = os.getpid(), self._make()
-        return held[1]
-
-    def close(self) -> None:
-        """Give it up."""
-        self._held = None

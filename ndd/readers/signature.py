@@ -9,26 +9,24 @@ import inspect
 import re
 import types
 import typing
-from dataclasses import fields
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
+from ndd._tensor.device import DeviceLike
 from ndd.readers.options import Options, plain
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _FIRST = ("max_batch_size", "name", "device", "num_inputs")  # may be given by position
 _LAST = ("enable_checkpointing", "shuffle", "sampler", "shard")  # the others stand in alphabetical order, as in DALI
 _OF_EPOCHS = ("shuffle_after_epoch", "shuffle_after_epoch_seed")
-_KINDS = {field.name: str(field.type) for field in fields(Options)}
-_DEFAULTS = {field.name: field.default for field in fields(Options)}
-_SIMPLE = {"int": int, "bool": bool}
+_SHARED = inspect.signature(Options, eval_str=True).parameters
 
 
 def compose(reader: Any) -> None:
     """Give a reader class its `__signature__` and its docstring. TypeError if its `_open` takes anything else than
     arguments by name, or one that all readers have."""
-    own = list(inspect.signature(reader._open).parameters.values())[1:]
-    shared = [name for name in _KINDS if reader.shuffles_after_epoch or name not in _OF_EPOCHS]
+    own = list(_evaluated(reader._open).parameters.values())[1:]
+    shared = [name for name in _SHARED if reader.shuffles_after_epoch or name not in _OF_EPOCHS]
     for parameter in own:
         if parameter.kind is not _KEYWORD or parameter.name in shared:
             raise TypeError(
@@ -37,8 +35,7 @@ def compose(reader: Any) -> None:
     parameters = {p.name: p.replace(annotation=_or_none(p)) for p in own}
     for name in shared:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if name in _FIRST else _KEYWORD
-        parameter = inspect.Parameter(name, kind, default=_DEFAULTS[name], annotation=_KINDS[name])
-        parameters[name] = parameter.replace(annotation=_or_none(parameter))
+        parameters[name] = _SHARED[name].replace(kind=kind, annotation=_or_none(_SHARED[name]))
     middle = sorted((n for n in parameters if n not in (*_FIRST, *_LAST)), key=str.lower)
     reader.__signature__ = inspect.Signature([parameters[n] for n in (*_FIRST, *middle, *_LAST)])
     if reader.__dict__.get("__doc__"):
@@ -53,7 +50,6 @@ def bound(reader: Any, positional: Any, given: Any, partial: bool = False) -> tu
         found = (signature.bind_partial if partial else signature.bind)(*positional, **given).arguments
     except TypeError as error:
         raise TypeError(f"{reader._display}: {error}") from None
-    hints = _hints(reader._open)
     shared: dict[str, Any] = {}
     own: dict[str, Any] = {}
     for name, parameter in signature.parameters.items():
@@ -64,20 +60,26 @@ def bound(reader: Any, positional: Any, given: Any, partial: bool = False) -> tu
                 if name in found:
                     raise TypeError(f"{reader._display}: {name} is required, got None")
                 continue
-        elif name in _KINDS:
-            value = _converted(reader._display, name, plain(value), _SIMPLE.get(_KINDS[name].removesuffix(" | None")))
         else:
-            value = _converted(reader._display, name, plain(value), hints.get(name))
-        (shared if name in _KINDS else own)[name] = value
+            value = _converted(reader._display, name, plain(value), parameter.annotation)
+        (shared if name in _SHARED else own)[name] = value
     return Options(**shared), own
+
+
+def _evaluated(function: Any) -> inspect.Signature:
+    """A signature whose annotations are types; or texts, where only a type checker can follow them."""
+    try:
+        return inspect.signature(function, eval_str=True)
+    except (NameError, TypeError):
+        return inspect.signature(function)
 
 
 def _or_none(parameter: inspect.Parameter) -> Any:
     """None is accepted wherever there is a default, and stands for it."""
     kind = parameter.annotation
-    if parameter.default is parameter.empty or not isinstance(kind, str) or kind == "Any":
+    if parameter.default is parameter.empty or isinstance(kind, str) or kind in (parameter.empty, Any, DeviceLike):
         return kind
-    return kind if "None" in kind.split(" | ") else f"{kind} | None"
+    return kind | None
 
 
 def _converted(reader: str, name: str, value: Any, hint: Any) -> Any:
@@ -94,7 +96,7 @@ def _converted(reader: str, name: str, value: Any, hint: Any) -> Any:
             return float(value)
         except (TypeError, ValueError):
             raise ValueError(f"{reader}: {name}: expected a number, got {value!r}") from None
-    if _literal(kind) and value not in get_args(kind) and name not in _KINDS:  # `Options` checks its own
+    if _literal(kind) and value not in get_args(kind) and name not in _SHARED:  # `Options` checks its own
         allowed = ", ".join(map(repr, get_args(kind)))
         raise RuntimeError(f"{reader}: {name}: expected one of {allowed}, got {value!r}")
     return value
@@ -112,14 +114,6 @@ def _number(reader: str, name: str, value: Any) -> int:
     if number is None or (number != value and not isinstance(value, str)):
         raise ValueError(f"{reader}: {name}: expected an integer, got {value!r}")
     return number
-
-
-@cache
-def _hints(function: Any) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(function)
-    except (NameError, TypeError):  # annotations that only a type checker can follow
-        return {}
 
 
 def _with_shared(text: str, shared: list[str]) -> str:

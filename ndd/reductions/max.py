@@ -37,7 +37,7 @@ def max(
     return over_axes.outcome("max", input, axes, axis_names, keep_dims, None)
 
 
-@max.plan
+@max.old_plan
 def _(input, *, axes, axis_names, keep_dims):
     return over_axes.plan("max", input, axes, axis_names, keep_dims)
 

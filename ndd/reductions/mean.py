@@ -40,7 +40,7 @@ def mean(
     return over_axes.outcome("mean", input, axes, axis_names, keep_dims, dtype)
 
 
-@mean.plan
+@mean.old_plan
 def _(input, *, axes, axis_names, keep_dims, dtype):
     return over_axes.plan("mean", input, axes, axis_names, keep_dims)
 

@@ -40,7 +40,7 @@ def mean_square(
     return over_axes.outcome("mean_square", input, axes, axis_names, keep_dims, dtype)
 
 
-@mean_square.plan
+@mean_square.old_plan
 def _(input, *, axes, axis_names, keep_dims, dtype):
     return over_axes.plan("mean_square", input, axes, axis_names, keep_dims)
 

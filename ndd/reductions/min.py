@@ -37,7 +37,7 @@ def min(
     return over_axes.outcome("min", input, axes, axis_names, keep_dims, None)
 
 
-@min.plan
+@min.old_plan
 def _(input, *, axes, axis_names, keep_dims):
     return over_axes.plan("min", input, axes, axis_names, keep_dims)
 

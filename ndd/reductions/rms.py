@@ -41,7 +41,7 @@ def rms(
     return over_axes.outcome("rms", input, axes, axis_names, keep_dims, dtype)
 
 
-@rms.plan
+@rms.old_plan
 def _(input, *, axes, axis_names, keep_dims, dtype):
     return over_axes.plan("rms", input, axes, axis_names, keep_dims)
 

@@ -6,7 +6,7 @@ from ndd._operator import operator
 from ndd.reductions import over_axes
 
 
-@operator(either_inputs=(1,))
+@operator(reads={"mean": "anywhere"})
 def std_dev(
     data,
     mean,
@@ -42,7 +42,7 @@ def std_dev(
     return over_axes.outcome("std_dev", data, axes, axis_names, keep_dims, None)
 
 
-@std_dev.plan
+@std_dev.old_plan
 def _(data, mean, *, axes, axis_names, ddof, keep_dims):
     plan = over_axes.plan("std_dev", data, axes, axis_names, keep_dims, ddof=ddof)
     over_axes.check_mean_shapes(mean, plan.shapes)

@@ -40,7 +40,7 @@ def sum(
     return over_axes.outcome("sum", input, axes, axis_names, keep_dims, dtype)
 
 
-@sum.plan
+@sum.old_plan
 def _(input, *, axes, axis_names, keep_dims, dtype):
     return over_axes.plan("sum", input, axes, axis_names, keep_dims)
 

@@ -6,7 +6,7 @@ from ndd._operator import operator
 from ndd.reductions import over_axes
 
 
-@operator(either_inputs=(1,))
+@operator(reads={"mean": "anywhere"})
 def variance(
     data,
     mean,
@@ -42,7 +42,7 @@ def variance(
     return over_axes.outcome("variance", data, axes, axis_names, keep_dims, None)
 
 
-@variance.plan
+@variance.old_plan
 def _(data, mean, *, axes, axis_names, ddof, keep_dims):
     plan = over_axes.plan("variance", data, axes, axis_names, keep_dims, ddof=ddof)
     over_axes.check_mean_shapes(mean, plan.shapes)

@@ -8,7 +8,7 @@ from ndd._operator import Plan, bad_sample, operator
 from ndd.transforms.matrices import check_matrices, check_shapes, compose, matrix_spec
 
 
-@operator(cpu_only=True)
+@operator
 def combine(input_0, input_1, /, *inputs, reverse_order: bool = False):
     """Makes the matrix that does what several affine maps do one after the other.
 
@@ -35,7 +35,7 @@ def combine(input_0, input_1, /, *inputs, reverse_order: bool = False):
     return matrix_spec("combine", next((i for i in every if (i.layout or "")[:1] == "F"), input_0))
 
 
-@combine.plan
+@combine.old_plan
 def _(*inputs, reverse_order):
     framed = [i for i in inputs if (i.layout or "")[:1] == "F"]
     first = (framed or inputs)[0]

@@ -8,7 +8,7 @@ from ndd._operator import PerSample, operator
 from ndd.transforms.matrices import Rows, affine, matrix_spec, scaling
 
 
-@operator(cpu_only=True)
+@operator
 def crop(
     input=None,
     /,
@@ -44,7 +44,7 @@ def crop(
     return matrix_spec("crop", input, from_start, from_end, to_start, to_end)
 
 
-@crop.plan
+@crop.old_plan
 def _(input, *, absolute, from_end, from_start, reverse_order, to_end, to_start):
     given = {"from_start": from_start, "from_end": from_end, "to_start": to_start, "to_end": to_end}
     rows = Rows(input, **given)

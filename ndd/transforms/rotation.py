@@ -8,7 +8,7 @@ from ndd._operator import PerSample, operator
 from ndd.transforms.matrices import Rows, matrix_spec
 
 
-@operator(cpu_only=True)
+@operator
 def rotation(
     input=None,
     /,
@@ -47,7 +47,7 @@ def rotation(
     return matrix_spec("rotation", input, angle, axis, center)
 
 
-@rotation.plan
+@rotation.old_plan
 def _(input, *, angle, axis, center, reverse_order):
     rows = Rows(input, angle=angle, axis=axis, center=center)
     turn = rows.angles("angle")

@@ -8,7 +8,7 @@ from ndd._operator import PerSample, operator
 from ndd.transforms.matrices import Rows, affine, matrix_spec, scaling
 
 
-@operator(cpu_only=True)
+@operator
 def scale(
     input=None,
     /,
@@ -42,7 +42,7 @@ def scale(
     return matrix_spec("scale", input, scale, center)
 
 
-@scale.plan
+@scale.old_plan
 def _(input, *, center, ndim, reverse_order, scale):
     rows = Rows(input, scale=scale, center=center)
     axes = rows.values("scale").shape[1]

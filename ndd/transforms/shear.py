@@ -8,7 +8,7 @@ from ndd._operator import PerSample, operator
 from ndd.transforms.matrices import Rows, matrix_spec, radians
 
 
-@operator(cpu_only=True)
+@operator
 def shear(
     input=None,
     /,
@@ -43,7 +43,7 @@ def shear(
     return matrix_spec("shear", input, shear, angles, center)
 
 
-@shear.plan
+@shear.old_plan
 def _(input, *, angles, center, reverse_order, shear):
     if (angles is None) == (shear is None):
         raise RuntimeError("One and only one of the following arguments is expected: `shear` or `angles`")

@@ -8,7 +8,7 @@ from ndd._operator import PerSample, operator
 from ndd.transforms.matrices import Rows, affine, matrix_spec
 
 
-@operator(cpu_only=True)
+@operator
 def translation(
     input=None,
     /,
@@ -38,7 +38,7 @@ def translation(
     return matrix_spec("translation", input, offset)
 
 
-@translation.plan
+@translation.old_plan
 def _(input, *, offset, reverse_order):
     rows = Rows(input, offset=offset)
     shift = rows.values("offset")

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import each_of
 from encoded import KINDS, made, needs_files, read, real
 
 import ndd
 from ndd.ops.image.peek_image_shape import peek_image_shape
+
+REGISTRY_CASES = {
+    "peek_image_shape": each_of({}, inputs=("jpeg",), dtypes=("float32",)),
+}
 
 # Headers that DALI does not read, or reads from a file that is cut off before the size.
 OWN = {"still.gif"}

@@ -23,7 +23,7 @@ def where_it_runs():
     """An operator that notes context, pool size and thread."""
     seen = []
 
-    @ndd.operator(register=False, heavy=True)
+    @ndd.operator(register=False, elementwise=False)
     def looks(x, /):
         """Notes where it runs."""
         return ndd.like(x)
@@ -169,7 +169,7 @@ def test_a_pool_serves_many_threads_at_once():
 
 
 def test_errors_of_pool_threads_are_those_of_the_first_bad_sample():
-    @ndd.operator(register=False, heavy=True)
+    @ndd.operator(register=False, elementwise=False)
     def some_fail(x, /):
         """Fails for odd numbers."""
         return ndd.like(x)

@@ -19,8 +19,7 @@ def scaled(array, other=None, /, *, factor: ndd.PerSample[float] = 2.0, shift: i
 
 @scaled.plan
 def _(array, other, *, factor, shift):
-    factors = np.broadcast_to(np.asarray(factor, np.float32), (array.n,))
-    return ndd.Plan(array.shapes, {"factors": factors}, {"shift": shift})
+    return ndd.Plan(array.shapes, {"factors": factor.each()}, {"shift": shift})
 
 
 @scaled.cpu
@@ -36,6 +35,20 @@ def _(array, out, factors, shift):
     if array.size and array.min() < 0:
         raise ValueError("somewhere")
     out[...] = array * factors.reshape(-1, *(1,) * (array.ndim - 1)) + shift
+
+
+@ndd.operator(register=False)
+def weighted(array, /, *, weight: ndd.PerSample[float] = 2.0):
+    """array * weight, by a kernel for whole batches alone."""
+    return ndd.like(array)
+
+
+@weighted.cpu_batch
+def _(array, out, weight):
+    calls.append(array.shape)
+    if array.size and array.min() < 0:
+        raise ValueError("negative")
+    out[...] = array * np.reshape(weight, (-1, *(1,) * (array.ndim - 1)))
 
 
 @ndd.operator(register=False)
@@ -113,3 +126,13 @@ def test_one_tensor_beside_a_batch_serves_every_sample():
         total(batch, ndd.tensor(np.float32([1, 2, 3]))).torch(), batch.torch() + torch.tensor([1.0, 2.0, 3.0])
     )
     assert not calls
+
+
+def test_the_kernel_for_whole_batches_serves_samples_of_different_shapes_one_by_one():
+    batch = ndd.batch([np.ones((2, 3), np.float32), np.ones((1, 4), np.float32)])
+    found = weighted(batch, weight=ndd.batch([3.0, 5.0]))
+    assert [np.unique(np.asarray(t)).tolist() for t in found] == [[3.0], [5.0]]
+    assert calls == [(1, 2, 3), (1, 1, 4)]
+    bad = ndd.batch([np.ones((2, 3), np.float32), -np.ones((1, 4), np.float32)])
+    with pytest.raises(ValueError, match="weighted: sample 1: negative"):
+        weighted(bad).evaluate()

@@ -1,6 +1,5 @@
 """What a new reader has to write: a store, a signature, and `_open`."""
 
-import os
 import warnings
 from typing import Literal
 
@@ -10,7 +9,6 @@ import pytest
 import ndd
 from ndd.readers import Output, Reader, RecordStore
 from ndd.readers.output import columns
-from ndd.readers.records import Opened
 
 
 class Features(RecordStore):
@@ -22,7 +20,7 @@ class Features(RecordStore):
 
     def record(self, number):
         text = np.frombuffer(b"x" * number, np.uint8)
-        return np.full((2, number + 1, 3), number, np.uint8), np.float32(number).reshape(()), text
+        return np.full((2, number + 1, 3), number, np.uint8), np.array(number, np.float32), text
 
     def source(self, number):
         return f"features[{number}]"
@@ -209,19 +207,3 @@ def test_own_arguments_are_given_by_name_and_are_new():
         class Taken(Reader):
             def _open(self, *, seed=3):
                 return Features(1)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_what_is_open_is_opened_again_after_close_and_in_a_child():
-    made = []
-    opened = Opened(lambda: made.append(os.getpid()) or list(made))
-    assert opened.get() is opened.get()
-    opened.close()
-    opened.get()
-    assert made == [os.getpid()] * 2
-    child = os.fork()
-    if child == 0:
-        opened.get()
-        os._exit(0 if made == [os.getppid()] * 2 + [os.getpid()] else 1)
-    assert os.waitpid(child, 0)[1] == 0

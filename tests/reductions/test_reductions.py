@@ -7,9 +7,22 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each_of
 from number_samples import NAMES, NUMPY, assert_same, samples
 
 import ndd
+
+_CUBE = {"inputs": ("cube",), "dtypes": ("uint8", "int16", "int32", "int64", "float32")}
+
+
+REGISTRY_CASES = {
+    "reductions.std_dev": each_of({}, inputs=("cube", "mean of cube"), dtypes=("uint8", "int16", "float32")),
+    "reductions.variance": each_of({}, inputs=("cube", "mean of cube"), dtypes=("uint8", "int16", "float32")),
+    **{
+        f"reductions.{name}": each_of({}, {"axes": [0]}, {"axes": [0, 2], "keep_dims": True}, **_CUBE)
+        for name in ("sum", "mean", "mean_square", "rms", "min", "max")
+    },
+}
 
 PLAIN = ("sum", "mean", "mean_square", "rms", "min", "max")
 ABOUT = ("variance", "std_dev")

@@ -41,7 +41,7 @@ def brightness(
     return result("brightness", input, dtype)
 
 
-@brightness.plan
+@brightness.old_plan
 def _(input, *, brightness, brightness_shift, dtype):
     return plan_scaling(input, dtype or input.dtype, brightness, brightness_shift, 1.0, 0.0)
 

@@ -48,7 +48,7 @@ def brightness_contrast(
     return result("brightness_contrast", input, dtype)
 
 
-@brightness_contrast.plan
+@brightness_contrast.old_plan
 def _(input, *, brightness, brightness_shift, contrast, contrast_center, dtype):
     return plan_scaling(input, dtype or input.dtype, brightness, brightness_shift, contrast, contrast_center)
 

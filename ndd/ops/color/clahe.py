@@ -63,7 +63,7 @@ def clahe(
     return like(input)
 
 
-@clahe.plan
+@clahe.old_plan
 def _(input, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
     channels = input.shapes[:, 2]
     wrong = (channels != 1) & (channels != 3)

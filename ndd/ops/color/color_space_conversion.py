@@ -99,7 +99,7 @@ def color_space_conversion(input, /, *, image_type: DALIImageType, output_type: 
     return like(input)
 
 
-@color_space_conversion.plan
+@color_space_conversion.old_plan
 def _(input, *, image_type, output_type):
     channels = input.shapes[:, -1]
     wrong = channels != _CHANNELS[image_type]

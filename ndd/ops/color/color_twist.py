@@ -52,7 +52,7 @@ def color_twist(
     return result("color_twist", input, dtype)
 
 
-@color_twist.plan
+@color_twist.old_plan
 def _(input, *, brightness, contrast, dtype, hue, image_type, saturation):
     grey = 0.5 if input.dtype.name in ("f16", "f32") else 128.0
     return plan_mixing(input, hue, saturation, 1.0, brightness, contrast, grey)

@@ -42,7 +42,7 @@ def contrast(
     return result("contrast", input, dtype)
 
 
-@contrast.plan
+@contrast.old_plan
 def _(input, *, contrast, contrast_center, dtype):
     return plan_scaling(input, dtype or input.dtype, 1.0, 0.0, contrast, contrast_center)
 

@@ -74,7 +74,7 @@ def _kernel(algorithm: str | None) -> str:
     return found
 
 
-@debayer.plan
+@debayer.old_plan
 def _(input, *, algorithm, blue_position):
     shapes = input.shapes
     wrong = np.flatnonzero((shapes[:, :2] % 2).any(axis=1) | (shapes[:, 2:] != 1).any(axis=1))

@@ -39,7 +39,7 @@ def equalize(input, /):
     return like(input)
 
 
-@equalize.plan
+@equalize.old_plan
 def _(input):
     first = 1 if (input.layout or "")[:1] == "C" else 0
     if input.spec.device.device_id is None:

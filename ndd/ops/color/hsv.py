@@ -46,7 +46,7 @@ def hsv(
     return result("hsv", input, dtype)
 
 
-@hsv.plan
+@hsv.old_plan
 def _(input, *, dtype, hue, saturation, value):
     return plan_mixing(input, hue, saturation, value)
 

@@ -37,7 +37,7 @@ def hue(input, /, *, dtype: DType | None = None, hue: PerSample[float] = 0.0, im
     return result("hue", input, dtype)
 
 
-@hue.plan
+@hue.old_plan
 def _(input, *, dtype, hue, image_type):
     return plan_mixing(input, hue, 1.0)
 

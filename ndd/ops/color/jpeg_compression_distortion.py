@@ -13,7 +13,7 @@ _TILE = (32, 64)  # as in the kernel
 _BLOCK = 256
 
 
-@operator(layouts=("HWC", "FHWC"), frames=True, heavy=True)
+@operator(layouts=("HWC", "FHWC"), frames=True)
 def jpeg_compression_distortion(input, /, *, quality: PerSample[int] = 50):
     """Gives images the artefacts of JPEG: they are as if written to a file and read again.
 
@@ -45,7 +45,7 @@ def jpeg_compression_distortion(input, /, *, quality: PerSample[int] = 50):
     return like(input)
 
 
-@jpeg_compression_distortion.plan
+@jpeg_compression_distortion.old_plan
 def _(input, *, quality):
     shapes = input.shapes
     wrong = np.flatnonzero(shapes[:, 2] != 3)

@@ -54,7 +54,7 @@ def lookup_table(
     return like(input, dtype=dtype or output_dtype or float32)
 
 
-@lookup_table.plan
+@lookup_table.old_plan
 def _(input, *, default_value, dtype, keys, output_dtype, values):
     keys = np.zeros(0, np.int64) if keys is None else keys
     values = np.zeros(0, np.float32) if values is None else values

@@ -44,7 +44,7 @@ def saturation(
     return result("saturation", input, dtype)
 
 
-@saturation.plan
+@saturation.old_plan
 def _(input, *, dtype, image_type, saturation):
     return plan_mixing(input, 0.0, saturation)
 

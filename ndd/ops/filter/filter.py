@@ -125,7 +125,7 @@ def _axes(data: Spec) -> int:
     return count
 
 
-@filter.plan
+@filter.old_plan
 def _(data, filter, fill_value, *, anchor, border, dtype, mode):
     start, axes = spatial_axes(data.layout, data.ndim)
     sizes = filter.shapes

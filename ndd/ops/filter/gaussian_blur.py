@@ -56,7 +56,7 @@ def gaussian_blur(
     return filtered_like("gaussian_blur", input, dtype, _TYPES, sigma=sigma, window_size=window_size)
 
 
-@gaussian_blur.plan
+@gaussian_blur.old_plan
 def _(input, *, dtype, sigma, window_size):
     axes = spatial_axes(input.layout, input.ndim)[1]
     sigmas, windows = by_axis("sigma", sigma, axes, input.n), by_axis("window_size", window_size, axes, input.n)

@@ -69,7 +69,7 @@ def laplacian(
     )
 
 
-@laplacian.plan
+@laplacian.old_plan
 def _(input, *, dtype, normalized_kernel, scale, smoothing_size, window_size):
     axes = spatial_axes(input.layout, input.ndim)[1]
     derived = by_axis("window_size", window_size, axes, input.n)

@@ -82,7 +82,7 @@ def window_dtype(name: str, source: DType, wanted: DType | None) -> DType:
     return wanted
 
 
-@crop.plan
+@crop.old_plan
 def _(input, *, dtype, fill_values, image_type, output_dtype, out_of_bounds_policy, **window):
     axes, letters = spatial_axes(input.layout)
     extents = input.shapes

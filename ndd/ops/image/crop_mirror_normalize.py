@@ -94,7 +94,7 @@ def crop_mirror_normalize(
     return like(input, dtype=chosen, layout=layout)
 
 
-@crop_mirror_normalize.plan
+@crop_mirror_normalize.old_plan
 def _(
     input, *, dtype, fill_values, image_type, mean, mirror, out_of_bounds_policy, output_dtype, output_layout,
     pad_output, scale, shift, std, **window,

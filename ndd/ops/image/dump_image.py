@@ -44,7 +44,7 @@ def dump_image(input, /, *, input_layout: str = "HWC", suffix: str = ""):
     return like(input)
 
 
-@dump_image.views
+@dump_image.old_views
 def _(job: Any, store: Store, *, input_layout, suffix) -> Store:
     on_cpu = store if store.on_cpu else _copied(store)
     failed: list[Exception] = []

@@ -58,7 +58,7 @@ def erase(
     return like(input)
 
 
-@erase.plan
+@erase.old_plan
 def _(
     input, *, anchor, axes, axis_names, centered_anchor, fill_value, normalized, normalized_anchor, normalized_shape, shape
 ):  # fmt: skip

@@ -31,7 +31,7 @@ def flip(input, /, *, depthwise: PerSample[int] = 0, horizontal: PerSample[int] 
     return like(input)
 
 
-@flip.plan
+@flip.old_plan
 def _(input, *, depthwise, horizontal, vertical):
     """The axes as [outer, D, H, W, inner]: what lies before, between and behind the spatial axes moves as one."""
     layout = input.layout

@@ -68,7 +68,7 @@ def _rows_axis(spec: Spec) -> int:
     return int(layout.startswith("F"))
 
 
-@grid_mask.plan
+@grid_mask.old_plan
 def _(input, *, angle, ratio, shift_x, shift_y, tile):
     n, rows = input.n, _rows_axis(Spec(input.dtype, input.ndim, input.layout, input.spec.device))
     size = np.broadcast_to(tile, n)

@@ -50,7 +50,7 @@ def jitter(
     return like(input)
 
 
-@jitter.plan
+@jitter.old_plan
 def _(input, *, fill_value, interp_type, mask, nDegree, words):
     if nDegree < 0:
         raise RuntimeError(f"argument 'nDegree': expected at least 0, got {nDegree}")

@@ -52,7 +52,7 @@ def paste(
     return like(input)
 
 
-@paste.plan
+@paste.old_plan
 def _(input, *, fill_value, min_canvas_size, n_channels, paste_x, paste_y, ratio):
     _check("ratio", ratio, np.asarray(ratio) >= 1, "at least 1")
     shapes, starts = input.shapes.copy(), np.zeros_like(input.shapes)

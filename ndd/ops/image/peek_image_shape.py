@@ -14,7 +14,7 @@ from ndd.types import DALIImageType
 _TYPES = ("i32", "u32", "i64", "u64", "f32", "f64")
 
 
-@operator(cpu_only=True)
+@operator
 def peek_image_shape(
     input,
     /,
@@ -40,11 +40,11 @@ def peek_image_shape(
     >>> ndd.peek_image_shape(np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)).torch()
     tensor([2, 3, 3])
     """
-    pictures(input, dtype)
+    pictures(input, dtype, "raise")
     return output(dtype, 1)
 
 
-@peek_image_shape.plan
+@peek_image_shape.old_plan
 def _(input, *, adjust_orientation, dtype, image_type):
     if dtype.name not in _TYPES:
         raise RuntimeError(f"expected one of {', '.join(_TYPES)} for the shape, got {dtype}")

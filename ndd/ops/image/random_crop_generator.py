@@ -12,7 +12,7 @@ from ndd._tensor.dtype import int32
 from ndd.random.crop_window import crop_window
 
 
-@operator(random=True, cpu_only=True)
+@operator(random=True)
 def random_crop_generator(
     input,
     /,
@@ -48,7 +48,7 @@ def random_crop_generator(
     return output(int32, 1), output(int32, 1)
 
 
-@random_crop_generator.plan
+@random_crop_generator.old_plan
 def _(input, *, num_attempts, random_area, random_aspect_ratio, words):
     if input.dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned) or input.dtype.name == "u64":
         raise RuntimeError(f"input 0: expected the shape of an image as integers, got elements of type {input.dtype}")

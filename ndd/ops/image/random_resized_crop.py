@@ -63,7 +63,7 @@ def random_resized_crop(
     return like(input, dtype=dtype)
 
 
-@random_resized_crop.plan
+@random_resized_crop.old_plan
 def _(
     input,
     *,

@@ -107,7 +107,7 @@ def resize(
     return resized
 
 
-@resize.plan
+@resize.old_plan
 def _(
     input,
     *,

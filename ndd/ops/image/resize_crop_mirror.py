@@ -94,7 +94,7 @@ def resize_crop_mirror(
     return like(input, dtype=dtype)
 
 
-@resize_crop_mirror.plan
+@resize_crop_mirror.old_plan
 def _(
     input,
     *,

@@ -14,7 +14,7 @@ from ndd._operator.run import current_invocation
 from ndd._tensor.dtype import int64
 
 
-@operator(random=True, cpu_only=True)
+@operator(random=True)
 def roi_random_crop(
     input=None,
     /,
@@ -49,7 +49,7 @@ def roi_random_crop(
     return output(int64, 1)
 
 
-@roi_random_crop.plan
+@roi_random_crop.old_plan
 def _(input, *, crop_shape, in_shape, roi_end, roi_shape, roi_start, words):
     n = current_invocation().n
     crop = _rows("crop_shape", crop_shape, n, None)

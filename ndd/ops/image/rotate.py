@@ -75,7 +75,7 @@ def rotate(
     return like(input, dtype=warped_dtype("rotate", input.dtype, wanted))
 
 
-@rotate.plan
+@rotate.old_plan
 def _(input, *, angle, axis, dtype, fill_value, interp_type, keep_size, output_dtype, size):
     if not np.isfinite(angle).all():
         raise RuntimeError(f"`angle`: expected finite numbers, got {angle}")

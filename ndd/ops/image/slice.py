@@ -17,7 +17,7 @@ from ndd.ops.tensor.axes import axes_of, per_axis, unless_empty
 _DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC", 5: "FDHWC"}
 
 
-@operator(host_inputs=(1, 2))
+@operator(reads={"anchor": "cpu", "shape_input": "cpu"})
 def slice(
     data,
     anchor=None,
@@ -74,7 +74,7 @@ def slice(
     return like(data, dtype=chosen)
 
 
-@slice.plan
+@slice.old_plan
 def _(
     data, anchor, shape_input, *, axes, axis_names, dtype, fill_values, image_type, normalized_anchor, normalized_shape,
     out_of_bounds_policy, output_dtype, **named,

@@ -46,7 +46,7 @@ def sphere(
     return like(input)
 
 
-@sphere.plan
+@sphere.old_plan
 def _(input, *, fill_value, interp_type, mask):
     shapes = input.shapes
     applied = np.broadcast_to(np.asarray(mask) != 0, (input.n,))

@@ -19,7 +19,7 @@ from ndd.ops.image.warping import (
 from ndd.types import DALIInterpType
 
 
-@operator(layouts=("HWC", "FHWC", "DHWC", "FDHWC"), frames=True, host_inputs=(1,))
+@operator(layouts=("HWC", "FHWC", "DHWC", "FDHWC"), frames=True, reads={"mtx": "cpu"})
 def warp_affine(
     data,
     mtx=None,
@@ -66,7 +66,7 @@ def warp_affine(
     return like(data, dtype=warped_dtype("warp_affine", data.dtype, wanted))
 
 
-@warp_affine.plan
+@warp_affine.old_plan
 def _(data, mtx, *, dtype, fill_value, interp_type, inverse_map, matrix, output_dtype, size):
     extents = data.shapes[:, :-1]
     axes = extents.shape[1]

@@ -55,7 +55,7 @@ def water(
     return like(input)
 
 
-@water.plan
+@water.old_plan
 def _(input, *, ampl_x, ampl_y, fill_value, freq_x, freq_y, interp_type, mask, phase_x, phase_y):
     shapes = input.shapes
     applied = np.broadcast_to(np.asarray(mask) != 0, (input.n,))

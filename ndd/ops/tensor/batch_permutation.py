@@ -7,12 +7,11 @@ import numpy as np
 from ndd._cpu.draws import below
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import seek
-from ndd._operator import operator, output
-from ndd._tensor import Device, Store
+from ndd._operator import Samples, operator, output
 from ndd._tensor.dtype import int32
 
 
-@operator(random=True, cpu_only=True, needs_batch=True)
+@operator(random=True)
 def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool = False):
     """Draws an order of the samples of a batch, for `permute_batch`: a batch of numbers from 0 to batch_size - 1.
 
@@ -32,15 +31,15 @@ def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool 
     >>> ndd.batch_permutation(batch_size=5, rng=ndd.random.RNG(5)).torch()
     tensor([3, 0, 1, 2, 4], dtype=torch.int32)
     """
-    return output(int32, 0)
+    return Samples(output(int32, 0), batch_only=True)
 
 
-@batch_permutation.views
-def _(job, *, allow_repetitions, no_fixed_points, words):
-    order = np.arange(job.n, dtype=np.int32)
-    if job.n > 1:
-        _permute(order, words.streams(1)[0], allow_repetitions, no_fixed_points)
-    return Store(int32, None, Device.CPU, [()] * job.n, whole=order)
+@batch_permutation.batch
+def _(call, *, allow_repetitions, no_fixed_points):
+    order = np.arange(call.n, dtype=np.int32)
+    if call.n > 1:
+        _permute(order, call.draws.streams(1)[0], allow_repetitions, no_fixed_points)
+    return order
 
 
 @kernel(inline="always")

@@ -57,7 +57,7 @@ def cast(input, /, *, dtype: DType):
     return like(input, dtype=dtype)
 
 
-@cast.plan
+@cast.old_plan
 def _(input, *, dtype):
     return _plan(input.dtype, dtype, input.shapes)
 
@@ -88,7 +88,7 @@ def cast_like(input_0, input_1, /):
     return like(input_0, dtype=input_1.dtype)
 
 
-@cast_like.plan
+@cast_like.old_plan
 def _(input_0, input_1):
     return _plan(input_0.dtype, input_1.dtype, input_0.shapes)
 

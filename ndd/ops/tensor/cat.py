@@ -105,7 +105,7 @@ def _new_axis(axis: int, ndim: int) -> int:
     return axis + ndim + 1 if axis < 0 else axis
 
 
-@cat.plan
+@cat.old_plan
 def _(*inputs, axis, axis_name):
     place = _joined_axis("cat", axis, axis_name, inputs[0].layout, inputs[0].ndim)
     full = [k for k, operand in enumerate(inputs) if volumes(operand.shapes).any()] or [0]
@@ -128,7 +128,7 @@ def _(*inputs, axis, axis_name):
     return _plan(shapes, extents, shapes[:, place + 1 :].prod(axis=1))
 
 
-@stack.plan
+@stack.old_plan
 def _(*inputs, axis, axis_name):
     first = inputs[0]
     place = _new_axis(axis, first.ndim)

@@ -45,7 +45,7 @@ def coord_flip(
     return like(input)
 
 
-@coord_flip.plan
+@coord_flip.old_plan
 def _(input, *, center_x, center_y, center_z, flip_x, flip_y, flip_z, layout):
     shapes = input.shapes
     columns = int(shapes[:, 1].max())

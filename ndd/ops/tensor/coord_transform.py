@@ -64,7 +64,7 @@ def coord_transform(
     return like(input, dtype=dtype)
 
 
-@coord_transform.plan
+@coord_transform.old_plan
 def _(input, *, M, MT, T, dtype):
     shapes = input.shapes
     columns = int(shapes[0, -1])

@@ -13,7 +13,7 @@ from ndd._tensor.memory import host_empty
 _WORTH_A_THREAD = 1 << 18  # bytes
 
 
-@operator(transfers=True)
+@operator(reads="anywhere")
 def copy(input, /):
     """Copies the samples to new memory, on the same device or on another (`device=`).
 
@@ -30,7 +30,7 @@ def copy(input, /):
     return like(input)
 
 
-@copy.views
+@copy.old_views
 def _(job, store: Store) -> Store:
     if job.device.device_id is None and store.on_cpu:
         return _copied(job, store)

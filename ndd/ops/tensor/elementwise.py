@@ -103,7 +103,7 @@ def _declare(name: str, arity: int, inputs: int) -> Callable[..., Any]:
     shape.__module__ = __name__
     shape.__doc__ = f"`{name}`, elementwise."
     found = operator(shape, register=False, elementwise=True)
-    found.plan(plan)
+    found.old_plan(plan)
     found.cpu((run_one, run_two, run_three)[inputs - 1])
     found.operator.cuda_source = "elementwise.cu"
     found.operator.cuda, found.operator.cuda_names = on_gpu, ["form"]

@@ -43,7 +43,7 @@ def expand_dims(data, /, *, axes: list[int], new_axis_names: str | None = None):
     return like(data, ndim=ndim, layout="".join(names.get(a) or next(rest) for a in range(ndim)))
 
 
-@expand_dims.views
+@expand_dims.old_views
 def _(job, data: Store, *, axes, new_axis_names) -> Store:
     places = set(axes.tolist())
 
@@ -97,7 +97,7 @@ def _squeezed(layout: str | None, ndim: int, axes, axis_names: str | None) -> se
     return set(found)
 
 
-@squeeze.views
+@squeeze.old_views
 def _(job, data: Store, *, axes, axis_names) -> Store:
     ndim = len(data.shapes[0])
     places = _squeezed(data.layout, ndim, axes, axis_names)

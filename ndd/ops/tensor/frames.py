@@ -42,7 +42,7 @@ def _check_sequence(name: str, spec: Any) -> None:
         raise RuntimeError(f"{name}: expected sequences of arrays, with at least two axes, got {spec.ndim}")
 
 
-@sequence_rearrange.plan
+@sequence_rearrange.old_plan
 def _(input, *, new_order):
     shapes = input.shapes.copy()
     if isinstance(new_order, list):
@@ -112,7 +112,7 @@ def element_extract(input, /, *, element_map: list[int]):
     return one if len(element_map) == 1 else [one] * len(element_map)
 
 
-@element_extract.views
+@element_extract.old_views
 def _(job, sequences: Store, *, element_map) -> list[Store]:
     lengths = sequences.shape_array[:, 0]
     frames = element_map.tolist()
@@ -158,6 +158,6 @@ def per_frame(input, /, *, replace: bool = False):
     return like(input, layout=layout)
 
 
-@per_frame.views
+@per_frame.old_views
 def _(job, values: Store, *, replace) -> Store:
     return values.relabelled(job.outs[0].layout)

@@ -17,7 +17,7 @@ _WORTH_A_THREAD = 1 << 20  # bytes
 _SIGNED = {2: int16, 4: int32, 8: int64}
 
 
-@operator(host_inputs=(0,))
+@operator(reads="cpu")
 def full(fill_value, /, *, layout: str | None = None, shape: PerSample[list[int]] = None):
     """Arrays filled with a value: `out[...] = fill_value[...]`, broadcast as in NumPy.
 
@@ -36,7 +36,7 @@ def full(fill_value, /, *, layout: str | None = None, shape: PerSample[list[int]
     return _spec("full", fill_value.dtype, shape, layout, fill_value.ndim)
 
 
-@operator(host_inputs=(1,))
+@operator(reads={"fill_value": "cpu"})
 def full_like(data_like, fill_value, /):
     """Arrays of the shape, element type and layout of `data_like`, filled with `fill_value`.
 
@@ -124,33 +124,33 @@ def _spec(name: str, dtype: DType, shape: Any, layout: str | None, ndim: int) ->
     return output(dtype, known, layout or None)
 
 
-@full.views
+@full.old_views
 def _(job, value: Store, *, layout, shape) -> Store:
     shapes = value.shape_array if shape is None else _shapes(shape, job.n)
     return _filled(job, shapes, value.dtype, layout, value)
 
 
-@full_like.views
+@full_like.old_views
 def _(job, data_like: Store, value: Store) -> Store:
     return _filled(job, data_like.shape_array, data_like.dtype, data_like.layout, value)
 
 
-@ones.views
+@ones.old_views
 def _(job, *, dtype, layout, shape) -> Store:
     return _filled(job, _shapes(shape, job.n), dtype or int32, layout, 1)
 
 
-@zeros.views
+@zeros.old_views
 def _(job, *, dtype, layout, shape) -> Store:
     return _filled(job, _shapes(shape, job.n), dtype or int32, layout, 0)
 
 
-@ones_like.views
+@ones_like.old_views
 def _(job, data_like: Store, *, dtype) -> Store:
     return _filled(job, data_like.shape_array, dtype or data_like.dtype, data_like.layout, 1)
 
 
-@zeros_like.views
+@zeros_like.old_views
 def _(job, data_like: Store, *, dtype) -> Store:
     return _filled(job, data_like.shape_array, dtype or data_like.dtype, data_like.layout, 0)
 

@@ -9,7 +9,7 @@ from ndd._tensor import Device, Store
 from ndd._tensor.dtype import uint8
 
 
-@operator(transfers=True)
+@operator(reads="anywhere")
 def get_property(input, /, *, key: str):
     """The layout of the samples or where they came from, as bytes of text.
 
@@ -30,7 +30,7 @@ def get_property(input, /, *, key: str):
     return output(uint8, 1)
 
 
-@get_property.views
+@get_property.old_views
 def _(job, store: Store, *, key) -> Store:
     texts = [store.layout or ""] * store.n if key == "layout" else store.source_info or [""] * store.n
     parts = [np.frombuffer(str(t or "").encode(), np.uint8).copy() for t in texts]

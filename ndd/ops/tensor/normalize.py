@@ -94,7 +94,7 @@ def _averaged(axes: Any, names: str | None, spec: Spec) -> list[int] | None:
     return found
 
 
-@normalize.plan
+@normalize.old_plan
 def _(input, *, axes, axis_names, batch, ddof, dtype, epsilon, mean, scale, shift, stddev):
     spec = Spec(input.dtype, input.ndim, input.layout, input.spec.device)
     given = {"mean": _parameter("mean", mean, input), "stddev": _parameter("stddev", stddev, input)}

@@ -48,7 +48,7 @@ def pad(
     return like(input)
 
 
-@pad.plan
+@pad.old_plan
 def _(input, *, align, axes, axis_names, fill_value, shape):
     axes, shape, align = (unless_empty(v) for v in (axes, shape, align))
     chosen = axes_of(axes, axis_names or None, input.layout, input.ndim)

@@ -28,7 +28,7 @@ def permute_batch(input, /, *, indices: PerSample[list[int]]):
     return like(input)
 
 
-@permute_batch.views
+@permute_batch.old_views
 def _(job, input, *, indices):
     chosen = np.asarray(indices, np.int64)
     if chosen.ndim > 1:  # a Tensor of all indices counts for every sample; a Batch holds one for each

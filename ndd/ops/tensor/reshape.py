@@ -11,7 +11,7 @@ from ndd._tensor import DType, Spec, Store, bind_operations
 from ndd._tensor.dtype import torch_dtype
 
 
-@operator(host_inputs=(1,))
+@operator(reads={"shape_input": "cpu"})
 def reshape(
     data,
     shape_input=None,
@@ -51,7 +51,7 @@ def reshape(
     return _declared("reshape", data, data.dtype, layout, shape_input, rel_shape, shape, src_dims)
 
 
-@operator(host_inputs=(1,))
+@operator(reads={"shape_input": "cpu"})
 def reinterpret(
     data,
     shape_input=None,
@@ -106,12 +106,12 @@ def _new_layout(name: str, data: Any, ndim: int, layout: str | None) -> str | No
     return layout or None
 
 
-@reshape.views
+@reshape.old_views
 def _(job, data: Store, shape_input: Store | None = None, *, layout, rel_shape, shape, src_dims) -> Store:
     return _viewed(data, shape_input, data.dtype, layout, rel_shape, shape, src_dims)
 
 
-@reinterpret.views
+@reinterpret.old_views
 def _(job, data: Store, shape_input: Store | None = None, *, dtype, layout, rel_shape, shape, src_dims) -> Store:
     return _viewed(data, shape_input, dtype or data.dtype, layout, rel_shape, shape, src_dims)
 

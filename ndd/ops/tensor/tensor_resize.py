@@ -93,7 +93,7 @@ def tensor_resize(
     return like(input, dtype=dtype)
 
 
-@tensor_resize.plan
+@tensor_resize.old_plan
 def _(
     input,
     *,

@@ -69,7 +69,7 @@ def _groups(order: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], tuple[
     return tuple(map(tuple, followed)), tuple(followed.index(r) for r in runs)
 
 
-@transpose.plan
+@transpose.old_plan
 def _(input, *, output_layout, perm, transpose_layout):
     order = _order(perm, input.ndim)
     shapes = input.shapes

@@ -5,11 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from against_dali import arrays, check_same, value
+from cases import each_of
 from PIL import Image
 
 import ndd
 from ndd.demo.folder import PHOTOS
 from ndd.ops.color.lab import lab_tables, lab_to_rgb, rgb_to_lab
+
+REGISTRY_CASES = {
+    "clahe": each_of(
+        {"tiles_x": 4, "tiles_y": 4, "clip_limit": 2.0},
+        {"tiles_x": 3, "tiles_y": 5, "clip_limit": 1.5, "luma_only": False},
+        layouts=("HWC",),
+        dtypes=("uint8",),
+        off_by_one=0.0,
+    ),
+}
 
 SIZES = [(23, 31), (64, 48), (1, 1), (1, 7), (9, 1), (40, 17)]
 CALLS = [

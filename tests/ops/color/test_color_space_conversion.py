@@ -7,10 +7,23 @@ import itertools
 import numpy as np
 import pytest
 from against_dali import arrays, check_same, outcome, value
+from cases import each_of
 from PIL import Image
 
 import ndd
 from ndd.demo.folder import PHOTOS
+
+_COLOR = ("HWC", "FHWC")
+
+REGISTRY_CASES = {
+    "color_space_conversion": each_of(
+        {"image_type": 0, "output_type": 3},
+        {"image_type": 0, "output_type": 2},
+        {"image_type": 3, "output_type": 0},
+        layouts=_COLOR,
+        dtypes=("uint8",),
+    ),
+}
 
 KINDS = ("RGB", "BGR", "GRAY", "YCbCr")
 PAIRS = list(itertools.permutations(KINDS, 2))

@@ -5,10 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from against_dali import arrays, check_same, value
+from cases import each_of
 from PIL import Image
 
 import ndd
 from ndd.demo.folder import PHOTOS
+
+REGISTRY_CASES = {
+    "equalize": each_of({}, layouts=("HWC", "CHW", "HW", "FHWC", "FCHW"), dtypes=("uint8",), off_by_one=0.0),
+}
 
 SHAPES = {
     "HW": [(7, 9), (1, 1), (23, 4)],

@@ -7,11 +7,27 @@ import random
 import numpy as np
 import pytest
 from against_dali import arrays, check_same, outcome, random_array, value
+from cases import each_of
 from number_samples import NUMPY, borders
 from PIL import Image
 
 import ndd
 from ndd.demo.folder import PHOTOS
+
+
+def _color(*args):
+    return each_of(*args, layouts=("HWC", "FHWC"), dtypes=("uint8", "int16", "int32", "float32"))
+
+
+REGISTRY_CASES = {
+    "hsv": _color({}, {"hue": 30.0, "saturation": 0.7, "value": 1.2}),
+    "hue": _color({}, {"hue": 40.0}),
+    "saturation": _color({}, {"saturation": 0.4}),
+    "brightness": _color({}, {"brightness": 1.3, "brightness_shift": 0.1}),
+    "contrast": _color({}, {"contrast": 0.6}),
+    "brightness_contrast": _color({}, {"brightness": 1.2, "contrast": 0.7, "brightness_shift": -0.05}),
+    "color_twist": _color({}, {"hue": 30.0, "saturation": 0.7, "brightness": 1.1, "contrast": 0.9}),
+}
 
 ARGUMENTS = {
     "hsv": {"hue": 31.0, "saturation": 0.7, "value": 1.2},

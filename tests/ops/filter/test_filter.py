@@ -8,8 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from against_dali import arrays, check_same, outcome, random_array
+from cases import each_of
 
 import ndd
+
+REGISTRY_INPUTS = {"filter": (lambda rng, i, dtype: rng.random((3, 3)).astype(np.float32), None)}
+REGISTRY_CASES = {
+    "filter": each_of(
+        {},
+        {"border": "constant", "anchor": [0, 2]},
+        {"mode": "valid"},
+        inputs=("plane", "filter"),
+        dtypes=("uint8", "float32"),
+    ),
+}
 
 SHAPES = {
     "HW": (7, 9), "HWC": (6, 7, 3), "CHW": (2, 6, 7), "FHW": (2, 5, 6), "FHWC": (2, 5, 6, 3), "FCHW": (2, 2, 5, 6),

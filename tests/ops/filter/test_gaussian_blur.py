@@ -7,8 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from against_dali import arrays, check_same, outcome, random_array
+from cases import each_of
 
 import ndd
+
+REGISTRY_CASES = {
+    "gaussian_blur": each_of(
+        {"sigma": 1.2},
+        {"window_size": 5},
+        {"sigma": [0.5, 3.5]},
+        layouts=("HWC", "CHW", "FHWC"),
+        dtypes=("uint8", "int16", "float32"),
+    ),
+}
 
 TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64")
 SHAPES = {

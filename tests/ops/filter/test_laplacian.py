@@ -7,8 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from against_dali import arrays, check_same, outcome, random_array
+from cases import each_of
 
 import ndd
+
+REGISTRY_CASES = {
+    "laplacian": each_of(
+        {}, {"window_size": 5, "scale": 0.5}, layouts=("HWC", "CHW", "DHWC"), dtypes=("uint8", "float32")
+    ),
+}
 
 TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32")
 SHAPES = {

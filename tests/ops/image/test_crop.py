@@ -5,8 +5,18 @@ import random
 import numpy as np
 import pytest
 from against_dali import check_same, random_array, value
+from cases import each_of
 
 import ndd
+
+REGISTRY_CASES = {
+    "crop": each_of(
+        {"crop": [6, 7]},
+        {"crop": [6, 7], "crop_pos_x": 0.0, "crop_pos_y": 0.9},
+        {"crop_w": 50, "crop_h": 60, "out_of_bounds_policy": "pad"},
+        layouts=("HWC", "CHW", "FHWC", "DHWC"),
+    ),
+}
 
 TYPES = [
     "uint8",

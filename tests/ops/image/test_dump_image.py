@@ -9,6 +9,8 @@ from PIL import Image
 
 import ndd
 
+REGISTRY_CASES = {"dump_image": []}  # it writes to the working directory
+
 
 def pictures():
     rng = np.random.default_rng(3)

@@ -5,8 +5,13 @@ import itertools
 import numpy as np
 import pytest
 from against_dali import check_same, random_array, value
+from cases import each_of
 
 import ndd
+
+REGISTRY_CASES = {
+    "flip": each_of({}, {"vertical": 1}, {"horizontal": 0, "vertical": 1}),
+}
 
 TYPES = ["uint8", "int8", "uint16", "int16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
 EXTENTS = {"F": 2, "D": 3, "H": 4, "W": 5}

@@ -5,8 +5,13 @@ import random
 import numpy as np
 import pytest
 from against_dali import check_same
+from cases import each_of
 
 import ndd
+
+REGISTRY_CASES = {
+    "multi_paste": each_of({"in_ids": [0], "output_size": [50, 60]}, layouts=("HWC",), dtypes=("uint8",), oracle=False),
+}
 
 
 def random_call(pick, rng, refused=True):

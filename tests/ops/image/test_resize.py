@@ -3,10 +3,22 @@
 import numpy as np
 import pytest
 from against_dali import outcome
+from cases import each_of
 from compare import arrays_of, assert_same_values
 from resize_calls import Draw, given, interpolation
 
 import ndd
+
+REGISTRY_CASES = {
+    "resize": each_of(
+        {"size": [12, 15]},
+        {"resize_shorter": 20, "save_attrs": True},
+        {"resize_x": 13.3, "interp_type": 0},
+        {"size": [40, 60], "interp_type": 2},
+        layouts=("HWC", "CHW", "FHWC"),
+        dtypes=("uint8", "int16", "uint16", "float32"),
+    ),
+}
 
 LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
 TYPES = ("uint8", "int16", "uint16", "float32")

@@ -3,11 +3,16 @@
 import numpy as np
 import pytest
 from against_dali import check_same
+from cases import each_of
 from compare import arrays_of
 from warp_calls import numbers, picture
 
 import ndd
 from ndd.demo.folder import PHOTOS
+
+REGISTRY_CASES = {
+    "sphere": each_of({}, layouts=("HWC",), dtypes=("uint8", "float32")),
+}
 
 
 @pytest.mark.parametrize("kind", ["uint8", "float32"])

@@ -3,10 +3,25 @@
 import numpy as np
 import pytest
 from against_dali import arrays, check_same, outcome
+from cases import each_of
 from compare import arrays_of, assert_same_values
 from warp_calls import PAIRS, affine, numbers, picture
 
 import ndd
+
+_IMAGE_TYPES = ("uint8", "int16", "int32", "float32")
+
+REGISTRY_CASES = {
+    "warp_affine": each_of(
+        {"matrix": [[1.0, 0.213, 3.0], [-0.117, 0.907, 1.0]]},
+        {"matrix": [[1.0, 0.213, 3.0], [-0.117, 0.907, 1.0]], "interp_type": 0, "fill_value": 9.0, "size": [30, 20]},
+        # Halves: points between two pixels and numbers between two whole ones.
+        {"matrix": [[1.0, 0.25, -2.5], [0.25, 0.75, 0.5]], "fill_value": 300.5},
+        {"matrix": [[1.0, 0.25, -2.5], [0.25, 0.75, 0.5]], "interp_type": 0, "fill_value": -2.5},
+        layouts=("HWC", "FHWC"),
+        dtypes=_IMAGE_TYPES,
+    ),
+}
 
 
 def arguments(rng, module, axes, target, matrix):

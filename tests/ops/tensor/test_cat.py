@@ -5,8 +5,14 @@ import random
 import numpy as np
 import pytest
 from against_dali import check_same, random_array, value
+from cases import each_of
 
 import ndd
+
+REGISTRY_CASES = {
+    "cat": each_of({}, {"axis": 1}, inputs=("matrix", "matrix")),
+    "stack": each_of({}, {"axis": 1, "axis_name": "N"}, inputs=("plane", "plane")),
+}
 
 TYPES = [
     "uint8",

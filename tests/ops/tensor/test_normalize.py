@@ -5,9 +5,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import each_of
 from number_samples import NAMES, NUMPY, assert_same
 
 import ndd
+
+REGISTRY_CASES = {
+    "normalize": each_of(
+        {},
+        {"axes": [0]},
+        {"axes": [0, 1], "shift": 1.0, "scale": 2.0},
+        inputs=("cube",),
+        dtypes=("uint8", "int16", "int32", "float32"),
+    ),
+}
 
 TYPES = ("u8", "u16", "u32", "i8", "i16", "i32", "f32")
 X = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -5,9 +5,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import I32, each_of
 from number_samples import NAMES, NUMPY, assert_same
 
 import ndd
+
+REGISTRY_INPUTS = {"classes": (lambda rng, i, dtype: rng.integers(0, 6, (4 + i,)).astype(np.int32), None)}
+REGISTRY_CASES = {
+    "one_hot": each_of(
+        {"num_classes": 6},
+        {"num_classes": 6, "on_value": 2.0, "dtype": I32, "axis": 0},
+        inputs=("classes",),
+        dtypes=("int32",),
+    ),
+}
 
 INPUTS = [
     1, [1], [[1]], [1, 2], [1, -1, 3], [[1, 2]], [[0, 1, 2], [2, 1, 0]], np.zeros(0, np.int32), [1.7, -0.5],

@@ -1,0 +1,109 @@
+"""What a fork waits for, and what a forked child forgets. The one place where hooks of `os.fork` are registered.
+
+A child has one thread. What another thread of its parent held or had half done when it was born stays so for ever: a
+lock, a library half imported, a kernel half compiled. So before a fork
+
+1. the steps of the rooms run from the highest room to the lowest (queues come to rest, see `context.py`),
+2. `whole` is taken: no import and no compilation of ours is under way, and none begins,
+
+and after it `whole` is given back and the steps run from the lowest room to the highest, in the parent and in the child.
+
+Python runs the hooks that were registered last first. The libraries whose hooks take locks that a thread of ours may
+need to come to its end are therefore imported here, before ours is registered: else `logging`'s lock would be taken
+while we wait for a thread that imports numba, which asks for that lock.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures.thread  # noqa: F401  (takes a lock before a fork)
+import contextlib
+import logging  # noqa: F401  (takes a lock before a fork)
+import os
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import NamedTuple
+
+_WHOLE_SECONDS = 60.0  # a fork waits so long for an import or a compilation; the longest kernel takes 4 s
+
+
+class _Step(NamedTuple):
+    before: Callable[[], None] | None
+    in_parent: Callable[[], None] | None
+    in_child: Callable[[], None] | None
+
+
+class _Whole:
+    """A lock that is held by what a fork must not cut in two: `with whole:` around an import or a compilation.
+
+    One thread at a time holds it, and may take it again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._taken = False  # by the thread that forks
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._lock.release()
+
+    def before(self) -> None:
+        """Waits for who holds it."""
+        self._taken = self._lock.acquire(timeout=_WHOLE_SECONDS)
+
+    def in_parent(self) -> None:
+        """Gives it back."""
+        if self._taken:
+            self._taken = False
+            self._lock.release()
+
+    def in_child(self) -> None:
+        """Gives it back; who holds it after all does not exist here."""
+        if self._taken:
+            self.in_parent()
+        else:
+            self._lock = threading.RLock()
+
+
+whole = _Whole()
+_steps = [_Step(whole.before, whole.in_parent, whole.in_child)]
+
+
+def around_fork(
+    *,
+    before: Callable[[], None] | None = None,
+    in_parent: Callable[[], None] | None = None,
+    in_child: Callable[[], None] | None = None,
+) -> None:
+    """Adds a step: `before` runs in the thread that forks, then one of the others in the same thread of each process.
+
+    Rooms add theirs when they are imported, the lower ones first.
+    """
+    _steps.append(_Step(before, in_parent, in_child))
+
+
+def _before() -> None:
+    with contextlib.ExitStack() as each:  # a step that fails (Ctrl-C) does not keep the others from running
+        for step in _steps:
+            if step.before is not None:
+                each.callback(step.before)
+
+
+def _in_parent() -> None:
+    for step in _steps:
+        if step.in_parent is not None:
+            step.in_parent()
+
+
+def _in_child() -> None:
+    for step in _steps:
+        if step.in_child is not None:
+            step.in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)

@@ -1,0 +1,58 @@
+"""The one scheduler: every call of an operator, and every method that stands for one, becomes an invocation here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ndd._execution.context import EvalContext
+from ndd._execution.errors import user_frame
+from ndd._execution.invocation import Invocation
+from ndd._execution.mode import local as mode
+
+DEFERRED, EAGER, SYNC_CPU, SYNC_FULL = 1, 2, 3, 4
+
+
+def schedule(
+    name: str,
+    work: Callable[[Any], list[Any]],
+    inputs: tuple[Any, ...],
+    *,
+    shares_memory: bool = False,
+    at_once: bool = False,
+) -> Invocation:
+    """Runs `work(invocation)` when the mode in force says so: now, on the background thread, or when asked for.
+
+    Args:
+        inputs: the handles whose values it needs; None among them does not count.
+        shares_memory: an input shares memory with something of the user's, which may change after the call: it is
+            read before the call returns, in every mode.
+        at_once: so quick that handing it over would cost more; unless the mode is deferred, it runs now.
+    """
+    level = mode.level
+    context = EvalContext.current()
+    invocation = Invocation(name, work, context, user_frame() if level < SYNC_CPU else None, level == DEFERRED)
+    if level == DEFERRED:
+        invocation.inputs = inputs
+    if level >= SYNC_CPU:
+        context.finish(invocation)
+        invocation.raise_now()
+        if level == SYNC_FULL and invocation.stream is not None:
+            invocation.stream.synchronize()
+    elif shares_memory:
+        context.finish(invocation)
+        if invocation.stream is not None:
+            order_after(invocation)
+    elif level == EAGER:
+        if at_once:
+            invocation.execute()
+        else:
+            context.submit(invocation)
+    return invocation
+
+
+def order_after(invocation: Invocation) -> None:
+    """Memory that torch shares with us: what torch does next on its stream waits for our reading of it."""
+    import torch
+
+    torch.cuda.current_stream(invocation.stream.device_id).wait_stream(invocation.stream._torch)

@@ -1,0 +1,364 @@
+"""`Call`: one call of an operator, from its inputs to its results. Runs on the context's thread, or the asker's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ndd._execution.invocation import Invocation
+from ndd._operator import on_cpu
+from ndd._operator.arguments import values_of
+from ndd._operator.frames import FrameMap, unroll
+from ndd._operator.naming import raise_named
+from ndd._operator.plan import Operand, Plan
+from ndd._operator.values import Values, old_form
+from ndd._tensor import Handle, Spec, Store
+
+if TYPE_CHECKING:
+    from ndd._operator.operator import Operator
+
+# A sample is handed to another thread only if the batch moves at least this many bytes, or if the first one took that
+# long: a hand-over costs about 10 us, in which one core copies some 100 kB; what is short is Python, which threads share.
+_WORTH_THREADS = 1 << 17
+_LONG_NS = 100_000
+
+_FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
+
+
+class InputFailed(Exception):
+    """An input of this invocation could not be computed: its error is this invocation's error too."""
+
+    def __init__(self, origin: Invocation):
+        self.origin = origin
+
+
+class Settled:
+    """What the constants and the specs of the inputs settle of a call; shared by all calls that agree in these."""
+
+    __slots__ = (
+        "batch_only", "constants", "device", "fewer", "handles", "kernels", "moves", "named", "outs", "plans", "single", "specs",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        specs: list[Any],
+        named: dict[str, Any],
+        handles: list[Any],
+        device: Any,
+        moves: bool,
+        outs: list[Spec],
+        single: bool,
+    ):
+        self.specs = specs
+        self.named = named
+        self.handles = handles
+        self.device = device
+        self.moves = moves
+        self.outs = outs
+        self.single = single
+        self.fewer = self.batch_only = False
+        self.constants: Any = None  # to be compared with those of a call whose key is equal
+        self.plans: dict[Any, Planned] = {}
+        self.kernels: dict[Any, Any] = {}  # GPU: compiled functions, see `Launch`
+
+
+class Planned:
+    """A plan worked out for inputs of certain shapes, with what follows from it; kept if no data went into it."""
+
+    __slots__ = ("columns", "plan", "recorded", "remembered", "rooms", "shapes")
+
+    def __init__(self, plan: Plan, shapes: list[Any], columns: list[Any] | None):
+        self.plan = plan
+        self.shapes = shapes
+        self.columns = columns  # CPU: what the kernel gets of the plan for each sample
+        self.rooms: Any = None  # GPU: what the outputs need
+        self.recorded: Any = None  # GPU: the launches, to be made again without asking the operator
+        self.remembered: dict[Any, Any] | None = None  # GPU, old contract
+
+
+class Call:
+    """One call of an operator: what its functions may ask for beside their inputs and arguments.
+
+    Attributes:
+        n: how many samples there are.
+        batched: whether the result is a Batch (else one Tensor).
+        device: where the operator runs.
+        draws: random operators: where the streams of random words of this call are.
+        outs: the specs of the outputs.
+    """
+
+    __slots__ = (
+        "batched", "context", "device", "draws", "eager", "handles", "n", "op", "outs", "settled", "stores", "stream",
+    )  # fmt: skip
+
+    def __init__(self, op: Operator, settled: Settled, handles: Any, n: int, batched: bool, draws: Any):
+        self.op = op
+        self.settled = settled
+        self.handles = handles
+        self.n = n
+        self.batched = batched
+        self.draws = draws
+        self.device = settled.device
+        self.outs = settled.outs
+        self.stores: list[Any] = []
+        self.stream: Any = None
+        self.context: Any = None
+        self.eager = False  # the call returned at once: what comes next may be worked on ahead
+
+    @property
+    def prepared(self) -> Any:
+        return self.settled  # the old contract
+
+    # ---- for operators
+
+    @property
+    def threads(self) -> int:
+        """How many threads share the samples of a batch."""
+        return self.context.num_threads
+
+    @property
+    def sources(self) -> list[Any]:
+        """Where each sample came from, None where nobody knows."""
+        info = next((s.source_info for s in self.stores if s is not None and s.source_info), None)
+        return info if info is not None and len(info) == self.n else [None] * self.n
+
+    def spread(self, function: Callable[[int], Any], count: int, nbytes: int | None = None) -> dict[int, BaseException]:
+        """`function(i)` for every i below `count`, on several threads if that is worth it; the exceptions by index.
+
+        `nbytes` is how much memory is moved, if that is a measure of the work. Whether one bad sample is an error for
+        all is the operator's to say: `ndd.bad_sample`, or raise the first.
+        """
+        if count > 1 and (nbytes is None or nbytes >= _WORTH_THREADS):
+            return self.context.thread_pool.run(function, count)
+        errors: dict[int, BaseException] = {}
+        start = perf_counter_ns()
+        for i in range(count):
+            try:
+                function(i)
+            except Exception as error:
+                errors[i] = error
+            if i == 0 and perf_counter_ns() - start > _LONG_NS and count > 2:
+                rest = self.context.thread_pool.run(lambda k: function(k + 1), count - 1)
+                errors.update({k + 1: error for k, error in rest.items()})
+                break
+        return errors
+
+    # ---- for the framework
+
+    def run(self, invocation: Invocation) -> list[Store]:
+        """Computes the outputs; errors carry the operator's name, the sample and its source."""
+        self.context = invocation.context
+        self.eager = invocation.queued
+        if self.device.device_id is None:
+            return self._compute()
+        from ndd._cuda.scope import on_stream
+
+        self.stream = invocation.context.stream_on(self.device.device_id)
+        invocation.stream = self.stream
+        with on_stream(self.stream, self.device.device_id):
+            results = self._compute()
+            for store in results:
+                if store.device.device_id is not None and store.stream is None:
+                    store.stream = getattr(self.stream, "_torch", None)
+        return results
+
+    def _compute(self) -> list[Store]:
+        stores = [None if h is None else h._store or stored(h) for h in self.handles]
+        if not self.n:  # operators never see an empty batch
+            return [Store(o.dtype, o.layout, o.device, [], parts=[]) for o in self.outs]
+        if self.stream is not None:
+            from ndd._cuda.scope import wait_for
+
+            for store in stores:
+                if store is not None and store.device.device_id is not None:
+                    wait_for(store, self.stream)
+        for handle in self.settled.handles:
+            if handle._store is None:
+                stored(handle)
+        self.stores = stores
+        op = self.op
+        if op.views is not None:
+            return self._view(stores)
+        # Kernels read samples without gaps: what is strided is copied, for this call.
+        stores = [None if s is None else s.contiguous() for s in stores]
+        if op.batch is not None:
+            return self._batch(stores)
+        key = self._shapes_key(stores)
+        planned = self.settled.plans.get(key) if key is not None else None
+        if planned is not None:
+            try:
+                return self._labelled(self._computed(planned, stores, self.n), None)
+            except Exception as error:
+                raise_named(error, op, stores)
+        return self._planned_now(stores, key)
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments by name: per-sample ones as `Values` (or None), the others as they are."""
+        named = self.settled.named
+        return {
+            a.name: values_of(a, v, self.n, self.op.name) if a.per_sample and v is not None else v
+            for a, v in zip(self.op.arguments, named.values(), strict=True)
+        }
+
+    def _view(self, stores: list[Any]) -> list[Store]:
+        """Outputs that are the inputs' memory, seen in another way."""
+        op = self.op
+        try:
+            args = self.arguments()
+            if op.old_views:
+                args = {k: old_form(v) for k, v in args.items()}
+                if op.random:
+                    args["words"] = self.draws
+            operands = [None if s is None else s if s.n == self.n else _repeat(s, self.n) for s in stores]
+            result = op.views(self, *operands, **args)  # type: ignore[misc]
+        except Exception as error:
+            raise_named(error, op, stores)
+        results = [result] if isinstance(result, Store) else list(result)
+        for store, spec in zip(results, self.outs, strict=True):
+            store.batched = self.batched
+            if store.source_info is None and stores and stores[0] is not None and stores[0].source_info:
+                info = stores[0].source_info
+                store.source_info = info if len(info) == store.n else None
+            if spec.layout != store.layout and store.layout is None:
+                store.layout = spec.layout
+        return results
+
+    def _batch(self, stores: list[Any]) -> list[Store]:
+        """An operator that computes a whole batch in Python."""
+        op = self.op
+        try:
+            if self.device.device_id is None:
+                found = op.batch(self, *self._operands(stores), **self.arguments())  # type: ignore[misc]
+            else:
+                from ndd._operator import on_gpu
+
+                found = on_gpu.batch(self, self._operands(stores))
+            single = self.settled.single
+            results = [on_cpu.store_of(v, s) for v, s in zip([found] if single else found, self.outs, strict=True)]
+        except Exception as error:
+            raise_named(error, op, stores)
+        return self._labelled(results, None)
+
+    def _shapes_key(self, stores: list[Any]) -> Any:
+        """What a plan depends on beside the call: the shapes. None if it is not worth keeping or depends on more."""
+        if self.op.random or self.settled.handles or not stores:
+            return None
+        key: list[Any] = [self.n]
+        for s in stores:
+            if s is None:
+                key.append(None)
+                continue
+            if s.flat is not None and s.n > 1:  # flat buffers are made for shapes that differ
+                return None
+            shapes = s.shapes
+            if s.whole is None and len(shapes) > _FEW:
+                return None
+            first = shapes[0] if shapes else None
+            if s.whole is None and any([x != first for x in shapes]):
+                return None
+            key.append((len(shapes), first))
+        return tuple(key)
+
+    def _planned_now(self, stores: list[Any], key: Any) -> list[Store]:
+        op = self.op
+        operands = self._operands(stores)
+        frames: FrameMap | None = None
+        try:
+            first = self.settled.specs[0] if self.settled.specs else None
+            n = self.n
+            if op.frames and first is not None and first.layout and first.layout[0] == "F":
+                operands, args, frames = unroll(op, operands, self.settled.named, n)
+                n = frames.count
+            else:
+                args = self.arguments()
+            plan = self._plan(operands, args, n)
+            if plan.shapes is None:  # the old contract: the kernel finds the shapes
+                return self._labelled(on_cpu.returned(self, plan, operands, n), frames)
+            planned = on_cpu.planned(self, plan, n) if self.device.device_id is None else Planned(plan, [], None)
+            if key is not None and frames is None and not any([o is not None and o.touched for o in operands]):
+                if len(self.settled.plans) > _FEW:
+                    self.settled.plans.clear()
+                self.settled.plans[key] = planned
+                planned.remembered = {}
+            seen = stores if frames is None else [None if o is None else o._store_ for o in operands]
+            results = self._computed(planned, seen, n, operands)
+        except Exception as error:
+            raise_named(error, op, stores, frames)
+        return self._labelled(results, frames)
+
+    def _plan(self, operands: list[Any], args: dict[str, Any], n: int) -> Plan:
+        op = self.op
+        if op.plan is None:
+            return _default_plan(operands[0].shapes, args)
+        if op.old_plan:
+            from ndd._operator.run import now
+
+            now.job = self
+            args = {k: old_form(v) for k, v in args.items()}
+            if op.random:
+                args["words"] = self.draws
+            return op.plan(*operands, **args)
+        return op.plan(self, *operands, **args) if op.plan_takes_call else op.plan(*operands, **args)
+
+    def _operands(self, stores: list[Any]) -> list[Any]:
+        specs = self.settled.specs
+        found: list[Any] = [
+            None if s is None else Operand(s, specs[i] if i < len(specs) else self.handles[i]._spec, self.n)
+            for i, s in enumerate(stores)
+        ]
+        return found + [None] * (len(self.op.inputs) - len(found))
+
+    def _computed(self, planned: Planned, stores: list[Any], n: int, operands: list[Any] | None = None) -> list[Store]:
+        if self.device.device_id is None:
+            return on_cpu.computed(self, planned, stores, n)
+        from ndd._operator import on_gpu
+
+        return on_gpu.computed(self, planned, self._operands(stores) if operands is None else operands, n)
+
+    def _labelled(self, results: list[Store], frames: FrameMap | None) -> list[Store]:
+        info = next((s.source_info for s in self.stores if s is not None and s.source_info), None)
+        for k, store in enumerate(results):
+            if frames is not None:
+                results[k] = store = frames.roll(store, self.outs[k])
+            store.batched = self.batched
+            if store.source_info is None and info is not None and len(info) == store.n:
+                store.source_info = info
+        return results
+
+
+def stored(handle: Any) -> Store:
+    """The value of an input; its failure is passed on as it is."""
+    pending = handle._pending
+    if pending is not None:  # another thread may put the store there at any time, and then forgets `_pending`
+        if not pending.finished:
+            pending.context.finish(pending)
+        if pending.error is not None:
+            raise InputFailed(pending)
+    return handle._value()
+
+
+def _default_plan(shapes: np.ndarray, args: dict[str, Any]) -> Plan:
+    """For an operator without a plan: the shapes of input 0; what may differ between samples is per sample."""
+    per_sample, shared = {}, {}
+    for name, value in args.items():
+        if isinstance(value, Values):
+            per_sample[name] = value.rows() if value.vector else value.each()
+        else:
+            shared[name] = value
+    return Plan(shapes, per_sample, shared)
+
+
+def _repeat(store: Store, n: int) -> Store:
+    one = store.arrays()[0]
+    repeated = Store(
+        store.dtype, store.layout, store.device, store.shapes * n, parts=[one] * n,
+        source_info=None if store.source_info is None else store.source_info * n,
+    )  # fmt: skip
+    repeated.stream, repeated.ready = store.stream, store.ready
+    return repeated
+
+
+__all__ = ["Call", "Handle", "InputFailed", "Planned", "Settled", "stored"]

@@ -1,0 +1,57 @@
+"""When two values count as the same: what is kept for a call serves only calls with the same constants.
+
+As keys of a dict 0, 0.0, -0.0 and False are equal, but `full(-0.0)` is not `full(0.0)`, nor does a kernel compiled for
+an int fit a float.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from ndd._tensor import DType
+
+
+def identity(value: Any) -> tuple[Any, ...]:
+    """What tells a constant from others: equal for the same constants only; a hashable tuple."""
+    kind = value.__class__
+    if kind is np.ndarray:
+        return value.tobytes(), value.dtype, value.shape
+    if isinstance(value, bool | int | float | np.generic):
+        return value or repr(value), kind  # -0.0 and 0.0 differ in their text; NaN is one with itself as an object only
+    if kind is tuple or kind is list:
+        return (kind, *map(identity, value))
+    return value, kind
+
+
+class Constants:
+    """The constants of a call that are kept, to be compared with those of another call that has an equal key.
+
+    Equality of the key has told most already; only zeros, ones and truths are ambiguous, so only these are looked at.
+    """
+
+    __slots__ = ("_ambiguous",)
+
+    def __init__(self, values: tuple[Any, ...]):
+        self._ambiguous = [(i, v, identity(v)) for i, v in enumerate(values) if _may_equal_another(v)]
+
+    def same(self, values: tuple[Any, ...]) -> bool:
+        """Whether constants that compare equal to these are the same."""
+        return all([values[i] is value or identity(values[i]) == known for i, value, known in self._ambiguous])
+
+
+def _may_equal_another(value: Any) -> bool:
+    if value.__class__ is tuple:
+        return any(map(_may_equal_another, value))
+    return isinstance(value, bool | int | float | np.generic) and not isinstance(value, Enum)
+
+
+def never_changes(value: Any) -> bool:
+    """Whether a value cannot change behind our back (a torch tensor could, and it has a hash)."""
+    if isinstance(value, tuple):
+        return all(map(never_changes, value))
+    if value is None or isinstance(value, int | float | str | Enum | DType | np.generic):
+        return True
+    return getattr(type(value), "never_changes", False) is True

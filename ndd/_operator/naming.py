@@ -1,0 +1,50 @@
+"""Errors of an operator: its name, the sample and its source in front of the text; the type stays."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+# What NumPy says of arrays that do not fit together, where a plan has not looked at the shape of an argument itself.
+_MISFITS = ("could not be broadcast", "could not broadcast", "inhomogeneous shape", "shape mismatch", "cannot reshape")
+
+
+def raise_named(error: Exception, op: Any, stores: list[Any], frames: Any = None) -> NoReturn:
+    """Raises `error` with operator, sample and source."""
+    found = named(error, op, stores, frames)
+    # In an operator of a user's own, the line that failed matters.
+    raise found from None if found is error or op.module.startswith("ndd.") else error
+
+
+def named(error: BaseException, op: Any, stores: list[Any] = (), frames: Any = None) -> BaseException:  # type: ignore[assignment]
+    """The error to raise in its place."""
+    sample = getattr(error, "sample", None)
+    where = ""
+    if sample is not None:
+        if frames is not None:
+            sample = frames.sample_of(sample)
+        info = next((s.source_info for s in stores if s is not None and s.source_info), None)
+        source = info[sample] if info is not None and sample < len(info) else None
+        where = f"sample {sample}{f' ({source})' if source else ''}: "
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    if text.startswith(f"{op.name}: ") and not where:
+        return error
+    text = text.removeprefix(f"{op.name}: ")
+    kind = type(error)
+    if kind is ValueError and op.module.startswith("ndd.") and any(words in text for words in _MISFITS):
+        kind, text = RuntimeError, f"an argument has values of a shape that does not fit: {text}"
+    try:
+        found = kind(f"{op.name}: {where}{text}")
+    except TypeError:
+        found = RuntimeError(f"{op.name}: {where}{type(error).__name__}: {text}")
+    found.__dict__.update(getattr(error, "__dict__", {}))
+    return found.with_traceback(error.__traceback__)
+
+
+def raise_first(errors: dict[int, BaseException]) -> None:
+    """The error of the first bad sample, if there is one."""
+    if errors:
+        i = min(errors)
+        error = errors[i]
+        if not hasattr(error, "sample"):
+            error.sample = i  # type: ignore[attr-defined]
+        raise error

@@ -1,0 +1,214 @@
+"""The CPU side of a call: memory for the outputs, and a kernel over samples, pieces of samples or pieces of a batch."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ndd._operator.naming import raise_first
+from ndd._operator.pieces import batch_pieces, pieces
+from ndd._operator.plan import Plan
+from ndd._tensor import Spec, Store
+from ndd._tensor.memory import host_empty
+
+if TYPE_CHECKING:
+    from ndd._operator.call import Call, Planned
+
+
+def planned(call: Call, plan: Plan, n: int) -> Planned:
+    """The plan with its numbers sorted into what the CPU kernel takes, in the order of its parameters."""
+    from ndd._operator.call import Planned
+
+    op = call.op
+    shapes = [_tuples(s) for s in ([plan.shapes] if call.settled.single else plan.shapes)]
+    late = op.cpu is None or (op.cpu_batch is not None and not op.elementwise)
+    columns = None if late else _columns(call, plan, _lead(call), n)
+    return Planned(plan, shapes, columns)
+
+
+def _lead(call: Call) -> int:
+    """How many parameters of `.cpu` come before those of the plan: inputs (variadic ones as one tuple) and outputs."""
+    return (1 if call.op.variadic else len(call.op.inputs)) + len(call.outs)
+
+
+def _columns(call: Call, plan: Plan, lead: int, n: int) -> list[Any]:
+    """For every further parameter of the kernel a list with its value for each sample."""
+    columns: list[Any] = []
+    for name in call.op.cpu_names[lead:]:
+        if name in plan.per_sample:
+            values = plan.per_sample[name]
+            if isinstance(values, np.ndarray):
+                values = values.tolist() if values.ndim == 1 else list(np.ascontiguousarray(values))
+            columns.append(values)
+        else:
+            columns.append(list(itertools.repeat(plan.shared[name], n)))
+    return columns
+
+
+def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[Store]:
+    """The outputs, by the kernel for whole batches where that can be, else sample by sample."""
+    op = call.op
+    results = [_allocate(s, spec) for s, spec in zip(planned.shapes, call.outs, strict=True)]
+    if op.cpu_batch is not None and _at_once(call, planned.plan, stores, results):
+        return results
+    if op.elementwise and not planned.plan.per_sample and _in_pieces(call, planned, stores, results):
+        return results
+    if op.cpu is None:
+        if op.cpu_batch is None:
+            raise RuntimeError("there is no CPU variant")
+        _one_by_one(call, planned.plan, stores, results, n)
+        return results
+    columns, nbytes = _arrays(call, stores, n)
+    if op.variadic:  # the kernel takes the inputs of a sample as one tuple
+        columns = [list(zip(*columns, strict=True))]
+    for r in results:
+        columns.append(r.arrays())
+        nbytes += (r.whole if r.whole is not None else r.flat).nbytes
+    if planned.columns is None:
+        planned.columns = _columns(call, planned.plan, _lead(call), n)
+    columns += planned.columns
+    _run(call, op.cpu, list(zip(*columns, strict=True)), nbytes)
+    return results
+
+
+def _arrays(call: Call, stores: list[Any], n: int) -> tuple[list[Any], int]:
+    """For every input a list of its samples, and how many bytes these are."""
+    columns: list[Any] = []
+    nbytes = 0
+    for store in stores:
+        if store is None:
+            columns.append([None] * n)
+            continue
+        arrays = store.arrays()
+        columns.append(arrays if len(arrays) == n else arrays * n)
+        for a in arrays:
+            nbytes += a.nbytes
+    columns += [[None] * n] * (len(call.op.inputs) - len(stores))
+    return columns, nbytes
+
+
+def _one_by_one(call: Call, plan: Plan, stores: list[Any], results: list[Store], n: int) -> None:
+    """The kernel for whole batches on every sample as a batch of one."""
+    op = call.op
+    every = op.cpu_batch_inputs is None
+    columns, nbytes = _arrays(call, stores, n)
+    taken = columns if every else [columns[i] for i in op.cpu_batch_inputs]  # type: ignore[union-attr]
+    alone: list[Any] = [[None if a is None else a[None] for a in column] for column in taken]
+    lead = 1 if every else len(taken)
+    if every:
+        alone = [list(zip(*alone, strict=True))]
+    for r in results:
+        alone.append([a[None] for a in r.arrays()])
+        nbytes += (r.whole if r.whole is not None else r.flat).nbytes
+    for name in op.cpu_batch_names[lead + len(results) :]:
+        if name in plan.per_sample:
+            values = plan.per_sample[name]
+            alone.append([values[i : i + 1] for i in range(n)])
+        else:
+            alone.append([plan.shared[name]] * n)
+    _run(call, op.cpu_batch, list(zip(*alone, strict=True)), nbytes)
+
+
+def _run(call: Call, kernel: Any, rows: list[tuple[Any, ...]], nbytes: int) -> None:
+    raise_first(call.spread(lambda i: kernel(*rows[i]), len(rows), nbytes))
+
+
+def _in_pieces(call: Call, planned: Planned, stores: list[Any], results: list[Store]) -> bool:
+    """Runs an elementwise kernel on large pieces, if it can; errors are left to the way sample by sample."""
+    rows = pieces(stores, results[0], call.context)
+    if rows is None:
+        return False
+    op = call.op
+    if op.cpu is None:
+        names = op.cpu_batch_names[len(op.inputs) + len(call.outs) :]
+        extra = tuple([planned.plan.shared[k] for k in names])
+        return _all_done(call, op.cpu_batch, [(*row, *extra) for row in rows])
+    extra = tuple([column[0] for column in planned.columns])  # type: ignore[union-attr]
+    return _all_done(call, op.cpu, [(*row, *extra) for row in rows])
+
+
+def _at_once(call: Call, plan: Plan, stores: list[Any], results: list[Store]) -> bool:
+    """Runs the kernel for whole batches, if it can; errors are left to the way sample by sample."""
+    rows = batch_pieces(call.op, plan, stores, results, call.context)
+    return rows is not None and _all_done(call, call.op.cpu_batch, rows)
+
+
+def _all_done(call: Call, kernel: Any, rows: list[tuple[Any, ...]]) -> bool:
+    if len(rows) > 1:
+        return not call.context.thread_pool.run(lambda i: kernel(*rows[i]), len(rows))
+    try:
+        kernel(*rows[0])
+    except Exception:
+        return False
+    return True
+
+
+def store_of(value: Any, spec: Spec) -> Store:
+    """What `.batch` returns for an output, as a store: a list of arrays, one array `[N, ...]`, or a store."""
+    if isinstance(value, Store):
+        return value
+    if isinstance(value, list):
+        return Store(spec.dtype, spec.layout, spec.device, [tuple(p.shape) for p in value], parts=value)
+    shapes = [tuple(value.shape[1:])] * len(value)
+    return Store(spec.dtype, spec.layout, spec.device, shapes, whole=value)
+
+
+def returned(call: Call, plan: Plan, operands: list[Any], n: int) -> list[Store]:
+    """The old contract: the kernel finds the shapes, it returns its arrays."""
+    op = call.op
+    columns = [[None] * n if o is None else o.arrays for o in operands]
+    columns += _columns(call, plan, len(op.inputs), n)
+    found: list[Any] = [None] * n
+    single = call.settled.single
+    if call.device.device_id is not None:
+        from ndd._operator import on_gpu
+
+        return on_gpu.returned(call, plan, operands, n)
+
+    def keep(i: int, *row: Any) -> None:
+        result = op.cpu(*row)  # type: ignore[misc]
+        found[i] = (result,) if single else result
+
+    nbytes = sum(o._store.nbytes() for o in operands if o is not None)
+    rows = list(zip(range(n), *columns, strict=True))
+    errors = call.spread(lambda i: keep(*rows[i]), n, None if op.heavy else nbytes)
+    kept, dropped = list(range(n)), None
+    if errors and op.recover is not None:
+        found, kept, dropped = op.recover(call, errors, found, operands)
+    else:
+        raise_first(errors)
+    results = []
+    for k, spec in enumerate(call.outs):
+        parts = [found[i][k] for i in kept]
+        store = Store(spec.dtype, spec.layout, spec.device, [p.shape for p in parts], parts=parts)
+        store.dropped = dropped
+        if dropped is not None and len(kept) != n and operands and operands[0].source_info:
+            store.source_info = [operands[0].source_info[i] for i in kept]
+        results.append(store)
+    return results
+
+
+def _tuples(shapes: Any) -> list[tuple[int, ...]]:
+    if isinstance(shapes, np.ndarray):
+        return [tuple(s) for s in shapes.tolist()]
+    return [tuple(int(e) for e in s) for s in shapes]
+
+
+def _allocate(shapes: list[tuple[int, ...]], spec: Spec) -> Store:
+    """Uninitialised host memory for one output: one array for samples of one shape, else one flat buffer."""
+    numpy = spec.dtype.numpy
+    first = shapes[0] if shapes else ()
+    for s in shapes:
+        if s != first:
+            total = 0
+            for shape in shapes:
+                count = 1
+                for extent in shape:
+                    count *= extent
+                total += count
+            flat = host_empty(total, numpy)
+            return Store(spec.dtype, spec.layout, spec.device, shapes, flat=flat)
+    whole = host_empty((len(shapes), *first), numpy)
+    return Store(spec.dtype, spec.layout, spec.device, shapes, whole=whole)

@@ -1,0 +1,64 @@
+"""The GPU side of a call: memory for the outputs, and the operator's launches, made anew or as they were recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ndd._cuda.launch import Launch, Room, replay
+from ndd._operator.plan import Operand, Plan
+from ndd._operator.values import Values
+from ndd._tensor import Store
+
+if TYPE_CHECKING:
+    from ndd._operator.call import Call, Planned
+
+
+def computed(call: Call, planned: Planned, operands: list[Any], n: int) -> list[Store]:
+    """The outputs. Launches that depend on shapes and constants alone are made again without the operator's code."""
+    op, plan = call.op, planned.plan
+    if planned.rooms is None:
+        shapes = [plan.shapes] if call.settled.single else plan.shapes
+        planned.rooms = [Room(s, n, operands) for s in shapes]
+    results = [room.store(spec) for room, spec in zip(planned.rooms, call.outs, strict=True)]
+    if planned.recorded is not None:
+        replay(planned.recorded, call, operands, results)
+        return results
+    outputs = [Operand(r, spec, n) for r, spec in zip(results, call.outs, strict=True)]
+    launch = Launch(call, plan, operands, outputs, n, planned.remembered)
+    if op.cuda is not None:
+        op.cuda(launch, *operands, *outputs, **_named_values(op, plan))
+    elif op.cuda_source is not None:
+        launch(op.name)
+    else:
+        raise RuntimeError("there is no GPU variant")
+    if planned.remembered is not None and not any([o is not None and o.touched for o in (*operands, *outputs)]):
+        planned.recorded = launch.written_down()
+    return results
+
+
+def batch(call: Call, operands: list[Any]) -> Any:
+    """The value of an operator that computes a whole batch in Python, by its CUDA function."""
+    op = call.op
+    if op.cuda is None:
+        raise RuntimeError("there is no GPU variant")
+    launch = Launch(call, Plan(None), operands, [], call.n, None)
+    args = call.arguments()
+    names = op.cuda_names
+    return op.cuda(launch, *operands, **{k: v for k, v in args.items() if k in names or "**" in names})
+
+
+def returned(call: Call, plan: Plan, operands: list[Any], n: int) -> list[Store]:
+    """The old contract: a CUDA function that finds the shapes."""
+    launch = Launch(call, plan, operands, [], n, None)
+    found = call.op.cuda(launch, *operands, **_named_values(call.op, plan))  # type: ignore[misc]
+    return [found] if isinstance(found, Store) else list(found)
+
+
+def _named_values(op: Any, plan: Plan) -> dict[str, Any]:
+    wanted = op.cuda_names
+    found = {k: plan.per_sample[k] for k in wanted if k in plan.per_sample}
+    found.update([(k, plan.shared[k]) for k in wanted if k in plan.shared])
+    return found
+
+
+__all__ = ["Values", "batch", "computed", "returned"]

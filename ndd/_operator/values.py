@@ -1,0 +1,111 @@
+"""`Values`: a per-sample argument as a plan sees it, in one form, wherever it was passed from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._operator.plan import bad_sample
+
+
+class Values:
+    """The value of a `PerSample` argument for each of `n` samples.
+
+    The user may have given one value for all samples, a Batch, or a Tensor; a plan need not know. `each()` and
+    `rows(k)` give arrays whose first axis is the samples, and say what is wrong with values of another shape.
+    """
+
+    __slots__ = ("_given", "kind", "n", "name", "varies", "vector")
+
+    def __init__(self, name: str, given: Any, n: int, kind: np.dtype, vector: bool, varies: bool):
+        self.name = name
+        self.n = n
+        self.kind = kind
+        self.vector = vector
+        self.varies = varies
+        """Whether the samples have values of their own: a Batch was given, or one value for each frame."""
+        self._given = given  # varies: an array [n, ...] or a list of n arrays; else a number or an array
+
+    def each(self) -> np.ndarray:
+        """One number for each sample: `[n]`."""
+        given = self._given
+        if not self.varies:
+            found = np.empty(self.n, self.kind)
+            found.fill(given)
+            return found
+        return given
+
+    def rows(self, k: int | None = None, *, repeat: bool = False, what: str = "") -> np.ndarray:
+        """A row of `k` numbers for each sample: `[n, k]`; `k=None`: of as many as there are, the same in all samples.
+
+        Args:
+            repeat: one number stands for `k` equal ones.
+            what: what the numbers are, for the error: "(H, W)".
+        """
+        given = self._given
+        if isinstance(given, list):
+            wrong = [i for i, a in enumerate(given) if a.ndim != 1 or a.size != (given[0].size if k is None else k)]
+            if wrong and not repeat:
+                raise self._misfit(given[wrong[0]], k, what, wrong[0])
+            return np.stack([self._row(a, k, repeat, what, i) for i, a in enumerate(given)])
+        if self.varies:
+            if given.ndim == 2 and (k is None or given.shape[1] == k):
+                return given
+            if given.ndim == 2 and repeat and given.shape[1] == 1:
+                return np.repeat(given, k, axis=1)  # type: ignore[arg-type]
+            raise self._misfit(given[0], k, what, 0 if len(given) else None)
+        row = self._row(np.atleast_1d(given), k, repeat, what, None)
+        return np.broadcast_to(row, (self.n, len(row)))
+
+    def _row(self, row: np.ndarray, k: int | None, repeat: bool, what: str, sample: int | None) -> np.ndarray:
+        if row.ndim == 1 and (k is None or row.size == k):
+            return row
+        if repeat and row.size == 1 and k is not None:
+            return np.repeat(row.reshape(-1), k)
+        raise self._misfit(row, k, what, sample)
+
+    def arrays(self) -> list[np.ndarray]:
+        """The values of each sample, of any shape: a list of `n` arrays."""
+        if not self.varies:
+            return [np.asarray(self._given)] * self.n
+        return self._given if isinstance(self._given, list) else list(self._given)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        """What NumPy sees: `rows()` of an argument that is a list of numbers, else `each()`."""
+        found = self.rows() if self.vector else self.each()
+        return found if dtype is None else found.astype(dtype, copy=False)
+
+    @property
+    def constant(self) -> Any:
+        """The value that goes for all samples; None if they have values of their own."""
+        return None if self.varies else self._given
+
+    def repeated(self, counts: np.ndarray) -> Values:
+        """The values of samples for each of their frames, `counts[i]` of sample i."""
+        given = self._given
+        if self.varies:
+            given = (
+                [a for a, c in zip(given, counts, strict=True) for _ in range(c)]
+                if isinstance(given, list)
+                else np.repeat(given, counts, axis=0)
+            )
+        return Values(self.name, given, int(counts.sum()), self.kind, self.vector, self.varies)
+
+    def _misfit(self, row: np.ndarray, k: int | None, what: str, sample: int | None) -> Exception:
+        expected = "as many numbers for every sample" if k is None else f"{k} numbers{what and f', {what}'}"
+        if k == 1:
+            expected = "one number"
+        text = f"argument {self.name!r}: expected {expected}, got {_shown(row)}"
+        return RuntimeError(text) if sample is None else bad_sample(sample, text)
+
+
+def _shown(row: np.ndarray) -> str:
+    if row.ndim == 1:
+        return f"{row.size}: {row.tolist()}" if row.size <= 8 else str(row.size)
+    return f"an array of shape {tuple(row.shape)}"
+
+
+def old_form(value: Any) -> Any:
+    """What plans of the old contract take. Goes when the last of them has."""
+    return value._given if isinstance(value, Values) else value

@@ -1,0 +1,165 @@
+"""What is kept between calls serves equal calls only: same constants, same shapes, nothing that came from data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ndd
+
+asked: list[str] = []
+
+
+@ndd.operator(register=False)
+def peeked(array, /):
+    """Every element becomes the first one of its sample, which the plan reads."""
+    return ndd.like(array)
+
+
+@peeked.plan
+def _(array):
+    asked.append("peeked")
+    return ndd.Plan(array.shapes, {"first": [a.reshape(-1)[0] for a in array.arrays]})
+
+
+@peeked.cpu
+def _(array, out, first):
+    out[...] = first
+
+
+@ndd.operator(register=False)
+def copied(array, /):
+    """The samples by way of their addresses."""
+    return ndd.like(array)
+
+
+@copied.plan
+def _(array):
+    asked.append("copied")
+    return ndd.Plan(array.shapes, {"address": array.pointers()})
+
+
+@copied.cpu
+def _(array, out, address):
+    import ctypes
+
+    ctypes.memmove(out.ctypes.data, int(address), out.nbytes)
+
+
+@ndd.operator(register=False)
+def reached(array, /):
+    """As `peeked`, through what is private."""
+    return ndd.like(array)
+
+
+@reached.plan
+def _(array):
+    return ndd.Plan(array.shapes, {"first": [a.reshape(-1)[0] for a in array._store.arrays()]})
+
+
+@reached.cpu
+def _(array, out, first):
+    out[...] = first
+
+
+@ndd.operator(register=False)
+def pure(array, /, *, shift: float = 0.0):
+    """array + shift; the sign of a shift of 0 is kept."""
+    return ndd.like(array)
+
+
+@pure.plan
+def _(array, *, shift):
+    asked.append("pure")
+    return ndd.Plan(array.shapes, shared={"shift": shift})
+
+
+@pure.cpu
+def _(array, out, shift):
+    out[...] = np.copysign(array + shift, shift) if shift == 0 else array + shift
+
+
+@pytest.fixture(autouse=True)
+def _nobody_asked():
+    asked.clear()
+
+
+@pytest.mark.parametrize("operator", [peeked, copied, reached])
+def test_a_plan_that_read_data_is_made_anew(operator):
+    for value in (1, 2, 3):
+        batch = ndd.batch([np.full(4, value, np.float32), np.full(4, 10 * value, np.float32)])
+        found = [t.torch().tolist() for t in operator(batch)]
+        assert found == [[value] * 4, [10 * value] * 4]
+
+
+def test_a_plan_of_shapes_alone_is_kept():
+    for value in (1, 2, 3):
+        assert pure(ndd.batch([np.full(4, value, np.float32)] * 2)).torch()[0, 0] == value
+    assert asked == ["pure"]
+
+
+def test_zero_and_minus_zero_are_two_constants():
+    zero = ndd.tensor(np.zeros(1, np.float32))
+    signs = [np.signbit(np.asarray(pure(zero, shift=s).cpu()))[0] for s in (0.0, -0.0, 0.0, -0.0, 0, False)]
+    assert signs == [False, True, False, True, False, False]
+    again = [str(ndd.full(np.float32(v)).item()) for v in (0.0, -0.0, 0.0)]
+    assert again == ["0.0", "-0.0", "0.0"]
+
+
+KERNEL = "PER_ITEM(probe) { s.out0[i] = s.in0[i] + shared.shift + (float)s.extra; }"
+
+
+def _probe(touch):
+    @ndd.operator(register=False)
+    def probe(array, /, *, shift: float = 1.0):
+        """array + shift + what the launch adds."""
+        return ndd.like(array)
+
+    @probe.plan
+    def _(array, *, shift):
+        return ndd.Plan(array.shapes, shared={"shift": shift})
+
+    @probe.cuda(KERNEL)
+    def _(launch, array, out):
+        asked.append("probe")
+        extra = [float(a.reshape(-1)[0]) if touch else 5.0 for a in (array.arrays if touch else range(array.n))]
+        launch("probe", per_sample={"extra": np.array(extra)})
+
+    return probe
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_launches_are_made_again_only_if_nothing_of_them_came_from_data(touch, emulated_gpu):
+    probe = _probe(touch)
+    for value in (1.0, 2.0, 3.0):
+        batch = ndd.batch([np.full(4, value, np.float32)] * 2).gpu()
+        found = probe(batch).cpu().torch()
+        assert found.tolist() == [[2 * value + 1.0 if touch else value + 6.0] * 4] * 2
+    assert asked == ["probe"] * (3 if touch else 1)
+    assert emulated_gpu.launches.count("probe") == 3
+
+
+def test_scratch_and_tables_are_there_again(emulated_gpu):
+    @ndd.operator(register=False)
+    def twice(array, /):
+        """(array * 2) + a table's number, in two launches."""
+        return ndd.like(array)
+
+    @twice.cuda("""
+PER_ITEM(first) { ((float*)s.room)[i] = s.in0[i] * 2; }
+PER_ITEM(second) { s.out0[i] = ((float*)s.room)[i] + ((float*)s.table)[i]; }
+""")
+    def _(launch, array, out):
+        asked.append("twice")
+        memory = {
+            "room": launch.scratch(array.sizes, np.float32),
+            "table": launch.table(np.arange(3, dtype=np.float32)),
+        }
+        launch("first", per_sample=memory)
+        launch("second", per_sample=memory)
+
+    for value in (1.0, 2.0, 3.0):
+        found = twice(ndd.batch([np.full(3, value, np.float32), np.full(3, -value, np.float32)]).gpu())
+        expected = [[2 * value + k for k in range(3)], [-2 * value + k for k in range(3)]]
+        assert found.cpu().torch().tolist() == expected
+    assert asked == ["twice"]
