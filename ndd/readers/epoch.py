@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from ndd.readers.base import Reader
@@ -17,10 +17,11 @@ class Epoch(Generic[Outputs]):
         indices: the numbers, in the whole data set, of the samples given last.
     """
 
-    __slots__ = ("_batch", "_generation", "_left", "_reader", "_total", "indices")
+    __slots__ = ("_batch", "_ctx", "_generation", "_left", "_reader", "_total", "indices")
 
-    def __init__(self, reader: Reader, batch: int | None):
+    def __init__(self, reader: Reader, batch: int | None, ctx: Any = None):
         self._reader = reader
+        self._ctx = ctx
         self._batch = batch
         self._generation = reader._progress.generation
         self._left: int | None = None  # None until the first sample is asked for
@@ -46,4 +47,4 @@ class Epoch(Generic[Outputs]):
         step = reader._take(self._left - 1)
         self._left -= 1
         self.indices = step.numbers
-        return reader._value(step, self._batch)
+        return reader._value(step, self._batch, self._ctx)
