@@ -33,7 +33,6 @@ COMMANDS = ("demo", "doctor", "bench", "coverage", "__main__")  # programs on to
 # Imports inside functions that go up on purpose: (file, what it imports), with the reason.
 UPWARDS = {
     ("_tensor/convert.py", "ndd._cpu"): "compiled loops for large arrays, on first use",
-    ("_execution/context.py", "ndd.checkpoint"): "the context owns a checkpoint, made when it is asked for",
     ("_operator/declare.py", "ndd.random"): "random operators bind their default generator on first use",
 }
 ONE_IMPORTER = (
