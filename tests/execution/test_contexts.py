@@ -359,5 +359,5 @@ def test_pool_arguments():
 
 
 def test_a_checkpoint_says_what_to_use_instead():
-    with pytest.raises(NotImplementedError, match="reader.get_state"):
+    with pytest.raises(NotImplementedError, match=r"reader\.get_state"):
         _ = ndd.EvalContext().checkpoint

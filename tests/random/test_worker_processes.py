@@ -148,6 +148,7 @@ def draw(i):
 def numbers():
     with multiprocessing.get_context("fork").Pool(3) as pool:
         return pool.map(draw, range(12), chunksize=2)
+ndd.random.uniform().evaluate()  # compiled here, not by each child
 ndd.random.set_seed(1)
 found = [number for _ in range(2) for _, number in numbers()]
 print(len(set(found)))
