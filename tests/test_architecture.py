@@ -34,7 +34,6 @@ COMMANDS = ("demo", "doctor", "bench", "stubs", "coverage", "__main__")  # progr
 # Imports inside functions that go up on purpose: (file, what it imports), with the reason.
 UPWARDS = {
     ("_tensor/convert.py", "ndd._cpu"): "compiled loops for large arrays, on first use",
-    ("_execution/context.py", "ndd.checkpoint"): "the context owns a checkpoint, made when it is asked for",
     ("_operator/operator.py", "ndd.random"): "random operators bind their default generator on first use",
 }
 ONE_IMPORTER = (
