@@ -31,23 +31,15 @@ def flip(input, /, *, depthwise: PerSample[int] = 0, horizontal: PerSample[int] 
     return like(input)
 
 
-@flip.old_plan
+@flip.plan
 def _(input, *, depthwise, horizontal, vertical):
     """The axes as [outer, D, H, W, inner]: what lies before, between and behind the spatial axes moves as one."""
-    layout = input.layout
-    spatial = [i for i, c in enumerate(layout) if c in "DHW"]
-    shapes = input.shapes
+    shapes, axes = input.shapes, [i for i, c in enumerate(input.layout) if c in "DHW"]
     extents = np.ones((input.n, 5), np.int64)
-    extents[:, 0] = shapes[:, : spatial[0]].prod(axis=1)
-    for place, axis in zip((1, 2, 3)[3 - len(spatial) :], spatial, strict=True):
-        extents[:, place] = shapes[:, axis]
-    extents[:, 4] = shapes[:, spatial[-1] + 1 :].prod(axis=1)
-    mirror = np.empty((input.n, 3), np.int64)
-    mirror[:, 0], mirror[:, 1], mirror[:, 2] = depthwise, vertical, horizontal
-    per_sample = {"extents": extents, "mirror": mirror}
-    if input.spec.device.device_id is not None:
-        per_sample["chunks"] = -(-extents.prod(axis=1) // _CHUNK)
-    return Plan(shapes, per_sample=per_sample)
+    extents[:, 0], extents[:, 4] = shapes[:, : axes[0]].prod(axis=1), shapes[:, axes[-1] + 1 :].prod(axis=1)
+    extents[:, 4 - len(axes) : 4] = shapes[:, axes]
+    mirror = np.array([depthwise.each(), vertical.each(), horizontal.each()]).T
+    return Plan(shapes, {"extents": extents, "mirror": mirror})
 
 
 @flip.cpu
@@ -70,21 +62,20 @@ def _mirrored(image, out):
     for o in range(outer):
         for d in range(depth):
             for y in range(height):
-                row = np.ascontiguousarray(image[o, d, y]).reshape(width * inner)
-                _reversed(row, out[o, d, y].reshape(width * inner), width, inner)
+                _reversed(np.ascontiguousarray(image[o, d, y]).reshape(-1), out[o, d, y].reshape(-1), width, inner)
 
 
 @kernel
 def _reversed(row, out, width, inner):
     # Unsigned indices: numba need not ask whether one counts from the end, and makes vector code of the loops.
     count, one, two, three = np.uint64(width), np.uint64(1), np.uint64(2), np.uint64(3)
-    if inner == 1:
-        for x in range(count):
-            out[x] = row[count - one - x]
-    elif inner == 3:
+    if inner == 3:
         for x in range(count):
             s, t = three * (count - one - x), three * x
             out[t], out[t + one], out[t + two] = row[s], row[s + one], row[s + two]
+    elif inner == 1:
+        for x in range(count):
+            out[x] = row[count - one - x]
     else:
         for x in range(width):
             for c in range(inner):
@@ -92,5 +83,5 @@ def _reversed(row, out, width, inner):
 
 
 @flip.cuda("flip.cu")
-def _(launch, image, out, chunks):
-    launch("flip", chunks)
+def _(launch, image, out):
+    launch("flip", -(-out.sizes // _CHUNK), macros={"CHUNK": _CHUNK})
