@@ -32,7 +32,7 @@ def resample_batch(
     macros = _plane_macros(kind, taps) if neighbours else {}
     at_once = neighbours and taps[-1] * taps[-2] <= (_MOST_SHARED_READS if macros else _MOST_READS)
     if at_once:
-        largest = _plane_view(shapes, out_shapes, axes[-2]).max(axis=0).tolist()
+        largest = _plane_view(shapes, out_shapes, axes[-1] - 1).max(axis=0).tolist()
         planes, height, width, channels, *_ = largest
         at_once = planes * height * width * channels < 2**31 and _strips(largest) < 2**28
     if at_once and len(axes) > 2:

@@ -132,7 +132,7 @@ def _(out, regions, kinds, addresses):
     canvas = out if kinds[0] == kinds[1] else np.empty(out.shape, numpy_type(kinds[0]))
     paste_regions(canvas.ctypes.data, np.array(out.shape), canvas.itemsize, regions, addresses)
     if canvas is not out:
-        convert_array(canvas, *kinds, out)
+        convert_array(canvas, kinds[0], kinds[1], out)
 
 
 multi_paste.cuda("multi_paste.cu")

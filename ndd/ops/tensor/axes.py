@@ -21,11 +21,10 @@ def axes_of(axes: Values | np.ndarray | None, names: str | None, layout: str | N
         if len(set(found)) != len(found):
             raise RuntimeError(f"`axis_names`: an axis occurs more than once in {names!r}")
         return np.array([found], np.int64)
-    if isinstance(axes, Values):
-        axes = axes.rows() if axes.varies else axes.constant
-    if axes is None or axes.shape[-1] == 0:
+    given = axes if not isinstance(axes, Values) else axes.rows() if axes.varies else axes.constant
+    if given is None or given.shape[-1] == 0:
         return np.arange(ndim, dtype=np.int64)[None]
-    chosen = np.atleast_2d(axes)
+    chosen = np.atleast_2d(given)
     if chosen.min() < -ndim or chosen.max() >= ndim:
         wrong = chosen[(chosen < -ndim) | (chosen >= ndim)][0]
         raise RuntimeError(f"`axes`: {wrong} is out of range for {ndim} axes: expected {-ndim} to {ndim - 1}")
