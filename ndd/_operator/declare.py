@@ -48,7 +48,8 @@ def operator(
 
     `.cpu_batch`: `f(inputs, outputs, names...)` gets arrays `[N, ...]` of the inputs that it names (as the operator
     does), of the outputs and of the plan's per-sample values, where N is a part of the batch, or 1. A call costs as much
-    as a few thousand elements: for small samples this is many times faster than `.cpu`.
+    as a few thousand elements: for small samples this is many times faster than `.cpu`. If it names `addresses` it gets
+    int64 `[inputs, N]`, those of all samples of the batch: for results that are made of several samples.
 
     >>> import ndd
     >>> @ndd.operator

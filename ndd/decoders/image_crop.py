@@ -10,7 +10,7 @@ from ndd._tensor.dtype import uint8
 from ndd.decoders._crops import Headers, decode_window
 from ndd.decoders._policy import options_of, recover
 from ndd.decoders.image import no_effect, pictures
-from ndd.ops.image.window import crop_window
+from ndd.ops.image.window import check_crop, crop_window
 from ndd.types import DALIImageType
 
 
@@ -75,13 +75,14 @@ def image_crop(
     no_effect(
         "image_crop", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator
     )
+    check_crop(crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
     return pictures(input, dtype, on_error)
 
 
 _WINDOW = ("crop", "crop_d", "crop_h", "crop_pos_x", "crop_pos_y", "crop_pos_z", "crop_w", "rounding")
 
 
-@image_crop.old_plan
+@image_crop.plan
 def _(input, **arguments):
     headers = Headers(input.arrays, options_of(**arguments))
     starts, shapes = crop_window(headers.extents, "HW", **{k: arguments[k] for k in _WINDOW})

@@ -10,7 +10,7 @@ from ndd._tensor.dtype import uint8
 from ndd.decoders._crops import Headers, decode_window
 from ndd.decoders._policy import options_of, recover
 from ndd.decoders.image import no_effect, pictures
-from ndd.ops.image.slice import slice_ends
+from ndd.ops.image.slice import check_slice, slice_ends
 from ndd.ops.image.window import rounded
 from ndd.ops.tensor.axes import axes_of
 from ndd.types import DALIImageType
@@ -86,13 +86,23 @@ def image_slice(
     no_effect(
         "image_slice", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator
     )
+    check_slice(
+        anchor,
+        shape_input,
+        start=start,
+        rel_start=rel_start,
+        end=end,
+        rel_end=rel_end,
+        shape=shape,
+        rel_shape=rel_shape,
+    )
     return pictures(data, dtype, on_error)
 
 
 _ENDS = ("start", "rel_start", "end", "rel_end", "shape", "rel_shape")
 
 
-@image_slice.old_plan
+@image_slice.plan
 def _(data, anchor, shape_input, *, axes, axis_names, normalized_anchor, normalized_shape, **arguments):
     headers = Headers(data.arrays, options_of(**arguments))
     chosen = axes_of(axes, "WH" if axes is None and axis_names is None else axis_names, "HW", 2)

@@ -169,3 +169,25 @@ def test_gpu_as_cpu(emulated_gpu, dtype):
             np.testing.assert_array_equal(on_gpu.cpu().torch().float(), on_cpu.torch().float())
     assert set(emulated_gpu.launches) == {"window"}
     assert len(emulated_gpu.launches) == 12
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"out_of_bounds_policy": "wrap"}, {"rounding": "floor"}, {"dtype": "int32"}, {"crop_h": 2},
+        {"crop": [2, 2], "crop_h": 2},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["crop", "crop_mirror_normalize"])
+def test_constants_are_checked_at_the_call(name, arguments):
+    given = {k: getattr(ndd, v) if k == "dtype" else v for k, v in arguments.items()}
+    image = ndd.tensor(np.zeros((4, 5, 3), np.uint8), layout="HWC")
+    with ndd.EvalMode.deferred, pytest.raises(RuntimeError, match=f"{name}: "):
+        getattr(ndd, name)(image, **given)
+
+
+def test_a_fill_of_bfloat16_is_a_number(emulated_gpu):
+    image = ndd.cast(ndd.tensor(np.ones((1, 1, 1), np.float32), layout="HWC"), dtype=ndd.bfloat16)
+    for x in (image, image.gpu()):
+        wide = ndd.crop(x, crop=[1, 3], out_of_bounds_policy="pad", fill_values=2.0)
+        assert ndd.cast(wide, dtype=ndd.float32).cpu().torch().flatten().tolist() == [2, 1, 2]

@@ -121,9 +121,29 @@ def test_errors_as_dali(dali, arguments):
     assert str(ours).startswith("resize: ")
 
 
+@pytest.mark.parametrize("name", ["resize", "resize_crop_mirror"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {}, {"size": 3, "resize_x": 3}, {"resize_shorter": 3, "mode": "default"}, {"size": 3, "mode": "larger"},
+        {"size": 3, "max_size": [1, 2, 3]}, {"size": 3, "roi_start": [0, 0]}, {"size": 3, "dtype": ndd.float16},
+    ],
+)  # fmt: skip
+def test_constants_are_checked_at_the_call(name, arguments):
+    image = ndd.tensor(np.zeros((4, 5, 3), np.uint8), layout="HWC")
+    with ndd.EvalMode.deferred, pytest.raises(RuntimeError, match=f"{name}: "):
+        getattr(ndd, name)(image, **arguments)
+
+
+def test_the_number_of_outputs_is_known():
+    for function in (ndd.resize, ndd.experimental.resize):
+        assert function.operator.outputs() == 1
+        assert function.operator.outputs(size=3, save_attrs=True) == 2
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int8", "float64", "float16", "bool"])
 def test_other_types_are_refused(dtype):
-    with ndd.EvalMode.sync_cpu, pytest.raises(RuntimeError, match="expected input of type u8, i16, u16 or f32"):
+    with ndd.EvalMode.sync_cpu, pytest.raises(RuntimeError, match="resize: Unsupported input type"):
         ndd.resize(np.zeros((4, 5, 3), dtype), size=3)
 
 
