@@ -172,8 +172,11 @@ def _source(text: str, name: str) -> str:
     # Kernels may be named as functions of C (`pow`): here they get names of their own.
     renamed = _KERNEL.sub(lambda m: f"static void ndd_kernel_{m.group(1)}(", text)
     renamed = renamed.replace(_NAMED, "#define KERNEL_NAME(name) static void ndd_kernel_##name")
-    if f"ndd_kernel_{name}(" not in renamed and f"PER_ITEM({name})" not in renamed:
-        raise RuntimeError(f'the text has no `PER_ITEM({name})` and no `extern "C" __global__ void {name}(`')
+    if not any(
+        f"{start}{name}{end}" in renamed
+        for start, end in (("ndd_kernel_", "("), ("PER_ITEM(", ")"), ("KERNEL_NAME(", ")"))
+    ):
+        raise RuntimeError(f"the text has neither `PER_ITEM({name})` nor `KERNEL_NAME({name})(`")
     cooperative = bool(_COOPERATIVE.search(text))
     block = (
         "if (!fibers::run(block, ndd_thread)) return 0;"
