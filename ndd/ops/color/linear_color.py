@@ -143,7 +143,7 @@ def _plan_mixing(input, *, hue=None, saturation=None, value=None, brightness=Non
         shape = tuple(input.shapes[i].tolist())
         raise bad_sample(i, f"expected 3 channels (RGB), got {channels[i]}: shape {shape}")
     grey = 0.5 if input.dtype.name in ("f16", "f32") else 128.0
-    numbers = (_numbers(hue, 0.0), *map(_numbers, (saturation, value, brightness, contrast)), grey)
+    numbers: Any = (_numbers(hue, 0.0), *map(_numbers, (saturation, value, brightness, contrast)), grey)
     return linear_plan(input.shapes, _kept_mixing(*numbers) if _are_constant(numbers) else _mixing(*numbers))
 
 

@@ -51,11 +51,12 @@ def lookup_table(
         raise RuntimeError(f"lookup_table: Unsupported input type: {input.dtype}. Expected an integer type.")
     if output_dtype is not None:
         warnings.warn("lookup_table: `output_dtype` is deprecated: use `dtype`", DeprecationWarning, stacklevel=5)
-    count, given = (0 if a is None else np.size(a) for a in (keys, values))
-    if count != given:
-        raise RuntimeError(f"`keys` size should match `values` size: got {count} keys and {given} values")
-    if keys is not None and count and (keys.min() < 0 or keys.max() > _LAST_KEY):
-        raise RuntimeError(f"`keys` should be in the range [0, {_LAST_KEY}], got {keys.min()} to {keys.max()}")
+    found = np.asarray(() if keys is None else keys)
+    given = 0 if values is None else len(values)
+    if len(found) != given:
+        raise RuntimeError(f"`keys` size should match `values` size: got {len(found)} keys and {given} values")
+    if given and (found.min() < 0 or found.max() > _LAST_KEY):
+        raise RuntimeError(f"`keys` should be in the range [0, {_LAST_KEY}], got {found.min()} to {found.max()}")
     return like(input, dtype=dtype or output_dtype or float32)
 
 
