@@ -80,6 +80,8 @@ def _(input, *, output_layout, perm, transpose_layout):
 
 @transpose.cpu_batch
 def _(input, out, extents, places):
+    if not out.size:
+        return
     own = extents[0].tolist()
     source, target = input.reshape(-1, *own), out.reshape(-1, *[own[p] for p in places])
     if places == (1, 0):
