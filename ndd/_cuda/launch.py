@@ -311,9 +311,8 @@ class Launch:
         columns.append(("items", np.full(n, items, np.int64) if isinstance(items, int) else items))
         for name, values in fields.items():
             array = values if isinstance(values, np.ndarray) else np.asarray(values)
-            if array.dtype == object:
-                raise TypeError(f"{self.call.op.name}: per-sample value {name!r} is ragged: a kernel cannot take it")
-            columns.append((name, array))
+            if array.dtype != object:  # an array of objects is for the operator's own functions
+                columns.append((name, array))
         kind = (
             *[(name, _ADDRESS, ()) for name in pointers],
             *[(name, values.dtype, values.shape[1:]) for name, values in columns],

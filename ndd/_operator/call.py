@@ -183,10 +183,10 @@ class Call:
         op = self.op
         if op.views is not None:
             return self._view(stores)
-        # Kernels read samples without gaps: what is strided is copied, for this call.
-        stores = [None if s is None else s.contiguous() for s in stores]
         if op.batch is not None:
             return self._batch(stores)
+        # Kernels read samples without gaps: what is strided is copied, for this call.
+        stores = [None if s is None else s.contiguous() for s in stores]
         key = self._shapes_key(stores)
         planned = self.settled.plans.get(key) if key is not None else None
         if planned is not None:
@@ -236,7 +236,8 @@ class Call:
             else:
                 from ndd._operator import on_gpu
 
-                found = on_gpu.batch(self, self._operands(stores))
+                own = [s if s is None or s.device != self.device else s.contiguous() for s in stores]  # for kernels
+                found = on_gpu.batch(self, self._operands(own))
             single = self.settled.single
             results = [on_cpu.store_of(v, s) for v, s in zip([found] if single else found, self.outs, strict=True)]
         except Exception as error:

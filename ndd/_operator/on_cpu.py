@@ -124,6 +124,8 @@ def _in_pieces(call: Call, planned: Planned, stores: list[Any], results: list[St
     if rows is None:
         return False
     op = call.op
+    if op.variadic:  # the kernel takes the inputs as one tuple
+        rows = [(row[:-1], row[-1]) for row in rows]
     if op.cpu is None:
         names = op.cpu_batch_names[len(op.inputs) + len(call.outs) :]
         extra = tuple([planned.plan.shared[k] for k in names])

@@ -210,7 +210,7 @@ class Operator:
         self._check_types(seen, named)
         try:
             out = self.function(*seen, **named)
-        except (TypeError, ValueError, RuntimeError) as error:
+        except (TypeError, ValueError, RuntimeError, IndexError) as error:
             if str(error).startswith(self.name):
                 raise
             raise type(error)(f"{self.name}: {error}").with_traceback(error.__traceback__) from None

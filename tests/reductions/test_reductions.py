@@ -186,6 +186,16 @@ def test_wrong_axes(arguments, error, text):
         ndd.reductions.sum(ndd.tensor(np.ones((2, 3), np.float32), layout="HW"), **arguments).evaluate()
 
 
+@pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
+def test_refused_at_the_call_by_name(name):
+    function, mean = getattr(ndd.reductions, name), (0.0,) if name in ABOUT else ()
+    for dtype in ("bool", "float16", "float64"):
+        with pytest.raises(RuntimeError, match=rf"^{name}: Unsupported input"):
+            function(ndd.tensor(np.zeros(2, dtype)), *mean)
+    with pytest.raises(IndexError, match=rf"^{name}: Axis index"):
+        function(ndd.tensor([1]), *mean, axes=[1])
+
+
 def test_wrong_means():
     x = ndd.tensor(np.ones((2, 3), np.float32))
     with pytest.raises(RuntimeError, match="float32"):
