@@ -148,6 +148,12 @@ class Call:
 
     # ---- for the framework
 
+    def on(self, store: Store, stream: Any) -> Call:
+        """The same call with another input, which has been computed, on another stream."""
+        found = Call(self.op, self.settled, (), store.n, self.batched, self.draws)
+        found.context, found.stream, found.stores = self.context, stream, [store]
+        return found
+
     def run(self, invocation: Invocation) -> list[Store]:
         """Computes the outputs; errors carry the operator's name, the sample and its source."""
         self.context = invocation.context
