@@ -281,8 +281,6 @@ class Call:
             else:
                 args = self.arguments()
             plan = self._plan(operands, args, n)
-            if plan.shapes is None:  # the old contract: the kernel finds the shapes
-                return self._labelled(on_cpu.returned(self, plan, operands, n), frames)
             planned = on_cpu.planned(self, plan, n) if self.device.device_id is None else Planned(plan, [], None)
             if key is not None and frames is None and not any([o is not None and o.touched for o in operands]):
                 if len(self.settled.plans) > _FEW:
