@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ndd._cuda.launch import Launch
 from ndd._cuda.scope import on_stream
 from ndd._execution.kept import Kept
 from ndd._execution.lookahead import computed
 from ndd._execution.stream import Stream
 from ndd._tensor import Store
+from ndd._tensor.operand import Operand
 
 if TYPE_CHECKING:
-    from ndd._tensor.operand import Operand
+    from ndd._operator.call import Call
 
 _streams = Kept(lambda number: Stream(device_id=number))
 
 
-def looked_ahead(launch: Launch, operand: Operand, compute: Callable[[Any, Operand], Store]) -> Store:
-    """`compute(launch, operand)` for a deterministic operator with one input, perhaps computed ahead of the call."""
-    job = launch.job
+def looked_ahead(call: Call, operand: Operand, compute: Callable[[Call, Operand], Store]) -> Store:
+    """`compute(call, operand)` for a deterministic operator with one input, perhaps computed ahead of the call."""
     store = operand._store
-    if not job.eager or len(store.shapes) != operand.n:
-        return compute(launch, operand)
+    if not call.eager or not operand.varies:
+        return compute(call, operand)
 
     def ahead(coming: Store) -> Store:
-        number = launch.device.device_id
+        number = call.device.device_id
         stream = _streams(number)
-        sibling = copy.copy(job)
-        sibling.stream, sibling.n = stream, coming.n
-        found = type(operand)(coming, operand.spec, coming.n)
         with on_stream(stream, number):
-            result = compute(Launch(sibling, launch.plan, [found], None, coming.n), found)
+            result = compute(call.on(coming, stream), Operand(coming, operand.spec, coming.n))
         result.stream = stream._torch
         return result
 
-    return computed(store, job.prepared, lambda: compute(launch, operand), ahead)
+    return computed(store, call.settled, lambda: compute(call, operand), ahead)

@@ -226,7 +226,7 @@ def values_of(argument: Argument, value: Any, n: int, operator: str) -> Values:
     if not isinstance(value, Handle):
         return Values(argument.name, value, n, argument.numpy, argument.vector, varies=False)
     found = _found(argument, value, n, operator)
-    return Values(argument.name, found, n, argument.numpy, argument.vector, varies=True)
+    return Values(argument.name, found, n, argument.numpy, argument.vector, varies=True, layout=value.layout)
 
 
 def _found(argument: Argument, handle: Any, n: int, operator: str) -> Any:

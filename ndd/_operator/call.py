@@ -149,6 +149,12 @@ class Call:
 
     # ---- for the framework
 
+    def on(self, store: Store, stream: Any) -> Call:
+        """The same call with another input, which has been computed, on another stream."""
+        found = Call(self.op, self.settled, (), store.n, self.batched, self.draws)
+        found.context, found.stream, found.stores = self.context, stream, [store]
+        return found
+
     def run(self, invocation: Invocation) -> list[Store]:
         """Computes the outputs; errors carry the operator's name, the sample and its source."""
         self.context = invocation.context
@@ -277,8 +283,6 @@ class Call:
             else:
                 args = self.arguments()
             plan = self._plan(operands, args, n)
-            if plan.shapes is None:  # the old contract: the kernel finds the shapes
-                return self._labelled(on_cpu.returned(self, plan, operands, n), frames)
             planned = on_cpu.planned(self, plan, n) if self.device.device_id is None else Planned(plan, [], None)
             if key is not None and frames is None and not any([o is not None and o.touched for o in operands]):
                 if len(self.settled.plans) > _FEW:

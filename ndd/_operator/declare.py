@@ -112,7 +112,6 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.views = lambda f: _set(found, "views", f)
     wrapper.old_views = lambda f: _set_old(found, "views", f)
     wrapper.batch = lambda f: _set(found, "batch", f)
-    wrapper.recover = lambda f: _set(found, "recover", f)
     wrapper.cpu = lambda f: _set_kernel(found, "cpu", f)
     wrapper.cpu_batch = lambda f: _set_batch_kernel(found, f)
     wrapper.cuda = lambda source=None: _set_cuda(found, source)

@@ -160,41 +160,6 @@ def store_of(value: Any, spec: Spec) -> Store:
     return Store(spec.dtype, spec.layout, spec.device, shapes, whole=value)
 
 
-def returned(call: Call, plan: Plan, operands: list[Any], n: int) -> list[Store]:
-    """The old contract: the kernel finds the shapes, it returns its arrays."""
-    op = call.op
-    columns = [[None] * n if o is None else o.arrays for o in operands]
-    columns += _columns(call, plan, len(op.inputs), n)
-    found: list[Any] = [None] * n
-    single = call.settled.single
-    if call.device.device_id is not None:
-        from ndd._operator import on_gpu
-
-        return on_gpu.returned(call, plan, operands, n)
-
-    def keep(i: int, *row: Any) -> None:
-        result = op.cpu(*row)  # type: ignore[misc]
-        found[i] = (result,) if single else result
-
-    nbytes = sum(o._store.nbytes() for o in operands if o is not None)
-    rows = list(zip(range(n), *columns, strict=True))
-    errors = call.spread(lambda i: keep(*rows[i]), n, None if op.heavy else nbytes)
-    kept, dropped = list(range(n)), None
-    if errors and op.recover is not None:
-        found, kept, dropped = op.recover(call, errors, found, operands)
-    else:
-        raise_first(errors)
-    results = []
-    for k, spec in enumerate(call.outs):
-        parts = [found[i][k] for i in kept]
-        store = Store(spec.dtype, spec.layout, spec.device, [p.shape for p in parts], parts=parts)
-        store.dropped = dropped
-        if dropped is not None and len(kept) != n and operands and operands[0].source_info:
-            store.source_info = [operands[0].source_info[i] for i in kept]
-        results.append(store)
-    return results
-
-
 def _tuples(shapes: Any) -> list[tuple[int, ...]]:
     if isinstance(shapes, np.ndarray):
         return [tuple(s) for s in shapes.tolist()]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from ndd._cuda.launch import Launch, Room, replay
 from ndd._operator.plan import Plan
-from ndd._operator.values import Values
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
 
@@ -42,17 +41,10 @@ def batch(call: Call, operands: list[Any]) -> Any:
     op = call.op
     if op.cuda is None:
         raise RuntimeError("there is no GPU variant")
-    launch = Launch(call, Plan(None), operands, [], call.n, None)
+    launch = Launch(call, Plan([]), operands, [], call.n, None)
     args = call.arguments()
     names = op.cuda_names
     return op.cuda(launch, *operands, **{k: v for k, v in args.items() if k in names or "**" in names})
-
-
-def returned(call: Call, plan: Plan, operands: list[Any], n: int) -> list[Store]:
-    """The old contract: a CUDA function that finds the shapes."""
-    launch = Launch(call, plan, operands, [], n, None)
-    found = call.op.cuda(launch, *operands, **_named_values(call.op, plan))  # type: ignore[misc]
-    return [found] if isinstance(found, Store) else list(found)
 
 
 def _named_values(op: Any, plan: Plan) -> dict[str, Any]:
@@ -62,4 +54,4 @@ def _named_values(op: Any, plan: Plan) -> dict[str, Any]:
     return found
 
 
-__all__ = ["Values", "batch", "computed", "returned"]
+__all__ = ["batch", "computed"]

@@ -16,15 +16,19 @@ class Values:
     `rows(k)` give arrays whose first axis is the samples, and say what is wrong with values of another shape.
     """
 
-    __slots__ = ("_given", "kind", "n", "name", "varies", "vector")
+    __slots__ = ("_given", "kind", "layout", "n", "name", "varies", "vector")
 
-    def __init__(self, name: str, given: Any, n: int, kind: np.dtype, vector: bool, varies: bool):
+    def __init__(
+        self, name: str, given: Any, n: int, kind: np.dtype, vector: bool, varies: bool, layout: str | None = None
+    ):
         self.name = name
         self.n = n
         self.kind = kind
         self.vector = vector
         self.varies = varies
         """Whether the samples have values of their own: a Batch was given, or one value for each frame."""
+        self.layout = layout
+        """That of the Batch or Tensor that was given."""
         self._given = given  # varies: an array [n, ...] or a list of n arrays; else a number or an array
 
     def each(self) -> np.ndarray:
@@ -91,6 +95,13 @@ class Values:
         """What NumPy sees: `rows()` of an argument that is a list of numbers, else `each()`."""
         found = self.rows() if self.vector else self.each()
         return found if dtype is None else found.astype(dtype, copy=False)
+
+    @property
+    def whole(self) -> np.ndarray | None:
+        """The values of all samples as one array `[n, ...]`; None if their shapes differ."""
+        if not self.varies:
+            return np.broadcast_to(self._given, (self.n, *np.shape(self._given)))
+        return None if isinstance(self._given, list) else self._given
 
     @property
     def constant(self) -> Any:

@@ -64,6 +64,11 @@ class Operand:
         return self._shapes
 
     @property
+    def varies(self) -> bool:
+        """Whether the samples have values of their own: one Tensor among batches counts for every sample."""
+        return self._store_.n == self.n
+
+    @property
     def shape_array(self) -> np.ndarray:
         """`shapes`, for functions that take stores too."""
         return self.shapes

@@ -14,93 +14,56 @@ from ndd._cuda.launch import pinned_empty
 from ndd._tensor import Store
 from ndd._tensor.memory import torch_device
 from ndd.decoders import _nvimgcodec, _pixels, _portable
+from ndd.decoders._batch import Encoded
 from ndd.decoders._header import is_intact_png
-from ndd.decoders._policy import recover
-from ndd.decoders._sample import Options, Window, check_size, decode, header_of
+from ndd.decoders._policy import judged
+from ndd.decoders._sample import Options
 from ndd.types import DALIImageType
 
 
-class _Batch:
-    """One call: what each sample is, and where its pixels go."""
-
-    def __init__(self, launch: Any, encoded: Any, options: Options, headers: Any, windows: Any, problems: Any):
-        self.launch = launch
-        self.encoded = encoded
-        self.options = options
-        self.data: list[np.ndarray] = [data.reshape(-1) for data in encoded.arrays]
-        n = len(self.data)
-        self.windows: list[Window | None] = list(windows) if windows is not None else [None] * n
-        self.headers: list[Any] = list(headers) if headers is not None else [None] * n
-        self.errors: dict[int, BaseException] = {i: p for i, p in enumerate(problems or ()) if p is not None}
-        if headers is None:
-            self._read_headers()
-        self.shapes: list[Any] = [
-            options.out_shape(h, w) if h is not None and i not in self.errors else None
-            for i, (h, w) in enumerate(zip(self.headers, self.windows, strict=True))
-        ]
-
-    def _read_headers(self) -> None:
-        for i, data in enumerate(self.data):
-            try:
-                header = header_of(data)
-                check_size(header, self.options)
-                self.headers[i] = header
-            except RuntimeError as error:
-                self.errors[i] = error
-
-    def good(self) -> list[int]:
-        return [i for i in range(len(self.data)) if i not in self.errors]
-
-
-def decode_batch(
-    launch: Any, encoded: Any, options: Options, headers: Any = None, windows: Any = None, problems: Any = None
-) -> Store:
+def decode_batch(batch: Encoded) -> Store:
     """The value of a decoder call on a GPU. Runs on the context's thread with its stream current."""
-    batch = _Batch(launch, encoded, options, headers, windows, problems)
-    block, starts = _allocated(batch)
-    left = _decode_there(batch, block, starts)
-    images = _decode_here(batch, left)
-    block = _converted(block, options)
-    return _stored(batch, block, starts, images)
+    shapes = [
+        None if header is None or i in batch.errors else batch.options.out_shape(header, window)
+        for i, (header, window) in enumerate(zip(batch.headers, batch.windows, strict=True))
+    ]
+    block, starts = _allocated(batch, shapes)
+    batch.decode(_decode_there(batch, shapes, block.data_ptr(), starts))
+    return _stored(batch, shapes, _converted(block, batch.options), starts)
 
 
-def _allocated(batch: _Batch) -> tuple[Any, list[int]]:
+def _allocated(batch: Encoded, shapes: list[Any]) -> tuple[Any, list[int]]:
     """GPU memory (u8) for all samples behind each other, and where each one begins."""
     import torch
 
     starts, total = [], 0
-    for shape in batch.shapes:
+    for shape in shapes:
         starts.append(total)
         if shape is not None:
             total += shape[0] * shape[1] * shape[2]
-    return torch.empty(total, dtype=torch.uint8, device=torch_device(batch.launch.device)), starts
+    return torch.empty(total, dtype=torch.uint8, device=torch_device(batch.call.device)), starts
 
 
-def _decode_there(batch: _Batch, block: Any, starts: list[int]) -> list[int]:
+def _decode_there(batch: Encoded, shapes: list[Any], address: int, starts: list[int]) -> list[int]:
     """Decodes on the GPU what it can; returns the samples that are left."""
-    wanted = [i for i in batch.good() if _suits_the_gpu(batch.headers[i], batch.data[i], batch.options)]
-    rest = sorted(set(batch.good()) - set(wanted))
+    good = [i for i in range(len(batch)) if i not in batch.errors]
+    wanted = [i for i in good if _suits_the_gpu(batch.headers[i], batch.data[i], batch.options)]
     if not wanted or _nvimgcodec.library() is None:
-        return batch.good()
-    named = batch.launch.job.prepared.named
-    kind = batch.options.output_type
+        return good
+    call, kind = batch.call, batch.options.output_type
     decoders = _nvimgcodec.gpu_decoders(
-        batch.launch.device.device_id,
-        batch.launch.job.context.thread_pool.num_threads,
-        named["hw_decoder_load"],
-        _options_text(named),
-        len(wanted),
-    )
-    address = block.data_ptr()
+        call.device.device_id, call.threads, batch.arguments["hw_decoder_load"], _options_text(batch.arguments), len(wanted)
+    )  # fmt: skip
     done = decoders.decode(
         [batch.data[i] for i in wanted],
         [batch.windows[i] for i in wanted],
-        [(address + starts[i], batch.shapes[i]) for i in wanted],
+        [(address + starts[i], shapes[i]) for i in wanted],
         DALIImageType.RGB if kind == DALIImageType.YCbCr else kind,
         batch.options.adjust_orientation,
-        batch.launch.stream.handle,
+        call.stream.handle,
     )
-    return sorted(rest + [i for i, ok in zip(wanted, done, strict=True) if not ok])
+    decoded = {i for i, ok in zip(wanted, done, strict=True) if ok}
+    return [i for i in good if i not in decoded]
 
 
 _BUFFER_SIZES = ("device_memory_padding", "host_memory_padding", "preallocate_width_hint", "preallocate_height_hint")
@@ -126,20 +89,6 @@ def _suits_the_gpu(header: Any, data: np.ndarray, options: Options) -> bool:
     if options.output_type == DALIImageType.ANY_DATA and header.channels not in (1, 3):
         return False
     return data[:4].tobytes() != b"\x89PNG" or is_intact_png(data.data)
-
-
-def _decode_here(batch: _Batch, left: list[int]) -> dict[int, np.ndarray]:
-    """Decodes the samples that the GPU left on the CPU's threads."""
-    images: dict[int, np.ndarray] = {}
-
-    def one(k: int) -> None:
-        i = left[k]
-        images[i] = decode(batch.data[i], batch.options, batch.headers[i], batch.windows[i])
-
-    if left:
-        found = batch.launch.job.context.thread_pool.run(one, len(left))
-        batch.errors.update({left[k]: error for k, error in found.items()})
-    return images
 
 
 def _converted(block: Any, options: Options) -> Any:
@@ -172,48 +121,30 @@ def _torch_type(options: Options) -> Any:
     return torch.from_numpy(np.empty(0, options.dtype)).dtype
 
 
-def _stored(batch: _Batch, block: Any, starts: list[int], images: dict[int, np.ndarray]) -> Store:
+def _stored(batch: Encoded, shapes: list[Any], block: Any, starts: list[int]) -> Store:
     """The result: one block if every sample has its place in it, else single samples."""
-    spec = batch.launch.job.outs[0]
-    n = len(batch.data)
-    kept, dropped = list(range(n)), None
-    if batch.errors:
-        found: list[Any] = [None] * n
-        found, kept, dropped = recover(batch.launch.job, batch.errors, found, [batch.encoded])
-        images |= {i: found[i][0] for i in batch.errors if found[i] is not None}
-    in_place = all(
-        batch.shapes[i] is not None and (i not in images or images[i].shape == batch.shapes[i]) for i in kept
-    )
+    spec, images = batch.call.outs[0], batch.images
+    kept, dropped = judged(batch)
+    in_place = all(shapes[i] is not None and (i not in images or images[i].shape == shapes[i]) for i in kept)
     parts = {}
     for i, image in images.items():
         on_gpu = _uploaded(image, block.device)
-        if batch.shapes[i] == image.shape:
+        if shapes[i] == image.shape:
             block[starts[i] : starts[i] + image.size].copy_(on_gpu, non_blocking=True)
         else:
             parts[i] = on_gpu.view(image.shape)
-    if in_place and len(kept) == n:
-        return _in_one_block(batch, block, spec, dropped)
+    if in_place and len(kept) == len(batch):
+        if shapes and all(s == shapes[0] for s in shapes):
+            store = Store(spec.dtype, spec.layout, spec.device, shapes, whole=block.view(len(shapes), *shapes[0]))
+        else:
+            store = Store(spec.dtype, spec.layout, spec.device, shapes, flat=block)
+        return batch.labelled(store, kept, dropped)
     for i in kept:
         if i not in parts:
-            height, width, channels = batch.shapes[i]
-            parts[i] = block[starts[i] : starts[i] + height * width * channels].view(height, width, channels)
-    store = Store(
-        spec.dtype, spec.layout, spec.device, [tuple(parts[i].shape) for i in kept], parts=[parts[i] for i in kept]
-    )
-    store.dropped = dropped
-    if batch.encoded.source_info:
-        store.source_info = [batch.encoded.source_info[i] for i in kept]
-    return store
-
-
-def _in_one_block(batch: _Batch, block: Any, spec: Any, dropped: Any) -> Store:
-    shapes = batch.shapes
-    if shapes and all(s == shapes[0] for s in shapes):
-        store = Store(spec.dtype, spec.layout, spec.device, shapes, whole=block.view(len(shapes), *shapes[0]))
-    else:
-        store = Store(spec.dtype, spec.layout, spec.device, shapes, flat=block)
-    store.dropped = dropped
-    return store
+            parts[i] = block[starts[i] : starts[i] + int(np.prod(shapes[i]))].view(shapes[i])
+    found = [parts[i] for i in kept]
+    store = Store(spec.dtype, spec.layout, spec.device, [tuple(p.shape) for p in found], parts=found)
+    return batch.labelled(store, kept, dropped)
 
 
 def _uploaded(image: np.ndarray, device: Any) -> Any:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ndd._tensor import DType
-from ndd.decoders._limit import checked
-from ndd.decoders._pixels import SUPPORTED
 from ndd.decoders._sample import Options
 from ndd.types import DALIImageType
 
-ON_ERROR = ("raise", "skip", "fill")
+if TYPE_CHECKING:
+    from ndd.decoders._batch import Encoded
 
 
 class BadSample(NamedTuple):
@@ -32,47 +31,40 @@ def options_of(
     dtype: DType,
     adjust_orientation: bool,
     max_pixels: int | None,
-    on_error: str,
     use_fast_idct: bool,
     **_others: Any,
 ) -> Options:
-    """The arguments of a decoder, checked. RuntimeError for an element type that images do not come in."""
-    if dtype.name not in SUPPORTED:
-        raise RuntimeError(f"Unsupported output type: {dtype}. Expected one of {', '.join(SUPPORTED)}")
-    if on_error not in ON_ERROR:
-        raise ValueError(f"on_error: expected one of {', '.join(map(repr, ON_ERROR))}, got {on_error!r}")
-    limit = None if max_pixels is None else checked(max_pixels)
-    return Options(output_type, np.dtype(dtype.numpy), adjust_orientation, limit, use_fast_idct)
+    """Those arguments of a decoder that matter for one sample."""
+    return Options(output_type, np.dtype(dtype.numpy), adjust_orientation, max_pixels, use_fast_idct)
 
 
-def recover(
-    job: Any, errors: dict[int, BaseException], found: list[Any], operands: list[Any]
-) -> tuple[list[Any], list[int], list[BadSample]]:
-    """`on_error`: raises with every bad sample named, or says which samples stay and what goes for the others.
+def judged(batch: Encoded) -> tuple[list[int], list[BadSample] | None]:
+    """`on_error`: raises with every bad sample named, or gives the numbers of the samples to keep, and what was bad.
 
-    Returns the results, the numbers of the samples to keep, and what was bad. Only what is wrong with the data of a
-    sample counts as bad; any other exception is raised as it is.
+    Only what is wrong with the data of a sample counts as bad: any other exception, such as MemoryError, is raised as
+    it is.
     """
-    named = job.prepared.named
-    policy = named["on_error"]
-    for i, error in errors.items():
-        if not isinstance(error, RuntimeError | MemoryError):
-            error.sample = i  # type: ignore[attr-defined]
-            raise error
-    sources = operands[0].source_info or [None] * len(found)
+    every, errors = list(range(len(batch))), batch.errors
+    if not errors:
+        return every, None
+    for i in sorted(errors):
+        if not isinstance(errors[i], RuntimeError):
+            errors[i].sample = i  # type: ignore[attr-defined]
+            raise errors[i]
+    sources = batch.sources or [None] * len(batch)
     bad = [BadSample(i, sources[i], str(errors[i]) or type(errors[i]).__name__) for i in sorted(errors)]
+    policy = batch.arguments["on_error"]
     if policy == "fill":
-        options = options_of(**named)
         for i, error in errors.items():
-            found[i] = (np.zeros(_fill_shape(error, options), options.dtype),)
-        return found, list(range(len(found))), bad
-    if policy == "skip" and job.batched:
-        return found, [i for i in range(len(found)) if i not in errors], bad
+            batch.images[i] = np.zeros(_fill_shape(error, batch.options), batch.options.dtype)
+        return every, bad
+    if policy == "skip" and batch.call.batched:
+        return [i for i in every if i not in errors], bad
     first = errors[bad[0].index]
     if len(bad) == 1:
         first.sample = bad[0].index  # type: ignore[attr-defined]
         raise first
-    raise RuntimeError(_all_named(bad, len(found)))
+    raise RuntimeError(_all_named(bad, len(batch)))
 
 
 def _fill_shape(error: BaseException, options: Options) -> tuple[int, int, int]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
-
-from ndd._operator import Plan, Samples, operator, output
+from ndd._operator import Samples, operator, output
 from ndd._operator.deprecated import ignored
 from ndd._tensor import DType, Spec
 from ndd._tensor.dtype import uint8
-from ndd.decoders._policy import options_of, recover
-from ndd.decoders._sample import decode
+from ndd.decoders._batch import decodes
+from ndd.decoders._limit import checked
+from ndd.decoders._pixels import SUPPORTED
 from ndd.types import DALIImageType
 
 
-@operator(reads="cpu")
+@operator(reads="cpu", dtypes=SUPPORTED)
 def image(
     input,
     /,
@@ -37,7 +36,7 @@ def image(
     jpeg_fancy_upsampling: bool = False,
     max_pixels: int | None = None,
     memory_stats: bool | None = None,
-    on_error: str = "raise",
+    on_error: Literal["raise", "skip", "fill"] = "raise",
     output_type: DALIImageType = DALIImageType.RGB,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
@@ -83,16 +82,18 @@ def image(
             [100, 101, 102]], dtype=torch.uint8)
     """
     no_effect("image", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator)
-    return pictures(input, dtype, on_error)
+    return pictures(input, dtype, on_error, max_pixels)
 
 
-def pictures(encoded: Spec, dtype: DType, on_error: str) -> Samples:
-    """What comes out of an image decoder; refuses inputs that are no bytes."""
+def pictures(encoded: Spec, dtype: DType, on_error: str = "raise", max_pixels: int | None = None) -> Samples:
+    """What comes out of an image decoder; refuses inputs that are no bytes, and a limit that is none."""
     if encoded.dtype is not uint8 or encoded.ndim == 0:
         raise RuntimeError(
             f"expected the bytes of an encoded image, uint8, got {encoded.ndim}-D {encoded.dtype}. "
             "ndd.io.file.read reads files."
         )
+    if max_pixels is not None:
+        checked(max_pixels)
     return Samples(output(dtype, 3, "HWC"), fewer=on_error == "skip")
 
 
@@ -102,22 +103,4 @@ def no_effect(operator_name: str, **deprecated: Any) -> None:
         ignored(operator_name, name, value)
 
 
-@image.old_plan
-def _(input, **arguments):
-    return Plan(None, shared={"options": options_of(**arguments)})
-
-
-@image.cpu
-def _(data: np.ndarray, options: Any) -> np.ndarray:
-    return decode(data, options)
-
-
-@image.cuda
-def _(launch, data, options):
-    from ndd._cuda.lookahead import looked_ahead
-    from ndd.decoders._gpu import decode_batch
-
-    return looked_ahead(launch, data, lambda start, encoded: decode_batch(start, encoded, options))
-
-
-image.recover(recover)
+decodes(image)

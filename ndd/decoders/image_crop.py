@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
 
-from ndd._operator import PerSample, operator
+from ndd._operator import Call, PerSample, operator
 from ndd._tensor import DType
 from ndd._tensor.dtype import uint8
-from ndd.decoders._crops import Headers, decode_window
-from ndd.decoders._policy import options_of, recover
+from ndd.decoders._batch import decodes
+from ndd.decoders._pixels import SUPPORTED
 from ndd.decoders.image import no_effect, pictures
 from ndd.ops.image.window import check_crop, crop_window
 from ndd.types import DALIImageType
 
 
-@operator(reads="cpu")
+@operator(reads="cpu", dtypes=SUPPORTED)
 def image_crop(
     input,
     /,
@@ -38,7 +40,7 @@ def image_crop(
     jpeg_fancy_upsampling: bool = False,
     max_pixels: int | None = None,
     memory_stats: bool | None = None,
-    on_error: str = "raise",
+    on_error: Literal["raise", "skip", "fill"] = "raise",
     output_type: DALIImageType = DALIImageType.RGB,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
@@ -76,29 +78,14 @@ def image_crop(
         "image_crop", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator
     )
     check_crop(crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
-    return pictures(input, dtype, on_error)
+    return pictures(input, dtype, on_error, max_pixels)
 
 
 _WINDOW = ("crop", "crop_d", "crop_h", "crop_pos_x", "crop_pos_y", "crop_pos_z", "crop_w", "rounding")
 
 
-@image_crop.plan
-def _(input, **arguments):
-    headers = Headers(input.arrays, options_of(**arguments))
-    starts, shapes = crop_window(headers.extents, "HW", **{k: arguments[k] for k in _WINDOW})
-    return headers.plan(starts, shapes)
+def _windows(call: Call, extents: np.ndarray, **arguments: Any) -> tuple[np.ndarray, np.ndarray]:
+    return crop_window(extents, "HW", **{k: arguments[k] for k in _WINDOW})
 
 
-@image_crop.cpu
-def _(data, header, window, problem, options) -> np.ndarray:
-    return decode_window(data, header, window, problem, options)
-
-
-@image_crop.cuda
-def _(launch, data, options, header, window, problem):
-    from ndd.decoders._gpu import decode_batch
-
-    return decode_batch(launch, data, options, header, window, problem)
-
-
-image_crop.recover(recover)
+decodes(image_crop, _windows)

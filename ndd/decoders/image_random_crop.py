@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 
-from ndd._operator import operator
+from ndd._operator import Call, operator
 from ndd._tensor import DType
 from ndd._tensor.dtype import uint8
-from ndd.decoders._crops import Headers, decode_window
-from ndd.decoders._policy import options_of, recover
+from ndd.decoders._batch import decodes
+from ndd.decoders._pixels import SUPPORTED
 from ndd.decoders.image import no_effect, pictures
 from ndd.random.crop_window import crop_window
 from ndd.types import DALIImageType
 
 
-@operator(reads="cpu", random=True)
+@operator(reads="cpu", dtypes=SUPPORTED, random=True)
 def image_random_crop(
     input,
     /,
@@ -34,7 +35,7 @@ def image_random_crop(
     max_pixels: int | None = None,
     memory_stats: bool | None = None,
     num_attempts: int = 10,
-    on_error: str = "raise",
+    on_error: Literal["raise", "skip", "fill"] = "raise",
     output_type: DALIImageType = DALIImageType.RGB,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
@@ -77,27 +78,13 @@ def image_random_crop(
         split_stages=split_stages,
         use_chunk_allocator=use_chunk_allocator,
     )
-    return pictures(input, dtype, on_error)
+    return pictures(input, dtype, on_error, max_pixels)
 
 
-@image_random_crop.old_plan
-def _(input, *, num_attempts, random_area, random_aspect_ratio, words, **arguments):
-    headers = Headers(input.arrays, options_of(**arguments))
-    streams = words.streams(input.n)
-    starts, shapes = crop_window(headers.extents, streams, random_area, random_aspect_ratio, num_attempts)
-    return headers.plan(starts, shapes)
+def _windows(
+    call: Call, extents: np.ndarray, *, num_attempts: int, random_area: Any, random_aspect_ratio: Any, **_others: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    return crop_window(extents, call.draws.streams(call.n), random_area, random_aspect_ratio, num_attempts)
 
 
-@image_random_crop.cpu
-def _(data, header, window, problem, options) -> np.ndarray:
-    return decode_window(data, header, window, problem, options)
-
-
-@image_random_crop.cuda
-def _(launch, data, options, header, window, problem):
-    from ndd.decoders._gpu import decode_batch
-
-    return decode_batch(launch, data, options, header, window, problem)
-
-
-image_random_crop.recover(recover)
+decodes(image_random_crop, _windows)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
 
-from ndd._operator import PerSample, operator
+from ndd._operator import Call, Operand, PerSample, Values, operator
 from ndd._tensor import DType
 from ndd._tensor.dtype import uint8
-from ndd.decoders._crops import Headers, decode_window
-from ndd.decoders._policy import options_of, recover
+from ndd.decoders._batch import decodes
+from ndd.decoders._pixels import SUPPORTED
 from ndd.decoders.image import no_effect, pictures
 from ndd.ops.image.slice import check_slice, slice_ends
 from ndd.ops.image.window import rounded
@@ -16,7 +18,7 @@ from ndd.ops.tensor.axes import axes_of
 from ndd.types import DALIImageType
 
 
-@operator(reads="cpu")
+@operator(reads="cpu", dtypes=SUPPORTED)
 def image_slice(
     data,
     anchor=None,
@@ -40,7 +42,7 @@ def image_slice(
     memory_stats: bool | None = None,
     normalized_anchor: bool = True,
     normalized_shape: bool = True,
-    on_error: str = "raise",
+    on_error: Literal["raise", "skip", "fill"] = "raise",
     output_type: DALIImageType = DALIImageType.RGB,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
@@ -96,36 +98,24 @@ def image_slice(
         shape=shape,
         rel_shape=rel_shape,
     )
-    return pictures(data, dtype, on_error)
+    return pictures(data, dtype, on_error, max_pixels)
 
 
 _ENDS = ("start", "rel_start", "end", "rel_end", "shape", "rel_shape")
 
 
-@image_slice.plan
-def _(data, anchor, shape_input, *, axes, axis_names, normalized_anchor, normalized_shape, **arguments):
-    headers = Headers(data.arrays, options_of(**arguments))
+def _windows(
+    call: Call, extents: np.ndarray, anchor: Operand | None, shape_input: Operand | None, *, axes: Values | None,
+    axis_names: str | None, normalized_anchor: bool, normalized_shape: bool, **arguments: Any,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     chosen = axes_of(axes, "WH" if axes is None and axis_names is None else axis_names, "HW", 2)
-    rows = np.arange(data.n)[:, None]
-    extents = headers.extents[rows, chosen]
+    rows = np.arange(call.n)[:, None]
     named = {k: arguments[k] for k in _ENDS}
-    low, high = slice_ends(extents, anchor, shape_input, normalized_anchor, normalized_shape, named)
-    starts, shapes = np.zeros_like(headers.extents), headers.extents.copy()
+    low, high = slice_ends(extents[rows, chosen], anchor, shape_input, normalized_anchor, normalized_shape, named)
+    starts, shapes = np.zeros_like(extents), extents.copy()
     starts[rows, chosen] = first = rounded(low)
     shapes[rows, chosen] = rounded(high) - first
-    return headers.plan(starts, shapes)
+    return starts, shapes
 
 
-@image_slice.cpu
-def _(data, anchor, shape_input, header, window, problem, options) -> np.ndarray:
-    return decode_window(data, header, window, problem, options)
-
-
-@image_slice.cuda
-def _(launch, data, anchor, shape_input, options, header, window, problem):
-    from ndd.decoders._gpu import decode_batch
-
-    return decode_batch(launch, data, options, header, window, problem)
-
-
-image_slice.recover(recover)
+decodes(image_slice, _windows)

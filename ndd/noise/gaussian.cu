@@ -9,18 +9,14 @@ inline double noisy(double value, Words& words, double mean, double stddev) {
   return value + fma(draw_normal64(words), stddev, mean);
 }
 
-extern "C" __global__ void gaussian(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
-    long long total = 1;
-    for (long long extent : s.out0_shape) total *= extent;
-    const int place = (threadIdx.x & ~127u) + (threadIdx.x & 31u) * 4 + (threadIdx.x >> 5 & 3u);
-    for (long long first = blockIdx.x * (long long)blockDim.x; first < total; first += (long long)gridDim.x * blockDim.x) {
+KERNEL_NAME(gaussian)(const Sample* samples, int count, Shared shared) {
+  const int place = (threadIdx.x & ~127u) + (threadIdx.x & 31u) * 4 + (threadIdx.x >> 5 & 3u);
+  EACH_SAMPLE(s) {
+    for (long long first = blockIdx.x * (long long)blockDim.x; first < s.items; first += (long long)gridDim.x * blockDim.x) {
       const long long i = first + place;
-      if (i >= total) continue;
+      if (i >= s.items) continue;
       Words words(s.stream, i);
-      const auto mean = s.mean[0], stddev = s.stddev[0];
-      s.out0[i] = convert<OUT0>(noisy(decltype(s.mean[0] + 0)(s.in0[i]), words, mean, stddev));
+      s.out0[i] = convert<OUT0>(noisy(decltype(s.mean + 0)(s.in0[i]), words, s.mean, s.stddev));
     }
   }
 }

@@ -8,15 +8,15 @@ from ndd._cpu.draws import fill_normal_wide, normal_row, store_rounded
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK
 from ndd._operator import PerSample, Plan, like, operator
+from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
-from ndd.noise.elements import check_input
-from ndd.random.elements import column, drawn_type
+from ndd.random.elements import INTEGERS, drawn_type
 
 _HALF = np.float32(0.49999997)
 _ZERO = np.float32(0)
 
 
-@operator(random=True)
+@operator(random=True, types=(*INTEGERS, "f32"))
 def gaussian(input, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[float] = 1.0):
     """Adds a number of a normal distribution to each number of the input.
 
@@ -42,53 +42,55 @@ def gaussian(input, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[float]
     return like(input)
 
 
-@gaussian.old_plan
-def _(input, *, mean, stddev, words):
-    check_input(input)
+@gaussian.plan
+def _(call, input, *, mean, stddev):
     real = drawn_type(input.dtype)
     noise = {
-        "stream": words.streams(input.n),
-        "mean": column(mean, input.n, real),
-        "stddev": column(stddev, input.n, real),
+        "stream": call.draws.streams(call.n),
+        "mean": mean.each().astype(real, copy=False),
+        "stddev": stddev.each().astype(real, copy=False),
     }
-    return Plan(input.shapes, noise, {"dtype": input.dtype})
+    return Plan(input.shapes, noise)
 
 
-@gaussian.cpu
-def _(array, out, stream, mean, stddev, dtype):
-    array, target = array.reshape(-1), out.reshape(-1)
+@gaussian.cpu_batch
+def _(input, out, stream, mean, stddev):
+    arrays, targets = input.reshape(len(out), -1), out.reshape(len(out), -1)
     if mean.dtype == np.float64:
-        draws = np.empty((1, array.size))
-        fill_normal_wide(draws, stream[None], mean, stddev)
-        convert_array(array + draws[0], "f64", dtype.name, target)
+        draws = np.empty(arrays.shape)
+        fill_normal_wide(draws, stream, mean, stddev)
+        draws += arrays
+        convert_array(draws, "f64", DType.from_fw_type(out.dtype).name, targets)
     elif out.dtype == np.float32:
-        _add(array, target, stream, mean[0], stddev[0])
+        _add(arrays, targets, stream, mean, stddev)
     else:
         limits = np.iinfo(out.dtype)
-        _add_rounded(array, target, stream, mean[0], stddev[0], np.float32(limits.min), np.float32(limits.max))
+        _add_rounded(arrays, targets, stream, mean, stddev, np.float32(limits.min), np.float32(limits.max))
 
 
 @kernel
-def _add(array, out, stream, mean, stddev):
-    centre, spread = np.float64(mean), np.float64(stddev)
-    for first in range(0, out.size, CHUNK):
-        row, source = out[first : first + CHUNK], array[first : first + CHUNK]
-        normal_row(row, stream, first)
-        for i in range(row.size):
-            row[i] = np.float32(source[i]) + np.float32(np.float64(row[i]) * spread + centre)
+def _add(arrays, out, streams, means, stddevs):
+    for n in range(len(out)):
+        centre, spread = np.float64(means[n]), np.float64(stddevs[n])
+        for first in range(0, out.shape[1], CHUNK):
+            row, source = out[n, first : first + CHUNK], arrays[n, first : first + CHUNK]
+            normal_row(row, streams[n], first)
+            for i in range(row.size):
+                row[i] = np.float32(source[i]) + np.float32(np.float64(row[i]) * spread + centre)
 
 
 @kernel
-def _add_rounded(array, out, stream, mean, stddev, low, high):
-    centre, spread = np.float64(mean), np.float64(stddev)
-    noise = np.empty(min(CHUNK, out.size), np.float32)
-    for first in range(0, out.size, CHUNK):
-        source = array[first : first + CHUNK]
-        row = noise[: source.size]
-        normal_row(row, stream, first)
-        for i in range(row.size):
-            row[i] = np.float32(source[i]) + np.float32(np.float64(row[i]) * spread + centre)
-        store_rounded(row, out[first : first + CHUNK], _HALF, low, high, _ZERO)
+def _add_rounded(arrays, out, streams, means, stddevs, low, high):
+    noise = np.empty(min(CHUNK, out.shape[1]), np.float32)
+    for n in range(len(out)):
+        centre, spread = np.float64(means[n]), np.float64(stddevs[n])
+        for first in range(0, out.shape[1], CHUNK):
+            source = arrays[n, first : first + CHUNK]
+            row = noise[: source.size]
+            normal_row(row, streams[n], first)
+            for i in range(row.size):
+                row[i] = np.float32(source[i]) + np.float32(np.float64(row[i]) * spread + centre)
+            store_rounded(row, out[n, first : first + CHUNK], _HALF, low, high, _ZERO)
 
 
 gaussian.cuda("gaussian.cu")

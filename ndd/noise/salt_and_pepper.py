@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words
-from ndd._operator import Operand, PerSample, Plan, bad_sample, like, operator
+from ndd._operator import Operand, PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
-from ndd.noise.elements import check_input
-from ndd.random.elements import column
+from ndd.random.elements import INTEGERS
 
 
-@operator(random=True)
+@operator(random=True, types=(*INTEGERS, "f32"))
 def salt_and_pepper(
     input,
     /,
@@ -54,39 +51,38 @@ def salt_and_pepper(
     return like(input)
 
 
-@salt_and_pepper.old_plan
-def _(input, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, words):
-    check_input(input)
-    chance = _share("prob", prob, input.n)
-    salted = chance * _share("salt_vs_pepper", salt_vs_pepper, input.n)
+@salt_and_pepper.plan
+def _(call, input, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper):
+    chance = _share(prob)
+    salted = chance * _share(salt_vs_pepper)
     dtype = input.dtype
     limits = (-1, 1) if dtype.name == "f32" else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
     return Plan(
         input.shapes,
         {
-            "stream": words.streams(input.n),
+            "stream": call.draws.streams(call.n),
             "changed": np.ceil(chance * 2.0**32).astype(np.uint64),
             "salted": np.ceil(salted * 2.0**32).astype(np.uint64),
-            "pepper": _value(pepper_val, limits[0], input.n, dtype),
-            "salt": _value(salt_val, limits[1], input.n, dtype),
+            "pepper": _value(pepper_val, limits[0], call.n, dtype),
+            "salt": _value(salt_val, limits[1], call.n, dtype),
             "extents": _extents(input, per_channel),
         },
     )
 
 
-def _share(name: str, given: Any, n: int) -> np.ndarray:
-    found = column(given, n, np.float64)
+def _share(given: Values) -> np.ndarray:
+    found = given.each().astype(np.float64)
     wrong = ~((found >= 0) & (found <= 1))
     if wrong.any():
         i = int(wrong.argmax())
-        raise bad_sample(i, f"argument {name!r}: expected a number from 0 to 1, got {found[i, 0]:g}")
+        raise bad_sample(i, f"argument {given.name!r}: expected a number from 0 to 1, got {found[i]:g}")
     return found
 
 
-def _value(given: Any, default: int, n: int, dtype: DType) -> np.ndarray:
+def _value(given: Values | None, default: int, n: int, dtype: DType) -> np.ndarray:
     if given is None:
-        return np.full((n, 1), default, dtype.numpy)
-    values = np.ascontiguousarray(column(given, n, np.float32))
+        return np.full(n, default, dtype.numpy)
+    values = np.ascontiguousarray(given.each())
     return values if dtype.name == "f32" else convert_array(values, "f32", dtype.name, rule="truncate")
 
 
@@ -107,28 +103,29 @@ def _extents(input: Operand, per_channel: bool) -> np.ndarray:
     return found
 
 
-@salt_and_pepper.cpu
-def _(array, out, stream, changed, salted, pepper, salt, extents):
-    out[...] = array
-    _strew(out.reshape(tuple(extents.tolist())), stream, changed[0], salted[0], pepper[0], salt[0])
+@salt_and_pepper.cpu_batch
+def _(input, out, stream, changed, salted, pepper, salt, extents):
+    out[...] = input
+    _strew(out.reshape(len(out), *extents[0].tolist()), stream, changed, salted, pepper, salt)
 
 
 @kernel
-def _strew(out, stream, changed, salted, pepper, salt):
-    outer, channels, inner = out.shape
+def _strew(out, streams, changed, salted, pepper, salt):
+    samples, outer, channels, inner = out.shape
     pixels = outer * inner
     words = np.empty((1, min(CHUNK, pixels)), np.uint32)
-    for first in range(0, pixels, CHUNK):
-        size = min(CHUNK, pixels - first)
-        element_words(words[:, :size], stream, first)
-        for i in range(size):
-            word = np.uint64(words[0, i])
-            if word < changed:
-                value = salt if word < salted else pepper
-                pixel = first + i
-                a, b = pixel // inner, pixel % inner
-                for c in range(channels):
-                    out[a, c, b] = value
+    for n in range(samples):
+        for first in range(0, pixels, CHUNK):
+            size = min(CHUNK, pixels - first)
+            element_words(words[:, :size], streams[n], first)
+            for i in range(size):
+                word = np.uint64(words[0, i])
+                if word < changed[n]:
+                    value = salt[n] if word < salted[n] else pepper[n]
+                    pixel = first + i
+                    a, b = pixel // inner, pixel % inner
+                    for c in range(channels):
+                        out[n, a, c, b] = value
 
 
 salt_and_pepper.cuda("salt_and_pepper.cu")

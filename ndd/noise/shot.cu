@@ -2,8 +2,6 @@
 // and counted exactly, so that few warps wait for the long way.
 #include "poisson.cuh"
 
-#define TILE (8192 / int(sizeof(IN0)))
-
 inline float mean_of(IN0 value, float factor) { return fmaxf(float(value) / factor, 0.0f); }
 
 struct Tile {
@@ -48,16 +46,13 @@ inline void count_small(Tile& tile, int size, const unsigned long long* stream, 
 extern "C" __global__ void __launch_bounds__(256, 3) shot(const Sample* samples, int count, Shared shared) {
   __shared__ Tile tile;
   bool filled = false;
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
+  EACH_SAMPLE(s) {
     const unsigned long long stream[4] = {s.stream[0], s.stream[1], s.stream[2], s.stream[3]};
-    const float factor = s.factor[0];
+    const float factor = s.factor;
     const IN0* input = s.in0;
     OUT0* output = s.out0;
-    long long total = 1;
-    for (long long extent : s.out0_shape) total *= extent;
-    for (long long base = blockIdx.x * (long long)TILE; base < total; base += gridDim.x * (long long)TILE) {
-      const int size = total - base < TILE ? int(total - base) : TILE;
+    for (long long base = blockIdx.x * (long long)TILE; base < s.size; base += gridDim.x * (long long)TILE) {
+      const int size = s.size - base < TILE ? int(s.size - base) : TILE;
       __syncthreads();
       if (threadIdx.x == 0) tile.listed_count = 0;
 #pragma unroll 8

@@ -8,14 +8,15 @@ from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK
 from ndd._cpu.poisson import CONSTANTS, LOG_FACTORIALS, poisson_row
 from ndd._operator import PerSample, Plan, like, operator
+from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
-from ndd.noise.elements import check_input
-from ndd.random.elements import column
+from ndd.random.elements import INTEGERS
 
+_FACTOR = np.float32(12)
 _TILE, _THREADS = 8192, 256  # of a block of shot.cu: bytes, threads
 
 
-@operator(random=True)
+@operator(random=True, types=(*INTEGERS, "f32"))
 def shot(input, /, *, factor: PerSample[float] = None):
     """Replaces each number by one of a Poisson distribution around it, as an image sensor counts photons.
 
@@ -42,27 +43,24 @@ def shot(input, /, *, factor: PerSample[float] = None):
     return like(input)
 
 
-@shot.old_plan
-def _(input, *, factor, words):
-    check_input(input)
-    events = {
-        "stream": words.streams(input.n),
-        "factor": column(12.0 if factor is None else factor, input.n, np.float32),
-    }
-    return Plan(input.shapes, events, {"dtype": input.dtype})
+@shot.plan
+def _(call, input, *, factor):
+    each = np.full(call.n, _FACTOR) if factor is None else factor.each()
+    return Plan(input.shapes, {"stream": call.draws.streams(call.n), "factor": each})
 
 
 @shot.cpu
-def _(array, out, stream, factor, dtype):
-    if factor[0] == 0:
+def _(array, out, stream, factor):
+    if factor == 0:
         out[...] = 0
         return
     counts = out.reshape(-1) if out.dtype == np.float32 else np.empty(out.size, np.float32)
     # Of a mean that comes up often, as those of 8-bit numbers do, what depends on it alone is kept.
     rows = 256 if out.dtype.itemsize == 1 else 0
-    _count(array.reshape(-1), counts, stream, factor[0], np.zeros((rows + 1, CONSTANTS)), LOG_FACTORIALS)
+    constants = np.zeros((rows + 1, CONSTANTS))
+    _count(array.reshape(-1), counts, stream, np.float32(factor), constants, LOG_FACTORIALS)
     if out.dtype != np.float32:
-        convert_array(counts, "f32", dtype.name, out.reshape(-1))
+        convert_array(counts, "f32", DType.from_fw_type(out.dtype).name, out.reshape(-1))
 
 
 @kernel
@@ -82,5 +80,6 @@ def _count(array, out, stream, factor, constants, log_factorials):
 
 @shot.cuda("shot.cu")
 def _(launch, input, out):
-    each = _TILE // (_THREADS * input.dtype.bytes)
-    launch("shot", launch.remember("work", lambda: -(-int(out.volumes.largest) // each)))
+    tile = _TILE // input.dtype.bytes
+    work = -(-out.volumes.largest * _THREADS // tile)
+    launch("shot", work, per_sample={"size": out.sizes}, macros={"TILE": tile})

@@ -1,16 +1,10 @@
 // One thread a sample: its elements follow from each other (see Beta in draws.cuh).
 #include "draws.cuh"
 
-extern "C" __global__ void beta(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    if (blockIdx.x * blockDim.x + threadIdx.x > 0) continue;
-    const Sample& s = samples[n];
-    long long total = 1;
-    for (long long extent : s.out0_shape) total *= extent;
-    Beta<OUT0> variates(OUT0(s.alpha[0]), OUT0(s.beta[0]));
-    for (long long i = 0; i < total; i++) {
-      Words words(s.stream, i);
-      s.out0[i] = variates.draw(words);
-    }
+PER_ITEM(beta) {
+  Beta<OUT0> variates(OUT0(s.alpha), OUT0(s.beta));
+  for (long long e = 0; e < s.size; e++) {
+    Words words(s.stream, e);
+    s.out0[e] = variates.draw(words);
   }
 }

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ndd._cpu.draws import beta_constants, fill_beta
 from ndd._operator import PerSample, Plan, bad_sample, operator, output
-from ndd._operator.run import current_invocation
 from ndd._tensor import DType
 from ndd._tensor.dtype import float32
-from ndd.random.elements import REAL, check_type, column
+from ndd.random.elements import REAL
 from ndd.random.extents import element_shapes, rank
 
 
-@operator(random=True)
+@operator(random=True, dtypes=REAL)
 def beta(
     shape_like=None,
     /,
@@ -50,36 +47,23 @@ def beta(
     return output(float32 if dtype is None else dtype, rank(shape_like, shape))
 
 
-@beta.old_plan
-def _(shape_like, *, alpha, beta, dtype, shape, words):
-    n = current_invocation().n
-    if dtype is not None:
-        check_type(dtype, REAL)
-    per_sample: dict[str, Any] = {"stream": words.streams(n)}
-    for name, value in (("alpha", alpha), ("beta", beta)):
-        shapes = per_sample[name] = column(value, n, np.float64)
-        if not (shapes.min() > 0 and shapes.max() < np.inf):
-            i = int((~((shapes > 0) & (shapes < np.inf))).argmax())
-            raise bad_sample(i, f"argument {name!r}: expected a positive finite number, got {shapes[i, 0]:g}")
-    return Plan(element_shapes(shape_like, shape, n), per_sample)
-
-
-@beta.cpu
-def _(shape_like, out, stream, alpha, beta):
-    _fill(out[None], stream[None], alpha, beta)
+@beta.plan
+def _(call, shape_like, *, alpha, beta, dtype, shape):
+    per_sample = {"stream": call.draws.streams(call.n), "alpha": alpha.each(), "beta": beta.each()}
+    for name in ("alpha", "beta"):
+        values = per_sample[name]
+        if not (values.min() > 0 and values.max() < np.inf):
+            i = int((~((values > 0) & (values < np.inf))).argmax())
+            raise bad_sample(i, f"argument {name!r}: expected a positive finite number, got {values[i]:g}")
+    return Plan(element_shapes(call, shape_like, shape), per_sample)
 
 
 @beta.cpu_batch
 def _(out, stream, alpha, beta):
-    _fill(out, stream, alpha, beta)
-
-
-def _fill(out, streams, alpha, beta) -> None:
     kind = out.dtype.type
-    alpha, beta = alpha.reshape(-1).astype(kind), beta.reshape(-1).astype(kind)
-    fill_beta(out.reshape(len(streams), -1), streams, alpha, beta, beta_constants(kind))
+    fill_beta(out.reshape(len(stream), -1), stream, alpha.astype(kind), beta.astype(kind), beta_constants(kind))
 
 
 @beta.cuda("beta.cu")
 def _(launch, shape_like, out):
-    launch("beta", 1)
+    launch("beta", 1, per_sample={"size": out.sizes})

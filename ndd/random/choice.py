@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._operator import Operand, PerSample, Plan, bad_sample, operator, output
-from ndd._operator.run import current_invocation
+from ndd._operator import Operand, PerSample, Plan, Values, bad_sample, operator, output
 from ndd._tensor import DType
 from ndd.random.extents import element_shapes, rank
 from ndd.random.picks import Table, padded
@@ -50,41 +49,31 @@ def choice(a, shape_like=None, /, *, p: PerSample[list[float]] = None, shape: Pe
     return output(a.dtype, None if axes is None else axes + items, layout if a.ndim else None)
 
 
-@choice.old_plan
-def _(a, shape_like, *, p, shape, words):
-    n = current_invocation().n
-    draws = element_shapes(shape_like, shape, n)
+@choice.plan
+def _(call, a, shape_like, *, p, shape):
+    draws = element_shapes(call, shape_like, shape)
     table = _table(a)
     if p is not None:
-        table.cumulative = _cumulative(p, np.broadcast_to(table.counts, (n,)))
+        table.cumulative = _cumulative(p, np.broadcast_to(table.counts, (call.n,)))
     shapes = np.concatenate([draws, a.shapes[:, 1:]], axis=1) if a.spec.ndim else draws
-    per_sample: dict[str, Any] = {"stream": words.streams(n), "place": table.places(n)}
+    per_sample: dict[str, Any] = {"stream": call.draws.streams(call.n), "place": table.places(call.n)}
     return Plan(shapes, per_sample, {"table": table, "axes": draws.shape[1]})
-
-
-@choice.cpu
-def _(a, shape_like, out, stream, place, table, axes):
-    _fill(out[None], stream[None], place[None], table, axes)
 
 
 @choice.cpu_batch
 def _(out, stream, place, table, axes):
-    _fill(out, stream, place, table, axes)
-
-
-def _fill(out, streams, places, table, axes) -> None:
     draws = math.prod(out.shape[1 : 1 + axes])
-    table.fill(out.reshape(len(streams), draws, *out.shape[1 + axes :]), streams, places)
+    table.fill(out.reshape(len(stream), draws, *out.shape[1 + axes :]), stream, place)
 
 
 @choice.cuda("pick.cu")
 def _(launch, a, shape_like, out, *, stream, place, table, axes):
-    table.launch(launch, stream, place, out.shape_array[:, :axes].prod(axis=1))
+    table.launch(launch, stream, place, out.shapes[:, :axes].prod(axis=1))
 
 
 def _table(a: Operand) -> Table:
     """The items, a row for each sample or one for all; for a number only how many there are."""
-    rows = a._store.contiguous_arrays()
+    rows = a.arrays if a.varies else a.arrays[:1]
     if a.spec.ndim:
         items, counts = padded(rows)
     else:
@@ -96,14 +85,14 @@ def _table(a: Operand) -> Table:
     return Table(items, counts)
 
 
-def _cumulative(p: Any, counts: np.ndarray) -> np.ndarray:
+def _cumulative(p: Values, counts: np.ndarray) -> np.ndarray:
     """Checked probabilities as `[1 or n, most]` cumulative ones in float64; the last one of a row is 1."""
-    rows = p if isinstance(p, list) else np.atleast_2d(p)
+    rows = p.arrays() if p.varies else [p.constant]
     found = np.ones((len(rows), int(counts.max(initial=1))), np.float64)
     for i, row in enumerate(rows):
         wanted = counts[i] if len(rows) > 1 else counts.max(initial=1)
-        if len(row) != wanted or (len(rows) == 1 and (counts != wanted).any()):
-            raise bad_sample(i, f"argument 'p': expected {wanted} probabilities, one for each element, got {len(row)}")
+        if row.shape != (wanted,) or (len(rows) == 1 and (counts != wanted).any()):
+            raise bad_sample(i, f"argument 'p': expected {wanted} probabilities, one for each element, got {row.size}")
         for k in np.flatnonzero(~((row >= 0) & (row <= 1)))[:1]:
             raise bad_sample(i, f"argument 'p': expected probabilities in [0, 1], got {row[k]:g} at index {k}")
         weights = row.astype(np.float64)

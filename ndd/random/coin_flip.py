@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 
 from ndd._cpu.draws import fill_coin
 from ndd._operator import PerSample, Plan, operator, output
-from ndd._operator.run import current_invocation
 from ndd._tensor import DType
-from ndd._tensor.dtype import bool_, int32, uint8
-from ndd.random.elements import check_type, column
+from ndd._tensor.dtype import int32
 from ndd.random.extents import element_shapes, rank
 
 
-@operator(random=True)
+@operator(random=True, dtypes=("bool", "u8", "i32"))
 def coin_flip(
     shape_like=None,
     /,
@@ -48,37 +43,18 @@ def coin_flip(
     return output(int32 if dtype is None else dtype, rank(shape_like, shape))
 
 
-@coin_flip.old_plan
-def _(shape_like, *, dtype, probability, shape, words):
-    n = current_invocation().n
-    if dtype is not None:
-        check_type(dtype, (bool_, uint8, int32))
-    if isinstance(probability, np.ndarray):
-        threshold: Any = np.array([_threshold(p) for p in probability.tolist()], np.uint64)
-    else:
-        threshold = _threshold(probability)
-    per_sample: dict[str, Any] = {"stream": words.streams(n), "threshold": column(threshold, n, np.uint64)}
-    return Plan(element_shapes(shape_like, shape, n), per_sample)
-
-
-def _threshold(probability: float) -> int:
-    """The number of words, of 2**32, that are a one."""
-    return math.ceil(min(probability, 1.0) * 2.0**32) if probability > 0 else 0
-
-
-@coin_flip.cpu
-def _(shape_like, out, stream, threshold):
-    _fill(out[None], stream[None], threshold)
+@coin_flip.plan
+def _(call, shape_like, *, dtype, probability, shape):
+    chance = probability.each().astype(np.float64)
+    chance = np.where(chance > 0, np.minimum(chance, 1), 0)
+    threshold = np.ceil(chance * 2.0**32).astype(np.uint64)  # so many words, of 2**32, are a one
+    return Plan(element_shapes(call, shape_like, shape), {"stream": call.draws.streams(call.n), "threshold": threshold})
 
 
 @coin_flip.cpu_batch
 def _(out, stream, threshold):
-    _fill(out, stream, threshold)
-
-
-def _fill(out, streams, threshold) -> None:
-    out = out.reshape(len(streams), -1)
-    fill_coin(out.view(np.uint8) if out.dtype == bool else out, streams, threshold.reshape(-1))
+    out = out.reshape(len(stream), -1)
+    fill_coin(out.view(np.uint8) if out.dtype == bool else out, stream, threshold)
 
 
 coin_flip.cuda("coin_flip.cu")

@@ -11,19 +11,10 @@ import numpy as np
 from ndd._cpu.draws import store_rounded
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
-from ndd._tensor.dtype import float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
+from ndd._tensor.dtype import float32
 
-REAL = (float32, float64)
-NUMBERS = (uint8, int8, uint16, int16, uint32, int32, uint64, int64, *REAL)
-
-
-def check_type(dtype: DType, allowed: tuple[DType, ...]) -> None:
-    """RuntimeError if an operator cannot give elements of this type."""
-    for t in allowed:
-        if t is dtype:
-            return
-    names = ", ".join(str(t) for t in allowed)
-    raise RuntimeError(f"argument 'dtype': expected one of {names}, got {dtype}")
+INTEGERS = ("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64")
+REAL = ("f32", "f64")
 
 
 def drawn_type(dtype: DType) -> Any:
@@ -40,7 +31,7 @@ def column(value: Any, n: int, kind: Any) -> np.ndarray:
     return found
 
 
-def fill_as(out: np.ndarray, dtype: DType, real: Any, fill: Callable[[np.ndarray], None]) -> None:
+def fill_as(out: np.ndarray, real: Any, fill: Callable[[np.ndarray], None]) -> None:
     """`fill` an array of real draws, rounded half away from zero and saturated if `out` holds integers."""
     if out.dtype == real:
         fill(out)
@@ -48,7 +39,7 @@ def fill_as(out: np.ndarray, dtype: DType, real: Any, fill: Callable[[np.ndarray
     draws = np.empty(out.shape, real)
     fill(draws)
     if out.dtype.itemsize == 8 or out.dtype.kind == "f":
-        convert_array(draws, "f64" if real == np.float64 else "f32", dtype.name, out)
+        convert_array(draws, "f64" if real == np.float64 else "f32", DType.from_fw_type(out.dtype).name, out)
         return
     store_rounded(draws.reshape(-1), out.reshape(-1), *_rounding(out.dtype, draws.dtype.type))
 

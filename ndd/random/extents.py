@@ -13,6 +13,8 @@ from ndd._tensor import Handle, Spec
 def rank(shape_like: Spec | None, shape: Any) -> int | None:
     """How many axes come out; None if only the value of a pending argument tells."""
     if shape_like is not None:
+        if shape is not None:
+            raise RuntimeError('Providing argument "shape" is incompatible with providing a shape-like input.')
         return shape_like.ndim
     if shape is None:
         return 0
@@ -24,19 +26,14 @@ def rank(shape_like: Spec | None, shape: Any) -> int | None:
     return len(shape)
 
 
-def element_shapes(shape_like: Operand | None, shape: Any, n: int) -> np.ndarray:
-    """The shapes for `n` samples: int64 `[n, rank]`."""
+def element_shapes(call: Any, shape_like: Operand | None, shape: Any) -> np.ndarray:
+    """The shapes of all samples: int64 `[n, rank]`."""
     if shape_like is not None:
-        if shape is not None:
-            raise RuntimeError('Providing argument "shape" is incompatible with providing a shape-like input.')
         return shape_like.shapes
     if shape is None:
-        return np.empty((n, 0), np.int64)
-    if isinstance(shape, list):
-        raise RuntimeError("argument 'shape': expected as many extents for every sample, got different numbers of them")
-    found = np.asarray(shape, np.int64)
+        return np.empty((call.n, 0), np.int64)
+    found = shape.rows()
     if (found < 0).any():
-        rows = np.broadcast_to(found, (n, found.shape[-1]))
-        i = int((rows < 0).any(axis=1).argmax())
-        raise bad_sample(i, f"argument 'shape': expected extents of at least 0, got {rows[i].tolist()}")
-    return np.broadcast_to(found, (n, found.shape[-1]))
+        i = int((found < 0).any(axis=1).argmax())
+        raise bad_sample(i, f"argument 'shape': expected extents of at least 0, got {found[i].tolist()}")
+    return found

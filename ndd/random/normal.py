@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ndd._cpu.draws import fill_normal, fill_normal_wide
 from ndd._operator import PerSample, Plan, operator, output
-from ndd._operator.run import current_invocation
 from ndd._tensor import DType
 from ndd._tensor.dtype import float32
-from ndd.random.elements import NUMBERS, check_type, column, drawn_type, fill_as
+from ndd.random.elements import INTEGERS, REAL, drawn_type, fill_as
 from ndd.random.extents import element_shapes, rank
 
 
-@operator(random=True)
+@operator(random=True, dtypes=(*INTEGERS, *REAL))
 def normal(
     shape_like=None,
     /,
@@ -51,34 +48,21 @@ def normal(
     return output(float32 if dtype is None else dtype, rank(shape_like, shape))
 
 
-@normal.old_plan
-def _(shape_like, *, dtype, mean, shape, stddev, words):
-    n = current_invocation().n
-    dtype = float32 if dtype is None else dtype
-    check_type(dtype, NUMBERS)
-    real = drawn_type(dtype)
-    per_sample: dict[str, Any] = {
-        "stream": words.streams(n),
-        "mean": column(mean, n, real),
-        "stddev": column(stddev, n, real),
+@normal.plan
+def _(call, shape_like, *, dtype, mean, shape, stddev):
+    real = drawn_type(dtype or float32)
+    per_sample = {
+        "stream": call.draws.streams(call.n),
+        "mean": mean.each().astype(real, copy=False),
+        "stddev": stddev.each().astype(real, copy=False),
     }
-    return Plan(element_shapes(shape_like, shape, n), per_sample, {"dtype": dtype})
-
-
-@normal.cpu
-def _(shape_like, out, stream, mean, stddev, dtype):
-    _fill(out[None], stream[None], mean, stddev, dtype)
+    return Plan(element_shapes(call, shape_like, shape), per_sample)
 
 
 @normal.cpu_batch
-def _(out, stream, mean, stddev, dtype):
-    _fill(out, stream, mean, stddev, dtype)
-
-
-def _fill(out, streams, mean, stddev, dtype) -> None:
+def _(out, stream, mean, stddev):
     fill = fill_normal_wide if mean.dtype == np.float64 else fill_normal
-    mean, stddev = mean.reshape(-1), stddev.reshape(-1)
-    fill_as(out.reshape(len(streams), -1), dtype, mean.dtype, lambda draws: fill(draws, streams, mean, stddev))
+    fill_as(out.reshape(len(stream), -1), mean.dtype, lambda draws: fill(draws, stream, mean, stddev))
 
 
 normal.cuda("normal.cu")

@@ -61,29 +61,22 @@ class Table:
             out[...] = self.items[places[:, :1], found]
 
     def launch(self, launch: Any, streams: np.ndarray, places: np.ndarray, draws: np.ndarray) -> None:
-        """The same on a GPU for samples of so many `draws`: one launch of `pick.cu` with the tables uploaded."""
-        rows, weights = places[:, 0], places[:, 1]
-        chosen, starts = None, np.zeros(len(rows), np.int64)
+        """The same on a GPU for samples of so many `draws`: one launch of `pick.cu`."""
+        tables = {"table": self.items, "cumulative": self.cumulative, "chosen": None}
         if self.in_order:
-            starts[1:] = np.cumsum(draws)[:-1]
-            parts = [self.indices(int(d), streams[i : i + 1], places[i : i + 1])[0] for i, d in enumerate(draws)]
-            chosen = np.concatenate(parts)
-        tables = {"items": self.items, "cumulative": self.cumulative, "chosen": chosen}
-        held = {k: None if t is None or not t.size else launch.upload(t) for k, t in tables.items()}
+            tables["chosen"] = self.indices(int(draws.max(initial=0)), streams, places)
         item = 1 if self.items is None else int(np.prod(self.items.shape[2:]))
         launch(
             "pick",
             file="pick.cu",
             per_sample={
-                "limit": self.counts[rows].astype(np.uint64),
-                "offset": rows * (0 if self.items is None else self.items.shape[1]),
-                "weights": weights * (0 if self.cumulative is None else self.cumulative.shape[1]),
-                "start": starts,
+                "limit": self.counts[places[:, 0]].astype(np.uint64),
+                **{
+                    name: np.zeros(len(draws), np.int64) if table is None else launch.table(table, each=len(table) > 1)
+                    for name, table in tables.items()
+                },
             },
-            shared={
-                **{k: np.uint64(0 if h is None else h.data_ptr()) for k, h in held.items()},
-                "item": np.int64(max(item, 1)),
-            },
+            shared={"item": np.int64(max(item, 1))},
         )
 
 

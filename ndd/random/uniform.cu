@@ -8,15 +8,7 @@ inline double affine(Words& words, double start, double scale, double last) {
   return fmin(fma(double(words.next64()), scale, start), last);
 }
 
-extern "C" __global__ void uniform(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
-    long long total = 1;
-    for (long long extent : s.out0_shape) total *= extent;
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < total;
-         i += (long long)gridDim.x * blockDim.x) {
-      Words words(s.stream, i);
-      s.out0[i] = convert<OUT0>(affine(words, s.affine[0], s.affine[1], s.affine[2]));
-    }
-  }
+PER_ITEM(uniform) {
+  Words words(s.stream, i);
+  s.out0[i] = convert<OUT0>(affine(words, s.affine[0], s.affine[1], s.affine[2]));
 }

@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.draws import fill_uniform, fill_uniform_wide
-from ndd._operator import PerSample, Plan, bad_sample, operator, output
-from ndd._operator.run import current_invocation
+from ndd._operator import PerSample, Plan, Values, bad_sample, operator, output
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
-from ndd.random.elements import NUMBERS, REAL, check_type, drawn_type, fill_as
+from ndd.random.elements import INTEGERS, REAL, drawn_type, fill_as
 from ndd.random.extents import element_shapes, rank
 from ndd.random.picks import Table, padded
 
 
-@operator(random=True)
+@operator(random=True, dtypes=(*INTEGERS, *REAL))
 def uniform(
     shape_like=None,
     /,
@@ -57,39 +56,27 @@ def uniform(
     return output(float32 if dtype is None else dtype, rank(shape_like, shape))
 
 
-@uniform.old_plan
-def _(shape_like, *, dtype, range, shape, values, words):
-    n = current_invocation().n
-    dtype = float32 if dtype is None else dtype
-    check_type(dtype, NUMBERS)
-    shapes = element_shapes(shape_like, shape, n)
-    per_sample: dict[str, Any] = {"stream": words.streams(n)}
+@uniform.plan
+def _(call, shape_like, *, dtype, range, shape, values):
+    dtype = dtype or float32
+    shapes = element_shapes(call, shape_like, shape)
+    per_sample: dict[str, Any] = {"stream": call.draws.streams(call.n)}
     if values is not None:
-        table = _table(values, dtype, n)
-        per_sample["place"] = table.places(n)
-        return Plan(shapes, per_sample, {"dtype": dtype, "table": table, "affine": None})
-    per_sample["affine"] = _affine(range, n, dtype)
-    return Plan(shapes, per_sample, {"dtype": dtype, "table": None, "place": None})
-
-
-@uniform.cpu
-def _(shape_like, out, stream, affine, place, dtype, table):
-    where = None if place is None else place[None]
-    _fill(out[None], stream[None], None if affine is None else affine[None], where, dtype, table)
+        table = _table(values, dtype)
+        per_sample["place"] = table.places(call.n)
+        return Plan(shapes, per_sample, {"table": table, "affine": None})
+    per_sample["affine"] = _affine(range, dtype)
+    return Plan(shapes, per_sample, {"table": None, "place": None})
 
 
 @uniform.cpu_batch
-def _(out, stream, affine, place, dtype, table):
-    _fill(out, stream, affine, place, dtype, table)
-
-
-def _fill(out, streams, affine, places, dtype, table) -> None:
-    out = out.reshape(len(streams), -1)
+def _(out, stream, affine, place, table):
+    out = out.reshape(len(stream), -1)
     if table is not None:
-        table.fill(out, streams, places)
+        table.fill(out, stream, place)
         return
     fill = fill_uniform_wide if affine.dtype == np.float64 else fill_uniform
-    fill_as(out, dtype, affine.dtype, lambda draws: fill(draws, streams, affine))
+    fill_as(out, affine.dtype, lambda draws: fill(draws, stream, affine))
 
 
 @uniform.cuda("uniform.cu")
@@ -97,34 +84,30 @@ def _(launch, shape_like, out, *, stream, place=None, table=None):
     if table is None:
         launch("uniform")
     else:
-        table.launch(launch, stream, place, out.shape_array.prod(axis=1))
+        table.launch(launch, stream, place, out.sizes)
 
 
-def _table(values: Any, dtype: DType, n: int) -> Table:
+def _table(values: Values, dtype: DType) -> Table:
     """The values as elements of the result, a row for each sample or one for all."""
-    rows = values if isinstance(values, list) else np.atleast_2d(values)
-    if len(rows) not in (1, n):
-        raise RuntimeError(f"argument 'values': expected one list of numbers, got an array of {len(rows)} rows")
-    for i, r in enumerate(rows):
-        if not len(r):
+    rows = values.arrays() if values.varies else [values.constant]
+    for i, row in enumerate(rows):
+        if row.ndim != 1:
+            raise bad_sample(
+                i, f"argument 'values': expected one list of numbers, got an array of shape {tuple(row.shape)}"
+            )
+        if not len(row):
             raise bad_sample(i, "argument 'values': expected at least one value, got none")
-    if isinstance(rows, list):
-        items, counts = padded(rows)
-    else:
-        items, counts = np.ascontiguousarray(rows), np.full(len(rows), rows.shape[1])
+    items, counts = padded(rows)
     return Table(items if dtype == float32 else convert_array(items, "f32", dtype.name), counts)
 
 
-def _affine(range: Any, n: int, dtype: DType) -> np.ndarray:
+def _affine(range: Values, dtype: DType) -> np.ndarray:
     """What makes a word an element of each sample's range: start, scale and the greatest number allowed, `[n, 3]`."""
-    ends = np.asarray(range, np.float32) if not isinstance(range, list) else None
-    if ends is None or ends.shape[-1] != 2 or (ends.ndim > 1 and len(ends) != n):
-        raise RuntimeError(f"argument 'range': expected two numbers, low and high, got {_described(range)}")
-    if ends.ndim == 1:
-        found = np.empty((n, 3), drawn_type(dtype))
-        found[:] = _affine_of(float(ends[0]), float(ends[1]), dtype)
+    ends = range.rows(2, what="(low, high)")
+    found = np.empty((len(ends), 3), drawn_type(dtype))
+    if not range.varies:
+        found[:] = _affine_of(*ends[0].tolist(), dtype)
         return found
-    found = np.empty((n, 3), drawn_type(dtype))
     for i, (low, high) in enumerate(ends.tolist()):
         try:
             found[i] = _affine_of(low, high, dtype)
@@ -139,13 +122,9 @@ def _affine_of(low: float, high: float, dtype: DType) -> np.ndarray:
         raise RuntimeError(f"argument 'range': expected low < high, got [{low:g}, {high:g})")
     real = drawn_type(dtype)
     start, end = real(low), real(high)
-    if dtype not in REAL:
+    if dtype.name not in REAL:
         limits = np.iinfo(dtype.numpy)
         start, end = np.clip(np.trunc([start, end]), real(limits.min), real(limits.max)).astype(real)
     last = np.nextafter(end, start)
     with np.errstate(over="ignore"):
         return np.array([start, (last - start) * real(2.0**-64 if real is np.float64 else 2.0**-32), last], real)
-
-
-def _described(range: Any) -> str:
-    return f"lengths {[len(r) for r in range]}" if isinstance(range, list) else str(np.asarray(range).tolist())

@@ -35,7 +35,7 @@ def combine(input_0, input_1, /, *inputs, reverse_order: bool = False):
     return matrix_spec("combine", next((i for i in every if (i.layout or "")[:1] == "F"), input_0))
 
 
-@combine.old_plan
+@combine.plan
 def _(*inputs, reverse_order):
     framed = [i for i in inputs if (i.layout or "")[:1] == "F"]
     first = (framed or inputs)[0]
@@ -56,17 +56,8 @@ def _(*inputs, reverse_order):
     return Plan(first.shapes, shared={"reverse_order": reverse_order})
 
 
-@combine.cpu
-def _(inputs, out, reverse_order):
-    _combine(tuple([a[None] for a in inputs]), out[None], reverse_order)
-
-
 @combine.cpu_batch
 def _(inputs, out, reverse_order):
-    _combine(inputs, out, reverse_order)
-
-
-def _combine(inputs, out, reverse_order) -> None:
     """From [N, d, d + 1], or [N, F, d, d + 1]; the first two, the result and the third, and so on, as DALI does."""
     maps = [a if a.ndim == 4 else a[:, None] for a in inputs]
     out = out if out.ndim == 4 else out[:, None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import PerSample, operator
-from ndd.transforms.matrices import Rows, affine, matrix_spec, scaling
+from ndd.transforms.matrices import affine, makes_maps, matrix_spec, scaling
 
 
 @operator
@@ -44,24 +44,13 @@ def crop(
     return matrix_spec("crop", input, from_start, from_end, to_start, to_end)
 
 
-@crop.old_plan
-def _(input, *, absolute, from_end, from_start, reverse_order, to_end, to_start):
-    given = {"from_start": from_start, "from_end": from_end, "to_start": to_start, "to_end": to_end}
-    rows = Rows(input, **given)
-    axes = max(rows.values(name).shape[1] for name in given)
-    a, b, c, d = (rows.vectors(name, axes) for name in given)
+@makes_maps(crop)
+def _(rows, *, absolute, from_end, from_start, to_end, to_start):
+    names = ("from_start", "from_end", "to_start", "to_end")
+    axes = max(rows.values(name).shape[1] for name in names)
+    a, b, c, d = (rows.vectors(name, axes) for name in names)
     if absolute:
         a, b, c, d = np.minimum(a, b), np.maximum(a, b), np.minimum(c, d), np.maximum(c, d)
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = (d - c) / (b - a)
-        return rows.plan(input, affine(scaling(factor), c - factor * a), reverse_order)
-
-
-@crop.cpu
-def _(input, out, values):
-    out[...] = values
-
-
-@crop.cpu_batch
-def _(out, values):
-    out[...] = values
+        return affine(scaling(factor), c - factor * a)

@@ -6,14 +6,13 @@ the frames of all samples if anything given has frames, or is 1 for what goes fo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ndd._cpu.jit import kernel
-from ndd._operator import Plan, bad_sample
-from ndd._operator.plan import Operand
-from ndd._operator.run import current_invocation
+from ndd._operator import Operand, Values, bad_sample
 from ndd._tensor import Handle, Spec
 from ndd._tensor.dtype import float32
 
@@ -47,20 +46,17 @@ def check_matrices(name: str, input: Spec) -> None:
 class Rows:
     """The arguments of a call, and how many rows each sample has: `counts` is None where nothing has frames."""
 
-    def __init__(self, input: Operand | None, **given: Any):
-        self._handles = current_invocation().prepared.named
+    def __init__(self, n: int, input: Operand | None, given: dict[str, Any]):
+        self.n = n
+        self.input = input
         self._given = given
         self.counts: np.ndarray | None = None
         if input is not None and (input.layout or "")[:1] == "F":
             self.counts = input.shapes[:, 0]
-        for name in given:
-            if self._framed(name):
-                own = np.array([len(a) for a in given[name]], np.int64)
+        for value in given.values():
+            if _framed(value):
+                own = np.array([len(a) for a in value.arrays()], np.int64)
                 self.counts = own if self.counts is None else self._agreed(self.counts, own)
-
-    def _framed(self, name: str) -> bool:
-        handle = self._handles.get(name)
-        return isinstance(handle, Handle) and (handle.layout or "")[:1] == "F"
 
     def _agreed(self, counts: np.ndarray, own: np.ndarray) -> np.ndarray:
         wrong = (counts != own) & (own != 1)
@@ -72,21 +68,22 @@ class Rows:
     def values(self, name: str, axes: int | None = 1) -> np.ndarray:
         """An argument as float32 [R, ...], with `axes` axes behind the rows (None: any number)."""
         value = self._given[name]
-        if self._framed(name):
-            return self._of_frames(name, value, axes)
-        if isinstance(value, list):
-            raise RuntimeError(f'Expected uniform shape for argument "{name}"')
-        each = isinstance(self._handles.get(name), Handle)
-        found = np.asarray(value, np.float32)
-        found = found if each else found[None]
+        if not value.varies:
+            found = value.constant[None]
+        elif _framed(value):
+            found = self._of_frames(name, value.arrays())
+        else:
+            found = value.whole
+            if found is None:
+                raise RuntimeError(f'Expected uniform shape for argument "{name}"')
+            if self.counts is not None:
+                found = np.repeat(found, self.counts, axis=0)
         if axes is not None and found.ndim != axes + 1:
             raise RuntimeError(f'Argument "{name}": expected {axes} axes, got shape {found.shape[1:]}')
-        return found if self.counts is None or not each else np.repeat(found, self.counts, axis=0)
+        return found
 
-    def _of_frames(self, name: str, value: Any, axes: int | None) -> np.ndarray:
-        parts = [np.asarray(a, np.float32) for a in value]
-        axes = parts[0].ndim - 1 if axes is None else axes
-        if any(a.ndim != axes + 1 or a.shape[1:] != parts[0].shape[1:] for a in parts):
+    def _of_frames(self, name: str, parts: list[np.ndarray]) -> np.ndarray:
+        if any(a.shape[1:] != parts[0].shape[1:] for a in parts):
             raise RuntimeError(f'Expected uniform shape for argument "{name}", got {[a.shape for a in parts]}')
         counts = self.counts.tolist()  # type: ignore[union-attr]
         return np.concatenate(
@@ -105,7 +102,7 @@ class Rows:
 
     def angles(self, name: str) -> np.ndarray:
         """An argument of one number for each row, in degrees, as radians [R]."""
-        found = self.values(name, 0) if self._framed(name) else self.vectors(name, 1)[:, 0]
+        found = self.values(name, 0) if _framed(self._given[name]) else self.vectors(name, 1)[:, 0]
         return radians(found)
 
     def about(self, linear: np.ndarray) -> np.ndarray:
@@ -116,27 +113,22 @@ class Rows:
         center = self.vectors("center", d)
         return affine(linear, center - (linear * center[:, None]).sum(axis=2, dtype=np.float32))
 
-    def plan(self, input: Operand | None, own: np.ndarray, reverse_order: bool) -> Plan:
-        """The plan of an operator that makes the maps `own`, applied after those of the input if there is one."""
+    def samples(self, own: np.ndarray, reverse_order: bool) -> Any:
+        """The matrices of the samples: the maps `own`, applied after those of the input if there is one."""
         counts = self.counts
-        n = current_invocation().n
-        total = n if counts is None else int(counts.sum())
-        if input is not None:
-            given = self._matrices(input, total)
+        total = self.n if counts is None else int(counts.sum())
+        maps = np.empty((1, total, *own.shape[1:]), np.float32)
+        if self.input is None:
+            maps[0] = own
+        else:
+            given = self._matrices(self.input, total)
             if given.shape[1] != own.shape[1]:
                 raise RuntimeError(
                     f"The input describes a {given.shape[1]}D transform but other arguments suggest a "
                     f"{own.shape[1]}D transform"
                 )
-            maps = np.empty((1, total, *own.shape[1:]), np.float32)
             compose(*((given[None], own[None]) if reverse_order else (own[None], given[None])), maps)
-            own = maps[0]
-        own = np.broadcast_to(own, (total, *own.shape[1:]))
-        rows, columns = own.shape[1:]
-        if counts is None:
-            return Plan(np.array([[rows, columns]] * n), {"values": own})
-        shapes = np.column_stack([counts, np.tile([rows, columns], (n, 1))])
-        return Plan(shapes, {"values": np.split(own, np.cumsum(counts)[:-1])})
+        return maps[0] if counts is None else np.split(maps[0], np.cumsum(counts)[:-1])
 
     def _matrices(self, input: Operand, total: int) -> np.ndarray:
         """The matrices of an input as [R, d, d + 1]."""
@@ -148,6 +140,22 @@ class Rows:
         if self.counts is None or len(found) == total:
             return found
         return np.repeat(found, self.counts, axis=0)
+
+
+def _framed(value: Any) -> bool:
+    return value is not None and (value.layout or "")[:1] == "F"
+
+
+def makes_maps(op: Any) -> Callable[[Callable[..., np.ndarray]], Any]:
+    """What computes an operator of this room: `f(rows, **arguments)` gives its own maps, float32 [R, d, d + 1]."""
+
+    def hook(function: Callable[..., np.ndarray]) -> None:
+        @op.batch
+        def _(call: Any, input: Any, *, reverse_order: bool, **arguments: Any) -> Any:
+            rows = Rows(call.n, input, {k: v for k, v in arguments.items() if isinstance(v, Values | None)})
+            return rows.samples(function(rows, **arguments), reverse_order)
+
+    return hook
 
 
 def check_shapes(input: Operand) -> None:

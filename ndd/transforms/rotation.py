@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import PerSample, operator
-from ndd.transforms.matrices import Rows, matrix_spec
+from ndd.transforms.matrices import makes_maps, matrix_spec
 
 
 @operator
@@ -47,19 +47,18 @@ def rotation(
     return matrix_spec("rotation", input, angle, axis, center)
 
 
-@rotation.old_plan
-def _(input, *, angle, axis, center, reverse_order):
-    rows = Rows(input, angle=angle, axis=axis, center=center)
+@makes_maps(rotation)
+def _(rows, *, angle, axis, center):
     turn = rows.angles("angle")
     c, s = np.cos(turn).astype(np.float32), np.sin(turn).astype(np.float32)
     if axis is None:
         linear = np.stack([c, -s, s, c], axis=-1).reshape(-1, 2, 2)
-        return rows.plan(input, rows.about(linear), reverse_order)
+        return rows.about(linear)
     direction = rows.vectors("axis", 3)
     length = np.sqrt((direction * direction).sum(axis=1, keepdims=True))
     if not (length > 0).all():
         raise RuntimeError("`axis` must not have length 0")
-    return rows.plan(input, rows.about(_in_space(direction / length, c, s)), reverse_order)
+    return rows.about(_in_space(direction / length, c, s))
 
 
 def _in_space(axis: np.ndarray, c: np.ndarray, s: np.ndarray) -> np.ndarray:
@@ -68,13 +67,3 @@ def _in_space(axis: np.ndarray, c: np.ndarray, s: np.ndarray) -> np.ndarray:
     outer = axis[:, :, None] * axis[:, None, :]
     c, s = c[:, None, None], s[:, None, None]
     return c * np.eye(3, dtype=np.float32) + s * cross + (1 - c) * outer
-
-
-@rotation.cpu
-def _(input, out, values):
-    out[...] = values
-
-
-@rotation.cpu_batch
-def _(out, values):
-    out[...] = values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import PerSample, operator
-from ndd.transforms.matrices import Rows, affine, matrix_spec, scaling
+from ndd.transforms.matrices import affine, makes_maps, matrix_spec, scaling
 
 
 @operator
@@ -42,22 +42,11 @@ def scale(
     return matrix_spec("scale", input, scale, center)
 
 
-@scale.old_plan
-def _(input, *, center, ndim, reverse_order, scale):
-    rows = Rows(input, scale=scale, center=center)
+@makes_maps(scale)
+def _(rows, *, center, ndim, scale):
     axes = rows.values("scale").shape[1]
     if axes == 1:
-        axes = ndim or 1 if input is None else int(input.shapes[0, -2])
+        axes = ndim or 1 if rows.input is None else int(rows.input.shapes[0, -2])
     factors = rows.vectors("scale", axes)
     offset = np.zeros((1, axes), np.float32) if center is None else rows.vectors("center", axes) * (1 - factors)
-    return rows.plan(input, affine(scaling(factors), offset), reverse_order)
-
-
-@scale.cpu
-def _(input, out, values):
-    out[...] = values
-
-
-@scale.cpu_batch
-def _(out, values):
-    out[...] = values
+    return affine(scaling(factors), offset)

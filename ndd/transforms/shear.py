@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import PerSample, operator
-from ndd.transforms.matrices import Rows, matrix_spec, radians
+from ndd.transforms.matrices import makes_maps, matrix_spec, radians
 
 
 @operator
@@ -40,15 +40,14 @@ def shear(
     tensor([[1.0000, 0.5000, 0.0000],
             [2.0000, 1.0000, 0.0000]])
     """
+    if (angles is None) == (shear is None):
+        raise RuntimeError("One and only one of the following arguments is expected: `shear` or `angles`")
     return matrix_spec("shear", input, shear, angles, center)
 
 
-@shear.old_plan
-def _(input, *, angles, center, reverse_order, shear):
-    if (angles is None) == (shear is None):
-        raise RuntimeError("One and only one of the following arguments is expected: `shear` or `angles`")
+@makes_maps(shear)
+def _(rows, *, angles, center, shear):
     name = "shear" if angles is None else "angles"
-    rows = Rows(input, **{name: shear if angles is None else angles}, center=center)
     factors = rows.values(name, None)
     factors = factors.reshape(len(factors), -1)
     if factors.shape[1] not in (2, 6):
@@ -63,14 +62,4 @@ def _(input, *, angles, center, reverse_order, shear):
     axes = 2 if factors.shape[1] == 2 else 3
     linear = np.ones((len(factors), axes, axes), np.float32)
     linear[:, ~np.eye(axes, dtype=bool)] = factors
-    return rows.plan(input, rows.about(linear), reverse_order)
-
-
-@shear.cpu
-def _(input, out, values):
-    out[...] = values
-
-
-@shear.cpu_batch
-def _(out, values):
-    out[...] = values
+    return rows.about(linear)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import PerSample, operator
-from ndd.transforms.matrices import Rows, affine, matrix_spec
+from ndd.transforms.matrices import affine, makes_maps, matrix_spec
 
 
 @operator
@@ -38,20 +38,9 @@ def translation(
     return matrix_spec("translation", input, offset)
 
 
-@translation.old_plan
-def _(input, *, offset, reverse_order):
-    rows = Rows(input, offset=offset)
+@makes_maps(translation)
+def _(rows, *, offset):
     shift = rows.values("offset")
     if not shift.shape[1]:
         raise RuntimeError("Unsupported number of dimensions 0: expected a number for each axis")
-    return rows.plan(input, affine(np.eye(shift.shape[1], dtype=np.float32)[None], shift), reverse_order)
-
-
-@translation.cpu
-def _(input, out, values):
-    out[...] = values
-
-
-@translation.cpu_batch
-def _(out, values):
-    out[...] = values
+    return affine(np.eye(shift.shape[1], dtype=np.float32)[None], shift)
