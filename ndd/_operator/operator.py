@@ -229,7 +229,7 @@ class Operator:
         if self.types is not None:
             for i, spec in enumerate(seen if self.variadic else seen[:1]):
                 if spec is not None and spec.dtype.name not in self.types:
-                    which = f"input {i}" if len(seen) > 1 else "input"
+                    which = f"input {i}" if i else "input"
                     raise RuntimeError(
                         f"{self.name}: Unsupported {which} type: {spec.dtype}. Expected one of {', '.join(self.types)}."
                     )
@@ -283,7 +283,8 @@ class Operator:
         where = self.reads[min(i, len(self.reads) - 1)]
         if where == "cpu":
             return Device.CPU
-        return spec.device if where == "anywhere" else target
+        reads_there = self.cpu is not None or self.cpu_batch is not None  # a CPU kernel reads host memory
+        return target if where == "device" or (reads_there and target.device_id is None) else spec.device
 
     def _moved(self, handles: tuple[Any, ...], target: Device) -> tuple[Any, ...]:
         """The inputs where the operator reads them."""

@@ -13,7 +13,7 @@ from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_
 from ndd.types import DALIImageType, DALIInterpType
 
 
-@operator(layouts=LAYOUTS, types=TYPES, outputs=lambda a: 2 if a["save_attrs"] else 1)
+@operator(layouts=LAYOUTS, types=TYPES, outputs=lambda save_attrs: 2 if save_attrs else 1)
 def resize(
     input,
     /,
