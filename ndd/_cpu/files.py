@@ -84,24 +84,30 @@ def open_files(paths, starts, flags, status, handles, sizes):
 
 
 @kernel
-def read_ranges(handles, offsets, sizes, places, target, done):
+def read_ranges(handles, offsets, sizes, places, target, done, close):
     """Reads `sizes[i]` bytes at `offsets[i]` of open file `handles[i]` to `places[i]` of `target`.
 
-    `done[i]`: the bytes that were there; -1 after an error, or if the handle is negative. Leaves files open, and moves
-    no file position: several threads and processes may read from one handle.
+    `done[i]`: the bytes that were there; -2 after an error, or if the handle is negative. Gives how many ranges are not
+    whole. Moves no file position: several threads and processes may read from one handle. With `close`, each handle is
+    closed after its range.
     """
     base = target.ctypes.data
+    incomplete = 0
     for i in range(len(handles)):
         handle = handles[i]
-        got = np.int64(-1) if handle < 0 else np.int64(0)
+        got = np.int64(-2) if handle < 0 else np.int64(0)
         while 0 <= got < sizes[i]:
             count = _pread(handle, base + places[i] + got, sizes[i] - got, offsets[i] + got)
             if count < 0:
-                got = np.int64(-1)
+                got = np.int64(-2)
             if count <= 0:
                 break
             got += count
+        if close and handle >= 0:
+            _close(handle)
         done[i] = got
+        incomplete += got != sizes[i]
+    return incomplete
 
 
 @kernel

@@ -52,7 +52,16 @@ class OpenFiles:
             found[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
         return found
 
-    def _read(self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> tuple[list[Any], list[int]]:
+    def read_whole(self) -> list[np.ndarray | OSError]:
+        """The bytes of each file, as views of one buffer. Closes the files."""
+        found, missing = self._read(self.handles, np.zeros(len(self.paths), np.int64), self.sizes, close=True)
+        for place in missing:  # after closing the others: a process may be short of handles for all of them at once
+            found[place] = read_slowly(self.paths[place])
+        return found
+
+    def _read(
+        self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False
+    ) -> tuple[list[Any], list[int]]:
         """The pieces, and the places of those that could not be read, which hold anything."""
         if not self._open:  # no compiled reading here
             return [None] * len(sizes), list(range(len(sizes)))
@@ -60,8 +69,9 @@ class OpenFiles:
         places = np.add.accumulate(room) - room
         buffer = host_empty(int(room.sum()), np.uint8)
         done = np.empty(len(sizes), np.int64)
-        compiled.read_ranges(handles, offsets, sizes, places, buffer, done)
-        missing = np.flatnonzero((done != sizes) | (sizes < 0)).tolist()
+        self._open = not close  # before: whatever interrupts this, no handle is closed twice
+        incomplete = compiled.read_ranges(handles, offsets, sizes, places, buffer, done, close)
+        missing = np.flatnonzero(done != sizes).tolist() if incomplete else []
         ends = places + sizes
         return [buffer[a:b] for a, b in zip(places.tolist(), ends.tolist(), strict=True)], missing
 
@@ -115,11 +125,7 @@ class OpenFiles:
 
 def read_files(paths: Sequence[str]) -> list[np.ndarray | OSError]:
     """The bytes of each file, as views of one buffer."""
-    with OpenFiles(paths) as files:
-        found, missing = files._read(files.handles, np.zeros(len(paths), np.int64), files.sizes)
-    for place in missing:  # after closing the others: a process may be short of handles for all of them at once
-        found[place] = read_slowly(paths[place])
-    return found
+    return OpenFiles(paths).read_whole()
 
 
 def read_slowly(path: str, offset: int = 0, size: int = -1) -> np.ndarray | OSError:

@@ -4,7 +4,6 @@ import inspect
 import multiprocessing
 import os
 import pickle
-import threading
 import typing
 
 import numpy as np
@@ -191,45 +190,25 @@ def test_outputs_on_the_gpu_are_declared(made, name):
 
 @every_reader
 @pytest.mark.parametrize("batch", MODES)
-def test_outputs_go_to_the_gpu_on_the_users_thread(made, name, batch, monkeypatch):
-    """Without a GPU: what is declared to follow the device, and no more, is handed to `to_device` where it is asked."""
-    kind = getattr(ndd.readers, name)
-    if "gpu" not in kind.devices:
-        pytest.skip("a reader of the CPU")
-    moved = []
-
-    def to_device(value, device):
-        moved.append((str(device), threading.current_thread()))
-        return value
-
-    monkeypatch.setattr(ndd.readers.base, "Device", lambda text: f"<{text}>")
-    for handle in (ndd.Tensor, ndd.Batch):
-        monkeypatch.setattr(handle, "to_device", to_device)
-    arguments = made(name, 6)
-    assert epoch(name, kind(**arguments, device="gpu:1"), batch) == epoch(name, kind(**arguments), batch)
-    count = sum(output.device == "gpu" for output in kind.outputs(**arguments, device="gpu:1"))
-    assert moved == [("<gpu:1>", threading.current_thread())] * (count * -(-6 // (batch or 1)))
-
-
-@every_reader
-@pytest.mark.gpu
-@pytest.mark.parametrize("batch", MODES)
-def test_outputs_are_delivered_on_the_gpu(made, name, batch):
+def test_outputs_are_delivered_on_the_gpu(made, name, batch, emulated_gpu):
+    """What is declared to follow the device, and no more, equal to what is read on the CPU; several epochs, so that
+    batches also come from a lookahead."""
     kind = getattr(ndd.readers, name)
     if "gpu" not in kind.devices:
         pytest.skip("a reader of the CPU")
     arguments = made(name, 5)
-    there, here = kind(**arguments, device="gpu"), kind(**arguments)
+    device = "gpu" if emulated_gpu.real else "gpu:1"
+    declared = kind.outputs(**arguments, device=device)
+    there, here = kind(**arguments, device=device), kind(**arguments)
     for _ in range(3):
         sides = [r.next_epoch() if batch is None else r.next_epoch(batch_size=batch) for r in (there, here)]
         for one, two in zip(*sides, strict=True):
-            for output, found, expected in zip(
-                kind.outputs(**arguments, device="gpu"), parts(one), parts(two), strict=True
-            ):
-                assert found.device.device_type == output.device
+            for output, found, expected in zip(declared, parts(one), parts(two), strict=True):
+                assert found.device == ndd.Device(device if output.device == "gpu" else "cpu")
                 assert found.source_info == expected.source_info
                 pairs = [(found, expected)] if batch is None else zip(found.tensors, expected.tensors, strict=True)
                 assert all(np.array_equal(np.asarray(a.cpu()), np.asarray(b)) for a, b in pairs)
+    assert parts(there[2])[0].device == ndd.Device(device if declared[0].device == "gpu" else "cpu")
 
 
 @every_reader
