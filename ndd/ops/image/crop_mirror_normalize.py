@@ -133,8 +133,8 @@ def _(
     fill = _fill(
         fill_values if policy in ("pad", "constant") else (0.0,), size[4], channels, dtype or output_dtype or float32
     )
-    pixels = layout[-1] == output_layout[-1] == "C" and layout[-2] == output_layout[-2] == "W"
-    return Plan(size[out_places].T, per_sample, {"shift": np.float32(shift), "fill": fill, "pixels": pixels})
+    by_pixel = layout[-1] == output_layout[-1] == "C" and layout[-2] == output_layout[-2] == "W"
+    return Plan(size[out_places].T, per_sample, {"shift": np.float32(shift), "fill": fill, "by_pixel": by_pixel})
 
 
 def _steps(steps: np.ndarray, extents: np.ndarray, places: list[int]) -> None:
@@ -183,13 +183,13 @@ def _limits(kind: np.dtype) -> tuple[np.float32, np.float32] | None:
 
 
 @crop_mirror_normalize.cpu
-def _(image, out, geometry, mirror, mean, gain, shift, fill, pixels):
+def _(image, out, geometry, mirror, mean, gain, shift, fill, by_pixel):
     limits, half = _limits(out.dtype), None
     if image.dtype == np.float16:
         image = convert_array(image, "f16", "f32")
     if out.dtype == np.float16:
         out, fill, half = out.view(np.uint16), fill.view(np.uint16), True
-    kernel = lines.normalize_pixels if pixels else lines.normalize_planes
+    kernel = lines.normalize_pixels if by_pixel else lines.normalize_planes
     kernel(image.reshape(-1), out.reshape(-1), geometry, mirror, mean, gain, shift, fill, limits, half)
 
 

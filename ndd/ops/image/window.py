@@ -41,11 +41,10 @@ def check_crop(*, crop=None, crop_d=None, crop_h=None, crop_w=None, rounding: st
         raise RuntimeError("`crop` and `crop_d`, `crop_h`, `crop_w` exclude each other: give one or the other")
 
 
-def check_policy(policy: str) -> str:
-    """An out-of-bounds policy in small letters; RuntimeError for an unknown one."""
+def check_policy(policy: str) -> None:
+    """RuntimeError for an unknown out-of-bounds policy; any case will do."""
     if policy.lower() not in POLICIES:
         raise RuntimeError(f"`out_of_bounds_policy`: expected one of {', '.join(map(repr, POLICIES))}, got {policy!r}")
-    return policy.lower()
 
 
 def crop_window(
