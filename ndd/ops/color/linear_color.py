@@ -30,30 +30,23 @@ _FROM_YIQ = np.array(
 
 
 def scales_elements(declared: Callable[..., Any]) -> Any:
-    """An operator `brightness * (center + contrast * (in - center)) + shift * range(out)` for each element, by its
-    signature."""
-    found = operator(
-        declared, layouts=("FHWC", "DHWC", "HWC"), types=_TYPES, dtypes=_TYPES, frames=True, elementwise=True
-    )
-    found.plan(_plan_scaling)
-
-    @found.cpu_batch
-    def _(input, out, matrix, moderate):
-        compute(scale_and_shift, input, out, moderate, matrix)
-
-    found.cuda("linear_color.cu")(launch_linear_color)
-    return found
+    """Declares an operator `brightness * (center + contrast * (in - center)) + shift * range(out)` for each element."""
+    options = {"layouts": ("FHWC", "DHWC", "HWC"), "elementwise": True}
+    return _linear(declared, _plan_scaling, scale_and_shift, options)
 
 
 def mixes_channels(declared: Callable[..., Any]) -> Any:
-    """An operator `brightness * (contrast * (matrix @ pixel - grey) + grey)` for pixels of three channels, by its
-    signature."""
-    found = operator(declared, layouts=("HWC", "FHWC", "DHWC"), types=_TYPES, dtypes=_TYPES, frames=True)
-    found.plan(_plan_mixing)
+    """Declares an operator `brightness * (contrast * (matrix @ pixel - grey) + grey)` for pixels of three channels."""
+    return _linear(declared, _plan_mixing, mix_channels, {"layouts": ("HWC", "FHWC", "DHWC")})
+
+
+def _linear(declared: Callable[..., Any], plan: Callable[..., Plan], loop: Any, options: dict[str, Any]) -> Any:
+    found = operator(declared, types=_TYPES, dtypes=_TYPES, frames=True, **options)
+    found.plan(plan)
 
     @found.cpu_batch
     def _(input, out, matrix, moderate):
-        compute(mix_channels, input, out, moderate, matrix)
+        compute(loop, input, out, moderate, matrix)
 
     found.cuda("linear_color.cu")(launch_linear_color)
     return found

@@ -11,19 +11,16 @@ from ndd._cpu.plane_filter import filter_planes
 from ndd._cpu.sampling import BORDERS
 from ndd._operator import PerSample, Plan, bad_sample, operator
 from ndd._tensor import DType, Spec
-from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
-from ndd.ops.filter.separable import filtered_like
+from ndd.ops.filter.separable import filtered_like, readable, room_for, stored
 from ndd.ops.filter.spatial_axes import as_volumes, spatial_axes
 
 _TYPES = ("u8", "i8", "u16", "i16", "f16", "f32")
-_SHORT = {"uint8": "u8", "int8": "i8", "uint16": "u16", "int16": "i16", "float16": "f16", "float32": "f32"}
 _BORDERS = {
     "reflect_101": BORDERS["reflect_101"], "reflect_1001": BORDERS["reflect"], "reflect": BORDERS["reflect"],
     "wrap": BORDERS["wrap"], "clamp": BORDERS["replicate"], "edge": BORDERS["replicate"],
     "constant": BORDERS["constant"], "fill": BORDERS["constant"],
 }  # fmt: skip
-_DIRECT = (np.dtype(np.uint8), np.dtype(np.float32))
 _BYTE = (np.float32(0), np.float32(255), True)
 _DOWN = 4  # results of a GPU thread
 _UNROLLED = 81  # weights up to which a GPU kernel is compiled for their number
@@ -152,10 +149,7 @@ def _(array, weights, fill, out, view, results, origin, border):
     given = np.float32(0 if fill is None else fill)
     planes, *extents, channels = view.tolist()
     results, origin = results.tolist(), origin.tolist()
-    source = array
-    if source.dtype not in _DIRECT:
-        source = convert_array(source, _SHORT[source.dtype.name], "f32")
-    exact = out if out.dtype in _DIRECT else np.empty(out.shape, np.float32)
+    source, exact = readable(array), room_for(out)
     if weights.ndim == 3 or not filter_planes(
         source, weights, float(given), exact, (*extents[1:], channels), results[1:], origin[1:], border
     ):
@@ -164,10 +158,9 @@ def _(array, weights, fill, out, view, results, origin, border):
             source.reshape(-1), exact.reshape(-1), planes, tuple(extents), tuple(results), channels, volume,
             tuple(origin), border, given, _BYTE if out.dtype == np.uint8 else None,
         )  # fmt: skip
-    if exact is not out:
-        if out.dtype.kind in "iu":
-            np.rint(exact, out=exact)
-        convert_array(exact, "f32", _SHORT[out.dtype.name], out)
+    if exact is not out and out.dtype.kind in "iu":
+        np.rint(exact, out=exact)
+    stored(exact, out)
 
 
 @filter.cuda("filter.cu")

@@ -88,13 +88,27 @@ def _filter_array(array: Any, out: Any, view: Any, taps: Any, windows: Any, scal
     """One sample on the CPU. Bytes and floats are read and written as they are, other types by way of float32."""
     if not array.size:
         return
-    source, target = array.reshape(-1), out.reshape(-1)
-    if source.dtype not in _DIRECT:
-        source = convert_array(source, _SHORT[source.dtype.name], "f32")
-    exact = target if target.dtype in _DIRECT else np.empty(target.size, np.float32)
-    _filter_lines(source, exact, view.tolist(), taps, windows, scales, _BYTE if target.dtype == np.uint8 else None)
-    if exact is not target:
-        convert_array(exact, "f32", _SHORT[target.dtype.name], target)
+    target = out.reshape(-1)
+    exact = room_for(target)
+    store = _BYTE if target.dtype == np.uint8 else None
+    _filter_lines(readable(array.reshape(-1)), exact, view.tolist(), taps, windows, scales, store)
+    stored(exact, target)
+
+
+def readable(array: np.ndarray) -> np.ndarray:
+    """What the CPU's filters read: bytes and floats as they are, other types as floats."""
+    return array if array.dtype in _DIRECT else convert_array(array, _SHORT[array.dtype.name], "f32")
+
+
+def room_for(out: np.ndarray) -> np.ndarray:
+    """Where they write: `out` itself, or floats that `stored` converts."""
+    return out if out.dtype in _DIRECT else np.empty(out.shape, np.float32)
+
+
+def stored(exact: np.ndarray, out: np.ndarray) -> None:
+    """The numbers of `room_for(out)`, in `out`."""
+    if exact is not out:
+        convert_array(exact, "f32", _SHORT[out.dtype.name], out)
 
 
 def _filter_lines(source: Any, target: Any, view: Any, taps: Any, windows: Any, scales: Any, store: Any) -> None:
