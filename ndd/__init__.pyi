@@ -63,7 +63,7 @@ __all__ = [
 ]
 
 def batch_permutation(
-    *, batch_size: int, device: DeviceLike | None = None, allow_repetitions: _bool = False,
+    *, batch_size: int | None = None, device: DeviceLike | None = None, allow_repetitions: _bool = False,
     no_fixed_points: _bool = False, rng: RNG | None = None,
 ) -> Batch: ...
 @overload
@@ -363,17 +363,17 @@ def dump_image(
 def element_extract(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     element_map: int | Sequence[int] | Array,
-) -> Any: ...
+) -> Tensor: ...
 @overload
 def element_extract(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     element_map: int | Sequence[int] | Array,
-) -> Any: ...
+) -> Batch: ...
 @overload
 def element_extract(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     element_map: int | Sequence[int] | Array,
-) -> Any: ...
+) -> Batch: ...
 @overload
 def equalize(input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None) -> Tensor: ...
 @overload
@@ -580,7 +580,7 @@ def imread(
     host_memory_padding: int | None = None, host_memory_padding_jpeg2k: int | None = None,
     hw_decoder_load: float | None = None, hybrid_huffman_threshold: int | None = None,
     jpeg_fancy_upsampling: _bool | None = None, max_pixels: int | None = None, memory_stats: _bool | None = None,
-    on_error: str = 'raise', output_type: DALIImageType | int | None = None,
+    on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int | None = None,
     preallocate_height_hint: int | None = None, preallocate_width_hint: int | None = None,
     split_stages: _bool | None = None, use_chunk_allocator: _bool | None = None, use_fast_idct: _bool | None = None,
 ) -> Tensor: ...
@@ -594,7 +594,7 @@ def imread(
     host_memory_padding: int | None = None, host_memory_padding_jpeg2k: int | None = None,
     hw_decoder_load: float | None = None, hybrid_huffman_threshold: int | None = None,
     jpeg_fancy_upsampling: _bool | None = None, max_pixels: int | None = None, memory_stats: _bool | None = None,
-    on_error: str = 'raise', output_type: DALIImageType | int | None = None,
+    on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int | None = None,
     preallocate_height_hint: int | None = None, preallocate_width_hint: int | None = None,
     split_stages: _bool | None = None, use_chunk_allocator: _bool | None = None, use_fast_idct: _bool | None = None,
 ) -> Batch: ...
@@ -780,9 +780,9 @@ def ones_like(
 def operator(function: Callable[P, Any], /) -> Declared[P]: ...
 @overload
 def operator(
-    *, layouts: tuple[str, ...] | None = None, frames: _bool = False, random: _bool = False, mixed: _bool = False,
-    transfers: _bool = False, heavy: _bool = False, elementwise: _bool = False, host_inputs: tuple[int, ...] = (),
-    either_inputs: tuple[int, ...] = (), cpu_only: _bool = False, drops: str | None = None, needs_batch: _bool = False,
+    *, layouts: tuple[str, ...] | None = None, types: tuple[str, ...] | None = None,
+    dtypes: tuple[str, ...] | None = None, frames: _bool = False, random: _bool = False,
+    reads: str | dict[str, str] = 'device', outputs: int | Callable[..., int] = 1, elementwise: _bool = False,
     register: _bool = True,
 ) -> Callable[[Callable[P, Any]], Declared[P]]: ...
 @overload

@@ -9,7 +9,7 @@ from ndd.decoders._limit import get_max_pixels, set_max_pixels
 from ndd.decoders._policy import BadSample
 from ndd.random.rng import RNG
 from ndd.types import DALIDataType, DALIImageType
-from typing import overload
+from typing import Literal, overload
 
 __all__ = ['BadSample', 'get_max_pixels', 'image', 'image_crop', 'image_random_crop', 'image_slice', 'set_max_pixels']
 
@@ -21,9 +21,9 @@ def image(
     device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
-    on_error: str = 'raise', output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
-    preallocate_width_hint: int = 0, split_stages: bool | None = None, use_chunk_allocator: bool | None = None,
-    use_fast_idct: bool = False,
+    on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
+    preallocate_height_hint: int = 0, preallocate_width_hint: int = 0, split_stages: bool | None = None,
+    use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
 ) -> Tensor: ...
 @overload
 def image(
@@ -33,9 +33,9 @@ def image(
     device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
-    on_error: str = 'raise', output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
-    preallocate_width_hint: int = 0, split_stages: bool | None = None, use_chunk_allocator: bool | None = None,
-    use_fast_idct: bool = False,
+    on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
+    preallocate_height_hint: int = 0, preallocate_width_hint: int = 0, split_stages: bool | None = None,
+    use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
 ) -> Batch: ...
 @overload
 def image(
@@ -45,9 +45,9 @@ def image(
     device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
-    on_error: str = 'raise', output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
-    preallocate_width_hint: int = 0, split_stages: bool | None = None, use_chunk_allocator: bool | None = None,
-    use_fast_idct: bool = False,
+    on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
+    preallocate_height_hint: int = 0, preallocate_width_hint: int = 0, split_stages: bool | None = None,
+    use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
 ) -> Batch: ...
 @overload
 def image_crop(
@@ -59,9 +59,9 @@ def image_crop(
     device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
-    on_error: str = 'raise', output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
-    preallocate_width_hint: int = 0, rounding: str = 'round', split_stages: bool | None = None,
-    use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
+    on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
+    preallocate_height_hint: int = 0, preallocate_width_hint: int = 0, rounding: str = 'round',
+    split_stages: bool | None = None, use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
 ) -> Tensor: ...
 @overload
 def image_crop(
@@ -74,9 +74,10 @@ def image_crop(
     device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8,
     host_memory_padding: int = 8388608, host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000, jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None,
-    memory_stats: bool | None = None, on_error: str = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
-    preallocate_height_hint: int = 0, preallocate_width_hint: int = 0, rounding: str = 'round',
-    split_stages: bool | None = None, use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
+    memory_stats: bool | None = None, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
+    output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0, rounding: str = 'round', split_stages: bool | None = None,
+    use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
 ) -> Batch: ...
 @overload
 def image_crop(
@@ -89,9 +90,10 @@ def image_crop(
     device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8,
     host_memory_padding: int = 8388608, host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000, jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None,
-    memory_stats: bool | None = None, on_error: str = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
-    preallocate_height_hint: int = 0, preallocate_width_hint: int = 0, rounding: str = 'round',
-    split_stages: bool | None = None, use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
+    memory_stats: bool | None = None, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
+    output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0, rounding: str = 'round', split_stages: bool | None = None,
+    use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
 ) -> Batch: ...
 @overload
 def image_random_crop(
@@ -100,9 +102,9 @@ def image_random_crop(
     device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
-    num_attempts: int = 10, on_error: str = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
-    preallocate_height_hint: int = 0, preallocate_width_hint: int = 0,
-    random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
+    num_attempts: int = 10, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
+    output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0, random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
     random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
     split_stages: bool | None = None, use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
     rng: RNG | None = None,
@@ -114,9 +116,9 @@ def image_random_crop(
     device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
-    num_attempts: int = 10, on_error: str = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
-    preallocate_height_hint: int = 0, preallocate_width_hint: int = 0,
-    random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
+    num_attempts: int = 10, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
+    output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0, random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
     random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
     split_stages: bool | None = None, use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
     rng: RNG | None = None,
@@ -128,9 +130,9 @@ def image_random_crop(
     device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
-    num_attempts: int = 10, on_error: str = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
-    preallocate_height_hint: int = 0, preallocate_width_hint: int = 0,
-    random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
+    num_attempts: int = 10, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
+    output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0, random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
     random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
     split_stages: bool | None = None, use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
     rng: RNG | None = None,
@@ -144,9 +146,10 @@ def image_slice(
     end: int | Sequence[int] | Array | None = None, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
-    normalized_anchor: bool = True, normalized_shape: bool = True, on_error: str = 'raise',
-    output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
-    preallocate_width_hint: int = 0, rel_end: float | Sequence[float | Sequence[float]] | Array | None = None,
+    normalized_anchor: bool = True, normalized_shape: bool = True,
+    on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
+    preallocate_height_hint: int = 0, preallocate_width_hint: int = 0,
+    rel_end: float | Sequence[float | Sequence[float]] | Array | None = None,
     rel_shape: float | Sequence[float | Sequence[float]] | Array | None = None,
     rel_start: float | Sequence[float | Sequence[float]] | Array | None = None,
     shape: int | Sequence[int] | Array | None = None, split_stages: bool | None = None,
@@ -162,9 +165,10 @@ def image_slice(
     end: int | Sequence[int] | Array | Batch | None = None, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
-    normalized_anchor: bool = True, normalized_shape: bool = True, on_error: str = 'raise',
-    output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
-    preallocate_width_hint: int = 0, rel_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    normalized_anchor: bool = True, normalized_shape: bool = True,
+    on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
+    preallocate_height_hint: int = 0, preallocate_width_hint: int = 0,
+    rel_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     rel_shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     rel_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     shape: int | Sequence[int] | Array | Batch | None = None, split_stages: bool | None = None,
@@ -180,9 +184,10 @@ def image_slice(
     end: int | Sequence[int] | Array | Batch | None = None, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
-    normalized_anchor: bool = True, normalized_shape: bool = True, on_error: str = 'raise',
-    output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
-    preallocate_width_hint: int = 0, rel_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    normalized_anchor: bool = True, normalized_shape: bool = True,
+    on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
+    preallocate_height_hint: int = 0, preallocate_width_hint: int = 0,
+    rel_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     rel_shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     rel_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     shape: int | Sequence[int] | Array | Batch | None = None, split_stages: bool | None = None,
