@@ -16,6 +16,7 @@ from ndd.stubs.annotation import Names, accepted, default, plain, united
 _WIDTH = 120
 _EMPTY = inspect.Parameter.empty
 
+
 def outputs_of(operator: Any) -> list[tuple[dict[str, Any], int | None]]:
     """How many outputs there are, for which values of arguments: `[({}, 1)]`, or `[({"save_attrs": False}, 1),
     ({"save_attrs": True}, 2)]`. None stands for a number that depends on more than flags and fixed choices."""
