@@ -27,8 +27,8 @@ def resample_batch(
     shrink most first, with float32 scratch memory in between.
     """
     shapes, out_shapes = input.shapes, out.shapes
-    taps = [max(math.ceil(2 * r), 1) for r in radius.max(axis=0).tolist()]
-    neighbours = len(axes) >= 2 and axes[-1] == axes[-2] + 1
+    taps: list[int] = [max(math.ceil(2 * r), 1) for r in radius.max(axis=0).tolist()]
+    neighbours = list(axes[-2:]) == [axes[-1] - 1, axes[-1]]
     macros = _plane_macros(kind, taps) if neighbours else {}
     at_once = neighbours and taps[-1] * taps[-2] <= (_MOST_SHARED_READS if macros else _MOST_READS)
     if at_once:

@@ -295,7 +295,7 @@ class Store:
 
     def _over(self, layout: str | None, **forms: Any) -> Store:
         """A store of samples of these shapes, and from these sources, in other memory."""
-        shapes = self._shape_array if self._shapes is None else self._shapes
+        shapes = self.shape_array if self._shapes is None else self._shapes
         other = Store(
             self.dtype, layout, self.device, shapes, batched=self.batched, source_info=self.source_info, **forms
         )

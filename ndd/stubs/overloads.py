@@ -21,7 +21,7 @@ def outputs_of(operator: Any) -> list[tuple[dict[str, Any], int | None]]:
     """How many outputs there are, for which values of arguments: `[({}, 1)]`, or `[({"save_attrs": False}, 1),
     ({"save_attrs": True}, 2)]`. None stands for a number that depends on more than flags and fixed choices."""
     declared: Any = operator.declared_outputs
-    if not callable(declared):
+    if isinstance(declared, int):
         return [({}, declared)]
     annotations = {name: p.annotation for name, p in _declaration(operator).items()}
     names = list(inspect.signature(declared).parameters)
