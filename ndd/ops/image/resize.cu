@@ -5,8 +5,13 @@
 //                 of up to 8 taps along x. With FILTERS any filter: 8 pixels a thread, weights in shared memory; not
 //                 for hundreds of taps.
 // resample_line:  one axis of [outer, n, inner], a thread an element. `line` is [outer, n, inner, n_out]. With LINE.
+// save_extents:   the second output, the extents before resizing. With EXTENTS.
 #include "pack.cuh"
 #include "resample.cuh"
+
+#ifdef EXTENTS
+PER_ITEM(save_extents) { s.out1[i] = s.in0_shape[shared.axes[i]]; }
+#else
 
 // Where pixels come from and go to: the operator's input and output, or float scratch memory.
 #ifndef SOURCE
@@ -332,6 +337,4 @@ KERNEL_NAME(resample_line)(const Sample* samples, int count, Shared shared) {
 }
 #endif
 
-#ifdef OUT1
-PER_ITEM(save_extents) { s.out1[i] = s.in0_shape[shared.axes[i]]; }
 #endif

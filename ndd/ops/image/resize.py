@@ -118,4 +118,4 @@ def _(image, out, attrs, axes, start, end, kind, radius):
 def _(launch, input, out, saved=None, *, axes, kind, radius):
     resample_batch(launch, input, out, axes=axes, kind=kind, radius=radius)
     if saved is not None:
-        launch("save_extents", len(axes))
+        launch("save_extents", len(axes), macros={"EXTENTS": 1})
