@@ -111,7 +111,9 @@ def _shift(values: Values | None, rows: int) -> np.ndarray:
 
 def _stacked(values: Values) -> np.ndarray:
     """The values of all samples as one array, or those that go for all as an array of one."""
-    arrays = values.arrays() if values.varies else [values.constant]
+    if not values.varies:
+        return values.constant[None]
+    arrays = values.arrays()
     if any([a.shape != arrays[0].shape for a in arrays]):
         raise RuntimeError(f"`{values.name}` must have the same shape for every sample")
     return np.stack(arrays)

@@ -98,22 +98,15 @@ def _(input, *, axes, axis_names, batch, ddof, dtype, epsilon, mean, scale, shif
     centre = _fitting(mean, input, np.asarray)
     factor = _fitting(stddev, input, lambda spread: _factor_of(spread, epsilon, scale))
     chosen = _checked(_averaged(axes, axis_names, input), input.shapes, centre, factor, batch)
-    numbers = (chosen, ddof, epsilon, scale)
     pool = None
-    if batch:  # all samples together, when the first of them is normalized on the CPU
+    if batch:  # worked out of all samples together when the first of them is normalized on the CPU
         one = [None if g is None else g[0] for g in (centre, factor)]
-        pool = functools.cache(functools.partial(_moments, input.arrays, *numbers, *one))
-    shared = {
-        "axes": chosen,
-        "ddof": ddof,
-        "epsilon": epsilon,
-        "scale": scale,
-        "shift": shift,
-        "batch": batch,
-        "pool": pool,
-    }
+        pool = functools.cache(functools.partial(_moments, input.arrays, chosen, ddof, epsilon, scale, *one))
     given = {"centre": centre, "factor": factor}
-    shared.update({k: None for k, v in given.items() if v is None})
+    shared = {
+        "axes": chosen, "ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift, "batch": batch, "pool": pool,
+        **{k: None for k, v in given.items() if v is None},
+    }  # fmt: skip
     return Plan(input.shapes, {k: v for k, v in given.items() if v is not None}, shared)
 
 

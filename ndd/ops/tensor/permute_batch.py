@@ -30,8 +30,11 @@ def permute_batch(input, /, *, indices: PerSample[list[int]]):
 
 @permute_batch.views
 def _(call, input, *, indices):
-    n, rows = call.n, indices.rows()
+    n = call.n
+    rows = indices.rows() if indices.varies else np.atleast_2d(indices.constant)
     chosen = rows[:, 0] if rows.shape[1] == 1 else rows[0]  # a Batch holds one for each, what goes for all holds all
+    if len(chosen) == 1:
+        chosen = np.repeat(chosen, n)
     if len(chosen) != n:
         raise RuntimeError(f"argument 'indices': expected as many as samples, {n}, got {len(chosen)}")
     for i in np.flatnonzero((chosen < 0) | (chosen >= n))[:1]:
