@@ -139,7 +139,7 @@ def test_windows_follow_the_policy(policy):
 
 
 def test_on_error_is_checked():
-    with pytest.raises(ValueError, match="on_error.*expected one of"):
+    with pytest.raises(ValueError, match=r"on_error.*expected one of"):
         ndd.decoders.image(made()["420.jpg"], on_error="ignore").evaluate()
 
 
