@@ -29,7 +29,7 @@ def named(error: BaseException, op: Any, stores: list[Any] = (), frames: Any = N
     if text.startswith(f"{op.name}: ") and not where:
         return error
     text = text.removeprefix(f"{op.name}: ")
-    kind = type(error)
+    kind = MemoryError if isinstance(error, MemoryError) else type(error)  # NumPy's own takes two arguments
     if kind is ValueError and op.module.startswith("ndd.") and any(words in text for words in _MISFITS):
         kind, text = RuntimeError, f"an argument has values of a shape that does not fit: {text}"
     try:

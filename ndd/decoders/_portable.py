@@ -104,6 +104,8 @@ def _opened(data: np.ndarray) -> Any:
         return library.open(io.BytesIO(data.data))
     except library.DecompressionBombError as error:
         raise RuntimeError(str(error)) from None
+    except MemoryError:
+        raise
     except Exception as error:  # Pillow's format plugins raise what they like on broken files
         raise RuntimeError(f"{_NOT_OURS} ({error or type(error).__name__})") from None
 
@@ -151,7 +153,10 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
         image = image[:, :, :3]  # a palette with transparency counts as RGB
     if output_type == DALIImageType.BGR:
         return image
-    return cv2.cvtColor(image, cv2.COLOR_BGRA2RGBA if image.shape[2] == 4 else cv2.COLOR_BGR2RGB)
+    try:
+        return cv2.cvtColor(image, cv2.COLOR_BGRA2RGBA if image.shape[2] == 4 else cv2.COLOR_BGR2RGB)
+    except cv2.error:  # out of memory
+        return None
 
 
 _quiet = threading.Lock()
@@ -184,6 +189,8 @@ def by_pillow(data: np.ndarray, header: Header, output_type: DALIImageType) -> n
             if image.format == "TIFF":  # turned upright already: turn it back
                 pixels = upright(pixels, {6: 8, 8: 6}.get(header.orientation, header.orientation))
             return pixels
+    except MemoryError:
+        raise
     except Exception:  # OSError, SyntaxError, ValueError, struct.error, ...: a broken file, whatever it is called
         return None
 

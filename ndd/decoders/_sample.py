@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,10 @@ from ndd.decoders._pixels import convert
 from ndd.types import DALIImageType
 
 Window = tuple[int, int, int, int]  # y0, x0, y1, x1 in the upright picture
+
+_PIXEL_BYTES = 32  # what decoders take for a pixel, at most: JPEG 2000 holds 32-bit numbers twice
+_HEADER_BYTES = 1 << 24
+_second_tries = threading.Lock()
 
 
 class Options(NamedTuple):
@@ -54,6 +59,7 @@ def header_of(data: np.ndarray) -> Header:
     try:
         return _nvimgcodec.read_header(data)
     except RuntimeError:
+        _check_memory(_HEADER_BYTES)
         raise bad_image(_not_an_image(data)) from None
 
 
@@ -88,6 +94,8 @@ def decode(
     image = None
     if not header.damaged and (data[:4].tobytes() != b"\x89PNG" or is_intact_png(data.data)):
         image = _pixels(data, header, stored, window)
+        if image is None:
+            image = _second_try(data, header, stored, window)
     if image is None:
         shape = options.out_shape(header, window)
         raise bad_image(
@@ -96,6 +104,27 @@ def decode(
             shape,
         )
     return convert(image, options.dtype, is_ycbcr)
+
+
+def _second_try(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
+    """Once more, one picture at a time: the libraries do not say whether data were bad or memory was short.
+
+    MemoryError if it was short, so that nothing good counts as damaged.
+    """
+    with _second_tries:
+        needed = _HEADER_BYTES + _PIXEL_BYTES * header.height * header.width
+        _check_memory(needed)
+        image = _pixels(data, header, options, window)
+        if image is None:
+            _check_memory(needed)
+        return image
+
+
+def _check_memory(nbytes: int) -> None:
+    try:
+        np.empty(nbytes, np.uint8)
+    except MemoryError:
+        raise MemoryError(f"{nbytes >> 20} MB to decode an image with cannot be had") from None
 
 
 def _pixels(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:

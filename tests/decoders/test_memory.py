@@ -1,0 +1,50 @@
+"""Too little memory is no damage: no good picture is dropped for it, in any format."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+CHILD = """
+import resource, sys
+import cv2, numpy as np
+import ndd
+
+def limit(nbytes):
+    resource.setrlimit(resource.RLIMIT_AS, (nbytes, resource.RLIM_INFINITY))
+
+suffix = sys.argv[1]
+picture = cv2.resize(np.random.default_rng(0).integers(0, 255, (30, 40, 3), dtype=np.uint8), (1000, 800))
+small = cv2.imencode(suffix, picture[:64, :64])[1].reshape(-1)
+ndd.decoders.image(ndd.batch([small] * 4)).evaluate()  # starts threads, loads libraries
+batch = ndd.batch([cv2.imencode(suffix, picture)[1].reshape(-1)] * 4)
+expected = np.asarray(ndd.decoders.image(batch.tensors[0]))
+short = 0
+with open("/proc/self/status") as file:
+    taken = next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmSize"))
+for megabytes in (0, 1, 2, 4, 6, 9, 13, 18, 30, 50):
+    limit(taken + (megabytes << 20))
+    try:
+        found = ndd.decoders.image(batch, on_error="skip", max_pixels=10**7 + megabytes).evaluate()
+    except MemoryError:
+        short += 1
+    else:
+        assert not found.dropped, (megabytes, found.dropped)
+        assert found.batch_size == 4
+        del found
+limit(resource.RLIM_INFINITY)
+found = ndd.decoders.image(batch, on_error="skip")
+assert not found.dropped
+np.testing.assert_array_equal(np.asarray(found.tensors[3]), expected)
+print("short of memory", short, "times")
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the address space")
+@pytest.mark.parametrize("suffix", [".jpg", ".png", ".webp", ".bmp", ".tif", ".jp2"])
+def test_memory_pressure_is_not_damage(suffix):
+    done = subprocess.run([sys.executable, "-c", CHILD, suffix], capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout.split()[-2]) > 0, done.stdout
