@@ -128,6 +128,9 @@ def _reduce_about(data, mean, out, kind, finish, chosen, ddof):
     if mean is not None:
         single = mean.size == len(mean)
         mean = mean.reshape([e if not d or not (single or d in axes) else 1 for d, e in enumerate(x.shape)])
+    if kind in ("min", "max"):
+        np.copyto(out, accumulate(kind, x, axes, out.dtype).reshape(out.shape))
+        return
     count = 1
     for axis in axes:
         count *= x.shape[axis]
