@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 NUMPY = {
@@ -49,17 +51,12 @@ def borders(name: str) -> np.ndarray:
         return np.concatenate([np.array(values).astype(kind), samples(name)])
 
 
-def assert_same(found: np.ndarray, wanted: np.ndarray, relative: float = 1e-5) -> None:
-    """Equal integers, floats within `relative`; NaN equals NaN."""
-    assert found.dtype == wanted.dtype
-    assert found.shape == wanted.shape
-    if wanted.dtype.kind == "f":
-        with np.errstate(all="ignore"):
-            wide_found, wide_wanted = found.astype(np.float64), wanted.astype(np.float64)
-            same = wide_found == wide_wanted
-            same |= np.isnan(wide_found) & np.isnan(wide_wanted)
-            same |= np.abs(wide_found - wide_wanted) <= relative * np.abs(wide_wanted)
-    else:
-        same = found == wanted
-    wrong = np.flatnonzero(~same)
-    assert not len(wrong), f"{len(wrong)} differ, first {wrong[0]}: {found.flat[wrong[0]]} != {wanted.flat[wrong[0]]}"
+def random_array(rng: np.random.Generator, shape: Any, dtype: Any) -> np.ndarray:
+    """Any numbers of a type."""
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        return (rng.standard_normal(shape) * 200).astype(kind)
+    if kind.kind == "b":
+        return rng.random(shape) < 0.5
+    limits = np.iinfo(kind)
+    return rng.integers(limits.min, limits.max, shape, dtype=kind, endpoint=True)

@@ -127,13 +127,6 @@ def test_a_needed_argument_that_dali_has_not_is_a_difference():
     assert compared(ours, "input, /") == "more is needed"
 
 
-def test_the_readme_quotes_the_counts():
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    counts = re.findall(r"\d+ of \d+", summary(ROWS))[:2]
-    assert f"{counts[0]} functions, classes, readers and types are here" in text
-    assert counts[1] in text
-
-
 def test_the_index_of_operators_is_written_by_the_command(tmp_path):
     folder = ROOT / "notebooks"
     text = (folder / "operators.md").read_text(encoding="utf-8")
@@ -151,3 +144,69 @@ def test_the_index_of_operators_is_written_by_the_command(tmp_path):
 def test_the_readme_links_the_index():
     assert "(notebooks/operators.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert ndd.flip.__doc__.split(".")[0] in (ROOT / "notebooks" / "operators.md").read_text(encoding="utf-8")
+
+
+FLIP = '''"""Mirrors."""
+
+from ndd.ops.image.flip_axes import axes
+from ndd.ops.image.shared import common
+
+
+@operator
+def flip(x):
+    """One line.
+
+    Two.
+    """
+    return "flip.cu"
+'''
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """Two operators of which one has files of its own, and a family file that both use."""
+    image, tests = tmp_path / "ndd" / "ops" / "image", tmp_path / "tests" / "ops" / "image"
+    for folder in (image, tests):
+        folder.mkdir(parents=True)
+    (image / "flip.py").write_text(FLIP)
+    (image / "flip.cu").write_text("kernel\n\nkernel\n")
+    (image / "flip_axes.py").write_text("axes = 1\n")
+    (image / "shared.py").write_text("common = 1\n")
+    (image / "rotate.py").write_text(
+        "from ndd.ops.image.shared import common\n\ndef rotate(x): ...\ndef crop(x):\n    1\n"
+    )
+    (tests / "test_flip.py").write_text("import flip_data\n\nREGISTRY_CASES = {'flip': [1], 'rotate': [\n    1,\n]}\n")
+    (tests.parent.parent / "flip_data.py").write_text("a = 1\n")
+    return tmp_path
+
+
+def test_own_lines_of_an_operator(checkout, capsys):
+    assert main(["coverage", "--lines", "flip", "crop", "rotate", "--root", str(checkout)]) == 0
+    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert shown[1:9] == [
+        "flip",
+        "5 4 ndd/ops/image/flip.py",
+        "1 0 ndd/ops/image/flip_axes.py",
+        "2 0 ndd/ops/image/flip.cu",
+        "4 0 tests/ops/image/test_flip.py",
+        "1 0 tests/flip_data.py",
+        "(1) (0) ndd/ops/image/shared.py: 3 users",
+        "13 4 flip, own",
+    ]
+    assert shown[9:13] == [
+        "crop",
+        "2 0 ndd/ops/image/rotate.py, crop alone",
+        "(4) (0) ndd/ops/image/rotate.py: 2 users",
+        "(1) (0) ndd/ops/image/shared.py: 3 users",
+    ]
+    assert "3 0 tests/ops/image/test_flip.py, cases of rotate" in shown
+    assert shown[-2:] == ["19 4 sum of 3 operators", "(5) (0) the files in brackets, each once"]
+
+
+def test_lines_are_counted_of_every_operator(capsys):
+    assert main(["coverage", "--lines", "--all"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    own = {line.split()[2].rstrip(",") for line in shown if line.endswith(", own")}
+    assert own == set(load_every_room())
+    assert main(["coverage", "--lines", "no_such"]) == 1
+    assert "no operator no_such" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import types
 import numpy as np
 import pytest
 import torch
-from against_dali import check_same, outcome
+from compare import check_same, outcome
 
 import ndd
 

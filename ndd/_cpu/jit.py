@@ -1,29 +1,20 @@
 """`@kernel`: numba's nopython compiler, imported at the first call (0.2 s), compiled once a machine.
 
-A kernel releases the GIL and is cached on disk next to its file (or in numba's user cache where that cannot be
-written). Kernels may call kernels, and C functions (`External`).
+A kernel releases the GIL and is kept on disk (`kernel_cache.py`). Kernels may call kernels, and C functions
+(`External`). One thread at a time imports numba and compiles, whoever asks; a fork waits for it.
 """
 
 from __future__ import annotations
 
 import functools
-import os
-import threading
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
-_compiling = threading.RLock()
-
-
-def _after_fork() -> None:
-    """In a forked child: a thread of the parent that held the lock does not exist here."""
-    global _compiling
-    _compiling = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+from ndd._cpu.kernel_cache import KernelCache, described, source_digest
+from ndd._execution.errors import as_interrupt
+from ndd._execution.fork import whole
 
 
 class Compiled:
@@ -32,6 +23,10 @@ class Compiled:
     def compiled(self) -> Any:
         """A numba dispatcher or intrinsic."""
         raise NotImplementedError
+
+    def described(self) -> bytes:
+        """What tells it from others in the machine code of a kernel that calls it."""
+        return source_digest(sys.modules[type(self).__module__].__file__ or "")
 
 
 class Kernel(Compiled):
@@ -46,7 +41,7 @@ class Kernel(Compiled):
     def compiled(self) -> Any:
         """The numba dispatcher."""
         if self._compiled is None:
-            with _compiling:
+            with whole:
                 if self._compiled is None:
                     self._compiled = self._dispatcher()
         return self._compiled
@@ -56,10 +51,8 @@ class Kernel(Compiled):
 
         original = self.function
         scope = dict(original.__globals__)  # type: ignore[attr-defined]
-        for name in _names(original.__code__):  # type: ignore[attr-defined]
-            called = scope.get(name)
-            if isinstance(called, Compiled):
-                scope[name] = called.compiled()
+        for name, called in self._called():
+            scope[name] = called.compiled()
         copy = types.FunctionType(
             original.__code__,  # type: ignore[attr-defined]
             scope,
@@ -68,11 +61,65 @@ class Kernel(Compiled):
             original.__closure__,  # type: ignore[attr-defined]
         )
         copy.__module__, copy.__qualname__ = original.__module__, original.__qualname__
-        options = {"nogil": True, "cache": True, "error_model": "numpy", **self.options}
-        return numba.njit(**options)(copy)
+        dispatcher = numba.njit(**{"nogil": True, "error_model": "numpy", **self.options})(copy)
+        text = self._text()
+        if text is not None:
+            from numba.core.compiler import CompileResult
+
+            name = f"{original.__module__}.{original.__qualname__}"
+            dispatcher._cache = KernelCache(name, text, CompileResult._rebuild)
+        dispatcher._compile_for_args = _one_at_a_time(dispatcher._compile_for_args)
+        return dispatcher
+
+    def _called(self) -> list[tuple[str, Compiled]]:
+        """What it calls that must be compiled before, by name."""
+        scope = self.function.__globals__  # type: ignore[attr-defined]
+        names = sorted(_names(self.function.__code__))  # type: ignore[attr-defined]
+        return [(name, found) for name in names if isinstance(found := scope.get(name), Compiled)]
+
+    def _text(self) -> bytes | None:
+        """All that its machine code follows from beside the types of its arguments; None if that is not known."""
+        import llvmlite
+        import numba
+
+        if self.function.__closure__:  # type: ignore[attr-defined]
+            return None
+        parts = [f"{numba.__version__} {llvmlite.__version__} {sys.version}".encode()]
+        for one in self._reached({}):
+            code, scope = one.function.__code__, one.function.__globals__  # type: ignore[attr-defined]
+            try:
+                parts.append(source_digest(code.co_filename))
+            except OSError:  # typed into an interpreter
+                return None
+            parts.append(f"{one.function.__qualname__} {code.co_firstlineno} {sorted(one.options.items())}".encode())
+            parts += [name.encode() + described(scope.get(name)) for name in sorted(_names(code))]
+            parts += [c.described() for _, c in one._called() if not isinstance(c, Kernel)]
+        return b"\0".join(parts)
+
+    def _reached(self, found: dict[int, Kernel]) -> list[Kernel]:
+        """This kernel and all that it calls, directly or not."""
+        found[id(self)] = self
+        for _, called in self._called():
+            if isinstance(called, Kernel) and id(called) not in found:
+                called._reached(found)
+        return list(found.values())
 
     def __call__(self, *args: Any) -> Any:
-        return (self._compiled or self.compiled())(*args)
+        try:
+            return (self._compiled or self.compiled())(*args)
+        except SystemError as error:
+            as_interrupt(error)
+            raise
+
+
+def _one_at_a_time(compile_for: Callable[..., Any]) -> Callable[..., Any]:
+    """The slow way of a numba dispatcher, taken for types that it has not seen."""
+
+    def guarded(*args: Any) -> Any:
+        with whole:
+            return compile_for(*args)
+
+    return guarded
 
 
 class External(Compiled):
@@ -91,6 +138,10 @@ class External(Compiled):
 
         arguments, result = sigutils.normalize_signature(self.signature)
         return numba_types.ExternalFunction(self.name, result(*arguments))
+
+    def described(self) -> bytes:
+        """Its name and signature."""
+        return f"{self.name} {self.signature}".encode()
 
     def __call__(self, *args: Any) -> Any:
         raise TypeError(f"{self.name}: only a kernel can call a C function")

@@ -6,6 +6,7 @@ simple loop: where its pixels lie, fetching them, mixing them, and storing the n
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ BORDERS = {"constant": 0, "replicate": 1, "reflect": 2, "reflect_101": 3, "wrap"
 _FAR = np.float32(1 << 30)
 
 
+@functools.cache
 def store_limits(source: np.dtype, target: np.dtype, nearest: bool) -> tuple[bool, np.floating, np.floating]:
     """Whether numbers must be rounded, and the range of the integer type that they are rounded to."""
     number = source if nearest else np.dtype(np.float32)

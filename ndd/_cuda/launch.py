@@ -3,6 +3,7 @@
 What an operator launches is written down as it happens. If nothing in it came from data, a later batch of the same shapes
 makes the same launches again, with its own addresses, and does not ask the operator (`replay`).
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -16,11 +17,11 @@ import numpy as np
 from ndd._cuda import compile, source
 from ndd._cuda.ring import Ring
 from ndd._cuda.scope import raw_handle
-from ndd._operator.identity import identity
-from ndd._operator.plan import Operand
 from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import torch_dtype
+from ndd._tensor.identity import identity
 from ndd._tensor.memory import device_empty, torch_device
+from ndd._tensor.operand import Operand
 from ndd._tensor.store import Volumes
 
 T = TypeVar("T")
@@ -47,20 +48,24 @@ class _Ready(NamedTuple):
 class Memory:
     """GPU memory of one call, a part for each sample: the value of a field of `Sample`, where it is an address."""
 
-    __slots__ = ("count", "dtype", "offsets", "tensor", "values")
+    __slots__ = ("count", "dtype", "offsets", "tensor", "values", "zeros")
 
-    def __init__(self, count: int, dtype: Any, offsets: np.ndarray, values: np.ndarray | None = None):
+    def __init__(
+        self, count: int, dtype: Any, offsets: np.ndarray, values: np.ndarray | None = None, zeros: bool = False
+    ):
         self.count = count
         self.dtype = dtype  # of torch
         self.offsets = offsets  # in bytes, [N]
         self.values = values  # what is in it, uint8; None: nothing yet
+        self.zeros = zeros
         self.tensor: Any = None
 
     def make(self, call: Any) -> Any:
         """A tensor for it, on the call's stream."""
         if self.values is not None:
             return upload(self.values, call.device)
-        return device_empty(self.count, self.dtype, call.device)
+        made = device_empty(self.count, self.dtype, call.device)
+        return made.zero_() if self.zeros else made
 
 
 class _Start(NamedTuple):
@@ -117,7 +122,8 @@ class Launch:
         Args:
             work: a number or one for each sample, `s.items` in the kernel (see samples.cuh).
             per_sample: more fields of `Sample`. An input, an output or memory of `scratch` and `table` as a value is
-                the address of each sample's part.
+                the address of each sample's part. A name of the plan's stands for this value then, also where the
+                plan has it for all samples.
             shared: more fields of `Shared`.
             macros: in addition to IN0, OUT0, ...: constants that stand in the `.py` file too come from there.
             file: a `.cu` file other than the operator's.
@@ -143,23 +149,25 @@ class Launch:
             self.steps.append(start)
         _run(start, self.call, self.inputs, self.outputs)
 
-    def scratch(self, sizes: Any, dtype: Any) -> Memory:
-        """Uninitialised memory with `sizes[i]` elements of an ndd or NumPy type for sample i, `[N]`; it lives until the
-        last launch of this call has read it."""
+    def scratch(self, sizes: Any, dtype: Any, *, zeros: bool = False) -> Memory:
+        """Memory with `sizes[i]` elements of an ndd or NumPy type for sample i, `[N]`, uninitialised unless `zeros`; it
+        lives until the last launch of this call has read it."""
         import torch
 
         kind = torch_dtype(dtype) if hasattr(dtype, "type_id") else torch.from_numpy(np.empty(0, dtype)).dtype
         sizes = np.broadcast_to(np.asarray(sizes, np.int64), (self.n,))
         ends = np.add.accumulate(sizes)
         total = int(ends[-1]) if self.n else 0
-        return self._made(Memory(max(1, total), kind, (ends - sizes) * kind.itemsize))
+        return self._made(Memory(max(1, total), kind, (ends - sizes) * kind.itemsize, zeros=zeros))
 
     def table(self, values: np.ndarray, each: bool = False) -> Memory:
         """A small constant array, on the GPU. `each`: its first axis is the samples, and each is shown its own row."""
         flat = np.ascontiguousarray(values)
         step = flat.strides[0] if each and len(flat) else 0
         offsets = step * np.arange(self.n, dtype=np.int64)
-        return self._made(Memory(0, None, offsets, flat.reshape(-1).view(np.uint8) if flat.size else np.zeros(1, np.uint8)))
+        return self._made(
+            Memory(0, None, offsets, flat.reshape(-1).view(np.uint8) if flat.size else np.zeros(1, np.uint8))
+        )
 
     def _made(self, memory: Memory) -> Memory:
         memory.tensor = memory.make(self.call)
@@ -185,9 +193,7 @@ class Launch:
 
     def _operands(self) -> list[tuple[str, Any]]:
         """The fields with the addresses of inputs and outputs."""
-        found = [
-            (f"in{i}", ("in", i)) for i, o in enumerate(self.inputs) if o is not None and not o.on_cpu
-        ]
+        found = [(f"in{i}", ("in", i)) for i, o in enumerate(self.inputs) if o is not None and not o.on_cpu]
         return found + [(f"out{i}", ("out", i)) for i in range(len(self.outputs))]
 
     # ---- the old contract
@@ -233,7 +239,10 @@ class Launch:
             items = np.ravel(items)
             most = int(np.maximum.reduce(items, initial=0))
         records, kind, pointers = self._records(items, {**self.plan.per_sample, **per_sample})
-        by_value, shared_kind = _by_value({**self.plan.shared, **shared} if shared else self.plan.shared)
+        numbers = {**self.plan.shared, **shared} if shared else self.plan.shared
+        if per_sample:
+            numbers = {k: v for k, v in numbers.items() if k not in per_sample}
+        by_value, shared_kind = _by_value(numbers)
         if not self.n or most <= 0:
             return _Ready(None, None, records, ctypes.c_int(0), ctypes.c_int(0))
         text = self._source(file)
@@ -302,9 +311,8 @@ class Launch:
         columns.append(("items", np.full(n, items, np.int64) if isinstance(items, int) else items))
         for name, values in fields.items():
             array = values if isinstance(values, np.ndarray) else np.asarray(values)
-            if array.dtype == object:
-                raise TypeError(f"{self.call.op.name}: per-sample value {name!r} is ragged: a kernel cannot take it")
-            columns.append((name, array))
+            if array.dtype != object:  # an array of objects is for the operator's own functions
+                columns.append((name, array))
         kind = (
             *[(name, _ADDRESS, ()) for name in pointers],
             *[(name, values.dtype, values.shape[1:]) for name, values in columns],
@@ -429,7 +437,7 @@ def replay(steps: list[Any], call: Any, inputs: list[Any], outputs: list[Any]) -
 
 
 def _there(memory: Memory, call: Any) -> Memory:
-    made = Memory(memory.count, memory.dtype, memory.offsets, memory.values)
+    made = Memory(memory.count, memory.dtype, memory.offsets, memory.values, memory.zeros)
     made.tensor = memory.make(call)
     return made
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ndd._cuda.scope import on_stream
 from ndd._execution.kept import Kept
 from ndd._execution.lookahead import computed
 from ndd._execution.stream import Stream
-from ndd._operator import Call, Operand
 from ndd._tensor import Store
+from ndd._tensor.operand import Operand
+
+if TYPE_CHECKING:
+    from ndd._operator.call import Call
 
 _streams = Kept(lambda number: Stream(device_id=number))
 

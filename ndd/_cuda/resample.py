@@ -10,7 +10,8 @@ import numpy as np
 from ndd._cpu.filter_taps import NN, NN_FUSED, TRIANGULAR
 
 if TYPE_CHECKING:
-    from ndd._cuda.launch import Launch
+    from ndd._cuda.launch import Launch, Memory
+    from ndd._operator import Operand
 
 _FEW_TAPS = 8  # along x, by the kernel for triangles
 _MOST_READS = 512  # from here on, two passes with an image in between are cheaper than one thread's reads: triangles
@@ -18,45 +19,33 @@ _MOST_SHARED_READS = 4096  # and other filters, of which 8 output rows share the
 
 
 def resample_batch(
-    launch: Launch, shapes: np.ndarray, out_shapes: np.ndarray, axes: tuple[int, ...], kind: Any, radius: Any, file: str
+    launch: Launch, input: Operand, out: Operand, *, axes: tuple[int, ...], kind: np.ndarray, radius: np.ndarray
 ) -> None:
-    """Input 0 to output 0 along `axes` (ascending) by the kernels of `file`; launches do not grow with the batch.
+    """Input 0 to output 0 along `axes` (ascending) by the kernels of resize.cu; launches do not grow with the batch.
 
     The last two axes are done at once where that is cheap; what is left are passes along one axis each, those that
     shrink most first, with float32 scratch memory in between.
     """
-    if not len(shapes):
-        return
-    taps = [max(math.ceil(2 * r), 1) for r in radius.max(axis=0).tolist()]
-    neighbours = len(axes) >= 2 and axes[-1] == axes[-2] + 1
+    shapes, out_shapes = input.shapes, out.shapes
+    taps: list[int] = [max(math.ceil(2 * r), 1) for r in radius.max(axis=0).tolist()]
+    neighbours = list(axes[-2:]) == [axes[-1] - 1, axes[-1]]
     macros = _plane_macros(kind, taps) if neighbours else {}
     at_once = neighbours and taps[-1] * taps[-2] <= (_MOST_SHARED_READS if macros else _MOST_READS)
     if at_once:
-        largest = launch.plan.per_sample["view"].max(axis=0).tolist()
+        largest = _plane_view(shapes, out_shapes, axes[-1] - 1).max(axis=0).tolist()
         planes, height, width, channels, *_ = largest
         at_once = planes * height * width * channels < 2**31 and _strips(largest) < 2**28
     if at_once and len(axes) > 2:
         at_once = np.maximum(shapes, out_shapes).prod(axis=1).max() < 2**31
-    if at_once and len(axes) == 2:
-        if macros:
-            launch("resample_plane", _strips(largest), macros=macros, file=file, kept="filters")
-        else:
-            launch("resample_plane", _strips(largest), file=file)
-        return
     passes = _passes(shapes, out_shapes, axes, at_once)
-    source, scratch = None, None
+    source = None
     for number, group in enumerate(passes):
+        own = [axes[i] for i in group]
         reached = shapes.copy()
-        reached[:, [axes[i] for i in group]] = out_shapes[:, [axes[i] for i in group]]
-        target, following = None, None
-        if number < len(passes) - 1:
-            counts = reached.prod(axis=1)
-            following = launch.empty(int(counts.sum()), np.float32)
-            target = following.data_ptr() + 4 * (np.cumsum(counts) - counts)
-        _pass(launch, shapes, reached, group, axes, source, target, file, macros if len(group) == 2 else {})
-        # `scratch` may be reused by the allocator from here on: everything on this stream runs in order.
-        shapes, source, scratch = reached, target, following
-    del scratch
+        reached[:, own] = out_shapes[:, own]
+        target = None if number == len(passes) - 1 else launch.scratch(reached.prod(axis=1), np.float32)
+        _pass(launch, shapes, reached, group, axes, source, target, macros if len(group) == 2 else {})
+        shapes, source = reached, target
 
 
 def _plane_macros(kind: np.ndarray, taps: list[int]) -> dict[str, str]:
@@ -82,39 +71,28 @@ def _pass(
     reached: np.ndarray,
     group: list[int],
     axes: tuple[int, ...],
-    source: Any,
-    target: Any,
-    file: str,
+    source: Memory | None,
+    target: Memory | None,
     macros: dict[str, str],
 ) -> None:
     fields: dict[str, Any] = {}
-    for name, addresses, kind in (("source", source, "const float*"), ("target", target, "float*")):
-        if addresses is not None:
-            fields[name] = addresses
+    macros = dict(macros)
+    for name, memory, kind in (("source", source, "const float*"), ("target", target, "float*")):
+        if memory is not None:
+            fields[name] = memory
             macros[name.upper()] = f"(({kind})s.{name})"
             macros[f"{name.upper()}_TYPE"] = "float"
     first, last = axes[group[0]], axes[group[-1]]
     before, behind = shapes[:, :first].prod(axis=1), shapes[:, last + 1 :].prod(axis=1)
     if len(group) == 2:
-        fields["view"] = plane_view(shapes, reached, first)
-        launch(
-            "resample_plane",
-            _strips(fields["view"].max(axis=0).tolist()),
-            per_sample=fields,
-            shared={"pair": np.array(group, np.int32)},
-            macros=macros,
-            file=file,
-        )
+        fields["view"] = view = _plane_view(shapes, reached, first)
+        shared = {"pair": np.array(group, np.int32)}
+        work = _strips(view.max(axis=0).tolist())
+        launch("resample_plane", work, per_sample=fields, shared=shared, macros=macros)
     else:
         fields["line"] = np.stack([before, shapes[:, first], behind, reached[:, first]], axis=1)
-        launch(
-            "resample_line",
-            int(reached.prod(axis=1).max()),
-            per_sample=fields,
-            shared={"axis": group[0]},
-            macros={**macros, "LINE": "1"},
-            file=file,
-        )
+        macros["LINE"] = "1"
+        launch("resample_line", reached.prod(axis=1), per_sample=fields, shared={"axis": group[0]}, macros=macros)
 
 
 def _strips(view: list[int]) -> int:
@@ -123,7 +101,7 @@ def _strips(view: list[int]) -> int:
     return planes * -(-rows // 4) * columns * (1 if channels in (3, 4) else channels)
 
 
-def plane_view(shapes: np.ndarray, out_shapes: np.ndarray, axis: int) -> np.ndarray:
+def _plane_view(shapes: np.ndarray, out_shapes: np.ndarray, axis: int) -> np.ndarray:
     """`[planes, h, w, channels, h_out, w_out]` of each sample, for axes `axis` and `axis + 1`."""
     view = np.empty((len(shapes), 6), np.int64)
     view[:, 0] = shapes[:, :axis].prod(axis=1) if axis else 1

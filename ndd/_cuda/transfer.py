@@ -49,13 +49,15 @@ def between_gpus(store: Store, device: Device) -> Store:
 
 
 def _flat(store: Store) -> Any:
+    """All elements in one 1-D tensor."""
     import torch
 
     if store.flat is not None:
         return store.flat
     whole = store.dense()
     if whole is not None:
-        return whole.contiguous().reshape(-1)
+        flat = whole.contiguous().reshape(-1)
+        return flat.as_strided(flat.shape, (1,))  # to torch one element is contiguous whatever its stride says
     parts = [t.reshape(-1) for t in store.arrays()]
     return (
         torch.cat(parts) if parts else torch.empty(0, dtype=torch_dtype(store.dtype), device=torch_device(store.device))

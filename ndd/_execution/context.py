@@ -230,7 +230,6 @@ class EvalContext:
         self._stream = wrapped
         self._pool = ThreadPool(num_threads) if num_threads is not None else thread_pool
         self._turn = Turn()
-        self._checkpoint: Any = None
         self._thread: int | None = None
         self._depth = 0
 
@@ -282,12 +281,12 @@ class EvalContext:
 
     @property
     def checkpoint(self) -> Any:
-        """The checkpoint that belongs to this context."""
-        if self._checkpoint is None:
-            from ndd.checkpoint import Checkpoint
-
-            self._checkpoint = Checkpoint()
-        return self._checkpoint
+        """Not there yet: NotImplementedError. `get_state()` of a reader or an `RNG` saves each of them."""
+        raise NotImplementedError(
+            "EvalContext.checkpoint: ndd has no checkpoints of a whole context yet. Save the state of each reader and "
+            "generator instead: `saved = reader.get_state(), rng.get_state()`, later `reader.set_state(saved[0])` and "
+            "`rng.set_state(saved[1])`."
+        )
 
     def cached_results(self, invocation: Any) -> None:
         """Always None: every result lives as long as its handles, no longer (as in DALI 2.4.0)."""

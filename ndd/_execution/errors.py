@@ -33,7 +33,10 @@ def as_interrupt(error: BaseException) -> None:
     Ctrl-C while a function written in C runs Python code inside (numba's do, to find out the types of arguments) can
     end as `SystemError: ... returned a result with an exception set`, with the KeyboardInterrupt as its cause.
     """
-    if isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt):
+    found: BaseException | None = error
+    while isinstance(found, SystemError):
+        found = found.__cause__ or found.__context__
+    if isinstance(found, KeyboardInterrupt):
         raise KeyboardInterrupt from None
 
 

@@ -146,12 +146,13 @@ def _enumeration(kind: Any) -> Callable[[Any], Any]:
     members = ", ".join(f"{kind.__name__}.{m.name}" for m in kind)
 
     def convert(value: Any) -> Any:
+        number: Any = value
         if isinstance(value, str):
             raise ValueError(f"expected a member of {kind.__name__}, got the string {value!r}")
         if isinstance(value, Enum) and not isinstance(value, kind) and not is_enum(value, kind.__name__):
             raise TypeError(f"expected one of {members}, got {value!r}")
         try:
-            return kind(int(value))
+            return kind(int(number))
         except (TypeError, ValueError):
             raise ValueError(f"expected one of {members}, got {value!r}") from None
 

@@ -13,15 +13,16 @@ from ndd._operator import on_cpu
 from ndd._operator.arguments import values_of
 from ndd._operator.frames import FrameMap, unroll
 from ndd._operator.naming import raise_named
-from ndd._operator.plan import Operand, Plan
+from ndd._operator.plan import Plan
 from ndd._operator.values import Values, old_form
 from ndd._tensor import Handle, Spec, Store
+from ndd._tensor.operand import Operand
 
 if TYPE_CHECKING:
     from ndd._operator.operator import Operator
 
-# A sample is handed to another thread only if the batch moves at least this many bytes, or if samples take that long: a
-# hand-over costs about 10 us, in which one core copies some 100 kB.
+# A sample is handed to another thread only if the batch moves at least this many bytes, or if the first one took that
+# long: a hand-over costs about 10 us, in which one core copies some 100 kB; what is short is Python, which threads share.
 _WORTH_THREADS = 1 << 17
 _LONG_NS = 100_000
 
@@ -140,7 +141,7 @@ class Call:
                 function(i)
             except Exception as error:
                 errors[i] = error
-            if i == 0 and (perf_counter_ns() - start) * (count - 1) > _LONG_NS:
+            if i == 0 and perf_counter_ns() - start > _LONG_NS and count > 2:
                 rest = self.context.thread_pool.run(lambda k: function(k + 1), count - 1)
                 errors.update({k + 1: error for k, error in rest.items()})
                 break
@@ -188,10 +189,10 @@ class Call:
         op = self.op
         if op.views is not None:
             return self._view(stores)
-        # Kernels read samples without gaps: what is strided is copied, for this call.
-        stores = [None if s is None else s.contiguous() for s in stores]
         if op.batch is not None:
             return self._batch(stores)
+        # Kernels read samples without gaps: what is strided is copied, for this call.
+        stores = [None if s is None else s.contiguous() for s in stores]
         key = self._shapes_key(stores)
         planned = self.settled.plans.get(key) if key is not None else None
         if planned is not None:
@@ -241,7 +242,8 @@ class Call:
             else:
                 from ndd._operator import on_gpu
 
-                found = on_gpu.batch(self, self._operands(stores))
+                own = [s if s is None or s.device != self.device else s.contiguous() for s in stores]  # for kernels
+                found = on_gpu.batch(self, self._operands(own))
             single = self.settled.single
             results = [on_cpu.store_of(v, s) for v, s in zip([found] if single else found, self.outs, strict=True)]
         except Exception as error:

@@ -19,7 +19,7 @@ def operator(
     frames: bool = False,
     random: bool = False,
     reads: str | dict[str, str] = "device",
-    outputs: int | Callable[[dict[str, Any]], int] = 1,
+    outputs: int | Callable[..., int] = 1,
     elementwise: bool = False,
     register: bool = True,
 ) -> Any:
@@ -37,7 +37,7 @@ def operator(
         random: adds `rng=`; `call.draws` is the place in the stream of random words.
         reads: where inputs are read, for all of them or by name: "device" (where the operator runs), "cpu" (in host
             memory, also when the work is on a GPU), "anywhere" (where they lie).
-        outputs: how many outputs there are, or a function of the dict of arguments that says so.
+        outputs: how many outputs there are, or a function that says so; its parameters name the arguments that it needs.
         elementwise: the CPU kernel may get several samples, or a part of one, as one array: it looks at elements only.
         register: list the operator among those that the registry-wide tests walk.
 
@@ -48,7 +48,8 @@ def operator(
 
     `.cpu_batch`: `f(inputs, outputs, names...)` gets arrays `[N, ...]` of the inputs that it names (as the operator
     does), of the outputs and of the plan's per-sample values, where N is a part of the batch, or 1. A call costs as much
-    as a few thousand elements: for small samples this is many times faster than `.cpu`.
+    as a few thousand elements: for small samples this is many times faster than `.cpu`. If it names `addresses` it gets
+    int64 `[inputs, N]`, those of all samples of the batch: for results that are made of several samples.
 
     >>> import ndd
     >>> @ndd.operator

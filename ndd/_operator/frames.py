@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndd._operator.arguments import Argument, values_of
-from ndd._operator.plan import Operand, bad_sample
+from ndd._operator.plan import bad_sample
 from ndd._operator.values import Values
 from ndd._tensor import Handle, Spec, Store
+from ndd._tensor.operand import Operand
 
 if TYPE_CHECKING:
     from ndd._operator.operator import Operator

@@ -49,16 +49,19 @@ def _columns(call: Call, plan: Plan, lead: int, n: int) -> list[Any]:
 
 def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[Store]:
     """The outputs, by the kernel for whole batches where that can be, else sample by sample."""
-    op = call.op
+    op, plan = call.op, planned.plan
     results = [_allocate(s, spec) for s, spec in zip(planned.shapes, call.outs, strict=True)]
-    if op.cpu_batch is not None and _at_once(call, planned.plan, stores, results):
+    if "addresses" in op.cpu_batch_names:
+        every = np.array([np.broadcast_to(s.pointers(), (n,)) for s in stores])
+        plan = Plan(plan.shapes, plan.per_sample, {**plan.shared, "addresses": every})
+    if op.cpu_batch is not None and _at_once(call, plan, stores, results):
         return results
     if op.elementwise and not planned.plan.per_sample and _in_pieces(call, planned, stores, results):
         return results
     if op.cpu is None:
         if op.cpu_batch is None:
             raise RuntimeError("there is no CPU variant")
-        _one_by_one(call, planned.plan, stores, results, n)
+        _one_by_one(call, plan, stores, results, n)
         return results
     columns, nbytes = _arrays(call, stores, n)
     if op.variadic:  # the kernel takes the inputs of a sample as one tuple
@@ -81,7 +84,7 @@ def _arrays(call: Call, stores: list[Any], n: int) -> tuple[list[Any], int]:
         if store is None:
             columns.append([None] * n)
             continue
-        arrays = store.contiguous_arrays()
+        arrays = store.arrays()
         columns.append(arrays if len(arrays) == n else arrays * n)
         for a in arrays:
             nbytes += a.nbytes
@@ -121,6 +124,8 @@ def _in_pieces(call: Call, planned: Planned, stores: list[Any], results: list[St
     if rows is None:
         return False
     op = call.op
+    if op.variadic:  # the kernel takes the inputs as one tuple
+        rows = [(row[:-1], row[-1]) for row in rows]
     if op.cpu is None:
         names = op.cpu_batch_names[len(op.inputs) + len(call.outs) :]
         extra = tuple([planned.plan.shared[k] for k in names])

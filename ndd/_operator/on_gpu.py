@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ndd._cuda.launch import Launch, Room, replay
-from ndd._operator.plan import Operand, Plan
+from ndd._operator.plan import Plan
 from ndd._tensor import Store
+from ndd._tensor.operand import Operand
 
 if TYPE_CHECKING:
     from ndd._operator.call import Call, Planned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from operator import index
 from typing import Any
@@ -9,11 +10,11 @@ from typing import Any
 from ndd._execution.schedule import schedule
 from ndd._operator.arguments import arguments_of
 from ndd._operator.call import Call, Settled
-from ndd._operator.identity import Constants, never_changes
 from ndd._operator.plan import Samples
 from ndd._tensor import Batch, Device, Spec, Tensor
 from ndd._tensor.construct import build_tensor
 from ndd._tensor.device import device as to_device_object
+from ndd._tensor.identity import Constants, never_changes
 
 _KEPT_CALLS = 256
 _HANDLES = (Tensor, Batch)
@@ -48,7 +49,7 @@ class Operator:
         self.random: bool = options["random"]
         self.elementwise: bool = options["elementwise"]
         self.reads = _reads(options["reads"], self)
-        self._outputs = options["outputs"]
+        self.declared_outputs: int | Callable[..., int] = options["outputs"]
         self.cpu_names: list[str] = []
         self.cpu_batch_names: list[str] = []
         self.cpu_batch_inputs: tuple[int, ...] | None = ()  # numbers of the inputs it takes; None: all, as one tuple
@@ -67,10 +68,12 @@ class Operator:
 
     def outputs(self, **arguments: Any) -> int:
         """How many outputs there are for these arguments (those not given have their defaults), before anything runs."""
-        if not callable(self._outputs):
-            return self._outputs
-        defaults = {a.name: a.default for a in self.arguments}
-        return self._outputs({**defaults, **{k: v for k, v in arguments.items() if v is not None}})
+        declared = self.declared_outputs
+        if isinstance(declared, int):
+            return declared
+        asked = inspect.signature(declared).parameters
+        defaults = {a.name: a.default for a in self.arguments if a.name in asked}
+        return declared(**{**defaults, **{k: v for k, v in arguments.items() if k in asked and v is not None}})
 
     def effective_layout(self, spec: Spec, ndim: int | None = None) -> str | None:
         """The layout an input is taken to have: its own if allowed, a default by rank if it has none."""
@@ -206,7 +209,7 @@ class Operator:
         self._check_types(seen, named)
         try:
             out = self.function(*seen, **named)
-        except (TypeError, ValueError, RuntimeError) as error:
+        except (TypeError, ValueError, RuntimeError, IndexError) as error:
             if str(error).startswith(self.name):
                 raise
             raise type(error)(f"{self.name}: {error}").with_traceback(error.__traceback__) from None
@@ -226,7 +229,7 @@ class Operator:
         if self.types is not None:
             for i, spec in enumerate(seen if self.variadic else seen[:1]):
                 if spec is not None and spec.dtype.name not in self.types:
-                    which = f"input {i}" if len(seen) > 1 else "input"
+                    which = f"input {i}" if i else "input"
                     raise RuntimeError(
                         f"{self.name}: Unsupported {which} type: {spec.dtype}. Expected one of {', '.join(self.types)}."
                     )
@@ -280,7 +283,8 @@ class Operator:
         where = self.reads[min(i, len(self.reads) - 1)]
         if where == "cpu":
             return Device.CPU
-        return spec.device if where == "anywhere" else target
+        reads_there = self.cpu is not None or self.cpu_batch is not None  # a CPU kernel reads host memory
+        return target if where == "device" or (reads_there and target.device_id is None) else spec.device
 
     def _moved(self, handles: tuple[Any, ...], target: Device) -> tuple[Any, ...]:
         """The inputs where the operator reads them."""

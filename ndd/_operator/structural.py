@@ -17,7 +17,13 @@ from ndd._tensor.slicing import index_handles, result_layout, subscript as subsc
 
 
 def _scheduled(
-    name: str, kind: Any, work: Callable[[Any], list[Store]], inputs: list[Any], spec: Spec, n: int | None, at_once: bool
+    name: str,
+    kind: Any,
+    work: Callable[[Any], list[Store]],
+    inputs: list[Any],
+    spec: Spec,
+    n: int | None,
+    at_once: bool,
 ) -> Any:
     """A handle of what `work` makes of `inputs`, run when the mode says so."""
     invocation = schedule(name, work, tuple(inputs), at_once=at_once)

@@ -64,6 +64,22 @@ class Values:
         found[:] = row
         return found
 
+    def matrices(self, rows: int, columns: int) -> np.ndarray:
+        """A matrix for each sample: `[n, rows, columns]`; its numbers may have been given as one row."""
+        given = self._given if self.varies else np.asarray(self._given)[None]
+        for i, one in enumerate(given if isinstance(given, list) else given[:1]):
+            if one.shape not in ((rows, columns), (rows * columns,)):
+                text = f"argument {self.name!r}: expected {rows} x {columns} numbers, got {_shown(one)}"
+                raise bad_sample(i, text) if self.varies else RuntimeError(text)
+        if isinstance(given, list):
+            given = np.stack([one.reshape(-1) for one in given])
+        return np.broadcast_to(given.reshape(-1, rows, columns), (self.n, rows, columns))
+
+    @property
+    def numbers(self) -> Any:
+        """For arithmetic that broadcasts: the number that goes for all samples, or an array `[n]`."""
+        return self._given
+
     def _row(self, row: np.ndarray, k: int | None, repeat: bool, what: str, sample: int | None) -> np.ndarray:
         if row.ndim == 1 and (k is None or row.size == k):
             return row

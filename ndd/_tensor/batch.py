@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
-from typing import Any
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from ndd._tensor.arithmetic import Arithmetic
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.handle import Handle, operation
 from ndd._tensor.store import as_torch
 from ndd._tensor.tensor import Tensor, hand_over
+
+if TYPE_CHECKING:
+    from torch import Tensor as TorchTensor
 
 
 class Batch(Arithmetic, Handle):
@@ -91,6 +96,10 @@ class Batch(Arithmetic, Handle):
         """
         return SampleSlicer(self)
 
+    @overload
+    def select(self, sample_range: SupportsIndex) -> Tensor: ...
+    @overload
+    def select(self, sample_range: builtins.slice | list[Any] | EllipsisType) -> Batch: ...
     def select(self, sample_range: Any) -> Any:
         """Samples by position: a number gives a Tensor; a slice, a list or `...` a Batch. Views."""
         if sample_range is ...:
@@ -129,7 +138,7 @@ class Batch(Arithmetic, Handle):
         """What a decoder with `on_error` left out or filled in: a list of `BadSample` (index, source, error)."""
         return list(self._value().dropped or [])
 
-    def torch(self, copy: bool | None = None, pad: bool = False) -> Any:
+    def torch(self, copy: bool | None = None, pad: bool = False) -> TorchTensor:
         """The samples as one torch tensor `[N, ...]` on the same device.
 
         Args:
@@ -189,12 +198,20 @@ class Samples:
     def __len__(self) -> int:
         return len(self._indices)
 
+    @overload
+    def __getitem__(self, selection: SupportsIndex) -> Tensor: ...
+    @overload
+    def __getitem__(self, selection: slice | list[Any]) -> Samples: ...
     def __getitem__(self, selection: Any) -> Any:
         return self.select(selection)
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self._batch._sample(i) for i in self._indices)
 
+    @overload
+    def select(self, selection: SupportsIndex) -> Tensor: ...
+    @overload
+    def select(self, selection: slice | list[Any]) -> Samples: ...
     def select(self, selection: Any) -> Any:
         """A Tensor for a number, a part of this sequence for a slice or a list."""
         if isinstance(selection, slice):

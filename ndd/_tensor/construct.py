@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,11 +15,18 @@ from ndd._tensor.handle import Spec, operation
 from ndd._tensor.store import Store
 from ndd._tensor.tensor import Tensor
 
+if TYPE_CHECKING:
+    from ndd._typing import Array, DTypeLike, TensorLike
+
 _ENUM_TYPES = {"DALIInterpType": InterpType, "DALIImageType": ImageType, "DALIDataType": DataType}
 
 
 def tensor(
-    data: Any, dtype: Any = None, device: DeviceLike | None = None, layout: str | None = None, pad: bool = False
+    data: TensorLike | Batch,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+    pad: bool = False,
 ) -> Tensor:
     """A new Tensor with a copy of `data`.
 
@@ -43,7 +50,11 @@ def tensor(
 
 
 def as_tensor(
-    data: Any, dtype: Any = None, device: DeviceLike | None = None, layout: str | None = None, pad: bool = False
+    data: TensorLike | Batch,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+    pad: bool = False,
 ) -> Tensor:
     """A Tensor over `data`, sharing its memory when element type and device need no change. See `tensor`.
 
@@ -62,7 +73,12 @@ def as_tensor(
     return build_tensor(data, dtype, device, layout, copy=False)
 
 
-def batch(tensors: Any, dtype: Any = None, device: DeviceLike | None = None, layout: str | None = None) -> Batch:
+def batch(
+    tensors: Iterable[Any] | Array | Batch,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+) -> Batch:
     """A new Batch with copies of the samples.
 
     Args:
@@ -82,7 +98,12 @@ def batch(tensors: Any, dtype: Any = None, device: DeviceLike | None = None, lay
     return build_batch(tensors, dtype, device, layout, copy=True)
 
 
-def as_batch(tensors: Any, dtype: Any = None, device: DeviceLike | None = None, layout: str | None = None) -> Batch:
+def as_batch(
+    tensors: Iterable[Any] | Array | Batch,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+) -> Batch:
     """A Batch over the samples, sharing their memory when element type and device need no change. See `batch`."""
     if isinstance(tensors, Batch):
         return _changed(tensors, dtype, device, layout, force_copy=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union, overload
 
 if TYPE_CHECKING:
     import torch
@@ -158,6 +158,10 @@ def _check_number(kind: str, device_id: int) -> None:
 Device.CPU = Device("cpu")
 
 
+@overload
+def device(obj: DeviceLike, id: int | None = None) -> Device: ...
+@overload
+def device(obj: None, id: int | None = None) -> None: ...
 def device(obj: Any, id: int | None = None) -> Any:
     """A `Device` from a Device, a name with an optional number, or a torch.device. None stays None.
 

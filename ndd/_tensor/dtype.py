@@ -12,6 +12,8 @@ from ndd.types import DALIDataType, is_enum
 if TYPE_CHECKING:
     import torch
 
+    from ndd._tensor.tensor import Tensor
+
 _EXPONENT_BITS = {8: 4, 16: 5, 32: 8, 64: 11}
 
 
@@ -93,7 +95,7 @@ class DType:
     def __reduce__(self):
         return DType.parse, (self.name,)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
         """A new tensor of this type, converted from `data` (DALI 2.4.0 raises a TypeError here by mistake)."""
         if "dtype" in kwargs:
             raise ValueError("dtype cannot be given: calling a DType fixes it")

@@ -8,11 +8,14 @@ operators that methods such as `to_device` or `+` stand for (`bind_operations`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DType
 from ndd._tensor.store import Store
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Spec:
@@ -125,7 +128,7 @@ class Handle:
             self._n = len(store.shapes)
         return store
 
-    def evaluate(self) -> Any:
+    def evaluate(self) -> Self:
         """Runs the operator behind this value if it has not run; returns `self`.
 
         On a GPU the work is then queued on the context's stream, not necessarily finished.
@@ -166,15 +169,15 @@ class Handle:
             return info
         return info[0]
 
-    def cpu(self) -> Any:
+    def cpu(self) -> Self:
         """This value on the CPU: itself if it is there already."""
         return self.to_device(Device.CPU)
 
-    def gpu(self, index: int | None = None) -> Any:
+    def gpu(self, index: int | None = None) -> Self:
         """This value on GPU `index` (default: the current one): itself if it is there already."""
         return self.to_device(Device("gpu", index))
 
-    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Any:
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Self:
         """This value on `device`: itself if it is there already, unless `force_copy`."""
         target = to_device_object(device)
         if target == self._spec.device and not force_copy:
@@ -201,10 +204,10 @@ class Handle:
         self._store, self._pending, self._index, self._n = store, None, 0, len(shapes)
         self._external = False
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Self:
         other = type(self)._of_store(self._value())
         other._external = self._external
         return other
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: Any) -> Self:
         return self.to_device(self._spec.device, force_copy=True).evaluate()

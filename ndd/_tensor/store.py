@@ -58,6 +58,7 @@ class Store:
         "__weakref__",
         "_addresses",
         "_copies",
+        "_has_gaps",
         "_shape_array",
         "_shapes",
         "_volumes",
@@ -98,6 +99,7 @@ class Store:
         self._shape_array: np.ndarray | None = None if given_list else shapes  # type: ignore[assignment]
         self._volumes: Volumes | None = None
         self._addresses: np.ndarray | None = None
+        self._has_gaps: bool | None = None  # whether a sample is strided; None: nobody has looked
         self._copies: Store | None = None  # what `pointers` made last of strided samples
         self.whole = whole
         self.flat = flat
@@ -168,19 +170,19 @@ class Store:
         long as a kernel reads it (on a GPU until the launch is queued; torch's allocator hands memory on in the order
         of the stream).
         """
-        if self.flat is not None:
+        if self._has_gaps is None:
+            self._has_gaps = self.flat is None and self._strided()
+        if not self._has_gaps:
             return self
+        if self.whole is not None:
+            return self._over(self.layout, whole=_packed(self.whole))
+        return self._over(self.layout, parts=[a if is_contiguous(a) else _packed(a) for a in self.parts or []])
+
+    def _strided(self) -> bool:
         whole = self.whole
-        if whole is not None:
-            if is_contiguous(whole) or not len(whole) or is_contiguous(whole[0, ...]):
-                return self
-            forms: dict[str, Any] = {"whole": _packed(whole)}
-        else:
-            parts = self.parts or []
-            if all([is_contiguous(a) for a in parts]):
-                return self
-            forms = {"parts": [a if is_contiguous(a) else _packed(a) for a in parts]}
-        return self._over(self.layout, **forms)
+        if whole is None:
+            return not all([is_contiguous(a) for a in self.parts or []])
+        return not (is_contiguous(whole) or not len(whole) or is_contiguous(whole[0, ...]))
 
     def contiguous_arrays(self) -> list[Any]:
         """As `arrays`, each C-contiguous: what is strided comes as a copy that the caller holds."""
@@ -293,7 +295,7 @@ class Store:
 
     def _over(self, layout: str | None, **forms: Any) -> Store:
         """A store of samples of these shapes, and from these sources, in other memory."""
-        shapes = self._shape_array if self._shapes is None else self._shapes
+        shapes = self.shape_array if self._shapes is None else self._shapes
         other = Store(
             self.dtype, layout, self.device, shapes, batched=self.batched, source_info=self.source_info, **forms
         )

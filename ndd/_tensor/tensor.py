@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import bfloat16
 from ndd._tensor.handle import Handle, operation
 from ndd._tensor.store import Store, as_torch
+
+if TYPE_CHECKING:
+    from torch import Tensor as TorchTensor
 
 
 class Tensor(Arithmetic, Handle):
@@ -88,7 +91,7 @@ class Tensor(Arithmetic, Handle):
             return self.cpu().torch().item()
         return np.asarray(self.cpu()).item()
 
-    def torch(self, copy: bool = False) -> Any:
+    def torch(self, copy: bool = False) -> TorchTensor:
         """This value as a torch tensor on the same device, sharing memory unless `copy`.
 
         A GPU value is ordered after the operators behind it: torch's current stream waits for them, the CPU does not.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ndd.coverage.lines import DEFAULT, report
 from ndd.coverage.operator_index import index
 from ndd.coverage.table import Row, own_operators, table
 
@@ -13,12 +14,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `python -m ndd coverage`."""
     parser.add_argument("--missing", action="store_true", help="only what is not here, or differs")
     parser.add_argument("--index", metavar="FILE.md", type=Path, help="write the index of the operators instead")
+    parser.add_argument(
+        "--lines", metavar="OPERATOR", nargs="*",
+        help=f"count each operator's own lines instead, tests and cases with them; default: {' '.join(DEFAULT)}",
+    )  # fmt: skip
+    parser.add_argument("--all", action="store_true", help="with --lines: all operators")
+    parser.add_argument(
+        "--root", metavar="DIR", type=Path, help="with --lines: the checkout to count; default: this one"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints a line for each name, then the counts. Exit code 0: this is a list, not a check."""
     if args.index is not None:
         args.index.write_text(index(args.index.parent), encoding="utf-8")
+        return 0
+    if args.lines is not None:
+        print(report(args.root or Path(__file__).parent.parent.parent, args.lines, args.all))
         return 0
     rows = table()
     width = max(len(row.name) for row in rows)
@@ -39,7 +51,7 @@ def line(row: Row, width: int) -> str:
 
 
 def summary(rows: list[Row]) -> str:
-    """What the README quotes."""
+    """How many names, signatures and operators are here: three lines."""
     tops = [row for row in rows if row.top]
     operators = [row for row in tops if row.devices]
     both = sum(row.devices == "cpu gpu" for row in operators)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -23,15 +23,15 @@ _WALKED = {"math": "tensor/test_math.py"}  # modules of which a test takes every
 
 
 class Evidence:
-    """The tests of the checkout that this package is in; where there are none, every answer is "?"."""
+    """The tests of the checkout that this package is in; without it or pytest, every answer is "?"."""
 
     def __init__(self):
         self._texts: dict[str, str] = {}
         self._calling: Any = None
-        if (_TESTS / "calling.py").exists():
+        if (_TESTS / "calling.py").exists() and importlib.util.find_spec("pytest"):
             files = sorted(_TESTS.rglob("test_*.py"))
             self._texts = {str(f.relative_to(_TESTS)): f.read_text(encoding="utf-8") for f in files}
-            self._calling = _imported("calling")
+            self._calling = _calling()
 
     def of_operator(self, name: str, operator: Any) -> str:
         """ "with DALI, 3 cases" if a case of the registry is compared with it; "2 cases"; else a file, else "-"."""
@@ -68,9 +68,11 @@ def _pattern(owner: str, last: str) -> str:
     return rf"\bndd\.{re.escape(last)}\b|\bmodule\.{re.escape(last)}\b"
 
 
-def _imported(module: str) -> Any:
+def _calling() -> Any:
+    """The module that knows the cases, with the cases collected: they stand in test files, which find each other so."""
     sys.path.insert(0, str(_TESTS))
     try:
-        return importlib.import_module(module)
+        importlib.import_module("cases").table()
+        return importlib.import_module("calling")
     finally:
         sys.path.remove(str(_TESTS))

@@ -61,6 +61,11 @@ def names() -> list[tuple[str, str, str | None]]:
     return found
 
 
+def operator_names() -> list[str]:
+    """The names of DALI's operators, in alphabetical order."""
+    return [name for name, kind, _ in names() if kind in _OPERATORS]
+
+
 def _row(name: str, kind: str, parameters: str | None, evidence: Evidence) -> Row:
     found = find(name)
     if kind == "disabled":  # `__hash__ = None`

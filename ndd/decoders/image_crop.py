@@ -7,13 +7,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ndd._operator import Call, PerSample, operator
-from ndd._operator.values import old_form
 from ndd._tensor import DType
 from ndd._tensor.dtype import uint8
 from ndd.decoders._batch import decodes
 from ndd.decoders._pixels import SUPPORTED
 from ndd.decoders.image import no_effect, pictures
-from ndd.ops.image.window import crop_window
+from ndd.ops.image.window import check_crop, crop_window
 from ndd.types import DALIImageType
 
 
@@ -78,6 +77,7 @@ def image_crop(
     no_effect(
         "image_crop", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator
     )
+    check_crop(crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
     return pictures(input, dtype, on_error, max_pixels)
 
 
@@ -85,7 +85,7 @@ _WINDOW = ("crop", "crop_d", "crop_h", "crop_pos_x", "crop_pos_y", "crop_pos_z",
 
 
 def _windows(call: Call, extents: np.ndarray, **arguments: Any) -> tuple[np.ndarray, np.ndarray]:
-    return crop_window(extents, "HW", **{k: old_form(arguments[k]) for k in _WINDOW})
+    return crop_window(extents, "HW", **{k: arguments[k] for k in _WINDOW})
 
 
 decodes(image_crop, _windows)

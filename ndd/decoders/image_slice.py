@@ -7,13 +7,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ndd._operator import Call, Operand, PerSample, Values, operator
-from ndd._operator.values import old_form
 from ndd._tensor import DType
 from ndd._tensor.dtype import uint8
 from ndd.decoders._batch import decodes
 from ndd.decoders._pixels import SUPPORTED
 from ndd.decoders.image import no_effect, pictures
-from ndd.ops.image.slice import slice_ends
+from ndd.ops.image.slice import check_slice, slice_ends
 from ndd.ops.image.window import rounded
 from ndd.ops.tensor.axes import axes_of
 from ndd.types import DALIImageType
@@ -89,6 +88,16 @@ def image_slice(
     no_effect(
         "image_slice", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator
     )
+    check_slice(
+        anchor,
+        shape_input,
+        start=start,
+        rel_start=rel_start,
+        end=end,
+        rel_end=rel_end,
+        shape=shape,
+        rel_shape=rel_shape,
+    )
     return pictures(data, dtype, on_error, max_pixels)
 
 
@@ -99,9 +108,9 @@ def _windows(
     call: Call, extents: np.ndarray, anchor: Operand | None, shape_input: Operand | None, *, axes: Values | None,
     axis_names: str | None, normalized_anchor: bool, normalized_shape: bool, **arguments: Any,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    chosen = axes_of(old_form(axes), "WH" if axes is None and axis_names is None else axis_names, "HW", 2)
+    chosen = axes_of(axes, "WH" if axes is None and axis_names is None else axis_names, "HW", 2)
     rows = np.arange(call.n)[:, None]
-    named = {k: old_form(arguments[k]) for k in _ENDS}
+    named = {k: arguments[k] for k in _ENDS}
     low, high = slice_ends(extents[rows, chosen], anchor, shape_input, normalized_anchor, normalized_shape, named)
     starts, shapes = np.zeros_like(extents), extents.copy()
     starts[rows, chosen] = first = rounded(low)

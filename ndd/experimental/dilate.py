@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ndd._operator import PerSample, like, operator
-from ndd.experimental.morphology import LAYOUTS, check, launch_morphology, morphology_plan, reduce_image
+from ndd._operator import PerSample, like
+from ndd.experimental.morphology import check, morphology
 
 
-@operator(layouts=LAYOUTS, frames=True)
+@morphology(largest=True)
 def dilate(
     input,
     /,
@@ -42,20 +42,5 @@ def dilate(
     >>> ndd.experimental.dilate(image, mask_size=[3, 1]).torch()
     tensor([[5, 5, 0, 7, 9, 9]], dtype=torch.uint8)
     """
-    check("dilate", input.dtype, border_mode)
+    check(border_mode, iterations)
     return like(input)
-
-
-@dilate.old_plan
-def _(input, *, anchor, border_mode, iterations, mask_size):
-    return morphology_plan(input, mask_size, anchor, iterations, border_mode)
-
-
-@dilate.cpu
-def _(image, out, view, window, border, repeats):
-    reduce_image(image, out, view, window, border, repeats, largest=True)
-
-
-@dilate.cuda("morphology.cu")
-def _(launch, image, out):
-    launch_morphology(launch, image, largest=True)

@@ -1,4 +1,4 @@
-// The median of a window about each pixel; beyond the border lies the nearest pixel. A thread makes four pixels below
+// The median of a window about each pixel; beyond the border lies the nearest pixel. A thread makes STRIP pixels below
 // each other. 3x3 and 5x5 are sorting networks in registers; other windows are counted through, once for each bit.
 
 inline void exchange(IN* a, IN* b) {
@@ -94,34 +94,28 @@ inline IN median_of_window(const Line& from, int y, int x, int rows, int columns
 }
 
 inline void strip_of_threes(const Line& from, int y, int x, int made, IN* target) {
-  IN rows[6][3];
+  IN rows[STRIP + 2][3];
 #pragma unroll
-  for (int r = 0; r < 6; r++) row_of_three(from, y + r - 1, x, rows[r]);
+  for (int r = 0; r < STRIP + 2; r++) row_of_three(from, y + r - 1, x, rows[r]);
 #pragma unroll
-  for (int q = 0; q < 4; q++)
+  for (int q = 0; q < STRIP; q++)
     if (q < made) target[q * from.line] = median_of_rows(rows[q], rows[q + 1], rows[q + 2]);
 }
 
-extern "C" __global__ void median_blur(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
-    const long long planes = s.view[0], channels = s.view[3];
-    const int height = (int)s.view[1], width = (int)s.view[2], rows = (int)s.window[0], columns = (int)s.window[1];
-    const long long line = width * channels, strips = (height + 3) / 4, total = planes * strips * line;
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < total;
-         i += (long long)gridDim.x * blockDim.x) {
-      const long long strip = i / line, e = i - strip * line, plane = strip / strips;
-      const int y = (int)(strip - plane * strips) * 4, x = (int)(e / channels);
-      const Line from = {s.in0 + plane * height * line + (e - x * channels), height, width, channels, line};
-      const int made = height - y < 4 ? height - y : 4;
-      IN* target = s.out0 + (plane * height + y) * line + e;
-      if (rows == 3 && columns == 3) {
-        strip_of_threes(from, y, x, made, target);
-        continue;
-      }
-      for (int q = 0; q < made; q++)
-        target[q * line] = rows == 5 && columns == 5 ? median_of_five(from, y + q, x)
-                                                     : median_of_window(from, y + q, x, rows, columns);
-    }
+PER_ITEM(median_blur) {
+  const long long channels = s.view[3];
+  const int height = (int)s.view[1], width = (int)s.view[2], rows = (int)s.window[0], columns = (int)s.window[1];
+  const long long line = width * channels, strips = (height + STRIP - 1) / STRIP;
+  const long long strip = i / line, e = i - strip * line, plane = strip / strips;
+  const int y = (int)(strip - plane * strips) * STRIP, x = (int)(e / channels);
+  const Line from = {s.in0 + plane * height * line + (e - x * channels), height, width, channels, line};
+  const int made = height - y < STRIP ? height - y : STRIP;
+  IN* target = s.out0 + (plane * height + y) * line + e;
+  if (rows == 3 && columns == 3) {
+    strip_of_threes(from, y, x, made, target);
+    return;
   }
+  for (int q = 0; q < made; q++)
+    target[q * line] = rows == 5 && columns == 5 ? median_of_five(from, y + q, x)
+                                                 : median_of_window(from, y + q, x, rows, columns);
 }

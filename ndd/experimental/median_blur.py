@@ -7,10 +7,10 @@ import numpy as np
 from ndd._cpu.jit import kernel
 from ndd._cpu.opencv import single_threaded
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
-from ndd.experimental.morphology import LAYOUTS, check_type, pairs, planes_of
+from ndd.experimental.morphology import LAYOUTS, STRIP, TYPES, planes_of
 
 
-@operator(layouts=LAYOUTS, frames=True)
+@operator(layouts=LAYOUTS, types=TYPES, frames=True)
 def median_blur(input, /, *, window_size: PerSample[list[int]] = (3, 3)):
     """Replaces each pixel by the median of a rectangle about it: specks disappear, edges stay sharp.
 
@@ -31,13 +31,12 @@ def median_blur(input, /, *, window_size: PerSample[list[int]] = (3, 3)):
     >>> ndd.experimental.median_blur(image, window_size=[3, 1]).torch()
     tensor([[1, 2, 3, 4, 4, 5]], dtype=torch.uint8)
     """
-    check_type("median_blur", input.dtype)
     return like(input)
 
 
-@median_blur.old_plan
+@median_blur.plan
 def _(input, *, window_size):
-    window = pairs("window_size", window_size, input.n)[:, ::-1]
+    window = window_size.rows(2, repeat=True, what="(width, height)")[:, ::-1]
     wrong = ((window < 1) | (window % 2 == 0)).any(axis=1)
     if wrong.any():
         sample = int(wrong.argmax())
@@ -107,6 +106,5 @@ def _select(values, middle):
 
 
 @median_blur.cuda("median_blur.cu")
-def _(launch, image, out):
-    view = launch.plan.per_sample["view"]
-    launch("median_blur", view[:, 0] * -(-view[:, 1] // 4) * view[:, 2] * view[:, 3], kept="all")
+def _(launch, image, out, view):
+    launch("median_blur", view[:, 0] * -(-view[:, 1] // STRIP) * view[:, 2] * view[:, 3], macros={"STRIP": STRIP})

@@ -3,47 +3,50 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ndd._cpu.opencv import single_threaded
 from ndd._cpu.sampling import BORDERS
-from ndd._operator import Plan, bad_sample
+from ndd._operator import Plan, bad_sample, operator
 from ndd._operator.plan import Operand
-from ndd._tensor import DType
 
 LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
-_TYPES = ("u8", "u16", "f32")
+TYPES = ("u8", "u16", "f32")
+STRIP = 4  # pixels below each other that a GPU thread makes
 # Larger windows than this are cheaper on the GPU in two launches, along the rows and along the columns.
 _LARGEST_AT_ONCE = 64
 _CHANNELS_OF_OPENCV = 512
 
 
-def check_type(name: str, dtype: DType) -> None:
-    """RuntimeError for types that the operators of windows do not take."""
-    if dtype.name not in _TYPES:
-        raise RuntimeError(f"{name}: Unsupported input type {dtype}: expected uint8, uint16 or float32")
+def morphology(largest: bool) -> Callable[[Callable[..., Any]], Any]:
+    """Declares `dilate` (each pixel becomes the largest of its window) or `erode` (the smallest)."""
+
+    def declare(declared: Callable[..., Any]) -> Any:
+        found = operator(declared, layouts=LAYOUTS, types=TYPES, frames=True)
+        found.plan(_plan)
+
+        @found.cpu
+        def _(image, out, view, window, border, repeats):
+            _reduce_image(image, out, view, window, border, repeats, largest)
+
+        @found.cuda("morphology.cu")
+        def _(launch, image, out, view, window, border, repeats):
+            _launch(launch, image, out, _passes(view, window, border, repeats), largest)
+
+        return found
+
+    return declare
 
 
-def check(name: str, dtype: DType, border_mode: str) -> None:
+def check(border_mode: str, iterations: int) -> None:
     """RuntimeError for what neither operator takes."""
-    check_type(name, dtype)
     if border_mode not in BORDERS:
-        raise RuntimeError(f"{name}: Unknown border mode: {border_mode}. Use one of {', '.join(BORDERS)}")
-
-
-def pairs(name: str, value: Any, n: int) -> np.ndarray:
-    """Two whole numbers for each sample, int64 [N, 2]; a single one counts for both axes."""
-    if isinstance(value, list):
-        for i, row in enumerate(value):
-            if len(row) not in (1, 2):
-                raise bad_sample(i, f"`{name}`: expected 2 numbers, got {len(row)}")
-        value = np.stack([np.broadcast_to(row, 2) for row in value])
-    found = np.asarray(value, np.int64)
-    if found.shape[-1:] not in ((1,), (2,)):
-        raise RuntimeError(f"`{name}`: expected 2 numbers, got {found.shape[-1] if found.ndim else 1}")
-    return np.broadcast_to(found, (n, 2))
+        raise RuntimeError(f"Unknown border mode: {border_mode}. Use one of {', '.join(BORDERS)}")
+    if iterations < 1:
+        raise RuntimeError(f"`iterations`: expected at least 1, got {iterations}")
 
 
 def planes_of(input: Operand) -> np.ndarray:
@@ -57,11 +60,10 @@ def planes_of(input: Operand) -> np.ndarray:
     return view
 
 
-def morphology_plan(input: Operand, mask_size: Any, anchor: Any, iterations: int, border_mode: str) -> Plan:
-    """The plan of both operators; `window` is [height, width, rows above, columns to the left] of each pass."""
-    if iterations < 1:
-        raise RuntimeError(f"`iterations`: expected at least 1, got {iterations}")
-    size, place = pairs("mask_size", mask_size, input.n)[:, ::-1], pairs("anchor", anchor, input.n)[:, ::-1]
+def _plan(input, *, anchor, border_mode, iterations, mask_size) -> Plan:
+    """`window` is [height, width, rows above, columns to the left] of each pass."""
+    size = mask_size.rows(2, repeat=True, what="(width, height)")[:, ::-1]
+    place = anchor.rows(2, repeat=True, what="(x, y)")[:, ::-1]
     size = np.where(size == -1, 3, size)
     if (size < 1).any():
         sample = int((size < 1).any(axis=1).argmax())
@@ -81,7 +83,7 @@ def _merges(size: np.ndarray, place: np.ndarray, border: int) -> bool:
     return border not in (2, 3) or bool((size == 2 * place + 1).all())
 
 
-def reduce_image(
+def _reduce_image(
     image: np.ndarray, out: np.ndarray, view: np.ndarray, window: np.ndarray, border: int, repeats: int, largest: bool
 ) -> None:
     """One image on the CPU: each pixel becomes the largest (or smallest) of its window."""
@@ -132,57 +134,32 @@ def border_indices(n: int, before: int, size: int, border: int) -> np.ndarray:
     return np.minimum(at, (2 * n - 1 if border == 2 else 2 * n - 2) - at)
 
 
-class _Pass(NamedTuple):
-    windows: np.ndarray
-    work: np.ndarray
+def _launch(launch: Any, image: Operand, out: Operand, passes: list[np.ndarray], largest: bool) -> None:
+    """A launch for each of the windows, by way of at most two pieces of memory."""
+    height, width, channels = launch.plan.per_sample["view"].T[1:]
+    work = launch.plan.per_sample["view"][:, 0] * -(-height // STRIP) * width * channels
+    scratch = [launch.scratch(image.sizes, image.dtype) for _ in range(min(len(passes) - 1, 2))]
+    places = [image, *[scratch[k % 2] for k in range(len(passes) - 1)], out]
+    for windows, source, target in zip(passes, places, places[1:], strict=False):
+        fields = {"window": windows, "source": source, "target": target}
+        launch("morphology", work, per_sample=fields, macros={"LARGEST": largest, "STRIP": STRIP}, file="morphology.cu")
 
 
-def launch_morphology(launch: Any, image: Operand, largest: bool) -> None:
-    """The same on the GPU: one launch, unless windows are large or several iterations do not merge."""
-    passes = launch.remember("passes", lambda: _passes(launch.plan))
-    macros = {"LARGEST": "1"} if largest else {"SMALLEST": "1"}
-    if len(passes) == 1:
-        windows, work = passes[0]
-        launch("morphology", work, per_sample={"window": windows}, macros=macros, file="morphology.cu", kept="all")
-        return
-    sizes = image.shapes.prod(axis=1)
-    before, itemsize = np.cumsum(sizes) - sizes, image.dtype.numpy.itemsize
-    scratch = [launch.empty(int(sizes.sum()), image.dtype) for _ in range(min(len(passes) - 1, 2))]
-    source = image.pointers()
-    for number, one in enumerate(passes):
-        last = number == len(passes) - 1
-        room = scratch[number % len(scratch)].data_ptr() + before * itemsize
-        target = launch.outputs[0].pointers() if last else room
-        launch(
-            "morphology",
-            one.work,
-            per_sample={"window": one.windows},
-            macros={**macros, "SCRATCH": "1"},
-            addresses={"source": source, "target": target},
-            file="morphology.cu",
-            kept=("pass", number),
-        )
-        source = target
-
-
-def _passes(plan: Plan) -> list[_Pass]:
-    view, window = plan.per_sample["view"], plan.per_sample["window"]
-    window = window.copy()
-    if plan.shared["border"] < 2:  # what lies further out is outside, or the same pixels again
-        _clip(window, view)
-    work = view[:, 0] * -(-view[:, 1] // 4) * view[:, 2] * view[:, 3]
+def _passes(view: np.ndarray, window: np.ndarray, border: int, repeats: int) -> list[np.ndarray]:
+    """The windows of each launch."""
+    if border < 2:  # what lies further out is outside, or the same pixels again
+        window = _clipped(window, view)
     if window[:, :2].prod(axis=1).max(initial=0) <= _LARGEST_AT_ONCE:
-        return [_Pass(window, work)] * plan.shared["repeats"]
+        return [window] * repeats
     along_rows, along_columns = window.copy(), window.copy()
     along_rows[:, [0, 2]] = (1, 0)
     along_columns[:, [1, 3]] = (1, 0)
-    return [_Pass(along_rows, work), _Pass(along_columns, work)] * plan.shared["repeats"]
+    return [along_rows, along_columns] * repeats
 
 
-def _clip(window: np.ndarray, view: np.ndarray) -> None:
+def _clipped(window: np.ndarray, view: np.ndarray) -> np.ndarray:
     """Windows that reach no further than the whole image from each of its pixels."""
-    for axis in (0, 1):
-        n = view[:, 1 + axis]
-        first = np.clip(-window[:, 2 + axis], -n, n)
-        last = np.clip(window[:, axis] - 1 - window[:, 2 + axis], -n, n)
-        window[:, axis], window[:, 2 + axis] = last - first + 1, -first
+    extents = view[:, 1:3]
+    first = np.clip(-window[:, 2:], -extents, extents)
+    last = np.clip(window[:, :2] - 1 - window[:, 2:], -extents, extents)
+    return np.concatenate([last - first + 1, -first], axis=1)

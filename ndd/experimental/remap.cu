@@ -53,23 +53,16 @@ inline void cubic(const IN* image, OUT* target, int h, int w, int channels, floa
   }
 }
 
-extern "C" __global__ void remap(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
-    const int h = (int)s.in0_shape[0], w = (int)s.in0_shape[1], channels = (int)s.out0_shape[2];
-    const long long total = s.out0_shape[0] * s.out0_shape[1];
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < total;
-         i += (long long)gridDim.x * blockDim.x) {
-      const float u = s.in1[i] - shared.shift, v = s.in2[i] - shared.shift;
-      OUT* target = s.out0 + i * channels;
-      if (!is_inside(u, w) || !is_inside(v, h))
-        for (int c = 0; c < channels; c++) target[c] = static_cast<OUT>(0);
-      else if (shared.interp == 0)
-        nearest(s.in0, target, h, w, channels, u, v);
-      else if (shared.interp == 1)
-        linear(s.in0, target, h, w, channels, u, v);
-      else
-        cubic(s.in0, target, h, w, channels, u, v);
-    }
-  }
+PER_ITEM(remap) {
+  const int h = (int)s.in0_shape[0], w = (int)s.in0_shape[1], channels = (int)s.out0_shape[2];
+  const float u = s.in1[i] - shared.shift, v = s.in2[i] - shared.shift;
+  OUT* target = s.out0 + i * channels;
+  if (!is_inside(u, w) || !is_inside(v, h))
+    for (int c = 0; c < channels; c++) target[c] = static_cast<OUT>(0);
+  else if (shared.interp == 0)
+    nearest(s.in0, target, h, w, channels, u, v);
+  else if (shared.interp == 1)
+    linear(s.in0, target, h, w, channels, u, v);
+  else
+    cubic(s.in0, target, h, w, channels, u, v);
 }

@@ -11,12 +11,11 @@ from ndd.types import DALIInterpType
 _NEAREST, _LINEAR, _CUBIC = 0, 1, 2
 _SUPPORTED = (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR, DALIInterpType.INTERP_CUBIC)
 _ORIGINS = {"corner": 0.5, "center": 0.0}
-_TYPES = ("u8", "u16", "i16", "f32")
 _HALF = np.float32(0.49999997)  # the number below one half: with 0.5, 0.49999997 would be rounded up
 _MAP_LAYOUTS = ("HW", "FHW", "HWC", "FHWC")
 
 
-@operator(layouts=("HWC", "FHWC"), frames=True)
+@operator(layouts=("HWC", "FHWC"), types=("u8", "u16", "i16", "f32"), frames=True)
 def remap(
     input,
     mapx,
@@ -55,23 +54,21 @@ def remap(
     >>> ndd.experimental.remap(image, x, y, pixel_origin="center")[0, :, 0].torch()
     tensor([30, 25,  0], dtype=torch.uint8)
     """
-    if input.dtype.name not in _TYPES:
-        raise RuntimeError(f"remap: Unsupported input type {input.dtype}: expected uint8, uint16, int16 or float32")
     if interp not in _SUPPORTED:
-        raise RuntimeError(f"remap: Unsupported interpolation type {interp!r}: expected INTERP_NN, _LINEAR or _CUBIC")
+        raise RuntimeError(f"Unsupported interpolation type {interp!r}: expected INTERP_NN, _LINEAR or _CUBIC")
     if pixel_origin not in _ORIGINS:
-        raise RuntimeError(f"remap: Undefined pixel_origin {pixel_origin!r}. Use one of {[*_ORIGINS]}")
+        raise RuntimeError(f"Undefined pixel_origin {pixel_origin!r}. Use one of {[*_ORIGINS]}")
     for name, given in (("mapx", mapx), ("mapy", mapy)):
         if given.dtype.name != "f32":
-            raise RuntimeError(f"remap: `{name}`: expected float32, got {given.dtype}")
+            raise RuntimeError(f"`{name}`: expected float32, got {given.dtype}")
         if given.layout and given.layout not in _MAP_LAYOUTS:
             raise ValueError(
-                f'remap: The layout "{given.layout}" of `{name}` is none of the allowed ones: {", ".join(_MAP_LAYOUTS)}'
+                f'The layout "{given.layout}" of `{name}` is none of the allowed ones: {", ".join(_MAP_LAYOUTS)}'
             )
     return like(input)
 
 
-@remap.old_plan
+@remap.plan
 def _(input, mapx, mapy, *, interp, pixel_origin):
     for name, given in (("mapx", mapx), ("mapy", mapy)):
         if given.shapes.shape[1] != 2:
@@ -205,4 +202,4 @@ def _blend_cubic(image, map_x, map_y, out, shift, rounds, low, high):
 
 @remap.cuda("remap.cu")
 def _(launch, image, mapx, mapy, out):
-    launch("remap", out.shape_array[:, :2].prod(axis=1), kept="all")
+    launch("remap", mapx.sizes)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from ndd._cpu.filter_taps import NN, NN_FUSED
-from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator, output
 from ndd._operator.deprecated import ignored
 from ndd._tensor.dtype import DType, int32
 from ndd.ops.image.resize import resize as plain_resize
-from ndd.ops.image.resize_geometry import LAYOUTS
+from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, check_resize
 from ndd.types import DALIImageType, DALIInterpType
 
-_KERNELS = "../ops/image/resize.cu"
 
-
-@operator(layouts=LAYOUTS)
+@operator(layouts=LAYOUTS, types=TYPES, outputs=lambda save_attrs: 2 if save_attrs else 1)
 def resize(
     input,
     /,
@@ -74,14 +71,13 @@ def resize(
     >>> ndd.experimental.resize(image, size=[1, 2], interp_type=ndd.types.INTERP_NN).torch().flatten()
     tensor([10, 30], dtype=torch.uint8)
     """
+    check_resize(**locals())
     ignored("resize", "image_type", image_type)
     resized = like(input, dtype=dtype)
-    if save_attrs:
-        return resized, output(int32, 1)
-    return resized
+    return (resized, output(int32, 1)) if save_attrs else resized
 
 
-@resize.old_plan
+@resize.plan
 def _(input, **arguments):
     plan = plain_resize.operator.plan(input, **arguments)
     kind = plan.per_sample["kind"]
@@ -90,10 +86,4 @@ def _(input, **arguments):
 
 
 resize.cpu(plain_resize.operator.cpu)
-
-
-@resize.cuda
-def _(launch, input, out, saved=None, *, axes, kind, radius):
-    resample_batch(launch, input.shapes, out.shape_array, axes, kind, radius, _KERNELS)
-    if saved is not None:
-        launch("save_extents", len(axes), file=_KERNELS)
+resize.cuda("../ops/image/resize.cu")(plain_resize.operator.cuda)

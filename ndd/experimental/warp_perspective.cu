@@ -80,13 +80,13 @@ struct SteppedPixel {
   }
 };
 
-extern "C" __global__ void warp_perspective(const Sample* samples, int count, Shared shared) {
+KERNEL_NAME(warp_perspective)(const Sample* samples, int count, Shared shared) {
   const SteppedPixel pixel = {shared};
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const View v = view_of(samples[n]);
+  EACH_SAMPLE(s) {
+    const View v = view_of(s);
     if (shared.steps || shared.nearest || shared.cubic || (!shared.planar && v.channels == 2))
-      each_pixel(samples[n], v, pixel);
+      each_pixel(s, v, pixel);
     else
-      warp_sample(samples[n], v, shared, Perspective());
+      warp_sample(s, v, shared, Perspective());
   }
 }

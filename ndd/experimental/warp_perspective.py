@@ -11,18 +11,23 @@ import numpy as np
 from ndd._cpu.opencv import single_threaded
 from ndd._cpu.perspective import beyond_opencv, warp_perspective as warp_by_pixels
 from ndd._cpu.sampling import BORDERS, store_limits
-from ndd._operator import PerSample, Plan, like, operator
-from ndd.ops.image.warping import inverted, matrices, output_extents, threads_of
+from ndd._operator import Operand, PerSample, Plan, like, operator
+from ndd.ops.image.warping import check_matrix, inverted, matrices, output_extents, threads_of
 from ndd.types import DALIInterpType
 
 _SHIFTS = {"corner": 0.5, "center": 0.0}
 _NEAREST, LINEAR, _CUBIC = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR, DALIInterpType.INTERP_CUBIC
-_BORDERS = {"constant": 0, "replicate": 1, "reflect": 2, "wrap": 3, "reflect_101": 4}  # OpenCV's numbers
+_OPENCV_BORDERS = (0, 1, 2, 4, 3)  # by the numbers of `BORDERS`
 _INVERSE_MAP = 16
 _CHANNELS = 4  # that OpenCV warps at once
 
 
-@operator(layouts=("HW", "HWC", "FHWC", "CHW", "FCHW"), frames=True, reads={"matrix_input": "cpu"})
+@operator(
+    layouts=("HW", "HWC", "FHWC", "CHW", "FCHW"),
+    types=("u8", "u16", "i16", "f32"),
+    frames=True,
+    reads={"matrix_input": "cpu"},
+)
 def warp_perspective(
     input,
     matrix_input=None,
@@ -68,27 +73,19 @@ def warp_perspective(
     tensor([[2., 3., 0.]])
     """
     if interp_type not in (_NEAREST, LINEAR, _CUBIC):
-        raise RuntimeError(
-            f"warp_perspective: Unsupported interpolation: {interp_type!r}. Only nearest, linear and cubic are supported"
-        )
-    if input.dtype.name not in ("u8", "u16", "i16", "f32"):
-        raise RuntimeError(
-            f"warp_perspective: The operator accepts the following input types: uint8, int16, uint16, float, not "
-            f"{input.dtype}"
-        )
+        raise RuntimeError(f"Unsupported interpolation: {interp_type!r}. Only nearest, linear and cubic are supported")
     if border_mode not in BORDERS:
-        raise RuntimeError(f"warp_perspective: Invalid border_mode argument: {border_mode}. Use one of {[*BORDERS]}")
+        raise RuntimeError(f"Invalid border_mode argument: {border_mode}. Use one of {[*BORDERS]}")
     if pixel_origin not in _SHIFTS:
-        raise RuntimeError(f"warp_perspective: Invalid pixel_origin argument: {pixel_origin}. Use one of {[*_SHIFTS]}")
+        raise RuntimeError(f"Invalid pixel_origin argument: {pixel_origin}. Use one of {[*_SHIFTS]}")
+    check_matrix(matrix, matrix_input)
     return like(input)
 
 
-@warp_perspective.old_plan
+@warp_perspective.plan
 def _(input, matrix_input, *, border_mode, fill_value, interp_type, inverse_map, matrix, pixel_origin, size):
-    shapes, layout = input.shapes, input.layout
-    axes = [layout.index("H"), layout.index("W")]
-    channels = shapes[:, layout.index("C")] if "C" in layout else np.ones(input.n, np.int64)
-    fill = fill_value if len(fill_value) else (0.0,)
+    shapes, (axes, channels) = input.shapes, _axes_of(input)
+    fill = fill_value if len(fill_value) else np.zeros(1, np.float32)
     if len(fill) > 1 and (channels != len(fill)).any():
         raise RuntimeError(
             f"Number of values provided as a fill_value should match the number of channels. Number of channels: "
@@ -97,23 +94,27 @@ def _(input, matrix_input, *, border_mode, fill_value, interp_type, inverse_map,
     shift = np.float32(_SHIFTS[pixel_origin])
     before, after = _moved(-shift), _moved(shift)
     with np.errstate(invalid="ignore"):  # infinite numbers
-        maps = before @ (matrices(matrix, matrix_input, input.n, (3, 3)).astype(np.float32) @ after)
-    targets = shapes[:, axes] if size is None else output_extents(size, shapes[:, axes], _at_least_one)
+        maps = before @ (matrices(matrix, matrix_input, 3, 3).astype(np.float32) @ after)
+    targets = output_extents(size, shapes[:, axes], _at_least_one)
     outputs = shapes.copy()
     outputs[:, axes] = targets
     maps = maps.astype(np.float64)
     inverse = maps if inverse_map else inverted(maps)
-    if input.spec.device.device_id is None:
-        border = BORDERS[border_mode]
-        far = beyond_opencv(inverse, shapes[:, axes], targets, interp_type == _CUBIC, border)
-        flags = int(interp_type) | (_INVERSE_MAP if inverse_map else 0)
-        how = (flags, _BORDERS[border_mode], [float(v) for v in fill])
-        by_pixels = (int(interp_type), border, *store_limits(np.dtype(np.float32), input.dtype.numpy, False))
-        per_sample = {"matrix": maps, "inverse": inverse, "far": far}
-        return Plan(outputs, per_sample, {"planar": layout == "CHW", "how": how, "by_pixels": by_pixels})
-    view = np.concatenate([shapes[:, axes], channels[:, None], targets], axis=1).astype(np.int32)
-    per_sample = {"matrix": np.ascontiguousarray(inverse), "view": view}
-    return Plan(outputs, per_sample, _gpu_numbers(input.dtype, border_mode, fill, interp_type, layout == "CHW"))
+    border = BORDERS[border_mode]
+    far = beyond_opencv(inverse, shapes[:, axes], targets, interp_type == _CUBIC, border)
+    per_sample = {"given": maps, "matrix": np.ascontiguousarray(inverse), "far": far}
+    shared = {
+        "interp": int(interp_type), "border": border, "fill": fill, "inverse_map": inverse_map,
+        "planar": input.layout == "CHW",
+    }  # fmt: skip
+    return Plan(outputs, per_sample, shared)
+
+
+def _axes_of(input: Operand) -> tuple[list[int], np.ndarray]:
+    """The axes H and W, and how many channels the images have, [N]."""
+    layout = input.layout or ""
+    channels = input.shapes[:, layout.index("C")] if "C" in layout else np.ones(input.n, np.int64)
+    return [layout.index("H"), layout.index("W")], channels
 
 
 def _at_least_one(size: np.ndarray) -> np.ndarray:
@@ -124,35 +125,25 @@ def _moved(by: np.float32) -> np.ndarray:
     return np.array([[1, 0, by], [0, 1, by], [0, 0, 1]], np.float32)
 
 
-def _gpu_numbers(dtype: Any, border_mode: str, fill: Sequence[float], interp_type: Any, planar: bool) -> dict[str, Any]:
-    values = np.asarray(fill, np.float32)
-    if dtype.name != "f32":
-        limits = np.iinfo(dtype.numpy)
-        values = np.clip(np.rint(values), limits.min, limits.max).astype(np.float32)
-    steps = 32 if interp_type == LINEAR and dtype.name == "i16" else 0
-    return {
-        "fill": values, "fills": len(values), "border": BORDERS[border_mode], "planar": int(planar),
-        "nearest": int(interp_type == _NEAREST), "cubic": int(interp_type == _CUBIC), "steps": steps,
-    }  # fmt: skip
-
-
 @warp_perspective.cpu
-def _(image, matrix_input, out, matrix, inverse, far, planar, how, by_pixels):
+def _(image, matrix_input, out, given, matrix, far, planar, interp, border, fill, inverse_map):
     if not out.size:
         return
-    flags, border, fills = how
+    fills = fill.tolist()
     if far or not image.size:
         whole, target = (np.atleast_3d(a.transpose(1, 2, 0) if planar else a) for a in (image, out))
         values = np.resize(fills, target.shape[2])
+        rounds, low, high = store_limits(np.dtype(np.float32), out.dtype, False)
         if image.size:
-            warp_by_pixels(whole, target, inverse, *by_pixels[:2], values, *by_pixels[2:])
+            warp_by_pixels(whole, target, matrix, interp, border, values, rounds, low, high)
         else:
-            target[...] = np.clip(np.rint(values), *by_pixels[3:]) if by_pixels[2] else values
+            target[...] = np.clip(np.rint(values), low, high) if rounds else values
         return
+    flags = interp | (_INVERSE_MAP if inverse_map else 0)
     warp = single_threaded().warpPerspective
     for part, target, some in _parts(image, out, planar, fills):
         direct = target if target.flags.c_contiguous else None
-        found = warp(part, matrix, (target.shape[1], target.shape[0]), direct, flags, border, some)
+        found = warp(part, given, (target.shape[1], target.shape[0]), direct, flags, _OPENCV_BORDERS[border], some)
         if direct is None:
             target[...] = found.reshape(target.shape)
 
@@ -182,7 +173,16 @@ def _parts(image: np.ndarray, out: np.ndarray, planar: bool, fills: Sequence[flo
 
 
 @warp_perspective.cuda("warp_perspective.cu")
-def _(launch, image, matrix_input, out):
-    view = launch.plan.per_sample["view"]
-    steps = launch.plan.shared["nearest"] or launch.plan.shared["cubic"]
-    launch("warp_perspective", threads_of(launch, view[:, 3:], in_runs=not steps))
+def _(launch, image, matrix_input, out, *, interp, fill):
+    axes, channels = _axes_of(image)
+    view = np.concatenate([image.shapes[:, axes], channels[:, None], out.shapes[:, axes]], axis=1).astype(np.int32)
+    if image.dtype.name != "f32":
+        limits = np.iinfo(image.dtype.numpy)
+        fill = np.clip(np.rint(fill), limits.min, limits.max).astype(np.float32)
+    nearest, cubic = interp == _NEAREST, interp == _CUBIC
+    numbers = {
+        "fill": fill, "fills": len(fill), "nearest": nearest, "cubic": cubic,
+        "steps": 32 if interp == LINEAR and image.dtype.name == "i16" else 0,
+    }  # fmt: skip
+    work = threads_of(launch, view[:, 3:], in_runs=not (nearest or cubic))
+    launch("warp_perspective", work, per_sample={"view": view}, shared=numbers)

@@ -44,6 +44,14 @@ def words(key: int, position: int, count: int) -> list[int]:
     return found[phase : phase + count]
 
 
+def branch(key: int, position: int, number: int) -> int:
+    """Return the key of the stream `number` that branches off from a stream at a position."""
+    a, b, c, d = block(key, position >> 2 & (1 << 128) - 1)
+    here = block(b << 32 | a, d << 96 | c << 64 | (position & 3))  # the words of the stream itself are no keys
+    a, b, _, _ = block(here[1] << 32 | here[0], number & (1 << 128) - 1)
+    return b << 32 | a
+
+
 def pack(sequence: int, counter: int, phase: int) -> int:
     """Return the position that a sequence, a block counter and a word of the block name together."""
     return sequence << 66 | counter << 2 | phase

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import secrets
+import sys
 import threading
 from operator import index
-from typing import SupportsIndex, final
+from typing import Any, SupportsIndex, final
 
+from ndd._execution.fork import around_fork
 from ndd.random import philox
+
+_moving = threading.Lock()  # guards the position of every generator: to move one takes 200 ns
 
 
 @final
@@ -77,7 +81,7 @@ class RNG:
     def __init__(self, seed: SupportsIndex | None = None, state: RNGState | str | bytes | None = None):
         if seed is not None and state is not None:
             raise ValueError("Cannot specify both `seed` and `state`: a state contains its seed.")
-        self._lock = threading.Lock()
+        self._branches = 0  # how many child processes have branched off since the last restart
         self._cached_index = -1
         self._cached_words: tuple[int, ...] = ()
         if state is not None:
@@ -87,7 +91,7 @@ class RNG:
 
     def __call__(self) -> int:
         """Return the next word, an int in [0, 2**32)."""
-        with self._lock:
+        with _moving:
             position = self._position
             self._position = (position + 1) % philox.POSITIONS
             if position >> 2 != self._cached_index:
@@ -108,7 +112,7 @@ class RNG:
         n = index(n)
         if n < 0:
             raise ValueError(f"Cannot advance by a negative number: got {n}. Set a state to go back.")
-        with self._lock:
+        with _moving:
             self._position = (self._position + n) % philox.POSITIONS
 
     def clone(self) -> RNG:
@@ -117,7 +121,7 @@ class RNG:
 
     def get_state(self, *, cuda_stream=None) -> RNGState:
         """Return where the generator stands; `cuda_stream` is accepted and not needed."""
-        with self._lock:
+        with _moving:
             return RNGState(self._key, self._position)
 
     def set_state(self, value: RNGState | str | bytes) -> None:
@@ -145,44 +149,100 @@ class RNG:
         return RNG, (None, str(self.state))
 
     def _restart(self, key: int, position: int) -> None:
-        with self._lock:
+        with _moving:
             self._key = key
             self._position = position
             self._cached_index = -1
+            self._branches = 0
 
     def _take(self, count: int = philox.STATE_WORDS) -> tuple[int, int]:
         """Return the `(key, position)` of the next `count` words and move past them without making them."""
-        with self._lock:
+        with _moving:
             position = self._position
             self._position = (position + count) % philox.POSITIONS
             return self._key, position
 
 
-_thread = threading.local()
+class _OfThread(threading.local):
+    """The default generator of a thread."""
+
+    rng: RNG | None = None
+
+
+_thread = _OfThread()
+_parent: tuple[int, int, int] | None = None  # a forked child: where its parent's generator stood, and which child it is
+_outer_worker: Any = None  # a process that a worker forked: what torch knows of that worker
+_seeded = 0  # how many generators were made from the seed of torch's worker
 
 
 def get_default_rng() -> RNG:
     """Return the generator that random operators of this thread use when they are given none.
 
-    It is made on first use, with a key from the operating system; every thread has its own.
+    It is made on first use; every thread has its own. Its key is, in the first of these cases that applies:
+
+    * in a worker of torch's `DataLoader`: the worker's seed, which differs between workers and epochs and is the same
+      again after the same `torch.manual_seed` (or `DataLoader(generator=...)`);
+    * in a process forked by a thread that had a default generator: a fresh branch of that, different for each child
+      and the same again after the same `set_seed`;
+    * else a number from the operating system.
 
     >>> get_default_rng() is get_default_rng()
     True
     """
-    try:
-        return _thread.rng
-    except AttributeError:
-        _thread.rng = RNG()
-        return _thread.rng
+    found = _thread.rng
+    if found is None:
+        found = _thread.rng = RNG(_first_key())
+    return found
 
 
 def set_seed(seed: SupportsIndex) -> None:
     """Restart the default generator of this thread with a key.
 
-    Afterwards every random operator of this thread that is given no `rng=` repeats its values.
+    Afterwards every random operator of this thread that is given no `rng=` repeats its values. Other processes have
+    generators of their own, see `get_default_rng`; a DataLoader's `worker_init_fn` may set their seeds.
 
     >>> set_seed(42)
     >>> get_default_rng()
     RNG(state='Philox_000000000000002A_0000000000000000:0000000000000000_0')
     """
     get_default_rng().seed = seed
+
+
+def _first_key() -> int | None:
+    """The key of a thread's default generator; None where the operating system is to choose."""
+    global _parent, _seeded
+    worker = _worker()
+    if worker is not None and worker is not _outer_worker:
+        with _moving:
+            number, _seeded = _seeded, _seeded + 1
+        return philox.branch(worker.seed, 0, number)
+    with _moving:
+        parent, _parent = _parent, None
+    return None if parent is None else philox.branch(*parent)
+
+
+def _worker() -> Any:
+    """What torch knows of this process as a worker of a DataLoader."""
+    loading = sys.modules.get("torch.utils.data")
+    return None if loading is None else loading.get_worker_info()
+
+
+def _before_fork() -> None:
+    """Counts the child, so that the next one draws other numbers. The parent's own stay as they are."""
+    rng = _thread.rng if _parent is None else get_default_rng()  # a child that has not drawn yet has a place as well
+    if rng is not None:
+        rng._branches += 1
+
+
+def _in_child() -> None:
+    """The generator of the thread that forked is the parent's; those of its other threads have gone with them."""
+    global _moving, _outer_worker, _parent
+    _moving = threading.Lock()
+    _outer_worker = _worker()
+    rng = _thread.rng
+    if rng is not None:
+        _parent = rng._key, rng._position, rng._branches
+        _thread.rng = None
+
+
+around_fork(before=_before_fork, in_child=_in_child)

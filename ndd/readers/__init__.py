@@ -1,9 +1,38 @@
-"""Readers: an index, a store of records and a sampler. `Reader` and `RecordStore` are the base for new ones."""
+"""Readers: an index, a store of records and a sampler.
+
+Life of a sample
+----------------
+1. `reader.next_epoch(batch_size=64)` returns an `Epoch` (`epoch.py`); nothing is opened yet. Its first `next()` makes
+   the reader open its data: `_open` of the concrete reader builds the index and returns a `RecordStore`.
+2. The arguments that all readers share (`options.py`) choose an `Order`; a `Stream` (`sampler.py`) cuts it into batches
+   of sample numbers. `Progress` (`progress.py`) keeps the place in it, which is all that a saved state holds (`state.py`).
+3. `ReadAhead` (`read_ahead.py`): a few threads take the coming batches from the stream and call `store.records(numbers)`
+   (`file_store.py`, `container.py` on `file_reading.py`). A record is a tuple of arrays, or the exception that it cost.
+4. `Reader` (`base.py`), on the user's thread: the records of a batch become handles on the CPU (`output.py`) with
+   `source_info`; the error of a record is raised here, at its batch. A lookahead may have made them before.
+5. `_present` of the reader may call operators on these handles; outputs that follow `device="gpu"` are copied there.
+   Both only start work. The user gets a tuple, or a dict, of `Tensor`s or `Batch`es.
+
+Add a reader
+------------
+1. `readers/name.py`: a class with a docstring (what it gives, "Args" of its own arguments only, an example that runs),
+   `_open` with these arguments and `_outputs`. `mxnet.py` shows records in a container, `numpy.py` files of an own kind.
+   What is in the records is its own; for what other formats share look into `file_tree.py` (paths, list files,
+   patterns), `file_reading.py` (bytes without the GIL) and `index_cache.py` (an index that took long to build).
+2. One import and one name in this file. `signature.py` joins the shared arguments to the signature and the docstring.
+3. `tests/readers/datasets.py`: one entry that makes some data; `test_every_reader.py` then checks order, shards, resume,
+   access by number, worker processes and declared outputs. `tests/readers/test_name.py`: the contents, against DALI.
+4. `python -m ndd coverage` compares the signature with DALI's; `--index notebooks/operators.md` writes the index anew.
+"""
 
 from ndd.readers.base import Reader
+from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
 from ndd.readers.file import File
+from ndd.readers.mxnet import MXNet
+from ndd.readers.numpy import Numpy
+from ndd.readers.output import Output
 from ndd.readers.records import RecordStore
 from ndd.readers.state import ReaderState
 
-__all__ = ["Epoch", "File", "Reader", "ReaderState", "RecordStore"]
+__all__ = ["ContainerStore", "Epoch", "File", "MXNet", "Numpy", "Output", "Reader", "ReaderState", "RecordStore"]

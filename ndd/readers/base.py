@@ -2,49 +2,86 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import inspect
 import os
 import threading
 import warnings
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar, overload
 
 from ndd._execution.lookahead import Following
-from ndd._tensor import make_batch, make_tensor
-from ndd.readers import state as states
+from ndd._tensor import Batch, Device, make_batch, make_tensor
+from ndd.readers import signature, state as states
 from ndd.readers.epoch import Epoch
-from ndd.readers.options import check_batch_size, check_device, plain, split_options
+from ndd.readers.options import check_batch_size, check_device, plain
+from ndd.readers.output import Output, Record, columns
 from ndd.readers.progress import Progress
 from ndd.readers.read_ahead import ReadAhead, Step
-from ndd.readers.records import Record, RecordStore, columns
+from ndd.readers.records import RecordStore
 from ndd.readers.sampler import Order, Shards, Stream
 from ndd.readers.state import ReaderState
+
+_CLOSING_SECONDS = 5.0  # `close` waits so long for reads that are under way
 
 
 class Reader:
     """The base of all readers: an index and a store (`RecordStore`) of the concrete reader, and a sampler.
 
-    A concrete reader names its arguments in `__init__`, hands `locals()` to this class, and implements `_open`:
+    A concrete reader writes its own arguments, all by name, in `_open`, which makes the store; and says in `_outputs`
+    what comes out. The arguments that all readers share are joined to its signature and to the "Args" of its
+    docstring (`Options` lists them), are handled here, and never reach it:
 
         class Lines(Reader):
-            def __init__(self, max_batch_size=None, name=None, device="cpu", num_inputs=None, *, path, seed=-1):
-                super().__init__(locals())
+            \"\"\"Reads a text file line by line.
 
-            def _open(self, path):
-                return LineStore(path)      # a RecordStore
+            Args:
+                path: the file.
+            \"\"\"
 
-    Arguments that all readers share are handled here, the others arrive in `_open` by name when the first sample is
-    asked for. Nothing is opened before.
+            def _open(self, *, path: FilePath) -> RecordStore:
+                return LineStore(path_text(path))
+
+            @classmethod
+            def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
+                return (Output("line", uint8, 1),)
+
+    A value is converted to what its annotation says (`bool`, `int`, `float`); a `Literal` is checked; None stands for
+    the default. The package's docstring says which files a new reader needs.
+
+    Attributes:
+        devices: the devices that `device` may name; with "gpu", outputs declared with device "reader" go there.
+        permuted: whether `random_shuffle` permutes all samples before its buffer (single files), or draws from the
+            buffer alone, in the order the records are stored (containers).
+        shuffles_after_epoch: whether there are `shuffle_after_epoch` and its seed.
+        gives_dicts: samples are dicts, keyed by the outputs' names, instead of tuples.
     """
 
     devices: tuple[str, ...] = ("cpu",)
-    permuted = True  # random_shuffle permutes all samples once before its buffer (containers: False)
+    permuted = True
+    shuffles_after_epoch = True
+    gives_dicts = False
+    _display = "readers.Reader"
+    __signature__: ClassVar[inspect.Signature]
 
-    def __init__(self, arguments: dict[str, Any]):
-        self._display = f"readers.{type(self).__name__}"
-        self._options, self._own = split_options(type(self), arguments)
+    def __init_subclass__(cls, **named: Any):
+        super().__init_subclass__(**named)
+        if "_display" not in cls.__dict__:
+            cls._display = f"readers.{cls.__name__}"
+        signature.compose(cls)
+
+    def __init__(self, *positional: Any, **arguments: Any):
+        self._given = positional, arguments
+        self._options, self._own = signature.bound(type(self), positional, arguments)
         self._options.check_early(self._display)
-        self._device = check_device(self._display, self._options.device, self.devices)
+        self._outputs_here = self.outputs(*positional, **arguments)
+        self._presents = type(self)._present is not Reader._present
+        # What a record holds, as far as it is known: `_present` may change all but the place of a layout.
+        self._read = self._outputs_here
+        if self._presents:
+            self._read = tuple(Output(output.name, layout=output.layout) for output in self._outputs_here)
         self._seed = self._options.order_seed
         self._progress = Progress(self._display)
         self._data: tuple[RecordStore, Order] | None = None
@@ -52,18 +89,62 @@ class Reader:
         self._warned = False
         self._new_process()
 
-    def _open(self, **arguments: Any) -> RecordStore:
-        """Build the index and return the store."""
+    # What a concrete reader writes
+
+    def _open(self) -> RecordStore:
+        """Build the index and return the store. A reader adds its own arguments, by name."""
         raise NotImplementedError
+
+    @classmethod
+    def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
+        """The outputs for these values of the reader's own arguments. Opens nothing."""
+        raise NotImplementedError
+
+    def _present(self, *values: Any) -> tuple[Any, ...]:
+        """The outputs, made of what was read: a Tensor or Batch for each array of a record, those beyond the outputs
+        included. It may call operators of ndd; it runs on the user's thread, and waits for nothing."""
+        return values
+
+    # What comes out
+
+    @classmethod
+    def outputs(cls, *positional: Any, **arguments: Any) -> tuple[Output, ...]:
+        """What a reader with these arguments gives: name, element type, dimensions, layout and device of each output.
+
+        Opens nothing and needs no data; required arguments that do not matter may be left out.
+
+        >>> import ndd
+        >>> [(output.name, str(output.dtype)) for output in ndd.readers.File.outputs()]
+        [('data', 'u8'), ('label', 'i32')]
+        """
+        options, own = signature.bound(cls, positional, arguments, partial=True)
+        device = check_device(cls._display, options.device, cls.devices)
+        declared: list[Output] = []
+        for output in cls._outputs(**own):
+            where = device if output.device == "reader" else output.device
+            declared.append(dataclasses.replace(output, device=where))
+        return tuple(declared)
+
+    @property
+    def num_outputs(self) -> int:
+        """How many outputs this reader has."""
+        return len(self._outputs_here)
 
     # Iteration
 
-    def next_epoch(self, batch_size: int | None = None, ctx: Any = None, capture: bool = False) -> Epoch:
+    @overload
+    def next_epoch(self, batch_size: int, ctx: Any = None, capture: bool = False) -> Epoch[tuple[Batch, ...]]: ...
+    @overload
+    def next_epoch(self, batch_size: None = None, ctx: Any = None, capture: bool = False) -> Epoch[tuple[Any, ...]]: ...
+    def next_epoch(self, batch_size: int | None = None, ctx: Any = None, capture: bool = False) -> Epoch[Any]:
         """The next epoch: an iterator over the samples of this reader's shard, with a length.
 
         With `batch_size` (here, or `max_batch_size` at construction) it gives batches, otherwise single samples; a
         reader stays with its first choice until `reset()`. Every batch is full: without `pad_last_batch` the last one
         goes on into the next epoch. Nothing is read before the first sample is asked for.
+
+        What a reader computes from what it read (a copy to the GPU, say) is computed in the context `ctx`, by default
+        in the current one.
 
         If the epoch before was left unfinished, this one goes on where it stopped and has full length, as in DALI, and
         warns once; call `reset()` before `next_epoch()` to drop the rest. After `set_state` the interrupted epoch is
@@ -90,7 +171,7 @@ class Reader:
                 f"{self._display}: capture=True is not available; leave it out, results are equal"
             )
         self._progress.check("samples" if size is None else "batches", size)
-        return Epoch(self, size)
+        return Epoch(self, size, ctx)
 
     def __call__(self, *, batch_size: int | None = None) -> Any:
         """The next sample, or with `batch_size` the next batch, without end; epochs follow each other."""
@@ -152,6 +233,20 @@ class Reader:
         raise TypeError(f"'{type(self).__name__}' object is not iterable: iterate over reader.next_epoch()")
 
     # Facts and state
+
+    def close(self) -> None:
+        """Stop reading ahead and close files. A reader that is used again goes on where it was."""
+        with self._entered():
+            ahead = self._ahead
+            self._drop_read_ahead()
+            if ahead is not None:
+                ahead.join(_CLOSING_SECONDS)
+            if self._data is not None:
+                self._data[0].close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For worker processes: a reader made with the same arguments, at the same place, with nothing open."""
+        return _remade, (type(self), *self._given, self.state_dict())
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
         """The sizes that DALI reports: `epoch_size` (all samples), `epoch_size_padded` (with every shard padded to the
@@ -281,16 +376,38 @@ class Reader:
                 self._ahead = self._new_read_ahead()
             return Step(numbers, self._ahead.read(numbers), self._progress.position)
 
-    def _value(self, step: Step, size: int | None) -> Any:
+    def _value(self, step: Step, size: int | None, ctx: Any = None) -> Any:
         """The outputs of a step as handles, or the error of the first record that could not be read."""
+        values = self._taken(step, size)
+        if self._presents or any(output.device == "gpu" for output in self._outputs_here):
+            with contextlib.nullcontext() if ctx is None else ctx:
+                values = self._delivered(values)
+        if len(values) != len(self._outputs_here):
+            raise TypeError(f"{self._display}: declared {len(self._outputs_here)} output(s), gave {len(values)}")
+        if self.gives_dicts:
+            return {output.name: value for output, value in zip(self._outputs_here, values, strict=True)}
+        return values
+
+    def _delivered(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What was read as it was declared: presented, and on its device. Operators do both, so nothing waits."""
+        values = tuple(self._present(*values))
+        gpu = Device(str(self._options.device)) if any(o.device == "gpu" for o in self._outputs_here) else None
+        return tuple(
+            value.to_device(gpu) if output.device == "gpu" else value
+            for output, value in zip(self._outputs_here, values, strict=False)
+        )
+
+    def _taken(self, step: Step, size: int | None) -> tuple[Any, ...]:
+        """What was read, as handles on the CPU: made here, or already for a lookahead."""
         if size is None:
             return self._made(step, size)
         with self._coming_lock:
             coming, self._coming = self._coming, None
         return coming[1] if coming is not None and coming[0] is step else self._made(step, size)
 
-    def _coming_store(self, output: Any, generation: int) -> Any:
-        """For lookahead: the store of one output of the next batch, if that has been read. Called on other threads."""
+    def _coming_store(self, place: int, generation: int) -> Any:
+        """For lookahead: the store of what was read as number `place` of the next batch, if that has been read. Called
+        on other threads."""
         ahead = self._ahead
         if ahead is None or generation != self._progress.generation:
             return None
@@ -300,20 +417,20 @@ class Reader:
                 return None
             if self._coming is None or self._coming[0] is not step:
                 self._coming = (step, self._made(step, len(step.numbers)))
-            return self._coming[1][output]._value()
+            return self._coming[1][place]._value()
 
-    def _follow(self, values: Any, step: Step) -> None:
-        """Shows each output of a batch the way to the next one."""
+    def _follow(self, values: tuple[Any, ...]) -> None:
+        """Shows each part of a batch the way to the next one."""
         reader, generation = weakref.ref(self), self._progress.generation
-        for output, value in values.items() if isinstance(values, dict) else enumerate(values):
+        for place, value in enumerate(values):
 
-            def peek(output: Any = output) -> Any:
+            def peek(place: int = place) -> Any:
                 found = reader()
-                return None if found is None else found._coming_store(output, generation)
+                return None if found is None else found._coming_store(place, generation)
 
-            value._value().following = Following(peek, self._memories.setdefault(output, {}))
+            value._value().following = Following(peek, self._memories.setdefault(place, {}))
 
-    def _made(self, step: Step, size: int | None) -> Any:
+    def _made(self, step: Step, size: int | None) -> tuple[Any, ...]:
         store = self._opened()[0]
         records: list[Record] = []
         for number, record in zip(step.numbers, step.records, strict=True):
@@ -323,22 +440,23 @@ class Reader:
                     f"{type(record).__name__}: {record}"
                 ) from record
             records.append(record)
-        layouts = store.layouts
+        read = self._read + tuple(Output(f"more[{k}]") for k in range(len(records[0]) - len(self._read)))
+        self._check(read, records, step.numbers, store)
         if size is None:
             info = store.source(step.numbers[0])
-            values = [
-                make_tensor(array, layouts[k] if k < len(layouts) else None, info) for k, array in enumerate(records[0])
-            ]
-        else:
-            sources = [store.source(number) for number in step.numbers]
-            values = [
-                make_batch(column, layouts[k] if k < len(layouts) else None, sources)
-                for k, column in enumerate(columns(records))
-            ]
-        made = tuple(values) if store.fields is None else dict(zip(store.fields, values, strict=True))
-        if size is not None:
-            self._follow(made, step)
-        return made
+            return tuple(make_tensor(a, o.layout, info, o.dtype) for o, a in zip(read, records[0], strict=False))
+        sources = [store.source(number) for number in step.numbers]
+        values = tuple(make_batch(c, o.layout, sources, o.dtype) for o, c in zip(read, columns(records), strict=False))
+        self._follow(values)
+        return values
+
+    def _check(self, read: tuple[Output, ...], records: list[Record], numbers: list[int], store: RecordStore) -> None:
+        """RuntimeError if a sample is not of the declared type, or the samples of a batch differ in theirs."""
+        for place, output in enumerate(read[: len(records[0])]):
+            refused = output.refused([record[place] for record in (records[:1] if output.told else records)])
+            if refused is not None:
+                number = numbers[refused[0]]
+                raise RuntimeError(f"{self._display}: sample {number} ({store.source(number)}): {refused[1]}")
 
     def _wanted_batch(self, batch_size: Any) -> int | None:
         size, largest = check_batch_size(batch_size), check_batch_size(self._options.max_batch_size)
@@ -414,3 +532,9 @@ class Reader:
         self._coming: tuple[Step, Any] | None = None  # the next batch, made for a lookahead
         self._coming_lock = threading.Lock()
         self._memories: dict[Any, dict[str, Any]] = {}  # of each output: how the batch before was used
+
+
+def _remade(kind: type[Reader], positional: tuple[Any, ...], given: dict[str, Any], state: dict[str, Any]) -> Reader:
+    reader = kind(*positional, **given)
+    reader.load_state_dict(state)
+    return reader

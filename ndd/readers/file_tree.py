@@ -1,4 +1,4 @@
-"""Finding files: the classes of a directory tree, and names that match shell patterns."""
+"""Finding files: paths as arguments, list files, the classes of a directory tree, names that match shell patterns."""
 
 from __future__ import annotations
 
@@ -6,9 +6,28 @@ import os
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+
+FilePath: TypeAlias = str | bytes | os.PathLike[str]
+
+
+def listed_names(reader: str, argument: str, paths: Any) -> list[str]:
+    """One path or a list of them as a list of texts. RuntimeError for an empty list."""
+    listed = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
+    if not listed:
+        raise RuntimeError(f"{reader}: `{argument}` is an empty list")
+    return [os.fsdecode(path) for path in listed]
+
+
+def read_lines(reader: str, path: str) -> list[str]:
+    """The lines of a text file, without their ends. RuntimeError if it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
+            return lines.read().split("\n")
+    except OSError as error:
+        raise RuntimeError(f"{reader}: Cannot open: {path}: {error.strerror}") from error
 
 
 def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tuple[list[str], list[str], np.ndarray]:
@@ -31,6 +50,25 @@ def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tupl
         counts.append(len(inside))
     places = np.repeat(np.arange(len(folders), dtype=np.int32), counts)
     return paths, names, places
+
+
+def scan_nested(reader: str, root: str, choose_file: Any) -> list[str]:
+    """The files in `root`, sorted, then those in each of its folders, sorted: names relative to `root`."""
+    try:
+        found, folders = _split(root, choose_file)
+        for folder in folders:
+            found += [os.path.join(folder, name) for name in _split(os.path.join(root, folder), choose_file)[0]]
+    except OSError as error:
+        raise RuntimeError(f"{reader}: Failed to open {error.filename}: {error.strerror}") from error
+    return found
+
+
+def _split(folder: str, choose_file: Any) -> tuple[list[str], list[str]]:
+    """The chosen files of a folder, and its folders."""
+    with os.scandir(folder) as entries:
+        listed = [(entry.name, entry.is_dir()) for entry in entries]
+    files = sorted(name for name, is_folder in listed if not is_folder and choose_file(name))
+    return files, sorted(name for name, is_folder in listed if is_folder)
 
 
 def name_filter(reader: str, argument: str, patterns: Any, case: bool) -> Any:

@@ -10,7 +10,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ndd.readers.records import Record, RecordStore
+from ndd._execution.fork import around_fork
+from ndd.readers.output import Record
+from ndd.readers.records import RecordStore
 from ndd.readers.sampler import Position, Stream
 
 # One thread reads page-cached files ten times faster than a GPU decodes them, and more threads take its cores: with four
@@ -220,5 +222,4 @@ def _stop_all() -> None:
         ahead.join(1.0)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_running.clear)
+around_fork(in_child=_running.clear)

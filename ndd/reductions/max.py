@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ndd._operator import operator
-from ndd.reductions import over_axes
+from ndd.reductions.over_axes import reduction
 
 
-@operator
+@reduction
 def max(
     input,
     /,
@@ -34,24 +33,3 @@ def max(
     >>> ndd.reductions.max(ndd.tensor([[1, 2], [3, 0]]), axes=1).torch()
     tensor([2, 3], dtype=torch.int32)
     """
-    return over_axes.outcome("max", input, axes, axis_names, keep_dims, None)
-
-
-@max.old_plan
-def _(input, *, axes, axis_names, keep_dims):
-    return over_axes.plan("max", input, axes, axis_names, keep_dims)
-
-
-@max.cpu
-def _(input, out, name, chosen):
-    over_axes.reduce_sample(name, input, out, chosen)
-
-
-@max.cpu_batch
-def _(input, out, name, chosen):
-    over_axes.reduce_batch(name, input, out, chosen)
-
-
-@max.cuda("reduce.cu")
-def _(launch, input, out, *, name, chosen):
-    over_axes.launch(launch, name, input, chosen)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ndd._operator import operator
 from ndd._tensor import DType
-from ndd.reductions import over_axes
+from ndd.reductions.over_axes import reduction
 
 
-@operator
+@reduction
 def mean(
     input,
     /,
@@ -37,24 +36,3 @@ def mean(
     >>> ndd.reductions.mean(ndd.tensor([[1, 2], [3, 5]]), axes=-1).torch()
     tensor([1.5000, 4.0000])
     """
-    return over_axes.outcome("mean", input, axes, axis_names, keep_dims, dtype)
-
-
-@mean.old_plan
-def _(input, *, axes, axis_names, keep_dims, dtype):
-    return over_axes.plan("mean", input, axes, axis_names, keep_dims)
-
-
-@mean.cpu
-def _(input, out, name, chosen):
-    over_axes.reduce_sample(name, input, out, chosen)
-
-
-@mean.cpu_batch
-def _(input, out, name, chosen):
-    over_axes.reduce_batch(name, input, out, chosen)
-
-
-@mean.cuda("reduce.cu")
-def _(launch, input, out, *, name, chosen):
-    over_axes.launch(launch, name, input, chosen)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ndd._operator import operator
 from ndd._tensor import DType
-from ndd.reductions import over_axes
+from ndd.reductions.over_axes import reduction
 
 
-@operator
+@reduction
 def mean_square(
     input,
     /,
@@ -37,24 +36,3 @@ def mean_square(
     >>> ndd.reductions.mean_square(ndd.tensor([3.0, 4.0])).torch()
     tensor(12.5000)
     """
-    return over_axes.outcome("mean_square", input, axes, axis_names, keep_dims, dtype)
-
-
-@mean_square.old_plan
-def _(input, *, axes, axis_names, keep_dims, dtype):
-    return over_axes.plan("mean_square", input, axes, axis_names, keep_dims)
-
-
-@mean_square.cpu
-def _(input, out, name, chosen):
-    over_axes.reduce_sample(name, input, out, chosen)
-
-
-@mean_square.cpu_batch
-def _(input, out, name, chosen):
-    over_axes.reduce_batch(name, input, out, chosen)
-
-
-@mean_square.cuda("reduce.cu")
-def _(launch, input, out, *, name, chosen):
-    over_axes.launch(launch, name, input, chosen)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ndd._operator import operator
-from ndd.reductions import over_axes
+from ndd.reductions.over_axes import reduction
 
 
-@operator
+@reduction
 def min(
     input,
     /,
@@ -34,24 +33,3 @@ def min(
     >>> ndd.reductions.min(ndd.tensor([[1, 2], [3, 0]]), axes=1).torch()
     tensor([1, 0], dtype=torch.int32)
     """
-    return over_axes.outcome("min", input, axes, axis_names, keep_dims, None)
-
-
-@min.old_plan
-def _(input, *, axes, axis_names, keep_dims):
-    return over_axes.plan("min", input, axes, axis_names, keep_dims)
-
-
-@min.cpu
-def _(input, out, name, chosen):
-    over_axes.reduce_sample(name, input, out, chosen)
-
-
-@min.cpu_batch
-def _(input, out, name, chosen):
-    over_axes.reduce_batch(name, input, out, chosen)
-
-
-@min.cuda("reduce.cu")
-def _(launch, input, out, *, name, chosen):
-    over_axes.launch(launch, name, input, chosen)

@@ -1,33 +1,37 @@
 // One stage of a reduction: a sample is [outer, rows, inner]; `splits` threads share the rows of each kept element and
-// leave [outer, splits, inner] accumulators for the next stage, or the result where there is one thread for each.
+// leave [outer, splits, inner] accumulators in `parts` for the next stage, or the result where there is one thread for
+// each.
 //
 // With TOGETHER the block of a sample that finishes last makes the results from what all blocks left, in the same launch.
 //
-// Macros: ACC the accumulator; KIND one of the numbers below; FROM_INPUT 1 to read input 0, 0 to read accumulators of
-// the stage before; LAST 1 to write results; FINISH 0 as it is, 1 divided, 2 the root of that, 3 divided, as float to
-// `target`, 4 the same with times / sqrt(that + add); INTEGER_RESULT 1 if the result is an
-// integer made from a sum; MEAN_STEPS 1 to find the mean of an element by a step for every axis; MEAN_NUMBER 1 if
-// `mean_address` is the mean itself, one float.
-#include "scalar.cuh"
-
+// Macros: ACC the accumulator; KIND what is accumulated, FINISH what is made of it; FROM_INPUT 1 to read input 0, 0 to
+// read accumulators of the stage before (`source`); LAST 1 to write results of type RESULT to `result`; MEAN_STEPS 1 to
+// find the mean of an element by a step for every axis; POOL 1 for the kernel `pool`.
 #define KIND_SUM 0
 #define KIND_SQUARE 1
 #define KIND_DEVIATION 2
 #define KIND_MIN 3
 #define KIND_MAX 4
+#define KIND_MOMENTS 5  // the sums of x - p and of its square, p being a kept element's first value: they do not cancel
 
-#if FROM_INPUT
-#define SOURCE IN0
-#else
-#define SOURCE ACC
+#define FINISH_PLAIN 0
+#define FINISH_MEAN 1
+#define FINISH_ROOT 2     // of the mean
+#define FINISH_FACTOR 3   // times / sqrt(mean + add)
+#define FINISH_MOMENTS 4  // the mean to `result`, a factor as above to `factor`
+
+#if KIND == KIND_MOMENTS
+struct Moments {
+  double first, second;
+};
+inline Moments operator+(Moments a, Moments b) { return {a.first + b.first, a.second + b.second}; }
+inline Moments fresh(const volatile Moments* p) { return {p->first, p->second}; }
 #endif
+template <class T> T fresh(const volatile T* p) { return *p; }  // what other blocks have written, past the cache
 
 #if FROM_INPUT && KIND == KIND_DEVIATION
 inline double mean_at(const Sample& s, long long o, long long i, long long flat) {
-#if MEAN_NUMBER
-  return __int_as_float((int)s.mean_address);
-#else
-  const float* mean = (const float*)s.mean_address;
+  const float* mean = (const float*)s.mean;
 #if MEAN_STEPS
   long long at = 0;
   for (int d = int(sizeof(s.mean_steps) / sizeof(long long)) - 1; d >= 0; d--) {
@@ -38,9 +42,25 @@ inline double mean_at(const Sample& s, long long o, long long i, long long flat)
 #else
   return mean[s.mean_size == 1 ? 0 : o * s.inner + i];
 #endif
-#endif
 }
 #endif
+
+// What row element `flat` of kept element (o, i) adds.
+inline ACC term(const Sample& s, long long o, long long i, long long flat) {
+#if !FROM_INPUT
+  return ((const ACC*)s.source)[flat];
+#elif KIND == KIND_SQUARE
+  return (ACC)s.in0[flat] * (ACC)s.in0[flat];
+#elif KIND == KIND_DEVIATION
+  const ACC away = (ACC)s.in0[flat] - mean_at(s, o, i, flat);
+  return away * away;
+#elif KIND == KIND_MOMENTS
+  const double away = double(s.in0[flat]) - double(s.in0[o * s.span + i]);
+  return {away, away * away};
+#else
+  return (ACC)s.in0[flat];
+#endif
+}
 
 inline ACC joined(ACC acc, ACC value) {
 #if KIND == KIND_MIN
@@ -52,24 +72,55 @@ inline ACC joined(ACC acc, ACC value) {
 #endif
 }
 
-inline void finish(const Sample& s, const Shared& shared, long long item, ACC acc) {
-#if FINISH == 0
-  s.out0[item] = (OUT0)acc;
-#elif FINISH == 3
-  ((float*)s.target)[item] = float(double(acc) / s.divisor);
-#elif FINISH == 4
-  const double variance = (s.divisor > 0 ? double(acc) / s.divisor : 0.0) + shared.add;
-  ((float*)s.target)[item] = variance > 0 ? float(shared.times / sqrt(variance)) : 0.0f;
-#elif INTEGER_RESULT
-  // DALI accumulates in the type of the result, which wraps, and divides in float.
-  float mean = float((OUT0)acc) * (1.0f / float(s.divisor));
-  s.out0[item] = (OUT0)(FINISH == 2 ? sqrtf(mean) : mean);
+inline ACC nothing(const Shared& shared) {
+#if KIND == KIND_MIN || KIND == KIND_MAX
+  return shared.first;
 #else
-  const double mean = double(acc) / s.divisor;
-  s.out0[item] = (OUT0)(FINISH == 2 ? sqrt(mean) : mean);
+  return {};
 #endif
 }
 
+#if FINISH >= FINISH_FACTOR
+inline float factor_of(const Sample& s, const Shared& shared, double squares) {
+  const double variance = (s.divisor > 0 && squares > 0 ? squares / s.divisor : 0.0) + shared.add;
+  return variance > 0 ? float(shared.times / sqrt(variance)) : 0.0f;
+}
+#endif
+
+template <class T> void finish(const Sample& s, const Shared& shared, long long item, T acc) {
+  RESULT& result = ((RESULT*)s.result)[item];
+#if FINISH == FINISH_PLAIN
+  result = (RESULT)acc;
+#elif FINISH == FINISH_FACTOR
+  result = factor_of(s, shared, double(acc));
+#elif FINISH == FINISH_MOMENTS
+  const double mean = double(s.in0[item / s.inner * s.span + item % s.inner]) + acc.first / s.total;
+  result = float(mean);
+  const double squares = acc.second - acc.first * acc.first / s.total + s.total * (mean - result) * (mean - result);
+  ((float*)s.factor)[item] = factor_of(s, shared, squares);
+#else
+  if constexpr (limits<RESULT>::is_integer) {
+    // DALI accumulates in the type of the result, which wraps, and divides in float.
+    const float mean = float((RESULT)acc) * (1.0f / float(s.divisor));
+    result = (RESULT)(FINISH == FINISH_ROOT ? sqrtf(mean) : mean);
+  } else {
+    const double mean = double(acc) / s.divisor;
+    result = (RESULT)(FINISH == FINISH_ROOT ? sqrt(mean) : mean);
+  }
+#endif
+}
+
+#if POOL
+// The results of all samples together, from the sums of each; the same for every sample.
+KERNEL_NAME(pool)(const Sample* samples, int count, Shared shared) {
+  if (blockIdx.y) return;
+  EACH_ITEM(kept, samples[0].items) {
+    double total = 0;
+    for (int n = 0; n < count; n++) total += double(((const ACC*)samples[n].source)[kept]);
+    for (int n = 0; n < count; n++) finish(samples[n], shared, kept, total);
+  }
+}
+#else
 #if TOGETHER
 // Called by all threads of a block; in the sample's last block it adds up the accumulators in `s.parts`.
 inline void finish_together(const Sample& s, const Shared& shared) {
@@ -81,11 +132,11 @@ inline void finish_together(const Sample& s, const Shared& shared) {
   __syncthreads();
   if (!is_last) return;
   __threadfence();
-  volatile const ACC* parts = (volatile const ACC*)s.parts;
   for (long long kept = 0; kept < s.outer * s.inner; kept++) {
     const long long first = kept / s.inner * s.splits * s.inner + kept % s.inner;
-    ACC acc = shared.first;
-    for (long long k = threadIdx.x; k < s.splits; k += blockDim.x) acc = joined(acc, parts[first + k * s.inner]);
+    ACC acc = nothing(shared);
+    for (long long k = threadIdx.x; k < s.splits; k += blockDim.x)
+      acc = joined(acc, fresh((const ACC*)s.parts + first + k * s.inner));
     held[threadIdx.x] = acc;
     __syncthreads();
     for (int half = 128; half > 0; half /= 2) {
@@ -98,38 +149,22 @@ inline void finish_together(const Sample& s, const Shared& shared) {
 }
 #endif
 
-extern "C" __global__ void reduce(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
-#if FROM_INPUT
-    const SOURCE* source = s.in0;
-#else
-    const SOURCE* source = (const SOURCE*)s.source;
+KERNEL_NAME(reduce)(const Sample* samples, int count, Shared shared) {
+  EACH_SAMPLE(s) {
+    const long long line = s.splits * s.inner;
+#if KIND == KIND_MOMENTS
+    if (s.total == 0) continue;
 #endif
-    const long long line = s.splits * s.inner, items = s.outer * line;
-    const long long step = (long long)gridDim.x * blockDim.x;
-    for (long long item = blockIdx.x * (long long)blockDim.x + threadIdx.x; item < items; item += step) {
+    EACH_ITEM(item, s.items) {
       const long long o = item / line, i = item % line % s.inner;
-      ACC acc = shared.first;
+      ACC acc = nothing(shared);
 #pragma unroll 8
-      for (long long r = item % line / s.inner; r < s.rows; r += s.splits) {
-        const long long flat = (o * s.rows + r) * s.inner + i;
-        const SOURCE value = source[flat];
-#if KIND == KIND_SQUARE
-        acc += (ACC)value * (ACC)value;
-#elif KIND == KIND_DEVIATION
-        const ACC away = (ACC)value - mean_at(s, o, i, flat);
-        acc += away * away;
-#else
-        acc = joined(acc, (ACC)value);
-#endif
-      }
-#if TOGETHER
-      ((ACC*)s.parts)[item] = acc;
-#elif !LAST
-      ((ACC*)s.target)[item] = acc;
-#else
+      for (long long r = item % line / s.inner; r < s.rows; r += s.splits)
+        acc = joined(acc, term(s, o, i, (o * s.rows + r) * s.inner + i));
+#if LAST
       finish(s, shared, item, acc);
+#else
+      ((ACC*)s.parts)[item] = acc;
 #endif
     }
 #if TOGETHER
@@ -137,3 +172,4 @@ extern "C" __global__ void reduce(const Sample* samples, int count, Shared share
 #endif
   }
 }
+#endif

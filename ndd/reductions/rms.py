@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ndd._operator import operator
 from ndd._tensor import DType
-from ndd.reductions import over_axes
+from ndd.reductions.over_axes import reduction
 
 
-@operator
+@reduction
 def rms(
     input,
     /,
@@ -38,24 +37,3 @@ def rms(
     >>> ndd.reductions.rms(ndd.tensor([1.0, 7.0])).torch()
     tensor(5.)
     """
-    return over_axes.outcome("rms", input, axes, axis_names, keep_dims, dtype)
-
-
-@rms.old_plan
-def _(input, *, axes, axis_names, keep_dims, dtype):
-    return over_axes.plan("rms", input, axes, axis_names, keep_dims)
-
-
-@rms.cpu
-def _(input, out, name, chosen):
-    over_axes.reduce_sample(name, input, out, chosen)
-
-
-@rms.cpu_batch
-def _(input, out, name, chosen):
-    over_axes.reduce_batch(name, input, out, chosen)
-
-
-@rms.cuda("reduce.cu")
-def _(launch, input, out, *, name, chosen):
-    over_axes.launch(launch, name, input, chosen)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ndd._operator import operator
-from ndd.reductions import over_axes
+from ndd.reductions.over_axes import reduction
 
 
-@operator(reads={"mean": "anywhere"})
+@reduction
 def std_dev(
     data,
     mean,
@@ -23,8 +22,7 @@ def std_dev(
     elements. Any layout and rank, integers and float32; the result is float32. Over no axes at all (`axes=[]`) it is 0.
 
     Args:
-        mean: float32; one number, or one for every element of the result. It may lie on the CPU beside data on a GPU: one
-            number for each sample then goes along with the launch.
+        mean: float32; one number, or one for every element of the result. It may lie on the CPU beside data on a GPU.
         axes: the axes to reduce; negative ones count from the end. Default: all.
         axis_names: the same by letters of the layout, instead of `axes`.
         keep_dims: leave the reduced axes with extent 1, and the layout as it is.
@@ -38,27 +36,3 @@ def std_dev(
     >>> ndd.reductions.std_dev(ndd.tensor([0.0, 4.0]), ndd.tensor(2.0)).torch()
     tensor(2.)
     """
-    over_axes.check_mean_type(mean)
-    return over_axes.outcome("std_dev", data, axes, axis_names, keep_dims, None)
-
-
-@std_dev.old_plan
-def _(data, mean, *, axes, axis_names, ddof, keep_dims):
-    plan = over_axes.plan("std_dev", data, axes, axis_names, keep_dims, ddof=ddof)
-    over_axes.check_mean_shapes(mean, plan.shapes)
-    return plan
-
-
-@std_dev.cpu
-def _(data, mean, out, name, chosen, ddof):
-    over_axes.reduce_sample(name, data, out, chosen, over_axes.stretched(mean, data, chosen), ddof)
-
-
-@std_dev.cpu_batch
-def _(data, mean, out, name, chosen, ddof):
-    over_axes.reduce_batch(name, data, out, chosen, mean, ddof)
-
-
-@std_dev.cuda("reduce.cu")
-def _(launch, data, mean, out, *, name, chosen, ddof):
-    over_axes.launch(launch, name, data, chosen, mean, ddof)

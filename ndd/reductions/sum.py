@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ndd._operator import operator
 from ndd._tensor import DType
-from ndd.reductions import over_axes
+from ndd.reductions.over_axes import reduction
 
 
-@operator
+@reduction
 def sum(
     input,
     /,
@@ -37,24 +36,3 @@ def sum(
     >>> ndd.reductions.sum(ndd.tensor([[1, 2], [3, 4]]), axes=0).torch()
     tensor([4, 6])
     """
-    return over_axes.outcome("sum", input, axes, axis_names, keep_dims, dtype)
-
-
-@sum.old_plan
-def _(input, *, axes, axis_names, keep_dims, dtype):
-    return over_axes.plan("sum", input, axes, axis_names, keep_dims)
-
-
-@sum.cpu
-def _(input, out, name, chosen):
-    over_axes.reduce_sample(name, input, out, chosen)
-
-
-@sum.cpu_batch
-def _(input, out, name, chosen):
-    over_axes.reduce_batch(name, input, out, chosen)
-
-
-@sum.cuda("reduce.cu")
-def _(launch, input, out, *, name, chosen):
-    over_axes.launch(launch, name, input, chosen)

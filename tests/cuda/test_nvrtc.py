@@ -6,14 +6,14 @@ The texts are what the emulated GPU was given while it ran the cases of each ope
 from __future__ import annotations
 
 import pytest
-from calling import call_with, cases_of, decodes, evaluated, layouts_of, load_every_room, public, samples
+from calling import call_with, cases_of, evaluated, layouts_of, load_every_room, public, samples
 
 import ndd
 
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 DTYPES = ("uint8", "float16", "float32", "bool", "int64")
 OPERATORS = load_every_room()
-PATHS = [p for p, op in OPERATORS.items() if (op.cuda or op.cuda_source) and not decodes(op) and cases_of(p, op)]
+PATHS = [p for p, op in OPERATORS.items() if (op.cuda or op.cuda_source) and not op.batch and cases_of(p, op)]
 
 
 @pytest.fixture(scope="module")

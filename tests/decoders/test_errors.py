@@ -195,7 +195,7 @@ def test_nothing_is_said_on_stderr(tmp_path):
     )
     here = os.path.dirname(__file__)
     root = os.path.dirname(os.path.dirname(here))
-    environment = {**os.environ, "PYTHONPATH": root}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((root, os.path.dirname(here)))}
     done = subprocess.run([sys.executable, "-c", program, here], capture_output=True, env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr.decode()
     assert done.stderr == b""

@@ -6,10 +6,15 @@ import io
 
 import numpy as np
 import pytest
+from cases import each_of
 from encoded import FOLDER, KINDS, cmyk, encode, made, needs_files, photo, read, real
 from PIL import Image, ImageOps
 
 import ndd
+
+REGISTRY_CASES = {
+    "decoders.image": each_of({}, {"output_type": 2}, inputs=("jpeg",), dtypes=("float32",)),
+}
 
 # What ndd decodes and DALI does not, or not without crashing the process.
 BEYOND = {

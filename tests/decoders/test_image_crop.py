@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import each_of
 from encoded import KINDS, made, needs_files, read, real
 
 import ndd
+
+REGISTRY_CASES = {
+    "decoders.image_crop": each_of({"crop": [6, 7]}, inputs=("jpeg",), dtypes=("float32",)),
+}
 
 NAMES = ("420.jpg", "odd.jpg", "rgba.png", "turned_6.jpg", "turned_7.jpg", "lossy.webp", "gray_16.tif", "turned_6.png")
 WINDOWS = [

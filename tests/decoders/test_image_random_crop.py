@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import each_of
 from encoded import encode, made
 
 import ndd
 from ndd.random.crop_window import crop_window
+
+REGISTRY_CASES = {
+    "decoders.image_random_crop": each_of({}, inputs=("jpeg",), dtypes=("float32",), oracle=False),
+}
 
 NAMES = ("420.jpg", "odd.jpg", "rgba.png", "turned_6.jpg", "lossy.webp", "rgb.tif")
 RANGES = [

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import each_of
 from encoded import made, needs_files, read, real
 
 import ndd
+
+REGISTRY_CASES = {
+    "decoders.image_slice": each_of(
+        {"start": [1, 2], "shape": [5, 6], "axes": [0, 1]}, inputs=("jpeg",), dtypes=("float32",)
+    ),
+}
 
 F32 = np.float32
 NAMED = [

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import each_of
 from encoded import KINDS, made, needs_files, read, real
 
 import ndd
 from ndd.ops.image.peek_image_shape import peek_image_shape
+
+REGISTRY_CASES = {
+    "peek_image_shape": each_of({}, inputs=("jpeg",), dtypes=("float32",)),
+}
 
 # Headers that DALI does not read, or reads from a file that is cut off before the size.
 OWN = {"still.gif"}
@@ -64,7 +69,7 @@ def test_types():
         assert found.dtype == dtype
         assert np.asarray(found).tolist() == [40, 56, 3]
     for dtype in (ndd.uint8, ndd.int16, ndd.float16, ndd.bool, ndd.bfloat16):
-        with pytest.raises(RuntimeError, match="expected one of"):
+        with pytest.raises(RuntimeError, match="Expected one of"):
             peek_image_shape(data, dtype=dtype).evaluate()
     batch = peek_image_shape(ndd.batch([data, made()["odd.jpg"]]))
     assert [np.asarray(t).tolist() for t in batch.tensors] == [[40, 56, 3], [33, 47, 3]]

@@ -356,3 +356,8 @@ def test_pool_arguments():
         ndd.ThreadPool("4")
     assert ndd.ThreadPool().num_threads == ndd.get_num_threads()
     assert sys.getrefcount(default_pool()) > 1
+
+
+def test_a_checkpoint_says_what_to_use_instead():
+    with pytest.raises(NotImplementedError, match=r"reader\.get_state"):
+        _ = ndd.EvalContext().checkpoint

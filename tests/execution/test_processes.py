@@ -13,6 +13,7 @@ import pytest
 
 SLOW = """
 import os, signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores Ctrl-C, and its children
 import numpy as np
 import torch  # here, so that Ctrl-C does not come in the middle of its import
 import ndd
@@ -110,6 +111,95 @@ def test_fork_after_use(when):
         print("end")
     """)
     assert out == "end\n"
+
+
+FORKS = """
+import ndd, torch  # in this order: hooks of what torch imports are registered after ours
+import os, random, signal, sys, time
+import numpy as np
+
+images = ndd.batch([np.full((30, 20, 3), i, np.uint8) for i in range(4)], layout="HWC")
+chance = random.Random(int(sys.argv[1]))
+children, begun = [], time.monotonic()
+pending = [ndd.resize(images, size=[10 + i, 12]) for i in range(3)] + [ndd.hsv(images, hue=3.0)]
+for i in range(int(sys.argv[2])):
+    time.sleep(chance.uniform(0, 0.3))
+    pending.append(ndd.brightness(images, brightness=1.0 + i))
+    child = os.fork()
+    if child == 0:
+        signal.alarm(100)
+        code = 1
+        try:
+            ok = np.asarray(ndd.flip(images).select(2)).max() == 2
+            ok = ok and np.asarray(ndd.resize(images, size=[12, 12]).select(3)).max() == 3
+            ok = ok and all([np.asarray(p.select(0)).size for p in pending])
+            code = 0 if ok else 3
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+        os._exit(code)
+    children.append(child)
+    if len(children) == 2:  # no more at a time
+        assert os.waitpid(children.pop(0), 0)[1] == 0
+for child in children:
+    assert os.waitpid(child, 0)[1] == 0
+for p in pending:
+    p.evaluate()
+print("end")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("seed", range(3))
+def test_forks_at_random_moments(tmp_path, seed):
+    """While another thread imports the compiler, compiles with an empty cache, or runs."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS, str(seed), "10"],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.stdout == "end\n", (done.returncode, done.stderr[-3000:])
+    assert "Exception ignored" not in done.stderr
+
+
+def test_steps_around_a_fork_run_in_order():
+    out, _ = run("""
+        from ndd._execution.fork import around_fork
+        said = []
+        for room in ("lower", "higher"):
+            around_fork(
+                before=lambda room=room: said.append(f"before {room}"),
+                in_parent=lambda room=room: said.append(f"parent {room}"),
+                in_child=lambda room=room: said.append(f"child {room}"),
+            )
+        child = os.fork()
+        if child == 0:
+            os._exit(said != ["before higher", "before lower", "child lower", "child higher"])
+        assert os.waitpid(child, 0)[1] == 0
+        print(said)
+    """)
+    assert out == "['before higher', 'before lower', 'parent lower', 'parent higher']\n"
+
+
+def test_an_operator_that_forks():
+    """The child goes on in the middle of the operator, and can use others."""
+    out, _ = run("""
+        @ndd.operator(register=False)
+        def forks(x, /):
+            "Forks."
+            return ndd.like(x)
+        @forks.cpu
+        def _(x, out):
+            child = os.fork()
+            if child == 0:
+                ok = np.asarray(ndd.flip(images).select(2)).max() == 2
+                os._exit(0 if ok else 1)
+            out[...] = os.waitpid(child, 0)[1]
+        print(np.asarray(forks(x)).tolist(), np.asarray(x + 1).tolist())
+    """)
+    assert out == "[0.0, 0.0] [2.0, 3.0]\n"
 
 
 def test_worker_processes():

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import each_of
 
 import ndd
+
+REGISTRY_CASES = {
+    "experimental.resize": each_of(
+        {"size": [12, 15]},
+        {"size": [12, 40], "interp_type": 0},
+        layouts=("HWC", "CHW"),
+        dtypes=("uint8", "float32"),
+        oracle=False,
+    ),
+}
 
 NN, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = (ndd.types.DALIInterpType(i) for i in range(6))
 

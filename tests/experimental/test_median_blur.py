@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import each_of
 
 import ndd
+
+_MORPHOLOGY = ("uint8", "uint16", "float32")
+
+REGISTRY_CASES = {
+    "experimental.median_blur": each_of({}, {"window_size": [5, 7]}, dtypes=_MORPHOLOGY, oracle=False),
+}
 
 
 def numbers(seed, shape, dtype="uint8"):

@@ -4,8 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import each_of
 
 import ndd
+
+_MORPHOLOGY = ("uint8", "uint16", "float32")
+
+REGISTRY_CASES = {
+    "experimental.dilate": each_of(
+        {},
+        {"mask_size": [5, 2], "iterations": 2, "border_mode": "reflect"},
+        {"mask_size": 11, "anchor": [0, 3]},
+        dtypes=_MORPHOLOGY,
+        oracle=False,
+    ),
+    "experimental.erode": each_of(
+        {},
+        {"mask_size": [5, 2], "iterations": 2, "border_mode": "wrap"},
+        {"mask_size": 11, "anchor": [0, 3]},
+        dtypes=_MORPHOLOGY,
+        oracle=False,
+    ),
+}
 
 OPERATORS = ("dilate", "erode")
 BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")

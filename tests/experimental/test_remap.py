@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import Case, image
 from recorded_remap import ROWS
 
 import ndd
+
+REGISTRY_INPUTS = {
+    "one channel": (lambda rng, i, dtype: image(rng, i, "HW", dtype)[..., None], "HWC"),
+    "map x": (lambda rng, i, dtype: (rng.random((9, 8)) * 8).astype(np.float32), None),
+}
+REGISTRY_CASES = {
+    "experimental.remap": [
+        Case({}, inputs=("one channel", "map x", "map x"), dtypes=("uint8", "uint16", "int16", "float32"), oracle=False)
+    ],
+}
 
 NN, LINEAR, CUBIC, LANCZOS3 = (ndd.types.DALIInterpType(i) for i in range(4))
 

@@ -2,11 +2,21 @@
 
 import numpy as np
 import pytest
-from against_dali import check_same
-from compare import arrays_of
+from cases import each_of
+from compare import arrays_of, check_same
 from warp_calls import numbers, perspective, picture
 
 import ndd
+
+REGISTRY_CASES = {
+    "experimental.warp_perspective": each_of(
+        {"matrix": [[1.0, 0.2, 3.0], [-0.1, 0.9, 1.0], [0.0, 0.001, 1.0]]},
+        {"matrix": [[1.0, 0.213, 3.0], [-0.117, 0.907, 1.0], [0.0, 0.001, 1.0]], "interp_type": 0, "fill_value": [9.0]},
+        {"matrix": [[1.0, 0.2, 3.0], [-0.1, 0.9, 1.0], [0.0, 0.001, 1.0]], "interp_type": 2, "border_mode": "reflect"},
+        layouts=("HWC", "FHWC", "CHW"),
+        dtypes=("uint8", "uint16", "int16", "float32"),
+    ),
+}
 
 BORDERS = ["constant", "replicate", "reflect", "reflect_101", "wrap"]
 TYPES = ["uint8", "uint16", "int16", "float32"]

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import each_of
 from scipy import stats
 
 import ndd
 from ndd.random import RNG
+
+REGISTRY_CASES = {
+    "noise.gaussian": each_of({}, {"mean": 1.0, "stddev": 3.0}, layouts=("HWC",), dtypes=("uint8", "float32")),
+    "noise.salt_and_pepper": each_of(
+        {}, {"prob": 0.3, "per_channel": True}, layouts=("HWC",), dtypes=("uint8", "float32")
+    ),
+    "noise.shot": each_of({}, {"factor": 5.0}, layouts=("HWC",), dtypes=("uint8", "float32")),
+}
 
 TYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32"]
 CALLS = [

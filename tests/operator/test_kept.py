@@ -151,7 +151,10 @@ PER_ITEM(second) { s.out0[i] = ((float*)s.room)[i] + ((float*)s.table)[i]; }
 """)
     def _(launch, array, out):
         asked.append("twice")
-        memory = {"room": launch.scratch(array.sizes, np.float32), "table": launch.table(np.arange(3, dtype=np.float32))}
+        memory = {
+            "room": launch.scratch(array.sizes, np.float32),
+            "table": launch.table(np.arange(3, dtype=np.float32)),
+        }
         launch("first", per_sample=memory)
         launch("second", per_sample=memory)
 

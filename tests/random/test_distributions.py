@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import I32, each_of
 from scipy import stats
 
 import ndd
 from ndd import random
 from ndd.random import RNG
+
+REGISTRY_CASES = {
+    "random.uniform": each_of(
+        {}, {"range": [2.0, 5.0], "shape": [4, 3]}, {"range": [0.0, 9.0], "dtype": I32}, inputs=()
+    ),
+    "random.normal": each_of({}, {"mean": 2.0, "stddev": 3.0, "shape": [4, 3]}, inputs=()),
+    "random.coin_flip": each_of({}, {"probability": 0.2, "shape": [20]}, inputs=()),
+    "random.beta": each_of({}, {"alpha": 0.5, "beta": 2.0, "shape": [9]}, inputs=()),
+    "random.choice": each_of({}, {"shape": [7]}, inputs=("vector",)),
+}
 
 NUMBERS = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64"]
 

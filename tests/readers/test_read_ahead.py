@@ -12,7 +12,8 @@ import weakref
 import numpy as np
 import pytest
 
-from ndd.readers import File, Reader, RecordStore, read_ahead
+import ndd
+from ndd.readers import File, Output, Reader, RecordStore, read_ahead
 from readers.epochs import epoch_of, labels_of
 
 
@@ -61,23 +62,12 @@ class Slow(RecordStore):
 
 
 class Memory(Reader):
-    def __init__(
-        self,
-        max_batch_size=None,
-        name=None,
-        device="cpu",
-        num_inputs=None,
-        *,
-        store,
-        prefetch_queue_depth=1,
-        random_shuffle=False,
-        initial_fill=1024,
-        seed=-1,
-    ):
-        super().__init__(locals())
-
-    def _open(self, store):
+    def _open(self, *, store):
         return store
+
+    @classmethod
+    def _outputs(cls, **arguments):
+        return Output("data", ndd.int32, 1), Output("number", ndd.int32, 1)
 
 
 def test_no_thread_before_and_none_after(numbered):

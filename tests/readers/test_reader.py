@@ -347,49 +347,6 @@ def test_directories_and_empty_files(tmp_path):
         epoch_of(File(files=[tmp_path]))
 
 
-def test_a_file_that_changes_size(tmp_path, monkeypatch):
-    path = tmp_path / "x.bin"
-    path.write_bytes(b"0123456789")
-    import os
-
-    from ndd.readers import file_store as module
-
-    real = os.fstat
-
-    class Longer:
-        def __init__(self, found, more):
-            self.st_size = found.st_size + more
-
-    for more, expected in ((5, 10), (-4, 6)):
-        monkeypatch.setattr(module.os, "fstat", lambda handle, more=more: Longer(real(handle), more))
-        assert len(module._read_alone(str(path))) == expected
-
-
-def test_a_file_that_is_cut_between_opening_and_reading(tmp_path):
-    import os
-
-    from ndd._cpu.files import open_files, read_and_close
-
-    path = tmp_path / "x.bin"
-    path.write_bytes(b"0123456789")
-    text = np.frombuffer(os.fsencode(path) + b"\0", np.uint8)
-    handles, sizes, done = np.empty(1, np.int32), np.empty(1, np.int64), np.full(1, -1, np.int64)
-    open_files(text, np.zeros(1, np.int64), os.O_RDONLY, handles, sizes)
-    os.truncate(path, 4)
-    target = np.zeros(10, np.uint8)
-    read_and_close(handles, sizes, np.zeros(1, np.int64), target, done)
-    assert (sizes[0], done[0], bytes(target[:4])) == (10, 4, b"0123")
-
-
-def test_folders_and_missing_files_are_errors_in_place(tmp_path):
-    from ndd.readers.file_store import read_files
-
-    (tmp_path / "x").write_bytes(b"abc")
-    found = read_files([str(tmp_path / "x"), str(tmp_path), str(tmp_path / "none"), str(tmp_path / "x")])
-    assert [type(f) for f in found] == [np.ndarray, IsADirectoryError, FileNotFoundError, np.ndarray]
-    assert bytes(found[3]) == b"abc"
-
-
 def test_large_batches_are_read_exactly(tmp_path):
     rng = np.random.default_rng(0)
     contents = [rng.integers(0, 256, int(n), np.uint8).tobytes() for n in rng.integers(0, 200_000, 150)]

@@ -1,19 +1,17 @@
 """What a new reader has to write: a store, a signature, and `_open`."""
 
 import warnings
+from typing import Literal
 
 import numpy as np
 import pytest
 
 import ndd
-from ndd.readers import Reader, RecordStore
-from ndd.readers.records import columns
+from ndd.readers import Output, Reader, RecordStore
+from ndd.readers.output import columns
 
 
 class Features(RecordStore):
-    fields = ("image", "score", "text")
-    layouts = ("HWC",)
-
     def __init__(self, count):
         self.count = count
 
@@ -22,7 +20,7 @@ class Features(RecordStore):
 
     def record(self, number):
         text = np.frombuffer(b"x" * number, np.uint8)
-        return np.full((2, number + 1, 3), number, np.uint8), np.float32(number).reshape(()), text
+        return np.full((2, number + 1, 3), number, np.uint8), np.array(number, np.float32), text
 
     def source(self, number):
         return f"features[{number}]"
@@ -32,15 +30,15 @@ class Container(Reader):
     """A reader of dicts, in the order they are stored."""
 
     permuted = False
+    gives_dicts = True
 
-    def __init__(
-        self, max_batch_size=None, name=None, device="cpu", num_inputs=None, *, count=5, random_shuffle=False,
-        initial_fill=1024, shuffle=None,
-    ):  # fmt: skip
-        super().__init__(locals())
-
-    def _open(self, count):
+    def _open(self, *, count: int = 5, factor: float = 1.0, kind: Literal["a", "b"] = "a", flag: bool = False):
+        self.got = count, factor, kind, flag
         return Features(count)
+
+    @classmethod
+    def _outputs(cls, **arguments):
+        return Output("image", ndd.uint8, 3, "HWC"), Output("score", ndd.float32, 0), Output("text", ndd.uint8, 1)
 
 
 def test_dicts():
@@ -59,12 +57,19 @@ def test_dicts():
     assert reader[3]["score"].torch().item() == 3
 
 
-def test_arguments_have_their_defaults():
+def test_arguments_are_converted():
     assert len(Container(count=None)) == 5
-    assert len(Container(count=np.int32(7))) == 7
-    with pytest.raises(TypeError):
-        Container(seed=3)
+    reader = Container(count=np.int32(7), factor=ndd.tensor(2), kind="b", flag=1)
+    assert len(reader) == 7
+    assert reader.got == (7, 2.0, "b", True)
+    assert isinstance(reader.got[1], float)
     assert "count=5" in repr(Container())
+    for wrong, error in (
+        ({"sed": 3}, TypeError), ({"count": "x"}, ValueError), ({"count": 1.5}, ValueError),
+        ({"factor": "x"}, ValueError), ({"kind": "c"}, RuntimeError),
+    ):  # fmt: skip
+        with pytest.raises(error, match=rf"readers\.Container: .*{next(iter(wrong))}"):
+            Container(**wrong)
 
 
 def test_containers_shuffle_in_a_buffer_and_say_so():
@@ -99,3 +104,106 @@ def test_base_store_is_abstract():
             use()
     assert isinstance(store.records([0])[0], NotImplementedError)
     store.close()
+
+
+class Wrong(Features):
+    """Record 3 is of another type than the others."""
+
+    def record(self, number):
+        image, score, text = super().record(number)
+        return (image.astype(np.int16) if number == 3 else image), score, text
+
+
+class Free(Container):
+    """Declares nothing of its data."""
+
+    def _open(self, *, count: int = 5, kind: str = "mixed"):
+        return Wrong(count)
+
+    @classmethod
+    def _outputs(cls, **arguments):
+        return Output("image"), Output("score", ndd.float32, 0), Output("text", ndd.uint8, 1)
+
+
+def test_samples_of_one_batch_have_one_type():
+    reader = Free()
+    assert [s["image"].dtype for s in reader.next_epoch()] == [*[ndd.uint8] * 3, ndd.int16, ndd.uint8]
+    with pytest.raises(RuntimeError, match=r"Free: sample 3 \(features\[3\]\): expected 'image' as uint8 with 3 dim"):
+        reader.fetch([0, 1, 3])
+
+
+def test_a_record_is_what_was_declared():
+    class False1(Container):
+        @classmethod
+        def _outputs(cls, **arguments):
+            return Output("image", ndd.int16, 3), Output("score"), Output("text")
+
+    class False2(Container):
+        @classmethod
+        def _outputs(cls, **arguments):
+            return (Output("image"),)
+
+    with pytest.raises(RuntimeError, match=r"sample 0 .*expected 'image' as int16 with 3 dimension"):
+        False1()[0]
+    with pytest.raises(TypeError, match=r"readers.False2: declared 1 output\(s\), gave 3"):
+        False2()[0]
+
+
+class Doubled(Reader):
+    """Computes on what was read, from a second array that it does not give."""
+
+    def _open(self, *, count: int = 5, thrice: bool = False):
+        return Features(count)
+
+    @classmethod
+    def _outputs(cls, thrice, **arguments):
+        image = Output("image", ndd.int16, 3, "HWC")
+        return (image, Output("again", ndd.int16, 3, "HWC")) if thrice else (image,)
+
+    def _present(self, image, score, text):
+        doubled = ndd.cast(image * 2, dtype=ndd.int16)
+        return (doubled, ndd.cast(doubled + score, dtype=ndd.int16)) if self._own["thrice"] else (doubled,)
+
+
+@pytest.mark.parametrize("lookahead", ["0", "1"])
+def test_what_was_read_may_be_computed_on(monkeypatch, lookahead):
+    monkeypatch.setenv("NDD_LOOKAHEAD", lookahead)
+    reader = Doubled(thrice=True)
+    assert [o.name for o in Doubled.outputs()] == ["image"]
+    assert reader.num_outputs == 2
+    for _ in range(3):
+        batches = list(reader.next_epoch(batch_size=1))
+        assert [int(np.asarray(b[0].tensors[0])[0, 0, 0]) for b in batches] == [0, 2, 4, 6, 8]
+        assert [int(np.asarray(b[1].tensors[0])[0, 0, 0]) for b in batches] == [0, 3, 6, 9, 12]
+    image, again = reader[3]
+    assert (image.dtype, image.layout, image.source_info) == (ndd.int16, "HWC", "features[3]")
+    assert np.asarray(again).max() == 9
+
+
+def test_computing_happens_on_the_users_thread_in_the_given_context():
+    import threading
+
+    seen = []
+
+    class Noting(Doubled):
+        def _present(self, *values):
+            seen.append((threading.current_thread(), ndd.EvalContext.current()))
+            return super()._present(*values)
+
+    context = ndd.EvalContext()
+    assert len(list(Noting(count=3).next_epoch(1, context))) == 3
+    assert seen == [(threading.current_thread(), context)] * 3
+
+
+def test_own_arguments_are_given_by_name_and_are_new():
+    with pytest.raises(TypeError, match="by name, after a"):
+
+        class Positional(Reader):
+            def _open(self, path):
+                return Features(1)
+
+    with pytest.raises(TypeError, match="'seed'"):
+
+        class Taken(Reader):
+            def _open(self, *, seed=3):
+                return Features(1)

@@ -7,32 +7,27 @@ import itertools
 
 import numpy as np
 import pytest
-from number_samples import NAMES, NUMPY, assert_same, samples
+from cases import each_of
+from compare import assert_same, check_same
+from number_samples import NAMES, NUMPY, samples
 
 import ndd
+
+_CUBE = {"inputs": ("cube",), "dtypes": ("uint8", "int16", "int32", "int64", "float32")}
+
+
+REGISTRY_CASES = {
+    "reductions.std_dev": each_of({}, inputs=("cube", "mean of cube"), dtypes=("uint8", "int16", "float32")),
+    "reductions.variance": each_of({}, inputs=("cube", "mean of cube"), dtypes=("uint8", "int16", "float32")),
+    **{
+        f"reductions.{name}": each_of({}, {"axes": [0]}, {"axes": [0, 2], "keep_dims": True}, **_CUBE)
+        for name in ("sum", "mean", "mean_square", "rms", "min", "max")
+    },
+}
 
 PLAIN = ("sum", "mean", "mean_square", "rms", "min", "max")
 ABOUT = ("variance", "std_dev")
 TYPES = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32")
-
-
-def outcome(function):
-    try:
-        found = function()
-        found.evaluate()
-    except Exception as error:
-        return error
-    return np.asarray(found), found.layout
-
-
-def compare(found, wanted, what=""):
-    if isinstance(wanted, Exception):
-        assert type(found) is type(wanted), (what, found)
-        return
-    assert not isinstance(found, Exception), (what, found)
-    assert found[1] == wanted[1], what
-    # float32 sums that nearly cancel depend on the order of the additions
-    assert_same(*(v[0] for v in (found, wanted)), relative=1e-5)
 
 
 def values(name, shape, seed=0):
@@ -42,6 +37,15 @@ def values(name, shape, seed=0):
     # Small enough that the sums of squares fit what DALI accumulates in, and of one sign: sums that nearly cancel
     # depend on the order of the additions.
     return x if x.itemsize == 1 else x % x.dtype.type(1000)
+
+
+def check_reduced(dali, name, x, mean, extra, layout=None):
+    """float32 sums that nearly cancel depend on the order of the additions: `assert_same` allows for that."""
+
+    def call(m):
+        return getattr(m.reductions, name)(m.tensor(x, layout=layout), *map(m.tensor, mean), **extra)
+
+    check_same(dali, call, close=assert_same, note=extra)
 
 
 def right_mean(x, axes):
@@ -55,23 +59,28 @@ def right_mean(x, axes):
 def test_element_types(dali, name, kind):
     x = values(kind, (4, 5)) if kind in TYPES else samples(kind, 20).reshape(4, 5)
     wanted_types = [None] if name in ("min", "max") else [None, *NAMES]
-    with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
-        for target in wanted_types:
-            results = []
-            for library in (dali, ndd):
-                extra = {} if target is None else {"dtype": getattr(library, NUMPY[target])}
-                function = getattr(library.reductions, name)
-                results.append(outcome(lambda f=function, m=library, e=extra: f(m.tensor(x), axes=[0], **e)))
-            wanted, found = results
-            if kind in ("i64", "u64") and target == kind and name != "sum" and not isinstance(wanted, Exception):
-                assert found[0].dtype == wanted[0].dtype  # numbers beyond float32: compared below with small ones
-                continue
-            if name == "rms" and not isinstance(wanted, Exception) and wanted[0].dtype.kind == "i":
-                # The root of a sum that wrapped below zero is NaN, which has no integer.
-                known = wanted[0] > np.iinfo(wanted[0].dtype).min
-                known &= wanted[0] != 0
-                found, wanted = ((v[0][known], v[1]) for v in (found, wanted))
-            compare(found, wanted, target)
+    for target in wanted_types:
+
+        def call(m):
+            extra = {} if target is None else {"dtype": getattr(m, NUMPY[target])}
+            return getattr(m.reductions, name)(m.tensor(x), axes=[0], **extra)
+
+        close = close_roots if name == "rms" else assert_same
+        if kind in ("i64", "u64") and target == kind and name != "sum":
+            close = any_numbers  # beyond float32: compared below with small ones
+        check_same(dali, call, close=close, note=target)
+
+
+def any_numbers(found, wanted):
+    """For where type, shape and layout are all that is equal."""
+
+
+def close_roots(found, wanted):
+    """The root of a sum that wrapped below zero is NaN, which has no integer."""
+    known = ...
+    if wanted.dtype.kind == "i":
+        known = (wanted > np.iinfo(wanted.dtype).min) & (wanted != 0)
+    assert_same(found[known], wanted[known])
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
@@ -79,22 +88,12 @@ def test_element_types(dali, name, kind):
 def test_axes(dali, name, keep_dims):
     x = values("f32", (3, 1, 4, 5))
     choices = [None, *itertools.chain.from_iterable(itertools.combinations(range(4), k) for k in range(1, 5))]
-    with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
-        for axes in [*choices, (-1,), (-2, 0), 2, (0, -1, 1)]:
-            extra = {} if axes is None else {"axes": axes if isinstance(axes, int) else list(axes)}
-            mean = (right_mean(x, axes),) if name in ABOUT else ()
-            wanted, found = (
-                outcome(
-                    lambda m=m: getattr(m.reductions, name)(
-                        m.tensor(x, layout="FHWC"),
-                        *map(m.tensor, mean),
-                        **extra,
-                        keep_dims=keep_dims,
-                    )
-                )
-                for m in (dali, ndd)
-            )
-            compare(found, wanted, axes)
+    for axes in [*choices, (-1,), (-2, 0), 2, (0, -1, 1)]:
+        extra = {"keep_dims": keep_dims}
+        if axes is not None:
+            extra["axes"] = axes if isinstance(axes, int) else list(axes)
+        mean = (right_mean(x, axes),) if name in ABOUT else ()
+        check_reduced(dali, name, x, mean, extra, layout="FHWC")
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
@@ -110,26 +109,18 @@ def test_empty_and_tiny(dali, name, shape, axes):
         x = values(kind, shape)
         extra = {} if axes is None else {"axes": axes}
         mean = (np.float32(2),) if name in ABOUT else ()
-        with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
-            wanted, found = (
-                outcome(lambda m=m: getattr(m.reductions, name)(m.tensor(x), *mean, **extra)) for m in (dali, ndd)
-            )
-        compare(found, wanted, kind)
+        check_same(
+            dali, lambda m: getattr(m.reductions, name)(m.tensor(x), *mean, **extra), close=assert_same, note=kind
+        )
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
 @pytest.mark.parametrize("kind", TYPES)
 def test_large_inputs_take_the_compiled_loops(dali, name, kind):
     x = values(kind, (37, 41, 3, 7))
-    with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
-        for axes in (None, [0], [3], [0, 1], [0, 2], [1, 3], [2, 3], [0, 3]):
-            extra = {} if axes is None else {"axes": axes}
-            mean = (right_mean(x, axes),) if name in ABOUT else ()
-            wanted, found = (
-                outcome(lambda m=m: getattr(m.reductions, name)(m.tensor(x), *map(m.tensor, mean), **extra))
-                for m in (dali, ndd)
-            )
-            compare(found, wanted, axes)
+    for axes in (None, [0], [3], [0, 1], [0, 2], [1, 3], [2, 3], [0, 3]):
+        extra = {} if axes is None else {"axes": axes}
+        check_reduced(dali, name, x, (right_mean(x, axes),) if name in ABOUT else (), extra)
 
 
 def test_long_sums_do_not_overflow_their_narrow_parts():
@@ -150,12 +141,7 @@ def test_means_of_every_shape(dali, name):
     ):  # fmt: skip
         for ddof in (0, 1, 3):
             extra = {"ddof": ddof} if axes is None else {"axes": axes, "ddof": ddof}
-            with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
-                wanted, found = (
-                    outcome(lambda m=m: getattr(m.reductions, name)(m.tensor(x), m.tensor(mean), **extra))
-                    for m in (dali, ndd)
-                )
-            compare(found, wanted, axes)
+            check_reduced(dali, name, x, (mean,), extra)
     large = values("f32", (30, 4, 100))
     small = values("f32", (4,), 1)
     found = np.asarray(ndd.reductions.variance(ndd.tensor(large), ndd.tensor(small), axes=[0, 2]))
@@ -198,6 +184,16 @@ def test_ragged_batches_and_layouts():
 def test_wrong_axes(arguments, error, text):
     with pytest.raises(error, match=text):
         ndd.reductions.sum(ndd.tensor(np.ones((2, 3), np.float32), layout="HW"), **arguments).evaluate()
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
+def test_refused_at_the_call_by_name(name):
+    function, mean = getattr(ndd.reductions, name), (0.0,) if name in ABOUT else ()
+    for dtype in ("bool", "float16", "float64"):
+        with pytest.raises(RuntimeError, match=rf"^{name}: Unsupported input"):
+            function(ndd.tensor(np.zeros(2, dtype)), *mean)
+    with pytest.raises(IndexError, match=rf"^{name}: Axis index"):
+        function(ndd.tensor([1]), *mean, axes=[1])
 
 
 def test_wrong_means():

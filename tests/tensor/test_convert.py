@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from number_samples import NAMES, NUMPY, assert_same, borders
+from compare import assert_same
+from number_samples import NAMES, NUMPY, borders
 
 from ndd._tensor.convert import COMPILED_FROM, convert_array, converter
 

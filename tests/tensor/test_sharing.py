@@ -101,6 +101,15 @@ def test_the_gpu_path_leaves_inputs_alone(emulated_gpu):
         assert [t.data_ptr() for t in value._store.arrays()] == before
 
 
+def test_one_element_of_a_gpu_value_is_read_back(emulated_gpu):
+    numbers = np.arange(6 * 8 * 4, dtype=np.float32).reshape(6, 8, 4)
+    value = ndd.tensor(numbers, layout="HWC").gpu()
+    assert np.asarray(value[1, 2, 3].cpu()) == numbers[1, 2, 3]
+    assert np.asarray(value[1, 2, 3].gpu().cpu()) == numbers[1, 2, 3]
+    np.testing.assert_array_equal(value[1:2, 2, 3].cpu(), numbers[1:2, 2, 3])
+    np.testing.assert_array_equal(value[:, 2, 3].cpu(), numbers[:, 2, 3])
+
+
 def test_contiguous_gives_itself_or_a_sibling():
     base = np.stack([PICTURE] * 4)
     for value in (ndd.as_batch(base), ndd.as_batch(list(base)), ndd.as_batch(base).select(slice(0, 4, 2))):

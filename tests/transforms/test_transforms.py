@@ -6,9 +6,20 @@ import math
 
 import numpy as np
 import pytest
-from against_dali import check_same, outcome
+from cases import Case, each_of
+from compare import check_same, outcome
 
 import ndd
+
+REGISTRY_INPUTS = {"matrix 2x3": (lambda rng, i, dtype: np.array([[1, 0.1 * i, 2], [-0.1, 0.9, 1]], np.float32), None)}
+REGISTRY_CASES = {
+    "transforms.translation": each_of({"offset": [2.0, 3.0]}, inputs=()),
+    "transforms.scale": each_of({"scale": [2.0, 3.0], "center": [1.0, 1.0]}, inputs=()),
+    "transforms.rotation": each_of({"angle": 30.0}, {"angle": 30.0, "axis": [1.0, 2.0, 3.0]}, inputs=()),
+    "transforms.shear": each_of({"shear": [0.1, 0.3]}, {"angles": [10.0, 20.0]}, inputs=()),
+    "transforms.crop": each_of({}, {"from_start": [0.1, 0.2], "from_end": [0.9, 0.7]}, inputs=()),
+    "transforms.combine": [Case({}, inputs=("matrix 2x3", "matrix 2x3"), dtypes=("float32",))],
+}
 
 RNG = np.random.default_rng(3)
 PLANE = [RNG.standard_normal((2, 3)).astype(np.float32) for _ in range(3)]

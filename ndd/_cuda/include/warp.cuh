@@ -247,7 +247,7 @@ inline void warp_sample(const Sample& s, const View& v, const Shared& shared, Ma
 
 template <class Map>
 inline void warp_samples(const Sample* samples, int count, const Shared& shared, Map map) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) warp_sample(samples[n], view_of(samples[n]), shared, map);
+  EACH_SAMPLE(s) warp_sample(s, view_of(s), shared, map);
 }
 
 // For operators that have `applied` in the plan: where it is 0, the image stays as it is. Its points are then the

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ndd._cpu.linear_color import compute, scale_and_shift
-from ndd._operator import PerSample, operator
+from ndd._operator import PerSample, like
 from ndd._tensor import DType
-from ndd.ops.color.linear_color import launch_linear_color, plan_scaling, result
+from ndd.ops.color.linear_color import scales_elements
 
 
-@operator(layouts=("FHWC", "DHWC", "HWC"), frames=True, elementwise=True)
+@scales_elements
 def brightness(
     input,
     /,
@@ -38,20 +37,4 @@ def brightness(
     >>> ndd.brightness(image, brightness=1.1, brightness_shift=0.2).torch().flatten().tolist()
     [51, 161, 255]
     """
-    return result("brightness", input, dtype)
-
-
-@brightness.old_plan
-def _(input, *, brightness, brightness_shift, dtype):
-    return plan_scaling(input, dtype or input.dtype, brightness, brightness_shift, 1.0, 0.0)
-
-
-@brightness.cpu_batch
-@brightness.cpu
-def _(input, out, matrix, moderate):
-    compute(scale_and_shift, input, out, moderate, matrix)
-
-
-@brightness.cuda("linear_color.cu")
-def _(launch, image, out, matrix, pixels):
-    launch_linear_color(launch, matrix, pixels)
+    return like(input, dtype=dtype)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ndd._cpu.linear_color import compute, scale_and_shift
-from ndd._operator import PerSample, operator
+from ndd._operator import PerSample, like
 from ndd._tensor import DType
-from ndd.ops.color.linear_color import launch_linear_color, plan_scaling, result
+from ndd.ops.color.linear_color import scales_elements
 
 
-@operator(layouts=("FHWC", "DHWC", "HWC"), frames=True, elementwise=True)
+@scales_elements
 def brightness_contrast(
     input,
     /,
@@ -45,20 +44,4 @@ def brightness_contrast(
     >>> ndd.brightness_contrast(image, brightness=1.5, contrast=0.5, brightness_shift=0.1).torch().flatten().tolist()
     [122, 197, 255]
     """
-    return result("brightness_contrast", input, dtype)
-
-
-@brightness_contrast.old_plan
-def _(input, *, brightness, brightness_shift, contrast, contrast_center, dtype):
-    return plan_scaling(input, dtype or input.dtype, brightness, brightness_shift, contrast, contrast_center)
-
-
-@brightness_contrast.cpu_batch
-@brightness_contrast.cpu
-def _(input, out, matrix, moderate):
-    compute(scale_and_shift, input, out, moderate, matrix)
-
-
-@brightness_contrast.cuda("linear_color.cu")
-def _(launch, image, out, matrix, pixels):
-    launch_linear_color(launch, matrix, pixels)
+    return like(input, dtype=dtype)

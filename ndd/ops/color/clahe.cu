@@ -5,7 +5,6 @@
 
 #define BLOCK 256
 #define COPIES 4  // of the counters of a block, so that its warps do not wait for each other
-#define PIXELS 4
 
 __device__ const unsigned short lab_linear[] = {LAB_LINEAR};
 __device__ const unsigned short lab_root[] = {LAB_ROOT};
@@ -61,17 +60,16 @@ inline int reflected(int i, int size) {
   return i < size ? i : 2 * size - 2 - i;
 }
 
-extern "C" __global__ void tables(const Sample* samples, int count, Shared shared) {
+KERNEL_NAME(tables)(const Sample* samples, int count, Shared shared) {
   __shared__ unsigned int counts[COPIES][256];
   __shared__ unsigned int cut;
   const int v = threadIdx.x;
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
+  EACH_SAMPLE(s) {
     const int height = int(s.in0_shape[0]), width = int(s.in0_shape[1]), channels = int(s.in0_shape[2]);
     const int columns = s.tiles[1], tile_h = s.tiles[2], tile_w = s.tiles[3], limit = s.tiles[4];
     const long long area = (long long)tile_h * tile_w, each = (long long)s.tiles[0] * columns;
-    if (height == 0 || width == 0) continue;
-    for (long long tile = blockIdx.x; tile < each * s.planes; tile += gridDim.x) {
+    const bool luma = shared.luma && channels == 3;
+    for (long long tile = blockIdx.x; tile < s.items / BLOCK; tile += gridDim.x) {
       const int plane = int(tile / each), place = int(tile % each);
       const int top = place / columns * tile_h, left = place % columns * tile_w;
       for (int copy = 0; copy < COPIES; copy++) counts[copy][v] = 0;
@@ -80,7 +78,7 @@ extern "C" __global__ void tables(const Sample* samples, int count, Shared share
       for (long long i = v; i < area; i += BLOCK) {
         const int y = reflected(top + int(i / tile_w), height), x = reflected(left + int(i % tile_w), width);
         const unsigned char* pixel = s.in0 + ((long long)y * width + x) * channels + plane;
-        atomicAdd(&counts[v / 32 % COPIES][s.luma ? lightness_of(pixel) : *pixel], 1u);
+        atomicAdd(&counts[v / 32 % COPIES][luma ? lightness_of(pixel) : *pixel], 1u);
       }
       __syncthreads();
       unsigned int own = 0;
@@ -136,39 +134,33 @@ inline int mixture(const unsigned char* tables, int columns, const Between& y, c
   return int(rintf(__fadd_rn(__fmul_rn(above, y.far), __fmul_rn(below, y.near))));
 }
 
-extern "C" __global__ void clahe(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
-    const int width = int(s.in0_shape[1]), channels = int(s.in0_shape[2]);
-    const int rows = s.tiles[0], columns = s.tiles[1];
-    const long long pixels = s.in0_shape[0] * width, each = (long long)rows * columns * 256;
-    const unsigned char* tables = (const unsigned char*)s.tables;
-    for (long long first = (blockIdx.x * (long long)blockDim.x + threadIdx.x) * PIXELS; first < pixels;
-         first += (long long)gridDim.x * blockDim.x * PIXELS) {
-      int y = int(first / width), x = int(first - (long long)y * width);
-      Between row = between(y, s.tiles[2], rows);
-      Pack<unsigned char, 4> made[3];
-      unsigned char* bytes = made[0].element;
-      const int here = pixels - first < PIXELS ? int(pixels - first) : PIXELS;
-      for (int k = 0; k < here; k++) {
-        const unsigned char* pixel = s.in0 + (first + k) * channels;
-        const Between column = between(x, s.tiles[3], columns);
-        if (s.luma) {
-          const Lab lab = lab_of(pixel);
-          to_rgb(mixture(tables, columns, row, column, lab.lightness), lab.a, lab.b, bytes + 3 * k);
-        } else {
-          for (int c = 0; c < channels; c++)
-            bytes[channels * k + c] = (unsigned char)mixture(tables + c * each, columns, row, column, pixel[c]);
-        }
-        if (++x == width) {
-          x = 0;
-          row = between(++y, s.tiles[2], rows);
-        }
-      }
-      for (int k = 0; 4 * k < here * channels; k++) {
-        const int rest = here * channels - 4 * k;
-        store(s.out0 + first * channels + 4 * k, made[k], rest < 4 ? rest : 4);
-      }
+PER_ITEM(clahe) {
+  const int width = int(s.in0_shape[1]), channels = int(s.in0_shape[2]);
+  const int rows = s.tiles[0], columns = s.tiles[1];
+  const long long pixels = s.in0_shape[0] * width, each = (long long)rows * columns * 256, first = i * PIXELS;
+  const unsigned char* tables = (const unsigned char*)s.tables;
+  int y = int(first / width), x = int(first - (long long)y * width);
+  Between row = between(y, s.tiles[2], rows);
+  Pack<unsigned char, 4> made[3];
+  unsigned char* bytes = made[0].element;
+  const int here = pixels - first < PIXELS ? int(pixels - first) : PIXELS;
+  for (int k = 0; k < here; k++) {
+    const unsigned char* pixel = s.in0 + (first + k) * channels;
+    const Between column = between(x, s.tiles[3], columns);
+    if (shared.luma && channels == 3) {
+      const Lab lab = lab_of(pixel);
+      to_rgb(mixture(tables, columns, row, column, lab.lightness), lab.a, lab.b, bytes + 3 * k);
+    } else {
+      for (int c = 0; c < channels; c++)
+        bytes[channels * k + c] = (unsigned char)mixture(tables + c * each, columns, row, column, pixel[c]);
     }
+    if (++x == width) {
+      x = 0;
+      row = between(++y, s.tiles[2], rows);
+    }
+  }
+  for (int k = 0; 4 * k < here * channels; k++) {
+    const int rest = here * channels - 4 * k;
+    store(s.out0 + first * channels + 4 * k, made[k], rest < 4 ? rest : 4);
   }
 }

@@ -63,7 +63,7 @@ def clahe(
     return like(input)
 
 
-@clahe.old_plan
+@clahe.plan
 def _(input, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
     channels = input.shapes[:, 2]
     wrong = (channels != 1) & (channels != 3)
@@ -80,10 +80,7 @@ def _(input, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
         limit[:] = np.clip(float(clip_limit) * area / 256, 1, np.maximum(area, 1))
     tiles = np.stack([np.full(input.n, tiles_y), np.full(input.n, tiles_x), tile_h, tile_w, limit], axis=1)
     tiles = tiles.astype(np.int32)
-    if input.spec.device.device_id is None:
-        return Plan(input.shapes, {"tiles": tiles}, {"luma": bool(luma_only)})
-    luma = (channels == 3) & bool(luma_only)
-    return Plan(input.shapes, {"tiles": tiles, "luma": luma, "planes": np.where(luma, 1, channels)})
+    return Plan(input.shapes, {"tiles": tiles}, {"luma": luma_only})
 
 
 # ---- CPU
@@ -247,20 +244,13 @@ def _fill_quads(upper, lower, quads):
 
 
 @clahe.cuda("clahe.cu")
-def _(launch, image, out, *, tiles, planes):
-    starts, total = launch.remember("tables", lambda: _table_places(tiles, planes))
-    tables = launch.empty(total, np.uint8)
-    addresses = {"tables": tables.data_ptr() + starts}
-    # A block a tile; then a thread for some pixels.
-    launch("tables", tiles[:, 0] * tiles[:, 1] * planes * 256, addresses=addresses, macros=_lab_macros(), kept="tables")
-    pixels = image.shapes[:, 0] * image.shapes[:, 1]
-    launch("clahe", -(-pixels // _PER_THREAD), addresses=addresses, macros=_lab_macros(), kept="clahe")
-
-
-def _table_places(tiles: np.ndarray, planes: np.ndarray) -> tuple[np.ndarray, int]:
-    """Where the tables of each sample begin, and how many bytes they all have."""
+def _(launch, image, out, *, tiles, luma):
+    height, width, channels = image.shapes.T
+    planes = np.where(luma & (channels == 3), 1, channels)
     sizes = tiles[:, 0].astype(np.int64) * tiles[:, 1] * planes * 256
-    return np.cumsum(sizes) - sizes, int(sizes.sum())
+    fields, macros = {"tables": launch.scratch(sizes, np.uint8)}, {"PIXELS": _PER_THREAD, **_lab_macros()}
+    launch("tables", np.where(height * width, sizes, 0), per_sample=fields, macros=macros)  # a block a tile
+    launch("clahe", -(-(height * width) // _PER_THREAD), per_sample=fields, macros=macros)
 
 
 @functools.cache

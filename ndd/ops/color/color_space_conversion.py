@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from ndd._cpu.linear_color import (
     swap_channels,
 )
 from ndd._operator import Plan, bad_sample, like, operator
-from ndd.ops.color.linear_color import launch_linear_color, planned
+from ndd.ops.color.linear_color import launch_linear_color
 from ndd.types import BGR, GRAY, RGB, DALIImageType, YCbCr
 
 _CHANNELS = {RGB: 3, BGR: 3, GRAY: 1, YCbCr: 3}
@@ -63,7 +62,7 @@ def _matrix(source: DALIImageType, target: DALIImageType) -> np.ndarray:
     return matrix
 
 
-@operator(layouts=("FDHWC", "FHWC", "DHWC", "HWC"))
+@operator(layouts=("FDHWC", "FHWC", "DHWC", "HWC"), types=("u8",))
 def color_space_conversion(input, /, *, image_type: DALIImageType, output_type: DALIImageType):
     """Converts uint8 images between RGB, BGR, grey and YCbCr.
 
@@ -89,8 +88,6 @@ def color_space_conversion(input, /, *, image_type: DALIImageType, output_type: 
     >>> ndd.color_space_conversion(image, image_type=ndd.types.RGB, output_type=ndd.types.GRAY).torch().tolist()
     [[[124]]]
     """
-    if input.dtype.name != "u8":
-        raise RuntimeError(f"color_space_conversion: expected a uint8 input, got {input.dtype}: cast it")
     for name, kind in (("image_type", image_type), ("output_type", output_type)):
         if kind not in _CHANNELS:
             raise RuntimeError(f"color_space_conversion: `{name}`: expected RGB, BGR, GRAY or YCbCr, got {kind.name}")
@@ -99,7 +96,7 @@ def color_space_conversion(input, /, *, image_type: DALIImageType, output_type: 
     return like(input)
 
 
-@color_space_conversion.old_plan
+@color_space_conversion.plan
 def _(input, *, image_type, output_type):
     channels = input.shapes[:, -1]
     wrong = channels != _CHANNELS[image_type]
@@ -112,32 +109,18 @@ def _(input, *, image_type, output_type):
         shapes = shapes.copy()
         shapes[:, -1] = _CHANNELS[output_type]
     matrix = _matrix(image_type, output_type)
-    if input.spec.device.device_id is not None:
-        return planned(input, matrix, shapes)
-    return Plan(shapes, shared=_loop(image_type, output_type, matrix))
-
-
-_LOOPS = (mix_channels, merge_channels, spread_channel)
-
-
-def _loop(source: DALIImageType, target: DALIImageType, matrix: np.ndarray) -> dict[str, Any]:
-    """The CPU kernel, and what it gets behind its arrays."""
-    if YCbCr in (source, target):
-        return {"loop": _LOOPS[2 if source == GRAY else target == GRAY], "numbers": (matrix,)}
-    if target == GRAY:
-        return {"loop": grey, "numbers": (source == BGR,)}
-    return {"loop": repeat_channel if source == GRAY else swap_channels, "numbers": ()}
+    return Plan(shapes, shared={"matrix": matrix, "source": image_type, "target": output_type})
 
 
 @color_space_conversion.cpu_batch
-@color_space_conversion.cpu
-def _(input, out, loop, numbers):
-    if loop in _LOOPS:
-        compute(loop, input, out, True, *numbers)
+def _(input, out, matrix, source, target):
+    if YCbCr in (source, target):
+        loop = spread_channel if source == GRAY else merge_channels if target == GRAY else mix_channels
+        compute(loop, input, out, True, matrix)
+    elif target == GRAY:
+        grey(input.reshape(-1), out.reshape(-1), source == BGR)
     else:
-        loop(input.reshape(-1), out.reshape(-1), *numbers)
+        (repeat_channel if source == GRAY else swap_channels)(input.reshape(-1), out.reshape(-1))
 
 
-@color_space_conversion.cuda("linear_color.cu")
-def _(launch, image, out, matrix, pixels):
-    launch_linear_color(launch, matrix, pixels)
+color_space_conversion.cuda("linear_color.cu")(launch_linear_color)

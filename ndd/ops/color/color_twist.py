@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from ndd._cpu.linear_color import compute, mix_channels
-from ndd._operator import PerSample, operator
+from ndd._operator import PerSample, like
 from ndd._operator.deprecated import ignored
 from ndd._tensor import DType
-from ndd.ops.color.linear_color import launch_linear_color, plan_mixing, result
+from ndd.ops.color.linear_color import mixes_channels
 from ndd.types import DALIImageType
 
 
-@operator(layouts=("HWC", "FHWC", "DHWC"), frames=True)
+@mixes_channels
 def color_twist(
     input,
     /,
@@ -49,21 +48,4 @@ def color_twist(
     [192, 142, 93]
     """
     ignored("color_twist", "image_type", image_type)
-    return result("color_twist", input, dtype)
-
-
-@color_twist.old_plan
-def _(input, *, brightness, contrast, dtype, hue, image_type, saturation):
-    grey = 0.5 if input.dtype.name in ("f16", "f32") else 128.0
-    return plan_mixing(input, hue, saturation, 1.0, brightness, contrast, grey)
-
-
-@color_twist.cpu_batch
-@color_twist.cpu
-def _(input, out, matrix, moderate):
-    compute(mix_channels, input, out, moderate, matrix)
-
-
-@color_twist.cuda("linear_color.cu")
-def _(launch, image, out, matrix, pixels):
-    launch_linear_color(launch, matrix, pixels)
+    return like(input, dtype=dtype)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ndd._cpu.linear_color import compute, scale_and_shift
-from ndd._operator import PerSample, operator
+from ndd._operator import PerSample, like
 from ndd._tensor import DType
-from ndd.ops.color.linear_color import launch_linear_color, plan_scaling, result
+from ndd.ops.color.linear_color import scales_elements
 
 
-@operator(layouts=("FHWC", "DHWC", "HWC"), frames=True, elementwise=True)
+@scales_elements
 def contrast(
     input,
     /,
@@ -39,20 +38,4 @@ def contrast(
     >>> ndd.contrast(image, contrast=0.5).torch().flatten().tolist()
     [64, 114, 164]
     """
-    return result("contrast", input, dtype)
-
-
-@contrast.old_plan
-def _(input, *, contrast, contrast_center, dtype):
-    return plan_scaling(input, dtype or input.dtype, 1.0, 0.0, contrast, contrast_center)
-
-
-@contrast.cpu_batch
-@contrast.cpu
-def _(input, out, matrix, moderate):
-    compute(scale_and_shift, input, out, moderate, matrix)
-
-
-@contrast.cuda("linear_color.cu")
-def _(launch, image, out, matrix, pixels):
-    launch_linear_color(launch, matrix, pixels)
+    return like(input, dtype=dtype)

@@ -29,22 +29,14 @@ __device__ inline void sort_colours(int across, int own, int green, int next, in
 
 __device__ inline int inside(int i, int extent) { return min(max(i, 1), extent - 2); }
 
-// `Pixel::at` for every pixel of all samples.
 template <class Pixel>
-__device__ inline void for_pixels(const Sample* samples, int count) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
-    const int height = int(s.out0_shape[0]), width = int(s.out0_shape[1]), channels = int(s.out0_shape[2]);
-    const long long total = height * (long long)width;
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < total;
-         i += (long long)gridDim.x * blockDim.x) {
-      int made[3] = {};
-      const int y = int(i / width), x = int(i - y * (long long)width);
-      if (height > 2 && width > 2) Pixel::at(s, y, x, height, width, made);
-      for (int k = 0; k < 3; k++)
-        if (k < channels) s.out0[channels * i + k] = (OUT0)made[k];
-    }
-  }
+__device__ inline void colour_pixel(const Sample& s, long long i) {
+  const int height = int(s.out0_shape[0]), width = int(s.out0_shape[1]), channels = int(s.out0_shape[2]);
+  int made[3] = {};
+  const int y = int(i / width), x = int(i - y * (long long)width);
+  if (height > 2 && width > 2) Pixel::at(s, y, x, height, width, made);
+  for (int k = 0; k < 3; k++)
+    if (k < channels) s.out0[channels * i + k] = (OUT0)made[k];
 }
 
 struct Bilinear {
@@ -208,16 +200,10 @@ struct Gradients {
   }
 };
 
-extern "C" __global__ void bilinear(const Sample* samples, int count, Shared shared) {
-  for_pixels<Bilinear>(samples, count);
-}
+PER_ITEM(bilinear) { colour_pixel<Bilinear>(s, i); }
 
-extern "C" __global__ void edge_aware(const Sample* samples, int count, Shared shared) {
-  for_pixels<EdgeAware>(samples, count);
-}
+PER_ITEM(edge_aware) { colour_pixel<EdgeAware>(s, i); }
 
-extern "C" __global__ void gray(const Sample* samples, int count, Shared shared) { for_pixels<Gray>(samples, count); }
+PER_ITEM(gray) { colour_pixel<Gray>(s, i); }
 
-extern "C" __global__ void gradients(const Sample* samples, int count, Shared shared) {
-  for_pixels<Gradients>(samples, count);
-}
+PER_ITEM(gradients) { colour_pixel<Gradients>(s, i); }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ _OPENCV = {"bilinear": "2RGB", "edge_aware": "2RGB_EA", "gradients": "2RGB_VNG",
 _TILES = ("BG", "GB", "GR", "RG")  # OpenCV's names of the tiles, by 2 y + x of the blue position
 
 
-@operator(layouts=("HW", "HWC", "FHW", "FHWC"), frames=True)
+@operator(layouts=("HW", "HWC", "FHW", "FHWC"), types=("u8", "u16"), frames=True)
 def debayer(input, /, *, algorithm: str | None = None, blue_position: PerSample[list[int]]):
     """Works out the two colours that each pixel of a Bayer mosaic lacks.
 
@@ -59,8 +58,6 @@ def debayer(input, /, *, algorithm: str | None = None, blue_position: PerSample[
     kernel = _kernel(algorithm)
     if (algorithm or "").lower() == "default_npp" and input.device.device_id is None:
         raise RuntimeError('debayer: `algorithm`: "default_npp" is there on the GPU only')
-    if input.dtype.name not in ("u8", "u16"):
-        raise RuntimeError(f"debayer: expected uint8 or uint16, got {input.dtype}")
     if kernel == "gradients" and input.dtype.name != "u8":
         raise RuntimeError(f'debayer: `algorithm`: "vng_ocv" takes uint8 only, got {input.dtype}')
     video = input.layout[0] == "F"
@@ -74,7 +71,7 @@ def _kernel(algorithm: str | None) -> str:
     return found
 
 
-@debayer.old_plan
+@debayer.plan
 def _(input, *, algorithm, blue_position):
     shapes = input.shapes
     wrong = np.flatnonzero((shapes[:, :2] % 2).any(axis=1) | (shapes[:, 2:] != 1).any(axis=1))
@@ -82,24 +79,14 @@ def _(input, *, algorithm, blue_position):
         i, got = int(wrong[0]), tuple(shapes[wrong[0]].tolist())
         raise bad_sample(i, f"expected a mosaic of even height and width and one channel, got shape {got}")
     kernel = _kernel(algorithm)
-    channels = np.full((input.n, 1), 1 if kernel == "gray" else 3)
-    return Plan(
-        np.concatenate([shapes[:, :2], channels], axis=1),
-        per_sample={"blue": _positions(blue_position, input.n)},
-        shared={"kernel": kernel},
-    )
-
-
-def _positions(value: Any, n: int) -> np.ndarray:
-    """2 y + x of the blue position of each sample."""
-    if isinstance(value, list) or value.shape[-1] not in (1, 2):
-        raise RuntimeError("`blue_position`: expected (y, x) or one number for each sample")
-    value = np.broadcast_to(value.reshape(-1, value.shape[-1]), (n, 2))
-    wrong = np.flatnonzero((value < 0).any(axis=1) | (value > 1).any(axis=1))
+    blue = blue_position.rows(2, repeat=True, what="(y, x)")
+    wrong = np.flatnonzero(((blue < 0) | (blue > 1)).any(axis=1))
     if len(wrong):
-        got = tuple(value[wrong[0]].tolist())
+        got = tuple(blue[wrong[0]].tolist())
         raise bad_sample(int(wrong[0]), f"`blue_position` lies within a 2x2 tile: expected 0 or 1, got {got}")
-    return 2 * value[:, 0] + value[:, 1]
+    channels = np.full((input.n, 1), 1 if kernel == "gray" else 3)
+    outputs = np.concatenate([shapes[:, :2], channels], axis=1)
+    return Plan(outputs, {"blue": 2 * blue[:, 0] + blue[:, 1]}, {"kernel": kernel})
 
 
 @functools.cache
@@ -116,4 +103,4 @@ def _(image, out, blue, kernel):
 
 @debayer.cuda("debayer.cu")
 def _(launch, input, out, kernel):
-    launch(kernel, input.shapes.prod(axis=1), kept="all")
+    launch(kernel, input.sizes)

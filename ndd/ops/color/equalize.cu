@@ -45,11 +45,10 @@ inline void each_number(const Sample& s, const Part& p, long long at, F f) {
   }
 }
 
-extern "C" __global__ void count(const Sample* samples, int count, Shared shared) {
+KERNEL_NAME(count)(const Sample* samples, int count, Shared shared) {
   __shared__ unsigned int found[COPIES][CHANNELS][256];
   unsigned int* flat = &found[0][0][0];
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
+  EACH_SAMPLE(s) {
     for (long long job = 0; job < jobs_of(s); job++) {
       const Part p = part_of(s, job);
       if (p.begin == p.end) continue;
@@ -70,13 +69,12 @@ extern "C" __global__ void count(const Sample* samples, int count, Shared shared
   }
 }
 
-extern "C" __global__ void equalize(const Sample* samples, int count, Shared shared) {
+KERNEL_NAME(equalize)(const Sample* samples, int count, Shared shared) {
   __shared__ unsigned int sums[CHANNELS][256];
   __shared__ unsigned char table[CHANNELS][256];
   __shared__ unsigned int least[CHANNELS];
   const int v = threadIdx.x;
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
+  EACH_SAMPLE(s) {
     for (long long job = 0; job < jobs_of(s); job++) {
       const Part p = part_of(s, job);
       if (p.begin == p.end) continue;

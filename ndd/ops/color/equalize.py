@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ndd._cpu.jit import kernel
@@ -12,7 +10,7 @@ from ndd._operator import Plan, like, operator
 _PER_THREAD = 64  # numbers that a GPU thread counts: enough to make up for adding a block's counts to the others'
 
 
-@operator(layouts=("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW"), frames=True)
+@operator(layouts=("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW"), types=("u8",), frames=True)
 def equalize(input, /):
     """Spreads the values of each channel over the whole range, so that all are about equally frequent.
 
@@ -34,49 +32,22 @@ def equalize(input, /):
     tensor([[  0,   0,  64],
             [191, 191, 255]], dtype=torch.uint8)
     """
-    if input.dtype.name != "u8":
-        raise RuntimeError(f"equalize: Unsupported input type: {input.dtype}. Expected u8.")
     return like(input)
 
 
-@equalize.old_plan
+@equalize.plan
 def _(input):
-    first = 1 if (input.layout or "")[:1] == "C" else 0
-    if input.spec.device.device_id is None:
-        return Plan(input.shapes, shared={"channels_first": first})
-    sides = input.shapes[:, first : first + 2]
-    ones = np.ones(input.n, np.int64)
-    other = ones if input.ndim == 2 else input.shapes[:, 0 if first else 2]
-    per_sample = {
-        "pixels": sides[:, 0] * sides[:, 1], "planes": other if first else ones, "channels": ones if first else other,
-    }  # fmt: skip
-    return Plan(input.shapes, per_sample)
-
-
-@equalize.cpu
-def _(image, out, channels_first):
-    if channels_first:
-        planes = (image.shape[0], -1, 1)
-    else:
-        planes = (1, image.shape[0] * image.shape[1], -1)
-    _equalized(image, out, planes)
+    return Plan(input.shapes, shared={"channels_first": (input.layout or "")[:1] == "C"})
 
 
 @equalize.cpu_batch
 def _(input, out, channels_first):
-    n = len(input)
-    if channels_first:
-        planes = (n * input.shape[1], -1, 1)
-    else:
-        planes = (n, input.shape[1] * input.shape[2], -1)
-    _equalized(input, out, planes)
-
-
-def _equalized(image: np.ndarray, out: np.ndarray, planes: tuple[int, int, int]) -> None:
-    """Each of the planes [planes, pixels, channels] of `image` by itself."""
-    if not image.size:
+    """Each of the planes [planes, pixels, channels] by itself."""
+    if not input.size:
         return
-    image, out = image.reshape(planes), out.reshape(planes)
+    n = len(input)
+    planes = (n * input.shape[1], -1, 1) if channels_first else (n, input.shape[1] * input.shape[2], -1)
+    image, out = input.reshape(planes), out.reshape(planes)
     channels = image.shape[2]
     runs, tables = np.empty((max(4, 2 * channels), 256), np.int32), np.empty((channels, 256), np.uint8)
     _equalize(image, out, runs, tables)
@@ -177,17 +148,14 @@ def _look_up(x, y, tables):
 
 
 @equalize.cuda("equalize.cu")
-def _(launch, image, out):
-    places: Any = launch.remember("places", lambda: _places(launch.plan.per_sample))
-    memory = launch.empty(places[1], np.int32)
-    memory.zero_()
-    addresses = {"counts": memory.data_ptr() + places[0]}
-    for kernel_name in ("count", "equalize"):
-        launch(kernel_name, places[2], kept=kernel_name, addresses=addresses)
-
-
-def _places(sizes: dict[str, Any]) -> tuple[np.ndarray, int, np.ndarray]:
-    """Where the counts of each sample begin, in bytes; how many there are; threads for each sample."""
-    counts = sizes["planes"] * sizes["channels"] * 256
-    threads = -(-(sizes["pixels"] * sizes["channels"]) // _PER_THREAD)
-    return 4 * (np.cumsum(counts) - counts), int(counts.sum()), threads
+def _(launch, image, out, *, channels_first):
+    sizes = image.shapes[:, 1:] if channels_first else image.shapes[:, :2]
+    pixels, numbers = sizes.prod(axis=1), image.shapes.prod(axis=1)
+    each = image.shapes[:, 0] if channels_first else image.shapes[:, 2:].prod(axis=1)
+    one = np.ones_like(each)
+    fields = {
+        "pixels": pixels, "planes": each if channels_first else one, "channels": one if channels_first else each,
+        "counts": launch.scratch(each * 256, np.int32, zeros=True),
+    }  # fmt: skip
+    for name in ("count", "equalize"):
+        launch(name, -(-numbers // _PER_THREAD), per_sample=fields)

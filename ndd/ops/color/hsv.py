@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from ndd._cpu.linear_color import compute, mix_channels
-from ndd._operator import PerSample, operator
+from ndd._operator import PerSample, like
 from ndd._tensor import DType
 from ndd._tensor.dtype import uint8
-from ndd.ops.color.linear_color import launch_linear_color, plan_mixing, result
+from ndd.ops.color.linear_color import mixes_channels
 
 
-@operator(layouts=("HWC", "FHWC", "DHWC"), frames=True)
+@mixes_channels
 def hsv(
     input,
     /,
@@ -43,20 +42,4 @@ def hsv(
     >>> ndd.hsv(image, saturation=0.0).torch().flatten().tolist()
     [124, 124, 125]
     """
-    return result("hsv", input, dtype)
-
-
-@hsv.old_plan
-def _(input, *, dtype, hue, saturation, value):
-    return plan_mixing(input, hue, saturation, value)
-
-
-@hsv.cpu_batch
-@hsv.cpu
-def _(input, out, matrix, moderate):
-    compute(mix_channels, input, out, moderate, matrix)
-
-
-@hsv.cuda("linear_color.cu")
-def _(launch, image, out, matrix, pixels):
-    launch_linear_color(launch, matrix, pixels)
+    return like(input, dtype=dtype)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from ndd._cpu.linear_color import compute, mix_channels
-from ndd._operator import PerSample, operator
+from ndd._operator import PerSample, like
 from ndd._operator.deprecated import ignored
 from ndd._tensor import DType
-from ndd.ops.color.linear_color import launch_linear_color, plan_mixing, result
+from ndd.ops.color.linear_color import mixes_channels
 from ndd.types import DALIImageType
 
 
-@operator(layouts=("HWC", "FHWC", "DHWC"), frames=True)
+@mixes_channels
 def hue(input, /, *, dtype: DType | None = None, hue: PerSample[float] = 0.0, image_type: DALIImageType | None = None):
     """Rotates the hue of colours by an angle.
 
@@ -34,20 +33,4 @@ def hue(input, /, *, dtype: DType | None = None, hue: PerSample[float] = 0.0, im
     [50, 177, 45]
     """
     ignored("hue", "image_type", image_type)
-    return result("hue", input, dtype)
-
-
-@hue.old_plan
-def _(input, *, dtype, hue, image_type):
-    return plan_mixing(input, hue, 1.0)
-
-
-@hue.cpu_batch
-@hue.cpu
-def _(input, out, matrix, moderate):
-    compute(mix_channels, input, out, moderate, matrix)
-
-
-@hue.cuda("linear_color.cu")
-def _(launch, image, out, matrix, pixels):
-    launch_linear_color(launch, matrix, pixels)
+    return like(input, dtype=dtype)

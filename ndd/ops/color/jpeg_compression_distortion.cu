@@ -1,10 +1,9 @@
 // JPEG there and back without the entropy coding, in libjpeg's integer arithmetic: colours, 4:2:0 chroma, 8x8 cosine
 // transforms with rounding between their two passes, quantisation, and the inverse of each.
 //
-// A block of threads works on a tile of 32x64 pixels in shared memory. Chroma is interpolated across the edges of 8x8
+// A block of threads works on a tile of pixels in shared memory. Chroma is interpolated across the edges of 8x8
 // blocks, so a tile also transforms the chroma blocks around it: that is cheaper than a second kernel.
 
-const int TILE_H = 32, TILE_W = 64;
 const int Y_ROWS = TILE_H / 8, Y_COLUMNS = TILE_W / 8, Y_BLOCKS = Y_ROWS * Y_COLUMNS;
 const int C_ROWS = TILE_H / 16 + 2, C_COLUMNS = TILE_W / 16 + 2, C_BLOCKS = C_ROWS * C_COLUMNS;
 const int BLOCKS = Y_BLOCKS + 2 * C_BLOCKS;
@@ -162,14 +161,13 @@ __device__ inline void write(const Tile& t, int i) {
   p[2] = limited(luma + ((116130 * cb + 32768) >> 16), 0, 255);
 }
 
-extern "C" __global__ void jpeg_compression_distortion(const Sample* samples, int count, Shared shared) {
+KERNEL_NAME(jpeg_compression_distortion)(const Sample* samples, int count, Shared shared) {
   __shared__ short blocks[BLOCKS * 64];
   __shared__ unsigned char quanta[128];
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
+  EACH_SAMPLE(s) {
     Tile t = {s.in0, s.out0, int(s.out0_shape[0]), int(s.out0_shape[1]), 0, 0,
               blocks, {blocks + Y_BLOCKS * 64, blocks + (Y_BLOCKS + C_BLOCKS) * 64}};
-    const int across = (t.width + TILE_W - 1) / TILE_W, tiles = across * ((t.height + TILE_H - 1) / TILE_H);
+    const int across = (t.width + TILE_W - 1) / TILE_W, tiles = int(s.items / blockDim.x);
     for (int i = threadIdx.x; i < 128; i += blockDim.x)
       quanta[i] = limited((QUANTA[i / 64][i % 64] * s.percent + 50) / 100, 1, 255);
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {

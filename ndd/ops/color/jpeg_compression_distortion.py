@@ -9,11 +9,11 @@ from ndd._operator import PerSample, Plan, bad_sample, like, operator
 from ndd.decoders._portable import simplejpeg
 
 _LONGEST = 65500  # libjpeg's limit
-_TILE = (32, 64)  # as in the kernel
+_TILE_H, _TILE_W = 32, 64  # pixels that a block of threads works on
 _BLOCK = 256
 
 
-@operator(layouts=("HWC", "FHWC"), frames=True)
+@operator(layouts=("HWC", "FHWC"), types=("u8",), frames=True)
 def jpeg_compression_distortion(input, /, *, quality: PerSample[int] = 50):
     """Gives images the artefacts of JPEG: they are as if written to a file and read again.
 
@@ -40,21 +40,17 @@ def jpeg_compression_distortion(input, /, *, quality: PerSample[int] = 50):
     >>> ndd.jpeg_compression_distortion(image, quality=5)[:, 0, 0].torch()
     tensor([  4,   0,   6, 255, 255,   6,   0,   4], dtype=torch.uint8)
     """
-    if input.dtype.name != "u8":
-        raise RuntimeError(f"jpeg_compression_distortion: expected uint8 images, got {input.dtype}")
     return like(input)
 
 
-@jpeg_compression_distortion.old_plan
+@jpeg_compression_distortion.plan
 def _(input, *, quality):
     shapes = input.shapes
     wrong = np.flatnonzero(shapes[:, 2] != 3)
     if len(wrong):
         got = tuple(shapes[wrong[0]].tolist())
         raise bad_sample(int(wrong[0]), f"expected images of 3 channels (RGB), got shape {got}")
-    quality = np.broadcast_to(np.clip(quality, 1, 100), (input.n,))
-    percent = np.where(quality < 50, 5000 // quality, 200 - 2 * quality).astype(np.int32)
-    return Plan(shapes, per_sample={"quality": quality, "percent": percent})
+    return Plan(shapes, {"quality": np.clip(quality.each(), 1, 100)})
 
 
 @jpeg_compression_distortion.cpu
@@ -74,7 +70,13 @@ def _(image, out, quality):
 
 
 @jpeg_compression_distortion.cuda("jpeg_compression_distortion.cu")
-def _(launch, input, out):
-    height, width = out.shape_array[:, 0], out.shape_array[:, 1]
-    tiles = -(-height // _TILE[0]) * -(-width // _TILE[1])
-    launch("jpeg_compression_distortion", tiles * _BLOCK, kept="all")
+def _(launch, input, out, *, quality):
+    height, width = out.shapes[:, 0], out.shapes[:, 1]
+    tiles = -(-height // _TILE_H) * -(-width // _TILE_W)
+    percent = np.where(quality < 50, 5000 // quality, 200 - 2 * quality).astype(np.int32)
+    launch(
+        "jpeg_compression_distortion",
+        tiles * _BLOCK,
+        per_sample={"percent": percent},
+        macros={"TILE_H": _TILE_H, "TILE_W": _TILE_W},
+    )

@@ -31,17 +31,15 @@ inline void pixels(const Sample& s, long long first) {
   for (int i = 0; i < ROWS; i++) store(s.out0 + first * ROWS + i * COUNT, to[i], COUNT);
 }
 
-extern "C" __global__ void linear_color(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
+KERNEL_NAME(linear_color)(const Sample* samples, int count, Shared shared) {
+  EACH_SAMPLE(s) {
     // So many pixels go before the first one at an address for wide loads (3 * 5 and 1 * 15 are -1 modulo 16).
     const unsigned long long misplaced = (unsigned long long)s.in0 / sizeof(IN);
     long long head = (COLUMNS == 3 ? 5 : 15) * misplaced % COUNT;
     if (head > s.pixels) head = s.pixels;
     const long long groups = (s.pixels - head) / COUNT, single = s.pixels - groups * COUNT;
-    const long long thread = blockIdx.x * (long long)blockDim.x + threadIdx.x, step = (long long)gridDim.x * blockDim.x;
-    for (long long g = thread; g < groups; g += step) pixels(s, head + g * COUNT);
-    for (long long i = thread; i < single; i += step) {
+    EACH_ITEM(g, groups) pixels(s, head + g * COUNT);
+    EACH_ITEM(i, single) {
       const long long p = i < head ? i : groups * COUNT + i;
 #pragma unroll
       for (int row = 0; row < ROWS; row++)

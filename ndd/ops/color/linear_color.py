@@ -1,14 +1,16 @@
-"""What the linear colour operators have in common: element types, matrices, plans and launches."""
+"""What the linear colour operators have in common: all but their signatures."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ndd._operator import Plan, bad_sample, like
-from ndd._tensor import DType, Spec
+from ndd._cpu.linear_color import compute, mix_channels, scale_and_shift
+from ndd._operator import Plan, bad_sample, operator
+from ndd._tensor import DType
 
 _TYPES = ("u8", "i16", "i32", "f16", "f32")
 _RANGES = {"u8": 255.0, "i16": 32767.0, "i32": 2147483647.0}  # what a `brightness_shift` of 1 adds; floats: 1
@@ -27,15 +29,27 @@ _FROM_YIQ = np.array(
 )
 
 
-def result(operator: str, source: Spec, dtype: DType | None) -> Spec:
-    """What comes out: `source` with elements of `dtype`. RuntimeError for types that the operators do not take."""
-    chosen = dtype or source.dtype
-    for what, kind in (("input", source.dtype), ("output", chosen)):
-        if kind.name not in _TYPES:
-            raise RuntimeError(
-                f"{operator}: Unsupported {what} type: {kind}. Expected uint8, int16, int32, float16 or float32"
-            )
-    return like(source, dtype=chosen)
+def scales_elements(declared: Callable[..., Any]) -> Any:
+    """Declares an operator `brightness * (center + contrast * (in - center)) + shift * range(out)` for each element."""
+    options = {"layouts": ("FHWC", "DHWC", "HWC"), "elementwise": True}
+    return _linear(declared, _plan_scaling, scale_and_shift, options)
+
+
+def mixes_channels(declared: Callable[..., Any]) -> Any:
+    """Declares an operator `brightness * (contrast * (matrix @ pixel - grey) + grey)` for pixels of three channels."""
+    return _linear(declared, _plan_mixing, mix_channels, {"layouts": ("HWC", "FHWC", "DHWC")})
+
+
+def _linear(declared: Callable[..., Any], plan: Callable[..., Plan], loop: Any, options: dict[str, Any]) -> Any:
+    found = operator(declared, types=_TYPES, dtypes=_TYPES, frames=True, **options)
+    found.plan(plan)
+
+    @found.cpu_batch
+    def _(input, out, matrix, moderate):
+        compute(loop, input, out, moderate, matrix)
+
+    found.cuda("linear_color.cu")(launch_linear_color)
+    return found
 
 
 def half_range(dtype: DType, whole: bool = False) -> float:
@@ -46,11 +60,17 @@ def half_range(dtype: DType, whole: bool = False) -> float:
     return (span + 1) / 2 if span else 0.5
 
 
-def plan_scaling(input: Any, out: DType, brightness: Any, shift: Any, contrast: Any, center: Any) -> Plan:
-    """The plan of `brightness * (center + contrast * (in - center)) + shift * range(out)` for each element."""
-    center = half_range(input.dtype) if center is None else center
-    numbers = (brightness, shift, contrast, center, half_range(out, whole=True))
-    return planned(input, _kept_scaling(*numbers) if _are_constant(numbers) else _scaling(*numbers))
+def _plan_scaling(input, *, dtype, brightness=None, brightness_shift=None, contrast=None, contrast_center=None) -> Plan:
+    center = half_range(input.dtype) if contrast_center is None else contrast_center.numbers
+    numbers = (
+        _numbers(brightness), _numbers(brightness_shift, 0.0), _numbers(contrast), center,
+        half_range(dtype or input.dtype, whole=True),
+    )  # fmt: skip
+    return linear_plan(input.shapes, _kept_scaling(*numbers) if _are_constant(numbers) else _scaling(*numbers))
+
+
+def _numbers(values: Any, default: float = 1.0) -> Any:
+    return default if values is None else values.numbers
 
 
 def _are_constant(numbers: Any) -> bool:
@@ -109,43 +129,33 @@ def color_matrix(hue: Any, saturation: Any, value: Any, gain: Any) -> np.ndarray
         return first + second + third
 
 
-def plan_mixing(
-    input: Any, hue: Any, saturation: Any, value: Any = 1.0, brightness: Any = 1.0, contrast: Any = 1.0, grey: float = 0.0
-) -> Plan:  # fmt: skip
-    """The plan of `brightness * (contrast * (matrix @ pixel - grey) + grey)` for pixels of three channels."""
+def _plan_mixing(input, *, hue=None, saturation=None, value=None, brightness=None, contrast=None, **_) -> Plan:
     channels = input.shapes[:, -1]
     if (channels != 3).any():
-        sample = int((channels != 3).argmax())
-        raise bad_sample(sample, f"expected 3 channels (RGB), got {channels[sample]}: shape {_shape(input, sample)}")
-    numbers = (hue, saturation, value, brightness, contrast, grey)
-    return planned(input, _kept_mixing(*numbers) if _are_constant(numbers) else _mixing(*numbers))
+        i = int((channels != 3).argmax())
+        shape = tuple(input.shapes[i].tolist())
+        raise bad_sample(i, f"expected 3 channels (RGB), got {channels[i]}: shape {shape}")
+    grey = 0.5 if input.dtype.name in ("f16", "f32") else 128.0
+    numbers: Any = (_numbers(hue, 0.0), *map(_numbers, (saturation, value, brightness, contrast)), grey)
+    return linear_plan(input.shapes, _kept_mixing(*numbers) if _are_constant(numbers) else _mixing(*numbers))
 
 
-def _shape(input: Any, sample: int) -> tuple[int, ...]:
-    return tuple(input.shapes[sample].tolist())
+def linear_plan(shapes: np.ndarray, matrix: np.ndarray) -> Plan:
+    """The plan for a matrix [rows, columns + 1] of all samples, or [N, ...] of each."""
+    moderate = bool(np.abs(matrix).max(initial=0.0) < _MODERATE)
+    if matrix.ndim == 2:
+        return Plan(shapes, shared={"matrix": matrix, "moderate": moderate})
+    return Plan(shapes, {"matrix": matrix}, {"moderate": moderate})
 
 
-def planned(input: Any, matrix: np.ndarray, shapes: np.ndarray | None = None) -> Plan:
-    """The plan for a matrix [rows, 1 + columns], or one for each sample."""
-    shapes = input.shapes if shapes is None else shapes
-    if input.spec.device.device_id is None:
-        shared = {"moderate": bool(np.abs(matrix).max(initial=0.0) < _MODERATE)}
-        if matrix.ndim == 3:
-            return Plan(shapes, {"matrix": matrix}, shared)
-        return Plan(shapes, shared={"matrix": matrix, **shared})
-    rows, columns = matrix.shape[-2:]
-    pixels = input.shapes.prod(axis=1) // (columns - 1)
-    return Plan(shapes, {"matrix": np.broadcast_to(matrix, (input.n, rows, columns)), "pixels": pixels})
-
-
-def launch_linear_color(launch: Any, matrix: np.ndarray, pixels: np.ndarray) -> None:
+def launch_linear_color(launch, image, out, matrix) -> None:
     """Runs linear_color.cu over all pixels: as many a thread as make wide loads and stores."""
-
-    def sizes() -> tuple[int, int]:
-        wider = max(launch.inputs[0].dtype.bytes, launch.outputs[0].dtype.bytes)
-        count = min(16 // wider, 16 if matrix.shape[-1] == 2 else 8)
-        return count, -(-int(pixels.max(initial=0)) // count)
-
-    count, work = launch.remember("sizes", sizes)
-    macros = {"COUNT": str(count), "ROWS": str(matrix.shape[-2]), "COLUMNS": str(matrix.shape[-1] - 1)}
-    launch("linear_color", work, macros=macros, file="linear_color.cu", kept="all")
+    rows, columns = matrix.shape[-2], matrix.shape[-1] - 1
+    count = min(16 // max(image.dtype.bytes, out.dtype.bytes), 16 if columns == 1 else 8)
+    pixels = image.sizes // columns
+    launch(
+        "linear_color",
+        -(-pixels // count),
+        per_sample={"matrix": np.broadcast_to(matrix, (launch.n, rows, columns + 1)), "pixels": pixels},
+        macros={"COUNT": count, "ROWS": rows, "COLUMNS": columns},
+    )

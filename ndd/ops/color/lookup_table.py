@@ -51,34 +51,26 @@ def lookup_table(
         raise RuntimeError(f"lookup_table: Unsupported input type: {input.dtype}. Expected an integer type.")
     if output_dtype is not None:
         warnings.warn("lookup_table: `output_dtype` is deprecated: use `dtype`", DeprecationWarning, stacklevel=5)
+    found = np.asarray(() if keys is None else keys)
+    given = 0 if values is None else len(values)
+    if len(found) != given:
+        raise RuntimeError(f"`keys` size should match `values` size: got {len(found)} keys and {given} values")
+    if given and (found.min() < 0 or found.max() > _LAST_KEY):
+        raise RuntimeError(f"`keys` should be in the range [0, {_LAST_KEY}], got {found.min()} to {found.max()}")
     return like(input, dtype=dtype or output_dtype or float32)
 
 
-@lookup_table.old_plan
+@lookup_table.plan
 def _(input, *, default_value, dtype, keys, output_dtype, values):
     keys = np.zeros(0, np.int64) if keys is None else keys
-    values = np.zeros(0, np.float32) if values is None else values
-    if len(keys) != len(values):
-        raise RuntimeError(f"`keys` size should match `values` size: got {len(keys)} keys and {len(values)} values")
-    if len(keys) and (keys.min() < 0 or keys.max() > _LAST_KEY):
-        raise RuntimeError(f"`keys` should be in the range [0, {_LAST_KEY}], got {keys.min()} to {keys.max()}")
     # The last entry is the default value: whatever has no key reads it.
     size = int(keys.max(initial=-1)) + 2
     if input.dtype.bytes == 1:
         size = max(size, 257)  # then every 8-bit number is inside
     table = np.full(size, default_value, np.float32)
-    table[keys] = values
-    result = (dtype or output_dtype or float32).name
-    converted = convert_array(table, "f32", result)
-    on_gpu = input.spec.device.device_id is not None
-    return Plan(input.shapes, shared={"table": _Table(converted) if on_gpu else converted})
-
-
-class _Table:
-    """Keeps the table out of the launch's own record: it goes to the GPU by itself."""
-
-    def __init__(self, values: np.ndarray):
-        self.values = values
+    if values is not None:
+        table[keys] = values
+    return Plan(input.shapes, shared={"table": convert_array(table, "f32", (dtype or output_dtype or float32).name)})
 
 
 @kernel
@@ -112,8 +104,4 @@ def _(input, out, table):
 
 @lookup_table.cuda("lookup_table.cu")
 def _(launch, input, out, *, table):
-    on_gpu = launch.upload(table.values)
-    launch(
-        "lookup_table", addresses={"table": np.full(launch.n, on_gpu.data_ptr(), np.int64)},
-        shared={"last": len(table.values) - 1}, kept="all",
-    )  # fmt: skip
+    launch("lookup_table", per_sample={"table": launch.table(table)}, shared={"last": len(table) - 1})

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from ndd._cpu.linear_color import compute, mix_channels
-from ndd._operator import PerSample, operator
+from ndd._operator import PerSample, like
 from ndd._operator.deprecated import ignored
 from ndd._tensor import DType
-from ndd.ops.color.linear_color import launch_linear_color, plan_mixing, result
+from ndd.ops.color.linear_color import mixes_channels
 from ndd.types import DALIImageType
 
 
-@operator(layouts=("HWC", "FHWC", "DHWC"), frames=True)
+@mixes_channels
 def saturation(
     input,
     /,
@@ -41,20 +40,4 @@ def saturation(
     [162, 112, 87]
     """
     ignored("saturation", "image_type", image_type)
-    return result("saturation", input, dtype)
-
-
-@saturation.old_plan
-def _(input, *, dtype, image_type, saturation):
-    return plan_mixing(input, 0.0, saturation)
-
-
-@saturation.cpu_batch
-@saturation.cpu
-def _(input, out, matrix, moderate):
-    compute(mix_channels, input, out, moderate, matrix)
-
-
-@saturation.cuda("linear_color.cu")
-def _(launch, image, out, matrix, pixels):
-    launch_linear_color(launch, matrix, pixels)
+    return like(input, dtype=dtype)

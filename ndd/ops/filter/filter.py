@@ -9,26 +9,24 @@ import numpy as np
 from ndd._cpu.convolution import correlate
 from ndd._cpu.plane_filter import filter_planes
 from ndd._cpu.sampling import BORDERS
-from ndd._operator import PerSample, Plan, bad_sample, like, operator
+from ndd._operator import PerSample, Plan, bad_sample, operator
 from ndd._tensor import DType, Spec
-from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
-from ndd.ops.filter.separable import by_axis
+from ndd.ops.filter.separable import filtered_like, readable, room_for, stored
 from ndd.ops.filter.spatial_axes import as_volumes, spatial_axes
 
 _TYPES = ("u8", "i8", "u16", "i16", "f16", "f32")
-_SHORT = {"uint8": "u8", "int8": "i8", "uint16": "u16", "int16": "i16", "float16": "f16", "float32": "f32"}
 _BORDERS = {
     "reflect_101": BORDERS["reflect_101"], "reflect_1001": BORDERS["reflect"], "reflect": BORDERS["reflect"],
     "wrap": BORDERS["wrap"], "clamp": BORDERS["replicate"], "edge": BORDERS["replicate"],
     "constant": BORDERS["constant"], "fill": BORDERS["constant"],
 }  # fmt: skip
-_DIRECT = (np.dtype(np.uint8), np.dtype(np.float32))
 _BYTE = (np.float32(0), np.float32(255), True)
+_DOWN = 4  # results of a GPU thread
 _UNROLLED = 81  # weights up to which a GPU kernel is compiled for their number
 
 
-@operator(frames=True)
+@operator(frames=True, types=_TYPES)
 def filter(
     data,
     filter,
@@ -77,7 +75,10 @@ def filter(
     >>> ndd.filter(line, [[-1.0, 1.0]], border="constant").torch()
     tensor([[1., 1., 2., 4.]])
     """
-    _check_types(data, filter, fill_value, dtype)
+    if filter.dtype is not float32:
+        raise RuntimeError(f"Unsupported filter type: {filter.dtype}. Expected float32.")
+    if fill_value is not None and fill_value.dtype is not data.dtype:
+        raise RuntimeError(f"`fill_value` must have the type of the data, {data.dtype}; got {fill_value.dtype}")
     _known("border_type", border, _BORDERS)
     _known("mode", mode, ("same", "valid"))
     axes = _axes(data)
@@ -85,54 +86,37 @@ def filter(
     own = filter.ndim - (per_frame and (filter.layout or "")[:1] == "F")
     if own != axes:
         raise RuntimeError(
-            "filter: Filter dimensionality must match the number of spatial dimensions in the input samples. "
+            "Filter dimensionality must match the number of spatial dimensions in the input samples. "
             f"Got {axes} spatial dimensions but the filter is {own} dimensional."
         )
     if fill_value is not None and fill_value.ndim != (per_frame and (fill_value.layout or "")[:1] == "F"):
-        raise RuntimeError(f"filter: `fill_value` must be one number for each sample, got {fill_value.ndim} dimensions")
-    return like(data, dtype=dtype)
-
-
-def _check_types(data: Spec, weights: Spec, fill_value: Spec | None, dtype: DType | None) -> None:
-    if data.dtype.name not in _TYPES:
-        raise RuntimeError(f"filter: Unsupported input type: {data.dtype}. Expected one of {', '.join(_TYPES)}.")
-    if weights.dtype is not float32:
-        raise RuntimeError(f"filter: Unsupported filter type: {weights.dtype}. Expected float32.")
-    if dtype is not None and dtype not in (data.dtype, float32):
-        raise RuntimeError(
-            f"filter: Output data type must be same as input, FLOAT or skipped (defaults to input type): "
-            f"got {dtype} for an input of {data.dtype}"
-        )
-    if fill_value is not None and fill_value.dtype is not data.dtype:
-        raise RuntimeError(f"filter: `fill_value` must have the type of the data, {data.dtype}; got {fill_value.dtype}")
+        raise RuntimeError(f"`fill_value` must be one number for each sample, got {fill_value.ndim} dimensions")
+    return filtered_like(data, dtype)
 
 
 def _known(name: str, value: str, options: Any) -> None:
     if value.lower() not in options:
-        raise RuntimeError(f"filter: Unknown `{name}` was provided: {value!r}. Expected one of {', '.join(options)}.")
+        raise RuntimeError(f"Unknown `{name}` was provided: {value!r}. Expected one of {', '.join(options)}.")
 
 
 def _axes(data: Spec) -> int:
     layout = data.layout or ""
     if "F" in layout[1:] and layout[:1] != "F":
-        raise RuntimeError(f"filter: the frames must be the outermost dimension. Got the layout {layout}")
-    try:
-        count = spatial_axes(data.layout, data.ndim or 0)[1]
-    except RuntimeError as error:
-        raise RuntimeError(f"filter: {error}") from None
+        raise RuntimeError(f"the frames must be the outermost dimension. Got the layout {layout}")
+    count = spatial_axes(data.layout, data.ndim or 0)[1]
     if count == 1:
-        raise RuntimeError(f"filter: expected 2 or 3 spatial axes, got 1 in the layout {layout!r}")
+        raise RuntimeError(f"expected 2 or 3 spatial axes, got 1 in the layout {layout!r}")
     return count
 
 
-@filter.old_plan
+@filter.plan
 def _(data, filter, fill_value, *, anchor, border, dtype, mode):
     start, axes = spatial_axes(data.layout, data.ndim)
     sizes = filter.shapes
     empty = (sizes == 0).any(axis=1)
     if empty.any():
         raise bad_sample(int(empty.argmax()), "the filter has no elements")
-    anchors = np.broadcast_to(by_axis("anchor", anchor, axes, data.n), sizes.shape)
+    anchors = anchor.rows(axes, repeat=True, what="one for each spatial axis")
     outside = ((anchors < -1) | (anchors >= sizes)).any(axis=1)
     if outside.any():
         i = int(outside.argmax())
@@ -165,10 +149,7 @@ def _(array, weights, fill, out, view, results, origin, border):
     given = np.float32(0 if fill is None else fill)
     planes, *extents, channels = view.tolist()
     results, origin = results.tolist(), origin.tolist()
-    source = array
-    if source.dtype not in _DIRECT:
-        source = convert_array(source, _SHORT[source.dtype.name], "f32")
-    exact = out if out.dtype in _DIRECT else np.empty(out.shape, np.float32)
+    source, exact = readable(array), room_for(out)
     if weights.ndim == 3 or not filter_planes(
         source, weights, float(given), exact, (*extents[1:], channels), results[1:], origin[1:], border
     ):
@@ -177,25 +158,16 @@ def _(array, weights, fill, out, view, results, origin, border):
             source.reshape(-1), exact.reshape(-1), planes, tuple(extents), tuple(results), channels, volume,
             tuple(origin), border, given, _BYTE if out.dtype == np.uint8 else None,
         )  # fmt: skip
-    if exact is not out:
-        if out.dtype.kind in "iu":
-            np.rint(exact, out=exact)
-        convert_array(exact, "f32", _SHORT[out.dtype.name], out)
+    if exact is not out and out.dtype.kind in "iu":
+        np.rint(exact, out=exact)
+    stored(exact, out)
 
 
 @filter.cuda("filter.cu")
 def _(launch, data, weights, fill, out, *, view, results, axes):
-    def prepare() -> tuple[np.ndarray, dict[str, str]]:
-        sizes = weights.shapes
-        fixed = launch.n and (sizes == sizes[0]).all() and int(sizes[0, -2:].prod()) <= _UNROLLED
-        height, width = sizes[0, -2:].tolist() if fixed else (0, 0)
-        work = view[:, 0] * results[:, 0] * -(-results[:, 1] // 4) * results[:, 2] * view[:, 4]
-        return work, {
-            "KERNEL_H": str(height),
-            "KERNEL_W": str(width),
-            "AXES": str(axes),
-            "FILLED": str(int(fill is not None)),
-        }
-
-    work, macros = launch.remember("work", prepare)
-    launch("filter_rows", work, macros=macros, kept="filter")
+    sizes = weights.shapes
+    fixed = launch.n and (sizes == sizes[0]).all() and int(sizes[0, -2:].prod()) <= _UNROLLED
+    height, width = sizes[0, -2:].tolist() if fixed else (0, 0)
+    work = view[:, 0] * results[:, 0] * -(-results[:, 1] // _DOWN) * results[:, 2] * view[:, 4]
+    macros = {"KERNEL_H": height, "KERNEL_W": width, "AXES": axes, "FILLED": fill is not None, "DOWN": _DOWN}
+    launch("filter_rows", work, macros=macros)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._operator import PerSample, bad_sample, operator
+from ndd._operator import PerSample, bad_sample
 from ndd._tensor import DType
-from ndd.ops.filter.separable import by_axis, filter_array, filter_batch, filtered_like, separable_plan
+from ndd.ops.filter.separable import by_axis, filtered_like, separable_filter, separable_plan
 from ndd.ops.filter.spatial_axes import spatial_axes
 
-_TYPES = ("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64")
 _LONGEST = 1 << 16  # taps: beyond, the numbers are not meant
 
 
-@operator(frames=True)
+@separable_filter("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64")
 def gaussian_blur(
     input,
     /,
@@ -53,14 +52,13 @@ def gaussian_blur(
     >>> ndd.gaussian_blur(line, window_size=3).torch()
     tensor([ 0.0000, 23.8994, 52.2011, 23.8994,  0.0000])
     """
-    return filtered_like("gaussian_blur", input, dtype, _TYPES, sigma=sigma, window_size=window_size)
+    return filtered_like(input, dtype)
 
 
-@gaussian_blur.old_plan
+@gaussian_blur.plan
 def _(input, *, dtype, sigma, window_size):
     axes = spatial_axes(input.layout, input.ndim)[1]
-    sigmas, windows = by_axis("sigma", sigma, axes, input.n), by_axis("window_size", window_size, axes, input.n)
-    sigmas, windows = np.broadcast_arrays(sigmas.astype(np.float32), windows)
+    sigmas, windows = np.broadcast_arrays(by_axis(sigma, axes), by_axis(window_size, axes))
     _check(sigmas, windows)
     # In float32, as DALI: 3 * 0.33333334 is 1.
     found = 2 * np.ceil(np.float32(3) * sigmas).astype(np.int64) + 1
@@ -93,13 +91,3 @@ def _check(sigmas: np.ndarray, windows: np.ndarray) -> None:
         raise bad_sample(sample, f"`sigma` and `window_size` shouldn't be 0 at the same time, as for axis {axis}")
     text = f"the window is too large: `sigma` {sigma:g}, `window_size` {window}; at most {_LONGEST} elements"
     raise bad_sample(sample, text, ValueError)
-
-
-@gaussian_blur.cpu
-def _(image, out, view, taps, windows, scales):
-    filter_array(image, out, view, taps, windows, scales)
-
-
-@gaussian_blur.cuda("separable.cu")
-def _(launch, input, out, *, view, tiled, axes, wide):
-    filter_batch(launch, out, view, tiled, axes, wide)

@@ -6,16 +6,15 @@ import functools
 
 import numpy as np
 
-from ndd._operator import PerSample, bad_sample, operator
+from ndd._operator import PerSample, bad_sample
 from ndd._tensor import DType
-from ndd.ops.filter.separable import by_axis, filter_array, filter_batch, filtered_like, separable_plan
+from ndd.ops.filter.separable import by_axis, filtered_like, separable_filter, separable_plan
 from ndd.ops.filter.spatial_axes import spatial_axes
 
-_TYPES = ("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32")
 _LARGEST = 31
 
 
-@operator(frames=True)
+@separable_filter("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32")
 def laplacian(
     input,
     /,
@@ -63,22 +62,20 @@ def laplacian(
             [ 0.,  2.,  0.]])
     """
     if normalized_kernel and scale is not None:
-        raise RuntimeError("laplacian: `scale` cannot be specified when `normalized_kernel` is set to True")
-    return filtered_like(
-        "laplacian", input, dtype, _TYPES, scale=scale, smoothing_size=smoothing_size, window_size=window_size
-    )
+        raise RuntimeError("`scale` cannot be specified when `normalized_kernel` is set to True")
+    return filtered_like(input, dtype)
 
 
-@laplacian.old_plan
+@laplacian.plan
 def _(input, *, dtype, normalized_kernel, scale, smoothing_size, window_size):
     axes = spatial_axes(input.layout, input.ndim)[1]
-    derived = by_axis("window_size", window_size, axes, input.n)
+    derived = by_axis(window_size, axes)
     _check("window_size", derived, 3)
     # sizes[sample, term, axis]: the term of an axis is its derivative, smoothed along the others.
     if smoothing_size is None:
         sizes = np.repeat(derived[:, :, None], axes, axis=2)
     else:
-        smoothed = by_axis("smoothing_size", smoothing_size, axes, input.n)
+        smoothed = by_axis(smoothing_size, axes)
         _check("smoothing_size", smoothed, 1)
         derived, smoothed = np.broadcast_arrays(derived, smoothed)
         sizes = np.repeat(smoothed[:, None], axes, axis=1)
@@ -87,7 +84,7 @@ def _(input, *, dtype, normalized_kernel, scale, smoothing_size, window_size):
     if normalized_kernel:
         scales = np.exp2(axes + 2 - sizes.sum(axis=2)).astype(np.float32)
     else:
-        scales = by_axis("scale", (1.0,) if scale is None else scale, axes, input.n).astype(np.float32)
+        scales = np.ones((1, axes), np.float32) if scale is None else by_axis(scale, axes)
     most = int(sizes.max(initial=3))
     kind = np.broadcast_to(np.eye(axes, dtype=np.int64), sizes.shape)
     taps = _windows(most)[kind, sizes // 2]
@@ -117,13 +114,3 @@ def _windows(most: int) -> np.ndarray:
         if radius:
             found[1, radius, inside] = np.convolve(found[0, radius - 1, inside][1:-1], [1, -2, 1])
     return found
-
-
-@laplacian.cpu
-def _(image, out, view, taps, windows, scales):
-    filter_array(image, out, view, taps, windows, scales)
-
-
-@laplacian.cuda("separable.cu")
-def _(launch, input, out, *, view, tiled, axes, wide):
-    filter_batch(launch, out, view, tiled, axes, wide)

@@ -13,18 +13,16 @@
 #define DOWN 8
 #define ALONG 4
 
-extern "C" __global__ void separable_tiles(const Sample* samples, int count, Shared shared) {
+KERNEL_NAME(separable_tiles)(const Sample* samples, int count, Shared shared) {
   __shared__ float field[TERMS][ROWS][COLUMNS];
   constexpr int REACH = WINDOW / 2;
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
+  EACH_SAMPLE(s) {
+    if (!s.items) continue;
     const int height = s.view[2], channels = CHANNELS ? CHANNELS : s.view[4];
-    if (channels == 0) continue;
     const int line = s.view[3] * channels, pixels = WIDTH / channels / 4 * 4, width = pixels * channels;
     const int halo = REACH * channels, columns = width + 2 * halo;
     const int across = (s.view[3] + pixels - 1) / pixels, down = (height + ROWS - 1) / ROWS;
-    const long long tiles = s.view[0] * s.view[1] * across * down;
-    for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    for (long long tile = blockIdx.x; tile < s.items / blockDim.x; tile += gridDim.x) {
       const long long above = tile / across, plane = above / down * height * line;
       const int x0 = int(tile % across) * width, y0 = int(above % down) * ROWS;
       const IN* source = s.in0 + plane;
@@ -83,42 +81,35 @@ extern "C" __global__ void separable_tiles(const Sample* samples, int count, Sha
   }
 }
 #else
-extern "C" __global__ void separable_pass(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
-    long long total = 1, inner = 1;
-    for (int axis = 0; axis < 5; axis++) total *= s.view[axis];
-    for (int axis = AXIS + 2; axis < 5; axis++) inner *= s.view[axis];
-    const int extent = s.view[AXIS + 1];
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < total;
-         i += (long long)gridDim.x * blockDim.x) {
-      const int at = int(i / inner % extent);
-      const long long begin = i - at * inner;
-      float sum = 0;
-      for (int term = 0; term < TERMS; term++) {
+PER_ITEM(separable_pass) {
+  long long inner = 1;
+  for (int axis = AXIS + 2; axis < 5; axis++) inner *= s.view[axis];
+  const int extent = s.view[AXIS + 1];
+  const int at = int(i / inner % extent);
+  const long long begin = i - at * inner;
+  float sum = 0;
+  for (int term = 0; term < TERMS; term++) {
 #if FIRST
-        const IN* source = s.in0 + begin;
+    const IN* source = s.in0 + begin;
 #else
-        const float* source = (const float*)s.source + term * total + begin;
+    const float* source = (const float*)s.source + term * s.items + begin;
 #endif
-        const float* taps = (const float*)s.taps + (term * 3 + AXIS) * WINDOW + WINDOW / 2;
-        const int reach = s.reach[term][AXIS];
-        float part = 0;
-        if (at >= reach && at + reach < extent) {
-          for (int k = -reach; k <= reach; k++) part += taps[k] * float(source[(at + k) * inner]);
-        } else {
-          for (int k = -reach; k <= reach; k++) part += taps[k] * float(source[border_index(at + k, extent, REFLECT_101) * inner]);
-        }
-#if LAST
-        sum += s.scales[term] * part;
-#else
-        ((float*)s.target)[term * total + i] = part;
-#endif
-      }
-#if LAST
-      s.out0[i] = convert<OUT>(sum);
-#endif
+    const float* taps = (const float*)s.taps + (term * 3 + AXIS) * WINDOW + WINDOW / 2;
+    const int reach = int(s.windows[term][AXIS][2] / 2);
+    float part = 0;
+    if (at >= reach && at + reach < extent) {
+      for (int k = -reach; k <= reach; k++) part += taps[k] * float(source[(at + k) * inner]);
+    } else {
+      for (int k = -reach; k <= reach; k++) part += taps[k] * float(source[border_index(at + k, extent, REFLECT_101) * inner]);
     }
+#if LAST
+    sum += s.scales[term] * part;
+#else
+    ((float*)s.target)[term * s.items + i] = part;
+#endif
   }
+#if LAST
+  s.out0[i] = convert<OUT>(sum);
+#endif
 }
 #endif

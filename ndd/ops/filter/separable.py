@@ -1,13 +1,14 @@
-"""Filters that are sums of separable terms (`gaussian_blur`, `laplacian`): their arguments, plan, CPU and GPU."""
+"""Filters that are sums of separable terms (`gaussian_blur`, `laplacian`): all but their windows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ndd._cpu.convolution import REFLECT_101, along_depth, separable
-from ndd._operator import Plan, bad_sample, like
+from ndd._operator import Plan, Values, like, operator
 from ndd._tensor import DType, Spec
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
@@ -28,53 +29,33 @@ _TILE_WIDTH = 128  # numbers of a row
 _BLOCK = 256
 
 
-def filtered_like(name: str, input: Spec, dtype: DType | None, types: tuple[str, ...], **given: Any) -> Spec:
-    """What comes out; RuntimeError for types and layouts that are not taken, and for `given` constants of rank 2."""
-    for argument, value in given.items():
-        if isinstance(value, np.ndarray) and value.ndim > 1:
-            raise RuntimeError(f"{name}: `{argument}`: expected a number or a list of numbers, got shape {value.shape}")
-    if input.dtype.name not in types:
-        raise RuntimeError(f"{name}: Unsupported data type: {input.dtype}. Expected one of {', '.join(types)}.")
+def separable_filter(*types: str) -> Callable[[Callable[..., Any]], Any]:
+    """Declares an operator whose plan is made by `separable_plan`, for these element types."""
+
+    def declare(declared: Callable[..., Any]) -> Any:
+        found = operator(declared, frames=True, types=types)
+        found.cpu(_filter_array)
+        found.cuda("separable.cu")(_filter_batch)
+        return found
+
+    return declare
+
+
+def filtered_like(input: Spec, dtype: DType | None) -> Spec:
+    """What comes out; RuntimeError for a type or a layout that filters do not take."""
     if dtype is not None and dtype not in (input.dtype, float32):
         raise RuntimeError(
-            f"{name}: Output data type must be same as input, FLOAT or skipped (defaults to input type): "
+            f"Output data type must be same as input, FLOAT or skipped (defaults to input type): "
             f"got {dtype} for an input of {input.dtype}"
         )
-    try:
-        spatial_axes(input.layout, input.ndim or 0)
-    except RuntimeError as error:
-        raise RuntimeError(f"{name}: {error}") from None
+    spatial_axes(input.layout, input.ndim or 0)
     return like(input, dtype=dtype)
 
 
-def by_axis(name: str, value: Any, axes: int, n: int) -> np.ndarray:
-    """An argument with one number, or one for each spatial axis, as [n, axes]; [1, axes] if all samples agree."""
-    if isinstance(value, list):
-        return np.stack([by_axis(name, v, axes, 1)[0] if _fits(v, axes) else _refuse(name, v, axes, i)
-                         for i, v in enumerate(value)])  # fmt: skip
-    found = np.asarray(value)
-    if found.ndim > 2 or found.shape[-1] not in (1, axes) or (found.ndim == 2 and len(found) != n):
-        _refuse(name, found if found.ndim < 2 or len(found) != n else found[0], axes, 0)
-    if found.ndim == 2 and found.strides[0] == 0:
-        found = found[0]
-    found = found if found.ndim == 2 else found[None]
-    return np.broadcast_to(found, (len(found), axes))
-
-
-def _fits(value: Any, axes: int) -> bool:
-    return np.ndim(value) <= 1 and np.size(value) in (1, axes)
-
-
-def _refuse(name: str, value: Any, axes: int, sample: int) -> Any:
-    count = f"1 or {axes} elements" if axes > 1 else "1 element"
-    raise bad_sample(sample, f"`{name}`: expected {count}, one for each spatial axis, got shape {np.shape(value)}")
-
-
-class _Taps:
-    """Weights that are uploaded apart from the records of a launch."""
-
-    def __init__(self, taps: np.ndarray):
-        self.taps = taps
+def by_axis(values: Values, axes: int) -> np.ndarray:
+    """An argument with one number, or one for each spatial axis, as [N, axes]; [1, axes] if all samples agree."""
+    rows = values.rows(axes, repeat=True, what="one for each spatial axis")
+    return rows if values.varies and rows.strides[0] else rows[:1]
 
 
 def separable_plan(input: Any, taps: np.ndarray, reach: np.ndarray, scales: np.ndarray) -> Plan:
@@ -93,16 +74,9 @@ def separable_plan(input: Any, taps: np.ndarray, reach: np.ndarray, scales: np.n
         "view": view,
         "taps": _for_each(all_taps, n),
         "scales": _for_each(scales.astype(np.float32), n),
+        "windows": _for_each(np.stack([most // 2 - all_reach, -all_reach, 2 * all_reach + 1], axis=-1), n),
     }
-    if input.spec.device.device_id is None:
-        windows = np.stack([most // 2 - all_reach, -all_reach, 2 * all_reach + 1], axis=-1)
-        per_sample["windows"] = _for_each(windows, n)
-        return Plan(input.shapes, per_sample)
-    if axes <= 2 and most <= _TILE_WINDOW and n and int(view[:, 4].max()) <= _TILE_CHANNELS:
-        return Plan(input.shapes, per_sample, {"tiled": True, "axes": axes, "wide": None})
-    wide = _Taps(per_sample.pop("taps"))
-    per_sample["reach"] = _for_each(all_reach.astype(np.int32), n)
-    return Plan(input.shapes, per_sample, {"tiled": False, "axes": axes, "wide": wide})
+    return Plan(input.shapes, per_sample)
 
 
 def _for_each(rows: np.ndarray, n: int) -> np.ndarray:
@@ -110,17 +84,31 @@ def _for_each(rows: np.ndarray, n: int) -> np.ndarray:
     return np.repeat(rows, n, axis=0) if len(rows) != n else np.array(rows)
 
 
-def filter_array(array: Any, out: Any, view: Any, taps: Any, windows: Any, scales: Any) -> None:
+def _filter_array(array: Any, out: Any, view: Any, taps: Any, windows: Any, scales: Any) -> None:
     """One sample on the CPU. Bytes and floats are read and written as they are, other types by way of float32."""
     if not array.size:
         return
-    source, target = array.reshape(-1), out.reshape(-1)
-    if source.dtype not in _DIRECT:
-        source = convert_array(source, _SHORT[source.dtype.name], "f32")
-    exact = target if target.dtype in _DIRECT else np.empty(target.size, np.float32)
-    _filter_lines(source, exact, view.tolist(), taps, windows, scales, _BYTE if target.dtype == np.uint8 else None)
-    if exact is not target:
-        convert_array(exact, "f32", _SHORT[target.dtype.name], target)
+    target = out.reshape(-1)
+    exact = room_for(target)
+    store = _BYTE if target.dtype == np.uint8 else None
+    _filter_lines(readable(array.reshape(-1)), exact, view.tolist(), taps, windows, scales, store)
+    stored(exact, target)
+
+
+def readable(array: np.ndarray) -> np.ndarray:
+    """What the CPU's filters read: bytes and floats as they are, other types as floats."""
+    return array if array.dtype in _DIRECT else convert_array(array, _SHORT[array.dtype.name], "f32")
+
+
+def room_for(out: np.ndarray) -> np.ndarray:
+    """Where they write: `out` itself, or floats that `stored` converts."""
+    return out if out.dtype in _DIRECT else np.empty(out.shape, np.float32)
+
+
+def stored(exact: np.ndarray, out: np.ndarray) -> None:
+    """The numbers of `room_for(out)`, in `out`."""
+    if exact is not out:
+        convert_array(exact, "f32", _SHORT[out.dtype.name], out)
 
 
 def _filter_lines(source: Any, target: Any, view: Any, taps: Any, windows: Any, scales: Any, store: Any) -> None:
@@ -140,53 +128,37 @@ def _filter_lines(source: Any, target: Any, view: Any, taps: Any, windows: Any, 
     along_depth(fields.reshape(-1), target, planes, depth, plane, taps, windows, scales, store)
 
 
-def filter_batch(launch: Any, out: Any, view: Any, tiled: bool, axes: int, wide: Any) -> None:
+def _filter_batch(launch, input, out, *, view, taps) -> None:
     """The batch on a GPU: one launch for small windows, else one for each axis by way of floats."""
-    if not launch.n:
-        return
-    if tiled:
-        _tiles(launch, view)
+    axes = spatial_axes(input.layout, input.ndim)[1]
+    if axes <= 2 and taps.shape[3] <= _TILE_WINDOW and view[:, 4].max(initial=0) <= _TILE_CHANNELS:
+        _tiles(launch, view, *taps.shape[1::2])
     else:
-        _passes(launch, out, axes, wide.taps)
+        _passes(launch, out, axes, taps)
 
 
-def _tiles(launch: Any, view: np.ndarray) -> None:
-    def prepare() -> tuple[np.ndarray, dict[str, str]]:
-        taps = launch.plan.per_sample["taps"]
-        channels = max(1, int(view[:, 4].max()))
-        pixels = _TILE_WIDTH // view[:, 4].clip(1) // 4 * 4
-        work = view[:, 0] * view[:, 1] * -(-view[:, 2] // _TILE_ROWS) * -(-view[:, 3] // pixels) * _BLOCK
-        work = np.where(view[:, 4] > 0, work, 0)
-        window = taps.shape[3]
-        macros = {
-            "TILED": "1", "TERMS": str(taps.shape[1]), "WINDOW": str(window), "ROWS": str(_TILE_ROWS),
-            "WIDTH": str(_TILE_WIDTH), "COLUMNS": str(_TILE_WIDTH + (window // 2) * 2 * channels),
-            "CHANNELS": str(channels if (view[:, 4] == channels).all() else 0),
-        }  # fmt: skip
-        return work, macros
-
-    work, macros = launch.remember("tiles", prepare)
-    launch("separable_tiles", work, macros=macros, file="separable.cu", kept="tiles")
+def _tiles(launch: Any, view: np.ndarray, terms: int, window: int) -> None:
+    channels = max(1, int(view[:, 4].max(initial=0)))
+    pixels = _TILE_WIDTH // view[:, 4].clip(1) // 4 * 4
+    tiles = view[:, 0] * view[:, 1] * -(-view[:, 2] // _TILE_ROWS) * -(-view[:, 3] // pixels)
+    macros = {
+        "TILED": 1, "TERMS": terms, "WINDOW": window, "ROWS": _TILE_ROWS, "WIDTH": _TILE_WIDTH,
+        "COLUMNS": _TILE_WIDTH + (window // 2) * 2 * channels,
+        "CHANNELS": channels if (view[:, 4] == channels).all() else 0,
+    }  # fmt: skip
+    launch("separable_tiles", np.where(view[:, 4] > 0, tiles * _BLOCK, 0), macros=macros, file="separable.cu")
 
 
 def _passes(launch: Any, out: Any, axes: int, taps: np.ndarray) -> None:
     """The fields of the terms go from the input through each axis, the innermost first; the last pass adds them up."""
-    sizes = out.sizes
-    begins = np.concatenate(([0], np.cumsum(sizes)[:-1])) * taps.shape[1] * 4
-    weights = launch.upload(taps)
-    each = taps.strides[0] * np.arange(launch.n) + weights.data_ptr()
-    count = max(1, axes - 1) if axes > 1 else 0
-    fields = [launch.empty(int(sizes.sum()) * taps.shape[1], np.float32) for _ in range(min(count, 2))]
-    places = [begins + field.data_ptr() for field in fields]
+    _, terms, _, window = taps.shape
+    fields = [launch.scratch(out.sizes * terms, np.float32) for _ in range(min(axes - 1, 2))]
+    places = {"taps": launch.table(taps, each=True)}
     for i in range(axes):
         first, last = i == 0, i == axes - 1
-        macros = {
-            "TERMS": str(taps.shape[1]), "WINDOW": str(taps.shape[3]), "AXIS": str(2 - i), "FIRST": str(int(first)),
-            "LAST": str(int(last)),
-        }  # fmt: skip
-        addresses = {"taps": each}
         if not first:
-            addresses["source"] = places[(i - 1) % 2]
+            places["source"] = fields[(i - 1) % 2]
         if not last:
-            addresses["target"] = places[i % 2]
-        launch("separable_pass", macros=macros, file="separable.cu", kept=("pass", i), addresses=addresses)
+            places["target"] = fields[i % 2]
+        macros = {"TERMS": terms, "WINDOW": window, "AXIS": 2 - i, "FIRST": first, "LAST": last}
+        launch("separable_pass", per_sample=places, macros=macros, file="separable.cu")

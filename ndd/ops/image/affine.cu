@@ -11,7 +11,7 @@ struct Affine {
   }
 };
 
-extern "C" __global__ void affine(const Sample* samples, int count, Shared shared) {
+KERNEL_NAME(affine)(const Sample* samples, int count, Shared shared) {
   warp_samples(samples, count, shared, Affine());
 }
 #else
@@ -39,7 +39,7 @@ inline void volume_voxel(const Sample& s, const Shared& shared, const float* poi
     if (shared.nearest) {
       const bool outside = index[0][0] < 0 || index[1][0] < 0 || index[2][0] < 0;
       const long long at = ((long long)index[2][0] * s.in0_shape[1] + index[1][0]) * s.in0_shape[2] + index[0][0];
-      target[c] = outside ? convert<OUT>(shared.fill[0]) : convert<OUT>(s.in0[at * channels + c]);
+      target[c] = outside ? (OUT)shared.stored[0] : convert<OUT>(s.in0[at * channels + c]);
       continue;
     }
     float total = 0.0f;
@@ -58,16 +58,9 @@ inline void volume_voxel(const Sample& s, const Shared& shared, const float* poi
   }
 }
 
-extern "C" __global__ void affine_volume(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
-    const long long w = s.out0_shape[2], h = s.out0_shape[1], total = w * h * s.out0_shape[0];
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < total;
-         i += (long long)gridDim.x * blockDim.x) {
-      const long long line = i / w, z = line / h;
-      const float point[3] = {(i - line * w) + 0.5f, (line - z * h) + 0.5f, z + 0.5f};
-      volume_voxel(s, shared, point, s.out0 + i * s.in0_shape[3]);
-    }
-  }
+PER_ITEM(affine_volume) {
+  const long long w = s.out0_shape[2], h = s.out0_shape[1], line = i / w, z = line / h;
+  const float point[3] = {(i - line * w) + 0.5f, (line - z * h) + 0.5f, z + 0.5f};
+  volume_voxel(s, shared, point, s.out0 + i * s.in0_shape[3]);
 }
 #endif

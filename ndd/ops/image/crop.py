@@ -11,7 +11,15 @@ import numpy as np
 from ndd._operator import PerSample, Plan, like, operator
 from ndd._operator.deprecated import ignored, renamed
 from ndd._tensor import DType
-from ndd.ops.image.window import bounded, conversion, crop_window, cut, fill_for, gpu_window
+from ndd.ops.image.window import (
+    bounded,
+    check_crop,
+    check_policy,
+    crop_window,
+    cut,
+    cut_on_gpu,
+    window_plan,
+)
 
 LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW")
 _OUTPUT_TYPES = ("u8", "f16", "f32")
@@ -65,30 +73,30 @@ def crop(
             [15, 16]], dtype=torch.uint8)
     """
     ignored("crop", "image_type", image_type)
-    return like(
-        input,
-        dtype=window_dtype("crop", input.dtype, renamed("crop", "output_dtype", output_dtype, "dtype", dtype)),
-    )
+    check_crop(crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
+    check_policy(out_of_bounds_policy)
+    return like(input, dtype=window_dtype(input.dtype, renamed("crop", "output_dtype", output_dtype, "dtype", dtype)))
 
 
-def window_dtype(name: str, source: DType, wanted: DType | None) -> DType:
+def window_dtype(source: DType, wanted: DType | None) -> DType:
     """The output type of operators that cut windows."""
     if source.name == "bool":
-        raise RuntimeError(f"{name}: input of type bool is not supported: cast it to uint8")
+        raise RuntimeError("input of type bool is not supported: cast it to uint8")
     if wanted is None or wanted == source:
         return source
     if wanted.name not in _OUTPUT_TYPES:
-        raise RuntimeError(f"{name}: `dtype`: expected uint8, float16, float32 or the input's type, got {wanted}")
+        raise RuntimeError(f"`dtype`: expected uint8, float16, float32 or the input's type, got {wanted}")
     return wanted
 
 
-@crop.old_plan
+@crop.plan
 def _(input, *, dtype, fill_values, image_type, output_dtype, out_of_bounds_policy, **window):
     axes, letters = spatial_axes(input.layout)
     extents = input.shapes
     starts, shapes = np.zeros_like(extents), extents.copy()
     starts[:, axes], shapes[:, axes] = crop_window(extents[:, axes], letters, **window)
-    return window_plan(input, starts, shapes, out_of_bounds_policy, fill_values, dtype or output_dtype or input.dtype)
+    chosen = dtype or output_dtype or input.dtype
+    return bounded_plan(input, starts, shapes, out_of_bounds_policy, fill_values, chosen, input.layout)
 
 
 @functools.cache
@@ -99,28 +107,14 @@ def spatial_axes(layout: str) -> tuple[list[int], str]:
     return axes, "".join(as_depth[i] for i in axes)
 
 
-def window_plan(input, starts, shapes, policy: str, fill_values, dtype: DType, layout: str | None = None) -> Plan:
-    """The plan of an operator whose output is a window of its input."""
-    extents = input.shapes
-    starts, shapes, outside = bounded(starts, shapes, extents, policy)
-    channel = None
-    fill: Any = 0
-    if outside or (len(fill_values) > 1 and policy.lower() in ("pad", "constant")):
-        layout = layout or input.layout or ""
-        channel = layout.index("C") if "C" in layout else None
-        fill = fill_for(np.asarray(fill_values), channel, shapes, dtype.numpy)
-        channel = channel if fill.size > 1 else None
-    if input.spec.device.device_id is None:
-        shared = {"fill": fill, "convert": conversion(input.dtype.name, dtype.name)}
-        return Plan(shapes, per_sample={"start": starts.tolist()}, shared=shared)
-    return Plan(shapes, *gpu_window(extents, starts, shapes, np.asarray(fill, np.float64).reshape(1, -1), channel))
+def bounded_plan(input, starts, shapes, policy: str, fill_values, dtype: DType, layout: str | None) -> Plan:
+    """The plan of an operator whose output is a window of its input, under an out-of-bounds policy."""
+    policy = policy.lower()
+    starts, shapes, outside = bounded(starts, shapes, input.shapes, policy)
+    if not outside and (len(fill_values) == 1 or policy not in ("pad", "constant")):
+        fill_values = (0,)  # not seen
+    return window_plan(input, starts, shapes, np.atleast_2d(fill_values), dtype, layout)
 
 
-@crop.cpu
-def _(image, out, start, fill, convert):
-    cut(image, out, start, fill, convert)
-
-
-@crop.cuda("window.cu")
-def _(launch, image, out, chunks):
-    launch("window", chunks)
+crop.cpu(cut)
+crop.cuda("window.cu")(cut_on_gpu)

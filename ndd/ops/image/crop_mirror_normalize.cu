@@ -1,12 +1,10 @@
-// One thread four pixels of the output, all their channels. The rows of `geometry` are about the axes F, D, H, W, C:
+// One thread GROUP pixels of the output, all their channels. The rows of `geometry` are about the axes F, D, H, W, C:
 // size of the output, start of the window, extent of the input, steps in the input, steps in the output (as in
 // _cpu/lines.py).
 #include "pack.cuh"
 #include "scalar.cuh"
 
-constexpr int COUNT = 4;  // the plan knows it too
-
-struct Places {  // where COUNT neighbours in a row come from and go to
+struct Places {  // where GROUP neighbours in a row come from and go to
   long long from, to;
   int first, last;  // those between come from inside the input
   int made;
@@ -16,22 +14,22 @@ inline OUT normalized(const Sample& s, const Shared& shared, long long from, int
   return convert<OUT>(((float)s.in0[from] - s.mean[c]) * s.gain[c] + shared.shift);
 }
 
-// Pixels whose ALL channels lie next to each other in the output: COUNT of them are ALL packs of COUNT elements.
+// Pixels whose ALL channels lie next to each other in the output: GROUP of them are ALL packs of GROUP elements.
 template <int OWN, int ALL>
 inline void interleaved(const Sample& s, const Shared& shared, const Places& p) {
   const long long channel_in = s.geometry[3][4], step_in = s.mirror ? -s.geometry[3][3] : s.geometry[3][3];
-  Pack<OUT, COUNT> packs[ALL];
+  Pack<OUT, GROUP> packs[ALL];
 #pragma unroll
-  for (int k = 0; k < COUNT; k++)
+  for (int k = 0; k < GROUP; k++)
 #pragma unroll
     for (int c = 0; c < ALL; c++)
-      packs[(k * ALL + c) / COUNT].element[(k * ALL + c) % COUNT] =
+      packs[(k * ALL + c) / GROUP].element[(k * ALL + c) % GROUP] =
           c < OWN && k >= p.first && k < p.last ? normalized(s, shared, p.from + k * step_in + c * channel_in, c)
                                                 : convert<OUT>(shared.fill[c]);
   const int made = p.made * ALL;
 #pragma unroll
   for (int j = 0; j < ALL; j++)
-    if (made > j * COUNT) store(s.out0 + p.to + j * COUNT, packs[j], min(COUNT, made - j * COUNT));
+    if (made > j * GROUP) store(s.out0 + p.to + j * GROUP, packs[j], min(GROUP, made - j * GROUP));
 }
 
 template <int CHANNELS>
@@ -41,9 +39,9 @@ inline void pixels(const Sample& s, const Shared& shared, const Places& p) {
   const long long step_in = s.mirror ? -s.geometry[3][3] : s.geometry[3][3], step_out = s.geometry[4][3];
   if (step_out == 1) {
     for (int c = 0; c < all; c++) {
-      Pack<OUT, COUNT> pack;
+      Pack<OUT, GROUP> pack;
 #pragma unroll
-      for (int k = 0; k < COUNT; k++)
+      for (int k = 0; k < GROUP; k++)
         pack.element[k] = c < own && k >= p.first && k < p.last
                               ? normalized(s, shared, p.from + k * step_in + c * channel_in, c)
                               : convert<OUT>(shared.fill[c]);
@@ -63,48 +61,40 @@ inline void pixels(const Sample& s, const Shared& shared, const Places& p) {
                                                 : convert<OUT>(shared.fill[c]);
 }
 
-extern "C" __global__ void crop_mirror_normalize(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
-    const int width = (int)s.geometry[0][3];
-    const unsigned int in_row = (width + COUNT - 1) / COUNT;  // each row is made of whole groups
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < s.groups;
-         i += (long long)gridDim.x * blockDim.x) {
-      unsigned long long rest = i;
-      unsigned int at[4];
-      at[3] = COUNT * (unsigned int)(i <= 0xffffffffll ? (unsigned int)i % in_row : i % in_row);
-      rest = i <= 0xffffffffll ? (unsigned int)i / in_row : i / in_row;
+PER_ITEM(crop_mirror_normalize) {
+  const int width = (int)s.geometry[0][3];
+  const unsigned int in_row = (width + GROUP - 1) / GROUP;  // each row is made of whole groups
+  unsigned long long rest = quotient(i, in_row);
+  unsigned int at[4];
+  at[3] = GROUP * (unsigned int)(i - rest * in_row);
 #pragma unroll
-      for (int axis = 2; axis > 0; axis--) {
-        const unsigned int size = (unsigned int)s.geometry[0][axis];
-        const unsigned long long above =
-            rest < size ? 0 : rest <= 0xffffffffull ? (unsigned int)rest / size : rest / size;
-        at[axis] = (unsigned int)(rest - above * size);
-        rest = above;
-      }
-      at[0] = (unsigned int)rest;
-      Places p = {0, 0, 0, 0, min(COUNT, width - (int)at[3])};
-      bool inside = true;
-#pragma unroll
-      for (int axis = 0; axis < 3; axis++) {
-        const long long source = at[axis] + s.geometry[1][axis];
-        inside = inside && source >= 0 && source < s.geometry[2][axis];
-        p.from += source * s.geometry[3][axis];
-        p.to += at[axis] * s.geometry[4][axis];
-      }
-      const long long source = (s.mirror ? width - 1 - (int)at[3] : (int)at[3]) + s.geometry[1][3];
-      p.from += source * s.geometry[3][3];
-      p.to += at[3] * s.geometry[4][3];
-      if (inside) {
-        // The neighbours k lie at source + k, or source - k in a mirror.
-        const long long extent = s.geometry[2][3];
-        const long long first = s.mirror ? source - extent + 1 : -source, last = s.mirror ? source + 1 : extent - source;
-        p.first = (int)(first < 0 ? 0 : first > COUNT ? COUNT : first);
-        p.last = (int)(last < 0 ? 0 : last > p.made ? p.made : last);
-      }
-      if (s.geometry[2][4] == 3) pixels<3>(s, shared, p);
-      else if (s.geometry[2][4] == 1) pixels<1>(s, shared, p);
-      else pixels<0>(s, shared, p);
-    }
+  for (int axis = 2; axis > 0; axis--) {
+    const unsigned int size = (unsigned int)s.geometry[0][axis];
+    const unsigned long long above = rest < size ? 0 : quotient(rest, size);
+    at[axis] = (unsigned int)(rest - above * size);
+    rest = above;
   }
+  at[0] = (unsigned int)rest;
+  Places p = {0, 0, 0, 0, min(GROUP, width - (int)at[3])};
+  bool inside = true;
+#pragma unroll
+  for (int axis = 0; axis < 3; axis++) {
+    const long long source = at[axis] + s.geometry[1][axis];
+    inside = inside && source >= 0 && source < s.geometry[2][axis];
+    p.from += source * s.geometry[3][axis];
+    p.to += at[axis] * s.geometry[4][axis];
+  }
+  const long long source = (s.mirror ? width - 1 - (int)at[3] : (int)at[3]) + s.geometry[1][3];
+  p.from += source * s.geometry[3][3];
+  p.to += at[3] * s.geometry[4][3];
+  if (inside) {
+    // The neighbours k lie at source + k, or source - k in a mirror.
+    const long long extent = s.geometry[2][3];
+    const long long first = s.mirror ? source - extent + 1 : -source, last = s.mirror ? source + 1 : extent - source;
+    p.first = (int)(first < 0 ? 0 : first > GROUP ? GROUP : first);
+    p.last = (int)(last < 0 ? 0 : last > p.made ? p.made : last);
+  }
+  if (s.geometry[2][4] == 3) pixels<3>(s, shared, p);
+  else if (s.geometry[2][4] == 1) pixels<1>(s, shared, p);
+  else pixels<0>(s, shared, p);
 }

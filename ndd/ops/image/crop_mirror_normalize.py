@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ndd._cpu import lines
-from ndd._operator import PerSample, Plan, bad_sample, like, operator
+from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._operator.deprecated import ignored, renamed
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
 from ndd.ops.image.crop import LAYOUTS, spatial_axes
-from ndd.ops.image.window import bounded, crop_window, wrapped
+from ndd.ops.image.window import bounded, check_crop, check_policy, crop_window, wrapped
 
 _INPUT_TYPES = ("u8", "i16", "u16", "i32", "f16", "f32")
 _OUTPUT_TYPES = ("f32", "f16", "u8", "i8")
@@ -22,7 +23,7 @@ _AXES = "FDHWC"
 _GROUP = 4  # pixels that a GPU thread makes
 
 
-@operator(layouts=LAYOUTS)
+@operator(layouts=LAYOUTS, types=_INPUT_TYPES)
 def crop_mirror_normalize(
     input,
     /,
@@ -80,30 +81,29 @@ def crop_mirror_normalize(
     """
     ignored("crop_mirror_normalize", "image_type", image_type)
     chosen = renamed("crop_mirror_normalize", "output_dtype", output_dtype, "dtype", dtype) or float32
-    if input.dtype.name not in _INPUT_TYPES:
-        raise RuntimeError(f"crop_mirror_normalize: input of type {input.dtype} is not supported: cast it to float32")
     if chosen.name not in _OUTPUT_TYPES:
-        raise RuntimeError(f"crop_mirror_normalize: `dtype`: expected float32, float16, uint8 or int8, got {chosen}")
+        raise RuntimeError(f"`dtype`: expected float32, float16, uint8 or int8, got {chosen}")
+    check_crop(crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
+    check_policy(out_of_bounds_policy)
     layout = output_layout or input.layout
     if sorted(layout) != sorted(input.layout):
         proper = input.layout.replace("C", "").replace("HW", "CHW").replace("DCHW", "CDHW")
         raise RuntimeError(
-            f"crop_mirror_normalize: `output_layout` {layout!r} does not have the axes of the input, {input.layout!r}. "
+            f"`output_layout` {layout!r} does not have the axes of the input, {input.layout!r}. "
             f'Give output_layout="{proper}", for example'
         )
     return like(input, dtype=chosen, layout=layout)
 
 
-@crop_mirror_normalize.old_plan
+@crop_mirror_normalize.plan
 def _(
     input, *, dtype, fill_values, image_type, mean, mirror, out_of_bounds_policy, output_dtype, output_layout,
     pad_output, scale, shift, std, **window,
 ):  # fmt: skip
-    layout, n = input.layout, input.n
-    dtype = dtype or output_dtype or float32
-    table = np.zeros(
-        (5, 5, n), np.int64
-    )  # rows as in _cpu/lines.py; the samples last, so that a row of one axis is one piece
+    layout, n, policy = input.layout, input.n, out_of_bounds_policy.lower()
+    output_layout = output_layout or layout
+    # Rows as in _cpu/lines.py; the samples last, so that a row of one axis is one piece.
+    table = np.zeros((5, 5, n), np.int64)
     size, start, extent, step_in, step_out = table
     places = [_AXES.index(c) for c in layout]
     extent[...] = 1
@@ -114,53 +114,27 @@ def _(
         axes, letters = spatial_axes(layout)
         spatial = [places[a] for a in axes]
         extents = extent[spatial].T
-        anchors, sizes, _ = bounded(*crop_window(extents, letters, **window), extents, out_of_bounds_policy)
+        anchors, sizes, _ = bounded(*crop_window(extents, letters, **window), extents, policy)
         start[spatial], size[spatial] = anchors.T, sizes.T
-    else:
-        crop_window(input.shapes[:, :0], "", **window)  # checks what is there to check
-        none = input.shapes[:, :0]
-        bounded(none, none, none, out_of_bounds_policy)
     channels = extent[4]
-    most = int(channels.max())
     if pad_output:
         size[4] = [1 << (c - 1).bit_length() if c else 0 for c in channels.tolist()]
-    out_places = [_AXES.index(c) for c in output_layout or layout]
+    out_places = [_AXES.index(c) for c in output_layout]
     _steps(step_in, extent, places)
     _steps(step_out, size, out_places)
-    shapes = size[out_places].T
-    values = fill_values if out_of_bounds_policy.lower() in ("pad", "constant") else (0.0,)
-    fill = _fill(values, size[4], channels, dtype)
     with np.errstate(divide="ignore", over="ignore"):
-        gain = np.float32(scale) / _by_channel("std", std, channels, most, n)
+        gain = np.float32(scale) / _by_channel(std, channels)
     per_sample = {
         "geometry": np.ascontiguousarray(table.transpose(2, 0, 1)),
-        "mirror": np.full(n, mirror != 0) if isinstance(mirror, int) else mirror != 0,
-        "mean": _by_channel("mean", mean, channels, most, n),
+        "mirror": mirror.each() != 0,
+        "mean": _by_channel(mean, channels),
         "gain": gain,
     }
-    shared: dict[str, Any] = {"shift": np.float32(shift)}
-    if input.spec.device.device_id is None:
-        shared |= _kernel_of(layout, output_layout or layout, dtype, fill)
-    else:
-        shared["fill"] = fill.astype(np.float64)
-        per_sample["groups"] = size[:3].prod(axis=0) * -(-size[3] // _GROUP)
-    return Plan(shapes, per_sample, shared)
-
-
-def _kernel_of(layout: str, output_layout: str, dtype: DType, fill: np.ndarray) -> dict[str, Any]:
-    """The CPU kernel for two layouts, and what it must know of the output type."""
-    pixels = layout[-1] == output_layout[-1] == "C" and layout[-2] == output_layout[-2] == "W"
-    numpy = dtype.numpy  # type: ignore[attr-defined]
-    limits = None
-    if numpy.kind in "iu":
-        limits = (np.float32(np.iinfo(numpy).min), np.float32(np.iinfo(numpy).max))
-    half = True if dtype.name == "f16" else None
-    return {
-        "kernel": lines.normalize_pixels if pixels else lines.normalize_planes,
-        "fill": fill.view(np.uint16) if half else fill,
-        "limits": limits,
-        "half": half,
-    }
+    fill = _fill(
+        fill_values if policy in ("pad", "constant") else (0.0,), size[4], channels, dtype or output_dtype or float32
+    )
+    by_pixel = layout[-1] == output_layout[-1] == "C" and layout[-2] == output_layout[-2] == "W"
+    return Plan(size[out_places].T, per_sample, {"shift": np.float32(shift), "fill": fill, "by_pixel": by_pixel})
 
 
 def _steps(steps: np.ndarray, extents: np.ndarray, places: list[int]) -> None:
@@ -171,15 +145,12 @@ def _steps(steps: np.ndarray, extents: np.ndarray, places: list[int]) -> None:
         running = running * extents[place]
 
 
-def _by_channel(name: str, values: Any, channels: np.ndarray, most: int, n: int) -> np.ndarray:
+def _by_channel(values: Values, channels: np.ndarray) -> np.ndarray:
     """`mean` or `std` as float32 `[N, channels]`."""
-    if isinstance(values, list):
-        raise RuntimeError(f"`{name}` must have the same number of elements for every sample")
-    found = np.asarray(values, np.float32)
-    count = found.shape[-1]
-    if count != 1:
-        _check_channels(name, count, channels != count, channels)
-    result = np.empty((n, most), np.float32)
+    found = values.rows()
+    if found.shape[1] != 1:
+        _check_channels(values.name, found.shape[1], channels != found.shape[1], channels)
+    result = np.empty((len(channels), int(channels.max())), np.float32)
     result[...] = found
     return result
 
@@ -205,15 +176,26 @@ def _fill(values: Any, out_channels: np.ndarray, channels: np.ndarray, dtype: DT
     return result
 
 
+@functools.cache
+def _limits(kind: np.dtype) -> tuple[np.float32, np.float32] | None:
+    """The lowest and the highest integer of a type, None for floats."""
+    return (np.float32(np.iinfo(kind).min), np.float32(np.iinfo(kind).max)) if kind.kind in "iu" else None
+
+
 @crop_mirror_normalize.cpu
-def _(image, out, kernel, geometry, mirror, mean, gain, shift, fill, limits, half):
+def _(image, out, geometry, mirror, mean, gain, shift, fill, by_pixel):
+    limits, half = _limits(out.dtype), None
     if image.dtype == np.float16:
         image = convert_array(image, "f16", "f32")
-    if half:
-        out = out.view(np.uint16)
+    if out.dtype == np.float16:
+        out, fill, half = out.view(np.uint16), fill.view(np.uint16), True
+    kernel = lines.normalize_pixels if by_pixel else lines.normalize_planes
     kernel(image.reshape(-1), out.reshape(-1), geometry, mirror, mean, gain, shift, fill, limits, half)
 
 
 @crop_mirror_normalize.cuda("crop_mirror_normalize.cu")
-def _(launch, image, out, groups):
-    launch("crop_mirror_normalize", groups)
+def _(launch, image, out, geometry, fill):
+    size = geometry[:, 0]
+    groups = size[:, :3].prod(axis=1) * -(-size[:, 3] // _GROUP)  # each row is made of whole groups
+    shared = {"fill": fill.astype(np.float64)}
+    launch("crop_mirror_normalize", groups, shared=shared, macros={"GROUP": _GROUP})

@@ -11,7 +11,7 @@ from ndd._operator.plan import bad_sample
 from ndd._tensor import Store
 
 
-@operator
+@operator(types=("u8",))
 def dump_image(input, /, *, input_layout: str = "HWC", suffix: str = ""):
     """Writes each image to a file in the working directory and passes it on as it is; for debugging.
 
@@ -36,16 +36,14 @@ def dump_image(input, /, *, input_layout: str = "HWC", suffix: str = ""):
     ['P2', '2', '1', '255', '0', '0']
     """
     if input_layout != "HWC":
-        raise RuntimeError(f'dump_image: `input_layout`: only "HWC" is supported, got {input_layout!r}')
+        raise RuntimeError(f'`input_layout`: only "HWC" is supported, got {input_layout!r}')
     if input.ndim != 3:
-        raise RuntimeError(f"dump_image: Input images must have three dimensions, got {input.ndim}")
-    if input.dtype.name != "u8":
-        raise RuntimeError(f"dump_image: expected uint8 images, got {input.dtype}")
+        raise RuntimeError(f"Input images must have three dimensions, got {input.ndim}")
     return like(input)
 
 
-@dump_image.old_views
-def _(job: Any, store: Store, *, input_layout, suffix) -> Store:
+@dump_image.views
+def _(call: Any, store: Store, *, input_layout, suffix) -> Store:
     on_cpu = store if store.on_cpu else _copied(store)
     failed: list[Exception] = []
     for i, image in enumerate(on_cpu.arrays()):

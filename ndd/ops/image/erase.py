@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd._operator import PerSample, Plan, bad_sample, like, operator
-from ndd.ops.image.window import wrapped
+from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
+from ndd.ops.image.window import elements_of, fill_axis, numbers_of
 from ndd.ops.tensor.axes import axes_of
 
 _DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC", 5: "FDHWC"}
@@ -54,102 +54,69 @@ def erase(
             [4, 0, 6]], dtype=torch.int32)
     """
     if normalized is not None and (normalized_anchor is not None or normalized_shape is not None):
-        raise RuntimeError("erase: `normalized` excludes `normalized_anchor` and `normalized_shape`")
+        raise RuntimeError("`normalized` excludes `normalized_anchor` and `normalized_shape`")
+    _axes(axes, axis_names, input.layout, input.ndim)
     return like(input)
 
 
-@erase.old_plan
+def _axes(axes: Any, axis_names: str | None, layout: str | None, ndim: int) -> np.ndarray:
+    layout = layout or _DEFAULT_LAYOUTS.get(ndim)
+    if axes is None and axis_names is None:
+        axis_names = (layout or "").replace("C", "")
+    return axes_of(None if axis_names else axes, axis_names, layout, ndim)[0]
+
+
+@erase.plan
 def _(
     input, *, anchor, axes, axis_names, centered_anchor, fill_value, normalized, normalized_anchor, normalized_shape, shape
 ):  # fmt: skip
-    layout = input.layout or _DEFAULT_LAYOUTS.get(input.ndim)
-    if axes is None and axis_names is None:
-        axis_names = (layout or "").replace("C", "")
-    chosen = axes_of(None if axis_names else axes, axis_names, layout, input.ndim)[0]
-    extents = input.shapes[:, chosen].astype(np.float32)
-    sizes = _regions("shape", shape, extents, bool(normalized or normalized_shape))
-    starts = _regions("anchor", anchor, extents, bool(normalized or normalized_anchor))
-    if anchor is None:
-        starts = [np.zeros_like(s) for s in sizes] if isinstance(sizes, list) else np.zeros_like(sizes)
-    bounds = _bounds(starts, sizes, chosen, input.shapes, centered_anchor)
-    fill = np.atleast_2d(wrapped(np.asarray(fill_value if len(fill_value) else (0.0,)), input.dtype.numpy))
-    channel = layout.index("C") if layout and "C" in layout else None
-    _check_fill(fill, channel, input)
-    if input.spec.device.device_id is None:
-        if fill.shape[1] > 1:
-            fill = fill.reshape(*fill.shape, *(1,) * (input.ndim - channel - 1))
-        if (bounds == bounds[:1]).all():
-            bounds = np.broadcast_to(bounds[:1], bounds.shape)
-        return Plan(input.shapes, {"bounds": bounds, "fill": np.broadcast_to(fill, (input.n, *fill.shape[1:]))})
-    per_sample = {"bounds": bounds, "fill": np.broadcast_to(fill, (input.n, fill.shape[1])).astype(np.float64)}
-    return Plan(input.shapes, per_sample, {"channel": -1 if channel is None or fill.shape[1] == 1 else channel})
+    layout, n = input.layout or _DEFAULT_LAYOUTS.get(input.ndim), input.n
+    chosen = _axes(axes, axis_names, layout, input.ndim)
+    extents = input.shapes[:, None, chosen]
+    sizes, counts = _regions(shape, extents, bool(normalized or normalized_shape))
+    starts, own = np.zeros_like(sizes), counts
+    if anchor is not None:
+        starts, own = _regions(anchor, extents, bool(normalized or normalized_anchor))
+    for i in np.flatnonzero(counts != own)[:1]:
+        raise bad_sample(int(i), "`anchor` and `shape` must have the same number of elements")
+    low = starts - sizes / 2 if centered_anchor else starts
+    bounds = np.zeros((n, max(1, sizes.shape[1]), 2, input.ndim), np.int64)
+    if sizes.shape[1]:
+        bounds[:, :, 1] = input.shapes[:, None]
+        bounds[:, :, 0, chosen] = np.clip(low, 0, extents)
+        bounds[:, :, 1, chosen] = np.clip(low + sizes, 0, extents)
+    if (bounds == bounds[:1]).all():
+        bounds = np.broadcast_to(bounds[:1], bounds.shape)
+    values = fill_value.rows() if fill_value.varies else fill_value.constant[None]
+    fill = elements_of(values if values.size else np.zeros((1, 1)), input.dtype)
+    channel = fill_axis(fill.shape[1], layout, input.shapes)
+    fill = np.broadcast_to(fill, (n, fill.shape[1]))
+    return Plan(input.shapes, {"bounds": bounds, "fill": fill}, {"channel": channel})
 
 
-def _regions(name: str, values: Any, extents: np.ndarray, normalized: bool) -> Any:
-    """An argument as `[N, regions, axes]` in elements; a list of N arrays where the samples differ in length."""
-    n, count = extents.shape
+def _regions(values: Values | None, extents: np.ndarray, normalized: bool) -> tuple[np.ndarray, np.ndarray]:
+    """An argument in elements, float32 `[N, most regions, axes]`, 0 for regions that are not there; how many there are."""
+    n, _, count = extents.shape
     if values is None:
-        return np.zeros((n, 0, count), np.float32)
-    if isinstance(values, list):
-        return [_regions(name, v, e[None], normalized)[0] for v, e in zip(values, extents, strict=True)]
-    length = np.shape(values)[-1]
-    if not count or length % count:
-        raise RuntimeError(f"`{name}`: expected a multiple of {count} elements, one for each axis, got {length}")
-    regions = np.asarray(values, np.float32).reshape(-1, length // count, count)
-    regions = regions * extents[:, None] if normalized else regions
-    return np.broadcast_to(regions, (n, *regions.shape[1:]))
-
-
-def _bounds(starts: Any, sizes: Any, axes: np.ndarray, shapes: np.ndarray, centered: bool) -> np.ndarray:
-    """`[N, regions, 2, axes of the array]`: start and end; a region that a sample has not is empty."""
-    n, ndim = shapes.shape
-    if isinstance(starts, list) or isinstance(sizes, list):
-        rows: list[Any] = [
-            _bounds(a[None], b[None], axes, shapes[i : i + 1], centered)[0] if len(a) == len(b) else i
-            for i, (a, b) in enumerate(zip(starts, sizes, strict=True))
-        ]
-        for row in rows:
-            if isinstance(row, int):
-                raise bad_sample(row, "`anchor` and `shape` must have the same number of elements")
-        found = np.zeros((n, max(1, *(len(r) for r in rows)), 2, ndim), np.int64)
-        for i, row in enumerate(rows):
-            found[i, : len(row)] = row
-        return found
-    if starts.shape != sizes.shape:
-        raise RuntimeError("`anchor` and `shape` must have the same number of elements")
-    found = np.zeros((n, max(1, starts.shape[1]), 2, ndim), np.int64)
-    if starts.shape[1]:
-        low = starts - sizes / 2 if centered else starts
-        extents = shapes[:, None, axes]
-        found[:, :, 1] = shapes[:, None]
-        found[:, :, 0, axes] = np.clip(low, 0, extents)
-        found[:, :, 1, axes] = np.clip(low + sizes, 0, extents)
-    return found
-
-
-def _check_fill(fill: np.ndarray, channel: int | None, input: Any) -> None:
-    count = fill.shape[1]
-    if count == 1:
-        return
-    if channel is None:
-        raise RuntimeError(f"`fill_value` has {count} elements, but the layout has no channel axis C")
-    wrong = input.shapes[:, channel] != count
-    if wrong.any():
-        sample = int(wrong.argmax())
-        raise bad_sample(
-            sample, f"`fill_value` has {count} elements, the array has {input.shapes[sample, channel]} channels"
-        )
-
-
-@erase.cpu
-def _(array, out, bounds, fill):
-    out[...] = array
-    _fill(out, bounds, fill, 0)
+        return np.zeros((n, 0, count), np.float32), np.zeros(n, np.int64)
+    rows = values.arrays() if values.varies else [values.constant]
+    sizes = np.array([row.size for row in rows])
+    for length in sizes[sizes % count != 0 if count else sizes >= 0][:1]:
+        text = f"`{values.name}`: expected a multiple of {count} elements, one for each axis, got {length}"
+        raise RuntimeError(text)
+    found = np.zeros((len(rows), sizes.max()), np.float32)
+    for own, row in zip(found, rows, strict=True):
+        own[: row.size] = row.reshape(-1)
+    regions = found.reshape(len(rows), -1, count) if found.size else np.zeros((1, 0, count), np.float32)
+    regions = regions * extents.astype(np.float32) if normalized else regions
+    return np.broadcast_to(regions, (n, *regions.shape[1:])), np.broadcast_to(sizes, n)
 
 
 @erase.cpu_batch
-def _(input, out, bounds, fill):
+def _(input, out, bounds, fill, channel):
     out[...] = input
+    if channel >= 0:
+        fill = fill.reshape(*fill.shape, *(1,) * (out.ndim - channel - 2))
     if bounds.strides[0] == fill.strides[0] == 0:  # the same for all samples
         _fill(out, bounds[0], fill[0], 1)
         return
@@ -166,4 +133,6 @@ def _fill(out: np.ndarray, bounds: np.ndarray, fill: np.ndarray, axis: int) -> N
             region[...] = fill if fill.size == 1 else fill[low[channel] : high[channel]]
 
 
-erase.cuda("erase.cu")
+@erase.cuda("erase.cu")
+def _(launch, input, out, fill):
+    launch("erase", per_sample={"fill": numbers_of(fill, input.dtype)})

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
+from ndd._cpu.opencv import single_threaded
 from ndd._operator import PerSample, Plan, like, operator
 
 _CHUNK = 8  # elements that a GPU thread makes
+_PIXEL = 128  # the largest pixel that OpenCV mirrors, in bytes
 
 
 @operator(layouts=("FDHWC", "FHWC", "DHWC", "HWC", "FCDHW", "FCHW", "CDHW", "CHW", "HW", "FHW"))
@@ -31,66 +32,31 @@ def flip(input, /, *, depthwise: PerSample[int] = 0, horizontal: PerSample[int] 
     return like(input)
 
 
-@flip.old_plan
+@flip.plan
 def _(input, *, depthwise, horizontal, vertical):
     """The axes as [outer, D, H, W, inner]: what lies before, between and behind the spatial axes moves as one."""
-    layout = input.layout
-    spatial = [i for i, c in enumerate(layout) if c in "DHW"]
-    shapes = input.shapes
+    shapes, axes = input.shapes, [i for i, c in enumerate(input.layout) if c in "DHW"]
     extents = np.ones((input.n, 5), np.int64)
-    extents[:, 0] = shapes[:, : spatial[0]].prod(axis=1)
-    for place, axis in zip((1, 2, 3)[3 - len(spatial) :], spatial, strict=True):
-        extents[:, place] = shapes[:, axis]
-    extents[:, 4] = shapes[:, spatial[-1] + 1 :].prod(axis=1)
-    mirror = np.empty((input.n, 3), np.int64)
-    mirror[:, 0], mirror[:, 1], mirror[:, 2] = depthwise, vertical, horizontal
-    per_sample = {"extents": extents, "mirror": mirror}
-    if input.spec.device.device_id is not None:
-        per_sample["chunks"] = -(-extents.prod(axis=1) // _CHUNK)
-    return Plan(shapes, per_sample=per_sample)
+    extents[:, 0], extents[:, 4] = shapes[:, : axes[0]].prod(axis=1), shapes[:, axes[-1] + 1 :].prod(axis=1)
+    extents[:, 4 - len(axes) : 4] = shapes[:, axes]
+    mirror = np.array([depthwise.each(), vertical.each(), horizontal.each()]).T
+    return Plan(shapes, {"extents": extents, "mirror": mirror})
 
 
 @flip.cpu
 def _(image, out, extents, mirror):
     if not image.size:
         return
-    shape, bits = tuple(extents.tolist()), f"u{image.dtype.itemsize}"  # four compiled kernels serve all types
-    source, target = image.reshape(shape).view(bits), out.reshape(shape).view(bits)
-    depthwise, vertical, horizontal = mirror.tolist()
-    source = source[:, :: -1 if depthwise else 1, :: -1 if vertical else 1]
-    if horizontal:
-        _mirrored(source, target)
-    else:
-        target[...] = source  # whole lines: NumPy copies them as fast as memory allows
-
-
-@kernel
-def _mirrored(image, out):
-    outer, depth, height, width, inner = image.shape
-    for o in range(outer):
-        for d in range(depth):
-            for y in range(height):
-                row = np.ascontiguousarray(image[o, d, y]).reshape(width * inner)
-                _reversed(row, out[o, d, y].reshape(width * inner), width, inner)
-
-
-@kernel
-def _reversed(row, out, width, inner):
-    # Unsigned indices: numba need not ask whether one counts from the end, and makes vector code of the loops.
-    count, one, two, three = np.uint64(width), np.uint64(1), np.uint64(2), np.uint64(3)
-    if inner == 1:
-        for x in range(count):
-            out[x] = row[count - one - x]
-    elif inner == 3:
-        for x in range(count):
-            s, t = three * (count - one - x), three * x
-            out[t], out[t + one], out[t + two] = row[s], row[s + one], row[s + two]
-    else:
-        for x in range(width):
-            for c in range(inner):
-                out[x * inner + c] = row[(width - 1 - x) * inner + c]
+    depthwise, vertical, horizontal = [-1 if m else 1 for m in mirror.tolist()]
+    source, target = image.reshape(extents).view(np.uint8)[:, ::depthwise], out.reshape(extents).view(np.uint8)
+    if vertical == horizontal == 1 or source.shape[-1] > _PIXEL:
+        target[...] = source[:, :, ::vertical, ::horizontal]  # whole lines: NumPy copies them as fast as memory allows
+        return
+    axes = 0 if horizontal == 1 else vertical  # OpenCV's number: 0 vertical, 1 horizontal, -1 both
+    for place in np.ndindex(source.shape[:2]):
+        single_threaded().flip(source[place], axes, target[place])
 
 
 @flip.cuda("flip.cu")
-def _(launch, image, out, chunks):
-    launch("flip", chunks)
+def _(launch, image, out):
+    launch("flip", -(-out.sizes // _CHUNK), macros={"CHUNK": _CHUNK})

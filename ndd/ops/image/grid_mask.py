@@ -9,7 +9,6 @@ import numpy as np
 
 from ndd._cpu.jit import kernel
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
-from ndd._tensor import Spec
 
 _BYTES = 16  # that a GPU thread reads and writes
 
@@ -52,41 +51,34 @@ def grid_mask(
             [1, 0, 0, 1, 0, 0],
             [1, 1, 1, 1, 1, 1]], dtype=torch.uint8)
     """
-    _rows_axis(input)
+    _rows_axis(input.layout or "", input.ndim)
     return like(input)
 
 
-def _rows_axis(spec: Spec) -> int:
+def _rows_axis(layout: str, ndim: int) -> int:
     """The axis of the rows; that of the columns is the next one."""
-    layout, ndim = spec.layout or "", spec.ndim or 0
     if "H" in layout or "W" in layout:
         if "HW" not in layout:
-            raise RuntimeError(f"grid_mask: Expected a layout in which W follows H, got {layout!r}")
+            raise RuntimeError(f"Expected a layout in which W follows H, got {layout!r}")
         return layout.index("HW")
     if ndim - layout.startswith("F") not in (2, 3):
-        raise RuntimeError(f"grid_mask: Expected an image (HWC or HW) or a layout with H and W, got {ndim} dimensions")
+        raise RuntimeError(f"Expected an image (HWC or HW) or a layout with H and W, got {ndim} dimensions")
     return int(layout.startswith("F"))
 
 
-@grid_mask.old_plan
+@grid_mask.plan
 def _(input, *, angle, ratio, shift_x, shift_y, tile):
-    n, rows = input.n, _rows_axis(Spec(input.dtype, input.ndim, input.layout, input.spec.device))
-    size = np.broadcast_to(tile, n)
-    if (size <= 0).any():
-        sample = int((size <= 0).argmax())
-        raise bad_sample(sample, f"Argument `tile` must be positive, got {size[sample]}")
+    size = tile.each()
+    for i in np.flatnonzero(size <= 0)[:1]:
+        raise bad_sample(int(i), f"Argument `tile` must be positive, got {size[i]}")
     # DALI's numbers are 32-bit, rounded in this order.
-    turn = np.asarray(angle, np.float32).astype(np.float64)
-    grid = np.empty((n, 5), np.float32)
+    turn = angle.each().astype(np.float64)
+    grid = np.empty((input.n, 5), np.float32)
     grid[:, 0], grid[:, 1] = np.cos(turn), np.sin(turn)
-    grid[:, 2], grid[:, 3] = shift_x, shift_y
+    grid[:, 2], grid[:, 3] = shift_x.each(), shift_y.each()
     grid[:, :4] /= size.astype(np.float32)[:, None]
-    grid[:, 4] = ratio
-    if input.spec.device.device_id is None:
-        return Plan(input.shapes, {"grid": grid}, {"rows": rows})
-    sides = input.shapes[:, rows : rows + 2]
-    inner = input.shapes[:, rows + 2 :].prod(axis=1)
-    return Plan(input.shapes, {"grid": grid, "sides": sides, "inner": inner})
+    grid[:, 4] = ratio.each()
+    return Plan(input.shapes, {"grid": grid}, {"rows": _rows_axis(input.layout or "", input.ndim)})
 
 
 @grid_mask.cpu
@@ -129,6 +121,7 @@ def _mask(image, out, grid):
 
 
 @grid_mask.cuda("grid_mask.cu")
-def _(launch, input, out):
+def _(launch, input, out, rows):
+    fields = {"sides": input.shapes[:, rows : rows + 2], "inner": input.shapes[:, rows + 2 :].prod(axis=1)}
     pack = _BYTES // input.dtype.bytes
-    launch("grid_mask", launch.remember("work", lambda: -(-launch.outputs[0].sizes // pack)), kept="all")
+    launch("grid_mask", -(-out.sizes // pack), per_sample=fields, macros={"COUNT": pack})

@@ -8,7 +8,6 @@ from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words
 from ndd._operator import PerSample, Plan, like, operator
 from ndd._tensor.convert import convert_array
-from ndd.random.elements import column
 from ndd.types import DALIInterpType
 
 
@@ -47,27 +46,27 @@ def jitter(
             [ 5, 10,  7, 16],
             [14, 15, 16,  0]])
     """
+    if nDegree < 0:
+        raise RuntimeError(f"argument 'nDegree': expected at least 0, got {nDegree}")
     return like(input)
 
 
-@jitter.old_plan
-def _(input, *, fill_value, interp_type, mask, nDegree, words):
-    if nDegree < 0:
-        raise RuntimeError(f"argument 'nDegree': expected at least 0, got {nDegree}")
+@jitter.plan
+def _(call, input, *, fill_value, interp_type, mask, nDegree):
     fill = convert_array(np.full(1, fill_value, np.float32), "f32", input.dtype.name)
-    reach = np.where(column(mask, input.n, np.int64) != 0, nDegree // 2, 0)
-    per_sample = {"stream": words.streams(input.n), "reach": reach}
+    reach = np.where(mask.each() != 0, nDegree // 2, 0)
+    per_sample = {"stream": call.draws.streams(input.n), "reach": reach}
     return Plan(input.shapes, per_sample, {"fill": fill, "fill_value": fill_value})
 
 
 @jitter.cpu
 def _(image, out, stream, reach, fill):
-    if reach[0] == 0:
+    if reach == 0:
         out[...] = image
     elif image.dtype == np.float16:
-        _scatter(image.view(np.uint16), out.view(np.uint16), stream, reach[0], fill.view(np.uint16)[0])
+        _scatter(image.view(np.uint16), out.view(np.uint16), stream, reach, fill.view(np.uint16)[0])
     else:
-        _scatter(image, out, stream, reach[0], fill[0])
+        _scatter(image, out, stream, reach, fill[0])
 
 
 @kernel

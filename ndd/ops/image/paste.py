@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._operator import PerSample, Plan, bad_sample, like, operator
-from ndd.ops.image.window import conversion, cut, fill_for, gpu_window
+from ndd._operator import PerSample, Values, bad_sample, like, operator
+from ndd.ops.image.window import cut, cut_on_gpu, window_plan
 
 
-@operator(layouts=("HWC",))
+@operator(layouts=("HWC",), types=("u8",))
 def paste(
     input,
     /,
@@ -43,48 +43,31 @@ def paste(
             [0, 1, 0],
             [0, 0, 0]], dtype=torch.uint8)
     """
-    if input.dtype.name != "u8":
-        raise RuntimeError(f"paste: images must be uint8, got {input.dtype}")
     if len(fill_value) not in (1, n_channels):
-        raise RuntimeError(
-            f"paste: `fill_value`: expected 1 number or `n_channels` = {n_channels}, got {len(fill_value)}"
-        )
+        raise RuntimeError(f"`fill_value`: expected 1 number or `n_channels` = {n_channels}, got {len(fill_value)}")
     return like(input)
 
 
-@paste.old_plan
+@paste.plan
 def _(input, *, fill_value, min_canvas_size, n_channels, paste_x, paste_y, ratio):
-    _check("ratio", ratio, np.asarray(ratio) >= 1, "at least 1")
+    scale, least = _numbers(ratio, 1, np.inf, "at least 1"), min_canvas_size.each().astype(np.int64)
     shapes, starts = input.shapes.copy(), np.zeros_like(input.shapes)
-    for axis, name, position in ((0, "paste_y", paste_y), (1, "paste_x", paste_x)):
-        _check(name, position, (np.asarray(position) >= 0) & (np.asarray(position) <= 1), "from 0 to 1")
+    for axis, place in enumerate((paste_y, paste_x)):
+        position = _numbers(place, 0, 1, "from 0 to 1")
         extent = input.shapes[:, axis]
-        scaled = (extent.astype(np.float32) * np.asarray(ratio, np.float32)).astype(np.int64)
-        canvas = np.maximum(scaled, np.asarray(min_canvas_size, np.float32).astype(np.int64))
-        shapes[:, axis] = canvas
-        starts[:, axis] = -(np.asarray(position, np.float32) * (canvas - extent)).astype(np.int64)
-    fill = fill_for(fill_value, 2, shapes, input.dtype.numpy)
-    if input.spec.device.device_id is not None:
-        channels = fill.astype(np.float64).reshape(1, -1)
-        return Plan(shapes, *gpu_window(input.shapes, starts, shapes, channels, 2 if fill.size > 1 else None))
-    return Plan(shapes, {"start": starts.tolist()}, {"fill": fill, "convert": conversion("u8", "u8")})
+        shapes[:, axis] = canvas = np.maximum((extent.astype(np.float32) * scale).astype(np.int64), least)
+        starts[:, axis] = -(position * (canvas - extent)).astype(np.int64)
+    return window_plan(input, starts, shapes, fill_value[None], input.dtype, input.layout)
 
 
-def _check(name: str, value, good: np.ndarray, what: str) -> None:
-    if good.all():
-        return
-    text = f"`{name}`: expected a number {what}, got "
-    if not good.ndim:
-        raise RuntimeError(f"{text}{value:g}")
-    sample = int((~good).argmax())
-    raise bad_sample(sample, f"{text}{value[sample]:g}")
+def _numbers(values: Values, low: float, high: float, what: str) -> np.ndarray:
+    """One number for each sample, none beyond the bounds."""
+    found = values.each()
+    for i in np.flatnonzero(~((found >= low) & (found <= high)))[:1]:
+        text = f"`{values.name}`: expected a number {what}, got {found[i]:g}"
+        raise bad_sample(int(i), text) if values.varies else RuntimeError(text)
+    return found
 
 
-@paste.cpu
-def _(image, out, start, fill, convert):
-    cut(image, out, start, fill, convert)
-
-
-@paste.cuda("window.cu")
-def _(launch, image, out, chunks):
-    launch("window", chunks)
+paste.cpu(cut)
+paste.cuda("window.cu")(cut_on_gpu)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._operator import Plan, bad_sample, operator, output
+from ndd._operator import bad_sample, operator, output
 from ndd._tensor import DType
 from ndd._tensor.dtype import int64
 from ndd.decoders._sample import header_of
@@ -14,7 +14,7 @@ from ndd.types import DALIImageType
 _TYPES = ("i32", "u32", "i64", "u64", "f32", "f64")
 
 
-@operator
+@operator(dtypes=_TYPES)
 def peek_image_shape(
     input,
     /,
@@ -44,26 +44,13 @@ def peek_image_shape(
     return output(dtype, 1)
 
 
-@peek_image_shape.old_plan
-def _(input, *, adjust_orientation, dtype, image_type):
-    if dtype.name not in _TYPES:
-        raise RuntimeError(f"expected one of {', '.join(_TYPES)} for the shape, got {dtype}")
-    found = np.empty((input.n, 3), np.int64)
+@peek_image_shape.batch
+def _(call, input, *, adjust_orientation, dtype, image_type):
+    found = np.empty((call.n, 3), dtype.numpy)
     for i, data in enumerate(input.arrays):
         try:
             header = header_of(data)
         except RuntimeError as error:
             raise bad_sample(i, str(error)) from None
-        height, width = header.size(adjust_orientation)
-        found[i] = height, width, header.out_channels(image_type)
-    return Plan(np.full((input.n, 1), 3), per_sample={"found": found})
-
-
-@peek_image_shape.cpu
-def _(data, out, found):
-    out[...] = found
-
-
-@peek_image_shape.cpu_batch
-def _(out, found):
-    out[...] = found
+        found[i] = *header.size(adjust_orientation), header.out_channels(image_type)
+    return found

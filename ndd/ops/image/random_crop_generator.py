@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ndd._operator import Plan, bad_sample, operator, output
+from ndd._operator import bad_sample, operator, output
 from ndd._tensor import DType
 from ndd._tensor.dtype import int32
 from ndd.random.crop_window import crop_window
 
 
-@operator(random=True)
+@operator(random=True, outputs=2)
 def random_crop_generator(
     input,
     /,
@@ -45,36 +45,18 @@ def random_crop_generator(
     >>> anchor.torch(), shape.torch()
     (tensor([90, 18], dtype=torch.int32), tensor([373, 424], dtype=torch.int32))
     """
+    if input.dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned) or input.dtype.name == "u64":
+        raise RuntimeError(f"input 0: expected the shape of an image as integers, got elements of type {input.dtype}")
     return output(int32, 1), output(int32, 1)
 
 
-@random_crop_generator.old_plan
-def _(input, *, num_attempts, random_area, random_aspect_ratio, words):
-    if input.dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned) or input.dtype.name == "u64":
-        raise RuntimeError(f"input 0: expected the shape of an image as integers, got elements of type {input.dtype}")
-    shapes = input.shapes
-    wrong = np.zeros(input.n, bool) | (shapes.shape[1] != 1)
-    if not wrong.any():
-        wrong = (shapes[:, 0] != 2) & (shapes[:, 0] != 3)
-    for i in np.flatnonzero(wrong)[:1]:
-        raise bad_sample(
-            int(i), f"input 0: expected the shape of an image, (H, W) or (H, W, C), got values of shape {shapes[i]}"
-        )
-    whole = input.whole
-    images = whole[:, :2] if whole is not None else np.array([a[:2] for a in input.arrays])
-    streams = words.streams(input.n)
-    anchors, windows = crop_window(images.astype(np.int64), streams, random_area, random_aspect_ratio, num_attempts)
-    two = np.full((input.n, 1), 2, np.int64)
-    return Plan((two, two), {"anchor": anchors, "window": windows})
-
-
-@random_crop_generator.cpu
-def _(image, anchor_out, shape_out, anchor, window):
-    anchor_out[...] = anchor
-    shape_out[...] = window
-
-
-@random_crop_generator.cpu_batch
-def _(anchor_out, shape_out, anchor, window):
-    anchor_out[...] = anchor
-    shape_out[...] = window
+@random_crop_generator.batch
+def _(call, input, *, num_attempts, random_area, random_aspect_ratio):
+    shapes = input.arrays
+    for i, shape in enumerate(shapes):
+        if shape.shape not in ((2,), (3,)):
+            text = f"input 0: expected the shape of an image, (H, W) or (H, W, C), got values of shape {shape.shape}"
+            raise bad_sample(i, text)
+    images = np.array([shape[:2] for shape in shapes], np.int64)
+    found = crop_window(images, call.draws.streams(call.n), random_area, random_aspect_ratio, num_attempts)
+    return [windows.astype(np.int32) for windows in found]

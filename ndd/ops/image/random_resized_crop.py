@@ -10,12 +10,12 @@ from ndd._cpu.resample import resample
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
-from ndd.ops.image.resize_geometry import Geometry, check_types, resample_plan, spatial_axes
+from ndd.ops.image.resize_geometry import TYPES, Geometry, check_dtype, resample_plan, spatial_axes
 from ndd.random.crop_window import crop_window
 from ndd.types import DALIInterpType
 
 
-@operator(layouts=("HWC", "CHW", "FHWC", "FCHW", "CFHW"), random=True)
+@operator(layouts=("HWC", "CHW", "FHWC", "FCHW", "CFHW"), types=TYPES, random=True)
 def random_resized_crop(
     input,
     /,
@@ -60,44 +60,22 @@ def random_resized_crop(
     >>> ndd.random_resized_crop(image, size=[8, 8], rng=ndd.random.RNG(seed=1)).shape
     (8, 8, 3)
     """
+    check_dtype(input, dtype)
+    wanted = np.asarray(size)
+    if wanted.size not in (1, 2) or (wanted < 0).any():
+        raise RuntimeError(f"expected `size` to be 1 or 2 numbers, 0 or more, got {wanted.tolist()}.")
     return like(input, dtype=dtype)
 
 
-@random_resized_crop.old_plan
-def _(
-    input,
-    *,
-    antialias,
-    dtype,
-    interp_type,
-    mag_filter,
-    min_filter,
-    minibatch_size,
-    num_attempts,
-    random_area,
-    random_aspect_ratio,
-    size,
-    temp_buffer_hint,
-    words,
-):
-    check_types(input, dtype)
-    wanted = np.asarray(size, np.int64).reshape(-1)
-    if wanted.size not in (1, 2) or (wanted < 0).any():
-        raise RuntimeError(f"expected `size` to be 1 or 2 numbers, 0 or more, got {wanted.tolist()}.")
+@random_resized_crop.plan
+def _(call, input, *, num_attempts, random_area, random_aspect_ratio, size, **arguments):
     axes = spatial_axes(input.layout)
     extents = input.shapes[:, axes]
-    anchors, windows = crop_window(extents, words.streams(input.n), random_area, random_aspect_ratio, num_attempts)
-    sizes = np.where(extents.all(axis=1, keepdims=True), np.broadcast_to(wanted, (2,)), 0)
+    anchors, windows = crop_window(extents, call.draws.streams(input.n), random_area, random_aspect_ratio, num_attempts)
+    sizes = np.where(extents.all(axis=1, keepdims=True), np.broadcast_to(size, (2,)), 0)
     geometry = Geometry(sizes, anchors.astype(np.float32), (anchors + windows).astype(np.float32))
-    filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
-    return resample_plan(input, axes, geometry, filters, antialias)
+    return resample_plan(input, axes, geometry, **arguments)
 
 
-@random_resized_crop.cpu
-def _(image, out, axes, start, end, kind, radius):
-    resample(image, out, axes, start, end, kind, radius)
-
-
-@random_resized_crop.cuda
-def _(launch, input, out, *, axes, kind, radius):
-    resample_batch(launch, input.shapes, out.shape_array, axes, kind, radius, "resize.cu")
+random_resized_crop.cpu(resample)
+random_resized_crop.cuda("resize.cu")(resample_batch)

@@ -5,8 +5,13 @@
 //                 of up to 8 taps along x. With FILTERS any filter: 8 pixels a thread, weights in shared memory; not
 //                 for hundreds of taps.
 // resample_line:  one axis of [outer, n, inner], a thread an element. `line` is [outer, n, inner, n_out]. With LINE.
+// save_extents:   the second output, the extents before resizing. With EXTENTS.
 #include "pack.cuh"
 #include "resample.cuh"
+
+#ifdef EXTENTS
+PER_ITEM(save_extents) { s.out1[i] = s.in0_shape[shared.axes[i]]; }
+#else
 
 // Where pixels come from and go to: the operator's input and output, or float scratch memory.
 #ifndef SOURCE
@@ -270,8 +275,7 @@ extern "C" __global__ void __launch_bounds__(256, 3) resample_plane(const Sample
 #ifdef FILTERS
   __shared__ FilterTables tables;
 #endif
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
+  EACH_SAMPLE(s) {
     // 32-bit numbers: a division in 64 bits costs as much as a filter. Samples of 2**31 elements come as lines.
     const int h = int(s.view[1]), w = int(s.view[2]), channels = int(s.view[3]);
     const int h_out = int(s.view[4]), w_out = int(s.view[5]);
@@ -306,10 +310,9 @@ extern "C" __global__ void __launch_bounds__(256, 3) resample_plane(const Sample
 }
 
 #else
-extern "C" __global__ void resample_line(const Sample* samples, int count, Shared shared) {
+KERNEL_NAME(resample_line)(const Sample* samples, int count, Shared shared) {
   __shared__ FilterStep table[FILTER_ENTRIES];
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
+  EACH_SAMPLE(s) {
     const long long extent = s.line[1], inner = s.line[2], n_out = s.line[3];
     const int p = shared.axis;
     const ResampleAxis axis = resample_axis_of(s.start[p], s.end[p], n_out, s.kind[p], s.radius[p]);
@@ -318,9 +321,7 @@ extern "C" __global__ void resample_line(const Sample* samples, int count, Share
       fill_table(axis, table);
       __syncthreads();
     }
-    const long long total = s.line[0] * n_out * inner;
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < total;
-         i += (long long)gridDim.x * blockDim.x) {
+    EACH_ITEM(i, s.items) {
       const long long c = i % inner, o = i / inner % n_out, outer = i / inner / n_out;
       const SOURCE_TYPE* source = SOURCE + outer * extent * inner + c;
       float at, sum = 0.0f, norm = 0.0f;
@@ -336,13 +337,4 @@ extern "C" __global__ void resample_line(const Sample* samples, int count, Share
 }
 #endif
 
-#ifdef OUT1
-extern "C" __global__ void save_extents(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < s.out1_shape[0];
-         i += (long long)gridDim.x * blockDim.x)
-      s.out1[i] = s.extents[i];
-  }
-}
 #endif

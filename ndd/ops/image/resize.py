@@ -9,20 +9,11 @@ from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator, output
 from ndd._operator.deprecated import ignored
 from ndd._tensor.dtype import DType, int32
-from ndd.ops.image.resize_geometry import (
-    LAYOUTS,
-    check_types,
-    limits,
-    requested_extents,
-    resample_plan,
-    resize_geometry,
-    source_region,
-    spatial_axes,
-)
+from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_resize, resample_plan
 from ndd.types import DALIImageType, DALIInterpType
 
 
-@operator(layouts=LAYOUTS)
+@operator(layouts=LAYOUTS, types=TYPES, outputs=lambda save_attrs: 2 if save_attrs else 1)
 def resize(
     input,
     /,
@@ -100,76 +91,31 @@ def resize(
     >>> ndd.resize(image, resize_x=8, resize_y=1).torch().flatten()
     tensor([ 0,  2,  8, 12, 18, 22, 28, 30], dtype=torch.uint8)
     """
+    check_resize(**locals())
     ignored("resize", "image_type", image_type)
     resized = like(input, dtype=dtype)
-    if save_attrs:
-        return resized, output(int32, 1)
-    return resized
+    return (resized, output(int32, 1)) if save_attrs else resized
 
 
-@resize.old_plan
-def _(
-    input,
-    *,
-    antialias,
-    dtype,
-    image_type,
-    interp_type,
-    mag_filter,
-    max_size,
-    min_filter,
-    minibatch_size,
-    mode,
-    resize_longer,
-    resize_shorter,
-    resize_x,
-    resize_y,
-    resize_z,
-    roi_end,
-    roi_relative,
-    roi_start,
-    save_attrs,
-    size,
-    subpixel_scale,
-    temp_buffer_hint,
-):
-    check_types(input, dtype)
-    axes = spatial_axes(input.layout)
-    extents = input.shapes[:, axes]
-    wanted, mode = requested_extents(
-        input.n,
-        "".join(input.layout[a] for a in axes),
-        size=size,
-        resize_x=resize_x,
-        resize_y=resize_y,
-        resize_z=resize_z,
-        resize_shorter=resize_shorter,
-        resize_longer=resize_longer,
-        mode=mode,
-    )
-    start, end = source_region(extents, roi_start, roi_end, roi_relative)
-    geometry = resize_geometry(
-        extents, wanted, mode, limits(max_size, len(axes)), start, end, subpixel_scale=subpixel_scale
-    )
-    filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
-    plan = resample_plan(input, axes, geometry, filters, antialias)
-    plan.per_sample["extents"] = extents.astype(np.int32)
-    if save_attrs:
+@resize.plan
+def _(input, **arguments):
+    axes, geometry = asked_geometry(input, **arguments)
+    plan = resample_plan(input, axes, geometry, **arguments)
+    plan.shared["attrs"] = None  # the kernel gets this where there is no second output
+    if arguments["save_attrs"]:
         plan.shapes = [plan.shapes, np.full((input.n, 1), len(axes))]
-    else:
-        # The kernel below is called with this in place of the second output.
-        plan.per_sample["attrs"] = np.empty_like(plan.per_sample["extents"])
     return plan
 
 
 @resize.cpu
-def _(image, out, attrs, extents, axes, start, end, kind, radius):
-    attrs[...] = extents
+def _(image, out, attrs, axes, start, end, kind, radius):
+    if attrs is not None:
+        attrs[...] = [image.shape[axis] for axis in axes]
     resample(image, out, axes, start, end, kind, radius)
 
 
-@resize.cuda
+@resize.cuda("resize.cu")
 def _(launch, input, out, saved=None, *, axes, kind, radius):
-    resample_batch(launch, input.shapes, out.shape_array, axes, kind, radius, "resize.cu")
+    resample_batch(launch, input, out, axes=axes, kind=kind, radius=radius)
     if saved is not None:
-        launch("save_extents", len(axes), file="resize.cu")
+        launch("save_extents", len(axes), macros={"EXTENTS": 1})

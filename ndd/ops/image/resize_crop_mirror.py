@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ndd._cpu.extents import cut_windows
 from ndd._cpu.resample import resample
 from ndd._cuda.resample import resample_batch
-from ndd._operator import PerSample, bad_sample, like, operator
+from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
-from ndd.ops.image.resize_geometry import (
-    LAYOUTS,
-    check_choice,
-    check_types,
-    limits,
-    requested_extents,
-    resample_plan,
-    resize_geometry,
-    source_region,
-    spatial_axes,
-)
-from ndd.ops.image.window import columns
+from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_resize, resample_plan
+from ndd.ops.image.window import check_crop, crop_places, crop_sizes, misplaced
 from ndd.types import DALIInterpType
 
 
-@operator(layouts=LAYOUTS)
+@operator(layouts=LAYOUTS, types=TYPES)
 def resize_crop_mirror(
     input,
     /,
@@ -91,101 +79,23 @@ def resize_crop_mirror(
     >>> ndd.resize_crop_mirror(image, size=[1, 4], crop=[1, 2], crop_pos_x=0.0, mirror=1).torch().flatten()
     tensor([10,  0], dtype=torch.uint8)
     """
+    check_resize(**locals())
+    check_crop(crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
     return like(input, dtype=dtype)
 
 
-@resize_crop_mirror.old_plan
-def _(
-    input,
-    *,
-    antialias,
-    crop,
-    crop_d,
-    crop_h,
-    crop_pos_x,
-    crop_pos_y,
-    crop_pos_z,
-    crop_w,
-    dtype,
-    interp_type,
-    mag_filter,
-    max_size,
-    min_filter,
-    minibatch_size,
-    mirror,
-    mode,
-    resize_longer,
-    resize_shorter,
-    resize_x,
-    resize_y,
-    resize_z,
-    roi_end,
-    roi_relative,
-    roi_start,
-    rounding,
-    size,
-    subpixel_scale,
-    temp_buffer_hint,
-):
-    check_types(input, dtype)
-    check_choice("rounding", rounding, ("round", "truncate"))
-    axes = spatial_axes(input.layout)
-    names = "".join(input.layout[a] for a in axes)
-    extents = input.shapes[:, axes]
-    wanted, mode = requested_extents(
-        input.n,
-        names,
-        size=size,
-        resize_x=resize_x,
-        resize_y=resize_y,
-        resize_z=resize_z,
-        resize_shorter=resize_shorter,
-        resize_longer=resize_longer,
-        mode=mode,
-    )
-    start, end = source_region(extents, roi_start, roi_end, roi_relative)
-    geometry = resize_geometry(
-        extents, wanted, mode, limits(max_size, len(axes)), start, end, subpixel_scale=subpixel_scale
-    )
-    window = _window_extents(names, crop, {"D": crop_d, "H": crop_h, "W": crop_w})
-    places = columns([{"D": crop_pos_z, "H": crop_pos_y, "W": crop_pos_x}[name] for name in names])
-    bits = np.array([{"W": 1, "H": 2, "D": 4}[name] for name in names])
-    mirrors = np.reshape(mirror, -1).astype(np.int64)
-    wrong = cut_windows(
-        geometry.size, geometry.start, geometry.end, window, places, rounding == "truncate", mirrors, bits
-    )
+@resize_crop_mirror.plan
+def _(input, *, mirror, rounding, **arguments):
+    axes, geometry = asked_geometry(input, **arguments)
+    letters = "".join(input.layout[a] for a in axes)
+    sizes, places = crop_sizes(letters, **arguments), crop_places(letters, **arguments)
+    bits = np.array([{"W": 1, "H": 2, "D": 4}[letter] for letter in letters])
+    window = (sizes, places, rounding == "truncate", mirror.each(), bits)
+    wrong = cut_windows(geometry.size, geometry.start, geometry.end, *window)
     if wrong >= 0:
-        sample, axis = divmod(wrong, len(names))
-        letter = {"D": "z", "H": "y", "W": "x"}[names[axis]]
-        place = places[sample if len(places) > 1 else 0, axis]
-        raise bad_sample(sample, f"expected `crop_pos_{letter}` between 0 and 1, got {place:g}.")
-    filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
-    return resample_plan(input, axes, geometry, filters, antialias)
+        raise misplaced(wrong, letters, places, arguments)
+    return resample_plan(input, axes, geometry, **arguments)
 
 
-def _window_extents(names: str, crop: Any, single: dict[str, Any]) -> np.ndarray:
-    """Extents of the window, float64 `[N or 1, D]`; 0 for the whole extent."""
-    if (single["H"] is None) != (single["W"] is None) or (single["D"] is not None and single["W"] is None):
-        raise RuntimeError("`crop_w` and `crop_h` go together: expected both, got one.")
-    if crop is None:
-        return columns([single[name] for name in names])
-    if single["W"] is not None:
-        raise RuntimeError("`crop` and `crop_w`, `crop_h` exclude each other: both say how large the window is.")
-    rows = crop if isinstance(crop, list) else list(np.atleast_2d(crop))
-    window = np.zeros((len(rows), len(names)))
-    for i, row in enumerate(rows):
-        if len(row) not in (2, 3):
-            raise bad_sample(i, f"expected `crop` with 2 (h, w) or 3 (d, h, w) elements, got {len(row)}.")
-        given = min(len(row), len(names))
-        window[i, len(names) - given :] = row[len(row) - given :]
-    return window
-
-
-@resize_crop_mirror.cpu
-def _(image, out, axes, start, end, kind, radius):
-    resample(image, out, axes, start, end, kind, radius)
-
-
-@resize_crop_mirror.cuda
-def _(launch, input, out, *, axes, kind, radius):
-    resample_batch(launch, input.shapes, out.shape_array, axes, kind, radius, "resize.cu")
+resize_crop_mirror.cpu(resample)
+resize_crop_mirror.cuda("resize.cu")(resample_batch)

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ndd._cpu.extents import choose_filters, fit_extents
-from ndd._cuda.resample import plane_view
-from ndd._operator import Operand, Plan, bad_sample
+from ndd._operator import Operand, Plan, Values, bad_sample
+from ndd._tensor import DType, Spec
 
 LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
 MODES = ("default", "stretch", "not_larger", "not_smaller")
 ROUNDINGS = ("round", "truncate", "ceil")
+TYPES = ("u8", "i16", "u16", "f32")
 
 # Values of InterpType. LINEAR with antialiasing is the triangular filter; without, the same filter of radius 1.
 NN, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = range(6)
@@ -31,6 +32,7 @@ NARROWEST = np.float32(1e-3)
 BASE_RADIUS = np.array([0.5, 1.0, 2.0, 3.0, 1.0, 1.0], np.float32)
 _WIDENS = np.arange(6) != NN
 _NEVER = np.zeros(6, bool)
+_TRIANGLES = np.array([TRIANGULAR])
 
 
 @dataclass(frozen=True)
@@ -54,24 +56,25 @@ def spatial_axes(layout: str) -> list[int]:
     return [i for i, name in enumerate(layout) if name in "DHW"]
 
 
-def requested_extents(
-    count: int,
-    spatial: str,
+def check_resize(
+    input: Spec,
     *,
-    size: Any = None,
-    resize_x: Any = None,
-    resize_y: Any = None,
-    resize_z: Any = None,
-    resize_shorter: Any = None,
-    resize_longer: Any = None,
-    mode: str | None = None,
-) -> tuple[NDArray[np.float64], str]:
-    """Turn the alternative ways to ask for a size into one ``[N, D]`` array (0 = not given) and a mode.
-
-    ``spatial`` names the resized axes, e.g. ``"HW"`` or ``"DHW"``.
-    """
-    by_axis = {"W": resize_x, "H": resize_y, "D": resize_z}
-    separate = any(extent is not None for extent in by_axis.values())
+    dtype: DType | None,
+    max_size: Any,
+    mode: str | None,
+    resize_longer: Any,
+    resize_shorter: Any,
+    resize_x: Any,
+    resize_y: Any,
+    resize_z: Any,
+    roi_end: Any,
+    roi_start: Any,
+    size: Any,
+    **_: Any,
+) -> None:
+    """RuntimeError for what is wrong with the arguments of a call of `resize`, whatever the images are."""
+    check_dtype(input, dtype)
+    separate = any(extent is not None for extent in (resize_x, resize_y, resize_z))
     ways = separate + (size is not None) + (resize_shorter is not None) + (resize_longer is not None)
     if ways != 1:
         raise RuntimeError(
@@ -85,19 +88,59 @@ def requested_extents(
                 "`resize_shorter`, `resize_longer` and `mode` exclude each other: "
                 "each of them says which extent decides. Leave `mode` out."
             )
-    if separate:
-        wanted = np.zeros((count, len(spatial)))
-        for axis, name in enumerate(spatial):
-            if by_axis[name] is not None:
-                wanted[:, axis] = by_axis[name]
-    elif size is not None:
-        wanted = per_axis("size", size, count, len(spatial))
+    limits(max_size, len(spatial_axes(input.layout or "")))
+    check_region(roi_start, roi_end)
+
+
+def check_region(roi_start: Any, roi_end: Any) -> None:
+    """RuntimeError if only one end of a region is given."""
+    if (roi_start is None) != (roi_end is None):
+        given, other = ("roi_start", "roi_end") if roi_end is None else ("roi_end", "roi_start")
+        raise RuntimeError(f"expected `roi_start` and `roi_end` together, got only `{given}`. Give `{other}` too.")
+
+
+def check_dtype(input: Spec, dtype: DType | None) -> None:
+    """Resampling writes the type that it reads, or f32."""
+    if dtype is not None and dtype.name not in ("f32", input.dtype.name):
+        raise RuntimeError(f"expected `dtype` f32 or that of the input ({input.dtype.name}), got {dtype.name}.")
+
+
+def asked_geometry(
+    input: Operand,
+    *,
+    max_size: Any,
+    mode: str | None,
+    resize_longer: Values | None,
+    resize_shorter: Values | None,
+    resize_x: Values | None,
+    resize_y: Values | None,
+    resize_z: Values | None,
+    roi_end: Values | None,
+    roi_relative: bool,
+    roi_start: Values | None,
+    size: Values | None,
+    subpixel_scale: bool,
+    **_: Any,
+) -> tuple[list[int], Geometry]:
+    """The axes that are resized, and how, from the arguments of `resize`."""
+    layout = input.layout or ""
+    axes = spatial_axes(layout)
+    extents = input.shapes[:, axes]
+    wanted = np.zeros(extents.shape)
+    if size is not None:
+        wanted[...] = per_axis(size, len(axes))
     elif resize_shorter is not None:
-        wanted, mode = _same_for_axes(resize_shorter, count, len(spatial)), "not_smaller"
-    else:
-        wanted, mode = _same_for_axes(resize_longer, count, len(spatial)), "not_larger"
+        wanted[...], mode = resize_shorter.each()[:, None], "not_smaller"
+    elif resize_longer is not None:
+        wanted[...], mode = resize_longer.each()[:, None], "not_larger"
+    for k, axis in enumerate(axes):
+        extent = {"W": resize_x, "H": resize_y, "D": resize_z}[layout[axis]]
+        if extent is not None:
+            wanted[:, k] = extent.each()
     check_extents(wanted)
-    return wanted, mode or "default"
+    start, end = source_region(extents, roi_start, roi_end, roi_relative)
+    most = limits(max_size, len(axes))
+    return axes, resize_geometry(extents, wanted, mode or "default", most, start, end, subpixel_scale=subpixel_scale)
 
 
 def check_extents(wanted: NDArray[np.float64]) -> None:
@@ -108,21 +151,9 @@ def check_extents(wanted: NDArray[np.float64]) -> None:
         raise bad_sample(sample, f"expected finite output extents below 2**31, got {wanted[sample].tolist()}.")
 
 
-def _same_for_axes(value: Any, count: int, ndim: int) -> NDArray[np.float64]:
-    return np.broadcast_to(np.reshape(value, (-1, 1)), (count, ndim)).astype(np.float64)
-
-
-def per_axis(name: str, value: Any, count: int, ndim: int) -> NDArray[np.float64]:
-    """A vector argument (`[k]`, or per sample `[N, k]` or a list of vectors) as `[N, D]`; k = 1 serves all axes."""
-    rows = value if isinstance(value, list) else np.atleast_1d(np.asarray(value, np.float32))
-    if isinstance(rows, list):
-        for i, row in enumerate(rows):
-            if len(row) not in (1, ndim):
-                raise bad_sample(i, _wrong_length(name, len(row), ndim))
-        return np.stack([np.broadcast_to(row, ndim) for row in rows]).astype(np.float64)
-    if rows.shape[-1] not in (1, ndim):
-        raise RuntimeError(f"{_wrong_length(name, rows.shape[-1], ndim)}")
-    return np.broadcast_to(rows, (count, ndim)).astype(np.float64)
+def per_axis(values: Values, ndim: int) -> NDArray[np.float64]:
+    """A vector argument as float64 `[N, D]`; one number serves all axes."""
+    return values.rows(ndim, repeat=True, what="one for each resized axis").astype(np.float64)
 
 
 def limits(max_size: Any, ndim: int) -> NDArray[np.float64] | None:
@@ -137,19 +168,14 @@ def limits(max_size: Any, ndim: int) -> NDArray[np.float64] | None:
 
 def source_region(
     extents: NDArray[np.int64],
-    roi_start: Any = None,
-    roi_end: Any = None,
-    roi_relative: bool = False,
+    roi_start: Values | None,
+    roi_end: Values | None,
+    roi_relative: bool,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The part of the source that is resampled, ``[N, D]`` each; the whole image without a region."""
-    if (roi_start is None) != (roi_end is None):
-        given, other = ("roi_start", "roi_end") if roi_end is None else ("roi_end", "roi_start")
-        raise RuntimeError(f"expected `roi_start` and `roi_end` together, got only `{given}`. Give `{other}` too.")
-    count, ndim = extents.shape
-    if roi_start is None:
-        return np.zeros((count, ndim)), extents.astype(np.float64)
-    start = per_axis("roi_start", roi_start, count, ndim)
-    end = per_axis("roi_end", roi_end, count, ndim)
+    if roi_start is None or roi_end is None:
+        return np.zeros(extents.shape), extents.astype(np.float64)
+    start, end = per_axis(roi_start, extents.shape[1]), per_axis(roi_end, extents.shape[1])
     if roi_relative:
         start, end = start * extents, end * extents
     return _widen(start.astype(np.float32), end.astype(np.float32))
@@ -196,54 +222,38 @@ def _aligned(alignment: ArrayLike, axes: int) -> NDArray[np.float64]:
 
 
 def resample_plan(
-    input: Operand, axes: list[int], geometry: Geometry, filters: dict[str, Any], antialias: bool
+    input: Operand,
+    axes: list[int],
+    geometry: Geometry,
+    *,
+    antialias: bool,
+    interp_type: Values | None,
+    mag_filter: Values | None,
+    min_filter: Values | None,
+    **_: Any,
 ) -> Plan:
-    """The plan of an operator whose output is `input` resampled along `axes` (ascending)."""
-    kind, radius = axis_filters(geometry, antialias=antialias, **filters)
+    """The plan of an operator whose output is `input` resampled along `axes` (ascending).
+
+    Every axis has the kind and radius (in source pixels) of its filter, ``[N, D]`` each: ``min_filter`` serves the axes
+    that shrink, ``mag_filter`` the others. An antialiasing filter of a shrinking axis is widened by the scale.
+    """
+    kind, radius = np.empty(geometry.size.shape, np.int32), np.empty(geometry.size.shape, np.float32)
+    shrink, grow = _filter(min_filter or interp_type), _filter(mag_filter or interp_type)
+    arrays = (np.ascontiguousarray(a) for a in (geometry.size, geometry.start, geometry.end))
+    choose_filters(*arrays, shrink, grow, _WIDENS if antialias else _NEVER, BASE_RADIUS, kind, radius)
     shapes = input.shapes.copy()
     shapes[:, axes] = geometry.size
     per_sample = {"start": geometry.start, "end": geometry.end, "kind": kind, "radius": radius}
-    shared: dict[str, Any] = {"axes": tuple(axes)}
-    if len(axes) > 1:
-        per_sample["view"] = plane_view(input.shapes, shapes, axes[-2])
-        shared["pair"] = np.array([len(axes) - 2, len(axes) - 1], np.int32)
-    return Plan(shapes, per_sample, shared)
+    return Plan(shapes, per_sample, {"axes": tuple(axes)})
 
 
-def check_types(input: Operand, dtype: Any) -> None:
-    """Resampling reads u8, i16, u16 and f32, and writes the same type or f32."""
-    if input.dtype.name not in ("u8", "i16", "u16", "f32"):
-        raise RuntimeError(f"expected input of type u8, i16, u16 or f32, got {input.dtype.name}. Use `cast` first.")
-    if dtype is not None and dtype.name not in ("f32", input.dtype.name):
-        raise RuntimeError(f"expected `dtype` f32 or that of the input ({input.dtype.name}), got {dtype.name}.")
-
-
-def axis_filters(
-    geometry: Geometry,
-    interp_type: Any = None,
-    min_filter: Any = None,
-    mag_filter: Any = None,
-    antialias: bool = True,
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Filter kind and radius (in source pixels) of every axis, ``[N, D]`` each.
-
-    ``min_filter`` serves the axes that shrink, ``mag_filter`` the others. An antialiasing filter of a shrinking
-    axis is widened by the scale.
-    """
-    shrink = _filter_choice("min_filter", min_filter, interp_type)
-    grow = shrink if min_filter is mag_filter is None else _filter_choice("mag_filter", mag_filter, interp_type)
-    kind, radius = np.empty(geometry.size.shape, np.int32), np.empty(geometry.size.shape, np.float32)
-    widens = _WIDENS if antialias else _NEVER
-    arrays = (np.ascontiguousarray(a) for a in (geometry.size, geometry.start, geometry.end))
-    choose_filters(*arrays, shrink, grow, widens, BASE_RADIUS, kind, radius)
-    return kind, radius
-
-
-def _filter_choice(name: str, specific: Any, interp_type: Any) -> NDArray[np.int64]:
-    value = specific if specific is not None else interp_type
-    chosen = np.array(LINEAR if value is None else value, np.int64).reshape(-1)
-    if chosen.size and (chosen.min() < NN or chosen.max() > GAUSSIAN):
-        raise RuntimeError(f"expected an InterpType (0 to {GAUSSIAN}) for `{name}`, got {chosen.tolist()}.")
+def _filter(values: Values | None) -> NDArray[np.int64]:
+    """The filter of each sample, or one for all."""
+    if values is None:
+        return _TRIANGLES
+    chosen = values.each().astype(np.int64)
+    if chosen.min() < NN or chosen.max() > GAUSSIAN:
+        raise RuntimeError(f"expected an InterpType (0 to {GAUSSIAN}) for `{values.name}`, got {chosen.tolist()}.")
     chosen[chosen == LINEAR] = TRIANGULAR
     return chosen
 
@@ -261,7 +271,3 @@ def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """RuntimeError unless a word is one of the allowed ones."""
     if value not in allowed:
         raise RuntimeError(f"expected `{name}` to be one of {', '.join(allowed)}, got {value!r}.")
-
-
-def _wrong_length(name: str, got: int, ndim: int) -> str:
-    return f"expected `{name}` to be a number or {ndim} numbers (one for each resized axis), got {got} numbers."

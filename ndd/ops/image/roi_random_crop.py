@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ndd._cpu.draws import below
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import seek
-from ndd._operator import Operand, PerSample, Plan, bad_sample, operator, output
-from ndd._operator.run import current_invocation
+from ndd._operator import Operand, PerSample, Values, bad_sample, operator, output
 from ndd._tensor.dtype import int64
+
+_AS_CROP = "as in `crop_shape`"
 
 
 @operator(random=True)
@@ -46,68 +45,37 @@ def roi_random_crop(
     >>> ndd.roi_random_crop(crop_shape=[4, 4], roi_start=[10, 20], roi_end=[30, 22], rng=ndd.random.RNG(7)).torch()
     tensor([26, 20])
     """
+    if (roi_end is None) == (roi_shape is None):
+        raise RuntimeError(f"expected either `roi_end` or `roi_shape`, got {'none' if roi_end is None else 'both'}")
+    if input is not None and in_shape is not None:
+        raise RuntimeError("expected either an input or `in_shape`, got both")
     return output(int64, 1)
 
 
-@roi_random_crop.old_plan
-def _(input, *, crop_shape, in_shape, roi_end, roi_shape, roi_start, words):
-    n = current_invocation().n
-    crop = _rows("crop_shape", crop_shape, n, None)
+@roi_random_crop.batch
+def _(call, input, *, crop_shape, in_shape, roi_end, roi_shape, roi_start):
+    crop = crop_shape.rows()
     axes = crop.shape[1]
-    start = _rows("roi_start", roi_start, n, axes)
-    if (roi_end is None) == (roi_shape is None):
-        raise RuntimeError(
-            "expected either `roi_end` or `roi_shape`, got " + ("both" if roi_end is not None else "none")
-        )
-    if roi_end is not None:
-        extent = _rows("roi_end", roi_end, n, axes) - start
-    else:
-        extent = _rows("roi_shape", roi_shape, n, axes)
+    start = roi_start.rows(axes, what=_AS_CROP)
+    extent = roi_shape.rows(axes, what=_AS_CROP) if roi_end is None else roi_end.rows(axes, what=_AS_CROP) - start
     for name, values in (("crop_shape", crop), ("the extent of the region", extent)):
-        if values.min(initial=0) < 0:
-            i, k = np.argwhere(values < 0)[0]
+        for i, k in np.argwhere(values < 0)[:1]:
             raise bad_sample(int(i), f"{name}: expected numbers of at least 0, got {values[i, k]} along axis {k}")
     low, high = np.minimum(start, start + extent - crop), np.maximum(start, start + extent - crop)
-    whole = _bounds(input, in_shape, n, axes)
+    whole = _bounds(input, in_shape, axes)
     if whole is not None:
         _check_inside(crop, start, extent, whole)
         low, high = np.maximum(low, 0), np.minimum(high, whole - crop)
-    found = np.empty((n, axes), np.int64)
-    _draw(found, words.streams(n), low, high, crop != extent)
-    return Plan(np.full((n, 1), axes, np.int64), {"found": found})
+    found = np.empty((call.n, axes), np.int64)
+    _draw(found, call.draws.streams(call.n), low, high, crop != extent)
+    return found
 
 
-@roi_random_crop.cpu
-def _(array, out, found):
-    out[...] = found
-
-
-@roi_random_crop.cpu_batch
-def _(out, found):
-    out[...] = found
-
-
-def _rows(name: str, value: Any, n: int, axes: int | None) -> np.ndarray:
-    """An argument as int64 `[n, axes]`."""
-    if isinstance(value, list):
-        raise RuntimeError(
-            f"argument {name!r}: expected as many numbers for every sample, got different numbers of them"
-        )
-    found = np.asarray(value, np.int64)
-    if axes is not None and found.shape[-1] != axes:
-        raise RuntimeError(f"argument {name!r}: expected {axes} numbers, as in `crop_shape`, got {found.shape[-1]}")
-    return np.broadcast_to(found, (n, found.shape[-1]))
-
-
-def _bounds(input: Operand | None, in_shape: Any, n: int, axes: int) -> np.ndarray | None:
+def _bounds(input: Operand | None, in_shape: Values | None, axes: int) -> np.ndarray | None:
     if input is None:
-        return None if in_shape is None else _rows("in_shape", in_shape, n, axes)
-    if in_shape is not None:
-        raise RuntimeError("expected either an input or `in_shape`, got both")
-    if input.shapes.shape[1] < axes:
-        raise RuntimeError(
-            f"expected an input of at least {axes} axes, as in `crop_shape`, got {input.shapes.shape[1]}"
-        )
+        return None if in_shape is None else in_shape.rows(axes, what=_AS_CROP)
+    if input.ndim < axes:
+        raise RuntimeError(f"expected an input of at least {axes} axes, as in `crop_shape`, got {input.ndim}")
     return input.shapes[:, :axes]
 
 

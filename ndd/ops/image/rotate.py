@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ndd._operator import PerSample, like, operator
+from ndd._operator import PerSample, Values, like, operator
 from ndd._operator.deprecated import renamed
 from ndd._tensor import DType
 from ndd.ops.image.warping import (
@@ -70,21 +70,22 @@ def rotate(
     >>> ndd.rotate(image, angle=90)[:, 0, 0].torch()
     tensor([3, 2, 1], dtype=torch.uint8)
     """
-    check_interpolation("rotate", interp_type)
+    check_interpolation(interp_type)
     wanted = renamed("rotate", "output_dtype", output_dtype, "dtype", dtype)
-    return like(input, dtype=warped_dtype("rotate", input.dtype, wanted))
+    return like(input, dtype=warped_dtype(input.dtype, wanted))
 
 
-@rotate.old_plan
+@rotate.plan
 def _(input, *, angle, axis, dtype, fill_value, interp_type, keep_size, output_dtype, size):
-    if not np.isfinite(angle).all():
-        raise RuntimeError(f"`angle`: expected finite numbers, got {angle}")
+    degrees = angle.numbers
+    if not np.isfinite(degrees).all():
+        raise RuntimeError(f"`angle`: expected finite numbers, got {degrees}")
     # DALI's radians are 32-bit; it shows where two axes of the output are equally long (45 degrees).
-    radians = np.float32(np.asarray(angle, np.float32) * np.float32(np.pi / 180)).astype(np.float64)
+    radians = np.float32(np.asarray(degrees, np.float32) * np.float32(np.pi / 180)).astype(np.float64)
     c, s = np.cos(radians), np.sin(radians)
     extents = input.shapes[:, :-1]
     volumes = extents.shape[1] == 3
-    turned = _rotations(axis, c, s, input.n) if volumes else None
+    turned = _rotations(axis, c, s) if volumes else None
     if size is not None:
         targets = output_extents(size, extents)
     elif keep_size:
@@ -92,7 +93,7 @@ def _(input, *, angle, axis, dtype, fill_value, interp_type, keep_size, output_d
     elif turned is not None:
         targets = _canvas(*_needed(turned, extents[:, ::-1]), extents[:, ::-1], input.frames)[:, ::-1]
     else:
-        targets = _canvas(*_flat_needed(c, s, extents), extents, input.frames if np.ndim(angle) else None)
+        targets = _canvas(*_flat_needed(c, s, extents), extents, input.frames if angle.varies else None)
     # From here on in float32 and in DALI's order: it shows where a point lies between two pixels.
     if turned is None:
         maps = _flat_maps(c.astype(np.float32), s.astype(np.float32), extents, targets)
@@ -145,12 +146,12 @@ def _canvas(needed: np.ndarray, main: np.ndarray, extents: np.ndarray, frames: F
     return needed if extents.all() else np.where((extents == 0).any(axis=1, keepdims=True), 0, needed)
 
 
-def _rotations(axis, c, s, n: int) -> np.ndarray:
-    """Of volumes: float32 [n, 3, 3]."""
+def _rotations(axis: Values | None, c, s) -> np.ndarray:
+    """Of volumes: float32 [N, 3, 3]."""
     if axis is None:
         raise RuntimeError("Argument `axis` is required: a volume is turned about an axis")
-    direction = np.broadcast_to(np.asarray(axis, np.float32), (n, np.shape(axis)[-1]))
-    x, y, z = direction.T if direction.shape[1] == 3 else np.zeros((3, n), np.float32)
+    direction = axis.rows(3, what="(x, y, z)")
+    x, y, z = direction.T
     length = np.sqrt(x * x + y * y + z * z)
     if not ((length > 0) & np.isfinite(length)).all():
         raise RuntimeError(f"`axis`: expected three numbers that are not all 0, got {direction.tolist()}")
@@ -170,11 +171,5 @@ def _axis_rotations(axis: np.ndarray, c, s) -> np.ndarray:
     return found
 
 
-@rotate.cpu
-def _(image, out, matrix, how):
-    paint_affine(image, out, matrix, how)
-
-
-@rotate.cuda("affine.cu")
-def _(launch, image, out):
-    launch_affine(launch, image)
+rotate.cpu(paint_affine)
+rotate.cuda("affine.cu")(launch_affine)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ndd._operator import PerSample, bad_sample, like, operator
+from ndd._operator import PerSample, Values, bad_sample, like, operator
 from ndd._operator.deprecated import ignored, renamed
 from ndd._tensor import DType
-from ndd.ops.image.crop import window_dtype, window_plan
-from ndd.ops.image.window import cut, rounded
-from ndd.ops.tensor.axes import axes_of, per_axis, unless_empty
+from ndd.ops.image.crop import bounded_plan, window_dtype
+from ndd.ops.image.window import check_policy, cut, cut_on_gpu, rounded
+from ndd.ops.tensor.axes import axes_of, check_axes, unless_empty
 
 _DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC", 5: "FDHWC"}
 
@@ -70,21 +70,59 @@ def slice(
     tensor([1, 2], dtype=torch.int32)
     """
     ignored("slice", "image_type", image_type)
-    chosen = window_dtype("slice", data.dtype, renamed("slice", "output_dtype", output_dtype, "dtype", dtype))
+    chosen = window_dtype(data.dtype, renamed("slice", "output_dtype", output_dtype, "dtype", dtype))
+    check_policy(out_of_bounds_policy)
+    if not data.ndim:
+        raise RuntimeError("a scalar has no axes to cut")
+    check_axes(axes, _names(axes, axis_names), data.layout or _DEFAULT_LAYOUTS.get(data.ndim), data.ndim)
+    check_slice(
+        anchor,
+        shape_input,
+        start=start,
+        rel_start=rel_start,
+        end=end,
+        rel_end=rel_end,
+        shape=shape,
+        rel_shape=rel_shape,
+    )
     return like(data, dtype=chosen)
 
 
-@slice.old_plan
+def check_slice(anchor: Any, shape_input: Any, **named: Any) -> None:
+    """RuntimeError unless the window is given in exactly one way; also for region decoders."""
+    given = [name for name, value in named.items() if unless_empty(value) is not None]
+    if anchor is not None:
+        if any(value is not None for value in named.values()):
+            raise RuntimeError("give the window by inputs or by name, not both: there are names beside `anchor`")
+        if shape_input is None:
+            raise RuntimeError("the input `anchor` needs the input `shape_input` beside it, or use `start=`, `shape=`")
+        kind, other = anchor.dtype, shape_input.dtype
+        if kind != other:
+            raise RuntimeError(f"`anchor` and `shape_input` must be of one type, got {kind} and {other}")
+        if kind.name not in ("i32", "i64", "f32"):
+            raise RuntimeError(f"`anchor` and `shape_input`: expected int32, int64 or float32, got {kind}")
+        return
+    for names in (("start", "rel_start"), ("end", "rel_end", "shape", "rel_shape")):
+        several = [f"`{name}`" for name in names if name in given]
+        if len(several) > 1:
+            raise RuntimeError(f"{', '.join(several)} exclude each other: give one")
+    if not given:
+        raise RuntimeError(
+            "a window is missing: give `start`, `end` or `shape` (or their rel_ forms), or two more inputs"
+        )
+
+
+def _names(axes: Any, axis_names: str | None) -> str | None:
+    return "WH" if axes is None and axis_names is None else axis_names
+
+
+@slice.plan
 def _(
     data, anchor, shape_input, *, axes, axis_names, dtype, fill_values, image_type, normalized_anchor, normalized_shape,
     out_of_bounds_policy, output_dtype, **named,
 ):  # fmt: skip
-    if not data.ndim:
-        raise RuntimeError("a scalar has no axes to cut")
     layout = data.layout or _DEFAULT_LAYOUTS.get(data.ndim)
-    if axes is None and axis_names is None:
-        axis_names = "WH"
-    axes = axes_of(axes, axis_names, layout, data.ndim)
+    axes = axes_of(axes, _names(axes, axis_names), layout, data.ndim)
     rows = np.arange(data.n)[:, None]
     extents = data.shapes[rows, axes]
     low, high = slice_ends(extents, anchor, shape_input, normalized_anchor, normalized_shape, named)
@@ -93,7 +131,7 @@ def _(
     starts[rows, axes] = first
     shapes[rows, axes] = rounded(high) - first
     chosen = dtype or output_dtype or data.dtype
-    return window_plan(data, starts, shapes, out_of_bounds_policy, fill_values, chosen, layout)
+    return bounded_plan(data, starts, shapes, out_of_bounds_policy, fill_values, chosen, layout)
 
 
 def slice_ends(
@@ -107,28 +145,8 @@ def slice_ends(
     """Where the windows of `slice` begin and end along the chosen axes, before rounding; also for region decoders."""
     if anchor is None:
         return _from_names(extents, **{k: unless_empty(v) for k, v in named.items()})
-    _refuse_names(shape_input, named)
-    return _from_inputs(anchor, shape_input, extents, normalized_anchor, normalized_shape)
-
-
-def _refuse_names(shape_input: Any, named: dict[str, Any]) -> None:
-    given = [name for name, value in named.items() if value is not None]
-    if given:
-        raise RuntimeError(f"give the window by inputs or by name, not both: `{given[0]}` is there beside `anchor`")
-    if shape_input is None:
-        raise RuntimeError("the input `anchor` needs the input `shape_input` beside it, or use `start=` and `shape=`")
-
-
-def _from_inputs(
-    anchor: Any, shape: Any, extents: np.ndarray, normalized_anchor: bool, normalized_shape: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    kind = anchor.dtype
-    if kind != shape.dtype:
-        raise RuntimeError(f"`anchor` and `shape_input` must be of one type, got {kind} and {shape.dtype}")
-    if kind.name not in ("i32", "i64", "f32"):
-        raise RuntimeError(f"`anchor` and `shape_input`: expected int32, int64 or float32, got {kind}")
-    low, size = _numbers(anchor, extents), _numbers(shape, extents)
-    if kind.name == "f32":
+    low, size = _numbers(anchor, extents), _numbers(shape_input, extents)
+    if anchor.dtype.name == "f32":
         low = low * extents if normalized_anchor else low
         size = size * extents if normalized_shape else size
     return low, low + size
@@ -136,54 +154,46 @@ def _from_inputs(
 
 def _numbers(operand: Any, extents: np.ndarray) -> np.ndarray:
     """The values of a positional input as float64 `[N, axes]`."""
-    count = extents.shape[1]
     whole = operand.whole
     if whole is not None and whole.size == extents.size:
         return whole.reshape(extents.shape).astype(np.float64)
-    store = operand._store  # of one sample, if that goes for all
-    values = [a.reshape(-1) for a in store.contiguous_arrays()]
+    values = [a.reshape(-1) for a in operand.arrays]
     for i, row in enumerate(values):
-        if len(row) != count:
-            raise bad_sample(i, f"anchor and shape need {count} elements, one for each axis, got {len(row)}")
-    return np.broadcast_to(np.array(values, np.float64), extents.shape)
+        if len(row) != extents.shape[1]:
+            text = f"anchor and shape need {extents.shape[1]} elements, one for each axis, got {len(row)}"
+            raise bad_sample(i, text)
+    return np.array(values, np.float64)
 
 
 def _from_names(
-    extents: np.ndarray, start: Any, rel_start: Any, end: Any, rel_end: Any, shape: Any, rel_shape: Any
+    extents: np.ndarray,
+    start: Values | None,
+    rel_start: Values | None,
+    end: Values | None,
+    rel_end: Values | None,
+    shape: Values | None,
+    rel_shape: Values | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where the windows begin and end, before rounding."""
-    ends = {"end": end, "rel_end": rel_end, "shape": shape, "rel_shape": rel_shape}
-    given = [name for name, value in ends.items() if value is not None]
-    if len(given) > 1:
-        raise RuntimeError(f"{', '.join(f'`{g}`' for g in given)} exclude each other: give one")
-    if start is not None and rel_start is not None:
-        raise RuntimeError("`start` and `rel_start` exclude each other: give one")
-    if not given and start is None and rel_start is None:
-        raise RuntimeError(
-            "a window is missing: give `start`, `end` or `shape` (or their rel_ forms), or two more inputs"
-        )
-    low: Any = np.zeros(extents.shape)
-    if start is not None:
-        low = low + per_axis("start", start, extents)
-    elif rel_start is not None:
-        low = low + _share("rel_start", rel_start, extents)
-    high: Any = extents
-    if given:
-        name = given[0]
-        high = (_share if name.startswith("rel_") else per_axis)(name, ends[name], extents)
-        if name.endswith("shape"):
-            _refuse(high + np.zeros_like(low) < 0, f"`{name}` must not be negative")
-            high = low + high
+    low, high = _places(start, rel_start, extents), _places(end, rel_end, extents)
+    low = np.zeros(extents.shape) if low is None else low.astype(np.float64)
+    sizes = _places(shape, rel_shape, extents)
+    if sizes is not None:
+        _refuse(sizes < 0, f"`{'rel_shape' if shape is None else 'shape'}` must not be negative")
+        high = low + sizes
         if rel_start is not None and rel_shape is not None:  # here DALI multiplies in 64 bits
-            both = (per_axis("rel_start", rel_start, extents), per_axis("rel_shape", rel_shape, extents))
-            high = both[0].astype(np.float64) * extents + both[1].astype(np.float64) * extents
+            shares = [v.rows(extents.shape[1], repeat=True).astype(np.float64) for v in (rel_start, rel_shape)]
+            high = shares[0] * extents + shares[1] * extents
+    high = extents if high is None else high
     _refuse(high < low, "the end of a window must not lie before its start")
     return low, high
 
 
-def _share(name: str, values: Any, extents: np.ndarray) -> np.ndarray:
-    """A fraction of the extents; multiplied in 32 bits, which decides where halves fall (0.45 of 10 is 4.5)."""
-    return per_axis(name, values, extents).astype(np.float32) * extents.astype(np.float32)
+def _places(absolute: Values | None, share: Values | None, extents: np.ndarray) -> np.ndarray | None:
+    """Numbers for each axis, or shares of the extents. In 32 bits, which decides where halves fall: 0.45 of 10 is 4.5."""
+    if absolute is not None:
+        return absolute.rows(extents.shape[1], repeat=True)
+    return None if share is None else share.rows(extents.shape[1], repeat=True) * extents.astype(np.float32)
 
 
 def _refuse(wrong: np.ndarray, text: str) -> None:
@@ -192,10 +202,8 @@ def _refuse(wrong: np.ndarray, text: str) -> None:
 
 
 @slice.cpu
-def _(image, anchor, shape_input, out, start, fill, convert):
-    cut(image, out, start, fill, convert)
+def _(image, anchor, shape_input, out, start, fill, channel, types):
+    cut(image, out, start, fill, channel, types)
 
 
-@slice.cuda("window.cu")
-def _(launch, data, anchor, shape_input, out, chunks):
-    launch("window", chunks)
+slice.cuda("window.cu")(cut_on_gpu)

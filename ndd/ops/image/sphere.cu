@@ -12,6 +12,6 @@ struct Sphere {
   }
 };
 
-extern "C" __global__ void sphere(const Sample* samples, int count, Shared shared) {
+KERNEL_NAME(sphere)(const Sample* samples, int count, Shared shared) {
   warp_or_copy(samples, count, shared, Sphere());
 }

@@ -6,12 +6,12 @@ import numpy as np
 
 from ndd._cpu.warp import sphere_points, warped
 from ndd._operator import PerSample, Plan, like, operator
-from ndd.ops.image.warping import NEAREST, check_displaced, sampling, threads_of
+from ndd.ops.image.warping import NEAREST, check_interpolation, launch_warp, reading, sampling
 from ndd.ops.image.window import wrapped
 from ndd.types import DALIInterpType
 
 
-@operator(layouts=("HWC",))
+@operator(layouts=("HWC",), types=("u8", "f32"))
 def sphere(
     input,
     /,
@@ -42,26 +42,25 @@ def sphere(
     >>> ndd.sphere(row)[0, :, 0].torch()
     tensor([1, 3, 4, 4, 4, 5, 7], dtype=torch.uint8)
     """
-    check_displaced("sphere", input.dtype, interp_type)
+    check_interpolation(interp_type)
     return like(input)
 
 
-@sphere.old_plan
+@sphere.plan
 def _(input, *, fill_value, interp_type, mask):
-    shapes = input.shapes
-    applied = np.broadcast_to(np.asarray(mask) != 0, (input.n,))
-    shared = sampling(input, input.dtype, interp_type, 0, wrapped(fill_value, input.dtype.numpy))
-    return Plan(shapes, {"applied": applied.astype(np.int32)}, shared)
+    applied = (mask.each() != 0).astype(np.int32)
+    fill = float(wrapped(fill_value, input.dtype.numpy))
+    return Plan(input.shapes, {"applied": applied}, sampling(input.dtype, input.dtype, interp_type, 0, fill))
 
 
 @sphere.cpu
-def _(image, out, applied, how):
+def _(image, out, applied, nearest, border, fill, stored):
     if not applied:
         out[...] = image
     elif out.size:
-        warped(sphere_points, image, out, how, *out.shape[:2])
+        warped(sphere_points, image, out, reading(image, out, nearest, border, fill, stored), *out.shape[:2])
 
 
 @sphere.cuda("sphere.cu")
 def _(launch, image, out):
-    launch("sphere", threads_of(launch, launch.plan.shapes))
+    launch_warp(launch, "sphere")

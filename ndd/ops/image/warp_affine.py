@@ -10,6 +10,7 @@ from ndd.ops.image.warping import (
     affine_inverse,
     affine_plan,
     check_interpolation,
+    check_matrix,
     launch_affine,
     matrices,
     output_extents,
@@ -61,16 +62,17 @@ def warp_affine(
     >>> ndd.warp_affine(image, matrix=[1, 0, 0.5, 0, 1, 0], fill_value=0)[0, :, 0].torch()
     tensor([1.5000, 2.5000, 1.5000])
     """
-    check_interpolation("warp_affine", interp_type)
+    check_interpolation(interp_type)
+    check_matrix(matrix, mtx)
     wanted = renamed("warp_affine", "output_dtype", output_dtype, "dtype", dtype)
-    return like(data, dtype=warped_dtype("warp_affine", data.dtype, wanted))
+    return like(data, dtype=warped_dtype(data.dtype, wanted))
 
 
-@warp_affine.old_plan
+@warp_affine.plan
 def _(data, mtx, *, dtype, fill_value, interp_type, inverse_map, matrix, output_dtype, size):
     extents = data.shapes[:, :-1]
     axes = extents.shape[1]
-    maps = matrices(matrix, mtx, data.n, (axes, axes + 1))
+    maps = matrices(matrix, mtx, axes, axes + 1)
     if not inverse_map:
         maps = affine_inverse(maps)
     targets = output_extents(size, extents)
@@ -78,10 +80,8 @@ def _(data, mtx, *, dtype, fill_value, interp_type, inverse_map, matrix, output_
 
 
 @warp_affine.cpu
-def _(image, mtx, out, matrix, how):
-    paint_affine(image, out, matrix, how)
+def _(image, mtx, out, matrix, nearest, border, fill, stored):
+    paint_affine(image, out, matrix, nearest, border, fill, stored)
 
 
-@warp_affine.cuda("affine.cu")
-def _(launch, image, mtx, out):
-    launch_affine(launch, image)
+warp_affine.cuda("affine.cu")(launch_affine)

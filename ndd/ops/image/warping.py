@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.sampling import BORDERS, store_limits
-from ndd._operator import Plan
+from ndd._operator import Plan, Values
 from ndd._operator.plan import Operand
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
@@ -20,63 +20,47 @@ NEAREST, LINEAR = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR
 _WARPED = ("u8", "i16", "i32", "f32")
 
 
-def warped_dtype(name: str, source: DType, wanted: DType | None) -> DType:
+def warped_dtype(source: DType, wanted: DType | None) -> DType:
     """The output type of `rotate` and `warp_affine`."""
     target = wanted or source
     if source.name not in _WARPED or target.name not in _WARPED or (target != source and "f32" not in (
         source.name, target.name)):  # fmt: skip
         raise RuntimeError(
-            f"{name}: Unsupported input/output types for the operator: {source} -> {target}. Expected uint8, int16, "
-            "int32 or float32, and as output the same or float32 (from float32 any of them)."
+            f"Unsupported input/output types for the operator: {source} -> {target}. Expected uint8, int16, int32 or "
+            "float32, and as output the same or float32 (from float32 any of them)."
         )
     return target
 
 
-def check_interpolation(name: str, interp_type: Any) -> None:
+def check_interpolation(interp_type: Any) -> None:
     """Only nearest and linear are known here."""
     if interp_type not in (NEAREST, LINEAR):
-        raise RuntimeError(f"{name}: Only nearest and linear interpolation is supported, got {interp_type!r}")
+        raise RuntimeError(f"Only nearest and linear interpolation is supported, got {interp_type!r}")
 
 
-def check_displaced(name: str, dtype: DType, interp_type: Any) -> None:
-    """What `water` and `sphere` take."""
-    check_interpolation(name, interp_type)
-    if dtype.name not in ("u8", "f32"):
-        raise RuntimeError(f"{name}: Unexpected input type {dtype}: expected uint8 or float32")
+def check_matrix(argument: Any, data: Any) -> None:
+    """A matrix comes as an argument or as an input."""
+    if argument is not None and data is not None:
+        raise RuntimeError("`matrix` was given both as an argument and as an input")
+    if data is None and (argument is None or (isinstance(argument, np.ndarray) and not argument.size)):
+        raise RuntimeError("`matrix` argument must be provided when transforms are not passed as a regular input.")
 
 
-def output_extents(size: Any, extents: np.ndarray, whole: Any = np.trunc) -> np.ndarray:
+def output_extents(size: Values | None, extents: np.ndarray, whole: Any = np.trunc) -> np.ndarray:
     """The spatial extents that `size` asks for, int64 [N, axes]; `whole` says what becomes of fractions."""
     if size is None:
         return extents
-    wanted = np.asarray(size, np.float64)
-    if wanted.shape[-1:] != extents.shape[1:]:
-        raise RuntimeError(
-            f"output_size must specify same number of dimensions as the input (excluding channels): "
-            f"`size` has {wanted.shape[-1:]} values for {extents.shape[1]} axes"
-        )
-    found = whole(wanted).astype(np.int64)
+    found = whole(size.rows(extents.shape[1], what="one for each spatial axis").astype(np.float64)).astype(np.int64)
     if (found < 0).any():
-        raise RuntimeError(f"`size` must not be negative, got {wanted.min()}")
-    return np.broadcast_to(found, extents.shape).copy()
+        raise RuntimeError(f"`size` must not be negative, got {found.min()}")
+    return found
 
 
-def matrices(value: Any, data: Operand | None, n: int, shape: tuple[int, int]) -> np.ndarray:
-    """The matrix of each sample, float64 [n, rows, columns]; from the argument or from a data input."""
+def matrices(argument: Values | None, data: Operand | None, rows: int, columns: int) -> np.ndarray:
+    """The matrix of each sample, float64 [N, rows, columns]; from the argument or from a data input."""
     if data is not None:
-        if value is not None:
-            raise RuntimeError("`matrix` was given both as an argument and as an input")
-        value = np.stack([np.asarray(a, np.float64) for a in data.arrays])
-    if value is None or np.size(value) == 0:
-        raise RuntimeError("`matrix` argument must be provided when transforms are not passed as a regular input.")
-    found = np.asarray(value, np.float64)
-    flat = (shape[0] * shape[1],)
-    if found.shape in (shape, flat):
-        return np.broadcast_to(found.reshape(shape), (n, *shape))
-    if found.shape in ((n, *shape), (n, *flat), (1, *shape)):
-        return np.broadcast_to(found.reshape(-1, *shape), (n, *shape))
-    got = found.shape if found.shape[:1] != (n,) else found.shape[1:]
-    raise RuntimeError(f"`matrix`: expected {shape[0]} x {shape[1]} numbers for each sample, got shape {got}")
+        argument = Values("matrix", data.arrays, data.n, np.dtype(np.float64), vector=True, varies=True)
+    return argument.matrices(rows, columns).astype(np.float64)  # type: ignore[union-attr]
 
 
 _NO_INVERSE = "`matrix`: Cannot calculate the inverse of a singular matrix: with `inverse_map=False` it needs one"
@@ -124,27 +108,33 @@ def fills(values: Any, source: DType, target: DType) -> tuple[np.ndarray, np.nda
     return convert_array(stored, target.name, source.name).astype(np.float32), stored
 
 
-def sampling(input: Operand, dtype: DType, interp_type: Any, border: int, fill: Any) -> dict[str, Any]:
-    """The part of a plan that is about reading pixels, for CPU (`how`) and GPU."""
-    on_cpu = input.spec.device.device_id is None
-    return _sampling(input.dtype, dtype, interp_type == NEAREST, border, float(fill), on_cpu)
+def sampling(source: DType, target: DType, interp_type: Any, border: int, fill: float) -> dict[str, Any]:
+    """The part of a plan that is about reading pixels."""
+    return _sampling(source, target, interp_type == NEAREST, border, float(fill))
 
 
 @functools.lru_cache(maxsize=256)
-def _sampling(source: DType, dtype: DType, nearest: bool, border: int, fill: float, on_cpu: bool) -> dict[str, Any]:
-    mixed, stored = fills(fill, source, dtype)
-    if on_cpu:
-        return {"how": (nearest or None, border, mixed, stored, *store_limits(source.numpy, dtype.numpy, nearest))}
-    value = stored.astype(np.float32) if nearest else mixed
-    return {"fill": value, "fills": 1, "border": border, "nearest": int(nearest), "planar": 0}
+def _sampling(source: DType, target: DType, nearest: bool, border: int, fill: float) -> dict[str, Any]:
+    mixed, stored = fills(fill, source, target)
+    return {"fill": mixed, "stored": stored, "border": border, "nearest": nearest}
+
+
+def reading(image: np.ndarray, out: np.ndarray, nearest: bool, border: int, fill: Any, stored: Any) -> tuple[Any, ...]:
+    """The same for the CPU's kernels, see `sample_rows`."""
+    return nearest or None, border, fill, stored, *store_limits(image.dtype, out.dtype, nearest)
 
 
 def affine_plan(
-    input: Operand, maps: np.ndarray, targets: np.ndarray, dtype: DType | None, interp_type: Any, fill_value: Any
+    input: Operand,
+    maps: np.ndarray,
+    targets: np.ndarray,
+    dtype: DType | None,
+    interp_type: Any,
+    fill_value: float | None,
 ) -> Plan:
     """The plan of an affine warp: `maps` is [N, d, d + 1] from output to input, in the order x, y(, z)."""
     border = BORDERS["replicate" if fill_value is None else "constant"]
-    shared = sampling(input, dtype or input.dtype, interp_type, border, fill_value or 0.0)
+    shared = sampling(input.dtype, dtype or input.dtype, interp_type, border, fill_value or 0.0)
     shapes = input.shapes
     outputs = np.empty_like(shapes)
     outputs[:, :-1], outputs[:, -1] = targets, shapes[:, -1]
@@ -160,24 +150,30 @@ def threads_of(launch: Any, targets: np.ndarray, in_runs: bool = True) -> int:
     return 256 * int((-(-targets[:, 0] // 8) * -(-targets[:, 1] // 32)).max(initial=0))
 
 
-def launch_affine(launch: Any, image: Any) -> None:
+def launch_warp(launch: Any, kernel: str) -> None:
+    """Starts a kernel made of warp.cuh for a plan with `sampling`."""
+    given = launch.plan.shared
+    value = given["stored"].astype(np.float32) if given["nearest"] else given["fill"]
+    launch(kernel, threads_of(launch, launch.plan.shapes), shared={"fill": value, "fills": 1, "planar": 0})
+
+
+def launch_affine(launch, image, *_) -> None:
     """Starts the kernel of an affine plan."""
-    targets = launch.plan.shapes
     if image.ndim == 3:
-        launch("affine", threads_of(launch, targets), file="affine.cu")
+        launch_warp(launch, "affine")
     else:
-        work = int(targets[:, :3].prod(axis=1).max(initial=0))
-        launch("affine_volume", work, macros={"VOLUME": "1"}, kept="volume", file="affine.cu")
+        launch("affine_volume", launch.plan.shapes[:, :3].prod(axis=1), macros={"VOLUME": 1})
 
 
-def paint_affine(image: np.ndarray, out: np.ndarray, matrix: np.ndarray, how: tuple[Any, ...]) -> None:
+def paint_affine(image, out, matrix, nearest, border, fill, stored) -> None:
     """An affine warp on the CPU."""
     from ndd._cpu.warp import affine_points, bring_near, warp_volume, warped
 
     if not out.size:
         return
+    how = reading(image, out, nearest, border, fill, stored)
     if not image.size:
-        out[...] = how[3][0]
+        out[...] = stored[0]
     elif image.ndim == 3:
         if abs(matrix[1, 0]) * out.shape[1] > _STREAMS and image.nbytes < _NEAR:
             bring_near(image.reshape(-1).view(np.uint8))

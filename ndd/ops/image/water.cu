@@ -9,7 +9,7 @@ struct Water {
   }
 };
 
-extern "C" __global__ void water(const Sample* samples, int count, Shared shared) {
+KERNEL_NAME(water)(const Sample* samples, int count, Shared shared) {
   const Water map = {shared.wave};
   warp_or_copy(samples, count, shared, map);
 }

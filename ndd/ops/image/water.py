@@ -6,12 +6,12 @@ import numpy as np
 
 from ndd._cpu.warp import warped, water_points
 from ndd._operator import PerSample, Plan, like, operator
-from ndd.ops.image.warping import NEAREST, check_displaced, sampling, threads_of
+from ndd.ops.image.warping import NEAREST, check_interpolation, launch_warp, reading, sampling
 from ndd.ops.image.window import wrapped
 from ndd.types import DALIInterpType
 
 
-@operator(layouts=("HWC",))
+@operator(layouts=("HWC",), types=("u8", "f32"))
 def water(
     input,
     /,
@@ -51,27 +51,27 @@ def water(
     >>> ndd.water(image, ampl_x=1, ampl_y=0, phase_x=1.58)[0, :, 0].torch()
     tensor([1, 2, 3], dtype=torch.uint8)
     """
-    check_displaced("water", input.dtype, interp_type)
+    check_interpolation(interp_type)
     return like(input)
 
 
-@water.old_plan
+@water.plan
 def _(input, *, ampl_x, ampl_y, fill_value, freq_x, freq_y, interp_type, mask, phase_x, phase_y):
-    shapes = input.shapes
-    applied = np.broadcast_to(np.asarray(mask) != 0, (input.n,))
+    applied = (mask.each() != 0).astype(np.int32)
     wave = np.array([ampl_x, freq_x, phase_x, ampl_y, freq_y, phase_y], np.float32)
-    shared = {"wave": wave, **sampling(input, input.dtype, interp_type, 0, wrapped(fill_value, input.dtype.numpy))}
-    return Plan(shapes, {"applied": applied.astype(np.int32)}, shared)
+    fill = float(wrapped(fill_value, input.dtype.numpy))
+    shared = {"wave": wave, **sampling(input.dtype, input.dtype, interp_type, 0, fill)}
+    return Plan(input.shapes, {"applied": applied}, shared)
 
 
 @water.cpu
-def _(image, out, applied, wave, how):
+def _(image, out, applied, wave, nearest, border, fill, stored):
     if not applied:
         out[...] = image
     elif out.size:
-        warped(water_points, image, out, how, wave)
+        warped(water_points, image, out, reading(image, out, nearest, border, fill, stored), wave)
 
 
 @water.cuda("water.cu")
 def _(launch, image, out):
-    launch("water", threads_of(launch, launch.plan.shapes))
+    launch_warp(launch, "water")

@@ -6,16 +6,22 @@ Positions, sizes and extents are int64 arrays `[N, axes]`, the whole batch at on
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ndd._cpu.windows import first_outside, join_axes, place_windows
-from ndd._operator import bad_sample
-from ndd._tensor.convert import converter
+from ndd._operator import Operand, Plan, Values, bad_sample
+from ndd._tensor import DType
+from ndd._tensor.convert import convert_array, converter
 
-_CHUNK = 8  # elements that a thread of window.cu makes
+if TYPE_CHECKING:
+    from ndd._cuda.launch import Launch
+
+_CHUNK = 8  # elements that a thread of window.cu makes, next to each other in the output
+_SLOTS = 5  # axes that it takes
 POLICIES = ("error", "pad", "constant", "trim_to_shape")
 
 
@@ -25,79 +31,80 @@ def rounded(values: Any) -> Any:
     return np.trunc(values + np.copysign(0.5, values)).astype(np.int64)
 
 
+def check_crop(*, crop=None, crop_d=None, crop_h=None, crop_w=None, rounding: str = "round", **_: Any) -> None:
+    """RuntimeError for arguments of `crop` that contradict each other, and an unknown `rounding`."""
+    if rounding not in ("round", "truncate"):
+        raise RuntimeError(f'`rounding`: expected "round" or "truncate", got {rounding!r}')
+    if (crop_h is None) != (crop_w is None) or (crop_d is not None and crop_h is None and crop is None):
+        raise RuntimeError("`crop_w` and `crop_h` must be given together, and `crop_d` only with them")
+    if crop is not None and (crop_h is not None or crop_d is not None):
+        raise RuntimeError("`crop` and `crop_d`, `crop_h`, `crop_w` exclude each other: give one or the other")
+
+
+def check_policy(policy: str) -> None:
+    """RuntimeError for an unknown out-of-bounds policy; any case will do."""
+    if policy.lower() not in POLICIES:
+        raise RuntimeError(f"`out_of_bounds_policy`: expected one of {', '.join(map(repr, POLICIES))}, got {policy!r}")
+
+
 def crop_window(
-    extents: np.ndarray,
-    letters: str,
-    *,
-    crop: Any = None,
-    crop_d: Any = None,
-    crop_h: Any = None,
-    crop_w: Any = None,
-    crop_pos_x: Any = 0.5,
-    crop_pos_y: Any = 0.5,
-    crop_pos_z: Any = 0.5,
-    rounding: str = "round",
+    extents: np.ndarray, letters: str, *, rounding: str = "round", **window: Values | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Anchors and sizes of the windows of `crop`, for the axes named by `letters` ("HW" or "DHW").
 
     The anchor is `position * (extent - size)` in 32-bit floats, rounded half away from zero or truncated. Sizes lose
     their fraction; one below 1 means the whole extent.
     """
-    if rounding not in ("round", "truncate"):
-        raise RuntimeError(f'`rounding`: expected "round" or "truncate", got {rounding!r}')
-    sizes = _crop_sizes(crop, crop_d, crop_h, crop_w)
-    positions = {"D": crop_pos_z, "H": crop_pos_y, "W": crop_pos_x}
+    sizes, places = crop_sizes(letters, **window), crop_places(letters, **window)
     extents = np.ascontiguousarray(extents)
     anchors, shapes = np.empty_like(extents), np.empty_like(extents)
-    places = columns([positions[x] for x in letters])
-    wrong = place_windows(
-        extents, columns([sizes.get(x) for x in letters]), places, rounding == "truncate", anchors, shapes
-    )
+    wrong = place_windows(extents, sizes, places, rounding == "truncate", anchors, shapes)
     if wrong >= 0:
-        sample, axis = divmod(wrong, len(letters))
-        text = _position_text(letters[axis], places[sample if len(places) > 1 else 0, axis])
-        raise bad_sample(sample, text) if isinstance(positions[letters[axis]], np.ndarray) else RuntimeError(text)
+        raise misplaced(wrong, letters, places, window)
     return anchors, shapes
 
 
-def columns(values: list[Any]) -> np.ndarray:
-    """Numbers, or one for each sample, side by side as float64 `[N or 1, columns]`; None is 0."""
-    n = max([len(v) for v in values if isinstance(v, np.ndarray)], default=1)
-    found = np.empty((n, len(values)))
+def crop_sizes(letters: str, *, crop=None, crop_d=None, crop_h=None, crop_w=None, **_: Any) -> np.ndarray:
+    """The wanted sizes, float64 `[N or 1, axes]`; 0 is the whole extent."""
+    if crop is None:
+        return _columns([{"D": crop_d, "H": crop_h, "W": crop_w}[x] for x in letters])
+    rows = crop.rows()
+    count = rows.shape[1]
+    if count not in (2, 3):
+        raise RuntimeError(f"`crop`: expected 2 elements (H, W) or 3 (D, H, W), got {count}")
+    sizes = np.zeros((len(rows), len(letters)))
+    given = min(count, len(letters))
+    sizes[:, len(letters) - given :] = rows[:, count - given :]
+    return sizes
+
+
+def crop_places(letters: str, *, crop_pos_x=None, crop_pos_y=None, crop_pos_z=None, **_: Any) -> np.ndarray:
+    """The positions, float64 `[N or 1, axes]`."""
+    return _columns([{"D": crop_pos_z, "H": crop_pos_y, "W": crop_pos_x}[x] for x in letters])
+
+
+def _columns(values: list[Values | None]) -> np.ndarray:
+    """Numbers of samples side by side as float64 `[N or 1, columns]`; None is 0."""
+    found = np.zeros((next((v.n for v in values if v is not None), 1), len(values)))
     for k, value in enumerate(values):
-        found[:, k] = 0 if value is None else value
+        if value is not None:
+            found[:, k] = value.each()
     return found
 
 
-def _crop_sizes(crop: Any, crop_d: Any, crop_h: Any, crop_w: Any) -> dict[str, Any]:
-    """The wanted size by letter; a number or `[N]`."""
-    if (crop_h is None) != (crop_w is None) or (crop_d is not None and crop_h is None and crop is None):
-        raise RuntimeError("`crop_w` and `crop_h` must be given together, and `crop_d` only with them")
-    if crop is None:
-        return {"D": crop_d, "H": crop_h, "W": crop_w}
-    if crop_h is not None or crop_d is not None:
-        raise RuntimeError("`crop` and `crop_d`, `crop_h`, `crop_w` exclude each other: give one or the other")
-    if isinstance(crop, list):
-        raise RuntimeError("`crop` must have the same number of elements for every sample")
-    columns = crop.shape[-1]
-    if columns not in (2, 3):
-        raise RuntimeError(f"`crop`: expected 2 elements (H, W) or 3 (D, H, W), got {columns}")
-    rows = crop.T if crop.ndim > 1 else crop.tolist()
-    return dict(zip("DHW" if columns == 3 else "HW", rows, strict=True))
-
-
-def _position_text(letter: str, position: float) -> str:
-    name = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}[letter]
-    return f"`{name}`: expected a number from 0 to 1 (0 = start, 1 = end), got {position:g}"
+def misplaced(wrong: int, letters: str, places: np.ndarray, window: dict[str, Any]) -> Exception:
+    """The error about a position; `wrong` is `sample * axes + axis`."""
+    sample, axis = divmod(wrong, len(letters))
+    name = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}[letters[axis]]
+    place = places[sample if len(places) > 1 else 0, axis]
+    text = f"`{name}`: expected a number from 0 to 1 (0 = start, 1 = end), got {place:g}"
+    return bad_sample(sample, text) if window[name].varies else RuntimeError(text)
 
 
 def bounded(
     anchors: np.ndarray, shapes: np.ndarray, extents: np.ndarray, policy: str
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     """The windows under an out-of-bounds policy, and whether any still reaches outside."""
-    policy = policy.lower()
-    if policy not in POLICIES:
-        raise RuntimeError(f"`out_of_bounds_policy`: expected one of {', '.join(map(repr, POLICIES))}, got {policy!r}")
     sample = first_outside(*map(np.ascontiguousarray, (anchors, shapes, extents)))
     if sample < 0:
         return anchors, shapes, False
@@ -132,24 +139,45 @@ def wrapped(values: Any, numpy: np.dtype) -> np.ndarray:
     return whole.astype(np.int64).astype(numpy)
 
 
-def fill_for(values: np.ndarray, channel_axis: int | None, shapes: np.ndarray, numpy: np.dtype) -> np.ndarray:
-    """Fill values of an output whose axis `channel_axis` is C: one number, or an array that broadcasts along C."""
-    fill = wrapped(values, numpy)
-    if fill.size == 1:
-        return fill.reshape(())
-    if channel_axis is None:
-        raise RuntimeError(f"`fill_values` has {fill.size} elements, but the layout has no channel axis C")
-    wrong = shapes[:, channel_axis] != fill.size
-    if wrong.any():
-        sample = int(wrong.argmax())
-        raise bad_sample(
-            sample,
-            f"`fill_values` has {fill.size} elements, the output has {shapes[sample, channel_axis]} channels",
-        )
-    return fill.reshape(fill.shape + (1,) * (shapes.shape[1] - channel_axis - 1))
+def elements_of(values: Any, dtype: DType) -> np.ndarray:
+    """Fill values as elements, see `wrapped`; of bfloat16 the bits."""
+    if dtype.name == "bfloat16":
+        return convert_array(np.asarray(values, np.float32), "f32", "bfloat16")
+    return wrapped(values, dtype.numpy)  # type: ignore[attr-defined]
 
 
-def conversion(source: str, target: str) -> Callable[..., None]:
+def numbers_of(elements: np.ndarray, dtype: DType) -> np.ndarray:
+    """Elements as float64, the form in which kernels on a GPU take fill values."""
+    if dtype.name == "bfloat16":
+        elements = (elements.astype(np.uint32) << 16).view(np.float32)
+    return elements.astype(np.float64)
+
+
+def fill_axis(count: int, layout: str | None, shapes: np.ndarray) -> int:
+    """The axis that `count` fill values are about: the channels of samples of these shapes; -1 for a single value."""
+    if count == 1:
+        return -1
+    if "C" not in (layout or ""):
+        raise RuntimeError(f"the fill has {count} elements, but the layout has no channel axis C")
+    channel = layout.index("C")  # type: ignore[union-attr]
+    for i in np.flatnonzero(shapes[:, channel] != count)[:1]:
+        raise bad_sample(int(i), f"the fill has {count} elements, the array has {shapes[i, channel]} channels")
+    return channel
+
+
+def window_plan(
+    input: Operand, starts: np.ndarray, shapes: np.ndarray, fill: Any, dtype: DType, layout: str | None = None
+) -> Plan:
+    """The plan of an operator whose output is a window of its input; `fill` are numbers `[1 or N, 1 or channels]`."""
+    elements = elements_of(fill, dtype)
+    count = elements.shape[1]
+    per_sample = {"start": starts, "fill": np.broadcast_to(elements, (input.n, count))}
+    shared = {"channel": fill_axis(count, layout, shapes), "types": (input.dtype.name, dtype.name)}
+    return Plan(shapes, per_sample, shared)
+
+
+@functools.cache
+def _conversion(source: str, target: str) -> Callable[..., None]:
     """How window operators convert elements (short type names): fractions are dropped, everything saturates."""
     if target == "f16" and source[0] in "ui":
         return _integer_to_half
@@ -164,10 +192,11 @@ def _integer_to_half(array: np.ndarray, out: np.ndarray) -> None:
     out[...] = values
 
 
-def cut(image: np.ndarray, out: np.ndarray, start: list[int], fill: Any, convert: Callable[..., None]) -> None:
-    """`out` = the window of `image` that begins at `start`; what lies outside gets `fill`."""
+def cut(image: np.ndarray, out: np.ndarray, start: Any, fill: Any, channel: int, types: tuple[str, str]) -> None:
+    """`out` = the window of `image` that begins at `start`; what lies outside gets `fill`. The CPU kernel."""
+    fill = fill[0] if channel < 0 else fill.reshape(-1, *(1,) * (out.ndim - channel - 1))
     source, target, inside = [], [], True
-    for low, size, extent in zip(start, out.shape, image.shape, strict=True):
+    for low, size, extent in zip(start.tolist(), out.shape, image.shape, strict=True):
         first, last = max(low, 0), min(low + size, extent)
         if first >= last:
             out[...] = fill
@@ -177,7 +206,7 @@ def cut(image: np.ndarray, out: np.ndarray, start: list[int], fill: Any, convert
         target.append(slice(first - low, last - low))
     if not inside:
         out = _with_border(out, target, fill)
-    convert(image[tuple(source)], out)
+    _conversion(*types)(image[tuple(source)], out)
 
 
 def _with_border(out: np.ndarray, inner: list[slice], fill: Any) -> np.ndarray:
@@ -197,20 +226,19 @@ def _with_border(out: np.ndarray, inner: list[slice], fill: Any) -> np.ndarray:
     return out
 
 
-def gpu_window(
-    extents: np.ndarray, starts: np.ndarray, shapes: np.ndarray, fill: np.ndarray, keep: int | None, slots: int = 5
-) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What the kernel of `window.cu` needs: per-sample and shared fields.
+def cut_on_gpu(launch: Launch, *operands: Operand, start: np.ndarray, fill: np.ndarray, channel: int) -> None:
+    """The launch of `window.cu` for input 0.
 
-    An axis that is never cut joins the one before it, but axis `keep` (the channels, where the fill differs) stays
-    alone. The axes that are left lie in the last of the `slots`. `fill` is `[1 or N, 1 or channels]`.
+    An axis that is never cut joins the one before it, but axis `channel` (where the fill differs) stays alone. The axes
+    that are left lie in the last of the slots.
     """
-    n = len(extents)
-    joined, chunks = np.empty((3, n, slots), np.int64), np.empty(n, np.int64)
-    keep = -1 if keep is None else keep
-    groups, place = join_axes(*map(np.ascontiguousarray, (extents, starts, shapes)), keep, joined, _CHUNK, chunks)
-    if groups > slots:
-        raise RuntimeError(f"a GPU takes at most {slots} axes that are cut, got {groups}")
-    fields: dict[str, np.ndarray] = {"fill": np.broadcast_to(fill, (n, fill.shape[1]))}
-    fields.update(extent=joined[0], start=joined[1], size=joined[2], chunks=chunks)
-    return fields, {"channel_slot": place}
+    input, out = operands[0], operands[-1]
+    joined, chunks = np.empty((3, input.n, _SLOTS), np.int64), np.empty(input.n, np.int64)
+    arrays = map(np.ascontiguousarray, (input.shapes, start, out.shapes))
+    groups, place = join_axes(*arrays, channel, joined, _CHUNK, chunks)
+    if groups > _SLOTS:
+        raise RuntimeError(f"a GPU takes at most {_SLOTS} axes that are cut, got {groups}")
+    fields = {"fill": numbers_of(fill, out.dtype), "extent": joined[0], "start": joined[1], "size": joined[2]}
+    launch(
+        "window", chunks, per_sample=fields, shared={"channel_slot": place}, macros={"CHUNK": _CHUNK, "SLOTS": _SLOTS}
+    )

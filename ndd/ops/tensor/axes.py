@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ndd._operator import bad_sample
+from ndd._operator import Values
 
 
-def axes_of(axes: Any, names: str | None, layout: str | None, ndim: int) -> np.ndarray:
+def axes_of(axes: Values | np.ndarray | None, names: str | None, layout: str | None, ndim: int) -> np.ndarray:
     """The chosen axes as int64 `[1, k]`, or `[N, k]` if they differ between samples; all axes if none are given.
 
     RuntimeError for axes that are not there, or there twice.
@@ -21,24 +21,31 @@ def axes_of(axes: Any, names: str | None, layout: str | None, ndim: int) -> np.n
         if len(set(found)) != len(found):
             raise RuntimeError(f"`axis_names`: an axis occurs more than once in {names!r}")
         return np.array([found], np.int64)
-    if axes is None or (isinstance(axes, np.ndarray) and axes.shape[-1] == 0):
+    given = axes if not isinstance(axes, Values) else axes.rows() if axes.varies else axes.constant
+    if given is None or given.shape[-1] == 0:
         return np.arange(ndim, dtype=np.int64)[None]
-    if isinstance(axes, list):
-        raise RuntimeError("`axes` must have the same number of elements for every sample")
-    found = np.asarray(axes, np.int64)
-    found = found[None] if found.ndim == 1 else found
-    if found.size and (found.min() < -ndim or found.max() >= ndim):
-        wrong = found[(found < -ndim) | (found >= ndim)][0]
+    chosen = np.atleast_2d(given)
+    if chosen.min() < -ndim or chosen.max() >= ndim:
+        wrong = chosen[(chosen < -ndim) | (chosen >= ndim)][0]
         raise RuntimeError(f"`axes`: {wrong} is out of range for {ndim} axes: expected {-ndim} to {ndim - 1}")
-    found = np.where(found < 0, found + ndim, found)
-    for row in found.tolist():
+    chosen = np.where(chosen < 0, chosen + ndim, chosen)
+    for row in chosen.tolist():
         if len(set(row)) != len(row):
             raise RuntimeError(f"`axes`: an axis occurs more than once in {row}")
-    return found
+    return chosen
+
+
+def check_axes(axes: Any, names: str | None, layout: str | None, ndim: int | None) -> None:
+    """The errors of `axes_of` that are known at the call: for letters, and for axes that go for all samples."""
+    if names or isinstance(axes, np.ndarray):
+        axes_of(axes, names, layout, ndim or 0)
 
 
 def unless_empty(value: Any) -> Any:
-    """A vector argument, or None for an empty list: DALI counts that as not given."""
+    """A vector argument, or None for an empty list: DALI counts that as not given. At the call and in a plan."""
+    if isinstance(value, Values):
+        rows = value.arrays() if value.varies else [value.constant]
+        return value if any([row.size for row in rows]) else None
     return None if isinstance(value, np.ndarray) and not value.size else value
 
 
@@ -47,16 +54,3 @@ def _axis_named(letter: str, layout: str | None) -> int:
     if place < 0:
         raise RuntimeError(f"`axis_names`: there is no axis {letter!r} in the layout {layout or ''!r}")
     return place
-
-
-def per_axis(name: str, values: Any, like: np.ndarray) -> np.ndarray:
-    """A vector argument as an array that broadcasts to `like` `[N, axes]`; a single number goes for all axes."""
-    count = like.shape[1]
-    if isinstance(values, list):
-        sizes = sorted({len(v) for v in values})
-        raise RuntimeError(f"`{name}` must have the same number of elements for every sample, got {sizes}")
-    found = np.asarray(values)
-    if found.shape[-1] != count and found.shape[-1] != 1:
-        text = f"`{name}` needs {count} elements, one for each axis, got {found.shape[-1]}"
-        raise RuntimeError(text) if found.ndim == 1 else bad_sample(0, text)
-    return found

@@ -1,23 +1,18 @@
 // Conversion of the element type. VECTOR elements a thread, read and written together where the addresses allow it.
+#include "pack.cuh"
 #include "scalar.cuh"
 
-template <class T> struct alignas(sizeof(T) * VECTOR) packed { T at[VECTOR]; };
-#define ALIGNED(p) (((unsigned long long)(p)) % (sizeof(*(p)) * VECTOR) == 0)
-
-extern "C" __global__ void cast(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
-    long long total = 1;
-    for (int d = 0; d < int(sizeof(s.out0_shape) / sizeof(long long)); d++) total *= s.out0_shape[d];
-    const long long first = blockIdx.x * (long long)blockDim.x + threadIdx.x, step = (long long)gridDim.x * blockDim.x;
-    const long long groups = ALIGNED(s.in0) && ALIGNED(s.out0) ? total / VECTOR : 0;
-    for (long long g = first; g < groups; g += step) {
-      const packed<IN0> group = ((const packed<IN0>*)s.in0)[g];
-      packed<OUT0> result;
+KERNEL_NAME(cast)(const Sample* samples, int count, Shared shared) {
+  EACH_SAMPLE(s) {
+    const long long groups = packs_at<VECTOR>(s.in0) && packs_at<VECTOR>(s.out0) ? s.total / VECTOR : 0;
+    EACH_ITEM(g, groups) {
+      const Pack<IN0, VECTOR> group = ((const Pack<IN0, VECTOR>*)s.in0)[g];
+      Pack<OUT0, VECTOR> result;
 #pragma unroll
-      for (int v = 0; v < VECTOR; v++) result.at[v] = convert<OUT0>(group.at[v]);
-      ((packed<OUT0>*)s.out0)[g] = result;
+      for (int v = 0; v < VECTOR; v++) result.element[v] = convert<OUT0>(group.element[v]);
+      ((Pack<OUT0, VECTOR>*)s.out0)[g] = result;
     }
-    for (long long i = groups * VECTOR + first; i < total; i += step) s.out0[i] = convert<OUT0>(s.in0[i]);
+    const long long rest = groups * VECTOR;
+    EACH_ITEM(i, s.total - rest) s.out0[rest + i] = convert<OUT0>(s.in0[rest + i]);
   }
 }

@@ -4,28 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ndd._operator import Plan, like, operator
 from ndd._tensor import DType, bind_operations
-from ndd._tensor.convert import converter
-
-
-def _plan(source: DType, target: DType, shapes: np.ndarray) -> Plan:
-    return Plan(shapes, shared={"convert": converter(source.name, target.name)})
-
-
-def launch_cast(launch: Any, source: Any) -> None:
-    """Converts `source` to the type of output 0 on the GPU: as many elements a thread as fit 16 bytes."""
-    vector, work = launch.remember("work", lambda: _work(source, launch.outputs[0]))
-    launch("cast", work, macros={"VECTOR": str(vector)}, file="cast.cu", kept="all")
-
-
-def _work(source: Any, result: Any) -> tuple[int, int]:
-    """Elements a thread, and threads for the largest sample."""
-    vector = max(1, min(16 // max(source.dtype.bytes, result.dtype.bytes), 8))
-    most = int(source.shapes.prod(axis=1).max(initial=0))
-    return vector, -(-most // vector)
+from ndd._tensor.convert import convert_array
 
 
 @operator(elementwise=True)
@@ -57,21 +38,6 @@ def cast(input, /, *, dtype: DType):
     return like(input, dtype=dtype)
 
 
-@cast.old_plan
-def _(input, *, dtype):
-    return _plan(input.dtype, dtype, input.shapes)
-
-
-@cast.cpu
-def _(input, out, convert):
-    convert(input, out)
-
-
-@cast.cuda("cast.cu")
-def _(launch, input, out):
-    launch_cast(launch, input)
-
-
 @operator
 def cast_like(input_0, input_1, /):
     """Converts the elements of `input_0` to the element type of `input_1`, by the rules of `cast`.
@@ -88,19 +54,40 @@ def cast_like(input_0, input_1, /):
     return like(input_0, dtype=input_1.dtype)
 
 
-@cast_like.old_plan
+@cast.plan
+def _(input, *, dtype):
+    return Plan(input.shapes, shared={"source": input.dtype.name, "target": dtype.name})
+
+
+@cast_like.plan
 def _(input_0, input_1):
-    return _plan(input_0.dtype, input_1.dtype, input_0.shapes)
+    return Plan(input_0.shapes, shared={"source": input_0.dtype.name, "target": input_1.dtype.name})
+
+
+@cast.cpu
+def _(input, out, source, target):
+    convert_array(input, source, target, out)
 
 
 @cast_like.cpu
-def _(input_0, input_1, out, convert):
-    convert(input_0, out)
+def _(input_0, input_1, out, source, target):
+    convert_array(input_0, source, target, out)
+
+
+@cast.cuda("cast.cu")
+def _(launch, input, out):
+    _launch(launch, input, out)
 
 
 @cast_like.cuda("cast.cu")
 def _(launch, input_0, input_1, out):
-    launch_cast(launch, input_0)
+    _launch(launch, input_0, out)
+
+
+def _launch(launch: Any, source: Any, out: Any) -> None:
+    """As many elements a thread as fit 16 bytes."""
+    vector = max(1, min(16 // max(source.dtype.bytes, out.dtype.bytes), 8))
+    launch("cast", -(-out.sizes // vector), per_sample={"total": out.sizes}, macros={"VECTOR": vector})
 
 
 bind_operations(cast=cast)

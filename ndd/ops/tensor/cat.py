@@ -105,7 +105,7 @@ def _new_axis(axis: int, ndim: int) -> int:
     return axis + ndim + 1 if axis < 0 else axis
 
 
-@cat.old_plan
+@cat.plan
 def _(*inputs, axis, axis_name):
     place = _joined_axis("cat", axis, axis_name, inputs[0].layout, inputs[0].ndim)
     full = [k for k, operand in enumerate(inputs) if volumes(operand.shapes).any()] or [0]
@@ -125,10 +125,10 @@ def _(*inputs, axis, axis_name):
         extents[:, k] = inputs[k].shapes[:, place]
     shapes = first.shapes.copy()
     shapes[:, place] = extents.sum(axis=1)
-    return _plan(shapes, extents, shapes[:, place + 1 :].prod(axis=1))
+    return _plan(shapes, extents, place)
 
 
-@stack.old_plan
+@stack.plan
 def _(*inputs, axis, axis_name):
     first = inputs[0]
     place = _new_axis(axis, first.ndim)
@@ -143,31 +143,31 @@ def _(*inputs, axis, axis_name):
             )
     shapes = np.insert(first.shapes, place, len(inputs), axis=1)
     extents = np.ones((first.n, len(inputs)), np.int64)
-    return _plan(shapes, extents, shapes[:, place + 1 :].prod(axis=1))
+    return _plan(shapes, extents, place)
 
 
-def _plan(shapes: np.ndarray, extents: np.ndarray, inner: np.ndarray) -> Plan:
+def _plan(shapes: np.ndarray, extents: np.ndarray, place: int) -> Plan:
     """All axes before the joined one are rows; `ends` says where in a row of the output each input's part ends."""
-    total = shapes.prod(axis=1)
-    ends = np.cumsum(extents * inner[:, None], axis=1)
-    return Plan(shapes, per_sample={"ends": ends, "total": total, "chunks": -(-total // _CHUNK)})
+    inner = shapes[:, place + 1 :].prod(axis=1)
+    return Plan(shapes, {"ends": np.cumsum(extents * inner[:, None], axis=1)})
 
 
-@cat.cpu
-def _join(arrays, out, ends):
+@cat.cpu_batch
+def _join(inputs, out, ends):
     if not out.size:
         return
-    total = int(ends[-1])
+    ends = ends[0].tolist()
+    total = ends[-1]
     rows = out.size // total
     if rows == 1 and out.size <= _FEW:
-        np.concatenate([a.reshape(-1) for a in arrays], out=out.reshape(-1))
+        np.concatenate([a.reshape(-1) for a in inputs], out=out.reshape(-1))
         return
-    if rows >= _MANY and total <= _NARROW * len(arrays):
-        _join_narrow([_bits(a) for a in arrays], _bits(out), ends.tolist())
+    if rows >= _MANY and total <= _NARROW * len(inputs):
+        _join_narrow([_bits(a) for a in inputs], _bits(out), ends)
         return
     table = out.reshape(rows, total)
     start = 0
-    for array, end in zip(arrays, ends.tolist(), strict=True):
+    for array, end in zip(inputs, ends, strict=True):
         table[:, start:end] = array.reshape(rows, end - start)
         start = end
 
@@ -225,20 +225,13 @@ def _place_two(first, second, out, width, step):
             _place(second[r * other : end * other], part, width, other, step)
 
 
-stack.cpu(_join)
-
-
-@cat.cpu_batch
-def _join_batch(inputs, out, ends):
-    _join(inputs, out, ends[0])
-
-
-stack.cpu_batch(_join_batch)
+stack.cpu_batch(_join)
 
 
 @cat.cuda("cat.cu")
-def _launch_join(launch, *operands, chunks):
-    launch("join", chunks)
+def _launch_join(launch, *operands):
+    total = operands[-1].sizes  # of the output
+    launch("join", -(-total // _CHUNK), per_sample={"total": total}, macros={"CHUNK": _CHUNK})
 
 
 stack.cuda("cat.cu")(_launch_join)

@@ -8,7 +8,7 @@ from ndd._cpu.jit import kernel
 from ndd._operator import PerSample, Plan, like, operator
 
 
-@operator
+@operator(types=("f32",))
 def coord_flip(
     input,
     /,
@@ -38,14 +38,12 @@ def coord_flip(
     >>> ndd.coord_flip(ndd.tensor([[0.25, 0.5]])).torch()
     tensor([[0.7500, 0.5000]])
     """
-    if input.dtype.name != "f32":
-        raise RuntimeError(f"coord_flip: Input is expected to be float, got {input.dtype}")
     if input.ndim != 2:
         raise RuntimeError(f"coord_flip: expected points of shape (N, d), got {input.ndim} axes")
     return like(input)
 
 
-@coord_flip.old_plan
+@coord_flip.plan
 def _(input, *, center_x, center_y, center_z, flip_x, flip_y, flip_z, layout):
     shapes = input.shapes
     columns = int(shapes[:, 1].max())
@@ -59,41 +57,32 @@ def _(input, *, center_x, center_y, center_z, flip_x, flip_y, flip_z, layout):
     factor, offset = np.ones((input.n, 3), np.float32), np.full((input.n, 3), -0.0, np.float32)
     for i, name in enumerate(names[:columns]):
         if name in "xyz"[:columns]:
-            mirrored = np.asarray(flips[name]) != 0
+            mirrored = flips[name].each() != 0
             factor[:, i] = np.where(mirrored, -1, 1)
-            offset[:, i] = np.where(mirrored, 2 * np.asarray(centers[name], np.float32), -0.0)  # x + -0.0 is x, always
+            offset[:, i] = np.where(mirrored, 2 * centers[name].each(), -0.0)  # x + -0.0 is x, always
     return Plan(shapes, per_sample={"factor": factor, "offset": offset})
 
 
+@coord_flip.cpu_batch
 @kernel
-def _flip(points, out, factor, offset):
+def _(input, out, factor, offset):
     """Points [N, P, d]; with d known to the compiler, it works on several numbers at a time."""
-    samples, count, columns = points.shape
+    samples, count, columns = input.shape
     for n in range(samples):
         a, b, c = factor[n, 0], factor[n, 1], factor[n, 2]
         d, e, f = offset[n, 0], offset[n, 1], offset[n, 2]
         if columns == 2:
             for p in range(count):
-                out[n, p, 0] = a * points[n, p, 0] + d
-                out[n, p, 1] = b * points[n, p, 1] + e
+                out[n, p, 0] = a * input[n, p, 0] + d
+                out[n, p, 1] = b * input[n, p, 1] + e
         elif columns == 3:
             for p in range(count):
-                out[n, p, 0] = a * points[n, p, 0] + d
-                out[n, p, 1] = b * points[n, p, 1] + e
-                out[n, p, 2] = c * points[n, p, 2] + f
+                out[n, p, 0] = a * input[n, p, 0] + d
+                out[n, p, 1] = b * input[n, p, 1] + e
+                out[n, p, 2] = c * input[n, p, 2] + f
         elif columns:
             for p in range(count):
-                out[n, p, 0] = a * points[n, p, 0] + d
-
-
-@coord_flip.cpu
-def _(points, out, factor, offset):
-    _flip(points[None], out[None], factor[None], offset[None])
-
-
-@coord_flip.cpu_batch
-def _(input, out, factor, offset):
-    _flip(input, out, factor, offset)
+                out[n, p, 0] = a * input[n, p, 0] + d
 
 
 coord_flip.cuda("coord_flip.cu")

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ndd._cpu.jit import kernel
-from ndd._operator import PerSample, Plan, like, operator
-from ndd._operator.run import current_invocation
-from ndd._tensor import DType, Handle
+from ndd._operator import PerSample, Plan, Values, like, operator
+from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
 
 _BLOCK = 128
 _MANY = 1 << 16
-_TYPES = ("u8", "u16", "i16", "i32", "f32")
 
 
-@operator(frames=True)
+@operator(types=("u8", "u16", "i16", "i32", "f32"), frames=True)
 def coord_transform(
     input,
     /,
@@ -49,8 +45,6 @@ def coord_transform(
     tensor([[2.0000, 1.5000],
             [4.0000, 3.5000]])
     """
-    if input.dtype.name not in _TYPES:
-        raise RuntimeError(f"coord_transform: Unsupported input type: expected {', '.join(_TYPES)}, got {input.dtype}")
     if dtype is not float32 and dtype != input.dtype:
         raise RuntimeError(
             f"coord_transform: the output type must be float32 or that of the input, {input.dtype}, got {dtype}"
@@ -64,7 +58,7 @@ def coord_transform(
     return like(input, dtype=dtype)
 
 
-@coord_transform.old_plan
+@coord_transform.plan
 def _(input, *, M, MT, T, dtype):
     shapes = input.shapes
     columns = int(shapes[0, -1])
@@ -76,11 +70,11 @@ def _(input, *, M, MT, T, dtype):
         )
     if MT is None:
         matrix = _matrix("M", M, columns, columns)
-        offset = _shift(T, matrix.shape[-2])
+        offset = _shift(T, matrix.shape[1])
     else:
         both = _matrix("MT", MT, columns, columns + 1)
         matrix, offset = both[..., :columns], both[..., columns]
-    rows = matrix.shape[-2]
+    rows = matrix.shape[1]
     per_sample = {
         "matrix": np.ascontiguousarray(np.broadcast_to(matrix, (input.n, rows, columns))),
         "offset": np.ascontiguousarray(np.broadcast_to(offset, (input.n, rows))),
@@ -88,41 +82,41 @@ def _(input, *, M, MT, T, dtype):
     return Plan(np.concatenate([shapes[:, :-1], np.full((input.n, 1), rows)], axis=1), per_sample)
 
 
-def _matrix(name: str, value: Any, columns: int, width: int) -> np.ndarray:
-    """The matrix, float32 (rows, width), or that of each sample (n, rows, width); a number means a square one."""
-    if value is None:
-        value = np.ones(1, np.float32)
-    if isinstance(value, list):
-        raise RuntimeError(f"`{name}` must have the same shape for every sample")
-    value, each = _of_samples(name, value)
-    if value.ndim == 1 + each and value.shape[-1] == 1:
-        return value.reshape(-1, 1, 1) * np.eye(columns, width, dtype=np.float32)
-    if value.ndim == 1 and value.size and value.size % width == 0:
-        return value.reshape(-1, width)
-    if value.ndim != 2 + each or value.shape[-1] != width:
+def _matrix(name: str, values: Values | None, columns: int, width: int) -> np.ndarray:
+    """The matrices, float32 (n, rows, width), or (1, rows, width) if all are the same; a number means a square one."""
+    if values is None:
+        return np.eye(columns, width, dtype=np.float32)[None]
+    found = _stacked(values)
+    if found.shape[1:] == (1,):
+        return found[..., None] * np.eye(columns, width, dtype=np.float32)
+    if found.ndim == 2 and not values.varies and found.size and found.size % width == 0:
+        return found.reshape(1, -1, width)
+    if found.ndim != 3 or found.shape[2] != width:
         raise RuntimeError(
             f"`{name}`: expected a matrix of {width} columns for points of {columns} coordinates, got shape "
-            f"{value.shape[each:]}"
+            f"{found.shape[1:]}"
         )
-    return value
+    return found
 
 
-def _of_samples(name: str, value: np.ndarray) -> tuple[np.ndarray, bool]:
-    """An argument, and whether its first axis counts samples; numbers count as vectors of one."""
-    each = isinstance(current_invocation().prepared.named[name], Handle)
-    return (value[:, None] if each and value.ndim == 1 else value), each
+def _shift(values: Values | None, rows: int) -> np.ndarray:
+    """The shifts, float32 (n, rows), (1, rows) or (n, 1)."""
+    if values is None:
+        return np.zeros((1, rows), np.float32)
+    found = _stacked(values)
+    if found.ndim != 2 or found.shape[1] not in (1, rows):
+        raise RuntimeError(f"`T`: expected one number or {rows}, got shape {found.shape[1:]}")
+    return found
 
 
-def _shift(value: Any, rows: int) -> np.ndarray:
-    """The shift, float32 (rows,) or (n, rows)."""
-    if value is None:
-        return np.zeros(rows, np.float32)
-    if isinstance(value, list):
-        raise RuntimeError("`T` must have the same length for every sample")
-    value, each = _of_samples("T", value)
-    if value.ndim != 1 + each or value.shape[-1] not in (1, rows):
-        raise RuntimeError(f"`T`: expected one number or {rows}, got shape {value.shape[each:]}")
-    return value
+def _stacked(values: Values) -> np.ndarray:
+    """The values of all samples as one array, or those that go for all as an array of one."""
+    if not values.varies:
+        return values.constant[None]
+    arrays = values.arrays()
+    if any([a.shape != arrays[0].shape for a in arrays]):
+        raise RuntimeError(f"`{values.name}` must have the same shape for every sample")
+    return np.stack(arrays)
 
 
 @kernel
@@ -136,9 +130,9 @@ def _transform_two(points, out, matrix, offset):
         out[2 * p + 1] = c * x + d * y + f
 
 
-@kernel(nogil=False)
-def transform_few(points, out, matrix, offset):
-    """out = matrix @ point + offset for flat arrays of points, in float32; keeps the GIL.
+@kernel
+def _transform_one(points, out, matrix, offset):
+    """out = matrix @ point + offset for flat arrays of points, in float32.
 
     Blocks of points are sorted by coordinate, so that the sums run over neighbours in memory.
     """
@@ -164,40 +158,28 @@ def transform_few(points, out, matrix, offset):
                 out[(start + p) * rows + r] = total[p] + offset[r]
 
 
-@kernel
-def transform_many(points, out, matrix, offset):
-    """As `transform_few`, beside other threads."""
-    transform_few(points, out, matrix, offset)
-
-
-@kernel
-def _transform_batch(points, out, matrix, offset):
+@kernel(nogil=False)
+def _transform_few(points, out, matrix, offset):
     for n in range(len(points)):
-        transform_few(points[n], out[n], matrix[n], offset[n])
+        _transform_one(points[n], out[n], matrix[n], offset[n])
 
 
-@coord_transform.cpu
-def _(points, out, matrix, offset):
-    # To give up the GIL and get it back costs more than a few thousand points.
-    transform = transform_few if points.size < _MANY else transform_many
-    _transformed(transform, points.reshape(-1), out.reshape(-1), matrix, offset)
+@kernel
+def _transform_many(points, out, matrix, offset):
+    _transform_few(points, out, matrix, offset)
 
 
 @coord_transform.cpu_batch
 def _(input, out, matrix, offset):
-    n = len(input)
-    _transformed(_transform_batch, input.reshape(n, -1), out.reshape(n, -1), matrix, offset)
-
-
-def _transformed(transform, points, out, matrix, offset) -> None:
     if not out.size:
         return
-    if out.dtype == np.float32:
-        transform(points, out, matrix, offset)
-        return
-    exact = np.empty(out.shape, np.float32)
-    transform(points, exact, matrix, offset)
-    convert_array(exact, "f32", _SHORT[out.dtype.name], out)
+    # To give up the GIL and get it back costs more than a few thousand points.
+    transform = _transform_few if input.size < _MANY else _transform_many
+    n, whole = len(input), out.dtype == np.float32
+    exact = out if whole else np.empty(out.shape, np.float32)
+    transform(input.reshape(n, -1), exact.reshape(n, -1), matrix, offset)
+    if not whole:
+        convert_array(exact, "f32", _SHORT[out.dtype.name], out)
 
 
 _SHORT = {"uint8": "u8", "uint16": "u16", "int16": "i16", "int32": "i32"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._operator import like, operator
+from ndd._operator import Call, like, operator
 from ndd._tensor import Store, bind_operations
 from ndd._tensor.memory import host_empty
 
@@ -30,33 +30,34 @@ def copy(input, /):
     return like(input)
 
 
-@copy.old_views
-def _(job, store: Store) -> Store:
-    if job.device.device_id is None and store.on_cpu:
-        return _copied(job, store)
-    from ndd._cuda import transfer
-
-    if job.device.device_id is None:
-        return _fetched(job, store)
-    return transfer.to_gpu(store, job.device) if store.on_cpu else transfer.between_gpus(store, job.device)
-
-
-def _copied(job, store: Store) -> Store:
+@copy.batch
+def _(call, input):
     """In memory that is used again, and by several threads if it is much."""
+    store = input._store
+    if not store.on_cpu:
+        return _fetched(call, store)
     dense = store.dense() if store.batched else None
     if dense is not None and dense.flags.c_contiguous:
         whole = host_empty(dense.shape, dense.dtype)
-        _copy_flat(job, dense.reshape(-1), whole.reshape(-1))
+        _copy_flat(call, dense.reshape(-1), whole.reshape(-1))
         return _like(store, whole=whole)
     flat = store.flat
     if flat is None or len(store.shapes) < 2:
-        return _gathered(job, store)
+        return _gathered(call, store)
     copied = host_empty(flat.shape, flat.dtype)
-    _copy_flat(job, flat, copied)
+    _copy_flat(call, flat, copied)
     return _like(store, flat=copied)
 
 
-def _gathered(job, store: Store) -> Store:
+@copy.cuda
+def _(launch, input):
+    from ndd._cuda import transfer
+
+    store = input._store
+    return transfer.to_gpu(store, launch.device) if store.on_cpu else transfer.between_gpus(store, launch.device)
+
+
+def _gathered(call: Call, store: Store) -> Store:
     """Samples that lie apart: the copies lie behind each other."""
     arrays = store.arrays()
     if len(arrays) == 1:
@@ -69,31 +70,31 @@ def _gathered(job, store: Store) -> Store:
         np.concatenate([a.reshape(-1) for a in arrays], out=flat)
     else:
         parts = copied.arrays()
-        job.context.thread_pool.run(lambda i: np.copyto(parts[i], arrays[i]), len(arrays))
+        call.spread(lambda i: np.copyto(parts[i], arrays[i]), len(arrays))
     return copied
 
 
-def _copy_flat(job, source: np.ndarray, target: np.ndarray) -> None:
-    pool = job.context.thread_pool
-    count = min(pool.num_threads, source.nbytes // _WORTH_A_THREAD)
+def _copy_flat(call: Call, source: np.ndarray, target: np.ndarray) -> None:
+    count = source.nbytes // _WORTH_A_THREAD
+    count = min(call.threads, count) if count > 1 else 1
     if count < 2:
         np.copyto(target, source)
         return
     edges = [source.size * k // count for k in range(count + 1)]
-    pool.run(lambda k: np.copyto(target[edges[k] : edges[k + 1]], source[edges[k] : edges[k + 1]]), count)
+    call.spread(lambda k: np.copyto(target[edges[k] : edges[k + 1]], source[edges[k] : edges[k + 1]]), count)
 
 
 def _like(store: Store, **memory: Any) -> Store:
     return Store(store.dtype, store.layout, store.device, store.shapes, source_info=store.source_info, **memory)
 
 
-def _fetched(job, store: Store) -> Store:
+def _fetched(call: Call, store: Store) -> Store:
     """GPU -> CPU: the copy runs on the stream of the GPU that holds the value."""
     from ndd._cuda import transfer
     from ndd._cuda.scope import on_stream, wait_for
 
     number = store.device.device_id or 0
-    stream = job.context.stream_on(number)
+    stream = call.context.stream_on(number)
     wait_for(store, stream)
     with on_stream(stream, number):
         return transfer.to_cpu(store)

@@ -5,6 +5,7 @@
 // and INDEX0 .. INDEX2 their numbers; BROADCAST 1 if some input is stretched, and
 // INDEX the type that element numbers fit then; EXACT 1 to compare u64 with a signed type;
 // VECTOR how many elements a thread takes when nothing is stretched.
+#include "pack.cuh"
 #include "scalar.cuh"
 
 #ifndef __CUDACC_RTC__
@@ -132,31 +133,24 @@ template <class A, class B> bool compare(A a, B b) {
 
 #define AXES int(sizeof(Sample::out0_shape) / sizeof(long long))
 
-template <class T> struct alignas(sizeof(T) * VECTOR) packed { T at[VECTOR]; };
-#define ALIGNED(p) (((unsigned long long)(p)) % (sizeof(*(p)) * VECTOR) == 0)
+#define READ_GROUP(k)                                                                        \
+  const Pack<IN##k, VECTOR> group##k = ((const Pack<IN##k, VECTOR>*)s.in##k)[g];             \
+  const IN##k* p##k = group##k.element;
 
-#define READ_GROUP(k)                                                        \
-  const packed<IN##k> group##k = ((const packed<IN##k>*)s.in##k)[g];         \
-  const IN##k* p##k = group##k.at;
-
-extern "C" __global__ void elementwise(const Sample* samples, int count, Shared shared) {
-  for (int n = blockIdx.y; n < count; n += gridDim.y) {
-    const Sample& s = samples[n];
+KERNEL_NAME(elementwise)(const Sample* samples, int count, Shared shared) {
+  EACH_SAMPLE(s) {
     const IN0* p0 = s.in0;
-    bool aligned = ALIGNED(s.out0) && ALIGNED(s.in0);
+    bool aligned = packs_at<VECTOR>(s.out0) && packs_at<VECTOR>(s.in0);
 #if INPUTS > 1
     const IN1* p1 = s.in1;
-    aligned = aligned && ALIGNED(s.in1);
+    aligned = aligned && packs_at<VECTOR>(s.in1);
 #endif
 #if INPUTS > 2
     const IN2* p2 = s.in2;
-    aligned = aligned && ALIGNED(s.in2);
+    aligned = aligned && packs_at<VECTOR>(s.in2);
 #endif
-    long long total = 1;
-    for (int d = 0; d < AXES; d++) total *= s.out0_shape[d];
-    const long long first = blockIdx.x * (long long)blockDim.x + threadIdx.x, step = (long long)gridDim.x * blockDim.x;
 #if BROADCAST
-    for (long long i = first; i < total; i += step) {
+    EACH_ITEM(i, s.items) {
       INDEX rest = (INDEX)i;
       long long at[3] = {0, 0, 0};
       for (int d = AXES - 1; d >= 0; d--) {
@@ -167,8 +161,8 @@ extern "C" __global__ void elementwise(const Sample* samples, int count, Shared 
       s.out0[i] = (OUT0)(APPLY(at[INDEX0], at[INDEX1], at[INDEX2]));
     }
 #else
-    const long long groups = aligned ? total / VECTOR : 0;
-    for (long long g = first; g < groups; g += step) {
+    const long long groups = aligned ? s.total / VECTOR : 0;
+    EACH_ITEM(g, groups) {
       READ_GROUP(0)
 #if INPUTS > 1
       READ_GROUP(1)
@@ -176,12 +170,15 @@ extern "C" __global__ void elementwise(const Sample* samples, int count, Shared 
 #if INPUTS > 2
       READ_GROUP(2)
 #endif
-      packed<OUT0> result;
+      Pack<OUT0, VECTOR> result;
 #pragma unroll
-      for (int v = 0; v < VECTOR; v++) result.at[v] = (OUT0)(APPLY(v, v, v));
-      ((packed<OUT0>*)s.out0)[g] = result;
+      for (int v = 0; v < VECTOR; v++) result.element[v] = (OUT0)(APPLY(v, v, v));
+      ((Pack<OUT0, VECTOR>*)s.out0)[g] = result;
     }
-    for (long long i = groups * VECTOR + first; i < total; i += step) s.out0[i] = (OUT0)(APPLY(i, i, i));
+    EACH_ITEM(k, s.total - groups * VECTOR) {
+      const long long i = groups * VECTOR + k;
+      s.out0[i] = (OUT0)(APPLY(i, i, i));
+    }
 #endif
   }
 }

@@ -1,24 +1,24 @@
 """The operators behind `+ - * / ...`, comparisons and `ndd.math`: elementwise, with broadcasting inside each sample.
 
-An operation is declared once for inputs only and once for inputs with constants, so that a Python or NumPy number
-beside a batch costs neither a tensor nor a copy to the GPU. `apply` picks the variant.
+A Python or NumPy number beside a batch stays a constant, so that it costs neither a tensor nor a copy to the GPU: `apply`
+sorts the operands into inputs and constants, and a `Form` says which are which.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ndd._cpu.elementwise import OPERATIONS, spread
-from ndd._operator import Plan, bad_sample, operator
-from ndd._tensor import Batch, DType, Spec, Tensor, bind_operations
+from ndd._cuda.source import ELEMENT_TYPES
+from ndd._operator import Plan, bad_sample, operator, output
+from ndd._tensor import Batch, DType, Tensor, bind_operations
 from ndd._tensor.construct import build_tensor
 from ndd._tensor.dtype import dtype as to_dtype, float32, float64
 from ndd._tensor.promotion import common, common_layout, result_type
-from ndd._tensor.store import volumes
 
 UNARY = (
     "minus", "plus", "bitnot", "abs", "fabs", "sqrt", "rsqrt", "cbrt", "exp", "log", "log2", "log10", "sin", "cos",
@@ -60,53 +60,34 @@ class Form:
         return [next(rest).dtype if t is None else t for t in self.types]
 
 
-def _declare(name: str, arity: int, inputs: int) -> Callable[..., Any]:
-    """One operation with `inputs` of its `arity` operands as inputs; the others come in `form`."""
+def _declare(name: str) -> Callable[..., Any]:
+    """One operation; those of its operands that are no inputs come in `form`."""
     compute = OPERATIONS[name]
 
-    def outcome(operands: tuple[Spec, ...], form: Form) -> Spec:
-        kinds = form.element_types(operands)
-        layouts = [o.layout for o in operands]
-        ndim: int = max(o.ndim for o in operands)  # type: ignore[type-var]
-        layout = layouts[0] if inputs == 1 else common_layout(name, *layouts)
+    def outcome(first, /, *others, form: Any):
+        operands = (first, *others)
+        layout = common_layout(name, *[o.layout for o in operands]) if others else first.layout
+        ndim = max([o.ndim for o in operands])
         if layout is not None and len(layout) != ndim:  # the operand with the most axes has none
             layout = None
-        return Spec(result_type(name, *kinds), ndim, layout, operands[0].device)
+        return output(result_type(name, *form.element_types(operands)), ndim, layout)
 
-    def of_one(input, /, *, form: Any):
-        return outcome((input,), form)
+    outcome.__name__ = outcome.__qualname__ = name
+    outcome.__doc__ = f"`{name}`, elementwise."
+    found = operator(outcome, register=False, elementwise=True)
 
-    def of_two(left, right, /, *, form: Any):
-        return outcome((left, right), form)
+    @found.plan
+    def _(*operands, form):
+        return Plan(_broadcast([o.shapes for o in operands]), shared={"form": form})
 
-    def of_three(first, second, third, /, *, form: Any):
-        return outcome((first, second, third), form)
+    @found.cpu
+    def _(operands, out, form):
+        compute(out, *form.fill(operands if len(operands) == 1 else [spread(a, out) for a in operands]))
 
-    def run_one(a: np.ndarray, out: np.ndarray, form: Form) -> None:
-        compute(out, *form.fill((a,)))
+    @found.cuda("elementwise.cu")
+    def _(launch, *operands, form):
+        _launch(launch, name, operands[:-1], operands[-1], form)
 
-    def run_two(a: np.ndarray, b: np.ndarray, out: np.ndarray, form: Form) -> None:
-        compute(out, *form.fill((spread(a, out), spread(b, out))))
-
-    def run_three(a: np.ndarray, b: np.ndarray, c: np.ndarray, out: np.ndarray, form: Form) -> None:
-        compute(out, spread(a, out), spread(b, out), spread(c, out))
-
-    def plan(*operands: Any, form: Form) -> Plan:
-        shapes = operands[0].shapes if inputs == 1 else _broadcast([o.shapes for o in operands])
-        return Plan(shapes, shared={"form": form})
-
-    def on_gpu(launch: Any, *stores: Any, form: Form) -> None:
-        _launch(launch, name, stores[:inputs], form)
-
-    shape: Any = (of_one, of_two, of_three)[inputs - 1]
-    shape.__name__ = shape.__qualname__ = name
-    shape.__module__ = __name__
-    shape.__doc__ = f"`{name}`, elementwise."
-    found = operator(shape, register=False, elementwise=True)
-    found.old_plan(plan)
-    found.cpu((run_one, run_two, run_three)[inputs - 1])
-    found.operator.cuda_source = "elementwise.cu"
-    found.operator.cuda, found.operator.cuda_names = on_gpu, ["form"]
     return found
 
 
@@ -128,53 +109,40 @@ def _broadcast(all_shapes: list[np.ndarray]) -> np.ndarray:
     return shape
 
 
-def _launch(launch: Any, name: str, operands: tuple[Any, ...], form: Form) -> None:
-    launch("elementwise", **launch.remember("given", lambda: _given(launch, name, operands, form)), kept="all")
-
-
-def _given(launch: Any, name: str, operands: tuple[Any, ...], form: Form) -> dict[str, Any]:
-    """Work, fields and macros of the launch."""
-    from ndd._cuda.source import ELEMENT_TYPES
-
+def _launch(launch: Any, name: str, operands: tuple[Any, ...], out: Any, form: Form) -> None:
     kinds = form.element_types(operands)
     together = kinds[0]
     for kind in kinds[1:]:
         together = common(together, kind)
-    result = launch.outputs[0].dtype
-    mixed_remainder = name == "mod" and result == float32 and any(k != float32 for k in kinds)
+    mixed_remainder = name == "mod" and out.dtype == float32 and any(k != float32 for k in kinds)
     compare = name in COMPARISONS
     exact = compare and {k.name for k in kinds} >= {"u64"} and any(k.kind is DType.Kind.signed for k in kinds)
-    compute = float64 if mixed_remainder else together if compare else result
-    shape, most = launch.outputs[0].shape_array, launch.outputs[0].volumes.largest
-    stretched = any([o.shapes is not shape and not np.array_equal(o.shapes, shape) for o in operands])
-    vector = 16 // max(1, max(k.bytes for k in (*kinds, result)))
-    macros = {
-        "OP": f"operation::{_KERNEL_NAMES.get(name, name)}", "ARITY": str(len(kinds)), "INPUTS": str(len(operands)),
-        "COMPUTE": ELEMENT_TYPES[compute.name], "BROADCAST": str(int(stretched)), "EXACT": str(int(exact)),
-        "VECTOR": str(min(vector, 8)), "INDEX": _index_type(most),
+    compute = float64 if mixed_remainder else together if compare else out.dtype
+    stretched = any([o.shapes is not out.shapes and not np.array_equal(o.shapes, out.shapes) for o in operands])
+    vector = min(8, 16 // max([k.bytes for k in (*kinds, out.dtype)]))
+    macros: dict[str, Any] = {
+        "OP": f"operation::{_KERNEL_NAMES.get(name, name)}", "ARITY": len(kinds), "INPUTS": len(operands),
+        "COMPUTE": ELEMENT_TYPES[compute.name], "BROADCAST": stretched, "EXACT": exact, "VECTOR": vector,
+        "INDEX": index_type(out.volumes.largest),
     }  # fmt: skip
     shared, number = {}, 0
     for i in range(3):
         constant = form.constants[i] if i < len(form.constants) else None
-        macros[f"INDEX{i}"] = "0" if constant is not None else str(min(number, len(operands) - 1))
+        macros[f"INDEX{i}"] = 0 if constant is not None else min(number, len(operands) - 1)
         if constant is not None:
             shared[f"constant{i}"] = constant
             macros[f"OPERAND{i}(i)"] = f"(shared.constant{i})"
         else:
             macros[f"OPERAND{i}(i)"] = f"number(p{number}[i])"
             number += 1
-    per_sample = {"strides": _strides([o.shapes for o in operands], shape)} if stretched else {}
-    work = most if stretched else -(-most // min(vector, 8))
-    return {"work": work, "per_sample": per_sample, "shared": shared, "macros": macros}
+    fields = {"strides": _strides([o.shapes for o in operands], out.shapes)} if stretched else {"total": out.sizes}
+    work = None if stretched else -(-out.sizes // vector)
+    launch("elementwise", work, per_sample=fields, shared=shared, macros=macros)
 
 
-def index_type(shapes: np.ndarray) -> str:
-    """The C type for the number of an element of the largest sample: 32-bit divisions are several times faster."""
-    return _index_type(int(volumes(shapes).max(initial=0)))
-
-
-def _index_type(most: int) -> str:
-    return "unsigned" if most < 1 << 31 else "unsigned long long"
+def index_type(largest: int) -> str:
+    """The C type for the numbers of so many elements: 32-bit divisions are several times faster."""
+    return "unsigned" if largest < 1 << 31 else "unsigned long long"
 
 
 def _strides(shapes: list[np.ndarray], out: np.ndarray) -> np.ndarray:
@@ -190,16 +158,7 @@ def _strides(shapes: list[np.ndarray], out: np.ndarray) -> np.ndarray:
 
 
 _PLAIN = {1: Form((None,)), 2: Form((None, None)), 3: Form((None, None, None))}
-_DECLARED: dict[tuple[str, int], Callable[..., Any]] = {}
-
-
-def declared(name: str, inputs: int) -> Callable[..., Any]:
-    """The operator of operation `name` for this number of inputs (the other operands being constants)."""
-    found = _DECLARED.get((name, inputs))
-    if found is None:
-        arity = 1 if name in UNARY else 3 if name == "clamp" else 2
-        found = _DECLARED[name, inputs] = _declare(name, arity, inputs)
-    return found
+declared = functools.cache(_declare)  # the operator of an operation
 
 
 _LIMIT = 1 << 31
@@ -249,10 +208,9 @@ def apply(name: str, *operands: Any) -> Any:
             node = next((v for v in operands if hasattr(v, "__ndd_function__")), None)
             if node is None:
                 raise
-            return node.__ndd_function__(partial(apply, name), *operands)
-    if len(inputs) == len(operands):
-        return declared(name, len(inputs))(*inputs, form=_PLAIN[len(operands)])
-    return declared(name, len(inputs))(*inputs, form=_form(constants))
+            return node.__ndd_function__(functools.partial(apply, name), *operands)
+    form = _PLAIN[len(operands)] if len(inputs) == len(operands) else _form(constants)
+    return declared(name)(*inputs, form=form)
 
 
 _forms: dict[Any, Form] = {}
@@ -298,7 +256,7 @@ def _on_one_device(name: str, inputs: list[Any]) -> list[Any]:
 def _bound(name: str) -> Callable[..., Any]:
     """What a Python operator such as `+` calls."""
     if name in UNARY:
-        unary = declared(name, 1)
+        unary = declared(name)
         form = _PLAIN[1]
         return lambda input: unary(input, form=form)
     return lambda left, right: apply(name, left, right)

@@ -43,8 +43,8 @@ def expand_dims(data, /, *, axes: list[int], new_axis_names: str | None = None):
     return like(data, ndim=ndim, layout="".join(names.get(a) or next(rest) for a in range(ndim)))
 
 
-@expand_dims.old_views
-def _(job, data: Store, *, axes, new_axis_names) -> Store:
+@expand_dims.views
+def _(call, data: Store, *, axes, new_axis_names) -> Store:
     places = set(axes.tolist())
 
     def expanded(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -53,7 +53,7 @@ def _(job, data: Store, *, axes, new_axis_names) -> Store:
 
     alike = data.uniform()
     shapes = [expanded(data.shapes[0])] * data.n if alike else [expanded(s) for s in data.shapes]
-    return reshaped(data, shapes, job.outs[0].layout)
+    return reshaped(data, shapes, call.outs[0].layout)
 
 
 @operator
@@ -97,8 +97,8 @@ def _squeezed(layout: str | None, ndim: int, axes, axis_names: str | None) -> se
     return set(found)
 
 
-@squeeze.old_views
-def _(job, data: Store, *, axes, axis_names) -> Store:
+@squeeze.views
+def _(call, data: Store, *, axes, axis_names) -> Store:
     ndim = len(data.shapes[0])
     places = _squeezed(data.layout, ndim, axes, axis_names)
     shapes = []
@@ -107,4 +107,4 @@ def _(job, data: Store, *, axes, axis_names) -> Store:
         if wrong:
             raise bad_sample(i, f"axis {wrong[0]} of shape {shape} has not the extent 1: it cannot be removed")
         shapes.append(tuple([e for a, e in enumerate(shape) if a not in places]))
-    return reshaped(data, shapes * data.n if data.uniform() else shapes, job.outs[0].layout)
+    return reshaped(data, shapes * data.n if data.uniform() else shapes, call.outs[0].layout)

@@ -10,8 +10,6 @@ from ndd._operator import PerSample, Plan, bad_sample, like, operator
 from ndd._tensor import Store
 from ndd._tensor.store import volumes
 
-_LARGE = 1 << 18  # bytes from which NumPy's plain copies are as fast as its `take`
-
 
 @operator
 def sequence_rearrange(input, /, *, new_order: PerSample[list[int]]):
@@ -42,17 +40,14 @@ def _check_sequence(name: str, spec: Any) -> None:
         raise RuntimeError(f"{name}: expected sequences of arrays, with at least two axes, got {spec.ndim}")
 
 
-@sequence_rearrange.old_plan
+@sequence_rearrange.plan
 def _(input, *, new_order):
     shapes = input.shapes.copy()
-    if isinstance(new_order, list):
-        lengths = np.array([len(row) for row in new_order])
-        order = np.zeros((input.n, max(1, lengths.max())), np.int64)
-        for row, given in zip(order, new_order, strict=True):
-            row[: len(given)] = given
-    else:
-        order = np.broadcast_to(new_order, (input.n, new_order.shape[-1]))
-        lengths = np.full(input.n, order.shape[1])
+    rows = new_order.arrays()
+    lengths = np.array([len(row) for row in rows])
+    order = np.zeros((input.n, max(1, lengths.max())), np.int64)
+    for row, given in zip(order, rows, strict=True):
+        row[: len(given)] = given
     if not lengths.all():
         raise bad_sample(int(lengths.argmin()), "`new_order` is empty: a sequence needs a frame")
     wrong = ((order < 0) | (order >= shapes[:, :1])) & (np.arange(order.shape[1]) < lengths[:, None])
@@ -60,27 +55,23 @@ def _(input, *, new_order):
         i, k = (int(place[0]) for place in np.nonzero(wrong))
         raise bad_sample(i, f"`new_order`: expected frames from 0 to {shapes[i, 0] - 1}, got {order[i, k]}")
     shapes[:, 0] = lengths
-    return Plan(shapes, {"order": np.ascontiguousarray(order, np.int64), "inner": volumes(shapes[:, 1:])})
-
-
-@sequence_rearrange.cpu
-def _(array, out, order):
-    if out.nbytes < _LARGE:
-        np.take(array, order[: len(out)], axis=0, out=out, mode="clip")
-        return
-    for frame, source in zip(out, order.tolist(), strict=False):
-        frame[...] = array[source]
+    return Plan(shapes, {"order": order})
 
 
 @sequence_rearrange.cpu_batch
 def _(input, out, order):
+    if len(order) == 1:
+        np.take(input[0], order[0, : out.shape[1]], axis=0, out=out[0], mode="clip")
+        return
     first = np.arange(len(order))[:, None] * input.shape[1]
     places = (first + order[:, : out.shape[1]]).reshape(-1)
     frames = input.reshape(-1, *input.shape[2:])
     np.take(frames, places, axis=0, out=out.reshape(-1, *out.shape[2:]), mode="clip")
 
 
-sequence_rearrange.cuda("frames.cu")
+@sequence_rearrange.cuda("frames.cu")
+def _(launch, input, out):
+    launch("sequence_rearrange", per_sample={"inner": volumes(out.shapes[:, 1:])})
 
 
 @operator
@@ -112,8 +103,8 @@ def element_extract(input, /, *, element_map: list[int]):
     return one if len(element_map) == 1 else [one] * len(element_map)
 
 
-@element_extract.old_views
-def _(job, sequences: Store, *, element_map) -> list[Store]:
+@element_extract.views
+def _(call, sequences: Store, *, element_map) -> list[Store]:
     lengths = sequences.shape_array[:, 0]
     frames = element_map.tolist()
     if len(lengths) and max(frames) >= lengths.min():
@@ -128,7 +119,7 @@ def _(job, sequences: Store, *, element_map) -> list[Store]:
         memory: dict[str, Any] = (
             {"parts": [array[frame] for array in arrays]} if whole is None else {"whole": whole[:, frame]}
         )
-        store = Store(sequences.dtype, job.outs[0].layout, sequences.device, shapes, **memory)
+        store = Store(sequences.dtype, call.outs[0].layout, sequences.device, shapes, **memory)
         store.stream, store.ready = sequences.stream, sequences.ready
         results.append(store)
     return results
@@ -158,6 +149,6 @@ def per_frame(input, /, *, replace: bool = False):
     return like(input, layout=layout)
 
 
-@per_frame.old_views
-def _(job, values: Store, *, replace) -> Store:
-    return values.relabelled(job.outs[0].layout)
+@per_frame.views
+def _(call, values: Store, *, replace) -> Store:
+    return values.relabelled(call.outs[0].layout)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ndd._operator import PerSample, bad_sample, like, operator, output
+from ndd._operator import Call, PerSample, Values, bad_sample, like, operator, output
 from ndd._tensor import Device, DType, Spec, Store
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import int16, int32, int64, torch_dtype
@@ -124,109 +125,97 @@ def _spec(name: str, dtype: DType, shape: Any, layout: str | None, ndim: int) ->
     return output(dtype, known, layout or None)
 
 
-@full.old_views
-def _(job, value: Store, *, layout, shape) -> Store:
-    shapes = value.shape_array if shape is None else _shapes(shape, job.n)
-    return _filled(job, shapes, value.dtype, layout, value)
+def _fills(declared: Any) -> Any:
+    """Hooks up a function that gives the shapes and what to fill with: a number, or the operand of values."""
+
+    def hook(asked: Callable[..., tuple[np.ndarray, Any]]) -> None:
+        declared.batch(lambda call, *operands, **arguments: _filled(call, *asked(call, *operands, **arguments)))
+        declared.cuda(
+            lambda launch, *inputs, **arguments: _filled(launch.call, *asked(launch.call, *inputs, **arguments))
+        )
+
+    return hook
 
 
-@full_like.old_views
-def _(job, data_like: Store, value: Store) -> Store:
-    return _filled(job, data_like.shape_array, data_like.dtype, data_like.layout, value)
+@_fills(full)
+def _(call, fill_value, *, layout, shape):
+    return fill_value.shapes if shape is None else _shapes(shape, call.n), fill_value
 
 
-@ones.old_views
-def _(job, *, dtype, layout, shape) -> Store:
-    return _filled(job, _shapes(shape, job.n), dtype or int32, layout, 1)
+_fills(full_like)(lambda call, data_like, fill_value: (data_like.shapes, fill_value))
+_fills(ones)(lambda call, *, dtype, layout, shape: (_shapes(shape, call.n), 1))
+_fills(zeros)(lambda call, *, dtype, layout, shape: (_shapes(shape, call.n), 0))
+_fills(ones_like)(lambda call, data_like, *, dtype: (data_like.shapes, 1))
+_fills(zeros_like)(lambda call, data_like, *, dtype: (data_like.shapes, 0))
 
 
-@zeros.old_views
-def _(job, *, dtype, layout, shape) -> Store:
-    return _filled(job, _shapes(shape, job.n), dtype or int32, layout, 0)
-
-
-@ones_like.old_views
-def _(job, data_like: Store, *, dtype) -> Store:
-    return _filled(job, data_like.shape_array, dtype or data_like.dtype, data_like.layout, 1)
-
-
-@zeros_like.old_views
-def _(job, data_like: Store, *, dtype) -> Store:
-    return _filled(job, data_like.shape_array, dtype or data_like.dtype, data_like.layout, 0)
-
-
-def _shapes(shape: Any, n: int) -> np.ndarray:
+def _shapes(shape: Values | None, n: int) -> np.ndarray:
     """The argument as int64 `[N, ndim]`."""
     if shape is None:
         return np.zeros((n, 0), np.int64)
-    if isinstance(shape, list):
-        raise RuntimeError("`shape` must have the same number of elements for every sample")
-    found = np.ascontiguousarray(np.broadcast_to(shape, (n, np.shape(shape)[-1])), np.int64)
-    wrong = (found < 0).any(axis=1)
-    if wrong.any():
-        i = int(wrong.argmax())
+    found = np.ascontiguousarray(shape.rows())
+    for i in np.flatnonzero((found < 0).any(axis=1))[:1].tolist():
         raise bad_sample(i, f"`shape`: extents must not be negative, got {tuple(found[i].tolist())}")
     return found
 
 
-def _filled(job: Any, shapes: np.ndarray, dtype: DType, layout: str | None, value: Any) -> Store:
-    """The arrays; `value` is a number or the store of values that broadcast."""
-    if layout and len(shapes) and len(layout) != shapes.shape[1]:
+def _filled(call: Call, shapes: np.ndarray, value: Any) -> Store:
+    """The arrays; `value` is a number or the operand of values that broadcast."""
+    spec = call.outs[0]
+    dtype, layout = spec.dtype, spec.layout
+    if layout and len(layout) != shapes.shape[1]:
         raise RuntimeError(f"`layout` {layout!r} has {len(layout)} letters, the shape {shapes.shape[1]} axes")
     number = _one_number(value, dtype)
-    if number is not None and job.device.device_id is not None:
-        return _filled_there(job, shapes, dtype, layout, number)
-    volume = Volumes(shapes)
-    flat = host_empty(volume.total, dtype.numpy)
+    if number is not None and call.device.device_id is not None:
+        return _filled_there(spec, shapes, number)
+    flat = host_empty(Volumes(shapes).total, dtype.numpy)
     rows = [tuple(s) for s in shapes.tolist()]
     uniform = all([s == rows[0] for s in rows])
     forms: dict[str, Any] = {"whole": flat.reshape((len(rows), *rows[0]))} if uniform else {"flat": flat}
-    store = Store(dtype, layout or None, Device.CPU, rows, **forms)
+    store = Store(dtype, layout, Device.CPU, rows, **forms)
     if number is not None:
-        _fill(job, flat, number)
+        _fill(call, flat, number)
     else:
-        targets, sources = store.arrays(), value.arrays()
-        for i, (target, source) in enumerate(zip(targets, sources, strict=True)):
+        for i, (target, source) in enumerate(zip(store.arrays(), value.arrays, strict=True)):
             _broadcast(target, convert_array(np.asarray(source), value.dtype.name, dtype.name), i)
-    if job.device.device_id is None:
+    if call.device.device_id is None:
         return store
     from ndd._cuda import transfer
 
-    return transfer.to_gpu(store, job.device)
+    return transfer.to_gpu(store, call.device)
 
 
 def _one_number(value: Any, dtype: DType) -> np.ndarray | None:
     """The number, converted, that goes everywhere; None if there are several."""
-    if not isinstance(value, Store):
+    if isinstance(value, int):
         return convert_array(np.array(value, np.int32), "i32", dtype.name)
-    first = value.arrays()[0]
-    if first.size != 1 or any([a is not first for a in value.arrays()]):
+    arrays = value.arrays
+    if arrays[0].size != 1 or any([a is not arrays[0] for a in arrays]):
         return None
-    return convert_array(np.asarray(first), value.dtype.name, dtype.name).reshape(())
+    return convert_array(np.asarray(arrays[0]), value.dtype.name, dtype.name).reshape(())
 
 
-def _fill(job: Any, flat: np.ndarray, number: np.ndarray) -> None:
+def _fill(call: Call, flat: np.ndarray, number: np.ndarray) -> None:
     """By several threads, if it is much: one writes some 10 GB/s."""
-    pool = job.context.thread_pool
-    count = min(pool.num_threads, flat.nbytes // _WORTH_A_THREAD)
+    count = flat.nbytes // _WORTH_A_THREAD
     if count < 2:
         flat[...] = number
         return
-    edges = [flat.size * k // count for k in range(count + 1)]
+    edges = np.linspace(0, flat.size, min(call.threads, count) + 1).astype(int).tolist()
 
     def part(k: int) -> None:
         flat[edges[k] : edges[k + 1]] = number
 
-    pool.run(part, count)
+    call.spread(part, len(edges) - 1, flat.nbytes)
 
 
-def _filled_there(job: Any, shapes: np.ndarray, dtype: DType, layout: str | None, number: np.ndarray) -> Store:
+def _filled_there(spec: Spec, shapes: np.ndarray, number: np.ndarray) -> Store:
     """On the GPU, by torch."""
     from ndd._cuda.launch import Room
 
-    store = Room(shapes, len(shapes), []).store(Spec.of(dtype, shapes.shape[1], layout or None, job.device))
+    store = Room(shapes, len(shapes), []).store(spec)
     flat = store.flat if store.whole is None else store.whole
-    width = dtype.bytes
+    width = spec.dtype.bytes
     if number.dtype.kind == "u" and width > 1:  # torch fills signed integers only; bfloat16 is held as uint16
         number, flat = number.view(f"i{width}"), flat.view(torch_dtype(_SIGNED[width]))
     flat.fill_(number.item())

@@ -30,13 +30,15 @@ def get_property(input, /, *, key: str):
     return output(uint8, 1)
 
 
-@get_property.old_views
-def _(job, store: Store, *, key) -> Store:
-    texts = [store.layout or ""] * store.n if key == "layout" else store.source_info or [""] * store.n
-    parts = [np.frombuffer(str(t or "").encode(), np.uint8).copy() for t in texts]
-    found = Store(uint8, None, Device.CPU, [p.shape for p in parts], parts=parts)
-    if job.device.device_id is None:
-        return found
+@get_property.batch
+def _(call, input, *, key):
+    texts = [input.layout] * call.n if key == "layout" else call.sources
+    return [np.frombuffer(str(t or "").encode(), np.uint8).copy() for t in texts]
+
+
+@get_property.cuda
+def _(launch, input, *, key):
     from ndd._cuda import transfer
 
-    return transfer.to_gpu(found, job.device)
+    parts = get_property.operator.batch(launch.call, input, key=key)
+    return transfer.to_gpu(Store(uint8, None, Device.CPU, [p.shape for p in parts], parts=parts), launch.device)

@@ -6,12 +6,15 @@ import numpy as np
 
 from ndd._operator import Plan, operator
 from ndd._tensor import DType, Spec
-from ndd._tensor.dtype import bool_, float16, float32
+from ndd._tensor.dtype import float32
 
 _FEW = 16  # numbers that Python takes one by one sooner than NumPy together
 
 
-@operator
+_TYPES = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64")
+
+
+@operator(types=_TYPES, dtypes=_TYPES)
 def one_hot(
     input,
     /,
@@ -49,10 +52,6 @@ def one_hot(
     tensor([[1., 0., 0.],
             [0., 0., 1.]])
     """
-    result = dtype or float32
-    for role, kind in (("input", input.dtype), ("output", result)):
-        if kind in (bool_, float16) or kind.kind is DType.Kind.enum or kind.name == "bfloat16":
-            raise RuntimeError(f"one_hot: Unsupported {role} type: {kind}. Cast to an integer type or float32 first.")
     ndim = input.ndim
     if axis is not None and not -1 <= axis <= ndim:
         raise RuntimeError(
@@ -72,10 +71,10 @@ def one_hot(
         place = ndim if axis in (None, -1) else axis
         layout = own[:place] + axis_name + own[place:]
     known = ndim == 0 or axis is not None or axis_name is not None
-    return Spec(result, ndim + 1 if known else None, layout, input.device)
+    return Spec(dtype or float32, ndim + 1 if known else None, layout, input.device)
 
 
-@one_hot.old_plan
+@one_hot.plan
 def _(input, *, axis, axis_name, dtype, num_classes, off_value, on_value):
     shapes = input.shapes
     if axis is None and axis_name is None and shapes.shape[1] and (shapes == 1).all():
@@ -99,35 +98,21 @@ def _as_c_does(value: float, kind: np.dtype) -> np.ndarray:
     return np.array(whole & ((1 << 8 * kind.itemsize) - 1), f"u{kind.itemsize}").view(kind)
 
 
-@one_hot.cpu
+@one_hot.cpu_batch
 def _(input, out, inner, on, off, classes):
     out.fill(off)
-    step = int(inner)
+    step = int(inner[0])
     if not step or not out.size:
         return
-    flat = out.reshape(-1)
-    if input.size <= _FEW:
-        for place, number in enumerate(input.reshape(-1).tolist()):
+    numbers, flat = input.reshape(-1), out.reshape(-1)
+    if numbers.size <= _FEW:
+        for place, number in enumerate(numbers.tolist()):
             if -1 < number < classes:
                 flat[(place // step * classes + int(number)) * step + place % step] = on
         return
-    _mark(input.reshape(-1), flat, step, on, classes)
-
-
-def _mark(numbers, flat, step, on, classes) -> None:
     places = np.flatnonzero((numbers > -1) & (numbers < classes))
     chosen = numbers[places].astype(np.int64)
     flat[(places // step * classes + chosen) * step + places % step] = on
 
 
-@one_hot.cpu_batch
-def _(input, out, inner, on, off, classes):
-    out.fill(off)
-    step = int(inner[0])
-    if step and out.size:
-        _mark(input.reshape(-1), out.reshape(-1), step, on, classes)
-
-
-@one_hot.cuda("one_hot.cu")
-def _(launch, input, out):
-    launch("one_hot")
+one_hot.cuda("one_hot.cu")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ndd._cpu.windows import grow_extents
-from ndd._operator import PerSample, Plan, bad_sample, like, operator
-from ndd._tensor import DType, bind_operations
-from ndd._tensor.convert import convert_array
-from ndd.ops.image.window import conversion, cut, gpu_window, wrapped
-from ndd.ops.tensor.axes import axes_of, per_axis, unless_empty
+from ndd._operator import PerSample, Values, bad_sample, like, operator
+from ndd._tensor import bind_operations
+from ndd.ops.image.window import cut, cut_on_gpu, window_plan
+from ndd.ops.tensor.axes import axes_of, check_axes, unless_empty
 
 
 @operator
@@ -45,52 +42,30 @@ def pad(
     tensor([[ 1,  2,  3],
             [ 4, -1, -1]], dtype=torch.int32)
     """
+    check_axes(unless_empty(axes), axis_names or None, input.layout, input.ndim)
     return like(input)
 
 
-@pad.old_plan
+@pad.plan
 def _(input, *, align, axes, axis_names, fill_value, shape):
-    axes, shape, align = (unless_empty(v) for v in (axes, shape, align))
-    chosen = axes_of(axes, axis_names or None, input.layout, input.ndim)
+    chosen = axes_of(unless_empty(axes), axis_names or None, input.layout, input.ndim)
     extents = np.ascontiguousarray(input.shapes)
     shapes = np.empty_like(extents)
-    least, multiple = _rows("shape", shape, chosen, 0), _rows("align", align, chosen, 1)
-    wrong = grow_extents(extents, chosen, least, multiple, shapes)
+    wrong = grow_extents(extents, chosen, _rows(shape, chosen, 0), _rows(align, chosen, 1), shapes)
     if wrong >= 0:
         raise bad_sample(wrong, "`align` must be at least 1 on every axis")
-    starts = np.zeros_like(shapes)
-    if input.spec.device.device_id is not None:
-        fill = np.asarray(fill_value, np.float64).reshape(-1, 1)
-        if input.dtype.numpy.kind != "f" and input.dtype.name != "bfloat16":
-            fill = wrapped(fill, input.dtype.numpy).astype(np.float64)
-        return Plan(shapes, *gpu_window(input.shapes, starts, shapes, fill, None))
-    fill = np.broadcast_to(fill_element(fill_value, input.dtype), (input.n,))
-    per_sample: dict[str, Any] = {"start": starts.tolist(), "fill": fill}
-    return Plan(shapes, per_sample, {"convert": conversion(input.dtype.name, input.dtype.name)})
+    return window_plan(input, np.zeros_like(shapes), shapes, fill_value.each()[:, None], input.dtype)
 
 
-def _rows(name: str, value: Any, axes: np.ndarray, default: int) -> np.ndarray:
+def _rows(value: Values | None, axes: np.ndarray, default: int) -> np.ndarray:
     """An argument as int64 `[N or 1, axes or 1]`."""
+    value = unless_empty(value)
     if value is None:
         return np.full((1, 1), default)
-    return np.ascontiguousarray(np.atleast_2d(per_axis(name, value, axes)), np.int64)
+    return np.ascontiguousarray(value.rows(axes.shape[1], repeat=True))
 
 
-def fill_element(values: Any, dtype: DType) -> np.ndarray:
-    """Numbers as elements of a type, by C's conversion; bfloat16 as its bits."""
-    if dtype.name == "bfloat16":
-        return convert_array(np.asarray(values, np.float32), "f32", "bfloat16")
-    return wrapped(values, dtype.numpy)  # type: ignore[attr-defined]
-
-
-@pad.cpu
-def _(array, out, start, fill, convert):
-    cut(array, out, start, fill, convert)
-
-
-@pad.cuda("../image/window.cu")
-def _(launch, array, out, chunks):
-    launch("window", chunks)
-
+pad.cpu(cut)
+pad.cuda("../image/window.cu")(cut_on_gpu)
 
 bind_operations(pad=pad)

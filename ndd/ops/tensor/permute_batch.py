@@ -28,20 +28,18 @@ def permute_batch(input, /, *, indices: PerSample[list[int]]):
     return like(input)
 
 
-@permute_batch.old_views
-def _(job, input, *, indices):
-    chosen = np.asarray(indices, np.int64)
-    if chosen.ndim > 1:  # a Tensor of all indices counts for every sample; a Batch holds one for each
-        chosen = chosen[:, 0] if chosen.shape[1] == 1 else chosen[0]
-    if chosen.ndim != 1:
-        raise RuntimeError(f"argument 'indices': expected one number for each sample, got shape {chosen.shape}")
+@permute_batch.views
+def _(call, input, *, indices):
+    n = call.n
+    rows = indices.rows() if indices.varies else np.atleast_2d(indices.constant)
+    chosen = rows[:, 0] if rows.shape[1] == 1 else rows[0]  # a Batch holds one for each, what goes for all holds all
     if len(chosen) == 1:
-        chosen = np.repeat(chosen, job.n)
-    if len(chosen) != job.n:
-        raise RuntimeError(f"argument 'indices': expected as many as samples, {job.n}, got {len(chosen)}")
-    for i in np.flatnonzero((chosen < 0) | (chosen >= job.n))[:1]:
+        chosen = np.repeat(chosen, n)
+    if len(chosen) != n:
+        raise RuntimeError(f"argument 'indices': expected as many as samples, {n}, got {len(chosen)}")
+    for i in np.flatnonzero((chosen < 0) | (chosen >= n))[:1]:
         raise RuntimeError(
-            f"argument 'indices': expected numbers in [0, {job.n}), got {chosen[i]} at position {i}. "
+            f"argument 'indices': expected numbers in [0, {n}), got {chosen[i]} at position {i}. "
             "Negative indices do not count from the end."
         )
     return input.select(chosen.tolist())

@@ -106,13 +106,13 @@ def _new_layout(name: str, data: Any, ndim: int, layout: str | None) -> str | No
     return layout or None
 
 
-@reshape.old_views
-def _(job, data: Store, shape_input: Store | None = None, *, layout, rel_shape, shape, src_dims) -> Store:
+@reshape.views
+def _(call, data: Store, shape_input: Store | None = None, *, layout, rel_shape, shape, src_dims) -> Store:
     return _viewed(data, shape_input, data.dtype, layout, rel_shape, shape, src_dims)
 
 
-@reinterpret.old_views
-def _(job, data: Store, shape_input: Store | None = None, *, dtype, layout, rel_shape, shape, src_dims) -> Store:
+@reinterpret.views
+def _(call, data: Store, shape_input: Store | None = None, *, dtype, layout, rel_shape, shape, src_dims) -> Store:
     return _viewed(data, shape_input, dtype or data.dtype, layout, rel_shape, shape, src_dims)
 
 
@@ -121,19 +121,19 @@ def _viewed(
 ) -> Store:
     old = data.shape_array
     factor = dtype.bytes / data.dtype.bytes
-    if shape_input is not None:
-        shape = _from_input(shape_input)
-    given = [a for a in (shape, rel_shape, src_dims) if a is not None]
-    alike = data.uniform() and all([isinstance(a, np.ndarray) and a.ndim == 1 for a in given])
+    alike = data.uniform() and shape_input is None and not any([v and v.varies for v in (shape, rel_shape, src_dims)])
     if alike:  # worked out once for all samples
         old = old[:1]
-    n = len(old)
-    if shape is not None:
-        wanted = _rows("shape", shape, n).copy()
-    elif rel_shape is not None:
-        wanted = _relative(_rows("rel_shape", rel_shape, n), src_dims, old)
-    elif src_dims is not None:
-        wanted = _last_scaled(_taken(_rows("src_dims", src_dims, n), old), data.dtype.bytes, dtype.bytes)
+    extents, factors, axes = (None if v is None else v.rows()[: len(old)] for v in (shape, rel_shape, src_dims))
+    if shape_input is not None:
+        given = _from_input(shape_input)
+        extents = np.broadcast_to(given, (len(old), given.shape[1]))
+    if extents is not None:
+        wanted = extents.copy()
+    elif factors is not None:
+        wanted = _relative(factors, axes, old)
+    elif axes is not None:
+        wanted = _last_scaled(_taken(axes, old), data.dtype.bytes, dtype.bytes)
     else:
         wanted = _last_scaled(old.copy(), data.dtype.bytes, dtype.bytes)
     _fill_in(wanted, old, factor)
@@ -147,7 +147,7 @@ def _viewed(
     return reshaped(data, shapes, kept if layout is None else layout or None, dtype)
 
 
-def _from_input(store: Store) -> Any:
+def _from_input(store: Store) -> np.ndarray:
     if store.dtype.name[0] not in "ui":
         raise RuntimeError(f"the shapes must be integers, got {store.dtype}")
     rows = store.arrays()
@@ -160,14 +160,6 @@ def _from_input(store: Store) -> Any:
     return np.array(rows).astype(np.int64)
 
 
-def _rows(name: str, values: Any, n: int) -> np.ndarray:
-    """A vector argument as `[N, k]`."""
-    if isinstance(values, list):
-        raise RuntimeError(f"`{name}` must have the same number of elements for every sample")
-    values = np.asarray(values)
-    return np.broadcast_to(values, (n, values.shape[-1]))
-
-
 def _taken(src: np.ndarray, old: np.ndarray) -> np.ndarray:
     """The extents of the axes `src`; 1 for axis -1."""
     ndim = old.shape[1]
@@ -178,14 +170,13 @@ def _taken(src: np.ndarray, old: np.ndarray) -> np.ndarray:
     return np.take_along_axis(padded, np.where(src < 0, ndim, src), axis=1)
 
 
-def _relative(rel: np.ndarray, src_dims: Any, old: np.ndarray) -> np.ndarray:
+def _relative(rel: np.ndarray, src: np.ndarray | None, old: np.ndarray) -> np.ndarray:
     count = rel.shape[1]
-    if src_dims is None:
+    if src is None:
         if count > old.shape[1]:
             raise RuntimeError(f"`rel_shape` has {count} elements for {old.shape[1]} axes; `src_dims` can add axes")
         base = old[:, :count]
     else:
-        src = _rows("src_dims", src_dims, len(old))
         if src.shape[1] != count:
             raise RuntimeError(f"`src_dims` and `rel_shape` differ in length: {src.shape[1]} and {count}")
         base = _taken(src, old)

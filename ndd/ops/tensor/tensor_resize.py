@@ -11,9 +11,11 @@ from ndd._tensor.dtype import DType
 from ndd.ops.image.resize_geometry import (
     MODES,
     ROUNDINGS,
+    TYPES,
     check_choice,
+    check_dtype,
     check_extents,
-    check_types,
+    check_region,
     limits,
     per_axis,
     resample_plan,
@@ -23,7 +25,7 @@ from ndd.ops.image.resize_geometry import (
 from ndd.types import DALIInterpType
 
 
-@operator
+@operator(types=TYPES)
 def tensor_resize(
     input,
     /,
@@ -90,36 +92,9 @@ def tensor_resize(
     >>> ndd.tensor_resize(ndd.tensor([[0.0, 8.0]]), sizes=[4], axes=[1]).torch()
     tensor([[0., 2., 6., 8.]])
     """
-    return like(input, dtype=dtype)
-
-
-@tensor_resize.old_plan
-def _(
-    input,
-    *,
-    alignment,
-    antialias,
-    axes,
-    axis_names,
-    dtype,
-    interp_type,
-    mag_filter,
-    max_size,
-    min_filter,
-    minibatch_size,
-    mode,
-    roi_end,
-    roi_relative,
-    roi_start,
-    scales,
-    size_rounding,
-    sizes,
-    subpixel_scale,
-    temp_buffer_hint,
-):
     if input.ndim == 0:
         raise RuntimeError("expected at least one axis, got a scalar.")
-    check_types(input, dtype)
+    check_dtype(input, dtype)
     if (sizes is None) == (scales is None):
         raise RuntimeError(
             f"expected either `sizes` or `scales`, got {'neither' if sizes is None else 'both'}. Give one of them."
@@ -128,39 +103,44 @@ def _(
     check_choice("mode", mode or "default", MODES)
     if scales is not None and mode in ("not_larger", "not_smaller"):
         raise RuntimeError(f"`scales` and mode {mode!r} exclude each other: the mode keeps the ratio. Give `sizes`.")
+    limits(max_size, len(_chosen_axes(input, axes, axis_names)) or input.ndim)
+    check_region(roi_start, roi_end)
+    return like(input, dtype=dtype)
+
+
+@tensor_resize.plan
+def _(
+    input, *, alignment, axes, axis_names, max_size, mode, roi_end, roi_relative, roi_start, scales, size_rounding, sizes,
+    subpixel_scale, **arguments,
+):  # fmt: skip
     chosen = _chosen_axes(input, axes, axis_names)
     if not chosen:
-        chosen, sizes, scales = list(range(input.ndim)), None, np.ones(1)
-    count, n = len(chosen), input.n
+        chosen, sizes, scales = list(range(input.ndim)), None, None
+    count = len(chosen)
     extents = input.shapes.copy()
     start, end = np.zeros(extents.shape), extents.astype(np.float64)
     start[:, chosen], end[:, chosen] = source_region(extents[:, chosen], roi_start, roi_end, roi_relative)
     # An axis that is not listed counts as one whose extent is asked for: that matters to `mode`.
     wanted = np.abs(end - start)
     if sizes is not None:
-        wanted[:, chosen] = per_axis("sizes", sizes, n, count)
+        wanted[:, chosen] = per_axis(sizes, count)
     else:
-        wanted[:, chosen] = per_axis("scales", scales, n, count) * extents[:, chosen]
+        wanted[:, chosen] = (1 if scales is None else per_axis(scales, count)) * extents[:, chosen]
     check_extents(wanted)
-    pivot, most = np.full(extents.shape, 0.5), np.zeros(input.ndim)
-    pivot[:, chosen] = per_axis("alignment", alignment, n, count)
-    most[chosen] = 0 if max_size is None else limits(max_size, count)
+    pivot, most = np.full(extents.shape, 0.5), None
+    pivot[:, chosen] = per_axis(alignment, count)
+    if max_size is not None:
+        most = np.zeros(input.ndim)
+        most[chosen] = limits(max_size, count)
     geometry = resize_geometry(
-        extents,
-        wanted,
-        mode or "default",
-        None if max_size is None else most,
-        start,
-        end,
-        subpixel_scale=subpixel_scale,
-        alignment=pivot,
+        extents, wanted, mode or "default", most, start, end, subpixel_scale=subpixel_scale, alignment=pivot,
         rounding=size_rounding,
-    )
+    )  # fmt: skip
     moved = (geometry.size != extents) | (geometry.start != 0) | (geometry.end != extents)
-    filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
-    gaussian = any(f is not None and (np.asarray(f) == DALIInterpType.INTERP_GAUSSIAN).any() for f in filters.values())
+    filters = [arguments[name] for name in ("interp_type", "min_filter", "mag_filter")]
+    gaussian = any((f.each() == DALIInterpType.INTERP_GAUSSIAN).any() for f in filters if f is not None)
     resampled = _filtered(moved.any(axis=0).tolist(), gaussian) or chosen[:1]
-    return resample_plan(input, resampled, geometry.of(resampled), filters, antialias)
+    return resample_plan(input, resampled, geometry.of(resampled), **arguments)
 
 
 def _filtered(moved: list[bool], gaussian: bool) -> list[int]:
@@ -197,11 +177,5 @@ def _chosen_axes(input, axes, axis_names) -> list[int]:
     return chosen
 
 
-@tensor_resize.cpu
-def _(image, out, axes, start, end, kind, radius):
-    resample(image, out, axes, start, end, kind, radius)
-
-
-@tensor_resize.cuda
-def _(launch, input, out, *, axes, kind, radius):
-    resample_batch(launch, input.shapes, out.shape_array, axes, kind, radius, "../image/resize.cu")
+tensor_resize.cpu(resample)
+tensor_resize.cuda("../image/resize.cu")(resample_batch)

@@ -69,36 +69,21 @@ def _groups(order: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], tuple[
     return tuple(map(tuple, followed)), tuple(followed.index(r) for r in runs)
 
 
-@transpose.old_plan
+@transpose.plan
 def _(input, *, output_layout, perm, transpose_layout):
     order = _order(perm, input.ndim)
     shapes = input.shapes
-    axes, places = _groups(order)
-    extents = np.stack([shapes[:, list(group)].prod(axis=1) for group in axes], axis=1) if axes else None
-    out_shapes = shapes[:, list(order)]
-    if extents is None:
-        extents, places = np.ones((input.n, 1), np.int64), (0,)
-    if input.spec.device.device_id is None:
-        return Plan(out_shapes, {"extents": extents.tolist()}, {"places": places})
-    steps = np.ones_like(extents)
-    for k in range(extents.shape[1] - 2, -1, -1):
-        steps[:, k] = steps[:, k + 1] * extents[:, k + 1]
-    return Plan(out_shapes, {"size": extents[:, list(places)], "step": steps[:, list(places)]})
-
-
-@transpose.cpu
-def _(array, out, extents, places):
-    _transposed(array.reshape(1, *extents), out.reshape(1, *[extents[p] for p in places]), places)
+    axes, places = _groups(order) if order else (((),), (0,))  # a number counts as an axis of extent 1
+    extents = np.stack([shapes[:, list(group)].prod(axis=1) for group in axes], axis=1)
+    return Plan(shapes[:, list(order)], {"extents": extents}, {"places": places})
 
 
 @transpose.cpu_batch
 def _(input, out, extents, places):
-    n, own = len(input), extents[0]
-    _transposed(input.reshape(n, *own), out.reshape(n, *[own[p] for p in places]), places)
-
-
-def _transposed(source: np.ndarray, target: np.ndarray, places: tuple[int, ...]) -> None:
-    """Arrays `[N, ...]` with their axes after the first in the order `places`."""
+    if not out.size:
+        return
+    own = extents[0].tolist()
+    source, target = input.reshape(-1, *own), out.reshape(-1, *[own[p] for p in places])
     if places == (1, 0):
         _swapped(_bits(source), _bits(target))
     elif places == (0, 2, 1):
@@ -180,4 +165,9 @@ def _by_eights(source, out, rows, columns):
             out[c * rows + r] = source[r * columns + c]
 
 
-transpose.cuda("transpose.cu")
+@transpose.cuda("transpose.cu")
+def _(launch, input, out, extents, places):
+    order = list(places)
+    steps = np.ones_like(extents)
+    steps[:, :-1] = np.cumprod(extents[:, :0:-1], axis=1)[:, ::-1]
+    launch("transpose", per_sample={"size": extents[:, order], "step": steps[:, order]})

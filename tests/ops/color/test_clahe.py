@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from against_dali import arrays, check_same, value
+from cases import each_of
+from compare import arrays_of, check_same, value
 from PIL import Image
 
 import ndd
 from ndd.demo.folder import PHOTOS
 from ndd.ops.color.lab import lab_tables, lab_to_rgb, rgb_to_lab
+
+REGISTRY_CASES = {
+    "clahe": each_of(
+        {"tiles_x": 4, "tiles_y": 4, "clip_limit": 2.0},
+        {"tiles_x": 3, "tiles_y": 5, "clip_limit": 1.5, "luma_only": False},
+        layouts=("HWC",),
+        dtypes=("uint8",),
+        off_by_one=0.0,
+    ),
+}
 
 SIZES = [(23, 31), (64, 48), (1, 1), (1, 7), (9, 1), (40, 17)]
 CALLS = [
@@ -126,7 +137,7 @@ def test_gpu_as_cpu(emulated_gpu, number, luma):
     batch = ndd.batch(samples, layout="HWC")
     given = {**arguments, "luma_only": luma}
     emulated_gpu.launches.clear()
-    found = arrays(ndd.clahe(batch.gpu(), **given))
+    found = arrays_of(ndd.clahe(batch.gpu(), **given))
     assert emulated_gpu.launches == ["tables", "clahe"]
-    for a, b in zip(found, arrays(ndd.clahe(batch, **given)), strict=True):
+    for a, b in zip(found, arrays_of(ndd.clahe(batch, **given)), strict=True):
         np.testing.assert_array_equal(a, b)

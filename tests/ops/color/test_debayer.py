@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from against_dali import check_same
+from cases import each_of, values
+from compare import check_same
 from PIL import Image
 
 import ndd
 from ndd.demo.folder import PHOTOS
+
+REGISTRY_INPUTS = {"bayer": (lambda rng, i, dtype: values(rng, (2 * (5 + i), 2 * (4 + i)), dtype), "HW")}
+REGISTRY_CASES = {
+    "debayer": [
+        *each_of({"blue_position": [0, 0]}, {"blue_position": [1, 0]}, inputs=("bayer",), dtypes=("uint8", "uint16")),
+        *each_of(
+            {"blue_position": [0, 1], "algorithm": "edgeaware_ocv"},
+            {"blue_position": [1, 1], "algorithm": "vng_ocv"},
+            {"blue_position": [0, 0], "algorithm": "gray_ocv"},
+            inputs=("bayer",),
+            dtypes=("uint8",),
+        ),
+    ],
+}
 
 POSITIONS = ([0, 0], [0, 1], [1, 0], [1, 1])
 ALGORITHMS = (None, "default", "bilinear_ocv", "edgeaware_ocv", "vng_ocv", "gray_ocv", "EdgeAware_OCV")

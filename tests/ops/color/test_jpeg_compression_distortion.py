@@ -7,11 +7,18 @@ import io
 
 import numpy as np
 import pytest
-from against_dali import check_same
+from cases import each_of
+from compare import check_same
 from PIL import Image
 
 import ndd
 from ndd.demo.folder import PHOTOS
+
+_COLOR = ("HWC", "FHWC")
+
+REGISTRY_CASES = {
+    "jpeg_compression_distortion": each_of({}, {"quality": 4}, layouts=_COLOR, dtypes=("uint8",), off_by_one=0.0),
+}
 
 QUALITIES = (-5, 0, 1, 5, 24, 49, 50, 51, 75, 96, 100, 101, 300)
 SIZES = (

@@ -6,12 +6,28 @@ import random
 
 import numpy as np
 import pytest
-from against_dali import arrays, check_same, outcome, random_array, value
-from number_samples import NUMPY, borders
+from cases import each_of
+from compare import arrays_of, check_same, outcome, value
+from number_samples import NUMPY, borders, random_array
 from PIL import Image
 
 import ndd
 from ndd.demo.folder import PHOTOS
+
+
+def _color(*args):
+    return each_of(*args, layouts=("HWC", "FHWC"), dtypes=("uint8", "int16", "int32", "float32"))
+
+
+REGISTRY_CASES = {
+    "hsv": _color({}, {"hue": 30.0, "saturation": 0.7, "value": 1.2}),
+    "hue": _color({}, {"hue": 40.0}),
+    "saturation": _color({}, {"saturation": 0.4}),
+    "brightness": _color({}, {"brightness": 1.3, "brightness_shift": 0.1}),
+    "contrast": _color({}, {"contrast": 0.6}),
+    "brightness_contrast": _color({}, {"brightness": 1.2, "contrast": 0.7, "brightness_shift": -0.05}),
+    "color_twist": _color({}, {"hue": 30.0, "saturation": 0.7, "brightness": 1.1, "contrast": 0.9}),
+}
 
 ARGUMENTS = {
     "hsv": {"hue": 31.0, "saturation": 0.7, "value": 1.2},
@@ -66,7 +82,7 @@ def test_bytes_are_exactly_dali_s(dali, op):
     x = rng.integers(0, 256, (90, 110, 3)).astype(np.uint8)
     for _ in range(12):
         given = {name: float(rng.uniform(-2, 3)) * (60 if name == "hue" else 1) for name in ARGUMENTS[op]}
-        expected, found = (arrays(outcome(m, call_of(op, x, **given)))[0] for m in (dali, ndd))
+        expected, found = (arrays_of(outcome(m, call_of(op, x, **given)))[0] for m in (dali, ndd))
         # The cosine of DALI's C library may differ in the last bit of a float.
         different = found.astype(int) - expected
         assert abs(different).max() <= (1 if "hue" in given else 0), given
@@ -182,9 +198,9 @@ def test_other_ways_to_give_values_of_samples(dali):
 
     x = np.random.default_rng(1).integers(0, 256, (3, 6, 5, 3)).astype(np.uint8)
     hues = [10.0, 120.0, 300.0]
-    expected = arrays(dali.hue(dali.batch(list(x), layout="HWC"), hue=dali.batch(hues)).evaluate())
+    expected = arrays_of(dali.hue(dali.batch(list(x), layout="HWC"), hue=dali.batch(hues)).evaluate())
     for given in (ndd.batch(hues), ndd.batch(np.array(hues, np.float64)), ndd.batch(torch.tensor(hues))):
-        found = arrays(ndd.hue(ndd.batch(list(x), layout="HWC"), hue=given))
+        found = arrays_of(ndd.hue(ndd.batch(list(x), layout="HWC"), hue=given))
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_array_equal(a, b)
 
@@ -325,11 +341,11 @@ def test_gpu_equals_cpu(emulated_gpu, op):
         each = {k: rng.uniform(0, 2, len(samples)).astype(np.float32) for k in ARGUMENTS[op]}
         for target in TYPES:
             given = {"dtype": ndd.dtype(target), **{k: ndd.batch(list(v)) for k, v in each.items()}}
-            expected = arrays(getattr(ndd, op)(ndd.batch(samples, layout="HWC"), **given))
+            expected = arrays_of(getattr(ndd, op)(ndd.batch(samples, layout="HWC"), **given))
             before = len(emulated_gpu.launches)
             found = getattr(ndd, op)(ndd.batch(samples, layout="HWC").gpu(), **given).evaluate()
             assert len(emulated_gpu.launches) == before + 1
-            for a, b in zip(arrays(found), expected, strict=True):
+            for a, b in zip(arrays_of(found), expected, strict=True):
                 if emulated_gpu.real:  # one rounding less: multiplication and addition are one instruction there
                     np.testing.assert_allclose(a.astype(np.float64), b, rtol=1e-3, atol=1)
                 else:
@@ -339,8 +355,8 @@ def test_gpu_equals_cpu(emulated_gpu, op):
 def test_gpu_video_with_arguments_for_each_frame(emulated_gpu):
     videos = [np.random.default_rng(i).integers(0, 256, (2 + i, 5, 7, 3)).astype(np.uint8) for i in range(3)]
     hues = [np.arange(len(v), dtype=np.float32) * 50 for v in videos]
-    expected = arrays(ndd.hsv(ndd.batch(videos, layout="FHWC"), hue=ndd.batch(hues, layout="F")))
+    expected = arrays_of(ndd.hsv(ndd.batch(videos, layout="FHWC"), hue=ndd.batch(hues, layout="F")))
     found = ndd.hsv(ndd.batch(videos, layout="FHWC").gpu(), hue=ndd.batch(hues, layout="F"))
     assert found.layout == "FHWC"
-    for a, b in zip(arrays(found), expected, strict=True):
+    for a, b in zip(arrays_of(found), expected, strict=True):
         assert abs(a.astype(int) - b).max() <= emulated_gpu.real

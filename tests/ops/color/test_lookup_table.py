@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from number_samples import NAMES, NUMPY, assert_same, samples
+from cases import U8, each_of
+from compare import assert_same
+from number_samples import NAMES, NUMPY, samples
 
 import ndd
+
+REGISTRY_INPUTS = {"keys": (lambda rng, i, dtype: rng.integers(0, 6, (4 + i, 3)).astype(np.uint8), None)}
+REGISTRY_CASES = {
+    "lookup_table": each_of(
+        {"keys": [1, 3], "values": [10.0, 30.5]},
+        {"keys": [1, 3], "values": [10.0, 30.5], "dtype": U8, "default_value": 7.0},
+        inputs=("keys",),
+        dtypes=("uint8",),
+    ),
+}
 
 INTEGERS = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64")
 KEYS, VALUES = [1, 3, 200, 65535, 3], [10.5, -2.5, 300.0, 1e6, 7.25]

@@ -7,9 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from against_dali import arrays, check_same, outcome, random_array
+from cases import each_of
+from compare import arrays_of, check_same, outcome
+from number_samples import random_array
 
 import ndd
+
+REGISTRY_INPUTS = {"filter": (lambda rng, i, dtype: rng.random((3, 3)).astype(np.float32), None)}
+REGISTRY_CASES = {
+    "filter": each_of(
+        {},
+        {"border": "constant", "anchor": [0, 2]},
+        {"mode": "valid"},
+        inputs=("plane", "filter"),
+        dtypes=("uint8", "float32"),
+    ),
+}
 
 SHAPES = {
     "HW": (7, 9), "HWC": (6, 7, 3), "CHW": (2, 6, 7), "FHW": (2, 5, 6), "FHWC": (2, 5, 6, 3), "FCHW": (2, 2, 5, 6),
@@ -146,7 +159,7 @@ def test_video(dali):
     same = [clips[0], clips[0][::-1].copy()]
     found = ndd.filter(ndd.batch(same, layout="FHWC"), ndd.tensor(frames[0], layout="FHW"))
     alone = ndd.filter(ndd.tensor(same[1], layout="FHWC"), ndd.tensor(frames[0], layout="FHW"))
-    np.testing.assert_array_equal(arrays(found)[1], arrays(alone)[0])
+    np.testing.assert_array_equal(arrays_of(found)[1], arrays_of(alone)[0])
 
 
 @pytest.mark.oracle
@@ -219,20 +232,20 @@ def test_sums_beyond_32_bits_saturate():
     for size in (1, 25):
         kernel = np.zeros((size, size), np.float32)
         kernel[size // 2, size // 2] = 1e9
-        np.testing.assert_array_equal(arrays(ndd.filter(x, kernel))[0], [[255, 0]])
-        np.testing.assert_array_equal(arrays(ndd.filter(x, -kernel))[0], [[0, 0]])
+        np.testing.assert_array_equal(arrays_of(ndd.filter(x, kernel))[0], [[255, 0]])
+        np.testing.assert_array_equal(arrays_of(ndd.filter(x, -kernel))[0], [[0, 0]])
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16"])
 def test_types_that_dali_has_on_the_gpu(dtype):
     x = random_array(np.random.default_rng(10), (9, 8, 3), "int8").astype(dtype)
     kernel = weights(np.random.default_rng(11), 3, 3)
-    exact = arrays(ndd.filter(ndd.tensor(x.astype(np.float32), layout="HWC"), kernel))[0]
-    found = arrays(ndd.filter(ndd.tensor(x, layout="HWC"), kernel))[0]
+    exact = arrays_of(ndd.filter(ndd.tensor(x.astype(np.float32), layout="HWC"), kernel))[0]
+    found = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), kernel))[0]
     assert found.dtype == dtype
     expected = np.clip(np.rint(exact), -128, 127) if dtype == "int8" else exact
     np.testing.assert_allclose(found.astype(np.float32), expected, rtol=1e-3, atol=0.1 if dtype == "float16" else 0)
-    wide = arrays(ndd.filter(ndd.tensor(x, layout="HWC"), kernel, dtype=ndd.float32))[0]
+    wide = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), kernel, dtype=ndd.float32))[0]
     np.testing.assert_array_equal(wide, exact)
 
 
@@ -248,20 +261,20 @@ def test_volumes(border):
         kernel, fill = weights(rng, *size), np.float32(3)
         expected = ndimage.correlate(x, kernel, mode=SCIPY[border], cval=3.0)
         tolerance = 1e-5 * np.abs(expected).max()
-        found = arrays(ndd.filter(ndd.tensor(x, layout="DHW"), kernel, fill, border=border))[0]
+        found = arrays_of(ndd.filter(ndd.tensor(x, layout="DHW"), kernel, fill, border=border))[0]
         np.testing.assert_allclose(found, expected, atol=tolerance)
         pixels = np.stack([x, x * 2], axis=-1)
-        found = arrays(ndd.filter(ndd.tensor(pixels, layout="DHWC"), kernel, fill, border=border))[0]
+        found = arrays_of(ndd.filter(ndd.tensor(pixels, layout="DHWC"), kernel, fill, border=border))[0]
         np.testing.assert_allclose(found[..., 0], expected, atol=tolerance)
-        planes = arrays(ndd.filter(ndd.tensor(np.stack([x, x]), layout="CDHW"), kernel, fill, border=border))[0]
+        planes = arrays_of(ndd.filter(ndd.tensor(np.stack([x, x]), layout="CDHW"), kernel, fill, border=border))[0]
         np.testing.assert_array_equal(planes[1], found[..., 0])
 
 
 def test_valid_volumes_and_anchors():
     rng = np.random.default_rng(13)
     x, kernel = numbers(rng, (5, 6, 7), "float32"), weights(rng, 2, 3, 4)
-    whole = arrays(ndd.filter(ndd.tensor(x), kernel, anchor=[0, 0, 0]))[0]
-    valid = arrays(ndd.filter(ndd.tensor(x), kernel, mode="valid"))[0]
+    whole = arrays_of(ndd.filter(ndd.tensor(x), kernel, anchor=[0, 0, 0]))[0]
+    valid = arrays_of(ndd.filter(ndd.tensor(x), kernel, mode="valid"))[0]
     assert valid.shape == (4, 4, 4)
     np.testing.assert_array_equal(valid, whole[:4, :4, :4])
     with pytest.raises(RuntimeError, match="bigger"):
@@ -281,10 +294,10 @@ def test_large_filters(dtype, dali, monkeypatch):
         for args in ({}, {"border": "wrap"}, {"border": "constant"}, {"anchor": [0, 3]}, {"lines": True}):
             given = lines / lines.sum() if args.pop("lines", False) else kernel
             assert check_same(dali, run(x, given, layout="HWC", **args), 2e-5, (size, args))
-            with_opencv = arrays(ndd.filter(ndd.tensor(x, layout="HWC"), given, **args))[0]
+            with_opencv = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), given, **args))[0]
             with monkeypatch.context() as patch:
                 patch.setattr(own, "filter_planes", lambda *_: False)
-                alone = arrays(ndd.filter(ndd.tensor(x, layout="HWC"), given, **args))[0]
+                alone = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), given, **args))[0]
             allowed = 2e-5 * np.abs(alone.astype(float)).max() if dtype == "float32" else 1
             np.testing.assert_allclose(with_opencv.astype(float), alone, atol=allowed)
             assert (with_opencv != alone).mean() < 0.01 or dtype == "float32"
@@ -292,7 +305,7 @@ def test_large_filters(dtype, dali, monkeypatch):
         assert check_same(dali, run(x, flat, layout="HWC"), 2e-5, size)
     x = x.astype(np.float32)
     x[3, 4] = np.inf  # stays where it is
-    found = arrays(ndd.filter(ndd.tensor(x, layout="HWC"), np.abs(kernel), border="constant"))[0]
+    found = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), np.abs(kernel), border="constant"))[0]
     assert np.isfinite(found[-10:, -10:]).all()
 
 
@@ -307,9 +320,11 @@ def test_borders_wider_than_the_image_and_many_channels(dtype, dali):
             for border in ("reflect_101", "reflect", "clamp", "constant", "wrap"):
                 call = run(x, kernel, layout="HWC", border=border)
                 if shape[2] > 4:  # as channels one by one
-                    found = arrays(call(ndd))[0]
+                    found = arrays_of(call(ndd))[0]
                     for c in (0, shape[2] - 1):
-                        alone = arrays(run(np.ascontiguousarray(x[..., c]), kernel, layout="HW", border=border)(ndd))[0]
+                        alone = arrays_of(
+                            run(np.ascontiguousarray(x[..., c]), kernel, layout="HW", border=border)(ndd)
+                        )[0]
                         np.testing.assert_allclose(
                             found[..., c].astype(float), alone, atol=1 if dtype == "uint8" else 0.01
                         )
@@ -322,7 +337,7 @@ def test_a_photograph(dali):
     x = np.asarray(ndd.imread(sorted((Path(ndd.__file__).parent / "demo/photos").rglob("*.jpg"))[0]))
     rng = np.random.default_rng(15)
     for kernel in (weights(rng, 3, 3), np.full((5, 5), 0.04, np.float32), np.full((8, 8), 1 / 64, np.float32)):
-        ours, theirs = (arrays(outcome(m, run(x, kernel, layout="HWC")))[0].astype(int) for m in (ndd, dali))
+        ours, theirs = (arrays_of(outcome(m, run(x, kernel, layout="HWC")))[0].astype(int) for m in (ndd, dali))
         assert np.abs(ours - theirs).max() <= 1
         assert (ours != theirs).mean() < 1e-3
         assert check_same(dali, run(x, kernel, layout="HWC", dtype="float32"), 1e-5)
@@ -332,7 +347,7 @@ def test_opencv_agrees():
     cv2 = pytest.importorskip("cv2")
     rng = np.random.default_rng(16)
     x, kernel = numbers(rng, (30, 31, 3), "uint8"), weights(rng, 4, 5)
-    ours = arrays(ndd.filter(ndd.tensor(x, layout="HWC"), kernel))[0]
+    ours = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), kernel))[0]
     assert (ours != cv2.filter2D(x, -1, kernel)).mean() < 1e-3
 
 
@@ -358,13 +373,13 @@ def test_gpu(layout, shape, size, args, emulated_gpu):
         samples = [numbers(rng, s, dtype) for s in (shape, smaller)]
         fill = ndd.batch([np.array(v, dtype) for v in (3, 7)])
         for kernels in (kernel, ndd.batch([kernel, kernel[:-1] if size[0] > 3 else kernel * 2])):
-            expected = arrays(ndd.filter(ndd.batch(samples, layout=layout), kernels, fill, **args))
+            expected = arrays_of(ndd.filter(ndd.batch(samples, layout=layout), kernels, fill, **args))
             before = len(emulated_gpu.launches)
             gpu_kernels = kernels.gpu() if isinstance(kernels, ndd.Batch) else kernels
             data = ndd.batch(samples, layout=layout).gpu()
             found = ndd.filter(data, gpu_kernels, fill.gpu(), **args).evaluate()
             assert len(emulated_gpu.launches) == before + 1
-            for a, b in zip(arrays(found), expected, strict=True):
+            for a, b in zip(arrays_of(found), expected, strict=True):
                 allowed = 1 if dtype != "float32" else 1e-5 * np.abs(b).max()
                 np.testing.assert_allclose(a.astype(float), b, atol=allowed)
 
@@ -379,5 +394,5 @@ def test_gpu_without_a_fill_value_and_with_one_for_each_frame(emulated_gpu):
         found = ndd.filter(
             ndd.batch(clips, layout="FHWC").gpu(), kernels.gpu(), *[e.gpu() for e in extra], border="constant"
         )
-        for a, b in zip(arrays(found), arrays(expected), strict=True):
+        for a, b in zip(arrays_of(found), arrays_of(expected), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-5 * np.abs(b).max())

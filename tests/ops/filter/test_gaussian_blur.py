@@ -6,9 +6,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from against_dali import arrays, check_same, outcome, random_array
+from cases import each_of
+from compare import arrays_of, check_same, outcome
+from number_samples import random_array
 
 import ndd
+
+REGISTRY_CASES = {
+    "gaussian_blur": each_of(
+        {"sigma": 1.2},
+        {"window_size": 5},
+        {"sigma": [0.5, 3.5]},
+        layouts=("HWC", "CHW", "FHWC"),
+        dtypes=("uint8", "int16", "float32"),
+    ),
+}
 
 TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64")
 SHAPES = {
@@ -68,11 +80,11 @@ def test_element_types(dtype, dali):
 def test_half_floats_are_summed_as_floats(dali):
     """DALI rounds to float16 between the axes: its own error is larger than ours."""
     x = random_array(np.random.default_rng(3), (8, 9, 3), "float16")
-    exact = arrays(ndd.gaussian_blur(ndd.tensor(x.astype(np.float32), layout="HWC"), sigma=1.2))[0]
-    own = arrays(ndd.gaussian_blur(ndd.tensor(x, layout="HWC"), sigma=1.2, dtype=ndd.float32))[0]
+    exact = arrays_of(ndd.gaussian_blur(ndd.tensor(x.astype(np.float32), layout="HWC"), sigma=1.2))[0]
+    own = arrays_of(ndd.gaussian_blur(ndd.tensor(x, layout="HWC"), sigma=1.2, dtype=ndd.float32))[0]
     np.testing.assert_array_equal(own, exact)
-    theirs = arrays(outcome(dali, blur(x, "HWC", sigma=1.2)))[0]
-    rounded = arrays(ndd.gaussian_blur(ndd.tensor(x, layout="HWC"), sigma=1.2))[0]
+    theirs = arrays_of(outcome(dali, blur(x, "HWC", sigma=1.2)))[0]
+    rounded = arrays_of(ndd.gaussian_blur(ndd.tensor(x, layout="HWC"), sigma=1.2))[0]
     assert rounded.dtype == np.float16
     np.testing.assert_allclose(rounded, theirs.astype(np.float32), atol=2e-3 * np.abs(exact).max())
 
@@ -82,7 +94,7 @@ def test_large_numbers(dali):
     """Where float32 has not all integers: as near as float32 gets; the highest numbers saturate."""
     for dtype in ("int32", "uint32", "int64", "uint64"):
         x = random_array(np.random.default_rng(4), (9, 11), dtype)
-        ours, theirs = (arrays(outcome(m, blur(x, "HW", sigma=1.0)))[0].astype(np.float64) for m in (ndd, dali))
+        ours, theirs = (arrays_of(outcome(m, blur(x, "HW", sigma=1.0)))[0].astype(np.float64) for m in (ndd, dali))
         np.testing.assert_allclose(ours, theirs, atol=1e-6 * np.abs(x.astype(np.float64)).max())
     full = np.full((3, 4), np.iinfo(np.uint8).max, np.uint8)
     assert check_same(dali, blur(full, "HW", sigma=1.0))
@@ -202,7 +214,7 @@ def photograph():
 def test_a_photograph(dali):
     x = photograph()
     for args in ({"sigma": 1.5}, {"window_size": 9}):
-        ours, theirs = (arrays(outcome(m, blur(x, "HWC", **args)))[0].astype(int) for m in (ndd, dali))
+        ours, theirs = (arrays_of(outcome(m, blur(x, "HWC", **args)))[0].astype(int) for m in (ndd, dali))
         assert np.abs(ours - theirs).max() <= 1
         assert (ours != theirs).mean() < 1e-4
 
@@ -210,11 +222,11 @@ def test_a_photograph(dali):
 def test_opencv_and_scipy_agree():
     cv2, ndimage = pytest.importorskip("cv2"), pytest.importorskip("scipy.ndimage")
     x = photograph()
-    ours = arrays(ndd.gaussian_blur(ndd.tensor(x, layout="HWC"), window_size=[5, 9]))[0].astype(int)
+    ours = arrays_of(ndd.gaussian_blur(ndd.tensor(x, layout="HWC"), window_size=[5, 9]))[0].astype(int)
     theirs = cv2.GaussianBlur(x, (9, 5), 0)
     assert np.abs(ours - theirs).max() <= 2  # its weights have 8 bits
     plane = x[..., 0].astype(np.float32)
-    ours = arrays(ndd.gaussian_blur(ndd.tensor(plane, layout="HW"), sigma=2.0))[0]
+    ours = arrays_of(ndd.gaussian_blur(ndd.tensor(plane, layout="HW"), sigma=2.0))[0]
     np.testing.assert_allclose(ours, cv2.GaussianBlur(plane, (13, 13), 2.0), atol=1e-3)
     np.testing.assert_allclose(ours, ndimage.gaussian_filter(plane, 2.0, mode="mirror", truncate=3.0), atol=1e-3)
 
@@ -222,7 +234,7 @@ def test_opencv_and_scipy_agree():
 def test_a_point_spreads_over_its_window():
     x = np.zeros((9, 9, 2), np.float32)
     x[4, 4, 1] = 1
-    found = arrays(ndd.gaussian_blur(ndd.tensor(x, layout="HWC"), window_size=[3, 5]))[0]
+    found = arrays_of(ndd.gaussian_blur(ndd.tensor(x, layout="HWC"), window_size=[3, 5]))[0]
     assert found[..., 0].max() == 0
     assert np.count_nonzero(found[..., 1]) == 15
     assert found.sum() == pytest.approx(1)
@@ -254,11 +266,11 @@ def test_gpu(layout, shape, args, emulated_gpu):
 
 
 def check_gpu(samples, layout, args, gpu):
-    expected = arrays(ndd.gaussian_blur(ndd.batch(samples, layout=layout), **args))
+    expected = arrays_of(ndd.gaussian_blur(ndd.batch(samples, layout=layout), **args))
     before = len(gpu.launches)
     found = ndd.gaussian_blur(ndd.batch(samples, layout=layout).gpu(), **args).evaluate()
     assert found.device == ndd.Device("gpu:0")
-    for a, b in zip(arrays(found), expected, strict=True):
+    for a, b in zip(arrays_of(found), expected, strict=True):
         np.testing.assert_allclose(a.astype(np.float64), b, atol=1 if a.dtype == np.uint8 else 1e-3)
         if a.dtype == np.uint8:
             assert (a != b).mean() < 0.01

@@ -6,9 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from against_dali import arrays, check_same, outcome, random_array
+from cases import each_of
+from compare import arrays_of, check_same, outcome
+from number_samples import random_array
 
 import ndd
+
+REGISTRY_CASES = {
+    "laplacian": each_of(
+        {}, {"window_size": 5, "scale": 0.5}, layouts=("HWC", "CHW", "DHWC"), dtypes=("uint8", "float32")
+    ),
+}
 
 TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32")
 SHAPES = {
@@ -73,10 +81,10 @@ def test_element_types(dtype, dali):
 @pytest.mark.oracle
 def test_half_floats_are_summed_as_floats(dali):
     x = random_array(np.random.default_rng(3), (8, 9, 3), "float16")
-    exact = arrays(ndd.laplacian(ndd.tensor(x.astype(np.float32), layout="HWC")))[0]
-    np.testing.assert_array_equal(arrays(ndd.laplacian(ndd.tensor(x, layout="HWC"), dtype=ndd.float32))[0], exact)
-    theirs = arrays(outcome(dali, sharpen(x, "HWC")))[0].astype(np.float32)
-    found = arrays(ndd.laplacian(ndd.tensor(x, layout="HWC")))[0]
+    exact = arrays_of(ndd.laplacian(ndd.tensor(x.astype(np.float32), layout="HWC")))[0]
+    np.testing.assert_array_equal(arrays_of(ndd.laplacian(ndd.tensor(x, layout="HWC"), dtype=ndd.float32))[0], exact)
+    theirs = arrays_of(outcome(dali, sharpen(x, "HWC")))[0].astype(np.float32)
+    found = arrays_of(ndd.laplacian(ndd.tensor(x, layout="HWC")))[0]
     assert found.dtype == np.float16
     np.testing.assert_allclose(found, theirs, atol=3e-3 * np.abs(exact).max())
 
@@ -141,8 +149,8 @@ def test_small_images(shape, dali):
 def test_an_even_area_is_exactly_zero():
     for args in ({"scale": 0.3}, {"scale": [0.3, 0.7]}, {"window_size": 9, "scale": 0.1}):
         x = ndd.tensor(np.full((12, 13), 0.7, np.float32), layout="HW")
-        assert np.abs(arrays(ndd.laplacian(x, **{**args, "window_size": 3}))[0]).max() == 0
-        assert np.abs(arrays(ndd.laplacian(x, **args))[0]).max() < 1e-2
+        assert np.abs(arrays_of(ndd.laplacian(x, **{**args, "window_size": 3}))[0]).max() == 0
+        assert np.abs(arrays_of(ndd.laplacian(x, **args))[0]).max() < 1e-2
 
 
 def test_no_elements():
@@ -193,9 +201,9 @@ def test_opencv_and_scipy_agree():
     cv2, ndimage = pytest.importorskip("cv2"), pytest.importorskip("scipy.ndimage")
     x = numbers(np.random.default_rng(9), (30, 31), "float32")
     for size in (3, 5, 7):
-        ours = arrays(ndd.laplacian(ndd.tensor(x, layout="HW"), window_size=size))[0]
+        ours = arrays_of(ndd.laplacian(ndd.tensor(x, layout="HW"), window_size=size))[0]
         np.testing.assert_allclose(ours, cv2.Laplacian(x, cv2.CV_32F, ksize=size), atol=1e-5 * np.abs(ours).max())
-    ours = arrays(ndd.laplacian(ndd.tensor(x, layout="HW"), smoothing_size=1))[0]
+    ours = arrays_of(ndd.laplacian(ndd.tensor(x, layout="HW"), smoothing_size=1))[0]
     np.testing.assert_allclose(ours, cv2.Laplacian(x, cv2.CV_32F, ksize=1), atol=1e-5 * np.abs(ours).max())
     np.testing.assert_allclose(ours, ndimage.laplace(x, mode="mirror"), atol=1e-5 * np.abs(ours).max())
 
@@ -221,12 +229,12 @@ def test_gpu(layout, shape, args, emulated_gpu):
     for dtype in ("uint8", "int16", "float32"):
         smaller = tuple(e if c in "CF" else max(1, e - 3) for c, e in zip(layout, shape, strict=True))
         samples = [whole_floats(rng, s).astype(dtype) for s in (shape, smaller)]
-        expected = arrays(ndd.laplacian(ndd.batch(samples, layout=layout), **args))
+        expected = arrays_of(ndd.laplacian(ndd.batch(samples, layout=layout), **args))
         before = len(emulated_gpu.launches)
         found = ndd.laplacian(ndd.batch(samples, layout=layout).gpu(), **args).evaluate()
         launches = len(emulated_gpu.launches) - before
         axes = len(layout.strip("FC"))
         assert launches == (1 if axes < 3 and shape[-1] != 6 and args.get("window_size") != 17 else axes)
-        for a, b in zip(arrays(found), expected, strict=True):
+        for a, b in zip(arrays_of(found), expected, strict=True):
             atol = 1 if dtype != "float32" else 1e-5 * np.abs(b).max()
             np.testing.assert_allclose(a.astype(np.float64), b, atol=atol)

@@ -4,9 +4,20 @@ import random
 
 import numpy as np
 import pytest
-from against_dali import check_same, random_array, value
+from cases import each_of
+from compare import check_same, value
+from number_samples import random_array
 
 import ndd
+
+REGISTRY_CASES = {
+    "crop": each_of(
+        {"crop": [6, 7]},
+        {"crop": [6, 7], "crop_pos_x": 0.0, "crop_pos_y": 0.9},
+        {"crop_w": 50, "crop_h": 60, "out_of_bounds_policy": "pad"},
+        layouts=("HWC", "CHW", "FHWC", "DHWC"),
+    ),
+}
 
 TYPES = [
     "uint8",
@@ -158,3 +169,25 @@ def test_gpu_as_cpu(emulated_gpu, dtype):
             np.testing.assert_array_equal(on_gpu.cpu().torch().float(), on_cpu.torch().float())
     assert set(emulated_gpu.launches) == {"window"}
     assert len(emulated_gpu.launches) == 12
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"out_of_bounds_policy": "wrap"}, {"rounding": "floor"}, {"dtype": "int32"}, {"crop_h": 2},
+        {"crop": [2, 2], "crop_h": 2},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["crop", "crop_mirror_normalize"])
+def test_constants_are_checked_at_the_call(name, arguments):
+    given = {k: getattr(ndd, v) if k == "dtype" else v for k, v in arguments.items()}
+    image = ndd.tensor(np.zeros((4, 5, 3), np.uint8), layout="HWC")
+    with ndd.EvalMode.deferred, pytest.raises(RuntimeError, match=f"{name}: "):
+        getattr(ndd, name)(image, **given)
+
+
+def test_a_fill_of_bfloat16_is_a_number(emulated_gpu):
+    image = ndd.cast(ndd.tensor(np.ones((1, 1, 1), np.float32), layout="HWC"), dtype=ndd.bfloat16)
+    for x in (image, image.gpu()):
+        wide = ndd.crop(x, crop=[1, 3], out_of_bounds_policy="pad", fill_values=2.0)
+        assert ndd.cast(wide, dtype=ndd.float32).cpu().torch().flatten().tolist() == [2, 1, 2]

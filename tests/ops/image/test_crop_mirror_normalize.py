@@ -4,9 +4,21 @@ import random
 
 import numpy as np
 import pytest
-from against_dali import check_same, random_array, value
+from cases import F16, each_of
+from compare import check_same, value
+from number_samples import random_array
 
 import ndd
+
+REGISTRY_CASES = {
+    "crop_mirror_normalize": each_of(
+        {},
+        {"mean": [0.3, 0.4, 0.5], "std": [0.2, 0.3, 0.4], "crop": [6, 7], "mirror": 1},
+        {"dtype": F16, "output_layout": "HWC"},
+        layouts=("HWC", "CHW", "FHWC"),
+        dtypes=("uint8", "int16", "uint16", "int32", "float16", "float32"),
+    ),
+}
 
 TYPES = ["uint8", "int16", "uint16", "int32", "float16", "float32"]
 LAYOUTS = ["HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", None]

@@ -4,9 +4,14 @@ import random
 
 import numpy as np
 import pytest
-from against_dali import check_same, value
+from cases import each_of
+from compare import check_same, value
 
 import ndd
+
+REGISTRY_CASES = {
+    "erase": each_of({"anchor": [3.0, 2.0], "shape": [4.0, 5.0], "axis_names": "HW"}, layouts=("HWC",)),
+}
 
 TYPES = ["uint8", "int8", "uint16", "int16", "int32", "uint32", "int64", "uint64", "float16", "float32"]
 

@@ -4,9 +4,15 @@ import itertools
 
 import numpy as np
 import pytest
-from against_dali import check_same, random_array, value
+from cases import each_of
+from compare import check_same, value
+from number_samples import random_array
 
 import ndd
+
+REGISTRY_CASES = {
+    "flip": each_of({}, {"vertical": 1}, {"horizontal": 0, "vertical": 1}),
+}
 
 TYPES = ["uint8", "int8", "uint16", "int16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
 EXTENTS = {"F": 2, "D": 3, "H": 4, "W": 5}

@@ -6,9 +6,20 @@ import random
 
 import numpy as np
 import pytest
-from against_dali import arrays, check_same, value
+from cases import EachSample, each_of
+from compare import arrays_of, check_same, value
 
 import ndd
+
+REGISTRY_CASES = {
+    "grid_mask": each_of(
+        {},
+        {"tile": 9, "ratio": 0.4, "angle": 0.3, "shift_x": 2.0},
+        {"tile": EachSample([5, 9, 3]), "angle": EachSample([0.1, 2.0, -1.0]), "shift_y": EachSample([0.0, 2.5, -7.0])},
+        layouts=("HWC",),
+        dtypes=("uint8", "int16", "float32"),
+    ),
+}
 
 DALI_TYPES = ["uint8", "int16", "int32", "float32"]
 OTHER_TYPES = ["int8", "uint16", "uint32", "int64", "uint64", "float16", "float64", "bool"]
@@ -133,6 +144,6 @@ def test_gpu_as_cpu(emulated_gpu, kind, layout):
     emulated_gpu.launches.clear()
     found = ndd.grid_mask(batch.gpu(), **ARGUMENTS)
     expected = ndd.grid_mask(batch, **ARGUMENTS)
-    for a, b in zip(arrays(found), arrays(expected), strict=True):
+    for a, b in zip(arrays_of(found), arrays_of(expected), strict=True):
         np.testing.assert_array_equal(a, b)
     assert emulated_gpu.launches == ["grid_mask"]

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import each_of
 from scipy import stats
 
 import ndd
 from ndd.random import RNG
+
+REGISTRY_CASES = {
+    "jitter": each_of({}, layouts=("HWC",), dtypes=("uint8",), oracle=False),
+}
 
 
 def numbered(height, width):

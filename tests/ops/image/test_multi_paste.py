@@ -4,9 +4,14 @@ import random
 
 import numpy as np
 import pytest
-from against_dali import check_same
+from cases import each_of
+from compare import check_same
 
 import ndd
+
+REGISTRY_CASES = {
+    "multi_paste": each_of({"in_ids": [0], "output_size": [50, 60]}, layouts=("HWC",), dtypes=("uint8",), oracle=False),
+}
 
 
 def random_call(pick, rng, refused=True):

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from against_dali import check_same
+from cases import each_of
+from compare import check_same
 
 import ndd
+
+REGISTRY_CASES = {
+    "paste": each_of(
+        {"ratio": 1.5, "fill_value": [1, 2, 3]},
+        {"ratio": 1.2, "fill_value": [0, 0, 0], "paste_x": 0.1, "paste_y": 0.9},
+        layouts=("HWC",),
+        dtypes=("uint8",),
+    ),
+}
 
 SHAPES = [(5, 7, 3), (1, 1, 3), (8, 4, 3)]
 

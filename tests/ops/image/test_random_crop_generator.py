@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import each_of
 from scipy import stats
 
 import ndd
 from ndd.random import RNG
+
+REGISTRY_INPUTS = {"image size": (lambda rng, i, dtype: np.array([40 + i, 30, 3], np.int64), None)}
+REGISTRY_CASES = {
+    "random_crop_generator": each_of({}, inputs=("image size",), dtypes=("int64",), oracle=False),
+    "roi_random_crop": each_of({"crop_shape": [4, 5], "roi_start": [2, 3], "roi_shape": [8, 9]}, inputs=()),
+}
 
 
 def windows(library, shape, n=400, seed=5, **arguments):

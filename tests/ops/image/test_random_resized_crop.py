@@ -2,12 +2,19 @@
 
 import numpy as np
 import pytest
-from against_dali import outcome
-from compare import arrays_of, assert_same_values
+from cases import each_of
+from compare import arrays_of, assert_same_values, outcome
 
 import ndd
 from ndd.random.crop_window import crop_window
 from ndd.random.streams import Draws
+
+REGISTRY_CASES = {
+    # Random windows have DALI's rules and distribution, not its numbers: the tests of these operators compare both.
+    "random_resized_crop": each_of(
+        {"size": [12, 15]}, layouts=("HWC", "FHWC"), dtypes=("uint8", "float32"), oracle=False
+    ),
+}
 
 CASES = [
     ((400, 600), (0.08, 1.0), (0.75, 1.333)),

@@ -2,11 +2,22 @@
 
 import numpy as np
 import pytest
-from against_dali import outcome
-from compare import arrays_of, assert_same_values
+from cases import each_of
+from compare import arrays_of, assert_same_values, outcome
 from resize_calls import Draw, given, interpolation
 
 import ndd
+
+REGISTRY_CASES = {
+    "resize": each_of(
+        {"size": [12, 15]},
+        {"resize_shorter": 20, "save_attrs": True},
+        {"resize_x": 13.3, "interp_type": 0},
+        {"size": [40, 60], "interp_type": 2},
+        layouts=("HWC", "CHW", "FHWC"),
+        dtypes=("uint8", "int16", "uint16", "float32"),
+    ),
+}
 
 LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
 TYPES = ("uint8", "int16", "uint16", "float32")
@@ -110,9 +121,29 @@ def test_errors_as_dali(dali, arguments):
     assert str(ours).startswith("resize: ")
 
 
+@pytest.mark.parametrize("name", ["resize", "resize_crop_mirror"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {}, {"size": 3, "resize_x": 3}, {"resize_shorter": 3, "mode": "default"}, {"size": 3, "mode": "larger"},
+        {"size": 3, "max_size": [1, 2, 3]}, {"size": 3, "roi_start": [0, 0]}, {"size": 3, "dtype": ndd.float16},
+    ],
+)  # fmt: skip
+def test_constants_are_checked_at_the_call(name, arguments):
+    image = ndd.tensor(np.zeros((4, 5, 3), np.uint8), layout="HWC")
+    with ndd.EvalMode.deferred, pytest.raises(RuntimeError, match=f"{name}: "):
+        getattr(ndd, name)(image, **arguments)
+
+
+def test_the_number_of_outputs_is_known():
+    for function in (ndd.resize, ndd.experimental.resize):
+        assert function.operator.outputs() == 1
+        assert function.operator.outputs(size=3, save_attrs=True) == 2
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int8", "float64", "float16", "bool"])
 def test_other_types_are_refused(dtype):
-    with ndd.EvalMode.sync_cpu, pytest.raises(RuntimeError, match="expected input of type u8, i16, u16 or f32"):
+    with ndd.EvalMode.sync_cpu, pytest.raises(RuntimeError, match="resize: Unsupported input type"):
         ndd.resize(np.zeros((4, 5, 3), dtype), size=3)
 
 

@@ -2,11 +2,19 @@
 
 import numpy as np
 import pytest
-from against_dali import outcome
-from compare import arrays_of, assert_same_values
+from cases import Case
+from compare import arrays_of, assert_same_values, outcome
 from resize_calls import Draw, EachSample, given
 
 import ndd
+
+REGISTRY_CASES = {
+    "resize_crop_mirror": [
+        Case({"resize_shorter": 30, "crop": [12, 12]}, layouts=("HWC", "CHW", "FHWC"), dtypes=("uint8", "float32")),
+        # In other layouts DALI mirrors another axis, or none.
+        Case({"size": [30, 32], "crop": [12, 12], "mirror": 1}, layouts=("HWC",), dtypes=("uint8", "float32")),
+    ],
+}
 
 
 def random_arguments(draw):

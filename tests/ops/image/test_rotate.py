@@ -2,12 +2,25 @@
 
 import numpy as np
 import pytest
-from against_dali import check_same
-from compare import arrays_of
+from cases import each_of
+from compare import arrays_of, check_same
 from warp_calls import PAIRS, numbers, picture
 
 import ndd
 from ndd.demo.folder import PHOTOS
+
+_IMAGE_TYPES = ("uint8", "int16", "int32", "float32")
+
+REGISTRY_CASES = {
+    "rotate": each_of(
+        {"angle": 30.0},
+        {"angle": 33.0, "interp_type": 0},  # no points between two pixels: the choice may differ on a GPU
+        {"angle": -100.0, "keep_size": True, "fill_value": 7.0},
+        layouts=("HWC", "FHWC"),
+        dtypes=_IMAGE_TYPES,
+    )
+    + each_of({"angle": 30.0, "axis": [1.0, 2.0, 3.0]}, layouts=("DHWC",), dtypes=_IMAGE_TYPES),
+}
 
 ANGLES = [0.0, 90.0, 180.0, -90.0, 270.0, 45.0, -45.0, 135.0, 30.0, 60.0, -120.0, 5.0, 89.9, 360.0, 720.5, -333.0]
 

@@ -4,9 +4,26 @@ import random
 
 import numpy as np
 import pytest
-from against_dali import check_same, random_array, value
+from cases import Case, each_of
+from compare import check_same, value
+from number_samples import random_array
 
 import ndd
+
+REGISTRY_INPUTS = {
+    "anchor": (lambda rng, i, dtype: np.array([0.1, 0.2], np.float32), None),
+    "extent": (lambda rng, i, dtype: np.array([0.5, 0.6], np.float32), None),
+}
+REGISTRY_CASES = {
+    "slice": [
+        *each_of(
+            {"start": [1, 2], "shape": [5, 6], "axis_names": "HW"},
+            {"rel_start": [0.1, 0.2], "rel_end": [0.6, 0.7], "axis_names": "HW"},
+            layouts=("HWC", "CHW", "FHWC"),
+        ),
+        Case({}, inputs=("plane", "anchor", "extent")),
+    ],
+}
 
 TYPES = [
     "uint8",

@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
-from against_dali import check_same
-from compare import arrays_of
+from cases import each_of
+from compare import arrays_of, check_same
 from warp_calls import numbers, picture
 
 import ndd
 from ndd.demo.folder import PHOTOS
+
+REGISTRY_CASES = {
+    "sphere": each_of({}, layouts=("HWC",), dtypes=("uint8", "float32")),
+}
 
 
 @pytest.mark.parametrize("kind", ["uint8", "float32"])

@@ -2,11 +2,25 @@
 
 import numpy as np
 import pytest
-from against_dali import arrays, check_same, outcome
-from compare import arrays_of, assert_same_values
+from cases import each_of
+from compare import arrays_of, assert_same_values, check_same, outcome
 from warp_calls import PAIRS, affine, numbers, picture
 
 import ndd
+
+_IMAGE_TYPES = ("uint8", "int16", "int32", "float32")
+
+REGISTRY_CASES = {
+    "warp_affine": each_of(
+        {"matrix": [[1.0, 0.213, 3.0], [-0.117, 0.907, 1.0]]},
+        {"matrix": [[1.0, 0.213, 3.0], [-0.117, 0.907, 1.0]], "interp_type": 0, "fill_value": 9.0, "size": [30, 20]},
+        # Halves: points between two pixels and numbers between two whole ones.
+        {"matrix": [[1.0, 0.25, -2.5], [0.25, 0.75, 0.5]], "fill_value": 300.5},
+        {"matrix": [[1.0, 0.25, -2.5], [0.25, 0.75, 0.5]], "interp_type": 0, "fill_value": -2.5},
+        layouts=("HWC", "FHWC"),
+        dtypes=_IMAGE_TYPES,
+    ),
+}
 
 
 def arguments(rng, module, axes, target, matrix):
@@ -204,7 +218,7 @@ def test_output_dtype_is_the_old_name(dali):
 
     with pytest.warns(Warning, match="output_dtype"):
         found = outcome(ndd, call)
-    np.testing.assert_array_equal(arrays(found)[0], image.astype(np.float32))
+    np.testing.assert_array_equal(arrays_of(found)[0], image.astype(np.float32))
 
 
 def test_pil():

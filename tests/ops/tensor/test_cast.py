@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from number_samples import NAMES, NUMPY, assert_same, borders
+from cases import F16, F32, I16, U8, Case, each_of
+from compare import assert_same
+from number_samples import NAMES, NUMPY, borders
 
 import ndd
 from ndd._tensor.convert import convert_array
+
+REGISTRY_CASES = {
+    "cast": each_of({"dtype": F32}, {"dtype": U8}, {"dtype": I16}, {"dtype": F16}, inputs=("matrix",)),
+    "cast_like": [Case({}, inputs=("matrix", "wave"))],
+}
 
 TYPES = {name: getattr(ndd, "bool" if name == "bool" else NUMPY[name]) for name in NAMES}
 

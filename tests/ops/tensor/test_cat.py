@@ -4,9 +4,16 @@ import random
 
 import numpy as np
 import pytest
-from against_dali import check_same, random_array, value
+from cases import each_of
+from compare import check_same, value
+from number_samples import random_array
 
 import ndd
+
+REGISTRY_CASES = {
+    "cat": each_of({}, {"axis": 1}, inputs=("matrix", "matrix")),
+    "stack": each_of({}, {"axis": 1, "axis_name": "N"}, inputs=("plane", "plane")),
+}
 
 TYPES = [
     "uint8",

@@ -6,9 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
-from against_dali import check_same
+from cases import each_of
+from compare import check_same
 
 import ndd
+
+REGISTRY_CASES = {
+    "coord_flip": each_of({}, {"flip_y": 1, "center_x": 0.4}, inputs=("points",), dtypes=("float32",)),
+}
 
 COUNTS = (4, 0, 1)
 

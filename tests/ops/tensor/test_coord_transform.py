@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from against_dali import check_same, random_array
+from cases import F32, EachSample, each_of
+from compare import check_same
+from number_samples import random_array
 
 import ndd
+
+REGISTRY_CASES = {
+    "coord_transform": each_of(
+        {},
+        {"M": EachSample([[[0.5, 0.1], [0.2, 0.9]]] * 3), "T": EachSample([[1.0, 2.0]] * 3)},
+        {"MT": EachSample([[[0.5, 0.1, 0.2]]] * 3), "dtype": F32},
+        inputs=("points",),
+        dtypes=("float32",),
+    ),
+}
 
 TYPES = ("uint8", "uint16", "int16", "int32", "float32")
 SHAPES = [(5, 2), (0, 2), (1, 2)]

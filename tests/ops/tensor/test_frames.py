@@ -2,9 +2,17 @@
 
 import numpy as np
 import pytest
-from against_dali import check_same, random_array
+from cases import each_of
+from compare import check_same
+from number_samples import random_array
 
 import ndd
+
+REGISTRY_CASES = {
+    "sequence_rearrange": each_of({"new_order": [2, 0, 1, 1]}, inputs=("video",)),
+    "element_extract": each_of({"element_map": [0, 2]}, inputs=("video",)),
+    "per_frame": each_of({}, inputs=("cube",)),
+}
 
 
 def v(m, layout="FX"):

@@ -2,9 +2,20 @@
 
 import numpy as np
 import pytest
-from against_dali import check_same
+from cases import F32, U8, Case, each_of
+from compare import check_same
 
 import ndd
+
+REGISTRY_CASES = {
+    "full": each_of({"shape": [3, 4]}, inputs=("scalar",)),
+    "full_like": [Case({}, inputs=("matrix", "scalar"))],
+    "ones": each_of({}, {"shape": [3, 4], "dtype": F32}, inputs=()),
+    "zeros": each_of({}, {"shape": [3, 4], "dtype": U8}, inputs=()),
+    "ones_like": each_of({}, inputs=("matrix",)),
+    "zeros_like": each_of({}, {"dtype": F32}, inputs=("matrix",)),
+    "get_property": each_of({"key": "layout"}, layouts=("HWC",), dtypes=("uint8",)),
+}
 
 B = [np.ones((2, 1), np.uint8), np.ones((1, 3), np.uint8)]
 TYPES = [

@@ -5,9 +5,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from number_samples import NAMES, NUMPY, assert_same
+from cases import I32, each_of
+from compare import assert_same, check_same
+from number_samples import NAMES, NUMPY
 
 import ndd
+
+REGISTRY_INPUTS = {"classes": (lambda rng, i, dtype: rng.integers(0, 6, (4 + i,)).astype(np.int32), None)}
+REGISTRY_CASES = {
+    "one_hot": each_of(
+        {"num_classes": 6},
+        {"num_classes": 6, "on_value": 2.0, "dtype": I32, "axis": 0},
+        inputs=("classes",),
+        dtypes=("int32",),
+    ),
+}
 
 INPUTS = [
     1, [1], [[1]], [1, 2], [1, -1, 3], [[1, 2]], [[0, 1, 2], [2, 1, 0]], np.zeros(0, np.int32), [1.7, -0.5],
@@ -16,34 +28,14 @@ INPUTS = [
 ]  # fmt: skip
 
 
-def compare(call, dali):
-    def outcome(m):
-        try:
-            found = call(m)
-            found.evaluate()
-        except Exception as error:
-            return error
-        return [(np.asarray(t), t.layout) for t in (found.tensors if isinstance(found, m.Batch) else [found])]
-
-    with dali.EvalMode.sync_cpu, ndd.EvalMode.sync_cpu:
-        wanted, found = outcome(dali), outcome(ndd)
-    if isinstance(wanted, Exception):
-        assert type(found) is type(wanted)
-        return
-    assert not isinstance(found, Exception), found
-    for (a, la), (b, lb) in zip(found, wanted, strict=True):
-        assert la == lb
-        assert_same(a, b, 0)
-
-
 @pytest.mark.parametrize("axis", [-2, -1, 0, 1, 2, 3])
 def test_shapes(dali, axis):
     for x in INPUTS:
         for classes in (0, 1, 3):
             if axis == -1 and np.ndim(x) and np.size(x) == 1:
                 continue  # DALI's answer depends on what it was asked before
-            compare(lambda m: m.one_hot(m.tensor(x), axis=axis, num_classes=classes), dali)
-            compare(lambda m: m.one_hot(m.batch([x, x]), axis=axis, num_classes=classes), dali)
+            check_same(dali, lambda m: m.one_hot(m.tensor(x), axis=axis, num_classes=classes))
+            check_same(dali, lambda m: m.one_hot(m.batch([x, x]), axis=axis, num_classes=classes))
 
 
 def test_single_labels_lose_their_axes_unless_an_axis_is_given():
@@ -55,7 +47,7 @@ def test_single_labels_lose_their_axes_unless_an_axis_is_given():
 
 def test_ragged_batches(dali):
     for b in ([1, 2], [[1], [2, 0]], [[[1]], [[2], [0]]]):
-        compare(lambda m: m.one_hot(m.batch(b), num_classes=3), dali)
+        check_same(dali, lambda m: m.one_hot(m.batch(b), num_classes=3))
 
 
 @pytest.mark.parametrize("source", NAMES)
@@ -63,7 +55,8 @@ def test_ragged_batches(dali):
 def test_types(dali, source, target):
     x = np.array([0, 1, 2, 5]).astype(NUMPY[source])
     for on, off in ((1, 0), (300, -1), (2.5, -1.5)):
-        compare(
+        check_same(
+            dali,
             lambda m: m.one_hot(
                 m.tensor(x),
                 num_classes=4,
@@ -71,17 +64,16 @@ def test_types(dali, source, target):
                 on_value=on,
                 off_value=off,
             ),
-            dali,
         )
 
 
 def test_layouts(dali):
     for axis in (-1, 0, 1):
-        compare(lambda m: m.one_hot(m.tensor([1, 2], layout="X"), num_classes=3, axis_name="C", axis=axis), dali)
-    compare(lambda m: m.one_hot(m.tensor([1, 2], layout="X"), num_classes=3), dali)
-    compare(lambda m: m.one_hot(m.tensor(1), num_classes=3, axis_name="C"), dali)
-    compare(lambda m: m.one_hot(m.tensor([1, 2]), num_classes=3, axis_name="C"), dali)
-    compare(lambda m: m.one_hot(m.tensor([1, 2], layout="X"), num_classes=3, axis_name="CD"), dali)
+        check_same(dali, lambda m: m.one_hot(m.tensor([1, 2], layout="X"), num_classes=3, axis_name="C", axis=axis))
+    check_same(dali, lambda m: m.one_hot(m.tensor([1, 2], layout="X"), num_classes=3))
+    check_same(dali, lambda m: m.one_hot(m.tensor(1), num_classes=3, axis_name="C"))
+    check_same(dali, lambda m: m.one_hot(m.tensor([1, 2]), num_classes=3, axis_name="C"))
+    check_same(dali, lambda m: m.one_hot(m.tensor([1, 2], layout="X"), num_classes=3, axis_name="CD"))
     found = ndd.one_hot(ndd.tensor([1], layout="X"), num_classes=3, axis_name="C")
     assert (found.layout, found.shape) == ("XC", (1, 3))
 
@@ -106,4 +98,4 @@ def test_gpu_equals_cpu(emulated_gpu, source):
 @pytest.mark.parametrize("kind", ["uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"])
 def test_values_that_do_not_fit(dali, kind):
     for on in (2.7, -2.7, 300.5, -70000.0, 3e9, -3e9, 1e10, -1e10, 1e19, -1e19, float("nan")):
-        compare(lambda m, on=on: m.one_hot(m.tensor([0]), num_classes=1, dtype=getattr(m, kind), on_value=on), dali)
+        check_same(dali, lambda m, on=on: m.one_hot(m.tensor([0]), num_classes=1, dtype=getattr(m, kind), on_value=on))

@@ -4,9 +4,14 @@ import random
 
 import numpy as np
 import pytest
-from against_dali import check_same, value
+from cases import each_of
+from compare import check_same, value
 
 import ndd
+
+REGISTRY_CASES = {
+    "pad": each_of({}, {"fill_value": 3, "shape": [60, 61, 3]}, {"axes": [0], "align": [16]}, layouts=("HWC", "CHW")),
+}
 
 TYPES = ["uint8", "int8", "uint16", "int16", "int32", "uint32", "int64", "uint64", "float16", "float32", "bool"]
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import EachSample, each_of
 
 import ndd
 from ndd.random import RNG
+
+REGISTRY_CASES = {
+    "batch_permutation": each_of({}, inputs=()),
+    "permute_batch": each_of({"indices": EachSample([2, 0, 1])}, inputs=("matrix",)),
+}
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 64, 1001])

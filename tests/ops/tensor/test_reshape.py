@@ -6,8 +6,23 @@ mixes up their arguments after an error, so that it cannot be asked here case by
 
 import numpy as np
 import pytest
+from cases import DTYPES, U8, Case, each_of, values
 
 import ndd
+
+REGISTRY_INPUTS = {"thin": (lambda rng, i, dtype: values(rng, (2 + i, 1, 4), dtype), "HWC")}
+REGISTRY_CASES = {
+    "reshape": [
+        Case({"shape": [4, -1]}, inputs=("same matrix",)),
+        Case({"layout": "HW"}, inputs=("matrix",)),
+    ],
+    "reinterpret": each_of({"dtype": U8}, inputs=("matrix",), dtypes=DTYPES),
+    "expand_dims": each_of({"axes": [0]}, {"axes": [1], "new_axis_names": "X"}, inputs=("plane",)),
+    "squeeze": [
+        Case({"axis_names": "W"}, inputs=("thin",)),
+        Case({"axes": [1]}, inputs=("thin",), oracle=False),  # DALI 2.4.0 does not see `axes` in dynamic mode
+    ],
+}
 
 
 def t(*shape, layout=None, dtype=np.uint8):

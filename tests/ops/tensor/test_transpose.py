@@ -4,9 +4,15 @@ import itertools
 
 import numpy as np
 import pytest
-from against_dali import check_same, random_array
+from cases import each_of
+from compare import check_same
+from number_samples import random_array
 
 import ndd
+
+REGISTRY_CASES = {
+    "transpose": each_of({}, {"perm": [2, 0, 1]}, {"perm": [1, 0, 2], "transpose_layout": False}, layouts=("HWC",)),
+}
 
 TYPES = [
     "uint8",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-FOLDER = Path(os.environ.get("NDD_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "images"
+FOLDER = Path(os.environ.get("NDD_TEST_DATA", Path(__file__).parents[2] / "shared" / "data")) / "images"
 KINDS = ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA")
 
 needs_files = pytest.mark.skipif(not FOLDER.is_dir(), reason="there is no folder of real images (NDD_TEST_DATA)")

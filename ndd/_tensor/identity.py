@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._tensor import DType
+from ndd._tensor.dtype import DType
 
 
 def identity(value: Any) -> tuple[Any, ...]:
@@ -39,10 +39,7 @@ class Constants:
 
     def same(self, values: tuple[Any, ...]) -> bool:
         """Whether constants that compare equal to these are the same."""
-        for i, value, known in self._ambiguous:
-            if values[i] is not value and identity(values[i]) != known:
-                return False
-        return True
+        return all([values[i] is value or identity(values[i]) == known for i, value, known in self._ambiguous])
 
 
 def _may_equal_another(value: Any) -> bool:

@@ -1,0 +1,119 @@
+"""`Operand`: an input of a batch as an operator sees it; it knows whether anybody looked at the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._tensor.dtype import DType
+from ndd._tensor.handle import Spec
+from ndd._tensor.store import Store, Volumes, is_contiguous
+
+
+class Operand:
+    """An input (for CUDA functions also an output) of a batch: `n` samples of `dtype`, `ndim` and `layout`.
+
+    Shapes and types say nothing of the data: what is worked out from them is kept for the next batch with the same
+    ones. `arrays`, `whole`, `flat`, `pointers()` and `source_info` do, and mark the operand as `touched`: then nothing
+    is kept.
+    """
+
+    __slots__ = ("_shapes", "_store_", "frames", "n", "spec", "touched")
+
+    def __init__(self, store: Store, spec: Spec, n: int):
+        self._store_ = store
+        self.spec = spec
+        self.n = n
+        self._shapes: np.ndarray | None = None
+        self.frames: Any = None  # of the frames of video: a `FrameMap`, which says to what sample each belongs
+        self.touched = False
+
+    @property
+    def _store(self) -> Store:
+        """The memory: whoever reaches for it may read it."""
+        self.touched = True
+        return self._store_
+
+    @property
+    def dtype(self) -> DType:
+        return self._store_.dtype
+
+    @property
+    def layout(self) -> str | None:
+        return self.spec.layout
+
+    @property
+    def ndim(self) -> int:
+        return self.shapes.shape[1] if self._store_.n else (self.spec.ndim or 0)
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the values are in host memory (a CUDA function may be given such, see `reads` of `operator`)."""
+        return self._store_.on_cpu
+
+    @property
+    def shapes(self) -> np.ndarray:
+        """int64 `[N, ndim]`; one Tensor among batches counts for every sample."""
+        if self._shapes is None:
+            shapes = self._store_.shape_array
+            if not len(shapes):
+                shapes = np.zeros((0, self.spec.ndim or 0), np.int64)
+            same = len(shapes) == self.n
+            self._shapes = shapes if same else np.broadcast_to(shapes, (self.n, shapes.shape[1]))
+        return self._shapes
+
+    @property
+    def varies(self) -> bool:
+        """Whether the samples have values of their own: one Tensor among batches counts for every sample."""
+        return self._store_.n == self.n
+
+    @property
+    def shape_array(self) -> np.ndarray:
+        """`shapes`, for functions that take stores too."""
+        return self.shapes
+
+    @property
+    def volumes(self) -> Any:
+        """How many elements the samples have: `.sizes` `[N]`, `.largest`, `.total`."""
+        if self._store_.n == self.n:
+            return self._store_.volumes
+        return Volumes(self.shapes)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of elements of each sample, int64 `[N]`."""
+        return self.volumes.sizes
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The samples, each C-contiguous: NumPy arrays on the CPU, torch tensors on a GPU."""
+        arrays = self._store.contiguous_arrays()
+        return arrays if len(arrays) == self.n else arrays * self.n
+
+    @property
+    def whole(self) -> Any:
+        """All samples as one contiguous array `[N, ...]` if they lie so, else None."""
+        whole = self._store.dense()
+        fits = whole is not None and self._store_.n == self.n and is_contiguous(whole)
+        return whole if fits else None
+
+    @property
+    def flat(self) -> Any:
+        """All samples as one 1-D buffer if they lie behind each other, else None."""
+        store = self._store
+        if store.flat is not None and store.n == self.n:
+            return store.flat
+        whole = self.whole
+        return None if whole is None else whole.reshape(-1)
+
+    @property
+    def source_info(self) -> list[Any] | None:
+        """Where each sample came from."""
+        info = self._store.source_info
+        return info if info is None or len(info) == self.n else info * self.n
+
+    def pointers(self) -> np.ndarray:
+        """The address of each sample, int64 `[N]`."""
+        found = self._store.pointers()
+        return found if len(found) == self.n else np.broadcast_to(found, (self.n,))

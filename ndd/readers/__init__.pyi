@@ -1,0 +1,70 @@
+# Written by `python -m ndd stubs`. Do not edit.
+
+from collections.abc import Callable, Iterable, Sequence
+from ndd._tensor.device import DeviceLike
+from ndd.readers.base import Reader
+from ndd.readers.container import ContainerStore
+from ndd.readers.epoch import Epoch
+from ndd.readers.file import File as _File
+from ndd.readers.mxnet import MXNet as _MXNet
+from ndd.readers.numpy import Numpy as _Numpy
+from ndd.readers.output import Output
+from ndd.readers.records import RecordStore
+from ndd.readers.state import ReaderState
+from os import PathLike
+from typing import Any, Literal
+
+__all__ = ['ContainerStore', 'Epoch', 'File', 'MXNet', 'Numpy', 'Output', 'Reader', 'ReaderState', 'RecordStore']
+
+class File(_File):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, case_sensitive_filter: bool | None = False,
+        dir_filters: str | Sequence[str] | None = None, dont_use_mmap: bool | None = False,
+        file_filters: str | Sequence[str] | None = ..., file_list: str | bytes | PathLike[str] | None = None,
+        file_root: str | bytes | PathLike[str] | None = None,
+        files: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]] | None = None,
+        initial_fill: int | None = 1024, labels: int | Sequence[int] | None = None, lazy_init: bool | None = False,
+        num_shards: int | None = 1, pad_last_batch: bool | None = False, prefetch_queue_depth: int | None = 1,
+        random_shuffle: bool | None = False, read_ahead: bool | None = False, seed: int | None = -1,
+        shard_id: int | None = 0, shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
+        shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
+        shard: Literal['auto'] | None = None,
+    ) -> None: ...
+class MXNet(_MXNet):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, dont_use_mmap: bool | None = False,
+        index_path: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]], initial_fill: int | None = 1024,
+        lazy_init: bool | None = False, num_shards: int | None = 1, pad_last_batch: bool | None = False,
+        path: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]], prefetch_queue_depth: int | None = 1,
+        random_shuffle: bool | None = False, read_ahead: bool | None = False, seed: int | None = -1,
+        shard_id: int | None = 0, shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
+        shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
+        shard: Literal['auto'] | None = None,
+    ) -> None: ...
+class Numpy(_Numpy):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, cache_header_information: bool | None = False,
+        dont_use_mmap: bool | None = False, file_filter: str | None = '*.npy',
+        file_list: str | bytes | PathLike[str] | None = None, file_root: str | bytes | PathLike[str] | None = None,
+        files: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]] | None = None,
+        fill_value: float | None = 0.0, initial_fill: int | None = 1024, lazy_init: bool | None = False,
+        num_shards: int | None = 1, out_of_bounds_policy: Literal['error', 'pad', 'trim_to_shape'] | None = 'error',
+        pad_last_batch: bool | None = False, prefetch_queue_depth: int | None = 1, random_shuffle: bool | None = False,
+        read_ahead: bool | None = False, register_buffers: bool | None = True,
+        rel_roi_end: float | Sequence[float] | None = None, rel_roi_shape: float | Sequence[float] | None = None,
+        rel_roi_start: float | Sequence[float] | None = None, roi_axes: int | Sequence[int] | None = (),
+        roi_end: int | Sequence[int] | None = None, roi_shape: int | Sequence[int] | None = None,
+        roi_start: int | Sequence[int] | None = None, seed: int | None = -1, shard_id: int | None = 0,
+        shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576, use_o_direct: bool | None = False,
+        enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
+        sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+    ) -> None: ...

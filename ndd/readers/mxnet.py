@@ -1,0 +1,134 @@
+"""`readers.MXNet`: images and labels from MXNet's RecordIO files."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ndd._tensor.dtype import float32, uint8
+from ndd.readers.base import Reader
+from ndd.readers.container import ContainerStore
+from ndd.readers.file_tree import FilePath, listed_names, read_lines
+from ndd.readers.index_cache import cached
+from ndd.readers.output import Output, Record
+
+_MAGIC = 0xCED7230A
+_HEAD = struct.Struct("<II")  # of a part: magic, and kind (3 bits) and length (29 bits)
+_ITEM = struct.Struct("<If16x")  # of a record's bytes: number of labels, one label, two ids
+_FIRST_READ = 1 << 22  # bytes, where the index leaves more room than that: it may list a few records only
+
+
+class MXNet(Reader):
+    """Reads MXNet RecordIO files and gives pairs of (encoded image as u8 `[size]`, labels as f32 `[n]`).
+
+    The labels are those of MXNet's `IRHeader`: the `flag` numbers that follow it, or its single one if `flag` is 0.
+    Records come in the order in which they lie in the file.
+
+    Args:
+        path: the record file (`.rec`). A list of files counts as one: offsets go on from file to file.
+        index_path: the index (`.idx`), a line `key offset` for each record. Keys are ignored. Records that are not
+            listed do not exist.
+
+    Differences from DALI: records of several parts (images that contain the file's magic number) are joined; keys may
+    be any text without spaces; a broken line of the index is an error; `shuffle_after_epoch` shuffles (in DALI 2.4.0 it
+    reads the same shard in stored order).
+
+    Raises (when the first sample is asked for): RuntimeError for a missing file, not exactly one index, a broken or
+    empty index, more shards than records; at its batch for a record that is cut off or is none, as with the index of
+    another file.
+
+    >>> import ndd, pathlib, struct, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> item = struct.pack("<IfQQ", 0, 3.0, 0, 0) + b"JPEG"
+    >>> _ = (folder / "a.rec").write_bytes(struct.pack("<II", 0xCED7230A, len(item)) + item)
+    >>> _ = (folder / "a.idx").write_text("0 0")
+    >>> reader = ndd.readers.MXNet(path=folder / "a.rec", index_path=folder / "a.idx")
+    >>> for image, label in reader.next_epoch():
+    ...     print(image.shape, label.torch().tolist())
+    (4,) [3.0]
+    """
+
+    permuted = False
+
+    @classmethod
+    def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
+        return Output("image", uint8, 1), Output("label", float32, 1)
+
+    def _open(
+        self, *, path: FilePath | Sequence[FilePath], index_path: FilePath | Sequence[FilePath]
+    ) -> ContainerStore:
+        paths = listed_names(self._display, "path", path)
+        indices = [index_path] if isinstance(index_path, str | bytes | os.PathLike) else list(index_path)
+        if len(indices) != 1:
+            raise RuntimeError(f"{self._display}: index_path: expected exactly one index file, got {len(indices)}")
+        index = os.fsdecode(indices[0])
+        try:
+            listed = cached(index, "mxnet", 1, lambda: {"offsets": _listed_offsets(self._display, index)})["offsets"]
+            ends = np.cumsum([os.stat(path).st_size for path in paths])
+        except OSError as error:
+            raise RuntimeError(f"{self._display}: Cannot open: {error.filename}: {error.strerror}") from error
+        containers = np.minimum(np.searchsorted(ends, listed, "right"), len(paths) - 1)
+        last = np.maximum(np.append(listed[1:], ends[-1]), listed + _HEAD.size)
+        sizes = np.minimum(np.minimum(last, np.maximum(ends[containers], listed + _HEAD.size)) - listed, _FIRST_READ)
+        return _Records(paths, containers, listed - (ends - np.diff(ends, prepend=0))[containers], sizes)
+
+
+class _Records(ContainerStore):
+    def parse(self, number: int, data: np.ndarray) -> Record:
+        item = self._joined(number, data)
+        if len(item) < _ITEM.size:
+            raise ValueError(f"expected a header of {_ITEM.size} bytes, the record holds {len(item)}")
+        count, label = _ITEM.unpack(item[: _ITEM.size].tobytes())
+        start = _ITEM.size + 4 * count
+        if start > len(item):
+            raise ValueError(f"expected {count} labels, the record holds {len(item)} bytes")
+        if not count:
+            return item[start:], np.array([label], np.float32)
+        return item[start:], np.frombuffer(item[_ITEM.size : start].tobytes(), "<f4").astype(np.float32, copy=False)
+
+    def _joined(self, number: int, data: np.ndarray) -> np.ndarray:
+        """The bytes of a record, which may consist of parts: 1 the first, 2 a middle one, 3 the last; 0 the only one.
+        The magic number stood between them, and was left out by the writer."""
+        parts, at = [], 0
+        while True:
+            magic, kind_and_length = _HEAD.unpack(self._bytes(number, data, at, _HEAD.size).tobytes())
+            kind, length = kind_and_length >> 29, kind_and_length & 0x1FFFFFFF
+            if magic != _MAGIC or kind not in ((2, 3) if parts else (0, 1)):
+                raise ValueError(
+                    f"expected a RecordIO header at byte {self.offsets[number] + at}, got {magic:#010x} "
+                    f"{kind_and_length:#010x}: is the file damaged, or the index of another file?"
+                )
+            parts.append(self._bytes(number, data, at + _HEAD.size, length))
+            if kind in (0, 3):
+                break
+            parts.append(np.frombuffer(_HEAD.pack(_MAGIC, 0)[:4], np.uint8))
+            at += _HEAD.size + -(-length // 4) * 4
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _bytes(self, number: int, data: np.ndarray, start: int, size: int) -> np.ndarray:
+        """Bytes of a record's file from the record's beginning on: of `data`, or read anew where that ends before."""
+        if start + size <= len(data):
+            return data[start : start + size]
+        found = self.ranges(int(self.containers[number]), self.offsets[[number]] + start, np.array([size]))[0]
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+
+def _listed_offsets(reader: str, path: str) -> np.ndarray:
+    """The offsets in an index, in ascending order, each once."""
+    offsets = []
+    for number, line in enumerate(read_lines(reader, path), 1):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) != 2 or not words[1].isdecimal():
+            raise RuntimeError(f'{reader}: index "{path}":{number}: expected a key and an offset, got {line!r}')
+        offsets.append(int(words[1]))
+    if not offsets:
+        raise RuntimeError(f"{reader}: index {path!r} lists no records")
+    return np.unique(np.array(offsets, np.int64))

@@ -1,0 +1,110 @@
+"""`readers.Numpy`: arrays from `.npy` files, whole or in part."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ndd.readers.base import Reader
+from ndd.readers.file_store import FileStore
+from ndd.readers.file_tree import FilePath, listed_names, name_filter, read_lines, scan_nested
+from ndd.readers.npy_file import read_arrays
+from ndd.readers.output import Output, Record
+from ndd.readers.region import Region, chosen_region
+
+
+class Numpy(Reader):
+    """Reads `.npy` files and gives the array in each, with its element type and shape.
+
+    The files come from `files`; from `file_list`, a text file with one path a line; or from `file_root`: the files of
+    that folder whose names match `file_filter`, sorted, then those of each of its sub-folders (one level).
+
+    A region of the arrays is read with one of `roi_start`, `rel_roi_start` (default: 0) and one of `roi_end`,
+    `rel_roi_end`, `roi_shape`, `rel_roi_shape` (default: the array's end): as many numbers as the array has axes (or
+    `roi_axes` names), or a single one for all. Relative numbers are fractions of the extent; they are rounded, a half
+    away from zero. Of a file only the bytes from the region's first element to its last are read.
+
+    Args:
+        files: a path or a list of them; relative to `file_root` if that is given.
+        file_list: see above; lines are relative to `file_root`, or to the list's own folder.
+        file_root: see above.
+        file_filter: glob pattern, with case.
+        roi_start, roi_end, roi_shape: elements. Fractions are cut off.
+        rel_roi_start, rel_roi_end, rel_roi_shape: fractions of the extent.
+        roi_axes: the axes that the region's numbers are for, negative ones from the end. Default: all.
+        out_of_bounds_policy: what happens where the region lies beyond the array: "error", "pad" with `fill_value`, or
+            "trim_to_shape", which cuts the region (perhaps to nothing).
+        fill_value: rounded and limited to the element type.
+        cache_header_information, register_buffers, use_o_direct: accepted, without effect: equal headers are parsed
+            once in any case. As in DALI, `use_o_direct` wants `dont_use_mmap`.
+
+    Differences from DALI: big-endian files and versions 2 and 3 of the format are read as well; a region may be empty
+    wherever it begins. With device "gpu" files are read on the CPU and copied from pinned memory.
+
+    Raises (when the first sample is asked for): RuntimeError for no, conflicting or empty sources, or two arguments for
+    one end of the region; at its batch for a file that is cut off, is no `.npy` file or holds other types than bool,
+    integers and floats, for a region that does not fit, and for a batch of different types or numbers of dimensions.
+
+    >>> import ndd, numpy, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> numpy.save(folder / "a.npy", numpy.arange(12).reshape(3, 4))
+    >>> reader = ndd.readers.Numpy(file_root=folder, roi_start=[1, 2], roi_shape=2)
+    >>> reader[0][0].torch().tolist()
+    [[6, 7], [10, 11]]
+    """
+
+    devices = ("cpu", "gpu")
+
+    @classmethod
+    def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
+        return (Output("array", device="reader"),)
+
+    def _open(
+        self,
+        *,
+        cache_header_information: bool = False,
+        file_filter: str = "*.npy",
+        file_list: FilePath | None = None,
+        file_root: FilePath | None = None,
+        files: FilePath | Sequence[FilePath] | None = None,
+        fill_value: float = 0.0,
+        out_of_bounds_policy: Literal["error", "pad", "trim_to_shape"] = "error",
+        register_buffers: bool = True,
+        rel_roi_end: float | Sequence[float] | None = None,
+        rel_roi_shape: float | Sequence[float] | None = None,
+        rel_roi_start: float | Sequence[float] | None = None,
+        roi_axes: int | Sequence[int] = (),
+        roi_end: int | Sequence[int] | None = None,
+        roi_shape: int | Sequence[int] | None = None,
+        roi_start: int | Sequence[int] | None = None,
+        use_o_direct: bool = False,
+    ) -> FileStore:
+        region = chosen_region(self._display, self._own)
+        if use_o_direct and not self._options.dont_use_mmap:
+            raise RuntimeError(f"{self._display}: use_o_direct wants dont_use_mmap=True")
+        root = None if file_root is None else os.fsdecode(file_root)
+        if files is not None and file_list is not None:
+            raise RuntimeError(f"{self._display}: file paths come from `files` or from `file_list`, but not from both")
+        if files is not None:
+            names = listed_names(self._display, "files", files)
+        elif file_list is not None:
+            names = [line for line in read_lines(self._display, os.fsdecode(file_list)) if line]
+            root = os.path.dirname(os.fsdecode(file_list)) if root is None else root
+        elif root is not None:
+            names = scan_nested(self._display, root, name_filter(self._display, "file_filter", file_filter, True))
+        else:
+            raise RuntimeError(f"{self._display}: one of `file_root`, `files` and `file_list` is required")
+        if not names:
+            raise RuntimeError(f"{self._display}: No files found in {root}. Does the filter match the names?")
+        return _Arrays([root or ""], names, region, fill_value)
+
+
+class _Arrays(FileStore):
+    def __init__(self, folders: list[str], names: list[str], region: Region | None, fill: float):
+        super().__init__(folders, names)
+        self._region, self._fill = region, fill
+
+    def read(self, numbers: Sequence[int], paths: Sequence[str]) -> list[Record | Exception]:
+        found = read_arrays(paths, self._region, self._fill)
+        return [array if isinstance(array, Exception) else (array,) for array in found]

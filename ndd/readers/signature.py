@@ -1,0 +1,135 @@
+"""A reader's signature and docstring: its own arguments (those of `_open`) and the ones all readers share (`Options`).
+
+`compose` puts both together when a reader class is made; `bound` takes the arguments of a call apart again.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+import typing
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
+
+from ndd._tensor.device import DeviceLike
+from ndd.readers.options import Options, plain
+
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_FIRST = ("max_batch_size", "name", "device", "num_inputs")  # may be given by position
+_LAST = ("enable_checkpointing", "shuffle", "sampler", "shard")  # the others stand in alphabetical order, as in DALI
+_OF_EPOCHS = ("shuffle_after_epoch", "shuffle_after_epoch_seed")
+_SHARED = inspect.signature(Options, eval_str=True).parameters
+
+
+def compose(reader: Any) -> None:
+    """Give a reader class its `__signature__` and its docstring. TypeError if its `_open` takes anything else than
+    arguments by name, or one that all readers have."""
+    own = list(_evaluated(reader._open).parameters.values())[1:]
+    shared = [name for name in _SHARED if reader.shuffles_after_epoch or name not in _OF_EPOCHS]
+    for parameter in own:
+        if parameter.kind is not _KEYWORD or parameter.name in shared:
+            raise TypeError(
+                f"{reader.__name__}._open takes its own arguments by name, after a *; got {parameter.name!r}"
+            )
+    parameters = {p.name: p.replace(annotation=_or_none(p)) for p in own}
+    for name in shared:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if name in _FIRST else _KEYWORD
+        parameters[name] = _SHARED[name].replace(kind=kind, annotation=_or_none(_SHARED[name]))
+    middle = sorted((n for n in parameters if n not in (*_FIRST, *_LAST)), key=str.lower)
+    reader.__signature__ = inspect.Signature([parameters[n] for n in (*_FIRST, *middle, *_LAST)])
+    if reader.__dict__.get("__doc__"):
+        reader.__doc__ = _with_shared(inspect.cleandoc(reader.__doc__), shared)
+
+
+def bound(reader: Any, positional: Any, given: Any, partial: bool = False) -> tuple[Options, dict[str, Any]]:
+    """The arguments of a call as the shared options and the reader's own. None stands for the default, as in DALI;
+    values of ndd and NumPy become Python's. With `partial`, required ones may be missing, and are then left out."""
+    signature: inspect.Signature = reader.__signature__
+    try:
+        found = (signature.bind_partial if partial else signature.bind)(*positional, **given).arguments
+    except TypeError as error:
+        raise TypeError(f"{reader._display}: {error}") from None
+    shared: dict[str, Any] = {}
+    own: dict[str, Any] = {}
+    for name, parameter in signature.parameters.items():
+        value = found.get(name)
+        if value is None:
+            value = parameter.default
+            if value is parameter.empty:
+                if name in found:
+                    raise TypeError(f"{reader._display}: {name} is required, got None")
+                continue
+        else:
+            value = _converted(reader._display, name, plain(value), parameter.annotation)
+        (shared if name in _SHARED else own)[name] = value
+    return Options(**shared), own
+
+
+def _evaluated(function: Any) -> inspect.Signature:
+    """A signature whose annotations are types; or texts, where only a type checker can follow them."""
+    try:
+        return inspect.signature(function, eval_str=True)
+    except (NameError, TypeError):
+        return inspect.signature(function)
+
+
+def _or_none(parameter: inspect.Parameter) -> Any:
+    """None is accepted wherever there is a default, and stands for it."""
+    kind = parameter.annotation
+    if parameter.default is parameter.empty or isinstance(kind, str) or kind in (parameter.empty, Any, DeviceLike):
+        return kind
+    return kind | None
+
+
+def _converted(reader: str, name: str, value: Any, hint: Any) -> Any:
+    """A value as the annotation wants it: bool, int, float and fixed texts; others as they come."""
+    kinds = get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    kinds = [kind for kind in kinds if kind is not type(None)]
+    kind = kinds[0] if len(kinds) == 1 else None
+    if kind is bool:
+        return bool(value)
+    if kind is int:
+        return _number(reader, name, value)
+    if kind is float:
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"{reader}: {name}: expected a number, got {value!r}") from None
+    if _literal(kind) and value not in get_args(kind) and name not in _SHARED:  # `Options` checks its own
+        allowed = ", ".join(map(repr, get_args(kind)))
+        raise RuntimeError(f"{reader}: {name}: expected one of {allowed}, got {value!r}")
+    return value
+
+
+def _literal(hint: Any) -> bool:
+    return get_origin(hint) is Literal
+
+
+def _number(reader: str, name: str, value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or (number != value and not isinstance(value, str)):
+        raise ValueError(f"{reader}: {name}: expected an integer, got {value!r}")
+    return number
+
+
+def _with_shared(text: str, shared: list[str]) -> str:
+    """A reader's docstring with what the shared arguments mean after its own."""
+    lines = "\n".join(f"    {line}" for name, line in _documented().items() if name in shared)
+    if re.search(r"^Args:$", text, re.MULTILINE) is None:
+        return f"{text}\n\nArgs:\n{lines}"
+    start = text.index("\nArgs:\n") + len("\nArgs:\n")
+    end = text.find("\n\n", start)
+    end = len(text) if end < 0 else end
+    return f"{text[:end].rstrip()}\n{lines}{text[end:]}"
+
+
+@cache
+def _documented() -> dict[str, str]:
+    """What the docstring of `Options` says of each argument, indented for one level more."""
+    text = inspect.cleandoc(Options.__doc__ or "").partition("Attributes:\n")[2]
+    entries = re.findall(r"^    (\w+): ((?:.*\n?)(?:        .*\n?)*)", text, re.MULTILINE)
+    return {name: f"{name}: {said.rstrip()}" for name, said in entries}

@@ -1,0 +1,273 @@
+"""Compiled kernels: who compiles, where they are kept, and what a damaged file or Ctrl-C does."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ndd._cpu import kernel_cache
+
+# A small kernel that calls another, in a file of its own so that it can be kept.
+MODULE = """
+from ndd._cpu.jit import inner_kernel, kernel
+
+@inner_kernel
+def twice(x):
+    return x + x
+
+@kernel
+def doubled(values, out):
+    for i in range(len(values)):
+        out[i] = twice(values[i])
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the module, where kernels are kept too."""
+    (tmp_path / "small.py").write_text(MODULE)
+    places(monkeypatch, NUMBA_CACHE_DIR=tmp_path / "cache")
+    return tmp_path
+
+
+def places(monkeypatch, **environment):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, str(value)) if value else monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    for kept in (kernel_cache._folders, kernel_cache.writable_folder, kernel_cache.source_digest):
+        kept.cache_clear()
+        monkeypatch.setattr(kernel_cache, "_warned", [])
+
+
+@pytest.fixture(autouse=True)
+def _places_afterwards():
+    yield
+    for kept in (kernel_cache._folders, kernel_cache.writable_folder, kernel_cache.source_digest):
+        kept.cache_clear()
+
+
+def loaded(folder):
+    """The module as a new process would see it."""
+    kernel_cache.source_digest.cache_clear()
+    spec = importlib.util.spec_from_file_location("small", folder / "small.py")
+    module = importlib.util.module_from_spec(spec)
+    exec(compile((folder / "small.py").read_text(), folder / "small.py", "exec"), vars(module))
+    return module
+
+
+def found_on_disk(folder, kind=np.float64, factor=2):
+    """Calls the kernel; whether it had been compiled before."""
+    doubled = loaded(folder).doubled
+    out = np.empty(3, kind)
+    doubled(np.arange(3, dtype=kind), out)
+    assert out.tolist() == [0, factor, 2 * factor]
+    return bool(doubled.compiled().stats.cache_hits)
+
+
+def files(folder):
+    return sorted(p for p in folder.rglob("*") if p.name.endswith(".kernel"))
+
+
+def test_kept_on_disk(folder):
+    assert not found_on_disk(folder)
+    assert len(files(folder)) == 2
+    assert found_on_disk(folder)
+    assert not found_on_disk(folder, np.int16)
+
+
+def test_another_text_is_another_kernel(folder):
+    """Also if only a constant that is compiled in has changed, which stands in another file."""
+    (folder / "small.py").write_text(f"FACTOR = OTHER = 3\n{MODULE.replace('return x + x', 'return x * FACTOR')}")
+    assert not found_on_disk(folder, np.int64, 3)
+    module = loaded(folder)
+    for kernel in (module.twice, module.doubled):
+        kernel.function.__globals__["FACTOR"] = 5
+    out = np.empty(3)
+    module.doubled(np.arange(3.0), out)
+    assert out.tolist() == [0, 5, 10]
+    assert not found_on_disk(folder, np.float64, 3)
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "noise", "forged"])
+def test_a_damaged_file_is_compiled_anew(folder, damage):
+    found_on_disk(folder)
+    for path in files(folder):
+        whole = path.read_bytes()
+        path.write_bytes(
+            {
+                "empty": b"",
+                "cut": whole[: len(whole) // 2],
+                "noise": bytes(range(256)) * 20,
+                "forged": whole[:-1] + bytes([whole[-1] ^ 1]),
+            }[damage]
+        )
+    assert not found_on_disk(folder)
+    assert found_on_disk(folder)
+    assert not list(folder.rglob("*.tmp"))
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder in which nobody can make files")
+def test_without_a_package_folder_or_a_home(folder, monkeypatch):
+    """A container: the package read-only, no home. The temporary folder serves, if only its owner can write there."""
+    spare = folder / "temporary"
+    spare.mkdir()
+    none = {"NUMBA_CACHE_DIR": None, "XDG_CACHE_HOME": "/proc/none", "HOME": "/proc/none", "TMPDIR": spare}
+    monkeypatch.setattr(kernel_cache, "__file__", "/proc/ndd/_cpu/kernel_cache.py")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        places(monkeypatch, **none)
+        assert not found_on_disk(folder)
+        assert len(files(spare)) == 2
+        own = files(spare)[0].parent
+        assert (own.stat().st_mode & 0o777) == 0o700
+        places(monkeypatch, **none)
+        assert found_on_disk(folder)
+    own.chmod(0o777)  # anybody may have written what lies there: it is not run
+    places(monkeypatch, **none)
+    with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR"):
+        assert not found_on_disk(folder)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder in which nobody can make files")
+def test_without_any_folder(folder, monkeypatch):
+    """Compiled once a process, and one warning."""
+    places(monkeypatch, NUMBA_CACHE_DIR="/proc/none")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for kind in (np.float64, np.float32):
+            assert not found_on_disk(folder, kind)
+    assert "set NUMBA_CACHE_DIR" in str(seen[0].message)
+    assert len([w for w in seen if w.category is RuntimeWarning]) == 1
+
+
+def test_a_full_disk(folder, monkeypatch):
+    """The kernel runs all the same, and half a file is not left behind."""
+
+    def full(path, content):
+        path.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.warns(RuntimeWarning, match="No space left"):
+        assert not found_on_disk(folder)
+    assert not list((folder / "cache" / "ndd").iterdir())
+
+
+def test_many_threads_ask_first(folder):
+    """One of them compiles for each type; the others wait, and find it."""
+    kinds, wrong = [np.float64, np.float32, np.int64, np.int16], []
+    doubled, ready = loaded(folder).doubled, threading.Barrier(16)
+
+    def work(i):
+        out = np.empty(3, kinds[i % 4])
+        ready.wait()
+        try:
+            doubled(np.arange(3, dtype=out.dtype), out)
+            if out.tolist() != [0, 2, 4]:
+                wrong.append(out)
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(16)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not wrong
+    assert sum(doubled.compiled().stats.cache_misses.values()) == 4
+
+
+def started(folder, code):
+    own = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, **own},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_many_processes_ask_first(folder):
+    """With different types, so that they write at the same time; all of it can be read afterwards."""
+    kinds = ["float64", "float32", "int16"]
+    code = """
+    import numpy as np
+    from small import doubled
+    out = np.empty(3, {0!r})
+    doubled(np.arange(3, dtype={0!r}), out)
+    print(out.tolist() == [0, 2, 4])
+    """
+    processes = [started(folder, code.format(kind)) for kind in kinds for _ in range(2)]
+    for process in processes:
+        out, err = process.communicate(timeout=200)
+        assert out == "True\n", err[-2000:]
+    assert len(files(folder)) == 2 * len(kinds)
+    assert not list(folder.rglob("*.tmp"))
+    for path in files(folder):
+        content = path.read_bytes()
+        assert hashlib.sha256(content[32:]).digest() == content[:32]
+
+
+def test_control_c_in_a_kernel_is_a_keyboard_interrupt(folder):
+    """Not a SystemError of numba's, whatever it was doing; nor an error of a sample."""
+    process = started(
+        folder,
+        """
+        import os, signal, threading, time
+        import numpy as np
+        import torch
+        import ndd
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        images = ndd.batch([np.full((40, 50, 3), i, np.uint8) for i in range(4)], layout="HWC")
+        found, ending = [], False
+        def fire():
+            while not ending:
+                time.sleep(0.02)
+                os.kill(os.getpid(), signal.SIGINT)
+        try:
+            for k in range(3):
+                ndd.resize(images, size=[20 + k, 30]).evaluate()
+            threading.Thread(target=fire, daemon=True).start()
+        except KeyboardInterrupt:
+            pass
+        def attempt():
+            try:
+                k = 0
+                while True:
+                    k += 1
+                    with ndd.EvalMode.sync_cpu:
+                        ndd.resize(images, size=[20 + k % 5, 30])
+            except BaseException as error:
+                found.append(type(error).__name__)
+        while len(found) < 40:
+            try:
+                attempt()
+            except KeyboardInterrupt:
+                pass
+        try:
+            ending = True
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        print(set(found))
+        """,
+    )
+    out, err = process.communicate(timeout=200)
+    assert out == "{'KeyboardInterrupt'}\n", err[-2000:]

@@ -1,0 +1,121 @@
+"""What a type checker says of a user's code: nothing where it is right, an error at each line that is wrong.
+
+`right_code.py` and `wrong_code.py` are written by hand. A third file calls every public operator in every way that its
+declaration allows, and in wrong ways; it is made from the registry. One run of pyright checks all three.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import json
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import pytest
+from calling import load_every_room
+
+import ndd
+from ndd._tensor import DType
+from ndd.types import DALIImageType, DALIInterpType
+
+pytest.importorskip("pyright")
+
+HERE = Path(__file__).parent
+ERROR = "  # error"
+VALUES = {
+    int: "1", float: "0.5", bool: "True", str: "'x'", DType: "ndd.uint8", DALIImageType: "ndd.types.RGB",
+    DALIInterpType: "ndd.types.INTERP_NN", typing.Any: "1",
+}  # fmt: skip
+SEVERAL = {"random_crop_generator": 2}  # operators with more outputs than one, whatever their arguments
+UNKNOWN = ("element_extract",)  # as many outputs as the values of an argument say
+
+
+def value_of(annotation):
+    """A right value for an argument, as text."""
+    annotation = getattr(annotation, "kind", annotation)
+    members = [a for a in typing.get_args(annotation) if a is not type(None)]
+    if type(None) in typing.get_args(annotation):
+        return value_of(members[0])
+    if typing.get_origin(annotation) is typing.Literal:
+        return repr(members[0])
+    if typing.get_origin(annotation) in (list, tuple, collections.abc.Sequence):
+        return f"[{value_of(members[0])}]"
+    return VALUES[annotation]
+
+
+def calls_of(path, op):
+    """Lines that call an operator: rightly, with the type that comes out, and wrongly."""
+    declared = inspect.signature(op.function, eval_str=True).parameters
+    arguments = {n: p for n, p in declared.items() if p.kind is p.KEYWORD_ONLY}
+    needed = {n: value_of(p.annotation) for n, p in arguments.items() if p.default is p.empty}
+    each = [n for n, p in arguments.items() if type(p.annotation).__name__ == "PerSample"]
+    everything = {n: value_of(p.annotation) for n, p in arguments.items() if n != "save_attrs"}
+
+    def call(first, **given):
+        inputs = [first, *["t"] * (op.required - 1)] if op.required else []
+        return f"ndd.{path}({', '.join([*inputs, *(f'{n}={v}' for n, v in given.items())])})"
+
+    def gives(kind, text):
+        count = SEVERAL.get(path, 1)
+        result = kind if count == 1 else f"tuple[{', '.join([kind] * count)}]"
+        return text if path in UNKNOWN else f"assert_type({text}, {result})"
+
+    right = [gives("ndd.Batch", call("t", batch_size=3, **needed))]
+    if not op.needs_batch:
+        right += [
+            gives("ndd.Tensor", call("t", **needed)),
+            gives("ndd.Tensor", call("a", device="'cpu'", **everything)),
+        ]
+    if op.required:
+        right += [gives("ndd.Batch", call("b", **needed)), gives("ndd.Batch", call("b", **everything))]
+    right += [gives("ndd.Batch", call("t", **{**needed, n: "b"})) for n in each]
+    needed_size = {"batch_size": 3} if op.needs_batch else {}
+    wrong = [call("t", **needed, **needed_size, no_such_argument=1), call("object()", **needed_size, **needed)]
+    wrong = wrong[: 1 + bool(op.required)]
+    wrong += [call("t", **needed_size, **{k: v for k, v in needed.items() if k != n}) for n in needed]
+    kinds = {repr(p.annotation): n for n, p in arguments.items() if p.annotation is not typing.Any}
+    wrong += [call("t", **needed_size, **{**needed, n: "object()"}) for n in kinds.values()]  # one of each kind
+    return [*right, *(line + ERROR for line in wrong)]
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
+    """The files, as {name: (lines, {number of a line with errors: what they say})}."""
+    folder = tmp_path_factory.mktemp("user")
+    lines = ["import numpy as np", "from typing_extensions import assert_type", "import ndd"]
+    lines += ["def calls(t: ndd.Tensor, b: ndd.Batch, a: np.ndarray) -> None:"]
+    lines += [f"    {line}" for path, op in load_every_room().items() for line in calls_of(path, op)]
+    (folder / "every_operator.py").write_text("\n".join(lines) + "\n")
+    for name in ("right_code.py", "wrong_code.py"):
+        (folder / name).write_text((HERE / name).read_text())
+    (folder / "pyrightconfig.json").write_text(
+        json.dumps({"include": ["."], "extraPaths": [str(Path(ndd.__file__).parents[1])], "pythonVersion": "3.11"})
+    )
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    found = {name: ((folder / name).read_text().splitlines(), {}) for name in (p.name for p in folder.glob("*.py"))}
+    for one in json.loads(done.stdout)["generalDiagnostics"]:
+        errors = found[Path(one["file"]).name][1]
+        number = one["range"]["start"]["line"] + 1
+        errors[number] = f"{errors.get(number, '')}\n    {one['message']}"
+    return found
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", ["right_code.py", "wrong_code.py", "every_operator.py"])
+def test_errors_are_where_the_code_is_wrong(checked, name):
+    lines, errors = checked[name]
+    expected = {number for number, line in enumerate(lines, 1) if line.endswith(ERROR)}
+    missed = [f"line {n} passes, and is wrong: {lines[n - 1].strip()}" for n in sorted(expected - set(errors))]
+    false = [f"line {n} is right: {lines[n - 1].strip()}{errors[n]}" for n in sorted(set(errors) - expected)]
+    assert not missed + false, "\n".join([*missed, *false][:20])
+    assert len(expected) > 40 or name == "right_code.py"
+
+
+def test_every_public_operator_is_called(checked):
+    text = "\n".join(checked["every_operator.py"][0])
+    missing = [path for path in load_every_room() if f" ndd.{path}(" not in text.replace("(ndd.", "( ndd.")]
+    assert not missing
