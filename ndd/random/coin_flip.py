@@ -45,9 +45,8 @@ def coin_flip(
 
 @coin_flip.plan
 def _(call, shape_like, *, dtype, probability, shape):
-    chance = probability.each().astype(np.float64)
-    chance = np.where(chance > 0, np.minimum(chance, 1), 0)
-    threshold = np.ceil(chance * 2.0**32).astype(np.uint64)  # so many words, of 2**32, are a one
+    chance = np.minimum(np.fmax(probability.each(), 0), 1)  # fmax: NaN is never
+    threshold = np.ceil(chance * np.float32(2**32)).astype(np.uint64)  # so many words, of 2**32, are a one
     return Plan(element_shapes(call, shape_like, shape), {"stream": call.draws.streams(call.n), "threshold": threshold})
 
 

@@ -22,15 +22,6 @@ def drawn_type(dtype: DType) -> Any:
     return np.float64 if dtype.bits >= 32 and dtype is not float32 else np.float32
 
 
-def column(value: Any, n: int, kind: Any) -> np.ndarray:
-    """A scalar argument as `[n, 1]`: a number for each sample."""
-    if isinstance(value, np.ndarray):
-        return np.broadcast_to(value.astype(kind, copy=False), (n,))[:, None]
-    found = np.empty((n, 1), kind)
-    found.fill(value)
-    return found
-
-
 def fill_as(out: np.ndarray, real: Any, fill: Callable[[np.ndarray], None]) -> None:
     """`fill` an array of real draws, rounded half away from zero and saturated if `out` holds integers."""
     if out.dtype == real:
