@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -91,14 +90,10 @@ class Launch:
     `per_sample` and `shared` is in the structs `Sample` and `Shared`; more may be given here.
     """
 
-    def __init__(
-        self, call: Any, plan: Any, inputs: list[Any], outputs: list[Any], n: int, remembered: dict[Any, Any] | None
-    ):
-        self.call = self.job = call
+    def __init__(self, call: Any, plan: Any, inputs: list[Any], outputs: list[Any], n: int):
+        self.call = call
         self.plan = plan
-        self.keeps = remembered is not None
-        self.ready: dict[Any, Any] = {} if remembered is None else remembered
-        self.steps: list[Any] | None = []  # Memory and _Start, in their order; None: not to be made again
+        self.steps: list[Any] = []  # Memory and _Start, in their order
         self.inputs = inputs
         self.outputs = outputs
         self.n = n
@@ -114,8 +109,6 @@ class Launch:
         shared: dict[str, Any] | None = None,
         macros: dict[str, Any] | None = None,
         file: str | None = None,
-        kept: Any = None,
-        addresses: dict[str, Any] | None = None,
     ) -> None:
         """Starts `kernel` with a thread for each of `work` items of a sample (default: elements of output 0).
 
@@ -127,12 +120,7 @@ class Launch:
             shared: more fields of `Shared`.
             macros: in addition to IN0, OUT0, ...: constants that stand in the `.py` file too come from there.
             file: a `.cu` file other than the operator's.
-            kept, addresses: the old contract.
         """
-        if kept is not None or addresses is not None:
-            self.steps = None
-            self._old_way(kernel, work, per_sample, shared, macros or {}, file, kept, addresses or {})
-            return
         fields: dict[str, Any] = {}
         if per_sample:
             per_sample = dict(per_sample)
@@ -145,8 +133,7 @@ class Launch:
         if not ready.blocks:
             return
         start = _Start(ready, [*self._operands(), *[(name, self._origin(v)) for name, v in fields.items()]])
-        if self.steps is not None:
-            self.steps.append(start)
+        self.steps.append(start)
         _run(start, self.call, self.inputs, self.outputs)
 
     def scratch(self, sizes: Any, dtype: Any, *, zeros: bool = False) -> Memory:
@@ -171,13 +158,12 @@ class Launch:
 
     def _made(self, memory: Memory) -> Memory:
         memory.tensor = memory.make(self.call)
-        if self.steps is not None:
-            self.steps.append(memory)
+        self.steps.append(memory)
         return memory
 
-    def written_down(self) -> list[Any] | None:
+    def written_down(self) -> list[Any]:
         """The launches of this call, to be made again by `replay`; without the memory that they used."""
-        for step in self.steps or ():
+        for step in self.steps:
             if isinstance(step, Memory):
                 step.tensor = None
         return self.steps
@@ -195,33 +181,6 @@ class Launch:
         """The fields with the addresses of inputs and outputs."""
         found = [(f"in{i}", ("in", i)) for i, o in enumerate(self.inputs) if o is not None and not o.on_cpu]
         return found + [(f"out{i}", ("out", i)) for i in range(len(self.outputs))]
-
-    # ---- the old contract
-
-    def _old_way(
-        self, kernel: str, work: Any, per_sample: Any, shared: Any, macros: Any, file: Any, kept: Any, addresses: Any
-    ) -> None:
-        plain = per_sample is None and shared is None and not macros and (work is None or isinstance(work, int))
-        key = (kernel, file, work) if plain else (kernel, file, "kept", kept)
-        kept_now = self.keeps and (plain or kept is not None)
-        ready = self.ready.get(key) if kept_now else None
-        if ready is None:
-            places = dict.fromkeys(addresses, np.zeros(self.n, np.int64))
-            ready = self._prepare(kernel, work, {**(per_sample or {}), **places}, shared or {}, macros, file)
-            if kept_now:
-                self.ready[key] = ready
-        if not ready.blocks:
-            return
-        _run(_Start(ready, [*self._operands(), *addresses.items()]), self.call, self.inputs, self.outputs)
-
-    def remember(self, key: Any, make: Callable[[], T]) -> T:
-        """The old contract."""
-        self.steps = None
-        key = ("remembered", key)
-        found = self.ready.get(key)
-        if found is None:
-            found = self.ready[key] = make()
-        return found
 
     def _prepare(
         self,
@@ -391,8 +350,6 @@ def _address(origin: Any, call: Any, inputs: list[Any], outputs: list[Any]) -> A
     """int64 `[N]`: where each sample's part is."""
     if isinstance(origin, Memory):
         return origin.tensor.data_ptr() + origin.offsets
-    if isinstance(origin, np.ndarray):
-        return origin
     kind, number = origin
     if kind == "out":
         return getattr(outputs[number], "_store_", outputs[number]).pointers()

@@ -14,7 +14,7 @@ from ndd._operator.arguments import values_of
 from ndd._operator.frames import FrameMap, unroll
 from ndd._operator.naming import raise_named
 from ndd._operator.plan import Plan
-from ndd._operator.values import Values, old_form
+from ndd._operator.values import Values
 from ndd._tensor import Handle, Spec, Store
 from ndd._tensor.operand import Operand
 
@@ -69,7 +69,7 @@ class Settled:
 class Planned:
     """A plan worked out for inputs of certain shapes, with what follows from it; kept if no data went into it."""
 
-    __slots__ = ("columns", "plan", "recorded", "remembered", "rooms", "shapes")
+    __slots__ = ("columns", "kept", "plan", "recorded", "rooms", "shapes")
 
     def __init__(self, plan: Plan, shapes: list[Any], columns: list[Any] | None):
         self.plan = plan
@@ -77,7 +77,7 @@ class Planned:
         self.columns = columns  # CPU: what the kernel gets of the plan for each sample
         self.rooms: Any = None  # GPU: what the outputs need
         self.recorded: Any = None  # GPU: the launches, to be made again without asking the operator
-        self.remembered: dict[Any, Any] | None = None  # GPU, old contract
+        self.kept = False  # whether it serves later batches of these shapes
 
 
 class Call:
@@ -108,10 +108,6 @@ class Call:
         self.stream: Any = None
         self.context: Any = None
         self.eager = False  # the call returned at once: what comes next may be worked on ahead
-
-    @property
-    def prepared(self) -> Any:
-        return self.settled  # the old contract
 
     # ---- for operators
 
@@ -215,10 +211,6 @@ class Call:
         op = self.op
         try:
             args = self.arguments()
-            if op.old_views:
-                args = {k: old_form(v) for k, v in args.items()}
-                if op.random:
-                    args["words"] = self.draws
             operands = [None if s is None else s if s.n == self.n else _repeat(s, self.n) for s in stores]
             result = op.views(self, *operands, **args)  # type: ignore[misc]
         except Exception as error:
@@ -288,7 +280,7 @@ class Call:
                 if len(self.settled.plans) > _FEW:
                     self.settled.plans.clear()
                 self.settled.plans[key] = planned
-                planned.remembered = {}
+                planned.kept = True
             seen = stores if frames is None else [None if o is None else o._store_ for o in operands]
             results = self._computed(planned, seen, n, operands)
         except Exception as error:
@@ -299,14 +291,6 @@ class Call:
         op = self.op
         if op.plan is None:
             return _default_plan(operands[0].shapes, args)
-        if op.old_plan:
-            from ndd._operator.run import now
-
-            now.job = self
-            args = {k: old_form(v) for k, v in args.items()}
-            if op.random:
-                args["words"] = self.draws
-            return op.plan(*operands, **args)
         return op.plan(self, *operands, **args) if op.plan_takes_call else op.plan(*operands, **args)
 
     def _operands(self, stores: list[Any]) -> list[Any]:

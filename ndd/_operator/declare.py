@@ -108,9 +108,7 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.__annotations__ = dict(found.function.__annotations__)
     wrapper.operator = found
     wrapper.plan = lambda f: _set_plan(found, f)
-    wrapper.old_plan = lambda f: _set_old(found, "plan", f)
     wrapper.views = lambda f: _set(found, "views", f)
-    wrapper.old_views = lambda f: _set_old(found, "views", f)
     wrapper.batch = lambda f: _set(found, "batch", f)
     wrapper.cpu = lambda f: _set_kernel(found, "cpu", f)
     wrapper.cpu_batch = lambda f: _set_batch_kernel(found, f)
@@ -126,11 +124,6 @@ def _set(found: Operator, role: str, function: Callable[..., Any]) -> Callable[.
 def _set_plan(found: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
     found.plan_takes_call = next(iter(inspect.signature(function).parameters), None) == "call"
     return _set(found, "plan", function)
-
-
-def _set_old(found: Operator, role: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    setattr(found, f"old_{role}", True)
-    return _set(found, role, function)
 
 
 def _set_kernel(found: Operator, role: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -24,14 +24,14 @@ def computed(call: Call, planned: Planned, operands: list[Any], n: int) -> list[
         replay(planned.recorded, call, operands, results)
         return results
     outputs = [Operand(r, spec, n) for r, spec in zip(results, call.outs, strict=True)]
-    launch = Launch(call, plan, operands, outputs, n, planned.remembered)
+    launch = Launch(call, plan, operands, outputs, n)
     if op.cuda is not None:
         op.cuda(launch, *operands, *outputs, **_named_values(op, plan))
     elif op.cuda_source is not None:
         launch(op.name)
     else:
         raise RuntimeError("there is no GPU variant")
-    if planned.remembered is not None and not any([o is not None and o.touched for o in (*operands, *outputs)]):
+    if planned.kept and not any([o is not None and o.touched for o in (*operands, *outputs)]):
         planned.recorded = launch.written_down()
     return results
 
@@ -41,7 +41,7 @@ def batch(call: Call, operands: list[Any]) -> Any:
     op = call.op
     if op.cuda is None:
         raise RuntimeError("there is no GPU variant")
-    launch = Launch(call, Plan([]), operands, [], call.n, None)
+    launch = Launch(call, Plan([]), operands, [], call.n)
     args = call.arguments()
     names = op.cuda_names
     return op.cuda(launch, *operands, **{k: v for k, v in args.items() if k in names or "**" in names})

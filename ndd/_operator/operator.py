@@ -34,7 +34,6 @@ class Operator:
     cuda: Callable[..., Any] | None = None
     cuda_source: str | None = None
     views: Callable[..., Any] | None = None
-    old_plan = old_views = False
     plan_takes_call = False
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):

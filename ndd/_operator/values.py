@@ -133,8 +133,3 @@ def _shown(row: np.ndarray) -> str:
     if row.ndim == 1:
         return f"{row.size}: {row.tolist()}" if row.size <= 8 else str(row.size)
     return f"an array of shape {tuple(row.shape)}"
-
-
-def old_form(value: Any) -> Any:
-    """What plans of the old contract take. Goes when the last of them has."""
-    return value._given if isinstance(value, Values) else value

@@ -98,6 +98,8 @@ def image_slice(
         shape=shape,
         rel_shape=rel_shape,
     )
+    if axis_names:
+        axes_of(None, axis_names, "HW", 2)  # refused at the call
     return pictures(data, dtype, on_error, max_pixels)
 
 

@@ -44,7 +44,7 @@ def morphology(largest: bool) -> Callable[[Callable[..., Any]], Any]:
 def check(border_mode: str, iterations: int) -> None:
     """RuntimeError for what neither operator takes."""
     if border_mode not in BORDERS:
-        raise RuntimeError(f"Unknown border mode: {border_mode}. Use one of {', '.join(BORDERS)}")
+        raise RuntimeError(f"`border_mode`: unknown border mode {border_mode!r}. Use one of {', '.join(BORDERS)}")
     if iterations < 1:
         raise RuntimeError(f"`iterations`: expected at least 1, got {iterations}")
 

@@ -71,7 +71,7 @@ def _chosen_axes(axes: Any, names: str | None, data: Any) -> list[int]:
             raise RuntimeError("Arguments `axes` and `axis_names` are mutually exclusive")
         for letter in names:
             if letter not in layout:
-                raise RuntimeError(f"Axis {letter!r} is not present in the input layout {layout!r}")
+                raise RuntimeError(f"`axis_names`: axis {letter!r} is not present in the input layout {layout!r}")
         axes = [layout.index(letter) for letter in names]
     if axes is None:
         return list(range(ndim))

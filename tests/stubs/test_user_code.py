@@ -64,7 +64,7 @@ def calls_of(path, op):
         return text if path in UNKNOWN else f"assert_type({text}, {result})"
 
     right = [gives("ndd.Batch", call("t", batch_size=3, **needed))]
-    if not op.needs_batch:
+    if not (path == "batch_permutation"):
         right += [
             gives("ndd.Tensor", call("t", **needed)),
             gives("ndd.Tensor", call("a", device="'cpu'", **everything)),
@@ -72,7 +72,7 @@ def calls_of(path, op):
     if op.required:
         right += [gives("ndd.Batch", call("b", **needed)), gives("ndd.Batch", call("b", **everything))]
     right += [gives("ndd.Batch", call("t", **{**needed, n: "b"})) for n in each]
-    needed_size = {"batch_size": 3} if op.needs_batch else {}
+    needed_size = {"batch_size": 3} if (path == "batch_permutation") else {}
     wrong = [call("t", **needed, **needed_size, no_such_argument=1), call("object()", **needed_size, **needed)]
     wrong = wrong[: 1 + bool(op.required)]
     wrong += [call("t", **needed_size, **{k: v for k, v in needed.items() if k != n}) for n in needed]

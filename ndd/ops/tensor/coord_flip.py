@@ -40,6 +40,9 @@ def coord_flip(
     """
     if input.ndim != 2:
         raise RuntimeError(f"coord_flip: expected points of shape (N, d), got {input.ndim} axes")
+    names = layout or "xyz"
+    if not set(names) & set("xyz"):
+        raise RuntimeError(f"`layout`: expected letters of xyz, got {layout!r}")
     return like(input)
 
 
@@ -52,7 +55,7 @@ def _(input, *, center_x, center_y, center_z, flip_x, flip_y, flip_z, layout):
         raise RuntimeError(f"Unexpected number of coordinates {columns}: expected the same in every sample, up to 3")
     missing = [x for x in "xyz"[:columns] if x not in names]
     if missing:
-        raise RuntimeError(f'Dimension "{missing[0]}" not found in the layout {names!r}')
+        raise RuntimeError(f'`layout`: dimension "{missing[0]}" not found in {names!r}')
     centers, flips = {"x": center_x, "y": center_y, "z": center_z}, {"x": flip_x, "y": flip_y, "z": flip_z}
     factor, offset = np.ones((input.n, 3), np.float32), np.full((input.n, 3), -0.0, np.float32)
     for i, name in enumerate(names[:columns]):

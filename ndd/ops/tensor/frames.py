@@ -74,7 +74,7 @@ def _(launch, input, out):
     launch("sequence_rearrange", per_sample={"inner": volumes(out.shapes[:, 1:])})
 
 
-@operator
+@operator(outputs=lambda element_map: len(element_map))
 def element_extract(input, /, *, element_map: list[int]):
     """Takes single frames out of each sequence: one result for each entry of `element_map`. Nothing is copied.
 

@@ -78,7 +78,7 @@ def _averaged(axes: Any, names: str | None, input: Any) -> list[int] | None:
             raise RuntimeError("Arguments `axes` and `axis_names` are mutually exclusive")
         for letter in names:
             if letter not in layout:
-                raise RuntimeError(f"Axis {letter!r} is not present in the input layout {layout!r}")
+                raise RuntimeError(f"`axis_names`: axis {letter!r} is not present in the input layout {layout!r}")
         return sorted(layout.index(letter) for letter in names)
     if axes is None:
         return None
