@@ -63,7 +63,7 @@ __all__ = [
 ]
 
 def batch_permutation(
-    *, batch_size: int | None = None, device: DeviceLike | None = None, allow_repetitions: _bool = False,
+    *, batch_size: int, device: DeviceLike | None = None, allow_repetitions: _bool = False,
     no_fixed_points: _bool = False, rng: RNG | None = None,
 ) -> Batch: ...
 @overload

@@ -88,7 +88,8 @@ def devices(operator: Any) -> str:
 def own_operators(rows: list[Row]) -> list[str]:
     """Operators of ndd that DALI has not."""
     known = {row.name for row in rows}
-    return [name for name in all_operators() if name not in known and not name.split(".")[-1].startswith("_")]
+    own = [name for name, operator in all_operators().items() if operator.module.startswith("ndd.")]
+    return [name for name in own if name not in known and not name.split(".")[-1].startswith("_")]
 
 
 def find(name: str) -> Any:

@@ -95,7 +95,7 @@ def _fixed(p: inspect.Parameter, value: Any, names: Names) -> inspect.Parameter:
 def _added(p: inspect.Parameter, operator: Any, names: Names, batch: bool) -> inspect.Parameter:
     """What every operator takes besides its own arguments."""
     if p.name == "batch_size":
-        if getattr(operator, "needs_batch", False):
+        if _batch_only(operator):
             return p.replace(annotation="int", default=_EMPTY)
         return _written(p, ["int"] if batch else ["None"], names)
     if p.name == "device":
