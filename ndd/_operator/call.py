@@ -257,7 +257,7 @@ class Call:
             if s.whole is None and len(shapes) > _FEW:
                 return None
             first = shapes[0] if shapes else None
-            if s.whole is None and any([x != first for x in shapes]):
+            if s.whole is None and shapes and shapes.count(first) != len(shapes):
                 return None
             key.append((len(shapes), first))
         return tuple(key)

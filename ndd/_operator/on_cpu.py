@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -170,15 +171,8 @@ def _allocate(shapes: list[tuple[int, ...]], spec: Spec) -> Store:
     """Uninitialised host memory for one output: one array for samples of one shape, else one flat buffer."""
     numpy = spec.dtype.numpy
     first = shapes[0] if shapes else ()
-    for s in shapes:
-        if s != first:
-            total = 0
-            for shape in shapes:
-                count = 1
-                for extent in shape:
-                    count *= extent
-                total += count
-            flat = host_empty(total, numpy)
-            return Store(spec.dtype, spec.layout, spec.device, shapes, flat=flat)
+    if shapes and shapes.count(first) != len(shapes):
+        flat = host_empty(sum([prod(s) for s in shapes]), numpy)
+        return Store(spec.dtype, spec.layout, spec.device, shapes, flat=flat)
     whole = host_empty((len(shapes), *first), numpy)
     return Store(spec.dtype, spec.layout, spec.device, shapes, whole=whole)

@@ -121,11 +121,15 @@ def _together(store: Store, count: int) -> Any:
     """The samples as one C-contiguous array `[N, ...]`; None if they have not one shape, or are too large to copy."""
     if len(store.shapes) != count:
         return None
-    whole = store.dense()
+    whole = store.whole
+    if whole is None and store.flat is not None:
+        whole = store.dense()
     if whole is not None and is_contiguous(whole):
         return whole
     arrays = store.arrays()
     shape = store.shapes[0]
+    if count == 1 and is_contiguous(arrays[0]):
+        return arrays[0][None]
     if arrays[0].nbytes > _COPIED or not store.uniform():
         return None
     return np.concatenate(arrays if shape else [a[None] for a in arrays]).reshape(count, *shape)

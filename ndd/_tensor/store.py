@@ -151,8 +151,8 @@ class Store:
         """Whether all samples have one shape (an empty batch has)."""
         if self.whole is not None or len(self.shapes) < 2:
             return True
-        first = self.shapes[0]
-        return all(s == first for s in self.shapes)
+        shapes = self.shapes
+        return shapes.count(shapes[0]) == len(shapes)
 
     def arrays(self) -> list[Any]:
         """Every sample as an array of its own shape: views."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.opencv import single_threaded
+from ndd._cpu.jit import External, kernel
 from ndd._operator import PerSample, Plan, like, operator
 
 _CHUNK = 8  # elements that a GPU thread makes
-_PIXEL = 128  # the largest pixel that OpenCV mirrors, in bytes
 
 
 @operator(layouts=("FDHWC", "FHWC", "DHWC", "HWC", "FCDHW", "FCHW", "CDHW", "CHW", "HW", "FHW"))
@@ -43,18 +42,54 @@ def _(input, *, depthwise, horizontal, vertical):
     return Plan(shapes, {"extents": extents, "mirror": mirror})
 
 
-@flip.cpu
-def _(image, out, extents, mirror):
-    if not image.size:
+@flip.cpu_batch
+def _(input, out, extents, mirror):
+    if not input.size:
         return
-    depthwise, vertical, horizontal = [-1 if m else 1 for m in mirror.tolist()]
-    source, target = image.reshape(extents).view(np.uint8)[:, ::depthwise], out.reshape(extents).view(np.uint8)
-    if vertical == horizontal == 1 or source.shape[-1] > _PIXEL:
-        target[...] = source[:, :, ::vertical, ::horizontal]  # whole lines: NumPy copies them as fast as memory allows
-        return
-    axes = 0 if horizontal == 1 else vertical  # OpenCV's number: 0 vertical, 1 horizontal, -1 both
-    for place in np.ndindex(source.shape[:2]):
-        single_threaded().flip(source[place], axes, target[place])
+    *outside, inner = extents[0].tolist()
+    pixel = inner * input.itemsize
+    # Four compiled kernels serve all types; a pixel of 2, 4 or 8 bytes moves as one number.
+    size, inner = (pixel, 1) if pixel in (1, 2, 4, 8) else (input.itemsize, inner)
+    shape = (len(input), *outside, pixel)
+    source, target = input.reshape(len(input), -1).view(np.uint8), out.reshape(len(out), -1).view(np.uint8)
+    _mirrored(source.reshape(shape).view(f"u{size}"), target.reshape(shape).view(f"u{size}"), mirror, inner)
+
+
+_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
+
+
+@kernel
+def _mirrored(images, out, mirror, inner):
+    count, outer, depth, height, width, _ = images.shape
+    for n in range(count):
+        for o in range(outer):
+            for d in range(depth):
+                for y in range(height):
+                    from_d = depth - 1 - d if mirror[n, 0] else d
+                    from_y = height - 1 - y if mirror[n, 1] else y
+                    row = images[n, o, from_d, from_y].reshape(width * inner)
+                    line = out[n, o, d, y].reshape(width * inner)
+                    if mirror[n, 2]:
+                        _reversed(row, line, width, inner)
+                    else:
+                        _copy(line.ctypes.data, row.ctypes.data, np.uintp(row.nbytes))
+
+
+@kernel
+def _reversed(row, out, width, inner):
+    # Unsigned indices: numba need not ask whether one counts from the end, and makes vector code of the loops.
+    count, one, two, three = np.uint64(width), np.uint64(1), np.uint64(2), np.uint64(3)
+    if inner == 1:
+        for x in range(count):
+            out[x] = row[count - one - x]
+    elif inner == 3:
+        for x in range(count):
+            s, t = three * (count - one - x), three * x
+            out[t], out[t + one], out[t + two] = row[s], row[s + one], row[s + two]
+    else:
+        for x in range(width):
+            for c in range(inner):
+                out[x * inner + c] = row[(width - 1 - x) * inner + c]
 
 
 @flip.cuda("flip.cu")
