@@ -96,7 +96,10 @@ class ThreadPool:
         with self._lock:
             while self._threads < wanted:
                 name = f"ndd-worker-{self._threads}"
-                threading.Thread(target=_serve, args=(self._tasks,), name=name, daemon=True).start()
+                try:
+                    threading.Thread(target=_serve, args=(self._tasks,), name=name, daemon=True).start()
+                except RuntimeError:  # no memory, or a limit: fewer threads do the work
+                    return
                 self._threads += 1
 
     def run(self, function: Callable[[int], None], count: int) -> dict[int, BaseException]:
@@ -112,6 +115,7 @@ class ThreadPool:
             return errors
         if self._threads < helpers:
             self._ensure_threads(helpers)
+            helpers = min(helpers, self._threads)
         take = itertools.count().__next__  # one bytecode: atomic under the GIL
         done = threading.Lock()
         done.acquire()

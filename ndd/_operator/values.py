@@ -59,7 +59,10 @@ class Values:
             if given.ndim == 2 and repeat and given.shape[1] == 1:
                 return np.repeat(given, k, axis=1)  # type: ignore[arg-type]
             raise self._misfit(given[0], k, what, 0 if len(given) else None)
-        row = self._row(np.atleast_1d(given), k, repeat, what, None)
+        given = np.atleast_1d(given)
+        if given.ndim == 2 and len(given) == self.n and k in (None, given.shape[1]):
+            return given  # a list with a row for each sample
+        row = self._row(given, k, repeat, what, None)
         found = np.empty((self.n, len(row)), row.dtype)  # `broadcast_to` takes five times as long
         found[:] = row
         return found
