@@ -83,6 +83,20 @@ _layouts: dict[Any, np.dtype] = {}
 _paths: dict[tuple[str, str], Path] = {}
 
 
+class _Names(dict):
+    """`in0`, `in1`, ...: made once."""
+
+    def __init__(self, start: str):
+        self.start = start
+
+    def __missing__(self, number: int) -> str:
+        found = self[number] = f"{self.start}{number}"
+        return found
+
+
+_IN, _OUT = _Names("in"), _Names("out")
+
+
 class Launch:
     """What a CUDA function of an operator calls to start kernels; also gives scratch memory on the GPU.
 
@@ -90,10 +104,10 @@ class Launch:
     `per_sample` and `shared` is in the structs `Sample` and `Shared`; more may be given here.
     """
 
-    def __init__(self, call: Any, plan: Any, inputs: list[Any], outputs: list[Any], n: int):
+    def __init__(self, call: Any, plan: Any, inputs: list[Any], outputs: list[Any], n: int, kept: bool = False):
         self.call = call
         self.plan = plan
-        self.steps: list[Any] = []  # Memory and _Start, in their order
+        self.steps: list[Any] | None = [] if kept else None  # Memory and _Start, in their order
         self.inputs = inputs
         self.outputs = outputs
         self.n = n
@@ -132,9 +146,15 @@ class Launch:
         ready = self._prepare(kernel, work, per_sample or {}, shared or {}, given, file)
         if not ready.blocks:
             return
-        start = _Start(ready, [*self._operands(), *[(name, self._origin(v)) for name, v in fields.items()]])
-        self.steps.append(start)
-        _run(start, self.call, self.inputs, self.outputs)
+        sources = self._operands()
+        if fields:
+            sources += [(name, self._origin(v)) for name, v in fields.items()]
+        start = _Start(ready, sources)
+        records = ready.records
+        if self.steps is not None:
+            self.steps.append(start)
+            records = records.copy()
+        _run(start, records, self.call, self.inputs, self.outputs)
 
     def scratch(self, sizes: Any, dtype: Any, *, zeros: bool = False) -> Memory:
         """Memory with `sizes[i]` elements of an ndd or NumPy type for sample i, `[N]`, uninitialised unless `zeros`; it
@@ -158,15 +178,17 @@ class Launch:
 
     def _made(self, memory: Memory) -> Memory:
         memory.tensor = memory.make(self.call)
-        self.steps.append(memory)
+        if self.steps is not None:
+            self.steps.append(memory)
         return memory
 
     def written_down(self) -> list[Any]:
         """The launches of this call, to be made again by `replay`; without the memory that they used."""
-        for step in self.steps:
+        steps = self.steps or []
+        for step in steps:
             if isinstance(step, Memory):
                 step.tensor = None
-        return self.steps
+        return steps
 
     def _origin(self, value: Any) -> Any:
         if isinstance(value, Memory):
@@ -179,8 +201,8 @@ class Launch:
 
     def _operands(self) -> list[tuple[str, Any]]:
         """The fields with the addresses of inputs and outputs."""
-        found = [(f"in{i}", ("in", i)) for i, o in enumerate(self.inputs) if o is not None and not o.on_cpu]
-        return found + [(f"out{i}", ("out", i)) for i in range(len(self.outputs))]
+        found = [(_IN[i], ("in", i)) for i, o in enumerate(self.inputs) if o is not None and not o.on_cpu]
+        return found + [(_OUT[i], ("out", i)) for i in range(len(self.outputs))]
 
     def _prepare(
         self,
@@ -195,7 +217,7 @@ class Launch:
         items = self.outputs[0].sizes if work is None else work
         most = self.outputs[0].volumes.largest if work is None else items
         if not isinstance(most, int):
-            items = np.ravel(items)
+            items = items if items.__class__ is np.ndarray and items.ndim == 1 else np.ravel(items)
             most = int(np.maximum.reduce(items, initial=0))
         records, kind, pointers = self._records(items, {**self.plan.per_sample, **per_sample})
         numbers = {**self.plan.shared, **shared} if shared else self.plan.shared
@@ -281,17 +303,6 @@ class Launch:
             records[name] = values
         return records, kind, pointers
 
-    def upload(self, values: np.ndarray) -> Any:
-        """A small array on the GPU, ordered on the operator's stream, by way of pinned memory."""
-        return upload(values, self.device)
-
-    def empty(self, count: int, dtype: Any) -> Any:
-        """Scratch memory on the GPU: a 1-D torch tensor of `count` elements of an ndd or NumPy type."""
-        import torch
-
-        kind = torch_dtype(dtype) if hasattr(dtype, "type_id") else torch.from_numpy(np.empty(0, dtype)).dtype
-        return device_empty(int(count), kind, self.device)
-
 
 def _layout(kind: tuple[Any, ...]) -> np.dtype:
     """The aligned record type of (name, type, shape) fields; making one costs 15 us, so each is kept."""
@@ -337,9 +348,8 @@ def _packed(values: dict[str, Any]) -> tuple[Any, Any]:
     return (ctypes.c_char * max(record.nbytes, 4)).from_buffer_copy(record.tobytes().ljust(4, b"\0")), kind
 
 
-def _run(start: _Start, call: Any, inputs: list[Any], outputs: list[Any]) -> None:
-    """One launch with the addresses of this call."""
-    records = start.ready.records.copy()
+def _run(start: _Start, records: np.ndarray, call: Any, inputs: list[Any], outputs: list[Any]) -> None:
+    """One launch, with the addresses of this call in its records."""
     for name, origin in start.fields:
         records[name] = _address(origin, call, inputs, outputs)
     arguments = [ctypes.c_void_p(_sent(call, records.view(np.uint8))), start.ready.count, start.ready.shared]
@@ -390,7 +400,7 @@ def replay(steps: list[Any], call: Any, inputs: list[Any], outputs: list[Any]) -
             held[id(step)] = _there(step, call)
         else:
             fields = [(name, held.get(id(origin), origin)) for name, origin in step.fields] if held else step.fields
-            _run(_Start(step.ready, fields), call, inputs, outputs)
+            _run(_Start(step.ready, fields), step.ready.records.copy(), call, inputs, outputs)
 
 
 def _there(memory: Memory, call: Any) -> Memory:

@@ -24,7 +24,7 @@ def computed(call: Call, planned: Planned, operands: list[Any], n: int) -> list[
         replay(planned.recorded, call, operands, results)
         return results
     outputs = [Operand(r, spec, n) for r, spec in zip(results, call.outs, strict=True)]
-    launch = Launch(call, plan, operands, outputs, n)
+    launch = Launch(call, plan, operands, outputs, n, planned.kept)
     if op.cuda is not None:
         op.cuda(launch, *operands, *outputs, **_named_values(op, plan))
     elif op.cuda_source is not None:

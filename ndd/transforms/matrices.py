@@ -185,7 +185,8 @@ def scaling(factors: np.ndarray) -> np.ndarray:
     """[R, d] as diagonal matrices [R, d, d]."""
     axes = factors.shape[1]
     found = np.zeros((len(factors), axes, axes), np.float32)
-    found[:, range(axes), range(axes)] = factors
+    for axis in range(axes):  # quicker than a list of indices
+        found[:, axis, axis] = factors[:, axis]
     return found
 
 

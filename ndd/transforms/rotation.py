@@ -52,7 +52,10 @@ def _(rows, *, angle, axis, center):
     turn = rows.angles("angle")
     c, s = np.cos(turn).astype(np.float32), np.sin(turn).astype(np.float32)
     if axis is None:
-        linear = np.stack([c, -s, s, c], axis=-1).reshape(-1, 2, 2)
+        linear = np.empty((len(c), 2, 2), np.float32)  # filled place by place: `np.stack` takes 9 us
+        linear[:, 0, 0] = linear[:, 1, 1] = c
+        linear[:, 1, 0] = s
+        linear[:, 0, 1] = -s
         return rows.about(linear)
     direction = rows.vectors("axis", 3)
     length = np.sqrt((direction * direction).sum(axis=1, keepdims=True))
