@@ -34,7 +34,7 @@ def reduction(declared: Callable[..., Any]) -> Any:
         if mean is not None and mean.dtype is not float32:
             text = f"`mean`: expected float32, got {mean.dtype}. Cast it with ndd.cast(mean, dtype=ndd.float32)."
             raise RuntimeError(text)
-        chosen = _chosen_axes(axes, axis_names, data)
+        chosen = chosen_axes(axes, axis_names, data)
         result = _result_dtype(name, data.dtype, dtype)
         if keep_dims:
             return Spec(result, data.ndim, data.layout, data.device)
@@ -46,7 +46,7 @@ def reduction(declared: Callable[..., Any]) -> Any:
 
     @found.plan
     def _(data, mean=None, *, axes, axis_names, keep_dims, dtype=None, ddof=0):
-        chosen = _chosen_axes(axes, axis_names, data)
+        chosen = chosen_axes(axes, axis_names, data)
         kept = [d for d in range(data.ndim) if d not in chosen]
         shapes = data.shapes.copy()
         shapes[:, chosen] = 1
@@ -60,7 +60,7 @@ def reduction(declared: Callable[..., Any]) -> Any:
     return found
 
 
-def _chosen_axes(axes: Any, names: str | None, data: Any) -> list[int]:
+def chosen_axes(axes: Any, names: str | None, data: Any) -> list[int]:
     """The axes to reduce, sorted; all if none are given.
 
     IndexError for one that does not exist, ValueError for one given twice, RuntimeError for an unknown letter.

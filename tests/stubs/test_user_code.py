@@ -64,7 +64,7 @@ def calls_of(path, op):
         return text if path in UNKNOWN else f"assert_type({text}, {result})"
 
     right = [gives("ndd.Batch", call("t", batch_size=3, **needed))]
-    if not (path == "batch_permutation"):
+    if path != "batch_permutation":
         right += [
             gives("ndd.Tensor", call("t", **needed)),
             gives("ndd.Tensor", call("a", device="'cpu'", **everything)),

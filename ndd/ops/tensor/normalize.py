@@ -14,10 +14,11 @@ from ndd._cpu.reduction import accumulate
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
-from ndd._tensor.dtype import float32
+from ndd._tensor.dtype import dtype as to_dtype, float32
 from ndd._tensor.store import volumes
 from ndd.ops.tensor.elementwise import index_type
 from ndd.reductions.launches import neighbours, reduce_on_gpu, steps
+from ndd.reductions.over_axes import chosen_axes
 
 _TYPES = ("u8", "u16", "u32", "i8", "i16", "i32", "f32")
 
@@ -72,25 +73,14 @@ def normalize(
 
 def _averaged(axes: Any, names: str | None, input: Any) -> list[int] | None:
     """The axes that the call names; None if it names none."""
-    layout, ndim = input.layout or "", input.ndim
-    if names is not None:
-        if axes is not None:
-            raise RuntimeError("Arguments `axes` and `axis_names` are mutually exclusive")
-        for letter in names:
-            if letter not in layout:
-                raise RuntimeError(f"`axis_names`: axis {letter!r} is not present in the input layout {layout!r}")
-        return sorted(layout.index(letter) for letter in names)
-    if axes is None:
+    if axes is None and names is None:
         return None
-    found = sorted(axes.tolist())
-    if not found:
-        raise RuntimeError("`axes` must name at least one axis")
-    for axis in found:
-        if not 0 <= axis < ndim:
-            raise RuntimeError(f"axis index {axis} is out of valid range 0..{ndim - 1}")
-    if len(set(found)) != len(found):
-        raise RuntimeError(f"an axis occurs more than once in {found}")
-    return found
+    if axes is not None and (not len(axes) or min(axes) < 0):
+        raise RuntimeError(f"`axes`: expected at least one axis, from 0 to {input.ndim - 1}, got {axes.tolist()}")
+    try:
+        return chosen_axes(axes, names, input)
+    except (IndexError, ValueError) as error:
+        raise RuntimeError(str(error)) from None
 
 
 @normalize.plan
@@ -213,10 +203,7 @@ def _(input, out, axes, ddof, epsilon, scale, shift, pool, centre, factor):
             with np.errstate(all="ignore"):
                 shift_and_scale(x, exact[i, ...], mean, gain, shift)
     if exact is not out:
-        convert_array(exact, "f32", _SHORT[out.dtype.name], out)
-
-
-_SHORT = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int8": "i8", "int16": "i16", "int32": "i32"}
+        convert_array(exact, "f32", to_dtype(out.dtype).name, out)
 
 
 def _of_all(values: Any, kept: int) -> np.ndarray:
@@ -257,7 +244,5 @@ def _table(launch: Any, rows: np.ndarray) -> tuple[Any, np.ndarray]:
     sizes = np.array([row.size for row in rows])
     if all([row is rows[0] for row in rows]):
         return launch.table(rows[0]), sizes
-    padded = np.zeros((len(rows), sizes.max()), np.float32)
-    for target, row in zip(padded, rows, strict=True):
-        target[: row.size] = row.reshape(-1)
-    return launch.table(padded, each=True), sizes
+    padded = [np.resize(row.reshape(-1), sizes.max()) for row in rows]  # what is behind a row is never read
+    return launch.table(np.stack(padded), each=True), sizes

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 from cases import each_of
-from compare import check_same
+from compare import arrays_of, assert_same_values, check_same
 
 import ndd
 
@@ -19,16 +19,13 @@ def random_call(pick, rng, refused=True):
     count, channels = 1 if by_ids else pick.randint(1, 3), pick.choice([1, 3])
     kind = pick.choice(["uint8", "int16", "int32", "float32"])
     same = pick.random() < 0.3
-    first = [pick.randint(3, 6), pick.randint(3, 6)]
-    inputs = [
-        [
-            (rng.random((*(first if same else [pick.randint(3, 6), pick.randint(3, 6)]), channels)) * 300 - 20).astype(
-                kind
-            )
-            for _ in range(n)
-        ]
-        for _ in range(count)
-    ]
+    first = (pick.randint(3, 6), pick.randint(3, 6))
+
+    def image():
+        size = first if same else (pick.randint(3, 6), pick.randint(3, 6))
+        return (rng.random((*size, channels)) * 300 - 20).astype(kind)
+
+    inputs = [[image() for _ in range(n)] for _ in range(count)]
     arguments, per_sample = {}, {}
     if not same or pick.random() < 0.5:
         arguments["output_size"] = [pick.randint(6, 12), pick.randint(6, 12)]
@@ -36,29 +33,21 @@ def random_call(pick, rng, refused=True):
     if by_ids:
         regions = [pick.randint(1, 3) for _ in range(n)]
         per_sample["in_ids"] = [np.array([pick.randrange(n) for _ in range(r)], np.int32) for r in regions]
-    high = 3 if refused else 1
-    if pick.random() < 0.5:
-        if pick.random() < 0.5:
-            per_sample["in_anchors"] = [rng.integers(0, 2, (r, 2)).astype(np.int32) for r in regions]
-        else:
-            per_sample["in_anchors_rel"] = [rng.random((r, 2), np.float32) * 0.5 for r in regions]
-    if pick.random() < 0.5:
-        if pick.random() < 0.5:
-            per_sample["shapes"] = [rng.integers(0, high, (r, 2)).astype(np.int32) for r in regions]
-        else:
-            per_sample["shapes_rel"] = [rng.random((r, 2), np.float32) * 0.5 for r in regions]
-    if pick.random() < 0.5:
-        if pick.random() < 0.5:
-            per_sample["out_anchors"] = [rng.integers(0, high + 1, (r, 2)).astype(np.int32) for r in regions]
-        else:
-            per_sample["out_anchors_rel"] = [rng.random((r, 2), np.float32) * 0.3 for r in regions]
+    for name, top, share in (
+        ("in_anchors", 2, 0.5),
+        ("shapes", 1 + 2 * refused, 0.5),
+        ("out_anchors", 2 + 2 * refused, 0.3),
+    ):
+        form = pick.choice(["default", "default", "pixels", "shares"])
+        if form == "pixels":
+            per_sample[name] = [rng.integers(0, top, (r, 2)).astype(np.int32) for r in regions]
+        elif form == "shares":
+            per_sample[f"{name}_rel"] = [rng.random((r, 2), np.float32) * share for r in regions]
     dtype = pick.choice([None, "uint8", "int16", "float32", "int64"])
 
     def call(module, place=lambda x: x):
-        given = dict(arguments)
-        given |= {name: module.batch(v) for name, v in per_sample.items()}
-        if dtype:
-            given["dtype"] = getattr(module, dtype)
+        kind = {"dtype": getattr(module, dtype)} if dtype else {}
+        given = {**arguments, **kind, **{name: module.batch(v) for name, v in per_sample.items()}}
         return module.multi_paste(*[place(module.batch(x, layout="HWC")) for x in inputs], **given)
 
     return call, ([[x.shape for x in row] for row in inputs], kind, arguments, per_sample, dtype)
@@ -109,7 +98,7 @@ def test_gpu_as_cpu(emulated_gpu):
     pick, rng = random.Random(4), np.random.default_rng(4)
     good = 0
     while good < 8:
-        call, note = random_call(pick, rng, refused=False)
+        call, _ = random_call(pick, rng, refused=False)
         with ndd.EvalMode.sync_cpu:
             try:
                 expected = call(ndd)
@@ -117,5 +106,4 @@ def test_gpu_as_cpu(emulated_gpu):
                 continue
             found = call(ndd, lambda x: x.gpu()).cpu()
         good += 1
-        for a, b in zip(found, expected, strict=True):
-            np.testing.assert_array_equal(np.asarray(a), np.asarray(b), err_msg=str(note))
+        assert_same_values(arrays_of(found), arrays_of(expected), 0)
