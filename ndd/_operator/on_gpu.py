@@ -49,8 +49,8 @@ def batch(call: Call, operands: list[Any]) -> Any:
 
 def _named_values(op: Any, plan: Plan) -> dict[str, Any]:
     wanted = op.cuda_names
-    found = {k: plan.per_sample[k] for k in wanted if k in plan.per_sample}
-    found.update([(k, plan.shared[k]) for k in wanted if k in plan.shared])
+    found = {k: plan.shared[k] for k in wanted if k in plan.shared}
+    found.update([(k, plan.per_sample[k]) for k in wanted if k in plan.per_sample])
     return found
 
 

@@ -90,14 +90,11 @@ def _(input, *, axes, axis_names, batch, ddof, dtype, epsilon, mean, scale, shif
     chosen = _checked(_averaged(axes, axis_names, input), input.shapes, centre, factor, batch)
     pool = None
     if batch:  # worked out of all samples together when the first of them is normalized on the CPU
-        one = [None if g is None else g[0] for g in (centre, factor)]
-        pool = functools.cache(functools.partial(_moments, input.arrays, chosen, ddof, epsilon, scale, *one))
-    given = {"centre": centre, "factor": factor}
-    shared = {
-        "axes": chosen, "ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift, "batch": batch, "pool": pool,
-        **{k: None for k, v in given.items() if v is None},
-    }  # fmt: skip
-    return Plan(input.shapes, {k: v for k, v in given.items() if v is not None}, shared)
+        known = (None if g is None else g[0] for g in (centre, factor))
+        pool = functools.cache(functools.partial(_moments, input.arrays, chosen, ddof, epsilon, scale, *known))
+    numbers = {"axes": chosen, "ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift, "batch": batch}
+    given = {k: v for k, v in (("centre", centre), ("factor", factor)) if v is not None}
+    return Plan(input.shapes, given, {"centre": None, "factor": None, "pool": pool, **numbers})
 
 
 def _fitting(values: Values | None, input: Any, convert: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
