@@ -40,7 +40,8 @@ class Settled:
     """What the constants and the specs of the inputs settle of a call; shared by all calls that agree in these."""
 
     __slots__ = (
-        "batch_only", "constants", "device", "fewer", "handles", "kernels", "moves", "named", "outs", "plans", "single", "specs",
+        "batch_only", "constants", "device", "fewer", "handles", "kernels", "made", "moves", "named", "outs", "plans",
+        "single", "specs",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +64,7 @@ class Settled:
         self.fewer = self.batch_only = False
         self.constants: Any = None  # to be compared with those of a call whose key is equal
         self.plans: dict[Any, Planned] = {}
+        self.made: dict[int, Any] = {}  # see `Call.once`
         self.kernels: dict[Any, Any] = {}  # GPU: compiled functions, see `Launch`
 
 
@@ -142,6 +144,18 @@ class Call:
                 errors.update({k + 1: error for k, error in rest.items()})
                 break
         return errors
+
+    def once(self, make: Callable[[], Any]) -> Any:
+        """What `make` gives. In a call with nothing but constants it can follow from these alone (and from `n`): then it
+        is made once for all calls with the same, which must not write to it."""
+        if self.op.random or self.settled.handles or any([h is not None for h in self.handles]):
+            return make()
+        made = self.settled.made
+        if self.n not in made:
+            if len(made) > _FEW:
+                made.clear()
+            made[self.n] = make()
+        return made[self.n]
 
     # ---- for the framework
 

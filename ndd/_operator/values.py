@@ -60,7 +60,7 @@ class Values:
                 return np.repeat(given, k, axis=1)  # type: ignore[arg-type]
             raise self._misfit(given[0], k, what, 0 if len(given) else None)
         given = np.atleast_1d(given)
-        if given.ndim == 2 and len(given) == self.n and k in (None, given.shape[1]):
+        if given.ndim == 2 and len(given) == self.n > 1 and k in (None, given.shape[1]):
             return given  # a list with a row for each sample
         row = self._row(given, k, repeat, what, None)
         found = np.empty((self.n, len(row)), row.dtype)  # `broadcast_to` takes five times as long

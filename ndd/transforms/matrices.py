@@ -153,7 +153,7 @@ def makes_maps(op: Any) -> Callable[[Callable[..., np.ndarray]], Any]:
         @op.batch
         def _(call: Any, input: Any, *, reverse_order: bool, **arguments: Any) -> Any:
             rows = Rows(call.n, input, {k: v for k, v in arguments.items() if isinstance(v, Values | None)})
-            return rows.samples(function(rows, **arguments), reverse_order)
+            return rows.samples(call.once(lambda: function(rows, **arguments)), reverse_order)
 
     return hook
 

@@ -63,17 +63,20 @@ def photograph():
 @pytest.mark.parametrize("op", ARGUMENTS)
 @pytest.mark.parametrize("source", TYPES)
 def test_every_type_rounds_and_saturates_as_dali(dali, op, source):
-    """Extremes, halves, infinities and NaN of every type to every type."""
+    """Extremes, halves, infinities and NaN of every type to every type; but to int16 finite numbers only: what DALI makes of
+    the others there depends on the CPU (another value with AVX-512)."""
     if source not in types_of(op):
         pytest.skip("DALI refuses it")
     x = borders(source)
     x = x[: len(x) // 3 * 3].reshape(1, -1, 3)
+    with np.errstate(invalid="ignore"):
+        finite = x[:, (np.abs(x.astype(np.float64)) < 1e20).all(axis=(0, 2))]
     for target in types_of(op):
+        taken = finite if target == "i16" else x
         for more in ({}, {"brightness": 1e9} if "brightness" in ARGUMENTS[op] else {}):
             given = {**ARGUMENTS[op], **more}
-            assert check_same(
-                dali, lambda m, t=target, g=given: call_of(op, x, dtype=m.dtype(t), **g)(m), 2e-7, (op, source, target)
-            )
+            call = lambda m, x=taken, t=target, g=given: call_of(op, x, dtype=m.dtype(t), **g)(m)  # noqa: E731
+            assert check_same(dali, call, 2e-7, (op, source, target))
 
 
 @pytest.mark.parametrize("op", ARGUMENTS)
