@@ -5,13 +5,13 @@
 1. `declare.py`: `@operator` made `flip` from a function with the same signature; it only calls `Operator.call`.
 2. `operator.py`: `Operator.call` looks at the inputs (handles: nothing is computed), agrees on the batch size, and finds
    what is *settled* by the constants and by the element types, ranks, layouts and devices of the inputs: a `Settled`,
-   kept by these (`identity.py` says when constants are the same) or made by `_settle`. Making it, `arguments.py` converts
+   kept by these (`_tensor/identity.py` says when constants are the same) or made by `_settle`. Making it, `arguments.py` converts
    and checks the constants, and the operator's own function says what comes out. Errors of constants rise here, at the
    call. The result is handles, returned at once.
 3. `_execution/schedule.py` runs the `Call` when the evaluation mode says so.
 4. `call.py`: `Call.run` gets the stores of the inputs. Operators with `.views` or `.batch` compute in Python here. For
    the others the operator's `.plan` says the shapes of the outputs and the numbers for the kernels; per-sample arguments
-   reach it as `Values` (`values.py`), inputs as `Operand` (`plan.py`). A plan that looked at shapes only is kept for the
+   reach it as `Values` (`values.py`), inputs as `Operand` (`_tensor/operand.py`). A plan that looked at shapes only is kept for the
    next batch with the same ones; one that touched data is not (`Operand.touched`). Video is unrolled to frames before and
    put together after (`frames.py`).
 5. `on_cpu.py` allocates the outputs and runs the kernel: over pieces of the batch (`pieces.py`) or sample by sample, on
@@ -25,7 +25,8 @@ operators for the tests, stubs, benchmarks and tables that walk them. `deprecate
 **The concepts**, all of them: `@operator` with `layouts`, `types`, `dtypes`, `frames`, `random`, `reads`, `outputs`,
 `elementwise`, `register`; what a declaring function returns, `like`, `output`, `Samples`; the roles `.plan`, `.cpu`,
 `.cpu_batch`, `.cuda`, `.batch`, `.views`; what the roles see, `PerSample` and its `Values`, `Operand`, `Call`, `Plan`,
-and on a GPU the launch with `scratch` and `table`; `bad_sample`.
+and on a GPU the launch with `scratch` and `table`; `bad_sample`. A `Call` has `n`, `draws`, `sources`, `threads`,
+`spread` (over the pool) and `once` (made once for all calls with the same constants).
 """
 
 from ndd._operator import structural as _structural  # noqa: F401  (binds the methods of values)

@@ -638,3 +638,18 @@ def test_memory_is_flat_over_fifty_epochs(files):
     before = epochs(5)
     after = epochs(50)
     assert after - before < 8e6
+
+
+def test_outputs_are_known_before_the_pipeline_runs(files):
+    """In a `with` block a reader and an operator unpack to what they will give."""
+    pipe = ndd.Pipeline(batch_size=2, num_threads=1, device_id=None)
+    with pipe:
+        data, labels = fn.readers.file(files=files, labels=list(range(7)))
+        image = fn.reshape(types.Constant(np.arange(12, dtype=np.uint8)), shape=[2, 2, 3], layout="HWC")
+        small, before = fn.resize(image, size=[1, 1], save_attrs=True)
+        pipe.set_outputs(data, labels, small, before)
+    assert pipe.num_outputs == 4
+    pipe.build()
+    found = pipe.run()
+    assert values(found[1]) == [[0], [1]]
+    assert values(found[3]) == [[2, 2], [2, 2]]
