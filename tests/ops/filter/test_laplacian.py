@@ -206,35 +206,3 @@ def test_opencv_and_scipy_agree():
     ours = arrays_of(ndd.laplacian(ndd.tensor(x, layout="HW"), smoothing_size=1))[0]
     np.testing.assert_allclose(ours, cv2.Laplacian(x, cv2.CV_32F, ksize=1), atol=1e-5 * np.abs(ours).max())
     np.testing.assert_allclose(ours, ndimage.laplace(x, mode="mirror"), atol=1e-5 * np.abs(ours).max())
-
-
-@pytest.mark.parametrize(
-    ("layout", "shape", "args"),
-    [
-        ("HWC", (37, 50, 3), {}),
-        ("HWC", (40, 45, 3), {"window_size": [3, 9], "scale": [0.5, 2.0]}),
-        ("HW", (40, 300), {"window_size": 15, "normalized_kernel": True}),
-        ("HWC", (20, 20, 4), {"window_size": 15, "normalized_kernel": True}),
-        ("CHW", (3, 20, 33), {"window_size": 17, "normalized_kernel": True}),
-        ("DHWC", (5, 6, 7, 2), {"window_size": [3, 5, 7]}),
-        ("HWC", (9, 10, 6), {"smoothing_size": 1}),
-        ("W", (90,), {"window_size": 5}),
-        ("FHWC", (2, 10, 11, 3), {"scale": -0.3}),
-        ("HW", (2, 3), {"window_size": 9}),
-    ],
-    ids=str,
-)
-def test_gpu(layout, shape, args, emulated_gpu):
-    rng = np.random.default_rng(10)
-    for dtype in ("uint8", "int16", "float32"):
-        smaller = tuple(e if c in "CF" else max(1, e - 3) for c, e in zip(layout, shape, strict=True))
-        samples = [whole_floats(rng, s).astype(dtype) for s in (shape, smaller)]
-        expected = arrays_of(ndd.laplacian(ndd.batch(samples, layout=layout), **args))
-        before = len(emulated_gpu.launches)
-        found = ndd.laplacian(ndd.batch(samples, layout=layout).gpu(), **args).evaluate()
-        launches = len(emulated_gpu.launches) - before
-        axes = len(layout.strip("FC"))
-        assert launches == (1 if axes < 3 and shape[-1] != 6 and args.get("window_size") != 17 else axes)
-        for a, b in zip(arrays_of(found), expected, strict=True):
-            atol = 1 if dtype != "float32" else 1e-5 * np.abs(b).max()
-            np.testing.assert_allclose(a.astype(np.float64), b, atol=atol)
