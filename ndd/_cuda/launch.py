@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,6 @@ from ndd._tensor.identity import identity
 from ndd._tensor.memory import device_empty, torch_device
 from ndd._tensor.operand import Operand
 from ndd._tensor.store import Volumes
-
-T = TypeVar("T")
 
 _BLOCK = 256
 _MAX_BLOCKS = 1 << 16  # a grid row; kernels stride over what is left
@@ -285,7 +283,7 @@ class Launch:
                 columns.append((f"in{i}_shape", operand.shapes))
         for i, store in enumerate(self.outputs):
             pointers[f"out{i}"] = f"OUT{i}"
-            columns.append((f"out{i}_shape", store.shape_array))
+            columns.append((f"out{i}_shape", store.shapes))
         for k, (name, values) in enumerate(columns):
             if not values.shape[1]:
                 columns[k] = (name, np.ones((n, 1), np.int64))

@@ -12,10 +12,10 @@ from ndd._execution.invocation import Invocation
 from ndd._operator import on_cpu
 from ndd._operator.arguments import values_of
 from ndd._operator.frames import FrameMap, unroll
-from ndd._operator.naming import raise_named
+from ndd._operator.naming import raise_named, source_info_of
 from ndd._operator.plan import Plan
 from ndd._operator.values import Values
-from ndd._tensor import Handle, Spec, Store
+from ndd._tensor import Spec, Store
 from ndd._tensor.operand import Operand
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Call:
     @property
     def sources(self) -> list[Any]:
         """Where each sample came from, None where nobody knows."""
-        info = next((s.source_info for s in self.stores if s is not None and s.source_info), None)
+        info = source_info_of(self.stores)
         return info if info is not None and len(info) == self.n else [None] * self.n
 
     def spread(self, function: Callable[[int], Any], count: int, nbytes: int | None = None) -> dict[int, BaseException]:
@@ -323,7 +323,7 @@ class Call:
         return on_gpu.computed(self, planned, self._operands(stores) if operands is None else operands, n)
 
     def _labelled(self, results: list[Store], frames: FrameMap | None) -> list[Store]:
-        info = next((s.source_info for s in self.stores if s is not None and s.source_info), None)
+        info = source_info_of(self.stores)
         for k, store in enumerate(results):
             if frames is not None:
                 results[k] = store = frames.roll(store, self.outs[k])
@@ -349,7 +349,7 @@ def _default_plan(shapes: np.ndarray, args: dict[str, Any]) -> Plan:
     per_sample, shared = {}, {}
     for name, value in args.items():
         if isinstance(value, Values):
-            per_sample[name] = value.rows() if value.vector else value.each()
+            per_sample[name] = np.asarray(value)
         else:
             shared[name] = value
     return Plan(shapes, per_sample, shared)
@@ -365,4 +365,4 @@ def _repeat(store: Store, n: int) -> Store:
     return repeated
 
 
-__all__ = ["Call", "Handle", "InputFailed", "Planned", "Settled", "stored"]
+__all__ = ["Call", "InputFailed", "Planned", "Settled", "stored"]

@@ -22,7 +22,7 @@ def named(error: BaseException, op: Any, stores: list[Any] = (), frames: Any = N
     if sample is not None:
         if frames is not None:
             sample = frames.sample_of(sample)
-        info = next((s.source_info for s in stores if s is not None and s.source_info), None)
+        info = source_info_of(stores)
         source = info[sample] if info is not None and sample < len(info) else None
         where = f"sample {sample}{f' ({source})' if source else ''}: "
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
@@ -38,6 +38,11 @@ def named(error: BaseException, op: Any, stores: list[Any] = (), frames: Any = N
         found = RuntimeError(f"{op.name}: {where}{type(error).__name__}: {text}")
     found.__dict__.update(getattr(error, "__dict__", {}))
     return found.with_traceback(error.__traceback__)
+
+
+def source_info_of(stores: list[Any]) -> list[Any] | None:
+    """Where the samples came from, by the first input that knows."""
+    return next((s.source_info for s in stores if s is not None and s.source_info), None)
 
 
 def raise_first(errors: dict[int, BaseException]) -> None:

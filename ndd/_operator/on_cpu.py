@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +43,7 @@ def _columns(call: Call, plan: Plan, lead: int, n: int) -> list[Any]:
                 values = values.tolist() if values.ndim == 1 else list(np.ascontiguousarray(values))
             columns.append(values)
         else:
-            columns.append(list(itertools.repeat(plan.shared[name], n)))
+            columns.append([plan.shared[name]] * n)
     return columns
 
 
@@ -69,7 +68,7 @@ def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[St
         columns = [list(zip(*columns, strict=True))]
     for r in results:
         columns.append(r.arrays())
-        nbytes += (r.whole if r.whole is not None else r.flat).nbytes
+        nbytes += r.nbytes()
     if planned.columns is None:
         planned.columns = _columns(call, planned.plan, _lead(call), n)
     columns += planned.columns
@@ -105,7 +104,7 @@ def _one_by_one(call: Call, plan: Plan, stores: list[Any], results: list[Store],
         alone = [list(zip(*alone, strict=True))]
     for r in results:
         alone.append([a[None] for a in r.arrays()])
-        nbytes += (r.whole if r.whole is not None else r.flat).nbytes
+        nbytes += r.nbytes()
     for name in op.cpu_batch_names[lead + len(results) :]:
         if name in plan.per_sample:
             values = plan.per_sample[name]

@@ -73,7 +73,7 @@ class Values:
         for i, one in enumerate(given if isinstance(given, list) else given[:1]):
             if one.shape not in ((rows, columns), (rows * columns,)):
                 text = f"argument {self.name!r}: expected {rows} x {columns} numbers, got {_shown(one)}"
-                raise bad_sample(i, text) if self.varies else RuntimeError(text)
+                raise self.error(i, text)
         if isinstance(given, list):
             given = np.stack([one.reshape(-1) for one in given])
         return np.broadcast_to(given.reshape(-1, rows, columns), (self.n, rows, columns))
@@ -95,6 +95,14 @@ class Values:
         if not self.varies:
             return [np.asarray(self._given)] * self.n
         return self._given if isinstance(self._given, list) else list(self._given)
+
+    def distinct(self) -> list[np.ndarray]:
+        """As `arrays`, but a single one where it goes for all samples."""
+        return self.arrays() if self.varies else [np.asarray(self._given)]
+
+    def error(self, sample: int, text: str) -> Exception:
+        """An error about the value of a sample; about the argument, where one value goes for all."""
+        return bad_sample(sample, text) if self.varies else RuntimeError(text)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         """What NumPy sees: `rows()` of an argument that is a list of numbers, else `each()`."""

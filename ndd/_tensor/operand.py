@@ -69,11 +69,6 @@ class Operand:
         return self._store_.n == self.n
 
     @property
-    def shape_array(self) -> np.ndarray:
-        """`shapes`, for functions that take stores too."""
-        return self.shapes
-
-    @property
     def volumes(self) -> Any:
         """How many elements the samples have: `.sizes` `[N]`, `.largest`, `.total`."""
         if self._store_.n == self.n:

@@ -87,7 +87,7 @@ def _table(a: Operand) -> Table:
 
 def _cumulative(p: Values, counts: np.ndarray) -> np.ndarray:
     """Checked probabilities as `[1 or n, most]` cumulative ones in float64; the last one of a row is 1."""
-    rows = p.arrays() if p.varies else [p.constant]
+    rows = p.distinct()
     found = np.ones((len(rows), int(counts.max(initial=1))), np.float64)
     for i, row in enumerate(rows):
         wanted = counts[i] if len(rows) > 1 else counts.max(initial=1)

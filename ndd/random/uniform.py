@@ -89,7 +89,7 @@ def _(launch, shape_like, out, *, stream, place=None, table=None):
 
 def _table(values: Values, dtype: DType) -> Table:
     """The values as elements of the result, a row for each sample or one for all."""
-    rows = values.arrays() if values.varies else [values.constant]
+    rows = values.distinct()
     for i, row in enumerate(rows):
         if row.ndim != 1:
             raise bad_sample(

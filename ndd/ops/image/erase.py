@@ -99,7 +99,7 @@ def _regions(values: Values | None, extents: np.ndarray, normalized: bool) -> tu
     n, _, count = extents.shape
     if values is None:
         return np.zeros((n, 0, count), np.float32), np.zeros(n, np.int64)
-    rows = values.arrays() if values.varies else [values.constant]
+    rows = values.distinct()
     sizes = np.array([row.size for row in rows])
     for length in sizes[sizes % count != 0 if count else sizes >= 0][:1]:
         text = f"`{values.name}`: expected a multiple of {count} elements, one for each axis, got {length}"

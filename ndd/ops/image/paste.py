@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._operator import PerSample, Values, bad_sample, like, operator
+from ndd._operator import PerSample, Values, like, operator
 from ndd.ops.image.window import cut, cut_on_gpu, window_plan
 
 
@@ -65,7 +65,7 @@ def _numbers(values: Values, low: float, high: float, what: str) -> np.ndarray:
     found = values.each()
     for i in np.flatnonzero(~((found >= low) & (found <= high)))[:1]:
         text = f"`{values.name}`: expected a number {what}, got {found[i]:g}"
-        raise bad_sample(int(i), text) if values.varies else RuntimeError(text)
+        raise values.error(int(i), text)
     return found
 
 

@@ -98,7 +98,7 @@ def misplaced(wrong: int, letters: str, places: np.ndarray, window: dict[str, An
     name = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}[letters[axis]]
     place = places[sample if len(places) > 1 else 0, axis]
     text = f"`{name}`: expected a number from 0 to 1 (0 = start, 1 = end), got {place:g}"
-    return bad_sample(sample, text) if window[name].varies else RuntimeError(text)
+    return window[name].error(sample, text)
 
 
 def bounded(

@@ -44,7 +44,7 @@ def check_axes(axes: Any, names: str | None, layout: str | None, ndim: int | Non
 def unless_empty(value: Any) -> Any:
     """A vector argument, or None for an empty list: DALI counts that as not given. At the call and in a plan."""
     if isinstance(value, Values):
-        rows = value.arrays() if value.varies else [value.constant]
+        rows = value.distinct()
         return value if any([row.size for row in rows]) else None
     return None if isinstance(value, np.ndarray) and not value.size else value
 

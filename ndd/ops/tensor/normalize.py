@@ -101,7 +101,7 @@ def _fitting(values: Values | None, input: Any, convert: Callable[[np.ndarray], 
     """`mean` or `stddev`, converted, as one float32 array for each sample: 0-d, or of the rank of the sample."""
     if values is None:
         return None
-    given = values.arrays() if values.varies else [values.constant]
+    given = values.distinct()
     rows = [convert(a.reshape(()) if a.size == 1 and a.ndim <= 1 else a) for a in given]
     rows = rows if values.varies else rows * input.n
     for i, (array, extents) in enumerate(zip(rows, input.shapes.tolist(), strict=True)):
