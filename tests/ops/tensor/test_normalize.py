@@ -16,12 +16,20 @@ REGISTRY_CASES = {
         {},
         {"axes": [0]},
         {"axes": [0, 1], "shift": 1.0, "scale": 2.0},
-        {"axes": [2], "mean": 3.0, "ddof": 1},
-        {"axes": [0, 2], "mean": 3.0, "stddev": 4.0, "epsilon": 1.0},
+        {"axes": [2], "ddof": 1},
+        {"axes": [0, 2], "epsilon": 1.0},
         {"dtype": U8, "scale": 50.0, "shift": 100.0},
         {"batch": True, "epsilon": 0.5},
         inputs=("cube",),
         dtypes=("uint8", "int16", "int32", "float32"),
+    )
+    # DALI refuses plain numbers here (it wants arrays of the input's rank): CPU and GPU are compared with each other.
+    + each_of(
+        {"axes": [2], "mean": 3.0, "ddof": 1},
+        {"axes": [0, 2], "mean": 3.0, "stddev": 4.0, "epsilon": 1.0},
+        inputs=("cube",),
+        dtypes=("uint8", "int16", "int32", "float32"),
+        oracle=False,
     ),
 }
 
