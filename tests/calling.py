@@ -63,7 +63,9 @@ def samples(case: Case, layout: str | None, form: str = "ragged", dtype: str | N
     return [([KINDS[k][0](rng, i, kind) for i in numbers], KINDS[k][1]) for k in case.inputs]
 
 
-def call(package: Any, path: str, case: Case, inputs: list[Any], form: str = "ragged", **more: Any) -> tuple[Any, ...]:
+def call(
+    package: Any, path: str, case: Case, inputs: list[Any], form: str = "ragged", /, **more: Any
+) -> tuple[Any, ...]:
     """The outputs as a tuple of Tensors (form "one") or Batches, not yet evaluated."""
     function = public(package, path)
     values = []
@@ -73,7 +75,7 @@ def call(package: Any, path: str, case: Case, inputs: list[Any], form: str = "ra
     return call_with(package, function, case, values, form, **more)
 
 
-def call_with(package: Any, function: Any, case: Case, values: list[Any], form: str, **more: Any) -> tuple[Any, ...]:
+def call_with(package: Any, function: Any, case: Case, values: list[Any], form: str, /, **more: Any) -> tuple[Any, ...]:
     """As `call`, with inputs made already."""
     given = {k: package.batch(v.values) if isinstance(v, EachSample) else v for k, v in case.args.items()}
     if not values and form != "one":

@@ -11,7 +11,7 @@ from collections import deque
 from typing import Any
 
 from ndd._execution.fork import around_fork
-from ndd._execution.invocation import Invocation, run_with_inputs
+from ndd._execution.invocation import Invocation, run_with_inputs, serving
 from ndd._execution.kept import Kept
 from ndd._execution.stream import Stream, get_default_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
@@ -31,6 +31,7 @@ class Turn:
         self.queue: deque[Invocation] = deque()
         self.lock = threading.Lock()
         self.holder: int | None = None
+        self.current: Invocation | None = None
         self.wake = threading.Lock()
         self.wake.acquire()
         self.asleep = False
@@ -74,17 +75,25 @@ class Turn:
         except IndexError:
             return False
         self.holder = threading.get_ident()
+        self.current = invocation
         try:
             invocation.execute()
         finally:
-            self.holder = None
+            self.holder = self.current = None
         return True
+
+    def within(self) -> bool:
+        """Whether this thread works for the invocation that has its turn: what is queued cannot run before."""
+        return self.current is not None and any([i is self.current for i in serving.now])
 
     def finish(self, invocation: Invocation) -> None:
         """Runs `invocation`, or waits for it if another thread runs it. A queued one waits for its turn; one that was
-        never queued has none to wait for, nor has one that is asked for from within an operator."""
+        never queued has none to wait for, nor has one that is asked for from within an operator, on whatever thread.
+        RuntimeError if an operator asks for its own result."""
+        if serving.now and not invocation.finished and any([i is invocation for i in serving.now]):
+            raise RuntimeError(f"{invocation.name}: asks for its own result while it computes it")
         while not invocation.finished:
-            if not invocation.queued or self.holder == threading.get_ident():
+            if not invocation.queued or self.within():
                 run_with_inputs(invocation) if invocation.inputs else invocation.execute()
             elif (lock := self.lock).acquire(blocking=False):
                 try:
@@ -147,8 +156,7 @@ def _before_fork() -> None:
     All queues or none: what runs in one may wait for a result of another.
     """
     until = time.monotonic() + _FORK_SECONDS
-    me = threading.get_ident()
-    turns = [turn for turn in list(_turns) if turn.holder != me]
+    turns = [turn for turn in list(_turns) if not turn.within()]  # an operator that forks does not wait for itself
     while not all([_held_still(turn, until) for turn in turns]) and time.monotonic() < until:
         _go_on()
         time.sleep(_FORK_PAUSE)
@@ -298,6 +306,8 @@ class EvalContext:
     def evaluate_all(self) -> None:
         """Waits until every operator called so far has run."""
         turn = self._turn
+        if turn.within():
+            raise RuntimeError("EvalContext.evaluate_all: called by an operator, which it would have to wait for")
         while turn.queue or turn.lock.locked():
             with turn.lock:
                 while turn.step():

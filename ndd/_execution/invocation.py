@@ -15,6 +15,16 @@ _settling = threading.Lock()  # guards the steps from state to state of every in
 _process = 0  # counts forks: what a parent's thread was running never ends in the child
 
 
+class _Serving(threading.local):
+    """Which invocations the work of a thread is for, the innermost last: those it runs, and on a thread of the pool
+    the one whose samples it computes."""
+
+    now: tuple[Invocation, ...] = ()
+
+
+serving = _Serving()
+
+
 class Invocation:
     """`work(invocation)` gives the list of result stores; it runs once, on the context's thread or the asker's."""
 
@@ -55,6 +65,8 @@ class Invocation:
                 return
             self.state = _RUNNING
             self.process = _process
+        outer = serving.now
+        serving.now = (*outer, self)
         try:
             try:
                 self.results = self.work(self)  # type: ignore[misc]
@@ -77,6 +89,8 @@ class Invocation:
             raise
         else:
             self._settle(_DONE)
+        finally:
+            serving.now = outer
 
     def _kept(self, error: Exception) -> Exception:
         """The error without what would keep inputs alive as long as it lives: frames of ndd and their variables."""

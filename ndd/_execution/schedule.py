@@ -7,7 +7,7 @@ from typing import Any
 
 from ndd._execution.context import EvalContext
 from ndd._execution.errors import user_frame
-from ndd._execution.invocation import Invocation
+from ndd._execution.invocation import Invocation, serving
 from ndd._execution.mode import local as mode
 
 DEFERRED, EAGER, SYNC_CPU, SYNC_FULL = 1, 2, 3, 4
@@ -27,7 +27,8 @@ def schedule(
         inputs: the handles whose values it needs; None among them does not count.
         shares_memory: an input shares memory with something of the user's, which may change after the call: it is
             read before the call returns, in every mode.
-        at_once: so quick that handing it over would cost more; unless the mode is deferred, it runs now.
+        at_once: so quick that handing it over would cost more; unless the mode is deferred, it runs now. So does what
+            an operator calls.
     """
     level = mode.level
     context = EvalContext.current()
@@ -44,7 +45,7 @@ def schedule(
         if invocation.stream is not None:
             order_after(invocation)
     elif level == EAGER:
-        if at_once:
+        if at_once or serving.now:  # within an operator: it waits for the result, and a queue could wait for it
             invocation.execute()
         else:
             context.submit(invocation)

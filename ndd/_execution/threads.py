@@ -13,6 +13,7 @@ from typing import Any
 
 from ndd._execution.errors import as_interrupt
 from ndd._execution.fork import around_fork
+from ndd._execution.invocation import serving
 from ndd._execution.kept import Kept
 
 _chosen: int | None = None
@@ -121,6 +122,7 @@ class ThreadPool:
         done.acquire()
         guard = threading.Lock()
         working, over = 0, False
+        now = serving.now
 
         def share() -> None:
             nonlocal working
@@ -128,10 +130,12 @@ class ThreadPool:
                 if over:
                     return
                 working += 1
+            serving.now = now
             try:
                 while (i := take()) < count:
                     _guarded(function, i, errors)
             finally:
+                serving.now = ()
                 with guard:
                     working -= 1
                     last = over and not working

@@ -13,7 +13,7 @@ from ndd._operator import on_cpu
 from ndd._operator.arguments import values_of
 from ndd._operator.frames import FrameMap, unroll
 from ndd._operator.naming import raise_named, source_info_of
-from ndd._operator.plan import Plan
+from ndd._operator.plan import Plan, check_values, checked_plan
 from ndd._operator.values import Values
 from ndd._tensor import Spec, Store
 from ndd._tensor.operand import Operand
@@ -251,6 +251,8 @@ class Call:
                 own = [s if s is None or s.device != self.device else s.contiguous() for s in stores]  # for kernels
                 found = on_gpu.batch(self, self._operands(own))
             single = self.settled.single
+            if not op.ours:
+                check_values(found, self.outs, single, None if self.settled.fewer else self.n)
             results = [on_cpu.store_of(v, s) for v, s in zip([found] if single else found, self.outs, strict=True)]
         except Exception as error:
             raise_named(error, op, stores)
@@ -288,7 +290,7 @@ class Call:
                 n = frames.count
             else:
                 args = self.arguments()
-            plan = self._plan(operands, args, n)
+            plan = self._plan(operands, args, n, frames is not None)
             planned = on_cpu.planned(self, plan, n) if self.device.device_id is None else Planned(plan, [], None)
             if key is not None and frames is None and not any([o is not None and o.touched for o in operands]):
                 if len(self.settled.plans) > _FEW:
@@ -301,11 +303,12 @@ class Call:
             raise_named(error, op, stores, frames)
         return self._labelled(results, frames)
 
-    def _plan(self, operands: list[Any], args: dict[str, Any], n: int) -> Plan:
+    def _plan(self, operands: list[Any], args: dict[str, Any], n: int, frames: bool) -> Plan:
         op = self.op
         if op.plan is None:
             return _default_plan(operands[0].shapes, args)
-        return op.plan(self, *operands, **args) if op.plan_takes_call else op.plan(*operands, **args)
+        plan = op.plan(self, *operands, **args) if op.plan_takes_call else op.plan(*operands, **args)
+        return plan if op.ours else checked_plan(plan, self.outs, self.settled.single, n, frames)
 
     def _operands(self, stores: list[Any]) -> list[Any]:
         specs = self.settled.specs

@@ -80,6 +80,8 @@ def operator(
 
 def wrapper_of(found: Operator) -> Any:
     """The public function, with the true signature: unknown and missing arguments are Python's own TypeErrors."""
+    if not found.name.isidentifier():
+        raise TypeError(f"ndd.operator: an operator needs a name: write it with `def`, not as {found.name}")
     scope: dict[str, Any] = {"_op": found}
     parameters = list(inspect.signature(found.function).parameters.values())
     inputs = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]

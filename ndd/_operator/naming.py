@@ -12,7 +12,7 @@ def raise_named(error: Exception, op: Any, stores: list[Any], frames: Any = None
     """Raises `error` with operator, sample and source."""
     found = named(error, op, stores, frames)
     # In an operator of a user's own, the line that failed matters.
-    raise found from None if found is error or op.module.startswith("ndd.") else error
+    raise found from None if found is error or op.ours else error
 
 
 def named(error: BaseException, op: Any, stores: list[Any] = (), frames: Any = None) -> BaseException:  # type: ignore[assignment]
@@ -30,7 +30,7 @@ def named(error: BaseException, op: Any, stores: list[Any] = (), frames: Any = N
         return error
     text = text.removeprefix(f"{op.name}: ")
     kind = MemoryError if isinstance(error, MemoryError) else type(error)  # NumPy's own takes two arguments
-    if kind is ValueError and op.module.startswith("ndd.") and any(words in text for words in _MISFITS):
+    if kind is ValueError and op.ours and any(words in text for words in _MISFITS):
         kind, text = RuntimeError, f"an argument has values of a shape that does not fit: {text}"
     try:
         found = kind(f"{op.name}: {where}{text}")

@@ -42,8 +42,10 @@ def _columns(call: Call, plan: Plan, lead: int, n: int) -> list[Any]:
             if isinstance(values, np.ndarray):
                 values = values.tolist() if values.ndim == 1 else list(np.ascontiguousarray(values))
             columns.append(values)
-        else:
+        elif name in plan.shared:
             columns.append([plan.shared[name]] * n)
+        else:
+            raise TypeError(f"the CPU kernel asks for {name!r}, which is no input, no argument and not in the plan")
     return columns
 
 
@@ -60,7 +62,7 @@ def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[St
         return results
     if op.cpu is None:
         if op.cpu_batch is None:
-            raise RuntimeError("there is no CPU variant")
+            raise RuntimeError(f"there is no CPU variant: write one with `@{op.name}.cpu`, or ask for device=\"gpu\"")
         _one_by_one(call, plan, stores, results, n)
         return results
     columns, nbytes = _arrays(call, stores, n)
@@ -115,7 +117,18 @@ def _one_by_one(call: Call, plan: Plan, stores: list[Any], results: list[Store],
 
 
 def _run(call: Call, kernel: Any, rows: list[tuple[Any, ...]], nbytes: int) -> None:
-    raise_first(call.spread(lambda i: kernel(*rows[i]), len(rows), nbytes))
+    if call.op.ours:
+        raise_first(call.spread(lambda i: kernel(*rows[i]), len(rows), nbytes))
+    else:
+        raise_first(call.spread(lambda i: _nothing(kernel(*rows[i])), len(rows), nbytes))
+
+
+def _nothing(returned: Any) -> None:
+    """What a user's kernel returns would be lost, and the output hold anything."""
+    if returned is not None:
+        raise TypeError(
+            f"the CPU kernel is to write the result into its output (`out[...] = ...`), it returned {type(returned).__name__}"
+        )
 
 
 def _in_pieces(call: Call, planned: Planned, stores: list[Any], results: list[Store]) -> bool:

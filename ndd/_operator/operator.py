@@ -40,6 +40,7 @@ class Operator:
         self.name = function.__name__
         self.function = function
         self.module = function.__module__
+        self.ours = function.__module__.startswith("ndd.")  # else what its functions give is looked at, at every call
         self.inputs, self.required, self.variadic, self.arguments = arguments_of(function)
         self.layouts: tuple[str, ...] | None = options["layouts"]
         self.types = options["types"]
@@ -216,6 +217,11 @@ class Operator:
         if out.__class__ is Samples:
             out, fewer, batch_only = out
         single = out.__class__ is Spec
+        if not single and not (isinstance(out, tuple | list) and out and all([o.__class__ is Spec for o in out])):
+            raise TypeError(
+                f"{self.name}: the declaring function says what comes out, such as `return ndd.like({_first(self)})`, or "
+                f"a tuple of these; got {out!r}"
+            )
         outs = [
             o if o.device is target else Spec.of(o.dtype, o.ndim, o.layout, target) for o in ([out] if single else out)
         ]
@@ -314,6 +320,10 @@ class Operator:
             return spec
         layout = self.effective_layout(spec)
         return spec if layout == spec.layout else Spec.of(spec.dtype, spec.ndim, layout, spec.device)
+
+
+def _first(op: Operator) -> str:
+    return op.inputs[0] if op.inputs else "image"
 
 
 def _reads(given: Any, op: Operator) -> tuple[str, ...]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ndd._tensor import DType, Spec
+import numpy as np
+
+from ndd._tensor import DType, Spec, Store
+from ndd._tensor.dtype import from_framework, torch_dtype
 from ndd._tensor.operand import Operand  # noqa: F401
 
 
@@ -58,6 +61,56 @@ class Plan:
         self.shapes = shapes
         self.per_sample = per_sample or {}
         self.shared = shared or {}
+
+
+def checked_plan(plan: Any, outs: list[Spec], single: bool, n: int, frames: bool) -> Plan:
+    """The plan of a user's operator, if it fits what was declared; a sentence otherwise. `frames`: the samples are
+    frames of the videos that were declared, of one dimension less."""
+    if not isinstance(plan, Plan):
+        raise TypeError(f"`.plan` is to return an `ndd.Plan`, got {plan!r}")
+    for k, (shapes, spec) in enumerate(zip(_per_output(plan.shapes, outs, single), outs, strict=True)):
+        which = f"`.plan`, output {k}" if len(outs) > 1 else "`.plan`"
+        try:
+            listed = [tuple([int(e) for e in shape]) for shape in np.asarray(shapes, object).tolist()]
+        except (TypeError, ValueError):
+            raise TypeError(f"{which}: expected a shape for each sample, got {shapes!r}") from None
+        if len(listed) != n:
+            raise ValueError(f"{which}: expected {n} shapes, one for each sample, got {len(listed)}")
+        for i, shape in enumerate(listed):
+            ndim = len(shape) if spec.ndim is None else spec.ndim - frames
+            if len(shape) != ndim or any(e < 0 for e in shape):
+                raise bad_sample(i, f"{which}: expected {ndim} extents from 0, got {shape}", ValueError)
+    return plan
+
+
+def check_values(found: Any, outs: list[Spec], single: bool, n: int | None) -> None:
+    """Whether what `.batch` of a user's operator gave is what was declared: samples, their type and rank."""
+    for k, (value, spec) in enumerate(zip(_per_output(found, outs, single), outs, strict=True)):
+        which = f"`.batch`, output {k}" if len(outs) > 1 else "`.batch`"
+        if isinstance(value, Store):
+            continue
+        samples = value if isinstance(value, list) else [value]
+        lead = 0 if isinstance(value, list) else 1
+        if any(not hasattr(s, "shape") or not hasattr(s, "dtype") for s in samples):
+            raise TypeError(f"{which}: expected a list of arrays, or one array for all samples, got {value!r}")
+        count = len(value) if lead == 0 or value.shape else 0
+        if n is not None and count != n:
+            raise ValueError(f"{which}: expected {n} samples, got {count}")
+        held_as = spec.dtype.numpy, torch_dtype(spec.dtype)
+        for i, sample in enumerate(samples):
+            shape = tuple(sample.shape)[lead:]
+            if sample.dtype not in held_as or (spec.ndim is not None and len(shape) != spec.ndim):
+                wanted = f"{spec.dtype}" if spec.ndim is None else f"{spec.dtype} with {spec.ndim} dimension(s)"
+                got = f"{from_framework(sample.dtype)} of shape {shape}"
+                raise bad_sample(i, f"{which}: expected {wanted}, got {got}", ValueError)
+
+
+def _per_output(found: Any, outs: list[Spec], single: bool) -> Any:
+    if single:
+        return [found]
+    if not isinstance(found, list | tuple) or len(found) != len(outs):
+        raise TypeError(f"expected something for each of the {len(outs)} outputs, got {found!r}")
+    return found
 
 
 def bad_sample(index: int, message: str, kind: type[Exception] = RuntimeError) -> Exception:

@@ -9,6 +9,8 @@ from ndd._cpu.opencv import single_threaded
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
 from ndd.experimental.morphology import LAYOUTS, STRIP, TYPES, planes_of
 
+_LARGEST = 4095  # extent of a window: OpenCV's tables for it stay small, and 4095 x 4095 numbers fit anywhere
+
 
 @operator(layouts=LAYOUTS, types=TYPES, frames=True)
 def median_blur(input, /, *, window_size: PerSample[list[int]] = (3, 3)):
@@ -24,7 +26,7 @@ def median_blur(input, /, *, window_size: PerSample[list[int]] = (3, 3)):
 
     Differs from DALI: any number of channels and empty images are taken.
 
-    Raises RuntimeError for other types and for windows without a middle.
+    Raises RuntimeError for other types, for windows without a middle and for extents above 4095.
 
     >>> import ndd
     >>> image = ndd.tensor([[1, 2, 90, 3, 4, 5]], dtype=ndd.uint8, layout="HW")
@@ -41,6 +43,11 @@ def _(input, *, window_size):
     if wrong.any():
         sample = int(wrong.argmax())
         raise bad_sample(sample, f"`window_size`: expected odd numbers, got {window[sample, ::-1].tolist()}")
+    if (window > _LARGEST).any():
+        sample = int((window > _LARGEST).any(axis=1).argmax())
+        raise bad_sample(
+            sample, f"`window_size`: expected numbers up to {_LARGEST}, got {window[sample, ::-1].tolist()}"
+        )
     return Plan(input.shapes, {"view": planes_of(input), "window": np.ascontiguousarray(window)})
 
 

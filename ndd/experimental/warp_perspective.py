@@ -142,7 +142,8 @@ def _(image, matrix_input, out, given, matrix, far, planar, interp, border, fill
     flags = interp | (_INVERSE_MAP if inverse_map else 0)
     warp = single_threaded().warpPerspective
     for part, target, some in _parts(image, out, planar, fills):
-        direct = target if target.flags.c_contiguous else None
+        # One pixel of more channels counts as contiguous; to OpenCV it is not.
+        direct = target if target.flags.c_contiguous and target.shape[:2] != (1, 1) else None
         found = warp(part, given, (target.shape[1], target.shape[0]), direct, flags, _OPENCV_BORDERS[border], some)
         if direct is None:
             target[...] = found.reshape(target.shape)

@@ -1,0 +1,114 @@
+"""Every operator of the registry with extreme arguments and inputs: a result, or a sentence that names the operator.
+
+Values are drawn with a fixed seed, so a failure comes again. `NDD_EXTREMES=2000 pytest tests/test_extremes.py` tries more.
+Memory is limited meanwhile: what would take all of it is a MemoryError, as in a container.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import warnings
+import zlib
+
+import numpy as np
+import pytest
+from calling import call_with, cases_of, layouts_of, load_every_room, public, samples
+
+import ndd
+
+OPERATORS = load_every_room()
+PATHS = [path for path, op in sorted(OPERATORS.items()) if cases_of(path, op)]
+COUNT = int(os.environ.get("NDD_EXTREMES", "40"))
+EXPECTED = (TypeError, ValueError, RuntimeError, IndexError, OverflowError, MemoryError, NotImplementedError)
+ROOM = 3 << 30  # bytes of address space that a call may take; more than any sensible call here
+
+INTEGERS = [0, 1, -1, 2, 7, 255, 65536, 2**31 - 1, 2**31, -(2**31), 2**63 - 1, 2**63, -(2**63), 2**70]
+FLOATS = [0.0, -0.0, 0.5, -1.5, 1e-38, 1e-45, 1e10, -1e10, 3e38, 1e300, float("inf"), -float("inf"), float("nan")]
+ODDITIES = [None, True, "", "nonsense", b"bytes", (), [], [[]], {}, object(), 1j, np.float16(7), np.uint64(2**64 - 1)]
+LAYOUTS = ["HWC", "HW", "CHW", "FHWC", None]
+DTYPES = ["uint8", "int8", "int16", "uint32", "int64", "float16", "float32", "float64", "bool"]
+
+
+def _number(rng):
+    return (INTEGERS if rng.random() < 0.5 else FLOATS)[rng.integers(0, 13)]
+
+
+def _value(rng, batch):
+    """A value for an argument: a number, some numbers, an array, a batch of values, or what makes no sense."""
+    kind = rng.integers(0, 10)
+    if kind < 3:
+        return _number(rng)
+    if kind < 6:
+        return [_number(rng) for _ in range(rng.integers(0, 5))]
+    if kind < 7:
+        return ODDITIES[rng.integers(0, len(ODDITIES))]
+    if kind < 8:
+        shape = tuple(rng.integers(0, 4, rng.integers(0, 4)))
+        return np.full(shape, FLOATS[rng.integers(0, len(FLOATS))], np.float32)
+    if kind < 9 or not batch:
+        return ndd.batch([np.float32(FLOATS[rng.integers(0, len(FLOATS))]) for _ in range(3)])
+    return ndd.batch([np.zeros(rng.integers(0, 4), np.int64) for _ in range(rng.integers(1, 5))])
+
+
+def _input(rng):
+    """An input that the operator may not be made for."""
+    layout = LAYOUTS[rng.integers(0, len(LAYOUTS))]
+    ndim = len(layout) if layout else rng.integers(0, 6)
+    dtype = DTYPES[rng.integers(0, len(DTYPES))]
+    make = lambda: np.zeros(tuple(rng.choice([0, 1, 2, 3, 5], ndim)), dtype)  # noqa: E731
+    if rng.random() < 0.3:
+        return ndd.tensor(make(), layout=layout)
+    return ndd.batch([make() for _ in range(rng.integers(0, 4))] or [make()], layout=layout)
+
+
+@pytest.fixture
+def limited_memory():
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _attempt(path, case, rng):
+    """One call with one or two arguments or an input replaced; gives what was tried, and its error if it has none of
+    the expected kinds or does not name the operator."""
+    op = OPERATORS[path]
+    form = "one" if rng.random() < 0.3 and case.inputs != () else "ragged"
+    inputs = samples(case, layouts_of(case, op)[0], form)
+    make = (lambda a, own: ndd.tensor(a[0], layout=own)) if form == "one" else (lambda a, own: ndd.batch(a, layout=own))
+    values = [make(arrays, own) for arrays, own in inputs]
+    names = [n for n, p in inspect.signature(op.function).parameters.items() if p.kind is p.KEYWORD_ONLY]
+    replaced = {}
+    if values and (not names or rng.random() < 0.25):
+        values[rng.integers(0, len(values))] = _input(rng)
+    else:
+        for name in rng.choice(names, min(len(names), rng.integers(1, 3)), replace=False):
+            replaced[str(name)] = _value(rng, form != "one")
+    what = f"{path}({form}, {[(v.dtype, v.shape, v.layout) for v in values]}, {replaced})"
+    mode = ndd.EvalMode.eager if rng.random() < 0.3 else ndd.EvalMode.sync_cpu
+    try:
+        with mode, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for out in call_with(ndd, public(ndd, path), case, values, form, **replaced):
+                out.evaluate()
+    except EXPECTED as error:
+        said = str(error)
+        if isinstance(error, RuntimeError) and not isinstance(error, NotImplementedError) and not said:
+            return what, repr(error)
+        if op.name not in said:
+            return what, f"{type(error).__name__} that does not name the operator: {said[:300]}"
+    except Exception as error:
+        return what, f"{type(error).__name__}: {error}"
+    return None
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_extreme_arguments(path, limited_memory):
+    case = cases_of(path, OPERATORS[path])[0]
+    rng = np.random.default_rng(zlib.crc32(path.encode()))
+    found = [bad for bad in (_attempt(path, case, rng) for _ in range(COUNT)) if bad]
+    assert not found, f"{len(found)} of {COUNT} calls:\n" + "\n".join(f"{what}: {error}" for what, error in found[:10])
