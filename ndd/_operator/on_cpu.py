@@ -62,7 +62,7 @@ def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[St
         return results
     if op.cpu is None:
         if op.cpu_batch is None:
-            raise RuntimeError(f"there is no CPU variant: write one with `@{op.name}.cpu`, or ask for device=\"gpu\"")
+            raise RuntimeError(f'there is no CPU variant: write one with `@{op.name}.cpu`, or ask for device="gpu"')
         _one_by_one(call, plan, stores, results, n)
         return results
     columns, nbytes = _arrays(call, stores, n)

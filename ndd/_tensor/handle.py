@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DType
 from ndd._tensor.store import Store
@@ -187,19 +189,16 @@ class Handle:
     def __getstate__(self) -> Any:
         """The value alone is pickled: a GPU value by way of the CPU, and it comes back on the CPU."""
         store = (self if self._spec.device.device_type == "cpu" else self.cpu())._value()
-        return (
-            store.dtype,
-            store.layout,
-            store.shapes,
-            [a.copy() if not a.flags.c_contiguous else a for a in store.arrays()],
-            store.batched,
-            store.source_info,
-        )
+        arrays = [a.copy() if not a.flags.c_contiguous else a for a in store.arrays()]
+        return store.dtype, self._spec.ndim, store.layout, arrays, store.batched, store.source_info
 
     def __setstate__(self, state: Any) -> None:
-        dtype, layout, shapes, parts, batched, info = state
+        wrong = _wrong_state(state)
+        if wrong:
+            raise ValueError(f"{type(self).__name__}: what was unpickled is no value of ndd: {wrong}")
+        dtype, ndim, layout, parts, batched, info = state
+        shapes = [a.shape for a in parts]
         store = Store(dtype, layout, Device.CPU, shapes, parts=parts, batched=batched, source_info=info)
-        ndim = len(shapes[0]) if shapes else 0
         self._spec = Spec.of(dtype, ndim, layout, Device.CPU)
         self._store, self._pending, self._index, self._n = store, None, 0, len(shapes)
         self._external = False
@@ -211,3 +210,25 @@ class Handle:
 
     def __deepcopy__(self, memo: Any) -> Self:
         return self.to_device(self._spec.device, force_copy=True).evaluate()
+
+
+def _wrong_state(state: Any) -> str:
+    """What is wrong with a pickled state, which may have been cut, forged or made by another version; "" if nothing."""
+    if not isinstance(state, tuple) or len(state) != 6:
+        return f"expected six fields, got {type(state).__name__}"
+    dtype, ndim, layout, parts, batched, info = state
+    if not isinstance(dtype, DType) or not isinstance(ndim, int) or not isinstance(batched, bool):
+        return "expected an element type, a number of dimensions and a truth value"
+    if layout is not None and not (isinstance(layout, str) and len(layout) == ndim):
+        return f"expected a layout of {ndim} letters, got {layout!r}"
+    if not isinstance(parts, list) or (not batched and len(parts) != 1):
+        return "expected a list of arrays, one for each sample"
+    for i, part in enumerate(parts):
+        if not isinstance(part, np.ndarray) or part.dtype != dtype.numpy or part.ndim != ndim:
+            got = f"{part.dtype} of shape {part.shape}" if isinstance(part, np.ndarray) else type(part).__name__
+            return f"expected sample {i} as {dtype} with {ndim} dimensions, got {got}"
+        if not part.flags.c_contiguous or not part.dtype.isnative:
+            return f"expected sample {i} without gaps and in this machine's byte order"
+    if info is not None and not (isinstance(info, list) and len(info) == len(parts)):
+        return f"expected {len(parts)} sources of samples"
+    return ""

@@ -258,6 +258,30 @@ def test_a_pickle_holds_the_value_alone():
     assert [t.item() for t in pending] == [2, 3]
 
 
+def test_empty_batches_pickle():
+    empty = pickle.loads(pickle.dumps(ndd.batch(np.zeros((2, 4, 4, 3), np.uint8), layout="HWC").select([])))
+    assert (empty.batch_size, empty.ndim, empty.layout, empty.dtype) == (0, 3, "HWC", ndd.uint8)
+
+
+def test_forged_pickles_are_refused():
+    batch, one = ndd.batch([np.zeros((2, 3), np.uint8), np.ones((1, 3), np.uint8)], layout="HW"), ndd.tensor([1, 2])
+    dtype, ndim, layout, arrays, batched, info = batch.__getstate__()
+    assert ndd.Batch.__new__(ndd.Batch).__setstate__((dtype, ndim, layout, arrays, batched, info)) is None
+    for state in (
+        None, (), (dtype,), (dtype, arrays), ("u8", ndim, layout, arrays, batched, info),
+        (ndd.float32, ndim, layout, arrays, batched, info), (dtype, 3, "HWC", arrays, batched, info),
+        (dtype, ndim, "HWC", arrays, batched, info), (dtype, ndim, layout, arrays, False, info),
+        (dtype, ndim, layout, [arrays[0], arrays[0][0]], batched, info), (dtype, ndim, layout, None, batched, info),
+        (dtype, ndim, layout, [arrays[0][:, ::2]], batched, info), (dtype, ndim, layout, [b"abc"], batched, info),
+        (dtype, ndim, layout, arrays, batched, ["one"]), (dtype, ndim, layout, arrays, None, info),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="Batch: what was unpickled is no value of ndd"):
+            ndd.Batch.__new__(ndd.Batch).__setstate__(state)
+    swapped = [np.array([1, 2], np.dtype("i4").newbyteorder())]
+    with pytest.raises(ValueError, match="Tensor: what was unpickled is no value of ndd: expected sample 0 "):
+        ndd.Tensor.__new__(ndd.Tensor).__setstate__((one.dtype, 1, None, swapped, False, None))
+
+
 def test_deepcopy_shares_nothing():
     value = ndd.as_batch([np.zeros(3), np.zeros(2)])
     again = copy.deepcopy(value)
