@@ -10,7 +10,7 @@ import pytest
 
 import ndd
 from ndd.__main__ import main
-from ndd.bench import command, dispatch, loop, operator_inputs, operators, rounds, start
+from ndd.bench import command, dispatch, loop, operator_inputs, operators, rounds, soak, start
 from ndd.bench.libraries import Setting, enumerations, finish, make_setting
 from ndd.bench.operator_table import TABLE
 
@@ -42,6 +42,14 @@ def test_loop(alone):
     assert found.unit == "images/s"
     assert found.ndd > 1
     assert "2 threads" in found.name
+
+
+@pytest.mark.parametrize("part", ["threads", "abandoned", "exceptions", "exits"])
+def test_soak(alone, part):
+    """A short piece of each part that counts failures. Memory says nothing after so few iterations."""
+    found = list(soak.measure(alone, None, count=2 if part == "exits" else 16, only=part))
+    assert [r.ndd for r in found if r.target == "0"] == [0.0], found
+    assert any(r.unit.startswith("kB") for r in found) == (part in ("abandoned", "exceptions"))
 
 
 def test_operators(alone):

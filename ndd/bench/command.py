@@ -14,11 +14,12 @@ from ndd.bench.libraries import Setting, make_setting
 from ndd.bench.rounds import Result
 
 _SECTIONS = ("dispatch", "loop", "classic", "ops", "import")
+_ON_REQUEST = ("soak",)  # takes an hour, and compares nothing
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `python -m ndd bench`."""
-    parser.add_argument("section", nargs="?", default="all", choices=[*_SECTIONS, "all"])
+    parser.add_argument("section", nargs="?", default="all", choices=[*_SECTIONS, *_ON_REQUEST, "all"])
     parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
     parser.add_argument(
         "--data", type=Path, metavar="DIR", help="a folder of JPEGs in class folders (default: embedded)"
@@ -28,13 +29,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-size", type=int, help="of loop and ops (default: loop 64, on a GPU also 256; ops 64)")
     parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds; medians are shown")
     parser.add_argument("--images", type=int, help="images of an epoch of the loop (default 512, on a GPU 8192)")
-    parser.add_argument("--only", default="", metavar="TEXT", help="operators whose name contains this")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="operators, or parts of soak, whose name contains this"
+    )
+    parser.add_argument("--count", type=int, help="repetitions of a part of soak (default: as many as it is known for)")
     parser.add_argument("--no-dali", action="store_true", help="measure ndd alone")
 
 
 def run(args: argparse.Namespace) -> int:
     """Measures, prints each line as soon as it is known, writes the file."""
-    for name in ("rounds", "threads", "batch_size", "images"):
+    for name in ("rounds", "threads", "batch_size", "images", "count"):
         value = getattr(args, name)
         if value is not None and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1, got {value}.")
@@ -80,6 +84,10 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
 
         yield from start.measure_import(setting)
         yield from start.measure_first_call(setting)
+    if "soak" in wanted:
+        from ndd.bench import soak
+
+        yield from soak.measure(setting, args.data, args.count, args.only)
 
 
 def line(result: Result) -> str:

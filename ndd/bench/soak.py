@@ -1,0 +1,309 @@
+"""Long runs and hard ends: memory that must stay flat, samples that must not be lost, processes that must end in silence.
+
+`python -m ndd bench soak` counts what went wrong, and how much memory an iteration leaves behind; the target of every
+count is 0. Nothing here is compared with DALI: parts of it end in a crash or a hang there.
+"""
+
+from __future__ import annotations
+
+import collections
+import gc
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ndd
+from ndd.bench.libraries import Setting
+from ndd.bench.photographs import folder
+from ndd.bench.rounds import Result
+
+_BATCH = 8
+_SMALL = 96  # pixels: long runs are about iterations, not about pixels
+_FLAT = "<= 0.5"  # kB an iteration; the first fifth, which fills pools and caches, does not count
+_PROCESS_SECONDS = 300.0
+
+
+def measure(setting: Setting, data: Path | None, count: int | None, only: str) -> Iterator[Result]:
+    """The parts whose name contains `only`, each with its own number of repetitions unless `count` is given."""
+    for name, (part, usual) in _PARTS.items():
+        if only in name:
+            yield from part(setting, data, count or usual)
+
+
+def _result(name: str, unit: str, value: float, target: str) -> Result:
+    return Result("soak", name, unit, float(value), None, target)
+
+
+def _reader(data: Path | None, **options: Any) -> ndd.readers.File:
+    files = folder(data, 64)
+    return ndd.readers.File(
+        file_root=str(files.root), files=files.files, labels=list(range(len(files.files))), **options
+    )
+
+
+def _memory() -> int:
+    """Bytes of this process that are in memory."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _growth(work: Callable[[int], Any], count: int) -> float:
+    """Kilobytes that one of `count` iterations leaves behind, when the first fifth is over."""
+    first = max(count // 5, 1)
+    for i in range(first):
+        work(i)
+    gc.collect()
+    before = _memory()
+    for i in range(first, first + count):
+        work(i)
+    gc.collect()
+    return (_memory() - before) / 1024 / count
+
+
+def _loop(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
+    """The loop of README, again and again."""
+    reader, where = _reader(data, random_shuffle=True), setting.device
+    epoch = iter(())
+
+    def iteration(_: int) -> None:
+        nonlocal epoch
+        jpegs = next(epoch, None)
+        if jpegs is None:
+            epoch = iter(reader.next_epoch(batch_size=_BATCH))
+            jpegs = next(epoch)
+        images = ndd.decoders.image(jpegs[0], device=where)
+        images = ndd.random_resized_crop(images, size=[_SMALL, _SMALL])
+        mirror = ndd.random.coin_flip(batch_size=_BATCH)
+        ndd.crop_mirror_normalize(images, mean=[120.0], std=[60.0], mirror=mirror).torch()
+
+    grown = _growth(iteration, count)
+    yield _result(f"{count:,} iterations of the loop, {where.upper()}: memory of the host", "kB/iter.", grown, _FLAT)
+
+
+def _threads(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
+    """Eight threads, each with a loop of its own, take batches of one reader: none lost, none twice."""
+    reader, lock = _reader(data), threading.Lock()
+    seen: list[int] = []
+    errors: list[BaseException] = []
+    batches = 8 * max(count // 8, 1)
+    left = iter(range(batches))
+
+    def work() -> None:
+        try:
+            while True:
+                with lock:
+                    if next(left, None) is None:
+                        return
+                    jpegs, labels = reader(batch_size=_BATCH)
+                images = ndd.decoders.image(jpegs, device=setting.device)
+                small = ndd.resize(images, size=[_SMALL, _SMALL])
+                found = ndd.flip(ndd.brightness(small, brightness=1.5)).torch()
+                assert tuple(found.shape) == (_BATCH, _SMALL, _SMALL, 3)
+                with lock:
+                    seen.extend(labels.torch().flatten().tolist())
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    times, rest = divmod(batches * _BATCH, len(reader))
+    numbers = collections.Counter(seen)
+    wrong = sum(numbers[i] != times + (i < rest) for i in range(len(reader)))
+    yield _result(
+        f"8 threads, one reader, {batches:,} batches: samples lost or twice, errors", "", wrong + len(errors), "0"
+    )
+
+
+def _abandoned(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
+    """Epochs left in the middle, at any place; each second one with a reset, so that both ways on are taken."""
+    reader, chance = _reader(data), random.Random(0)
+
+    def iteration(i: int) -> None:
+        stop = chance.randrange(4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it was left is what the reader warns of
+            for place, (jpegs, _) in enumerate(reader.next_epoch(batch_size=_BATCH)):
+                images = ndd.resize(ndd.decoders.image(jpegs, device=setting.device), size=[_SMALL, _SMALL])
+                if place == stop:
+                    break
+        if i % 2:
+            reader.reset()
+        del images
+
+    grown = _growth(iteration, count)
+    yield _result(f"{count:,} epochs left in the middle: memory", "kB/epoch", grown, "<= 5")
+    reader.close()
+    time.sleep(0.2)
+    alive = sum(thread.name.startswith("ndd-read") for thread in threading.enumerate())
+    yield _result("  threads of the reader that are left", "", alive, "0")
+
+
+@ndd.operator(register=False)
+def _fails(images, /, *, at: int = 0):
+    """Copies, and fails at one sample."""
+    return ndd.like(images)
+
+
+@_fails.plan
+def _(images, *, at):
+    return ndd.Plan(images.shapes, {"bad": np.arange(len(images.shapes)) == at})
+
+
+@_fails.cpu
+def _(image, out, bad):
+    if bad:
+        raise LookupError("no luck")
+    out[...] = image
+
+
+def _exceptions(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
+    """Errors in every place: at the call, in a decoder, in a user's operator, in the loop. The next call works."""
+    jpegs = _reader(data).fetch(range(_BATCH))[0].evaluate()
+    damaged = ndd.batch([np.asarray(t)[: 200 + 50 * i] for i, t in enumerate(jpegs.tensors)])
+    wrong = 0
+
+    def iteration(i: int) -> None:
+        nonlocal wrong
+        images = ndd.resize(ndd.decoders.image(jpegs, device=setting.device), size=[_SMALL, _SMALL])
+        kinds: list[Callable[[], Any]] = [
+            lambda: ndd.resize(images, size=[-1, 5, 7]).evaluate(),
+            lambda: ndd.decoders.image(damaged, device=setting.device).evaluate(),
+            lambda: ndd.flip(_fails(images.cpu(), at=i % _BATCH)).evaluate(),
+            lambda: ndd.crop(images, crop=[_SMALL * 2, 1]).evaluate(),
+            lambda: ndd.nonsense(images),  # type: ignore[attr-defined]
+        ]
+        try:
+            kinds[i % len(kinds)]()
+        except (ValueError, RuntimeError, LookupError, AttributeError, TypeError, IndexError):
+            pass
+        else:
+            wrong += 1
+        kept = ndd.decoders.image(damaged if i % 2 else jpegs, on_error="skip", device=setting.device).evaluate()
+        wrong += kept.batch_size != (0 if i % 2 else _BATCH)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        grown = _growth(iteration, count)
+    yield _result(f"{count:,} errors in every place: calls that went wrong", "", wrong, "0")
+    yield _result("  memory", "kB/error", grown, _FLAT)
+
+
+_START = """
+import os, random, sys, threading, time
+import numpy as np
+import ndd
+images = ndd.batch([np.full((60, 50, 3), i, np.uint8) for i in range(4)], layout="HWC")
+chance = random.Random(int(sys.argv[1]))
+"""
+_EXIT = """
+reader = ndd.readers.File(files=[ndd.__file__] * 100)
+epoch = reader.next_epoch(batch_size=4)
+data, labels = next(epoch)
+work = [ndd.gaussian_blur(images, sigma=float(1 + i)) for i in range(chance.randrange(60))]
+if chance.random() < 0.3:
+    threading.Thread(target=lambda: [w.evaluate() for w in work], daemon=True).start()
+with ndd.EvalMode.deferred:
+    later = ndd.flip(images)
+time.sleep(chance.uniform(0, 0.05))
+if chance.random() < 0.3:
+    sys.exit(0)
+"""
+_FORK = """
+for i in range(10):
+    pending = [ndd.resize(images, size=[10 + i, 12]), ndd.flip(images), ndd.hsv(images, hue=3.0 + i)]
+    time.sleep(chance.uniform(0, 0.1))
+    child = os.fork()
+    if not child:
+        import signal
+        signal.alarm(60)
+        good = False
+        try:
+            good = np.asarray(ndd.flip(images).select(2)).max() == 2
+            good = good and all([np.asarray(p.select(0)).size for p in pending])
+        finally:
+            os._exit(0 if good else 1)
+    if os.waitpid(child, 0)[1]:
+        print("a child failed", file=sys.stderr)
+    [p.evaluate() for p in pending]
+"""
+_FIRST = """
+calls = [
+    lambda: ndd.crop_mirror_normalize(images, mean=[1.0], std=[2.0]), lambda: ndd.brightness(images, brightness=2.0),
+    lambda: ndd.resize(images, size=[20, 20]), lambda: ndd.reductions.sum(images),
+]
+def work(i):
+    try:
+        calls[i % 4]().evaluate()
+    except BaseException as error:
+        print(error, file=sys.stderr)
+threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+"""
+
+
+def _processes(code: str, count: int, side_by_side: int = 1, empty_cache: bool = False) -> int:
+    """How many of `count` rounds of processes did not end with code 0 and in silence."""
+    wrong = 0
+    for number in range(count):
+        with tempfile.TemporaryDirectory(prefix="ndd-soak-") as cache:
+            own = {"NUMBA_CACHE_DIR": cache, "NDD_CACHE_DIR": cache} if empty_cache else {}
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **own}
+            running = [
+                subprocess.Popen(
+                    [sys.executable, "-c", _START + code, str(number)],
+                    env=environment,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+                for _ in range(side_by_side)
+            ]
+            for process in running:
+                try:
+                    said = process.communicate(timeout=_PROCESS_SECONDS)[1]
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    said = f"no end in {_PROCESS_SECONDS:.0f} s: {process.communicate()[1]}"
+                if process.returncode or said:
+                    wrong += 1
+                    print(f"process {number}: code {process.returncode}: {said[-500:]}", file=sys.stderr)
+    return wrong
+
+
+def _exits(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
+    wrong = _processes(_EXIT, count)
+    yield _result(f"{count} ends of a process with work queued: not silent, or another code than 0", "", wrong, "0")
+
+
+def _forks(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
+    wrong = _processes(_FORK, -(-count // 10))
+    yield _result(f"{count} forks at random moments: processes with a child that failed or hung", "", wrong, "0")
+
+
+def _first_calls(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
+    wrong = _processes(_FIRST, count, side_by_side=2, empty_cache=True)
+    yield _result(f"{count} times two processes of 8 threads on an empty cache: processes that failed", "", wrong, "0")
+
+
+_PARTS: dict[str, tuple[Callable[[Setting, Path | None, int], Iterator[Result]], int]] = {
+    "loop": (_loop, 10_000),
+    "threads": (_threads, 2_000),
+    "abandoned": (_abandoned, 1_000),
+    "exceptions": (_exceptions, 5_000),
+    "exits": (_exits, 200),
+    "forks": (_forks, 500),
+    "first calls": (_first_calls, 50),
+}
