@@ -81,33 +81,34 @@ def test_exit_while_threads_wait():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("when", ["idle", "queued", "deferred", "pool"])
-def test_fork_after_use(when):
-    out, _ = run(f"""
-        pending = None
-        if {when!r} == "idle":
-            ndd.flip(images).evaluate()
-        elif {when!r} == "queued":
-            pending = [slow(x, seconds=0.1) for _ in range(4)]
-            time.sleep(0.05)
-        elif {when!r} == "deferred":
-            with ndd.EvalMode.deferred:
-                pending = [slow(x)]
-        else:
-            pending = [ndd.flip(images)]
-        child = os.fork()
-        if child == 0:
-            signal.alarm(30)
-            ok = np.asarray(ndd.flip(images).select(2)).max() == 2
-            ok = ok and np.asarray(slow(x) + 1).tolist() == [2, 3]
+def test_fork_after_use():
+    """While nothing runs, with work queued, with work that nobody asked for yet, and while the pool is at work."""
+    out, _ = run("""
+        for when in ("idle", "queued", "deferred", "pool"):
+            pending = None
+            if when == "idle":
+                ndd.flip(images).evaluate()
+            elif when == "queued":
+                pending = [slow(x, seconds=0.1) for _ in range(4)]
+                time.sleep(0.05)
+            elif when == "deferred":
+                with ndd.EvalMode.deferred:
+                    pending = [slow(x)]
+            else:
+                pending = [ndd.flip(images)]
+            child = os.fork()
+            if child == 0:
+                signal.alarm(30)
+                ok = np.asarray(ndd.flip(images).select(2)).max() == 2
+                ok = ok and np.asarray(slow(x) + 1).tolist() == [2, 3]
+                for p in pending or []:
+                    ok = ok and np.asarray(p.select(0) if isinstance(p, ndd.Batch) else p).size > 0
+                os._exit(0 if ok else 1)
+            _, status = os.waitpid(child, 0)
+            assert status == 0, (when, status)
+            assert np.asarray(slow(x)).tolist() == [1, 2]
             for p in pending or []:
-                ok = ok and np.asarray(p.select(0) if isinstance(p, ndd.Batch) else p).size > 0
-            os._exit(0 if ok else 1)
-        _, status = os.waitpid(child, 0)
-        assert status == 0, status
-        assert np.asarray(slow(x)).tolist() == [1, 2]
-        for p in pending or []:
-            p.evaluate()
+                p.evaluate()
         print("end")
     """)
     assert out == "end\n"
@@ -150,7 +151,7 @@ print("end")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_forks_at_random_moments(tmp_path, seed):
     """While another thread imports the compiler, compiles with an empty cache, or runs."""
     done = subprocess.run(

@@ -351,7 +351,7 @@ def test_many_servers_leave_nothing():
     one(1)
     gc.collect()
     before = set(threading.enumerate())
-    for i in range(20):
+    for i in range(8):
         one(i)
     gc.collect()
     deadline = time.monotonic() + 10
