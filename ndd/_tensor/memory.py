@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 _SMALL = 1 << 15  # below this, malloc's own free lists are as fast as ours
-_LIMIT = 1 << 28  # bytes kept for reuse in blocks of one size; no counter that threads would have to share
+_LIMIT = 1 << 28  # bytes kept for reuse in blocks of one size
+_TOTAL = 1 << 30  # and of all sizes: a program whose batches grow and shrink would else keep some of each
 
 _free: dict[int, list[np.ndarray]] = {}
+_kept = 0  # bytes, about: threads count without a lock, and every time all is given up it is right again
 
 
 class _Lease:
@@ -34,10 +36,15 @@ class _Lease:
     def __del__(self) -> None:
         if _free is None:  # interpreter exit
             return
+        global _kept
         block = self.block
+        if _kept + block.nbytes > _TOTAL:
+            _free.clear()
+            _kept = 0
         same = _free.setdefault(block.nbytes, [])
         if len(same) * block.nbytes < _LIMIT:
             same.append(block)
+            _kept += block.nbytes
 
 
 def _size_class(nbytes: int) -> int:
@@ -54,9 +61,11 @@ def host_empty(shape: Any, dtype: Any) -> np.ndarray:
         nbytes *= int(extent)
     if nbytes < _SMALL:
         return np.empty(shape, dtype)
+    global _kept
     size = _size_class(nbytes)
     try:
         block = _free[size].pop()
+        _kept -= size
     except (KeyError, IndexError):
         block = np.empty(size, np.uint8)
     return np.asarray(_Lease(block, nbytes)).view(dtype).reshape(shape)

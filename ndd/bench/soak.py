@@ -108,7 +108,8 @@ def _threads(setting: Setting, data: Path | None, count: int) -> Iterator[Result
                 images = ndd.decoders.image(jpegs, device=setting.device)
                 small = ndd.resize(images, size=[_SMALL, _SMALL])
                 found = ndd.flip(ndd.brightness(small, brightness=1.5)).torch()
-                assert tuple(found.shape) == (_BATCH, _SMALL, _SMALL, 3)
+                if tuple(found.shape) != (_BATCH, _SMALL, _SMALL, 3):
+                    raise RuntimeError(f"a batch of shape {tuple(found.shape)}")
                 with lock:
                     seen.extend(labels.torch().flatten().tolist())
         except BaseException as error:
