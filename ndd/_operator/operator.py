@@ -217,14 +217,13 @@ class Operator:
         if out.__class__ is Samples:
             out, fewer, batch_only = out
         single = out.__class__ is Spec
-        if not single and not (isinstance(out, tuple | list) and out and all([o.__class__ is Spec for o in out])):
+        declared: Any = [out] if single else out
+        if not (isinstance(declared, tuple | list) and declared and all([o.__class__ is Spec for o in declared])):
             raise TypeError(
                 f"{self.name}: the declaring function says what comes out, such as `return ndd.like({_first(self)})`, or "
                 f"a tuple of these; got {out!r}"
             )
-        outs = [
-            o if o.device is target else Spec.of(o.dtype, o.ndim, o.layout, target) for o in ([out] if single else out)
-        ]
+        outs = [o if o.device is target else Spec.of(o.dtype, o.ndim, o.layout, target) for o in declared]
         settled = Settled(seen, named, handles, target, moves, outs, single)
         settled.fewer, settled.batch_only = fewer, batch_only
         return settled

@@ -89,11 +89,11 @@ def check_values(found: Any, outs: list[Spec], single: bool, n: int | None) -> N
         which = f"`.batch`, output {k}" if len(outs) > 1 else "`.batch`"
         if isinstance(value, Store):
             continue
-        samples = value if isinstance(value, list) else [value]
+        samples: list[Any] = value if isinstance(value, list) else [value]
         lead = 0 if isinstance(value, list) else 1
         if any(not hasattr(s, "shape") or not hasattr(s, "dtype") for s in samples):
             raise TypeError(f"{which}: expected a list of arrays, or one array for all samples, got {value!r}")
-        count = len(value) if lead == 0 or value.shape else 0
+        count = len(samples) if lead == 0 else samples[0].shape[0] if samples[0].shape else 0
         if n is not None and count != n:
             raise ValueError(f"{which}: expected {n} samples, got {count}")
         held_as = spec.dtype.numpy, torch_dtype(spec.dtype)

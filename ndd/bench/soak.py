@@ -173,7 +173,7 @@ def _(image, out, bad):
 def _exceptions(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
     """Errors in every place: at the call, in a decoder, in a user's operator, in the loop. The next call works."""
     jpegs = _reader(data).fetch(range(_BATCH))[0].evaluate()
-    damaged = ndd.batch([np.asarray(t)[: 200 + 50 * i] for i, t in enumerate(jpegs.tensors)])
+    damaged: Any = ndd.batch([np.asarray(t)[: 200 + 50 * i] for i, t in enumerate(jpegs.tensors)])
     wrong = 0
 
     def iteration(i: int) -> None:
