@@ -89,4 +89,9 @@ def contents(path: str) -> np.ndarray:
     try:
         return np.fromfile(name, np.uint8)
     except OSError as error:
-        raise RuntimeError(f"{path!r} cannot be read: {error.strerror or error}") from None
+        raise RuntimeError(f"{path!r} cannot be read{from_where(name)}: {error.strerror or error}") from None
+
+
+def from_where(path: str) -> str:
+    """For errors about a file: the working directory, where the path is relative to it."""
+    return "" if os.path.isabs(path) else f" from the working directory {os.getcwd()}"
