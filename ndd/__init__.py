@@ -113,6 +113,7 @@ __all__ = [
     "Stream",
     "Tensor",
     "ThreadPool",
+    "__version__",
     "as_batch",
     "as_tensor",
     "bad_sample",

@@ -70,7 +70,9 @@ def test_no_text_installs_the_other_project_of_this_name():
 @pytest.mark.skipif(importlib.util.find_spec("setuptools") is None, reason="needs setuptools")
 def test_wheel_and_sdist_hold_what_the_library_reads(tmp_path):
     """Built from a copy of the files, without the network; the wheel is then used on its own."""
-    listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True, check=False).stdout.decode()
+    listed = subprocess.run(
+        ["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True, check=False
+    ).stdout.decode()
     if not listed:
         pytest.skip("not a git checkout")
     copied = tmp_path / "checkout"

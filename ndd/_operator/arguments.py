@@ -14,7 +14,7 @@ import numpy as np
 from ndd._operator.values import Values
 from ndd._tensor import Batch, Handle, Tensor
 from ndd._tensor.construct import build_tensor
-from ndd._tensor.dtype import DType
+from ndd._tensor.dtype import DType, dtype as to_dtype
 from ndd.types import is_enum
 
 T = TypeVar("T")
@@ -128,13 +128,15 @@ def _text(value: Any) -> str:
 def _element_type(value: Any) -> DType:
     if isinstance(value, DType):
         return value
-    if is_enum(value, "DALIDataType") or (isinstance(value, int) and not isinstance(value, bool)):
-        try:
+    try:
+        if isinstance(value, int) and not isinstance(value, bool):
             return DType.from_type_id(value)
-        except KeyError as error:
-            raise RuntimeError(error.args[0]) from None
-    kind = ValueError if isinstance(value, str) or any(value is t for t in (int, float, bool)) else TypeError
-    raise kind(f"expected an element type such as ndd.float32, got {value!r}")
+        return to_dtype(value)
+    except KeyError as error:
+        raise RuntimeError(error.args[0]) from None
+    except (TypeError, ValueError) as error:
+        expected = "expected an element type such as ndd.float32, np.float32, torch.float32"
+        raise type(error)(f"{expected} or 'f32', got {value!r}") from None
 
 
 def _is_enum(kind: Any) -> bool:

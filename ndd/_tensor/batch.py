@@ -11,9 +11,10 @@ from ndd._tensor.arithmetic import Arithmetic
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.handle import Handle, operation
 from ndd._tensor.store import as_torch
-from ndd._tensor.tensor import Tensor, hand_over
+from ndd._tensor.tensor import Tensor, check_numpy, hand_over
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor as TorchTensor
 
 
@@ -161,6 +162,22 @@ class Batch(Arithmetic, Handle):
         if store.stream is not None or store.ready is not None:
             hand_over(store, [found])
         return found
+
+    def numpy(self, pad: bool = False) -> np.ndarray:
+        """The samples as one NumPy array `[N, ...]`. On the CPU it shares the memory if the samples lie in one piece (as
+        operators leave uniform batches); of a GPU batch it is a copy, for which the CPU waits. TypeError for bfloat16.
+
+        Args:
+            pad: pad ragged samples with zeros at the end of each axis to the largest extent. Without it samples of
+                different shapes raise ValueError; `[sample.numpy() for sample in batch]` are the samples as they are.
+
+        >>> import ndd
+        >>> ndd.batch([[1, 2, 3], [4]]).numpy(pad=True)
+        array([[1, 2, 3],
+               [4, 0, 0]], dtype=int32)
+        """
+        check_numpy(self)
+        return self.cpu().torch(pad=pad).numpy()
 
     def __repr__(self) -> str:
         from ndd._tensor.display import batch_text

@@ -129,7 +129,9 @@ def _label(reader: str, i: int, label: Any) -> int:
         pass
     advice = ""
     if isinstance(label, str):
-        advice = ". Number the classes: labels=[classes.index(name) for name in names], with classes = sorted(set(names))"
+        advice = (
+            ". Number the classes: labels=[classes.index(name) for name in names], with classes = sorted(set(names))"
+        )
     raise ValueError(f"{reader}: labels: expected an integer for each file, got {label!r} for file {i}{advice}")
 
 

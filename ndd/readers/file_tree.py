@@ -66,7 +66,9 @@ def scan_nested(reader: str, root: str, choose_file: Any) -> list[str]:
         for folder in folders:
             found += [os.path.join(folder, name) for name in _split(os.path.join(root, folder), choose_file)[0]]
     except OSError as error:
-        raise RuntimeError(f"{reader}: Failed to open {error.filename}{from_where(error.filename)}: {error.strerror}") from error
+        raise RuntimeError(
+            f"{reader}: Failed to open {error.filename}{from_where(error.filename)}: {error.strerror}"
+        ) from error
     return found
 
 
