@@ -769,7 +769,7 @@ def operator(
     *, layouts: tuple[str, ...] | None = None, types: tuple[str, ...] | None = None,
     dtypes: tuple[str, ...] | None = None, frames: _bool = False, random: _bool = False,
     reads: str | dict[str, str] = 'device', outputs: int | Callable[..., int] = 1, elementwise: _bool = False,
-    register: _bool = True,
+    masks: _bool = False, paths: _bool = False, register: _bool = True,
 ) -> Callable[[Callable[P, Any]], Declared[P]]: ...
 @overload
 def pad(

@@ -131,9 +131,6 @@ class Batch(Arithmetic, Handle):
     def __len__(self) -> int:
         raise TypeError("object of type 'Batch' has no len(): use batch.batch_size for the number of samples")
 
-    def __bool__(self) -> bool:
-        return True  # as DALI: a batch has no single truth value, and `if batch:` asks whether there is one
-
     @property
     def dropped(self) -> list[Any]:
         """What a decoder with `on_error` left out or filled in: a list of `BadSample` (index, source, error)."""

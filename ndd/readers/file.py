@@ -145,7 +145,7 @@ def read_file_list(reader: str, path: str) -> tuple[list[str], np.ndarray]:
         if parts is None:
             raise RuntimeError(
                 f'{reader}: Incorrect format of the list file "{path}":{number}: expected a file name followed by a '
-                f"label, got {line!r}"
+                f"label, an integer, got {line!r}"
             )
         names.append(parts["name"])
         labels.append(int(parts["label"]))

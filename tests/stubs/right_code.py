@@ -44,10 +44,10 @@ def one_image(path: str, array: np.ndarray, tensor: torch.Tensor) -> None:
     assert_type(ndd.color_space_conversion(image, image_type=ndd.types.RGB, output_type=2), ndd.Tensor)
     assert_type(ndd.cast(image, dtype=ndd.types.FLOAT), ndd.Tensor)
     assert_type(ndd.cast(image, dtype=np.float32), ndd.Tensor)
-    assert_type(ndd.cast(images, dtype=torch.float32), ndd.Batch)
+    assert_type(ndd.cast(ndd.batch([array]), dtype=torch.float32), ndd.Batch)
     assert_type(ndd.random.uniform(dtype=np.dtype("f4"), batch_size=2), ndd.Batch)
-    image.numpy().sum()
-    images.numpy(pad=True).shape
+    print(image.numpy().sum())
+    print(ndd.batch([array]).numpy(pad=True).shape)
     assert_type(ndd.__version__, str)
     ndd.slice(image, np.array([0, 0]), shape=np.array([4, 4]), axes=(0, 1))
     ndd.warp_affine(image, matrix=[[1, 0, 0], [0, 1, 0.5]], size=(3, 4))

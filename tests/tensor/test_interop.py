@@ -179,7 +179,7 @@ def test_numpy_of_a_batch():
 
 def test_numpy_has_no_bfloat16():
     for value in (ndd.tensor(1.0, dtype=ndd.bfloat16), ndd.batch([1.0], dtype=ndd.bfloat16)):
-        with pytest.raises(TypeError, match="dtype=ndd.float32"):
+        with pytest.raises(TypeError, match=r"dtype=ndd\.float32"):
             value.numpy()
 
 
