@@ -34,7 +34,6 @@ TENSORS = {
     "ragged list": ([[1, 2], [3]],),
     "string": ("text",),
     "strings": (["a", "b"],),
-    "bytes": (b"abc",),
     "complex": (1j,),
     "none": (None,),
     "none in list": ([1, None],),
