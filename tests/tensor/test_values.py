@@ -59,7 +59,6 @@ TENSORS = {
     "int to bool": (3, "bool"),
     "f64 to f32": (np.array([0x1000001], np.float64), np.float32),
     "torch dtype": ([1, 2], torch.float64),
-    "long name": ([1], "uint8"),
     "unknown name": ([1], "int"),
     "layout": (np.zeros((2, 3, 3), np.uint8), None, None, "HWC"),
     "layout too long": (np.zeros((2, 3), np.uint8), None, None, "HWC"),
