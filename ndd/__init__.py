@@ -3,7 +3,7 @@
 Code for DALI's dynamic mode runs with `import ndd` in the place of `import nvidia.dali.experimental.dynamic as ndd`.
 """
 
-from ndd import decoders, experimental, io, math, noise, random, readers, reductions, transforms, types
+from ndd import decoders, demo, experimental, io, math, noise, random, readers, reductions, transforms, types
 from ndd._execution import (
     EvalContext,
     EvalMode,
@@ -39,6 +39,7 @@ from ndd._tensor.dtype import (
     uint64,
 )
 from ndd.imread import imread
+from ndd.installation import __getattr__ as __getattr__
 from ndd.ops.color.brightness import brightness
 from ndd.ops.color.brightness_contrast import brightness_contrast
 from ndd.ops.color.clahe import clahe
@@ -112,6 +113,7 @@ __all__ = [
     "Stream",
     "Tensor",
     "ThreadPool",
+    "__version__",
     "as_batch",
     "as_tensor",
     "bad_sample",
@@ -135,6 +137,7 @@ __all__ = [
     "crop_mirror_normalize",
     "debayer",
     "decoders",
+    "demo",
     "device",
     "dtype",
     "dump_image",

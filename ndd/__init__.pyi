@@ -2,7 +2,7 @@
 
 from builtins import bool as _bool
 from collections.abc import Callable, Sequence
-from ndd import decoders, experimental, fn, io, math, noise, random, readers, reductions, transforms, types
+from ndd import decoders, demo, experimental, fn, io, math, noise, random, readers, reductions, transforms, types
 from ndd._execution import (
     EvalContext,
     EvalMode,
@@ -37,24 +37,24 @@ from ndd._tensor.dtype import (
     uint64,
     uint8,
 )
-from ndd._typing import Array, Declared, P, PerSample, TensorLike
+from ndd._typing import Array, DTypeLike, Declared, P, PerSample, TensorLike
 from ndd.pipeline import Pipeline, pipeline_def
 from ndd.random.rng import RNG
-from ndd.types import DALIDataType, DALIImageType, DALIInterpType
+from ndd.types import DALIImageType, DALIInterpType
 from os import PathLike
 from typing import Any, Literal, overload
 
 __all__ = [
     'Batch', 'DType', 'DataType', 'Device', 'DeviceLike', 'EvalContext', 'EvalMode', 'ImageType', 'InterpType',
-    'PerSample', 'Pipeline', 'Plan', 'Stream', 'Tensor', 'ThreadPool', 'as_batch', 'as_tensor', 'bad_sample', 'batch',
-    'batch_permutation', 'bfloat16', 'bool', 'brightness', 'brightness_contrast', 'cast', 'cast_like', 'cat', 'clahe',
-    'color_space_conversion', 'color_twist', 'contrast', 'coord_flip', 'coord_transform', 'copy', 'crop',
-    'crop_mirror_normalize', 'debayer', 'decoders', 'device', 'dtype', 'dump_image', 'element_extract', 'equalize',
-    'erase', 'expand_dims', 'experimental', 'filter', 'flip', 'float16', 'float32', 'float64', 'fn', 'full',
-    'full_like', 'gaussian_blur', 'get_current_stream', 'get_default_stream', 'get_num_threads', 'get_property',
-    'grid_mask', 'hsv', 'hue', 'imread', 'int8', 'int16', 'int32', 'int64', 'io', 'jitter',
-    'jpeg_compression_distortion', 'laplacian', 'like', 'lookup_table', 'math', 'multi_paste', 'noise', 'normalize',
-    'one_hot', 'ones', 'ones_like', 'operator', 'output', 'pad', 'paste', 'peek_image_shape', 'per_frame',
+    'PerSample', 'Pipeline', 'Plan', 'Stream', 'Tensor', 'ThreadPool', '__version__', 'as_batch', 'as_tensor',
+    'bad_sample', 'batch', 'batch_permutation', 'bfloat16', 'bool', 'brightness', 'brightness_contrast', 'cast',
+    'cast_like', 'cat', 'clahe', 'color_space_conversion', 'color_twist', 'contrast', 'coord_flip', 'coord_transform',
+    'copy', 'crop', 'crop_mirror_normalize', 'debayer', 'decoders', 'demo', 'device', 'dtype', 'dump_image',
+    'element_extract', 'equalize', 'erase', 'expand_dims', 'experimental', 'filter', 'flip', 'float16', 'float32',
+    'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream', 'get_default_stream',
+    'get_num_threads', 'get_property', 'grid_mask', 'hsv', 'hue', 'imread', 'int8', 'int16', 'int32', 'int64', 'io',
+    'jitter', 'jpeg_compression_distortion', 'laplacian', 'like', 'lookup_table', 'math', 'multi_paste', 'noise',
+    'normalize', 'one_hot', 'ones', 'ones_like', 'operator', 'output', 'pad', 'paste', 'peek_image_shape', 'per_frame',
     'permute_batch', 'pipeline_def', 'random', 'random_crop_generator', 'random_resized_crop', 'readers', 'reductions',
     'reinterpret', 'reshape', 'resize', 'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation',
     'sequence_rearrange', 'set_current_stream', 'set_default_stream', 'set_num_threads', 'slice', 'sphere', 'squeeze',
@@ -62,6 +62,7 @@ __all__ = [
     'uint32', 'uint64', 'warp_affine', 'water', 'zeros', 'zeros_like',
 ]
 
+__version__: str
 def batch_permutation(
     *, batch_size: int, device: DeviceLike | None = None, allow_repetitions: _bool = False,
     no_fixed_points: _bool = False, rng: RNG | None = None,
@@ -69,52 +70,51 @@ def batch_permutation(
 @overload
 def brightness(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    brightness: float | Array = 1.0, brightness_shift: float | Array = 0.0, dtype: DType | DALIDataType | None = None,
+    brightness: float | Array = 1.0, brightness_shift: float | Array = 0.0, dtype: DTypeLike | None = None,
 ) -> Tensor: ...
 @overload
 def brightness(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     brightness: float | Array | Batch = 1.0, brightness_shift: float | Array | Batch = 0.0,
-    dtype: DType | DALIDataType | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Batch: ...
 @overload
 def brightness(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     brightness: float | Array | Batch = 1.0, brightness_shift: float | Array | Batch = 0.0,
-    dtype: DType | DALIDataType | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Batch: ...
 @overload
 def brightness_contrast(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     brightness: float | Array = 1.0, brightness_shift: float | Array = 0.0, contrast: float | Array = 1.0,
-    contrast_center: float | Array | None = None, dtype: DType | DALIDataType | None = None,
+    contrast_center: float | Array | None = None, dtype: DTypeLike | None = None,
 ) -> Tensor: ...
 @overload
 def brightness_contrast(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     brightness: float | Array | Batch = 1.0, brightness_shift: float | Array | Batch = 0.0,
     contrast: float | Array | Batch = 1.0, contrast_center: float | Array | Batch | None = None,
-    dtype: DType | DALIDataType | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Batch: ...
 @overload
 def brightness_contrast(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     brightness: float | Array | Batch = 1.0, brightness_shift: float | Array | Batch = 0.0,
     contrast: float | Array | Batch = 1.0, contrast_center: float | Array | Batch | None = None,
-    dtype: DType | DALIDataType | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Batch: ...
 @overload
 def cast(
-    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, dtype: DType | DALIDataType,
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, dtype: DTypeLike,
 ) -> Tensor: ...
 @overload
 def cast(
-    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, dtype: DType | DALIDataType,
+    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, dtype: DTypeLike,
 ) -> Batch: ...
 @overload
 def cast(
-    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType,
+    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, dtype: DTypeLike,
 ) -> Batch: ...
 @overload
 def cast_like(
@@ -177,39 +177,39 @@ def color_space_conversion(
 @overload
 def color_twist(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    brightness: float | Array = 1.0, contrast: float | Array = 1.0, dtype: DType | DALIDataType | None = None,
+    brightness: float | Array = 1.0, contrast: float | Array = 1.0, dtype: DTypeLike | None = None,
     hue: float | Array = 0.0, image_type: DALIImageType | int | None = None, saturation: float | Array = 1.0,
 ) -> Tensor: ...
 @overload
 def color_twist(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    brightness: float | Array | Batch = 1.0, contrast: float | Array | Batch = 1.0,
-    dtype: DType | DALIDataType | None = None, hue: float | Array | Batch = 0.0,
-    image_type: DALIImageType | int | None = None, saturation: float | Array | Batch = 1.0,
+    brightness: float | Array | Batch = 1.0, contrast: float | Array | Batch = 1.0, dtype: DTypeLike | None = None,
+    hue: float | Array | Batch = 0.0, image_type: DALIImageType | int | None = None,
+    saturation: float | Array | Batch = 1.0,
 ) -> Batch: ...
 @overload
 def color_twist(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    brightness: float | Array | Batch = 1.0, contrast: float | Array | Batch = 1.0,
-    dtype: DType | DALIDataType | None = None, hue: float | Array | Batch = 0.0,
-    image_type: DALIImageType | int | None = None, saturation: float | Array | Batch = 1.0,
+    brightness: float | Array | Batch = 1.0, contrast: float | Array | Batch = 1.0, dtype: DTypeLike | None = None,
+    hue: float | Array | Batch = 0.0, image_type: DALIImageType | int | None = None,
+    saturation: float | Array | Batch = 1.0,
 ) -> Batch: ...
 @overload
 def contrast(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, contrast: float | Array = 1.0,
-    contrast_center: float | Array | None = None, dtype: DType | DALIDataType | None = None,
+    contrast_center: float | Array | None = None, dtype: DTypeLike | None = None,
 ) -> Tensor: ...
 @overload
 def contrast(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     contrast: float | Array | Batch = 1.0, contrast_center: float | Array | Batch | None = None,
-    dtype: DType | DALIDataType | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Batch: ...
 @overload
 def contrast(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     contrast: float | Array | Batch = 1.0, contrast_center: float | Array | Batch | None = None,
-    dtype: DType | DALIDataType | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Batch: ...
 @overload
 def coord_flip(
@@ -236,21 +236,21 @@ def coord_transform(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     M: float | Sequence[float | Sequence[float]] | Array | None = None,
     MT: float | Sequence[float | Sequence[float]] | Array | None = None,
-    T: float | Sequence[float | Sequence[float]] | Array | None = None, dtype: DType | DALIDataType = float32,
+    T: float | Sequence[float | Sequence[float]] | Array | None = None, dtype: DTypeLike = float32,
 ) -> Tensor: ...
 @overload
 def coord_transform(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     M: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     MT: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
-    T: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, dtype: DType | DALIDataType = float32,
+    T: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, dtype: DTypeLike = float32,
 ) -> Batch: ...
 @overload
 def coord_transform(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     M: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     MT: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
-    T: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, dtype: DType | DALIDataType = float32,
+    T: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, dtype: DTypeLike = float32,
 ) -> Batch: ...
 @overload
 def copy(input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None) -> Tensor: ...
@@ -263,9 +263,9 @@ def crop(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     crop: float | Sequence[float | Sequence[float]] | Array | None = None, crop_d: float | Array | None = None,
     crop_h: float | Array | None = None, crop_pos_x: float | Array = 0.5, crop_pos_y: float | Array = 0.5,
-    crop_pos_z: float | Array = 0.5, crop_w: float | Array | None = None, dtype: DType | DALIDataType | None = None,
+    crop_pos_z: float | Array = 0.5, crop_w: float | Array | None = None, dtype: DTypeLike | None = None,
     fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,), image_type: Any = None,
-    out_of_bounds_policy: str = 'error', output_dtype: DType | DALIDataType | None = None, rounding: str = 'round',
+    out_of_bounds_policy: str = 'error', output_dtype: DTypeLike | None = None, rounding: str = 'round',
 ) -> Tensor: ...
 @overload
 def crop(
@@ -274,8 +274,8 @@ def crop(
     crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
     crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
     crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
-    dtype: DType | DALIDataType | None = None, fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,),
-    image_type: Any = None, out_of_bounds_policy: str = 'error', output_dtype: DType | DALIDataType | None = None,
+    dtype: DTypeLike | None = None, fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    image_type: Any = None, out_of_bounds_policy: str = 'error', output_dtype: DTypeLike | None = None,
     rounding: str = 'round',
 ) -> Batch: ...
 @overload
@@ -285,8 +285,8 @@ def crop(
     crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
     crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
     crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
-    dtype: DType | DALIDataType | None = None, fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,),
-    image_type: Any = None, out_of_bounds_policy: str = 'error', output_dtype: DType | DALIDataType | None = None,
+    dtype: DTypeLike | None = None, fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    image_type: Any = None, out_of_bounds_policy: str = 'error', output_dtype: DTypeLike | None = None,
     rounding: str = 'round',
 ) -> Batch: ...
 @overload
@@ -294,10 +294,10 @@ def crop_mirror_normalize(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     crop: float | Sequence[float | Sequence[float]] | Array | None = None, crop_d: float | Array | None = None,
     crop_h: float | Array | None = None, crop_pos_x: float | Array = 0.5, crop_pos_y: float | Array = 0.5,
-    crop_pos_z: float | Array = 0.5, crop_w: float | Array | None = None, dtype: DType | DALIDataType | None = None,
+    crop_pos_z: float | Array = 0.5, crop_w: float | Array | None = None, dtype: DTypeLike | None = None,
     fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,), image_type: Any = None,
     mean: float | Sequence[float | Sequence[float]] | Array = (0.0,), mirror: int | Array = 0,
-    out_of_bounds_policy: str = 'error', output_dtype: DType | DALIDataType | None = None, output_layout: str = 'CHW',
+    out_of_bounds_policy: str = 'error', output_dtype: DTypeLike | None = None, output_layout: str = 'CHW',
     pad_output: _bool = False, rounding: str = 'round', scale: float = 1.0, shift: float = 0.0,
     std: float | Sequence[float | Sequence[float]] | Array = (1.0,),
 ) -> Tensor: ...
@@ -308,12 +308,11 @@ def crop_mirror_normalize(
     crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
     crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
     crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
-    dtype: DType | DALIDataType | None = None, fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    dtype: DTypeLike | None = None, fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,),
     image_type: Any = None, mean: float | Sequence[float | Sequence[float]] | Array | Batch = (0.0,),
-    mirror: int | Array | Batch = 0, out_of_bounds_policy: str = 'error',
-    output_dtype: DType | DALIDataType | None = None, output_layout: str = 'CHW', pad_output: _bool = False,
-    rounding: str = 'round', scale: float = 1.0, shift: float = 0.0,
-    std: float | Sequence[float | Sequence[float]] | Array | Batch = (1.0,),
+    mirror: int | Array | Batch = 0, out_of_bounds_policy: str = 'error', output_dtype: DTypeLike | None = None,
+    output_layout: str = 'CHW', pad_output: _bool = False, rounding: str = 'round', scale: float = 1.0,
+    shift: float = 0.0, std: float | Sequence[float | Sequence[float]] | Array | Batch = (1.0,),
 ) -> Batch: ...
 @overload
 def crop_mirror_normalize(
@@ -322,12 +321,11 @@ def crop_mirror_normalize(
     crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
     crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
     crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
-    dtype: DType | DALIDataType | None = None, fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    dtype: DTypeLike | None = None, fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,),
     image_type: Any = None, mean: float | Sequence[float | Sequence[float]] | Array | Batch = (0.0,),
-    mirror: int | Array | Batch = 0, out_of_bounds_policy: str = 'error',
-    output_dtype: DType | DALIDataType | None = None, output_layout: str = 'CHW', pad_output: _bool = False,
-    rounding: str = 'round', scale: float = 1.0, shift: float = 0.0,
-    std: float | Sequence[float | Sequence[float]] | Array | Batch = (1.0,),
+    mirror: int | Array | Batch = 0, out_of_bounds_policy: str = 'error', output_dtype: DTypeLike | None = None,
+    output_layout: str = 'CHW', pad_output: _bool = False, rounding: str = 'round', scale: float = 1.0,
+    shift: float = 0.0, std: float | Sequence[float | Sequence[float]] | Array | Batch = (1.0,),
 ) -> Batch: ...
 @overload
 def debayer(
@@ -426,21 +424,21 @@ def expand_dims(
 def filter(
     data: TensorLike, filter: TensorLike, fill_value: TensorLike | None = None, /, *, batch_size: None = None,
     device: DeviceLike | None = None, anchor: int | Sequence[int] | Array = (-1,), border: str = 'reflect_101',
-    dtype: DType | DALIDataType | None = None, mode: str = 'same',
+    dtype: DTypeLike | None = None, mode: str = 'same',
 ) -> Tensor: ...
 @overload
 def filter(
     data: Batch, filter: TensorLike | Batch, fill_value: TensorLike | Batch | None = None, /, *,
     batch_size: int | None = None, device: DeviceLike | None = None,
-    anchor: int | Sequence[int] | Array | Batch = (-1,), border: str = 'reflect_101',
-    dtype: DType | DALIDataType | None = None, mode: str = 'same',
+    anchor: int | Sequence[int] | Array | Batch = (-1,), border: str = 'reflect_101', dtype: DTypeLike | None = None,
+    mode: str = 'same',
 ) -> Batch: ...
 @overload
 def filter(
     data: TensorLike, filter: TensorLike | Batch, fill_value: TensorLike | Batch | None = None, /, *,
     batch_size: int | None = None, device: DeviceLike | None = None,
-    anchor: int | Sequence[int] | Array | Batch = (-1,), border: str = 'reflect_101',
-    dtype: DType | DALIDataType | None = None, mode: str = 'same',
+    anchor: int | Sequence[int] | Array | Batch = (-1,), border: str = 'reflect_101', dtype: DTypeLike | None = None,
+    mode: str = 'same',
 ) -> Batch: ...
 @overload
 def flip(
@@ -488,22 +486,19 @@ def full_like(
 ) -> Batch: ...
 @overload
 def gaussian_blur(
-    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, sigma: float | Sequence[float | Sequence[float]] | Array = (0.0,),
-    window_size: int | Sequence[int] | Array = (0,),
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None,
+    sigma: float | Sequence[float | Sequence[float]] | Array = (0.0,), window_size: int | Sequence[int] | Array = (0,),
 ) -> Tensor: ...
 @overload
 def gaussian_blur(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None,
-    sigma: float | Sequence[float | Sequence[float]] | Array | Batch = (0.0,),
+    dtype: DTypeLike | None = None, sigma: float | Sequence[float | Sequence[float]] | Array | Batch = (0.0,),
     window_size: int | Sequence[int] | Array | Batch = (0,),
 ) -> Batch: ...
 @overload
 def gaussian_blur(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None,
-    sigma: float | Sequence[float | Sequence[float]] | Array | Batch = (0.0,),
+    dtype: DTypeLike | None = None, sigma: float | Sequence[float | Sequence[float]] | Array | Batch = (0.0,),
     window_size: int | Sequence[int] | Array | Batch = (0,),
 ) -> Batch: ...
 @overload
@@ -537,38 +532,33 @@ def grid_mask(
 ) -> Batch: ...
 @overload
 def hsv(
-    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType = uint8, hue: float | Array = 0.0, saturation: float | Array = 1.0,
-    value: float | Array = 1.0,
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, dtype: DTypeLike = uint8,
+    hue: float | Array = 0.0, saturation: float | Array = 1.0, value: float | Array = 1.0,
 ) -> Tensor: ...
 @overload
 def hsv(
-    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType = uint8, hue: float | Array | Batch = 0.0, saturation: float | Array | Batch = 1.0,
-    value: float | Array | Batch = 1.0,
+    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, dtype: DTypeLike = uint8,
+    hue: float | Array | Batch = 0.0, saturation: float | Array | Batch = 1.0, value: float | Array | Batch = 1.0,
 ) -> Batch: ...
 @overload
 def hsv(
-    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType = uint8, hue: float | Array | Batch = 0.0, saturation: float | Array | Batch = 1.0,
-    value: float | Array | Batch = 1.0,
+    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, dtype: DTypeLike = uint8,
+    hue: float | Array | Batch = 0.0, saturation: float | Array | Batch = 1.0, value: float | Array | Batch = 1.0,
 ) -> Batch: ...
 @overload
 def hue(
-    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, hue: float | Array = 0.0, image_type: DALIImageType | int | None = None,
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None,
+    hue: float | Array = 0.0, image_type: DALIImageType | int | None = None,
 ) -> Tensor: ...
 @overload
 def hue(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, hue: float | Array | Batch = 0.0,
-    image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, hue: float | Array | Batch = 0.0, image_type: DALIImageType | int | None = None,
 ) -> Batch: ...
 @overload
 def hue(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, hue: float | Array | Batch = 0.0,
-    image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, hue: float | Array | Batch = 0.0, image_type: DALIImageType | int | None = None,
 ) -> Batch: ...
 @overload
 def imread(
@@ -576,7 +566,7 @@ def imread(
     adjust_orientation: _bool | None = None, affine: _bool | None = None, cache_batch_copy: _bool | None = None,
     cache_debug: _bool | None = None, cache_size: int | None = None, cache_threshold: int | None = None,
     cache_type: str | None = None, device_memory_padding: int | None = None,
-    device_memory_padding_jpeg2k: int | None = None, dtype: DType | DALIDataType | None = None,
+    device_memory_padding_jpeg2k: int | None = None, dtype: DTypeLike | None = None,
     host_memory_padding: int | None = None, host_memory_padding_jpeg2k: int | None = None,
     hw_decoder_load: float | None = None, hybrid_huffman_threshold: int | None = None,
     jpeg_fancy_upsampling: _bool | None = None, max_pixels: int | None = None, memory_stats: _bool | None = None,
@@ -590,7 +580,7 @@ def imread(
     adjust_orientation: _bool | None = None, affine: _bool | None = None, cache_batch_copy: _bool | None = None,
     cache_debug: _bool | None = None, cache_size: int | None = None, cache_threshold: int | None = None,
     cache_type: str | None = None, device_memory_padding: int | None = None,
-    device_memory_padding_jpeg2k: int | None = None, dtype: DType | DALIDataType | None = None,
+    device_memory_padding_jpeg2k: int | None = None, dtype: DTypeLike | None = None,
     host_memory_padding: int | None = None, host_memory_padding_jpeg2k: int | None = None,
     hw_decoder_load: float | None = None, hybrid_huffman_threshold: int | None = None,
     jpeg_fancy_upsampling: _bool | None = None, max_pixels: int | None = None, memory_stats: _bool | None = None,
@@ -632,15 +622,14 @@ def jpeg_compression_distortion(
 ) -> Batch: ...
 @overload
 def laplacian(
-    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, normalized_kernel: _bool = False,
-    scale: float | Sequence[float | Sequence[float]] | Array | None = None,
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None,
+    normalized_kernel: _bool = False, scale: float | Sequence[float | Sequence[float]] | Array | None = None,
     smoothing_size: int | Sequence[int] | Array | None = None, window_size: int | Sequence[int] | Array = (3,),
 ) -> Tensor: ...
 @overload
 def laplacian(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, normalized_kernel: _bool = False,
+    dtype: DTypeLike | None = None, normalized_kernel: _bool = False,
     scale: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     smoothing_size: int | Sequence[int] | Array | Batch | None = None,
     window_size: int | Sequence[int] | Array | Batch = (3,),
@@ -648,7 +637,7 @@ def laplacian(
 @overload
 def laplacian(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, normalized_kernel: _bool = False,
+    dtype: DTypeLike | None = None, normalized_kernel: _bool = False,
     scale: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     smoothing_size: int | Sequence[int] | Array | Batch | None = None,
     window_size: int | Sequence[int] | Array | Batch = (3,),
@@ -656,28 +645,25 @@ def laplacian(
 @overload
 def lookup_table(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, default_value: float = 0.0,
-    dtype: DType | DALIDataType | None = None, keys: int | Sequence[int] | Array | None = None,
-    output_dtype: DType | DALIDataType | None = None,
-    values: float | Sequence[float | Sequence[float]] | Array | None = None,
+    dtype: DTypeLike | None = None, keys: int | Sequence[int] | Array | None = None,
+    output_dtype: DTypeLike | None = None, values: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def lookup_table(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, default_value: float = 0.0,
-    dtype: DType | DALIDataType | None = None, keys: int | Sequence[int] | Array | None = None,
-    output_dtype: DType | DALIDataType | None = None,
-    values: float | Sequence[float | Sequence[float]] | Array | None = None,
+    dtype: DTypeLike | None = None, keys: int | Sequence[int] | Array | None = None,
+    output_dtype: DTypeLike | None = None, values: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Batch: ...
 @overload
 def lookup_table(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    default_value: float = 0.0, dtype: DType | DALIDataType | None = None,
-    keys: int | Sequence[int] | Array | None = None, output_dtype: DType | DALIDataType | None = None,
-    values: float | Sequence[float | Sequence[float]] | Array | None = None,
+    default_value: float = 0.0, dtype: DTypeLike | None = None, keys: int | Sequence[int] | Array | None = None,
+    output_dtype: DTypeLike | None = None, values: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Batch: ...
 @overload
 def multi_paste(
     input_0: TensorLike, /, *inputs: TensorLike, batch_size: None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, in_anchors: int | Sequence[int] | Array | None = None,
+    dtype: DTypeLike | None = None, in_anchors: int | Sequence[int] | Array | None = None,
     in_anchors_rel: float | Sequence[float | Sequence[float]] | Array | None = None,
     in_ids: int | Sequence[int] | Array | None = None, out_anchors: int | Sequence[int] | Array | None = None,
     out_anchors_rel: float | Sequence[float | Sequence[float]] | Array | None = None,
@@ -687,7 +673,7 @@ def multi_paste(
 @overload
 def multi_paste(
     input_0: Batch, /, *inputs: TensorLike | Batch, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, in_anchors: int | Sequence[int] | Array | Batch | None = None,
+    dtype: DTypeLike | None = None, in_anchors: int | Sequence[int] | Array | Batch | None = None,
     in_anchors_rel: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     in_ids: int | Sequence[int] | Array | Batch | None = None,
     out_anchors: int | Sequence[int] | Array | Batch | None = None,
@@ -699,7 +685,7 @@ def multi_paste(
 @overload
 def multi_paste(
     input_0: TensorLike, /, *inputs: TensorLike | Batch, batch_size: int | None = None,
-    device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None,
+    device: DeviceLike | None = None, dtype: DTypeLike | None = None,
     in_anchors: int | Sequence[int] | Array | Batch | None = None,
     in_anchors_rel: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     in_ids: int | Sequence[int] | Array | Batch | None = None,
@@ -713,7 +699,7 @@ def multi_paste(
 def normalize(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, batch: _bool = False,
-    ddof: int = 0, dtype: DType | DALIDataType | None = None, epsilon: float = 0.0,
+    ddof: int = 0, dtype: DTypeLike | None = None, epsilon: float = 0.0,
     mean: float | Sequence[float | Sequence[float]] | Array | None = None, scale: float = 1.0, shift: float = 0.0,
     stddev: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Tensor: ...
@@ -721,7 +707,7 @@ def normalize(
 def normalize(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, batch: _bool = False,
-    ddof: int = 0, dtype: DType | DALIDataType | None = None, epsilon: float = 0.0,
+    ddof: int = 0, dtype: DTypeLike | None = None, epsilon: float = 0.0,
     mean: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, scale: float = 1.0,
     shift: float = 0.0, stddev: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
@@ -729,52 +715,52 @@ def normalize(
 def normalize(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, batch: _bool = False,
-    ddof: int = 0, dtype: DType | DALIDataType | None = None, epsilon: float = 0.0,
+    ddof: int = 0, dtype: DTypeLike | None = None, epsilon: float = 0.0,
     mean: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, scale: float = 1.0,
     shift: float = 0.0, stddev: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def one_hot(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, axis: int | None = None,
-    axis_name: str | None = None, dtype: DType | DALIDataType | None = None, num_classes: int = 0,
-    off_value: float = 0.0, on_value: float = 1.0,
+    axis_name: str | None = None, dtype: DTypeLike | None = None, num_classes: int = 0, off_value: float = 0.0,
+    on_value: float = 1.0,
 ) -> Tensor: ...
 @overload
 def one_hot(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, axis: int | None = None,
-    axis_name: str | None = None, dtype: DType | DALIDataType | None = None, num_classes: int = 0,
-    off_value: float = 0.0, on_value: float = 1.0,
+    axis_name: str | None = None, dtype: DTypeLike | None = None, num_classes: int = 0, off_value: float = 0.0,
+    on_value: float = 1.0,
 ) -> Batch: ...
 @overload
 def one_hot(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, axis: int | None = None,
-    axis_name: str | None = None, dtype: DType | DALIDataType | None = None, num_classes: int = 0,
-    off_value: float = 0.0, on_value: float = 1.0,
+    axis_name: str | None = None, dtype: DTypeLike | None = None, num_classes: int = 0, off_value: float = 0.0,
+    on_value: float = 1.0,
 ) -> Batch: ...
 @overload
 def ones(
-    *, batch_size: None = None, device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None,
+    *, batch_size: None = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None,
     layout: str | None = None, shape: int | Sequence[int] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def ones(
-    *, batch_size: int | None = None, device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None,
+    *, batch_size: int | None = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None,
     layout: str | None = None, shape: int | Sequence[int] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def ones_like(
     data_like: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Tensor: ...
 @overload
 def ones_like(
     data_like: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Batch: ...
 @overload
 def ones_like(
     data_like: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Batch: ...
 @overload
 def operator(function: Callable[P, Any], /) -> Declared[P]: ...
@@ -783,7 +769,7 @@ def operator(
     *, layouts: tuple[str, ...] | None = None, types: tuple[str, ...] | None = None,
     dtypes: tuple[str, ...] | None = None, frames: _bool = False, random: _bool = False,
     reads: str | dict[str, str] = 'device', outputs: int | Callable[..., int] = 1, elementwise: _bool = False,
-    register: _bool = True,
+    masks: _bool = False, paths: _bool = False, register: _bool = True,
 ) -> Callable[[Callable[P, Any]], Declared[P]]: ...
 @overload
 def pad(
@@ -826,20 +812,17 @@ def paste(
 @overload
 def peek_image_shape(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    adjust_orientation: _bool = True, dtype: DType | DALIDataType = int64,
-    image_type: DALIImageType | int = DALIImageType.RGB,
+    adjust_orientation: _bool = True, dtype: DTypeLike = int64, image_type: DALIImageType | int = DALIImageType.RGB,
 ) -> Tensor: ...
 @overload
 def peek_image_shape(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    adjust_orientation: _bool = True, dtype: DType | DALIDataType = int64,
-    image_type: DALIImageType | int = DALIImageType.RGB,
+    adjust_orientation: _bool = True, dtype: DTypeLike = int64, image_type: DALIImageType | int = DALIImageType.RGB,
 ) -> Batch: ...
 @overload
 def peek_image_shape(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    adjust_orientation: _bool = True, dtype: DType | DALIDataType = int64,
-    image_type: DALIImageType | int = DALIImageType.RGB,
+    adjust_orientation: _bool = True, dtype: DTypeLike = int64, image_type: DALIImageType | int = DALIImageType.RGB,
 ) -> Batch: ...
 @overload
 def per_frame(
@@ -889,7 +872,7 @@ def random_crop_generator(
 @overload
 def random_resized_crop(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, antialias: _bool = True,
-    dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | None = None,
+    dtype: DTypeLike | None = None, interp_type: DALIInterpType | int | Array | None = None,
     mag_filter: DALIInterpType | int | Array | None = None, min_filter: DALIInterpType | int | Array | None = None,
     minibatch_size: int = 32, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
@@ -899,7 +882,7 @@ def random_resized_crop(
 @overload
 def random_resized_crop(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, antialias: _bool = True,
-    dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
+    dtype: DTypeLike | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
@@ -909,7 +892,7 @@ def random_resized_crop(
 @overload
 def random_resized_crop(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, antialias: _bool = True,
-    dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
+    dtype: DTypeLike | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
@@ -919,14 +902,14 @@ def random_resized_crop(
 @overload
 def reinterpret(
     data: TensorLike, shape_input: TensorLike | None = None, /, *, batch_size: None = None,
-    device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None, layout: str | None = None,
+    device: DeviceLike | None = None, dtype: DTypeLike | None = None, layout: str | None = None,
     rel_shape: float | Sequence[float | Sequence[float]] | Array | None = None,
     shape: int | Sequence[int] | Array | None = None, src_dims: int | Sequence[int] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def reinterpret(
     data: Batch, shape_input: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
-    device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None, layout: str | None = None,
+    device: DeviceLike | None = None, dtype: DTypeLike | None = None, layout: str | None = None,
     rel_shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     shape: int | Sequence[int] | Array | Batch | None = None,
     src_dims: int | Sequence[int] | Array | Batch | None = None,
@@ -934,7 +917,7 @@ def reinterpret(
 @overload
 def reinterpret(
     data: TensorLike, shape_input: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
-    device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None, layout: str | None = None,
+    device: DeviceLike | None = None, dtype: DTypeLike | None = None, layout: str | None = None,
     rel_shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     shape: int | Sequence[int] | Array | Batch | None = None,
     src_dims: int | Sequence[int] | Array | Batch | None = None,
@@ -965,7 +948,7 @@ def reshape(
 @overload
 def resize(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, antialias: _bool = True,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | None = None, mag_filter: DALIInterpType | int | Array | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | None = None, minibatch_size: int = 32, mode: str | None = None,
@@ -979,7 +962,7 @@ def resize(
 @overload
 def resize(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, antialias: _bool = True,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
@@ -995,7 +978,7 @@ def resize(
 @overload
 def resize(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, antialias: _bool = True,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
@@ -1011,7 +994,7 @@ def resize(
 @overload
 def resize(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, antialias: _bool = True,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | None = None, mag_filter: DALIInterpType | int | Array | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | None = None, minibatch_size: int = 32, mode: str | None = None,
@@ -1025,7 +1008,7 @@ def resize(
 @overload
 def resize(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, antialias: _bool = True,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
@@ -1041,7 +1024,7 @@ def resize(
 @overload
 def resize(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, antialias: _bool = True,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
@@ -1059,7 +1042,7 @@ def resize_crop_mirror(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, antialias: _bool = True,
     crop: float | Sequence[float | Sequence[float]] | Array | None = None, crop_d: float | Array | None = None,
     crop_h: float | Array | None = None, crop_pos_x: float | Array = 0.5, crop_pos_y: float | Array = 0.5,
-    crop_pos_z: float | Array = 0.5, crop_w: float | Array | None = None, dtype: DType | DALIDataType | None = None,
+    crop_pos_z: float | Array = 0.5, crop_w: float | Array | None = None, dtype: DTypeLike | None = None,
     interp_type: DALIInterpType | int | Array | None = None, mag_filter: DALIInterpType | int | Array | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | None = None, minibatch_size: int = 32, mirror: int | Array = 0,
@@ -1077,7 +1060,7 @@ def resize_crop_mirror(
     crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
     crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
     crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
-    dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
+    dtype: DTypeLike | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32,
@@ -1096,7 +1079,7 @@ def resize_crop_mirror(
     crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
     crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
     crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
-    dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
+    dtype: DTypeLike | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32,
@@ -1126,45 +1109,43 @@ def roi_random_crop(
 @overload
 def rotate(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, angle: float | Array,
-    axis: float | Sequence[float | Sequence[float]] | Array | None = None, dtype: DType | DALIDataType | None = None,
+    axis: float | Sequence[float | Sequence[float]] | Array | None = None, dtype: DTypeLike | None = None,
     fill_value: float | None = None, interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR,
-    keep_size: _bool = False, output_dtype: DType | DALIDataType | None = None,
+    keep_size: _bool = False, output_dtype: DTypeLike | None = None,
     size: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def rotate(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, angle: float | Array | Batch,
-    axis: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
-    dtype: DType | DALIDataType | None = None, fill_value: float | None = None,
-    interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, keep_size: _bool = False,
-    output_dtype: DType | DALIDataType | None = None,
+    axis: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, dtype: DTypeLike | None = None,
+    fill_value: float | None = None, interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR,
+    keep_size: _bool = False, output_dtype: DTypeLike | None = None,
     size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def rotate(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     angle: float | Array | Batch, axis: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
-    dtype: DType | DALIDataType | None = None, fill_value: float | None = None,
+    dtype: DTypeLike | None = None, fill_value: float | None = None,
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, keep_size: _bool = False,
-    output_dtype: DType | DALIDataType | None = None,
+    output_dtype: DTypeLike | None = None,
     size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def saturation(
-    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
-    saturation: float | Array = 1.0,
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None,
+    image_type: DALIImageType | int | None = None, saturation: float | Array = 1.0,
 ) -> Tensor: ...
 @overload
 def saturation(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, image_type: DALIImageType | int | None = None,
     saturation: float | Array | Batch = 1.0,
 ) -> Batch: ...
 @overload
 def saturation(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, image_type: DALIImageType | int | None = None,
     saturation: float | Array | Batch = 1.0,
 ) -> Batch: ...
 @overload
@@ -1186,12 +1167,10 @@ def sequence_rearrange(
 def slice(
     data: TensorLike, anchor: TensorLike | None = None, shape_input: TensorLike | None = None, /, *,
     batch_size: None = None, device: DeviceLike | None = None, axes: int | Sequence[int] | Array | None = None,
-    axis_names: str | None = None, dtype: DType | DALIDataType | None = None,
-    end: int | Sequence[int] | Array | None = None,
+    axis_names: str | None = None, dtype: DTypeLike | None = None, end: int | Sequence[int] | Array | None = None,
     fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,), image_type: Any = None,
     normalized_anchor: _bool = True, normalized_shape: _bool = True, out_of_bounds_policy: str = 'error',
-    output_dtype: DType | DALIDataType | None = None,
-    rel_end: float | Sequence[float | Sequence[float]] | Array | None = None,
+    output_dtype: DTypeLike | None = None, rel_end: float | Sequence[float | Sequence[float]] | Array | None = None,
     rel_shape: float | Sequence[float | Sequence[float]] | Array | None = None,
     rel_start: float | Sequence[float | Sequence[float]] | Array | None = None,
     shape: int | Sequence[int] | Array | None = None, start: int | Sequence[int] | Array | None = None,
@@ -1201,10 +1180,10 @@ def slice(
     data: Batch, anchor: TensorLike | Batch | None = None, shape_input: TensorLike | Batch | None = None, /, *,
     batch_size: int | None = None, device: DeviceLike | None = None,
     axes: int | Sequence[int] | Array | Batch | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, end: int | Sequence[int] | Array | Batch | None = None,
+    dtype: DTypeLike | None = None, end: int | Sequence[int] | Array | Batch | None = None,
     fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,), image_type: Any = None,
     normalized_anchor: _bool = True, normalized_shape: _bool = True, out_of_bounds_policy: str = 'error',
-    output_dtype: DType | DALIDataType | None = None,
+    output_dtype: DTypeLike | None = None,
     rel_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     rel_shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     rel_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
@@ -1215,10 +1194,10 @@ def slice(
     data: TensorLike, anchor: TensorLike | Batch | None = None, shape_input: TensorLike | Batch | None = None, /, *,
     batch_size: int | None = None, device: DeviceLike | None = None,
     axes: int | Sequence[int] | Array | Batch | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, end: int | Sequence[int] | Array | Batch | None = None,
+    dtype: DTypeLike | None = None, end: int | Sequence[int] | Array | Batch | None = None,
     fill_values: float | Sequence[float | Sequence[float]] | Array = (0.0,), image_type: Any = None,
     normalized_anchor: _bool = True, normalized_shape: _bool = True, out_of_bounds_policy: str = 'error',
-    output_dtype: DType | DALIDataType | None = None,
+    output_dtype: DTypeLike | None = None,
     rel_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     rel_shape: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     rel_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
@@ -1273,9 +1252,8 @@ def stack(
 def tensor_resize(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     alignment: float | Sequence[float | Sequence[float]] | Array = (0.5,), antialias: _bool = True,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | None = None,
-    mag_filter: DALIInterpType | int | Array | None = None,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    interp_type: DALIInterpType | int | Array | None = None, mag_filter: DALIInterpType | int | Array | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | None = None, minibatch_size: int = 32, mode: str | None = None,
     roi_end: float | Sequence[float | Sequence[float]] | Array | None = None, roi_relative: _bool = False,
@@ -1288,8 +1266,8 @@ def tensor_resize(
 def tensor_resize(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     alignment: float | Sequence[float | Sequence[float]] | Array | Batch = (0.5,), antialias: _bool = True,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, mode: str | None = None,
@@ -1303,8 +1281,8 @@ def tensor_resize(
 def tensor_resize(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     alignment: float | Sequence[float | Sequence[float]] | Array | Batch = (0.5,), antialias: _bool = True,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, interp_type: DALIInterpType | int | Array | Batch | None = None,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, mode: str | None = None,
@@ -1332,28 +1310,27 @@ def transpose(
 @overload
 def warp_affine(
     data: TensorLike, mtx: TensorLike | None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None, fill_value: float | None = None,
+    dtype: DTypeLike | None = None, fill_value: float | None = None,
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, inverse_map: _bool = True,
-    matrix: float | Sequence[float | Sequence[float]] | Array | None = None,
-    output_dtype: DType | DALIDataType | None = None,
+    matrix: float | Sequence[float | Sequence[float]] | Array | None = None, output_dtype: DTypeLike | None = None,
     size: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def warp_affine(
     data: Batch, mtx: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
-    device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None, fill_value: float | None = None,
+    device: DeviceLike | None = None, dtype: DTypeLike | None = None, fill_value: float | None = None,
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, inverse_map: _bool = True,
     matrix: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
-    output_dtype: DType | DALIDataType | None = None,
+    output_dtype: DTypeLike | None = None,
     size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def warp_affine(
     data: TensorLike, mtx: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
-    device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None, fill_value: float | None = None,
+    device: DeviceLike | None = None, dtype: DTypeLike | None = None, fill_value: float | None = None,
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, inverse_map: _bool = True,
     matrix: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
-    output_dtype: DType | DALIDataType | None = None,
+    output_dtype: DTypeLike | None = None,
     size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
@@ -1379,26 +1356,26 @@ def water(
 ) -> Batch: ...
 @overload
 def zeros(
-    *, batch_size: None = None, device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None,
+    *, batch_size: None = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None,
     layout: str | None = None, shape: int | Sequence[int] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def zeros(
-    *, batch_size: int | None = None, device: DeviceLike | None = None, dtype: DType | DALIDataType | None = None,
+    *, batch_size: int | None = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None,
     layout: str | None = None, shape: int | Sequence[int] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def zeros_like(
     data_like: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Tensor: ...
 @overload
 def zeros_like(
     data_like: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Batch: ...
 @overload
 def zeros_like(
     data_like: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    dtype: DType | DALIDataType | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Batch: ...

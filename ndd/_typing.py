@@ -44,7 +44,7 @@ Array: TypeAlias = Union["Tensor", "np.ndarray", "torch.Tensor", SupportsArray, 
 TensorLike: TypeAlias = Array | bool | int | float | list[Any] | tuple[Any, ...]
 # An argument's value for all samples, or one for each. When it runs, `ndd.PerSample` is a mark for `@operator` to read.
 PerSample: TypeAlias = Union[T, tuple[Any, ...], Array, "Batch", None]
-# What names an element type for `ndd.tensor` and its kin.
+# What names an element type.
 DTypeLike: TypeAlias = Union["DType", "DALIDataType", str, "np.dtype[Any]", "torch.dtype", type[Any]]
 
 

@@ -12,6 +12,8 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
+from ndd import installation
+
 _PHOTO = Path(__file__).parent / "demo" / "photos" / "nature" / "cat.jpg"
 _KERNEL = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2.0f; }'
 
@@ -32,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the findings; 0 if everything that this machine needs works, else 1."""
-    print(f"ndd {_version('ndd')}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
+    print(f"ndd {installation.version()}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     found = findings()
     width = max(len(f.name) for f in found)
     marks = {"ok": "ok", "missing": "--", "broken": "NO"}
@@ -114,7 +116,7 @@ def _torch() -> Finding:
 
 
 def _numba() -> Finding:
-    numba = _imported("numba", "numba", "pip install 'numba>=0.61'", needed=True)
+    numba = _imported("numba", "numba", 'pip install "numba>=0.61"', needed=True)
     if isinstance(numba, Finding):
         return numba
     doubled = numba.njit(lambda x: x * 2)(21)
@@ -124,7 +126,7 @@ def _numba() -> Finding:
 
 
 def _opencv() -> Finding:
-    advice = "pip install 'opencv-python-headless>=5' (remove other opencv packages first)"
+    advice = 'pip install "opencv-python-headless>=5" (remove other opencv packages first)'
     cv2 = _imported("cv2", "OpenCV", advice, needed=True)
     if isinstance(cv2, Finding):
         return cv2
@@ -153,13 +155,13 @@ def _simplejpeg() -> Finding:
 
 def _nvimgcodec_extra() -> str:
     version = _driver_version()
-    return f"pip install 'ndd[cuda{'12' if 0 < version < 13000 else '13'}]'"
+    return installation.install_command("cuda12" if 0 < version < 13000 else "cuda13")
 
 
 def _nvimgcodec() -> Finding:
     if platform.system() == "Darwin":
         return Finding("nvImageCodec", "missing", "not made for macOS; OpenCV and simplejpeg decode")
-    advice = "pip install 'ndd[cpu]' for faster decoding of more formats"
+    advice = f"{installation.install_command('cpu')} for faster decoding of more formats"
     import_module("ndd.decoders._nvimgcodec").library()  # its first import talks on stderr unless it is made there
     codec = _imported("nvidia.nvimgcodec", "nvImageCodec", advice, needed=False)
     if isinstance(codec, Finding):

@@ -73,22 +73,15 @@ def imread(
         "use_chunk_allocator": use_chunk_allocator, "use_fast_idct": use_fast_idct,
     }  # fmt: skip
     reader = read if on_error == "raise" else read_if_there
-    encoded = reader(_as_characters(filepaths))
+    encoded = reader(_checked(filepaths))
     return image(encoded, device=device, on_error=on_error, **{k: v for k, v in given.items() if v is not None})
 
 
-def _as_characters(paths: Any) -> Any:
-    """Paths as tensors of characters."""
-    if isinstance(paths, Tensor | Batch | np.ndarray):
-        return paths
-    if isinstance(paths, list | tuple):
-        if not paths:
-            raise ValueError("imread: Element type must be specified if the list is empty: expected at least one path")
-        return Batch([_characters(p) for p in paths])
-    return Tensor(_characters(paths))
-
-
-def _characters(path: Any) -> np.ndarray:
-    if not isinstance(path, str | bytes | os.PathLike):
-        raise TypeError(f"imread: expected a path (str, bytes or pathlib.Path), got {type(path).__name__}")
-    return np.frombuffer(os.fsencode(path), np.uint8)
+def _checked(paths: Any) -> Any:
+    """The paths; TypeError for what is none, ValueError for an empty list."""
+    if isinstance(paths, list | tuple) and not paths:
+        raise ValueError("imread: Element type must be specified if the list is empty: expected at least one path")
+    for path in paths if isinstance(paths, list | tuple) else [paths]:
+        if not isinstance(path, str | bytes | os.PathLike | Tensor | Batch | np.ndarray):
+            raise TypeError(f"imread: expected a path (str, bytes or pathlib.Path), got {type(path).__name__}")
+    return paths

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import inspect
 import typing
+import warnings
 from enum import Enum
 
 import numpy as np
 import pytest
+import torch
 from calling import call, call_with, cases_of, decodes, evaluated, layouts_of, load_every_room, public, samples
 from compare import arrays_of
 
@@ -119,6 +121,36 @@ def test_wrong_constants_are_refused_at_the_call(path, case):
                 else:
                     late.append(f"{name}={wrong!r}: not refused at the call")
     assert not late, "\n".join(late)
+
+
+@pytest.mark.parametrize(("path", "case"), FIRST)
+def test_element_types_are_taken_from_any_library(path, case):
+    """Every argument that is an element type takes NumPy's, torch's and the names; what comes out is the same."""
+    op = OPERATORS[path]
+    names = [
+        name for name, p in inspect.signature(op.function, eval_str=True).parameters.items()
+        if DType in (p.annotation, *typing.get_args(p.annotation))
+    ]  # fmt: skip
+    assert names or "dtype" not in inspect.signature(op.function).parameters
+    inputs = samples(case, layouts_of(case, op)[0]) if names else []
+
+    def outcome(**arguments):
+        with warnings.catch_warnings(), ndd.EvalMode.deferred:
+            warnings.simplefilter("ignore")
+            try:
+                return [
+                    (v._spec.dtype, v._spec.ndim, v._spec.layout) for v in call(ndd, path, case, inputs, **arguments)
+                ]
+            except BUILTIN as error:
+                return type(error)
+
+    for name in names:
+        floats = (np.float32, np.dtype("f4"), torch.float32, "f32", float)
+        for ours, theirs in ((ndd.float32, floats), (ndd.uint8, (np.uint8, torch.uint8))):
+            expected = outcome(**{name: ours})
+            assert expected is not TypeError
+            for kind in theirs:
+                assert outcome(**{name: kind}) == expected, (name, kind)
 
 
 @pytest.mark.parametrize(("path", "case"), FIRST)

@@ -8,6 +8,7 @@ import pytest
 
 from ndd import doctor
 from ndd.__main__ import main
+from ndd.installation import install_command
 
 
 def without(monkeypatch, *missing):
@@ -37,7 +38,7 @@ def test_what_is_needed_and_missing(monkeypatch, capsys):
     assert main(["doctor"]) == 1
     text = capsys.readouterr().out
     assert "NO  numba" in text
-    assert "-> pip install 'numba>=0.61'" in text
+    assert '-> pip install "numba>=0.61"' in text
     assert text.splitlines()[-1].startswith("Does not work: numba")
 
 
@@ -78,9 +79,9 @@ def test_a_gpu_without_its_libraries(monkeypatch):
     without(monkeypatch, "cupy")
     monkeypatch.setattr(doctor, "_driver_version", lambda: 12080)
     found = doctor._cupy(gpus=1)
-    assert (found.state, found.advice) == ("broken", "pip install 'ndd[cuda12]'")
+    assert (found.state, found.advice) == ("broken", install_command("cuda12"))
     monkeypatch.setattr(doctor, "_driver_version", lambda: 13000)
-    assert doctor._cupy(gpus=1).advice == "pip install 'ndd[cuda13]'"
+    assert doctor._cupy(gpus=1).advice == install_command("cuda13")
 
 
 def test_no_arguments_are_taken(capsys):

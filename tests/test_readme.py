@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import code
 import os
 import re
-import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,16 +22,44 @@ PHOTOS = Path(ndd.__file__).parent / "demo" / "photos"
 
 @pytest.fixture
 def scope(tmp_path, monkeypatch):
-    """The names that blocks share, in a folder with what they read."""
-    shutil.copytree(PHOTOS, tmp_path / "photos")
-    (tmp_path / "broken.jpg").write_bytes((PHOTOS / "nature" / "cat.jpg").read_bytes()[:3000])
+    """The names that blocks share, in an empty folder: the README brings what it reads."""
     monkeypatch.chdir(tmp_path)
     return {"__name__": "readme"}
 
 
+class Prompt(code.InteractiveConsole):
+    """Python's prompt, line by line, where an error ends the test."""
+
+    def showtraceback(self):
+        raise sys.exc_info()[1]
+
+    def showsyntaxerror(self, filename=None, **more):
+        raise sys.exc_info()[1]
+
+
 def run(scope, blocks):
+    """Pastes blocks at the prompt. What a script may do and a prompt may not (no empty line after a loop) fails."""
+    prompt = Prompt(scope, "README.md")
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), scope)
+        for line in [*block.splitlines(), ""]:
+            unfinished = prompt.push(line)
+        assert not unfinished
+
+
+def test_the_first_block_runs_in_a_fresh_interpreter(tmp_path):
+    pasted = BLOCKS[0] + "\nprint(x.shape, x.dtype, y.shape, y.dtype)\n"
+    done = subprocess.run(
+        [sys.executable, "-q", "-i"],
+        input=pasted,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "torch.Size([8, 3, 224, 224]) torch.float32 torch.Size([8, 1]) torch.int32" in done.stdout
+    assert "Error" not in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_blocks_run(scope, capsys):
@@ -73,6 +103,16 @@ def test_the_commands_are_those_of_ci():
         assert step in ci
     for step in commands[0].split(" && ")[:2]:
         assert step in ci
+
+
+def test_the_commands_for_windows_are_the_same_two():
+    commands = re.findall(r"^python3 -m venv .*$", TEXT, re.MULTILINE)
+    on_windows = re.findall(r"^py -m venv .*$", TEXT, re.MULTILINE)
+    for unix, windows in zip(commands, on_windows, strict=True):
+        same = unix.replace("python3", "py").replace(".venv/bin/", ".venv\\Scripts\\").replace(" && ", "; ")
+        same = same.replace("'", '"').replace(",oracle", "")  # DALI is not made for Windows
+        assert windows == same
+        assert "/" not in windows
 
 
 def test_the_commands_it_names_exist():

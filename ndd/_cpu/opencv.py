@@ -21,6 +21,6 @@ def single_threaded() -> Any:
     """cv2 with its own threads switched off; ImportError, with what to install, where it is missing."""
     cv2 = opencv()
     if cv2 is None:
-        raise ImportError("OpenCV is missing: pip install 'opencv-python-headless>=5'")
+        raise ImportError('OpenCV is missing: pip install "opencv-python-headless>=5"')
     cv2.setNumThreads(1)
     return cv2

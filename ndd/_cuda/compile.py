@@ -12,6 +12,8 @@ import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ndd.installation import install_command
+
 OPTIONS = ("--std=c++17", "-default-device")
 _lock = threading.Lock()
 
@@ -22,8 +24,8 @@ def cupy() -> Any:
         import cupy as module
     except ImportError as error:
         raise ImportError(
-            "GPU operators need cupy, which is not installed. Install it with the extra that fits the driver: "
-            "`pip install ndd[cuda13]` or `pip install ndd[cuda12]` (`python -m ndd doctor` says which)"
+            "GPU operators need cupy, which is not installed. Install what fits the driver: "
+            f"`{install_command('cuda13')}` or `{install_command('cuda12')}` (`python -m ndd doctor` says which)"
         ) from error
     return module
 

@@ -23,10 +23,10 @@
 operators for the tests, stubs, benchmarks and tables that walk them. `deprecated.py` keeps old names.
 
 **The concepts**, all of them: `@operator` with `layouts`, `types`, `dtypes`, `frames`, `random`, `reads`, `outputs`,
-`elementwise`, `register`; what a declaring function returns, `like`, `output`, `Samples`; the roles `.plan`, `.cpu`,
-`.cpu_batch`, `.cuda`, `.batch`, `.views`; what the roles see, `PerSample` and its `Values`, `Operand`, `Call`, `Plan`,
-and on a GPU the launch with `scratch` and `table`; `bad_sample`. A `Call` has `n`, `draws`, `sources`, `threads`,
-`spread` (over the pool) and `once` (made once for all calls with the same constants).
+`elementwise`, `masks`, `paths`, `register`; what a declaring function returns, `like`, `output`, `Samples`; the roles
+`.plan`, `.cpu`, `.cpu_batch`, `.cuda`, `.batch`, `.views`; what the roles see, `PerSample` and its `Values`,
+`Operand`, `Call`, `Plan`, and on a GPU the launch with `scratch` and `table`; `bad_sample`. A `Call` has `n`,
+`draws`, `sources`, `threads`, `spread` (over the pool) and `once` (made once for all calls with the same constants).
 """
 
 from ndd._operator import structural as _structural  # noqa: F401  (binds the methods of values)

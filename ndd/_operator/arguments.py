@@ -14,7 +14,8 @@ import numpy as np
 from ndd._operator.values import Values
 from ndd._tensor import Batch, Handle, Tensor
 from ndd._tensor.construct import build_tensor
-from ndd._tensor.dtype import DType
+from ndd._tensor.dtype import DType, dtype as to_dtype
+from ndd._tensor.traps import warn_once
 from ndd.types import is_enum
 
 T = TypeVar("T")
@@ -46,7 +47,7 @@ else:
 class Argument:
     """One keyword argument: name, default, whether it may differ between samples, and its conversion."""
 
-    __slots__ = ("convert", "default", "name", "numpy", "per_sample", "required", "vector")
+    __slots__ = ("convert", "default", "name", "number", "numpy", "per_sample", "required", "vector")
 
     def __init__(self, name: str, annotation: Any, default: Any):
         self.name = name
@@ -56,6 +57,7 @@ class Argument:
         kind = annotation.kind if self.per_sample else _without_none(annotation)
         self.vector = typing.get_origin(kind) in (list, tuple, Sequence) or kind in (list, tuple)
         element = (typing.get_args(kind) or (float,))[0] if self.vector else kind
+        self.number = element in (int, float)
         self.numpy = np.dtype(np.int64 if _is_enum(element) else _NUMPY.get(element, np.float32))
         self.convert: Callable[[Any], Any] = _vector_of(element, self.numpy) if self.vector else _converter(element)
 
@@ -65,9 +67,25 @@ class Argument:
 
     def _constant(self, convert: Callable[[Any], Any], value: Any, operator: str) -> Any:
         try:
-            return convert(value)
+            found = convert(value)
+            self._warn_of_change(value, operator)
+            return found
         except (TypeError, ValueError, OverflowError, RuntimeError) as error:
             raise type(error)(f"{operator}: argument {self.name!r}: {error}") from None
+
+    def _warn_of_change(self, value: Any, operator: str) -> None:
+        """Warns of what is taken as in DALI, though it may not be meant: texts as numbers, fractions cut off."""
+        if not self.number:
+            return
+        listed = np.asarray(value)
+        how = ""
+        if listed.dtype.kind in "US":
+            how = "a text is taken as the number that it spells"
+        elif listed.dtype.kind == "f" and self.numpy.kind == "i" and (listed != np.trunc(listed)).any():
+            how = "an integer is expected, the fraction is dropped"
+        if how:
+            shown = list(value) if isinstance(value, tuple) else value
+            warn_once(f"{operator}: {self.name}", f"{operator}: argument {self.name!r}: {how}: got {shown!r}")
 
     def accept(self, value: Any, operator: str) -> Any:
         """A converted constant, or a handle for what holds values of samples."""
@@ -80,7 +98,10 @@ class Argument:
                 if isinstance(value, list | tuple):
                     values = self._constant(_listed(self.numpy), value, operator)
                     if values.size != 1:
-                        return build_tensor(values, None, None, None, copy=False)  # which is refused with the values
+                        raise TypeError(
+                            f"{operator}: argument {self.name!r}: expected one value for all samples, got {list(value)}. "
+                            "Wrap it in ndd.batch(...) for a value of each sample"
+                        )
                     value = values.item()  # DALI takes a list of one for its number
                 elif hasattr(value, "__array__") and not isinstance(value, np.generic):
                     return build_tensor(np.asarray(value), None, None, None, copy=False)
@@ -128,13 +149,15 @@ def _text(value: Any) -> str:
 def _element_type(value: Any) -> DType:
     if isinstance(value, DType):
         return value
-    if is_enum(value, "DALIDataType") or (isinstance(value, int) and not isinstance(value, bool)):
-        try:
+    try:
+        if isinstance(value, int) and not isinstance(value, bool):
             return DType.from_type_id(value)
-        except KeyError as error:
-            raise RuntimeError(error.args[0]) from None
-    kind = ValueError if isinstance(value, str) or any(value is t for t in (int, float, bool)) else TypeError
-    raise kind(f"expected an element type such as ndd.float32, got {value!r}")
+        return to_dtype(value)
+    except KeyError as error:
+        raise RuntimeError(error.args[0]) from None
+    except (TypeError, ValueError) as error:
+        expected = "expected an element type such as ndd.float32, np.float32, torch.float32"
+        raise type(error)(f"{expected} or 'f32', got {value!r}") from None
 
 
 def _is_enum(kind: Any) -> bool:
@@ -143,12 +166,12 @@ def _is_enum(kind: Any) -> bool:
 
 def _enumeration(kind: Any) -> Callable[[Any], Any]:
     """A member, its number, or the member of the same name and number of DALI's own enumeration."""
-    members = ", ".join(f"{kind.__name__}.{m.name}" for m in kind)
+    members = ", ".join(f"ndd.types.{m.name}" for m in kind)
 
     def convert(value: Any) -> Any:
         number: Any = value
         if isinstance(value, str):
-            raise ValueError(f"expected a member of {kind.__name__}, got the string {value!r}")
+            raise ValueError(f"expected one of {members} ({kind.__name__}), got the text {value!r}")
         if isinstance(value, Enum) and not isinstance(value, kind) and not is_enum(value, kind.__name__):
             raise TypeError(f"expected one of {members}, got {value!r}")
         try:
@@ -213,7 +236,13 @@ def _vector_of(element: Any, numpy: np.dtype) -> Callable[[Any], Any]:
 
 def _listed(numpy: np.dtype) -> Callable[[Any], np.ndarray]:
     def listed(value: Any) -> np.ndarray:
-        values = np.atleast_1d(np.asarray(value))
+        try:
+            values = np.atleast_1d(np.asarray(value))
+        except ValueError:
+            raise ValueError(
+                f"expected numbers, got {list(value)}, lists of different lengths. Wrap them in ndd.batch(...) for a value "
+                "of each sample"
+            ) from None
         if values.dtype.kind == "f" and numpy.kind == "i" and np.isnan(values).any():
             raise ValueError("expected integers, got NaN")
         return values.astype(numpy)
@@ -253,9 +282,12 @@ def _scalars(argument: Argument, arrays: list[np.ndarray], whole: Any, operator:
         return _converted(whole.reshape(-1), argument.numpy)
     for i, a in enumerate(arrays):
         if a.size != 1:
+            advice = (
+                ". Wrap it in ndd.batch(...) for a value of each sample" if len(arrays) == 1 and a.ndim == 1 else ""
+            )
             raise RuntimeError(
                 f"{operator}: Unexpected shape of argument {argument.name!r}: expected one value for each sample, "
-                f"got shape {tuple(a.shape)} for sample {i}"
+                f"got shape {tuple(a.shape)} for sample {i}{advice}"
             )
     return _converted(np.array([a.reshape(()).item() for a in arrays]), argument.numpy)
 

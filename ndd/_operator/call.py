@@ -17,6 +17,7 @@ from ndd._operator.plan import Plan, check_values, checked_plan
 from ndd._operator.values import Values
 from ndd._tensor import Spec, Store
 from ndd._tensor.operand import Operand
+from ndd._tensor.traps import warn_once
 
 if TYPE_CHECKING:
     from ndd._operator.operator import Operator
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 # long: a hand-over costs about 10 us, in which one core copies some 100 kB; what is short is Python, which threads share.
 _WORTH_THREADS = 1 << 17
 _LONG_NS = 100_000
+
+_CHANNELS = 4  # images that have more are rare enough to ask
 
 _FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
 
@@ -40,7 +43,7 @@ class Settled:
     """What the constants and the specs of the inputs settle of a call; shared by all calls that agree in these."""
 
     __slots__ = (
-        "batch_only", "constants", "device", "fewer", "handles", "kernels", "made", "moves", "named", "outs", "plans",
+        "assumed", "batch_only", "constants", "device", "fewer", "handles", "kernels", "made", "moves", "named", "outs", "plans",
         "single", "specs",
     )  # fmt: skip
 
@@ -62,6 +65,7 @@ class Settled:
         self.outs = outs
         self.single = single
         self.fewer = self.batch_only = False
+        self.assumed = False  # input 0 has no layout, and is taken as HWC
         self.constants: Any = None  # to be compared with those of a call whose key is equal
         self.plans: dict[Any, Planned] = {}
         self.made: dict[int, Any] = {}  # see `Call.once`
@@ -169,6 +173,8 @@ class Call:
         """Computes the outputs; errors carry the operator's name, the sample and its source."""
         self.context = invocation.context
         self.eager = invocation.queued
+        if self.settled.assumed:
+            self._warn_of_planes(invocation)
         if self.device.device_id is None:
             return self._compute()
         from ndd._cuda.scope import on_stream
@@ -181,6 +187,19 @@ class Call:
                 if store.device.device_id is not None and store.stream is None:
                     store.stream = getattr(self.stream, "_torch", None)
         return results
+
+    def _warn_of_planes(self, invocation: Invocation) -> None:
+        """Warns of an image without a layout that looks like CHW: it is taken as HWC, as in DALI."""
+        handle = self.handles[0]
+        shapes = (handle._store or stored(handle)).shapes
+        if shapes and shapes[0][-1] > _CHANNELS and shapes[0][0] in (1, 3, 4):
+            name = self.op.name
+            warn_once(
+                f"{name}: planes",
+                f"{name}: an array of shape {shapes[0]} without a layout is taken as HWC, an image of {shapes[0][-1]} "
+                'channels. If it is CHW, say so when you make the value: ndd.as_tensor(..., layout="CHW")',
+                invocation.call,
+            )
 
     def _compute(self) -> list[Store]:
         stores = [None if h is None else h._store or stored(h) for h in self.handles]

@@ -21,6 +21,8 @@ def operator(
     reads: str | dict[str, str] = "device",
     outputs: int | Callable[..., int] = 1,
     elementwise: bool = False,
+    masks: bool = False,
+    paths: bool = False,
     register: bool = True,
 ) -> Any:
     """Declares an operator. The function says what comes out; `.plan`, `.cpu` and `.cuda` say how.
@@ -39,6 +41,8 @@ def operator(
             memory, also when the work is on a GPU), "anywhere" (where they lie).
         outputs: how many outputs there are, or a function that says so; its parameters name the arguments that it needs.
         elementwise: the CPU kernel may get several samples, or a part of one, as one array: it looks at elements only.
+        masks: an image HW is taken as HWC with one channel, and comes out as HW. The operator never sees it.
+        paths: inputs may be paths (str, os.PathLike, lists of them), which the operator gets as characters.
         register: list the operator among those that the registry-wide tests walk.
 
     Roles, each a decorator of the operator: `.plan` shapes and numbers for the kernels, once a batch (default: the
@@ -65,7 +69,7 @@ def operator(
     """
     options = {
         "layouts": layouts, "types": types, "dtypes": dtypes, "frames": frames, "random": random, "reads": reads,
-        "outputs": outputs, "elementwise": elementwise,
+        "outputs": outputs, "elementwise": elementwise, "masks": masks, "paths": paths,
     }  # fmt: skip
 
     def declare(declared: Callable[..., Any]) -> Any:
@@ -79,7 +83,8 @@ def operator(
 
 
 def wrapper_of(found: Operator) -> Any:
-    """The public function, with the true signature: unknown and missing arguments are Python's own TypeErrors."""
+    """The public function, with the true signature. Missing arguments are Python's own TypeErrors, unknown ones are ours:
+    Python before 3.13 does not say what may have been meant."""
     if not found.name.isidentifier():
         raise TypeError(f"ndd.operator: an operator needs a name: write it with `def`, not as {found.name}")
     scope: dict[str, Any] = {"_op": found}
@@ -95,11 +100,14 @@ def wrapper_of(found: Operator) -> Any:
         tail.append(argument.name if argument.required else f"{argument.name}=_default_{argument.name}")
     if found.random:
         tail.append("rng=None")
+    tail.append("**_unknown")
     given = "".join(f"{p.name}, " for p in inputs) + (f"*{found.variadic}, " if found.variadic else "")
     values = "".join(f"{a.name}, " for a in found.arguments)
     rng = ", rng" if found.random else ""
     text = (
         f"def {found.name}({', '.join(head + tail)}):\n"
+        "    if _unknown:\n"
+        "        raise _op.unknown(_unknown)\n"
         f"    return _op.call(({given}), ({values}), batch_size, device{rng})\n"
     )
     exec(compile(text, f"<ndd operator {found.name}>", "exec"), {"__name__": __name__, **scope}, scope)
@@ -108,6 +116,8 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.__module__ = found.module
     wrapper.__qualname__ = found.name
     wrapper.__annotations__ = dict(found.function.__annotations__)
+    taken = inspect.signature(wrapper)
+    wrapper.__signature__ = taken.replace(parameters=[p for p in taken.parameters.values() if p.name != "_unknown"])
     wrapper.operator = found
     wrapper.plan = lambda f: _set_plan(found, f)
     wrapper.views = lambda f: _set(found, "views", f)

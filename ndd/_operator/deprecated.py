@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import sys
 import types
 import warnings
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any, TypeVar
 
 from ndd._operator import registry
 from ndd._operator.declare import wrapper_of
+from ndd._tensor.traps import depth_of_user
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,7 +69,4 @@ def _documented(function: Any, module: str, head: str) -> Any:
 
 def _warn(text: str) -> None:
     """A DeprecationWarning at the user's line: Python shows those of a script or a notebook, not those of a library."""
-    depth, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
-        depth, frame = depth + 1, frame.f_back
-    warnings.warn(text, DeprecationWarning, stacklevel=depth)
+    warnings.warn(text, DeprecationWarning, stacklevel=depth_of_user() + 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 # What NumPy says of arrays that do not fit together, where a plan has not looked at the shape of an argument itself.
@@ -38,6 +40,12 @@ def named(error: BaseException, op: Any, stores: list[Any] = (), frames: Any = N
         found = RuntimeError(f"{op.name}: {where}{type(error).__name__}: {text}")
     found.__dict__.update(getattr(error, "__dict__", {}))
     return found.with_traceback(error.__traceback__)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """What to add to an error about an unknown name: ": did you mean 'size'?", or nothing."""
+    found = get_close_matches(name, list(known), 1)
+    return f": did you mean {found[0]!r}?" if found else ""
 
 
 def source_info_of(stores: list[Any]) -> list[Any] | None:

@@ -10,11 +10,14 @@ from typing import Any
 from ndd._execution.schedule import schedule
 from ndd._operator.arguments import arguments_of
 from ndd._operator.call import Call, Settled
+from ndd._operator.naming import did_you_mean
 from ndd._operator.plan import Samples
-from ndd._tensor import Batch, Device, Spec, Tensor
-from ndd._tensor.construct import build_tensor
+from ndd._tensor import Batch, Device, Handle, Spec, Tensor
+from ndd._tensor.construct import build_batch, build_tensor, characters
 from ndd._tensor.device import device as to_device_object
+from ndd._tensor.handle import operation
 from ndd._tensor.identity import Constants, never_changes
+from ndd._tensor.traps import warn_once
 
 _KEPT_CALLS = 256
 _HANDLES = (Tensor, Batch)
@@ -48,6 +51,8 @@ class Operator:
         self.frames: bool = options["frames"]
         self.random: bool = options["random"]
         self.elementwise: bool = options["elementwise"]
+        self.masks: bool = options["masks"]
+        self.paths: bool = options["paths"]
         self.reads = _reads(options["reads"], self)
         self.declared_outputs: int | Callable[..., int] = options["outputs"]
         self.cpu_names: list[str] = []
@@ -115,7 +120,7 @@ class Operator:
             if kind is Batch:
                 size = value._n
                 if n is None or size is None or size != n:
-                    n = self._agree(n, value)
+                    n = self._agree(n, value, inputs)
             elif kind is not Tensor:
                 if value is None:
                     specs.append(None)
@@ -125,11 +130,13 @@ class Operator:
             if value._external:
                 external = True
             specs.append(value._spec)
+        if self.masks and specs[0] is not None and specs[0].ndim == 2 and specs[0].layout in (None, "", "HW"):
+            return self._of_mask(inputs, values, batch_size, device, rng)
         settled = self._settled_call(inputs, values, None if device is None else to_device_object(device), specs)
         if settled.handles:
             for value in settled.handles:
                 if value.__class__ is Batch:
-                    n = self._agree(n, value)
+                    n = self._agree(n, value, inputs, settled.named)
                 external = external or value._external
         batched = n is not None
         if batch_size is not None:
@@ -152,6 +159,28 @@ class Operator:
         if settled.single:
             return maker(invocation, 0, outs[0], n)
         return tuple([maker(invocation, i, o, n) for i, o in enumerate(outs)])
+
+    def _of_mask(self, inputs: tuple[Any, ...], values: tuple[Any, ...], batch_size: Any, device: Any, rng: Any) -> Any:
+        """The call for an image HW: as one channel, and back. Views, so nothing is copied."""
+        reshape, mask = operation("reshape"), inputs[0]
+        image = reshape(mask, src_dims=[0, 1, -1], layout="HWC")
+        image._external = mask._external
+        found = self.call((image, *inputs[1:]), values, batch_size, device, rng)
+        outs = [found] if isinstance(found, Handle) else list(found)
+        for i, out in enumerate(outs):
+            layout = out._spec.layout or ""
+            if sorted(layout) == ["C", "H", "W"]:
+                outs[i] = reshape(out, src_dims=[k for k, c in enumerate(layout) if c != "C"], layout="HW")
+        return outs[0] if isinstance(found, Handle) else tuple(outs)
+
+    def unknown(self, given: dict[str, Any]) -> TypeError:
+        """The error for arguments that the operator does not have."""
+        name = next(iter(given))
+        if name in self.inputs:
+            return TypeError(f"{self.name}() takes its input {name!r} by position, not by name")
+        known = [a.name for a in self.arguments] + ["batch_size", "device"] + (["rng"] if self.random else [])
+        text = f"{self.name}() got an unexpected keyword argument {name!r}{did_you_mean(name, known)}"
+        return TypeError(text)
 
     def _settled_call(self, inputs: tuple[Any, ...], values: tuple[Any, ...], device: Any, specs: list[Any]) -> Settled:
         """What is kept of a call with the same constants and the same specs, or worked out now."""
@@ -184,6 +213,8 @@ class Operator:
         while len(seen) > self.required and seen[-1] is None and not self.variadic:
             seen.pop()
         settled = self._declared(seen, named, handles, target, moves)
+        first = specs[0] if specs else None
+        settled.assumed = first is not None and not first.layout and seen[0].layout == "HWC"
         if not handles:
             if len(self._settled) > _KEPT_CALLS:
                 self._settled.clear()
@@ -246,14 +277,37 @@ class Operator:
         if value is None or value.__class__ in _HANDLES:
             return value
         try:
-            return build_tensor(value, None, None, None, copy=False)
+            if self.paths:
+                value = characters(value)
+            elif isinstance(value, list | tuple) and value and all(isinstance(v, bytes) for v in value):
+                value = build_batch(
+                    value, None, None, None, copy=False
+                )  # encoded data: of different lengths, no numbers
+            if value.__class__ in _HANDLES:
+                return value
+            found = build_tensor(value, None, None, None, copy=False)
         except (TypeError, ValueError, RuntimeError) as error:
             raise type(error)(f"{self.name}: {error}") from None
+        if (
+            self.layouts is not None
+            and isinstance(value, list | tuple)
+            and all(getattr(v, "ndim", 0) == 2 for v in value)
+        ):
+            warn_once(
+                f"{self.name}: list",
+                f"{self.name}: a list of arrays is taken as one array, not as a batch. ndd.batch(...) makes a batch of them",
+            )
+        return found
 
-    def _agree(self, n: int | None, value: Any) -> int:
+    def _agree(self, n: int | None, value: Any, inputs: tuple[Any, ...], named: Any = None) -> int:
+        """The batch size of `value`, which must be `n`; ValueError that says who has which."""
         size = value._n if value._n is not None else value.batch_size
         if n is not None and n != size:
-            raise ValueError(f"{self.name}: Inconsistent batch size: {size} != {n}")
+            given = [(f"input {i}", v) for i, v in enumerate(inputs)]
+            given += [(f"argument {name!r}", v) for name, v in (named or {}).items()]
+            sizes = {what: v.batch_size for what, v in given if isinstance(v, Batch)}
+            told = ", ".join(f"{what} has {count} samples" for what, count in sizes.items())
+            raise ValueError(f"{self.name}: Inconsistent batch size: {size} != {n}: {told}")
         return size
 
     def _batch_size(self, batch_size: Any, n: int | None) -> int:
@@ -318,6 +372,12 @@ class Operator:
         if index:
             return spec
         layout = self.effective_layout(spec)
+        if layout and layout[0] == "F" and not spec.layout and handle.__class__ is Tensor:
+            warn_once(
+                f"{self.name}: video",
+                f"{self.name}: an array of {spec.ndim} axes without a layout is taken as one video, {layout}. ndd.batch(...) "
+                f'makes a batch of what lies along its first axis; ndd.as_tensor(..., layout="{layout}") says that it is one',
+            )
         return spec if layout == spec.layout else Spec.of(spec.dtype, spec.ndim, layout, spec.device)
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ndd._tensor import DType, Spec, Store
-from ndd._tensor.dtype import from_framework, torch_dtype
+from ndd._tensor import Spec, Store
+from ndd._tensor.dtype import dtype as to_dtype, from_framework, torch_dtype
 from ndd._tensor.operand import Operand  # noqa: F401
+
+if TYPE_CHECKING:
+    from ndd._typing import DTypeLike
 
 
 def like(
     source: Spec,
     *,
-    dtype: DType | None = None,
+    dtype: DTypeLike | None = None,
     ndim: int | None = None,
     layout: str | None = "same",
 ) -> Spec:
@@ -22,16 +25,16 @@ def like(
     if dtype is None and ndim is None and layout == "same":
         return source
     return Spec.of(
-        source.dtype if dtype is None else dtype,
+        source.dtype if dtype is None else to_dtype(dtype),
         source.ndim if ndim is None else ndim,
         source.layout if layout == "same" else layout,
         source.device,
     )
 
 
-def output(dtype: DType, ndim: int | None, layout: str | None = None) -> Spec:
+def output(dtype: DTypeLike, ndim: int | None, layout: str | None = None) -> Spec:
     """What comes out, in full. `ndim=None`: known only when it has run. The device is filled in for you."""
-    return Spec.of(dtype, ndim, layout, None)  # type: ignore[arg-type]
+    return Spec.of(to_dtype(dtype), ndim, layout, None)  # type: ignore[arg-type]
 
 
 class Samples(NamedTuple):

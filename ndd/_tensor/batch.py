@@ -11,9 +11,10 @@ from ndd._tensor.arithmetic import Arithmetic
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.handle import Handle, operation
 from ndd._tensor.store import as_torch
-from ndd._tensor.tensor import Tensor, hand_over
+from ndd._tensor.tensor import Tensor, check_numpy, hand_over
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor as TorchTensor
 
 
@@ -130,9 +131,6 @@ class Batch(Arithmetic, Handle):
     def __len__(self) -> int:
         raise TypeError("object of type 'Batch' has no len(): use batch.batch_size for the number of samples")
 
-    def __bool__(self) -> bool:
-        return True  # as DALI: a batch has no single truth value, and `if batch:` asks whether there is one
-
     @property
     def dropped(self) -> list[Any]:
         """What a decoder with `on_error` left out or filled in: a list of `BadSample` (index, source, error)."""
@@ -161,6 +159,22 @@ class Batch(Arithmetic, Handle):
         if store.stream is not None or store.ready is not None:
             hand_over(store, [found])
         return found
+
+    def numpy(self, pad: bool = False) -> np.ndarray:
+        """The samples as one NumPy array `[N, ...]`. On the CPU it shares the memory if the samples lie in one piece (as
+        operators leave uniform batches); of a GPU batch it is a copy, for which the CPU waits. TypeError for bfloat16.
+
+        Args:
+            pad: pad ragged samples with zeros at the end of each axis to the largest extent. Without it samples of
+                different shapes raise ValueError; `[sample.numpy() for sample in batch]` are the samples as they are.
+
+        >>> import ndd
+        >>> ndd.batch([[1, 2, 3], [4]]).numpy(pad=True)
+        array([[1, 2, 3],
+               [4, 0, 0]], dtype=int32)
+        """
+        check_numpy(self)
+        return self.cpu().torch(pad=pad).numpy()
 
     def __repr__(self) -> str:
         from ndd._tensor.display import batch_text

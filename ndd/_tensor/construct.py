@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,8 @@ def tensor(
 
     Args:
         data: a number, a (nested) list, a NumPy array, a torch tensor, anything with `__dlpack__`, `__array__` or
-            `__cuda_array_interface__`, a Tensor, or a Batch (its samples are stacked along a new first axis).
+            `__cuda_array_interface__`, bytes (uint8), a Tensor, or a Batch (its samples are stacked along a new first
+            axis).
         dtype: element type to convert to. Python numbers become i32, f32 or bool without it; arrays keep theirs.
             Python data is converted as NumPy would (2.7 -> 2), arrays and values as `ndd.cast` does (2.7 -> 3).
         device: "cpu" or "gpu"; default: where the data is.
@@ -233,6 +235,8 @@ def _from_foreign(data: Any, wanted: DType | None) -> tuple[Tensor, bool]:
         raise TypeError("A Batch was given where one sample is expected")
     if isinstance(data, np.ndarray):
         return _over_numpy(data), False
+    if isinstance(data, bytes):  # nobody can write to them: to be shared without care
+        return make_tensor(np.frombuffer(data, np.uint8)), False
     if _is_array_like(data):
         return _over_array_like(data), False
     array, kind = array_from_python(data, wanted)
@@ -315,7 +319,7 @@ def _over_cuda(found: Any, torch: Any) -> Tensor:
 def array_from_python(data: Any, wanted: DType | None) -> tuple[np.ndarray, DType]:
     """Python numbers and lists as an array: int -> i32 (u32 beyond), float -> f32, bool, enum members -> enum types.
 
-    OverflowError beyond 32 bits; RuntimeError for strings and other non-numbers.
+    OverflowError beyond 32 bits; RuntimeError for strings and other non-numbers, ValueError for lists of uneven length.
     """
     enum_type = _enum_type(data)
     if wanted is not None:
@@ -324,7 +328,14 @@ def array_from_python(data: Any, wanted: DType | None) -> tuple[np.ndarray, DTyp
         return np.array(data, dtype=wanted.numpy), wanted
     if enum_type is not None:
         return np.array(data, dtype=np.int32), enum_type
-    array = np.array(data)
+    try:
+        array = np.array(data)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(
+            f"A {type(data).__name__} of samples whose shapes differ is no array: ndd.batch(...) makes a batch of them"
+        ) from None
     if array.dtype == np.float64:
         array = array.astype(np.float32)
     elif array.dtype in (np.int64, np.uint64) or (array.dtype == object and array.size and _all_ints(array)):
@@ -332,8 +343,22 @@ def array_from_python(data: Any, wanted: DType | None) -> tuple[np.ndarray, DTyp
     if array.dtype.kind not in "biuf":
         raise (TypeError if array.dtype == object else RuntimeError)(
             f"Cannot make a tensor of {type(data).__name__}: expected numbers, booleans or nested lists of them"
+            + (
+                ". ndd.io.file.read reads the files of paths; `names.index(text)` numbers texts"
+                if array.dtype.kind == "U"
+                else ""
+            )
         )
     return array, from_framework(array.dtype)
+
+
+def characters(path: Any) -> Any:
+    """A path (str, bytes or os.PathLike) as a Tensor of its characters, a list of paths as a Batch; else what came."""
+    if isinstance(path, str | os.PathLike):
+        return make_tensor(np.frombuffer(os.fsencode(path), np.uint8))
+    if isinstance(path, list | tuple) and path and all(isinstance(p, str | bytes | os.PathLike) for p in path):
+        return make_batch([np.frombuffer(os.fsencode(p), np.uint8) for p in path])
+    return path
 
 
 def _all_ints(array: np.ndarray) -> bool:

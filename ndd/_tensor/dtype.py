@@ -118,11 +118,12 @@ class DType:
 
     @staticmethod
     def parse(name: str) -> DType:
-        """The type with a short name: u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64 bool bfloat16 and the enum types."""
-        try:
-            return _BY_NAME[name]
-        except KeyError:
-            raise ValueError(f"Unsupported type name: {name!r}. Known names: {', '.join(_BY_NAME)}") from None
+        """The type with a short name: u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64 bool bfloat16 and the enum types; or
+        with NumPy's name ("float32")."""
+        found = _BY_NAME.get(name) or next((_BY_NAME[s] for s, long in _NUMPY_NAMES.items() if long == name), None)
+        if found is None:
+            raise ValueError(f"Unsupported type name: {name!r}. Known names: {', '.join(_BY_NAME)}")
+        return found
 
 
 def _default_name(dtype: DType) -> str:
@@ -197,10 +198,12 @@ def torch_dtype(dtype: DType) -> torch.dtype:
 
 
 def from_framework(kind: Any) -> DType:
-    """The type of a NumPy or torch dtype (or NumPy scalar class)."""
-    if kind is float:
+    """The type of a NumPy or torch dtype, a NumPy scalar class, or of Python's numbers as data: float, int or bool."""
+    if kind is float:  # as Python's numbers are taken elsewhere; NumPy would take these for 64-bit types
         return float32
-    if kind is None or kind is int:  # NumPy would take them for 64-bit types
+    if kind is int:
+        return int32
+    if kind is None:
         raise TypeError(f"{kind!r} does not name an element type")
     if type(kind).__module__ == "torch":
         if not _torch_types:
@@ -218,7 +221,8 @@ def from_framework(kind: Any) -> DType:
 
 
 def dtype(*args: Any) -> DType:
-    """The `DType` that an object names: a DType, a short name ("u8"), DALI's enum value, a NumPy or torch dtype.
+    """The `DType` that an object names: a DType, a short name ("u8"), DALI's enum value, a NumPy or torch dtype, or
+    Python's `float` (float32), `int` (int32; DALI refuses it) and `bool`. Every argument `dtype` takes these.
 
     >>> import ndd, numpy as np
     >>> ndd.dtype("u8") is ndd.dtype(np.uint8) is ndd.uint8

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object
-from ndd._tensor.dtype import DType
+from ndd._tensor.dtype import DType, bool_
 from ndd._tensor.store import Store
+from ndd._tensor.traps import warn_once
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -185,6 +186,17 @@ class Handle:
         if target == self._spec.device and not force_copy:
             return self
         return operation("copy")(self, device=target)
+
+    def __bool__(self) -> bool:
+        """True, as in DALI: `if value:` asks whether there is one. Warns where somebody may have meant the elements."""
+        if self._spec.dtype is bool_:
+            kind = type(self).__name__
+            warn_once(
+                f"truth of a {kind}",
+                f"the truth value of a {kind} is always True, also of a comparison: `if a == b:` compares nothing. "
+                "`(a == b).numpy().all()` compares the elements; `a is not None` asks whether there is a value",
+            )
+        return True
 
     def __getstate__(self) -> Any:
         """The value alone is pickled: a GPU value by way of the CPU, and it comes back on the CPU."""

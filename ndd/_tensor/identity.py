@@ -55,6 +55,8 @@ def never_changes(value: Any) -> bool:
     """Whether a value cannot change behind our back (a torch tensor could, and it has a hash)."""
     if isinstance(value, tuple):
         return all(map(never_changes, value))
-    if value is None or isinstance(value, int | float | str | Enum | DType | np.generic):
+    if value is None or isinstance(value, int | float | str | Enum | DType | np.generic | np.dtype | type):
+        return True
+    if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
         return True
     return getattr(type(value), "never_changes", False) is True

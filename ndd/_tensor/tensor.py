@@ -103,6 +103,17 @@ class Tensor(Arithmetic, Handle):
             hand_over(store, [found])
         return found.clone() if copy else found
 
+    def numpy(self) -> np.ndarray:
+        """This value as a NumPy array. On the CPU it shares the memory, as `np.asarray` does; of a GPU value it is a
+        copy, for which the CPU waits (torch: `.cpu().numpy()`). TypeError for bfloat16, which NumPy does not have.
+
+        >>> import ndd
+        >>> (ndd.tensor([1, 2]) * 2).numpy()
+        array([2, 4], dtype=int32)
+        """
+        check_numpy(self)
+        return np.asarray(self.cpu())
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self._spec.device.device_type != "cpu":
             raise TypeError("This is a GPU tensor: call .cpu() first to have it as a NumPy array")
@@ -154,6 +165,12 @@ class Tensor(Arithmetic, Handle):
         from ndd._tensor.display import tensor_html
 
         return tensor_html(self)
+
+
+def check_numpy(value: Handle) -> None:
+    """TypeError for values of a type that NumPy does not have."""
+    if value.dtype is bfloat16:
+        raise TypeError("NumPy has no bfloat16: convert with ndd.cast(value, dtype=ndd.float32) first")
 
 
 def hand_over(store: Store, tensors: list[Any]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import ndd
+from ndd.installation import install_command
 
 
 @dataclass
@@ -50,7 +51,7 @@ def _dali(threads: int) -> tuple[Any, str]:
         reason = str(error).splitlines()[0]
         return (
             None,
-            f"DALI cannot be imported ({reason}): its column stays empty. `pip install 'ndd[oracle]'` brings it.",
+            f"DALI cannot be imported ({reason}): its column stays empty. `{install_command('oracle')}` brings it.",
         )
     dali.set_num_threads(threads)
     return dali, ""

@@ -1,14 +1,14 @@
 # Written by `python -m ndd stubs`. Do not edit.
 
 from collections.abc import Sequence
-from ndd._tensor import Batch, DType, Tensor
+from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import uint8
-from ndd._typing import Array, TensorLike
+from ndd._typing import Array, DTypeLike, TensorLike
 from ndd.decoders._limit import get_max_pixels, set_max_pixels
 from ndd.decoders._policy import BadSample
 from ndd.random.rng import RNG
-from ndd.types import DALIDataType, DALIImageType
+from ndd.types import DALIImageType
 from typing import Literal, overload
 
 __all__ = ['BadSample', 'get_max_pixels', 'image', 'image_crop', 'image_random_crop', 'image_slice', 'set_max_pixels']
@@ -18,7 +18,7 @@ def image(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     adjust_orientation: bool = True, affine: bool = True, cache_batch_copy: bool = True, cache_debug: bool = False,
     cache_size: int = 0, cache_threshold: int = 0, cache_type: str = '', device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
@@ -30,7 +30,7 @@ def image(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     adjust_orientation: bool = True, affine: bool = True, cache_batch_copy: bool = True, cache_debug: bool = False,
     cache_size: int = 0, cache_threshold: int = 0, cache_type: str = '', device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
@@ -42,7 +42,7 @@ def image(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     adjust_orientation: bool = True, affine: bool = True, cache_batch_copy: bool = True, cache_debug: bool = False,
     cache_size: int = 0, cache_threshold: int = 0, cache_type: str = '', device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
@@ -56,7 +56,7 @@ def image_crop(
     crop: float | Sequence[float | Sequence[float]] | Array | None = None, crop_d: float | Array | None = None,
     crop_h: float | Array | None = None, crop_pos_x: float | Array = 0.5, crop_pos_y: float | Array = 0.5,
     crop_pos_z: float | Array = 0.5, crop_w: float | Array | None = None, device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
@@ -71,7 +71,7 @@ def image_crop(
     crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
     crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
     crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
-    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8,
+    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8,
     host_memory_padding: int = 8388608, host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000, jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None,
     memory_stats: bool | None = None, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
@@ -87,7 +87,7 @@ def image_crop(
     crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
     crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
     crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
-    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8,
+    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8,
     host_memory_padding: int = 8388608, host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000, jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None,
     memory_stats: bool | None = None, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
@@ -99,7 +99,7 @@ def image_crop(
 def image_random_crop(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     adjust_orientation: bool = True, affine: bool = True, device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     num_attempts: int = 10, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
@@ -113,7 +113,7 @@ def image_random_crop(
 def image_random_crop(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     adjust_orientation: bool = True, affine: bool = True, device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     num_attempts: int = 10, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
@@ -127,7 +127,7 @@ def image_random_crop(
 def image_random_crop(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     adjust_orientation: bool = True, affine: bool = True, device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     num_attempts: int = 10, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
@@ -142,7 +142,7 @@ def image_slice(
     data: TensorLike, anchor: TensorLike | None = None, shape_input: TensorLike | None = None, /, *,
     batch_size: None = None, device: DeviceLike | None = None, adjust_orientation: bool = True, affine: bool = True,
     axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8,
+    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8,
     end: int | Sequence[int] | Array | None = None, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
@@ -161,7 +161,7 @@ def image_slice(
     data: Batch, anchor: TensorLike | Batch | None = None, shape_input: TensorLike | Batch | None = None, /, *,
     batch_size: int | None = None, device: DeviceLike | None = None, adjust_orientation: bool = True,
     affine: bool = True, axes: int | Sequence[int] | Array | Batch | None = None, axis_names: str | None = None,
-    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8,
+    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8,
     end: int | Sequence[int] | Array | Batch | None = None, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
@@ -180,7 +180,7 @@ def image_slice(
     data: TensorLike, anchor: TensorLike | Batch | None = None, shape_input: TensorLike | Batch | None = None, /, *,
     batch_size: int | None = None, device: DeviceLike | None = None, adjust_orientation: bool = True,
     affine: bool = True, axes: int | Sequence[int] | Array | Batch | None = None, axis_names: str | None = None,
-    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8,
+    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8,
     end: int | Sequence[int] | Array | Batch | None = None, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,

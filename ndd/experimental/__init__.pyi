@@ -1,12 +1,12 @@
 # Written by `python -m ndd stubs`. Do not edit.
 
 from collections.abc import Sequence
-from ndd._tensor import Batch, DType, Tensor
+from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import int64
-from ndd._typing import Array, TensorLike
+from ndd._typing import Array, DTypeLike, TensorLike
 from ndd.experimental import decoders
-from ndd.types import DALIDataType, DALIImageType, DALIInterpType
+from ndd.types import DALIImageType, DALIInterpType
 from typing import Literal, overload
 
 __all__ = ['decoders', 'dilate', 'erode', 'median_blur', 'peek_image_shape', 'remap', 'resize', 'warp_perspective']
@@ -65,20 +65,17 @@ def median_blur(
 @overload
 def peek_image_shape(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    adjust_orientation: bool = True, dtype: DType | DALIDataType = int64,
-    image_type: DALIImageType | int = DALIImageType.RGB,
+    adjust_orientation: bool = True, dtype: DTypeLike = int64, image_type: DALIImageType | int = DALIImageType.RGB,
 ) -> Tensor: ...
 @overload
 def peek_image_shape(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    adjust_orientation: bool = True, dtype: DType | DALIDataType = int64,
-    image_type: DALIImageType | int = DALIImageType.RGB,
+    adjust_orientation: bool = True, dtype: DTypeLike = int64, image_type: DALIImageType | int = DALIImageType.RGB,
 ) -> Batch: ...
 @overload
 def peek_image_shape(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    adjust_orientation: bool = True, dtype: DType | DALIDataType = int64,
-    image_type: DALIImageType | int = DALIImageType.RGB,
+    adjust_orientation: bool = True, dtype: DTypeLike = int64, image_type: DALIImageType | int = DALIImageType.RGB,
 ) -> Batch: ...
 @overload
 def remap(
@@ -101,7 +98,7 @@ def remap(
 @overload
 def resize(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, antialias: bool = True,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | None = None, mag_filter: DALIInterpType | int | Array | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | None = None, minibatch_size: int = 32, mode: str | None = None,
@@ -115,7 +112,7 @@ def resize(
 @overload
 def resize(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, antialias: bool = True,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
@@ -131,7 +128,7 @@ def resize(
 @overload
 def resize(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, antialias: bool = True,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
@@ -147,7 +144,7 @@ def resize(
 @overload
 def resize(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, antialias: bool = True,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | None = None, mag_filter: DALIInterpType | int | Array | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
     min_filter: DALIInterpType | int | Array | None = None, minibatch_size: int = 32, mode: str | None = None,
@@ -161,7 +158,7 @@ def resize(
 @overload
 def resize(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, antialias: bool = True,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,
@@ -177,7 +174,7 @@ def resize(
 @overload
 def resize(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, antialias: bool = True,
-    dtype: DType | DALIDataType | None = None, image_type: DALIImageType | int | None = None,
+    dtype: DTypeLike | None = None, image_type: DALIImageType | int | None = None,
     interp_type: DALIInterpType | int | Array | Batch | None = None,
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     max_size: float | Sequence[float | Sequence[float]] | Array | None = None,

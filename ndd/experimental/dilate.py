@@ -35,7 +35,7 @@ def dilate(
     Differs from DALI: any number of channels and empty images are taken, and the largest of negative numbers is negative
     (there: 1.2e-38); a mask without extent is an error.
 
-    Raises RuntimeError for other types, borders, sizes and iterations.
+    Raises ValueError for other layouts, RuntimeError for other types, borders, sizes and iterations.
 
     >>> import ndd
     >>> image = ndd.tensor([[5, 0, 0, 0, 7, 9]], dtype=ndd.uint8, layout="HW")

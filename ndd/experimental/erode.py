@@ -34,7 +34,7 @@ def erode(
 
     Differs from DALI: any number of channels and empty images are taken; a mask without extent is an error.
 
-    Raises RuntimeError for other types, borders, sizes and iterations.
+    Raises ValueError for other layouts, RuntimeError for other types, borders, sizes and iterations.
 
     >>> import ndd
     >>> image = ndd.tensor([[5, 0, 0, 0, 7, 9]], dtype=ndd.uint8, layout="HW")

@@ -26,7 +26,8 @@ def median_blur(input, /, *, window_size: PerSample[list[int]] = (3, 3)):
 
     Differs from DALI: any number of channels and empty images are taken.
 
-    Raises RuntimeError for other types, for windows without a middle and for extents above 4095.
+    Raises ValueError for other layouts, RuntimeError for other types, for windows without a middle and for extents above
+    4095.
 
     >>> import ndd
     >>> image = ndd.tensor([[1, 2, 90, 3, 4, 5]], dtype=ndd.uint8, layout="HW")

@@ -15,7 +15,7 @@ _HALF = np.float32(0.49999997)  # the number below one half: with 0.5, 0.4999999
 _MAP_LAYOUTS = ("HW", "FHW", "HWC", "FHWC")
 
 
-@operator(layouts=("HWC", "FHWC"), types=("u8", "u16", "i16", "f32"), frames=True)
+@operator(layouts=("HWC", "FHWC"), masks=True, types=("u8", "u16", "i16", "f32"), frames=True)
 def remap(
     input,
     mapx,
@@ -28,7 +28,8 @@ def remap(
     """Takes each pixel of the output from where two maps say.
 
     Args:
-        input: layout HWC or FHWC; uint8, uint16, int16 or float32.
+        input: layout HWC or FHWC; uint8, uint16, int16 or float32. A mask, HW, counts as one channel and comes out as
+            HW.
         mapx, mapy: float32 (H, W), x and y in pixels of the input for each pixel of the output; for video, one pair for
             the sample or (F, H, W), a pair for each frame. The output is as large as its maps.
         interp: INTERP_NN, INTERP_LINEAR or INTERP_CUBIC.

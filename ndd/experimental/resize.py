@@ -11,7 +11,7 @@ from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, check_resize
 from ndd.types import DALIImageType, DALIInterpType
 
 
-@operator(layouts=LAYOUTS, types=TYPES, outputs=lambda save_attrs: 2 if save_attrs else 1)
+@operator(layouts=LAYOUTS, masks=True, types=TYPES, outputs=lambda save_attrs: 2 if save_attrs else 1)
 def resize(
     input,
     /,
@@ -46,7 +46,8 @@ def resize(
     of two, it may take the other one. In all else the two are the same, down to the kernels.
 
     Args:
-        input: u8, i16, u16 or f32; layout HWC, CHW, DHWC or CDHW, with an F (video) before, or within CFHW and CFDHW.
+        input: u8, i16, u16 or f32; layout HWC, CHW, DHWC or CDHW, with an F (video) before, or within CFHW and CFDHW. A
+            mask, HW, counts as one channel and comes out as HW.
         antialias: widen the filter where an axis shrinks.
         dtype: f32, or the type of the input (the default).
         interp_type, mag_filter, min_filter: the filter; that of axes that grow; that of axes that shrink.

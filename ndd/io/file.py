@@ -13,13 +13,14 @@ from ndd._tensor import Device, Spec, Store
 from ndd._tensor.dtype import int8, uint8
 
 
-@operator
+@operator(paths=True)
 def read(filepaths, /, *, dont_use_mmap: bool = False, use_o_direct: bool = False):
     """Reads files whole.
 
     Args:
-        filepaths: a path for each sample, as its characters: 1-D u8 or i8. A `file://` URL will do. What follows a
-            zero byte does not count.
+        filepaths: a path (str, pathlib.Path), which gives a Tensor; a list of paths, which gives a Batch; or as in DALI
+            a path for each sample as its characters, 1-D u8 or i8. A `file://` URL will do. What follows a zero byte
+            does not count.
         dont_use_mmap: read the file instead of mapping it. Here files are always read: one copy either way.
         use_o_direct: bypass the file cache where the system can. Taken for DALI's sake, without effect.
 
@@ -27,10 +28,10 @@ def read(filepaths, /, *, dont_use_mmap: bool = False, use_o_direct: bool = Fals
 
     Raises RuntimeError for files that cannot be read and for other schemes (s3://), naming sample and file.
 
-    >>> import ndd, numpy as np, tempfile
+    >>> import ndd, tempfile
     >>> with tempfile.NamedTemporaryFile() as f:
     ...     f.write(b"abc") and f.flush()
-    ...     print(ndd.io.file.read(np.frombuffer(f.name.encode(), np.uint8)).torch())
+    ...     print(ndd.io.file.read(f.name).torch())
     tensor([97, 98, 99], dtype=torch.uint8)
     """
     return _bytes_of(filepaths)
@@ -47,7 +48,7 @@ def _(call: Any, filepaths: Any, *, dont_use_mmap: bool, use_o_direct: bool) -> 
     return _read(call, filepaths, must_exist=True)
 
 
-@operator(register=False)
+@operator(paths=True, register=False)
 def read_if_there(filepaths, /):
     """As `read`, but a file that cannot be read comes out as 0 bytes, for a decoder to deal with."""
     return _bytes_of(filepaths)
@@ -89,4 +90,9 @@ def contents(path: str) -> np.ndarray:
     try:
         return np.fromfile(name, np.uint8)
     except OSError as error:
-        raise RuntimeError(f"{path!r} cannot be read: {error.strerror or error}") from None
+        raise RuntimeError(f"{path!r} cannot be read{from_where(name)}: {error.strerror or error}") from None
+
+
+def from_where(path: str) -> str:
+    """For errors about a file: the working directory, where the path is relative to it."""
+    return "" if os.path.isabs(path) else f" from the working directory {os.getcwd()}"

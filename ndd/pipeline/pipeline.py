@@ -293,6 +293,8 @@ class Pipeline(PipelineOptions):
                     f"The pipeline has {len(lists)} outputs, {len(wanted)} are described by output {what}"
                 )
             for i, (want, found) in enumerate(zip(wanted, lists, strict=True)):
+                if what == "type" and want is not None:
+                    want = ndd.dtype(want).type_id
                 if want is not None and want != read(found):
                     raise RuntimeError(f"Output {i}: expected {what} {want}, got {read(found)}")
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, overload
 
 from ndd._execution.lookahead import Following
 from ndd._tensor import Batch, Device, make_batch, make_tensor
+from ndd.io.file import from_where
 from ndd.readers import signature, state as states
 from ndd.readers.epoch import Epoch
 from ndd.readers.options import check_batch_size, check_device, plain
@@ -299,9 +300,20 @@ class Reader:
         self._load(states.checked(self._display, {"version": states.VERSION, **state}))
 
     def __repr__(self) -> str:
-        own = {key: value for key, value in self._own.items() if isinstance(value, str | int) and value is not False}
-        listed = ", ".join(f"{key}={value!r}" for key, value in own.items())
-        return f"{type(self).__name__}({listed}) at epoch {self._progress.epoch}"
+        given = (f"{name}={_shown(value)}" for name, value in self._own.items() if self._differs(name, value))
+        with self._entered():
+            data, progress, options = self._data, self._progress, self._options
+        size = "not opened yet" if data is None else f"{len(data[0])} samples"
+        shard = "shard by rank" if options.shard == "auto" else f"shard {options.shard_id} of {options.num_shards}"
+        if data is not None:
+            shard = f"shard {data[1].shards.index} of {data[1].shards.count}"
+        order = "" if options.order_name == "stored" else f"{options.order_name}, "
+        place = f"epoch {progress.epoch}, sample {progress.position.offset}"
+        return f"{type(self).__name__}({', '.join(given)}): {size}, {shard}, {order}at {place}"
+
+    def _differs(self, name: str, value: Any) -> bool:
+        """Whether an argument was given another value than its default."""
+        return value is not type(self).__signature__.parameters[name].default
 
     # The machinery below is called by Epoch and by the methods above.
 
@@ -435,9 +447,10 @@ class Reader:
         records: list[Record] = []
         for number, record in zip(step.numbers, step.records, strict=True):
             if isinstance(record, BaseException):
+                where = from_where(str(record.filename)) if isinstance(record, FileNotFoundError) else ""
                 raise RuntimeError(
                     f"{self._display}: sample {number} ({store.source(number)}): expected a readable record, got "
-                    f"{type(record).__name__}: {record}"
+                    f"{type(record).__name__}: {record}{where}"
                 ) from record
             records.append(record)
         read = self._read + tuple(Output(f"more[{k}]") for k in range(len(records[0]) - len(self._read)))
@@ -532,6 +545,13 @@ class Reader:
         self._coming: tuple[Step, Any] | None = None  # the next batch, made for a lookahead
         self._coming_lock = threading.Lock()
         self._memories: dict[Any, dict[str, Any]] = {}  # of each output: how the batch before was used
+
+
+def _shown(value: Any) -> str:
+    """An argument's value, short: a list by its length."""
+    if isinstance(value, list | tuple) and len(value) > 3:
+        return f"[{value[0]!r}, ...] ({len(value)})"
+    return repr(os.fspath(value) if isinstance(value, os.PathLike) else value)
 
 
 def _remade(kind: type[Reader], positional: tuple[Any, ...], given: dict[str, Any], state: dict[str, Any]) -> Reader:

@@ -12,7 +12,7 @@ import numpy as np
 from ndd._tensor.dtype import int32, uint8
 from ndd.readers.base import Reader
 from ndd.readers.file_store import FileStore
-from ndd.readers.file_tree import FilePath, listed_names, name_filter, read_lines, scan_tree
+from ndd.readers.file_tree import FilePath, count_files, listed_names, name_filter, read_lines, scan_tree
 from ndd.readers.output import Output
 
 # fmt: off
@@ -46,7 +46,8 @@ class File(Reader):
     batch and the next batch can still be read; see also `next_epoch` and `set_state`.
 
     Raises (when the first sample is asked for): RuntimeError for no, conflicting or empty sources, a missing directory
-    or list, a malformed line, more shards than samples; at its batch for a file that cannot be read.
+    or list, a malformed line, more shards than samples; at its batch for a file that cannot be read. ValueError for
+    labels that are no integers (DALI cuts 0.5 to 0).
 
     >>> import ndd, pathlib, tempfile
     >>> root = pathlib.Path(tempfile.mkdtemp())
@@ -96,9 +97,14 @@ class File(Reader):
         else:
             raise RuntimeError(f"{self._display}: one of `file_root`, `files` and `file_list` is required")
         if not len(store):
-            raise RuntimeError(
-                f"{self._display}: No files found in {root or file_list}. Do the filters match the names?"
-            )
+            advice = "Do the filters match the names?"
+            loose = 0 if root is None or file_list is not None else count_files(root, choose_file)
+            if loose:
+                advice = (
+                    f"{loose} files lie in it directly: put them into one folder for each class (the folder's place in "
+                    "the alphabet is the label), or name them with files=[...], and labels=[...]"
+                )
+            raise RuntimeError(f"{self._display}: No files found in {root or file_list}. {advice}")
         return store
 
 
@@ -110,7 +116,23 @@ def listed_files(reader: str, files: Any, labels: Any) -> tuple[list[str], np.nd
     listed = list(labels) if isinstance(labels, Sequence) else [labels]
     if len(listed) != len(names):
         raise RuntimeError(f"{reader}: expected a label for each file, got {len(listed)} labels for {len(names)} files")
-    return names, np.array([int(label) for label in listed], np.int32)
+    return names, np.array([_label(reader, i, label) for i, label in enumerate(listed)], np.int32)
+
+
+def _label(reader: str, i: int, label: Any) -> int:
+    """A label as a number; also the text of one, as DALI takes it. ValueError for anything else."""
+    try:
+        number = int(label)
+        if isinstance(label, str) or number == label:
+            return number
+    except (TypeError, ValueError, OverflowError):
+        pass
+    advice = ""
+    if isinstance(label, str):
+        advice = (
+            ". Number the classes: labels=[classes.index(name) for name in names], with classes = sorted(set(names))"
+        )
+    raise ValueError(f"{reader}: labels: expected an integer for each file, got {label!r} for file {i}{advice}")
 
 
 def read_file_list(reader: str, path: str) -> tuple[list[str], np.ndarray]:
@@ -123,7 +145,7 @@ def read_file_list(reader: str, path: str) -> tuple[list[str], np.ndarray]:
         if parts is None:
             raise RuntimeError(
                 f'{reader}: Incorrect format of the list file "{path}":{number}: expected a file name followed by a '
-                f"label, got {line!r}"
+                f"label, an integer, got {line!r}"
             )
         names.append(parts["name"])
         labels.append(int(parts["label"]))

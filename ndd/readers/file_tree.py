@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ndd.io.file import from_where
+
 FilePath: TypeAlias = str | bytes | os.PathLike[str]
 
 
@@ -27,7 +29,7 @@ def read_lines(reader: str, path: str) -> list[str]:
         with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
             return lines.read().split("\n")
     except OSError as error:
-        raise RuntimeError(f"{reader}: Cannot open: {path}: {error.strerror}") from error
+        raise RuntimeError(f"{reader}: Cannot open: {path}{from_where(path)}: {error.strerror}") from error
 
 
 def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tuple[list[str], list[str], np.ndarray]:
@@ -36,7 +38,7 @@ def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tupl
         with os.scandir(root) as entries:
             folders = sorted(entry.name for entry in entries if choose_dir(entry.name) and entry.is_dir())
     except OSError as error:
-        raise RuntimeError(f"{reader}: Failed to open {root}: {error.strerror}") from error
+        raise RuntimeError(f"{reader}: Failed to open {root}{from_where(root)}: {error.strerror}") from error
     names: list[str] = []
     counts: list[int] = []
     paths = [os.path.join(root, folder) for folder in folders]
@@ -45,11 +47,16 @@ def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tupl
             with os.scandir(path) as entries:
                 inside = sorted(entry.name for entry in entries if choose_file(entry.name) and not entry.is_dir())
         except OSError as error:
-            raise RuntimeError(f"{reader}: Failed to open {path}: {error.strerror}") from error
+            raise RuntimeError(f"{reader}: Failed to open {path}{from_where(path)}: {error.strerror}") from error
         names += inside
         counts.append(len(inside))
     places = np.repeat(np.arange(len(folders), dtype=np.int32), counts)
     return paths, names, places
+
+
+def count_files(folder: str, choose_file: Any) -> int:
+    """How many chosen files lie in a folder itself."""
+    return len(_split(folder, choose_file)[0])
 
 
 def scan_nested(reader: str, root: str, choose_file: Any) -> list[str]:
@@ -59,7 +66,9 @@ def scan_nested(reader: str, root: str, choose_file: Any) -> list[str]:
         for folder in folders:
             found += [os.path.join(folder, name) for name in _split(os.path.join(root, folder), choose_file)[0]]
     except OSError as error:
-        raise RuntimeError(f"{reader}: Failed to open {error.filename}: {error.strerror}") from error
+        raise RuntimeError(
+            f"{reader}: Failed to open {error.filename}{from_where(error.filename)}: {error.strerror}"
+        ) from error
     return found
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ndd._tensor.dtype import float32, uint8
+from ndd.io.file import from_where
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
 from ndd.readers.file_tree import FilePath, listed_names, read_lines
@@ -70,7 +71,8 @@ class MXNet(Reader):
             listed = cached(index, "mxnet", 1, lambda: {"offsets": _listed_offsets(self._display, index)})["offsets"]
             ends = np.cumsum([os.stat(path).st_size for path in paths])
         except OSError as error:
-            raise RuntimeError(f"{self._display}: Cannot open: {error.filename}: {error.strerror}") from error
+            where = from_where(error.filename)
+            raise RuntimeError(f"{self._display}: Cannot open: {error.filename}{where}: {error.strerror}") from error
         containers = np.minimum(np.searchsorted(ends, listed, "right"), len(paths) - 1)
         last = np.maximum(np.append(listed[1:], ends[-1]), listed + _HEAD.size)
         sizes = np.minimum(np.minimum(last, np.maximum(ends[containers], listed + _HEAD.size)) - listed, _FIRST_READ)

@@ -12,6 +12,7 @@ import typing
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
+from ndd._operator.naming import did_you_mean
 from ndd._tensor.device import DeviceLike
 from ndd.readers.options import Options, plain
 
@@ -49,7 +50,8 @@ def bound(reader: Any, positional: Any, given: Any, partial: bool = False) -> tu
     try:
         found = (signature.bind_partial if partial else signature.bind)(*positional, **given).arguments
     except TypeError as error:
-        raise TypeError(f"{reader._display}: {error}") from None
+        wrong = next((name for name in given if name not in signature.parameters), "")
+        raise TypeError(f"{reader._display}: {error}{did_you_mean(wrong, signature.parameters)}") from None
     shared: dict[str, Any] = {}
     own: dict[str, Any] = {}
     for name, parameter in signature.parameters.items():

@@ -1,10 +1,9 @@
 # Written by `python -m ndd stubs`. Do not edit.
 
 from collections.abc import Sequence
-from ndd._tensor import Batch, DType, Tensor
+from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
-from ndd._typing import Array, TensorLike
-from ndd.types import DALIDataType
+from ndd._typing import Array, DTypeLike, TensorLike
 from typing import overload
 
 __all__ = ['max', 'mean', 'mean_square', 'min', 'rms', 'std_dev', 'sum', 'variance']
@@ -27,38 +26,38 @@ def max(
 @overload
 def mean(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, keep_dims: bool = False,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    keep_dims: bool = False,
 ) -> Tensor: ...
 @overload
 def mean(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, keep_dims: bool = False,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    keep_dims: bool = False,
 ) -> Batch: ...
 @overload
 def mean(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, keep_dims: bool = False,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    keep_dims: bool = False,
 ) -> Batch: ...
 @overload
 def mean_square(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, keep_dims: bool = False,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    keep_dims: bool = False,
 ) -> Tensor: ...
 @overload
 def mean_square(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, keep_dims: bool = False,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    keep_dims: bool = False,
 ) -> Batch: ...
 @overload
 def mean_square(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, keep_dims: bool = False,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    keep_dims: bool = False,
 ) -> Batch: ...
 @overload
 def min(
@@ -78,20 +77,20 @@ def min(
 @overload
 def rms(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, keep_dims: bool = False,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    keep_dims: bool = False,
 ) -> Tensor: ...
 @overload
 def rms(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, keep_dims: bool = False,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    keep_dims: bool = False,
 ) -> Batch: ...
 @overload
 def rms(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, keep_dims: bool = False,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    keep_dims: bool = False,
 ) -> Batch: ...
 @overload
 def std_dev(
@@ -114,20 +113,20 @@ def std_dev(
 @overload
 def sum(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, keep_dims: bool = False,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    keep_dims: bool = False,
 ) -> Tensor: ...
 @overload
 def sum(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, keep_dims: bool = False,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    keep_dims: bool = False,
 ) -> Batch: ...
 @overload
 def sum(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    dtype: DType | DALIDataType | None = None, keep_dims: bool = False,
+    axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None, dtype: DTypeLike | None = None,
+    keep_dims: bool = False,
 ) -> Batch: ...
 @overload
 def variance(

@@ -102,7 +102,7 @@ def accepted(annotation: Any, names: Names, batch: bool) -> list[str]:
             *([] if element is str else [names.add("ndd._typing", "Array")]),
         ]
     if annotation is DType:
-        return [names.add("ndd._tensor", "DType"), names.add("ndd.types", "DALIDataType")]
+        return [names.add("ndd._typing", "DTypeLike")]
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
         values = tuple(member.value for member in annotation)
         return [names.of(annotation), "int" if issubclass(annotation, int) else plain(typing.Literal[values], names)]

@@ -50,6 +50,8 @@ def stub_of(module: ModuleType) -> str:
 def _lines(module: ModuleType, name: str, names: Names) -> list[str]:
     """A name's definition; nothing for what is typed where it is imported from."""
     value = getattr(module, name)
+    if isinstance(value, str):
+        return [f"{name}: str"]
     if isinstance(getattr(value, "operator", None), Operator):
         return operator_overloads(name, value, names)
     if inspect.isfunction(value):

@@ -356,3 +356,61 @@ def test_large_batches_are_read_exactly(tmp_path):
     data, _ = next(reader.next_epoch(batch_size=150))
     assert [bytes(np.asarray(t)) for t in data.tensors] == contents
     assert all(np.asarray(t).flags.writeable for t in data.tensors)
+
+
+def test_what_a_reader_says_of_itself(numbered, monkeypatch, tmp_path):
+    reader = File(files=numbered(5), num_shards=2, shard_id=1, random_shuffle=True)
+    first = f"File(files=[{numbered(1)[0]!r}, ...] (5))"
+    assert repr(reader) == f"{first}: not opened yet, shard 1 of 2, random_shuffle, at epoch 0, sample 0"
+    next(reader.next_epoch(batch_size=2))
+    assert repr(reader) == f"{first}: 5 samples, shard 1 of 2, random_shuffle, at epoch 0, sample 2"
+    assert repr(File(file_root=tmp_path)).startswith(f"File(file_root={str(tmp_path)!r}): not opened yet")
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    reader = File(files=numbered(3), shard="auto")
+    assert "not opened yet, shard by rank, at" in repr(reader)
+    reader.fetch([0])
+    assert "3 samples, shard 1 of 3, at" in repr(reader)
+
+
+def test_repr_does_not_ask_a_sampler(numbered):
+    asked = []
+    reader = File(files=numbered(3), sampler=lambda epoch: asked.append(epoch) or [2, 1])
+    reader.fetch([0])
+    assert "3 samples, shard 0 of 1, sampler, at epoch 0, sample 0" in repr(reader)
+    assert not asked
+
+
+@pytest.mark.parametrize(
+    "given_", [{"file_root": "absent"}, {"file_list": "absent"}, {"files": ["absent"]}, {"file_list": "list.txt"}]
+)
+def test_a_missing_file_names_the_working_directory(given_, tmp_path, monkeypatch):
+    (tmp_path / "list.txt").write_text("absent/1.jpg 0")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RuntimeError, match=f"absent.* from the working directory {tmp_path}"):
+        File(**given_).fetch([0])
+    with pytest.raises(RuntimeError) as told:
+        File(file_root="/nonexistent").fetch([0])
+    assert "working directory" not in str(told.value)
+
+
+def test_images_directly_in_the_root(tmp_path):
+    for name in ("1.jpg", "2.jpg", "notes.txt"):
+        (tmp_path / name).write_text("...")
+    with pytest.raises(RuntimeError, match="2 files lie in it directly: put them into one folder for each class"):
+        File(file_root=tmp_path).fetch([0])
+    (tmp_path / "cat").mkdir()
+    with pytest.raises(RuntimeError, match=r"2 files lie in it directly.* or name them with files="):
+        File(file_root=tmp_path).fetch([0])
+
+
+def test_labels_are_integers(numbered):
+    taken = File(files=numbered(4), labels=[1.0, "2", True, np.int64(7)])
+    assert taken.fetch(range(4))[1].torch().flatten().tolist() == [1, 2, 1, 7]
+    for wrong in (0.5, float("nan"), float("inf"), None, np.float32(2.5)):
+        with pytest.raises(ValueError, match=r"readers.File: labels: expected an integer .*, got .* for file 1"):
+            File(files=numbered(2), labels=[0, wrong]).fetch([0])
+    with pytest.raises(ValueError, match=r"got 'cat' for file 0. Number the classes: labels=\[classes.index"):
+        File(files=numbered(1), labels=["cat"]).fetch([0])
+    with pytest.raises(ValueError, match=r"got 0.5 for file 0"):
+        File(files=numbered(1), labels=np.array([0.5])).fetch([0])

@@ -56,6 +56,7 @@ def test_a_stub_exports_what_its_module_exports(name):
     tree = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text())
     bound = {a.asname or a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
     bound |= {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    bound |= {n.target.id for n in tree.body if isinstance(n, ast.AnnAssign)}
     listed = next(n.value for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "__all__")
     assert ast.literal_eval(listed) == module.__all__
     assert set(module.__all__) <= bound

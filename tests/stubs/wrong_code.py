@@ -20,7 +20,7 @@ def arguments(image: ndd.Tensor, images: ndd.Batch) -> None:
     ndd.resize(image, size=["224", "224"])  # error
     ndd.resize(image, size=[224, 224], antialias="yes")  # error
     ndd.resize(image, size=[224, 224], interp_type="cubic")  # error
-    ndd.resize(image, size=[224, 224], dtype="u8")  # error
+    ndd.resize(image, size=[224, 224], dtype=3.5)  # error
     ndd.resize(images, size=[224, 224], mode=3)  # error
     ndd.transpose(images, perm=images)  # error
     ndd.clahe(image)  # error

@@ -153,3 +153,39 @@ def test_memory_outlives_its_handle():
     for _ in range(20):
         ndd.flip(ndd.tensor(np.zeros((100, 100, 3), np.uint8), layout="HWC")).evaluate()
     assert (view == 7).all()
+
+
+def test_numpy_of_a_tensor_is_what_asarray_gives():
+    array = np.arange(6).reshape(2, 3)
+    locked = array.copy()
+    locked.flags.writeable = False
+    for own in (array, array[::-1], locked):
+        found = ndd.as_tensor(own).numpy()
+        assert np.shares_memory(found, own)
+        np.testing.assert_array_equal(found, own)
+    assert (ndd.tensor([1, 2]) * 2).numpy().tolist() == [2, 4]
+
+
+def test_numpy_of_a_batch():
+    array = np.arange(12).reshape(2, 2, 3)
+    batch = ndd.as_batch(array)
+    assert np.shares_memory(batch.numpy(), array)
+    np.testing.assert_array_equal(ndd.batch(list(array)).numpy(), array)
+    ragged = ndd.batch([[1, 2, 3], [4]])
+    assert ragged.numpy(pad=True).tolist() == [[1, 2, 3], [4, 0, 0]]
+    with pytest.raises(ValueError, match="`pad=True` pads them with zeros"):
+        ragged.numpy()
+
+
+def test_numpy_has_no_bfloat16():
+    for value in (ndd.tensor(1.0, dtype=ndd.bfloat16), ndd.batch([1.0], dtype=ndd.bfloat16)):
+        with pytest.raises(TypeError, match=r"dtype=ndd\.float32"):
+            value.numpy()
+
+
+def test_numpy_copies_from_a_gpu(emulated_gpu):
+    for value in (ndd.tensor([1, 2]), ndd.batch([[1], [2]])):
+        found = (value.gpu() + 1).numpy()
+        assert isinstance(found, np.ndarray)
+        assert found.ravel().tolist() == [2, 3]
+    assert ndd.batch([[1], [2, 3]]).gpu().numpy(pad=True).tolist() == [[1, 0], [2, 3]]

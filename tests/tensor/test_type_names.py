@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 import torch
@@ -54,6 +56,51 @@ def test_type_id_takes_types_of_the_library_only(dali, wrong):
 def test_an_unknown_framework_type():
     with pytest.raises(TypeError):
         ndd.DType.from_fw_type(3)
+
+
+SPELLINGS = [np.float32, np.dtype("float32"), torch.float32, float, "f32", "float32", ndd.types.FLOAT]
+TAKE_A_DTYPE = {  # what is no operator
+    "tensor": lambda kind: ndd.tensor([1], dtype=kind),
+    "as_tensor": lambda kind: ndd.as_tensor(np.array([1]), dtype=kind),
+    "batch": lambda kind: ndd.batch([[1]], dtype=kind),
+    "as_batch": lambda kind: ndd.as_batch([np.array([1])], dtype=kind),
+    "Tensor": lambda kind: ndd.Tensor([1], dtype=kind),
+    "Batch": lambda kind: ndd.Batch([[1]], dtype=kind),
+    "Batch.broadcast": lambda kind: ndd.Batch.broadcast(1, 2, dtype=kind),
+    "imread": lambda kind: ndd.imread(f"{ndd.demo.photos()}/nature/cat.jpg", dtype=kind),
+    "like": lambda kind: ndd.like(ndd.tensor([1])._spec, dtype=kind),
+    "output": lambda kind: ndd.output(kind, 1),
+}
+
+
+@pytest.mark.parametrize("kind", SPELLINGS, ids=str)
+def test_every_spelling_of_a_type(kind):
+    assert ndd.dtype(kind) is ndd.float32
+    for name, make in TAKE_A_DTYPE.items():
+        assert make(kind).dtype is ndd.float32, name
+
+
+def test_python_types_are_those_of_python_numbers():
+    for kind, value in ((int, 1), (float, 1.0), (bool, True)):
+        assert ndd.dtype(kind) is ndd.tensor(value).dtype is ndd.cast(ndd.tensor([1]), dtype=kind).dtype
+
+
+def test_no_other_function_takes_a_dtype():
+    """What has an argument `dtype` and is no operator stands in the list above."""
+    found = set()
+    for name in ndd.__all__:
+        value = getattr(ndd, name)
+        if callable(value) and not hasattr(value, "operator") and "dtype" in inspect.signature(value).parameters:
+            found.add(name)
+    assert found == set(TAKE_A_DTYPE) - {"Batch.broadcast"} | {"type_id"}  # which DALI refuses for other types
+
+
+def test_outputs_of_pipelines_are_checked_by_any_spelling():
+    for kind in SPELLINGS:
+        pipe = ndd.Pipeline(batch_size=2, num_threads=1, device_id=None, output_dtype=kind)
+        with pipe:
+            pipe.set_outputs(ndd.types.Constant(1.5, dtype=kind))
+        assert str(pipe.run()[0].dtype) == str(ndd.types.FLOAT)
 
 
 @pytest.mark.oracle

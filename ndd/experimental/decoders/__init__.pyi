@@ -1,12 +1,12 @@
 # Written by `python -m ndd stubs`. Do not edit.
 
 from collections.abc import Sequence
-from ndd._tensor import Batch, DType, Tensor
+from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import uint8
-from ndd._typing import Array, TensorLike
+from ndd._typing import Array, DTypeLike, TensorLike
 from ndd.random.rng import RNG
-from ndd.types import DALIDataType, DALIImageType
+from ndd.types import DALIImageType
 from typing import Literal, overload
 
 __all__ = ['image', 'image_crop', 'image_random_crop', 'image_slice']
@@ -16,7 +16,7 @@ def image(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     adjust_orientation: bool = True, affine: bool = True, cache_batch_copy: bool = True, cache_debug: bool = False,
     cache_size: int = 0, cache_threshold: int = 0, cache_type: str = '', device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
@@ -28,7 +28,7 @@ def image(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     adjust_orientation: bool = True, affine: bool = True, cache_batch_copy: bool = True, cache_debug: bool = False,
     cache_size: int = 0, cache_threshold: int = 0, cache_type: str = '', device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
@@ -40,7 +40,7 @@ def image(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     adjust_orientation: bool = True, affine: bool = True, cache_batch_copy: bool = True, cache_debug: bool = False,
     cache_size: int = 0, cache_threshold: int = 0, cache_type: str = '', device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
@@ -54,7 +54,7 @@ def image_crop(
     crop: float | Sequence[float | Sequence[float]] | Array | None = None, crop_d: float | Array | None = None,
     crop_h: float | Array | None = None, crop_pos_x: float | Array = 0.5, crop_pos_y: float | Array = 0.5,
     crop_pos_z: float | Array = 0.5, crop_w: float | Array | None = None, device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     on_error: Literal['raise', 'skip', 'fill'] = 'raise', output_type: DALIImageType | int = DALIImageType.RGB,
@@ -69,7 +69,7 @@ def image_crop(
     crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
     crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
     crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
-    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8,
+    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8,
     host_memory_padding: int = 8388608, host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000, jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None,
     memory_stats: bool | None = None, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
@@ -85,7 +85,7 @@ def image_crop(
     crop_d: float | Array | Batch | None = None, crop_h: float | Array | Batch | None = None,
     crop_pos_x: float | Array | Batch = 0.5, crop_pos_y: float | Array | Batch = 0.5,
     crop_pos_z: float | Array | Batch = 0.5, crop_w: float | Array | Batch | None = None,
-    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8,
+    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8,
     host_memory_padding: int = 8388608, host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000, jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None,
     memory_stats: bool | None = None, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
@@ -97,7 +97,7 @@ def image_crop(
 def image_random_crop(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     adjust_orientation: bool = True, affine: bool = True, device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     num_attempts: int = 10, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
@@ -111,7 +111,7 @@ def image_random_crop(
 def image_random_crop(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     adjust_orientation: bool = True, affine: bool = True, device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     num_attempts: int = 10, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
@@ -125,7 +125,7 @@ def image_random_crop(
 def image_random_crop(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     adjust_orientation: bool = True, affine: bool = True, device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8, host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
     num_attempts: int = 10, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
@@ -140,7 +140,7 @@ def image_slice(
     data: TensorLike, anchor: TensorLike | None = None, shape_input: TensorLike | None = None, /, *,
     batch_size: None = None, device: DeviceLike | None = None, adjust_orientation: bool = True, affine: bool = True,
     axes: int | Sequence[int] | Array | None = None, axis_names: str | None = None,
-    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8,
+    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8,
     end: int | Sequence[int] | Array | None = None, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
@@ -159,7 +159,7 @@ def image_slice(
     data: Batch, anchor: TensorLike | Batch | None = None, shape_input: TensorLike | Batch | None = None, /, *,
     batch_size: int | None = None, device: DeviceLike | None = None, adjust_orientation: bool = True,
     affine: bool = True, axes: int | Sequence[int] | Array | Batch | None = None, axis_names: str | None = None,
-    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8,
+    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8,
     end: int | Sequence[int] | Array | Batch | None = None, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,
@@ -178,7 +178,7 @@ def image_slice(
     data: TensorLike, anchor: TensorLike | Batch | None = None, shape_input: TensorLike | Batch | None = None, /, *,
     batch_size: int | None = None, device: DeviceLike | None = None, adjust_orientation: bool = True,
     affine: bool = True, axes: int | Sequence[int] | Array | Batch | None = None, axis_names: str | None = None,
-    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DType | DALIDataType = uint8,
+    device_memory_padding: int = 16777216, device_memory_padding_jpeg2k: int = 0, dtype: DTypeLike = uint8,
     end: int | Sequence[int] | Array | Batch | None = None, host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0, hw_decoder_load: float = 0.65, hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False, max_pixels: int | None = None, memory_stats: bool | None = None,

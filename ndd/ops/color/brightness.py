@@ -23,14 +23,14 @@ def brightness(
 
     Args:
         input: images HWC with any number of channels, volumes DHWC, video FHWC (with arguments for each frame, if they
-            have a leading F); without a layout HWC or FHWC by rank. uint8, int16, int32, float32, or float16 (which DALI
-            refuses).
+            have a leading F); without a layout HWC or FHWC by rank. uint8, int16, int32, float32, or float16 (which
+            DALI refuses). A mask, HW, counts as one channel and comes out as HW.
         brightness: a factor.
         brightness_shift: what is added, as a share of the range of the output type.
         dtype: the element type of the result, one of those above; the input's by default. Integers are rounded, halves
             away from zero, and saturate. (Pillow's `ImageEnhance.Brightness` and torchvision drop the fraction.)
 
-    Raises RuntimeError for other element types.
+    Raises ValueError for other layouts, RuntimeError for other element types.
 
     >>> import ndd
     >>> image = ndd.tensor([[[0], [100], [200]]], dtype=ndd.uint8, layout="HWC")

@@ -26,8 +26,8 @@ def brightness_contrast(
 
     Args:
         input: images HWC with any number of channels, volumes DHWC, video FHWC (with arguments for each frame, if they
-            have a leading F); without a layout HWC or FHWC by rank. uint8, int16, int32, float32, or float16 (which DALI
-            refuses).
+            have a leading F); without a layout HWC or FHWC by rank. uint8, int16, int32, float32, or float16 (which
+            DALI refuses). A mask, HW, counts as one channel and comes out as HW.
         brightness: a factor.
         brightness_shift: what is added, as a share of the range of the output type.
         contrast: 0 makes everything `contrast_center`, 1 leaves as it is.
@@ -36,8 +36,8 @@ def brightness_contrast(
         dtype: the element type of the result, one of those above; the input's by default. Integers are rounded, halves
             away from zero, and saturate.
 
-    Raises RuntimeError for other element types. Pillow's and torchvision's contrast leaves the mean of the image as it
-    is, not the middle of the range.
+    Raises ValueError for other layouts, RuntimeError for other element types. Pillow's and torchvision's contrast
+    leaves the mean of the image as it is, not the middle of the range.
 
     >>> import ndd
     >>> image = ndd.tensor([[[0], [100], [200]]], dtype=ndd.uint8, layout="HWC")

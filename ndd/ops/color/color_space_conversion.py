@@ -81,7 +81,8 @@ def color_space_conversion(input, /, *, image_type: DALIImageType, output_type: 
         image_type: what comes in: `ndd.types.RGB`, `BGR`, `GRAY` or `YCbCr`.
         output_type: what comes out, another one of these.
 
-    Raises RuntimeError for other element types, other numbers of channels, and if both types are the same.
+    Raises ValueError for other layouts, RuntimeError for other element types, other numbers of channels, and if both
+    types are the same.
 
     >>> import ndd
     >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8, layout="HWC")

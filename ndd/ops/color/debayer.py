@@ -46,8 +46,8 @@ def debayer(input, /, *, algorithm: str | None = None, blue_position: PerSample[
     zeros. The GPU gives the same, "vng_ocv" to 1; DALI has only NPP's interpolation there. Images without pixels give
     none (DALI: an error).
 
-    Raises RuntimeError for other types, odd extents, more channels, and unknown algorithms and positions; ImportError
-    where OpenCV is missing (CPU).
+    Raises ValueError for other layouts, RuntimeError for other types, odd extents, more channels, and unknown
+    algorithms and positions; ImportError where OpenCV is missing (CPU).
 
     >>> import ndd, numpy as np
     >>> mosaic = np.zeros((4, 4), np.uint8)

@@ -34,8 +34,8 @@ def hsv(
         dtype: the element type of the result, one of those above. uint8 unless you say otherwise, whatever the input
             is. Integers are rounded, halves away from zero, and saturate.
 
-    Raises RuntimeError for other element types, and for images that have not 3 channels (where DALI reads past their
-    end).
+    Raises ValueError for other layouts, RuntimeError for other element types, and for images that have not 3 channels
+    (where DALI reads past their end).
 
     >>> import ndd
     >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8, layout="HWC")

@@ -32,7 +32,8 @@ def jpeg_compression_distortion(input, /, *, quality: PerSample[int] = 50):
 
     Images without pixels stay as they are (DALI: an error). On the CPU an image has at most 65500 rows and columns.
 
-    Raises RuntimeError for other types and numbers of channels, ImportError where OpenCV is missing (CPU).
+    Raises ValueError for other layouts, RuntimeError for other types and numbers of channels, ImportError where OpenCV
+    is missing (CPU).
 
     >>> import ndd, numpy as np
     >>> image = np.zeros((8, 8, 3), np.uint8)

@@ -31,7 +31,7 @@ _FROM_YIQ = np.array(
 
 def scales_elements(declared: Callable[..., Any]) -> Any:
     """Declares an operator `brightness * (center + contrast * (in - center)) + shift * range(out)` for each element."""
-    options = {"layouts": ("FHWC", "DHWC", "HWC"), "elementwise": True}
+    options = {"layouts": ("FHWC", "DHWC", "HWC"), "elementwise": True, "masks": True}
     return _linear(declared, _plan_scaling, scale_and_shift, options)
 
 

@@ -31,8 +31,8 @@ def saturation(
             away from zero, and saturate.
         image_type: an old argument without effect.
 
-    Raises RuntimeError for other element types, and for images that have not 3 channels (where DALI reads past their
-    end).
+    Raises ValueError for other layouts, RuntimeError for other element types, and for images that have not 3 channels
+    (where DALI reads past their end).
 
     >>> import ndd
     >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8, layout="HWC")

@@ -25,7 +25,7 @@ LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW
 _OUTPUT_TYPES = ("u8", "f16", "f32")
 
 
-@operator(layouts=LAYOUTS)
+@operator(layouts=LAYOUTS, masks=True)
 def crop(
     input,
     /,
@@ -48,7 +48,7 @@ def crop(
 
     Args:
         input: images HWC or CHW, volumes DHWC or CDHW, video with F in front (or CFHW, CFDHW). Without a layout HWC,
-            DHWC or FDHWC by rank. Any element type but bool.
+            DHWC or FDHWC by rank. Any element type but bool. A mask, HW, counts as one channel and comes out as HW.
         crop: size of the window, (H, W) or (D, H, W); or `crop_h` and `crop_w` together, with `crop_d` for volumes
             (or for the frames of video without depth). A size below 1, or none given, keeps the whole extent;
             fractions are dropped.
@@ -64,7 +64,8 @@ def crop(
     halves to even, and of PIL's `ImageOps.fit` without the scaling. The layout stays. Unlike DALI 2.4.0, layouts with
     five axes work.
 
-    Raises RuntimeError for a window outside the image, a position outside [0, 1] and other types.
+    Raises ValueError for other layouts, RuntimeError for a window outside the image, a position outside [0, 1] and
+    other types.
 
     >>> import ndd, numpy as np
     >>> image = ndd.tensor(np.arange(20, dtype=np.uint8).reshape(4, 5, 1), layout="HWC")

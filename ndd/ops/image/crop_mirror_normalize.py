@@ -23,7 +23,7 @@ _AXES = "FDHWC"
 _GROUP = 4  # pixels that a GPU thread makes
 
 
-@operator(layouts=LAYOUTS, types=_INPUT_TYPES)
+@operator(layouts=LAYOUTS, masks=True, types=_INPUT_TYPES)
 def crop_mirror_normalize(
     input,
     /,
@@ -53,7 +53,7 @@ def crop_mirror_normalize(
 
     Args:
         input: images HWC or CHW, volumes DHWC or CDHW, video with F in front (or CFHW, CFDHW). Without a layout HWC,
-            DHWC or FDHWC by rank. u8, i16, u16, i32, f16 or f32.
+            DHWC or FDHWC by rank. u8, i16, u16, i32, f16 or f32. A mask, HW, counts as one channel and comes out as HW.
         crop, crop_d, crop_h, crop_w, crop_pos_x, crop_pos_y, crop_pos_z, rounding, out_of_bounds_policy: the window,
             see `crop`; the whole image by default.
         mirror: mirror the window left to right where not 0.
@@ -71,7 +71,8 @@ def crop_mirror_normalize(
     its mean and std times 255 are those of here. Its `CenterCrop` takes the even one of two middle places (an anchor of
     2.5 is 2 there), this one the later (3).
 
-    Raises RuntimeError for an output layout with other axes, numbers of channels that do not fit, and other types.
+    Raises ValueError for other layouts, RuntimeError for an output layout with other axes, numbers of channels that do
+    not fit, and other types.
 
     >>> import ndd, numpy as np
     >>> image = ndd.tensor(np.full((2, 2, 3), 100, np.uint8), layout="HWC")

@@ -11,7 +11,7 @@ from ndd._tensor.convert import convert_array
 from ndd.types import DALIInterpType
 
 
-@operator(layouts=("HWC", "FHWC"), frames=True, random=True)
+@operator(layouts=("HWC", "FHWC"), masks=True, frames=True, random=True)
 def jitter(
     input,
     /,
@@ -24,7 +24,8 @@ def jitter(
     """Moves every pixel by a random number of pixels: the picture looks as if seen through rough glass.
 
     Args:
-        input: any element type; layout HWC or FHWC (DALI: HWC). Without a layout: HWC or FHWC by rank.
+        input: any element type; layout HWC or FHWC (DALI: HWC). Without a layout: HWC or FHWC by rank. A mask, HW,
+            counts as one channel and comes out as HW.
         nDegree: pixels move by whole numbers from -(nDegree // 2) to nDegree // 2, all equally likely.
         mask: samples where it is 0 stay as they are.
         fill_value: what comes from outside the image; rounded and saturated for integers.

@@ -49,7 +49,8 @@ def multi_paste(
     Video is pasted frame by frame and takes per-frame arguments, but no `in_ids` (DALI 2.4.0 fails on video on the
     CPU).
 
-    Raises RuntimeError for regions that reach outside their image or the canvas, and for arguments that do not fit.
+    Raises ValueError for other layouts, RuntimeError for regions that reach outside their image or the canvas, and for
+    arguments that do not fit.
 
     >>> import ndd, numpy as np
     >>> a, b = np.full((2, 2, 1), 1, np.uint8), np.full((1, 1, 1), 2, np.uint8)

@@ -8,7 +8,7 @@ from ndd._operator import PerSample, Values, like, operator
 from ndd.ops.image.window import cut, cut_on_gpu, window_plan
 
 
-@operator(layouts=("HWC",), types=("u8",))
+@operator(layouts=("HWC",), masks=True, types=("u8",))
 def paste(
     input,
     /,
@@ -23,7 +23,7 @@ def paste(
     """Puts each image on a larger canvas of one colour.
 
     Args:
-        input: u8 images, HWC.
+        input: u8 images, HWC. A mask, HW, counts as one channel and comes out as HW.
         ratio: canvas size over image size, at least 1 (DALI 2.4.0 does not check that).
         fill_value: the colour: one number, or one for each channel; integers wrap around.
         n_channels: how many numbers a colour has, if not one.
@@ -35,7 +35,8 @@ def paste(
     `PIL.ImageOps.expand` and `cv2.copyMakeBorder` take the border of each side in pixels; torchvision's
     `RandomZoomOut` draws ratio and place.
 
-    Raises RuntimeError for positions outside [0, 1], a ratio below 1, and colours that do not fit.
+    Raises ValueError for other layouts, RuntimeError for positions outside [0, 1], a ratio below 1, and colours that do
+    not fit.
 
     >>> import ndd, numpy as np
     >>> ndd.paste(ndd.tensor(np.ones((1, 1, 3), np.uint8), layout="HWC"), ratio=3, fill_value=0)[:, :, 0].torch()

@@ -15,7 +15,7 @@ from ndd.random.crop_window import crop_window
 from ndd.types import DALIInterpType
 
 
-@operator(layouts=("HWC", "CHW", "FHWC", "FCHW", "CFHW"), types=TYPES, random=True)
+@operator(layouts=("HWC", "CHW", "FHWC", "FCHW", "CFHW"), masks=True, types=TYPES, random=True)
 def random_resized_crop(
     input,
     /,
@@ -39,7 +39,8 @@ def random_resized_crop(
     cropped.
 
     Args:
-        input: u8, i16, u16 or f32; layout HWC, CHW, FHWC, FCHW or CFHW. Without a layout: HWC or FHWC by rank.
+        input: u8, i16, u16 or f32; layout HWC, CHW, FHWC, FCHW or CFHW. Without a layout: HWC or FHWC by rank. A mask,
+            HW, counts as one channel and comes out as HW.
         size: height and width of the result, or one number for both.
         random_area: range of the window's area as a share of the image's.
         random_aspect_ratio: range of its width / height; the logarithm is uniform.

@@ -13,7 +13,7 @@ from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_
 from ndd.types import DALIImageType, DALIInterpType
 
 
-@operator(layouts=LAYOUTS, types=TYPES, outputs=lambda save_attrs: 2 if save_attrs else 1)
+@operator(layouts=LAYOUTS, masks=True, types=TYPES, outputs=lambda save_attrs: 2 if save_attrs else 1)
 def resize(
     input,
     /,
@@ -48,7 +48,7 @@ def resize(
 
     Args:
         input: u8, i16, u16 or f32; layout HWC, CHW, DHWC or CDHW, with an F (video) before, or within CFHW and CFDHW.
-            Without a layout: HWC, FHWC or FDHWC by rank.
+            Without a layout: HWC, FHWC or FDHWC by rank. A mask, HW, counts as one channel and comes out as HW.
         antialias: widen the filter where an axis shrinks, so that every source pixel counts.
         dtype: f32, or the type of the input (the default).
         image_type: deprecated, has no effect.

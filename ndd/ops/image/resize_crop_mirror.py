@@ -14,7 +14,7 @@ from ndd.ops.image.window import check_crop, crop_places, crop_sizes, misplaced
 from ndd.types import DALIInterpType
 
 
-@operator(layouts=LAYOUTS, types=TYPES)
+@operator(layouts=LAYOUTS, masks=True, types=TYPES)
 def resize_crop_mirror(
     input,
     /,
@@ -54,7 +54,7 @@ def resize_crop_mirror(
     the cost of the window.
 
     Args:
-        input: u8, i16, u16 or f32; layouts as `resize`.
+        input: u8, i16, u16 or f32; layouts as `resize`. A mask, HW, counts as one channel and comes out as HW.
         crop: height and width of the window, or depth, height and width (the depth does not matter to images); the
             fraction is dropped. 0 or less: the whole extent. A window may be larger than the resized image: beyond
             it the edge is repeated.

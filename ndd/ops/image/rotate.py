@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ndd._operator.frames import FrameMap
 
 
-@operator(layouts=("HWC", "FHWC", "DHWC", "FDHWC"), frames=True)
+@operator(layouts=("HWC", "FHWC", "DHWC", "FDHWC"), masks=True, frames=True)
 def rotate(
     input,
     /,
@@ -42,8 +42,8 @@ def rotate(
     """Turns images about their middle, and volumes about an axis.
 
     Args:
-        input: layout HWC or DHWC, with a leading F for video; without a layout HWC, FHWC or FDHWC by rank. uint8, int16,
-            int32 or float32.
+        input: layout HWC or DHWC, with a leading F for video; without a layout HWC, FHWC or FDHWC by rank. uint8,
+            int16, int32 or float32. A mask, HW, counts as one channel and comes out as HW.
         angle: in degrees, counter-clockwise. Video may have one for each frame; the frames then share the largest canvas.
         axis: of volumes: (x, y, z), of any length but 0; the rotation is right-handed.
         size: extents of the output, (H, W) or (D, H, W); fractions are dropped. Default: the least that hold the turned
@@ -63,7 +63,8 @@ def rotate(
 
     An image without pixels stays so, where DALI crashes.
 
-    Raises RuntimeError for other types and interpolations, for a volume without an axis and for an axis of length 0.
+    Raises ValueError for other layouts, RuntimeError for other types and interpolations, for a volume without an axis
+    and for an axis of length 0.
 
     >>> import ndd
     >>> image = ndd.tensor([[[1], [2], [3]]], dtype=ndd.uint8, layout="HWC")

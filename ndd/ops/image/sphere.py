@@ -11,7 +11,7 @@ from ndd.ops.image.window import wrapped
 from ndd.types import DALIInterpType
 
 
-@operator(layouts=("HWC",), types=("u8", "f32"))
+@operator(layouts=("HWC",), masks=True, types=("u8", "f32"))
 def sphere(
     input,
     /,
@@ -23,7 +23,7 @@ def sphere(
     """Moves pixels as if the image lay on a ball.
 
     Args:
-        input: layout HWC, uint8 or float32.
+        input: layout HWC, uint8 or float32. A mask, HW, counts as one channel and comes out as HW.
         interp_type: INTERP_NN or INTERP_LINEAR.
         fill_value: what lies outside the image; for uint8 converted as in C (the fraction is dropped, 300 -> 44).
         mask: 0 leaves the image as it is.
@@ -35,7 +35,7 @@ def sphere(
 
     Differs from DALI: a constant `mask=0` gives the image, where DALI gives other memory; images without pixels are taken.
 
-    Raises RuntimeError for other types and interpolations.
+    Raises ValueError for other layouts, RuntimeError for other types and interpolations.
 
     >>> import ndd
     >>> row = ndd.tensor([[[1], [2], [3], [4], [5], [6], [7]]], dtype=ndd.uint8, layout="HWC")

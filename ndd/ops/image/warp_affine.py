@@ -20,7 +20,7 @@ from ndd.ops.image.warping import (
 from ndd.types import DALIInterpType
 
 
-@operator(layouts=("HWC", "FHWC", "DHWC", "FDHWC"), frames=True, reads={"mtx": "cpu"})
+@operator(layouts=("HWC", "FHWC", "DHWC", "FDHWC"), masks=True, frames=True, reads={"mtx": "cpu"})
 def warp_affine(
     data,
     mtx=None,
@@ -38,7 +38,7 @@ def warp_affine(
 
     Args:
         data: layout HWC or DHWC, with a leading F for video; without a layout HWC, FHWC or FDHWC by rank. uint8, int16,
-            int32 or float32.
+            int32 or float32. A mask, HW, counts as one channel and comes out as HW.
         mtx: the matrix as an input, in place of `matrix`.
         matrix: 2x3 numbers (3x4 for volumes) in the order x, y(, z), or the same in one list. Video may have one for
             each frame.
@@ -55,7 +55,7 @@ def warp_affine(
     an angle, a scale and shears in place of a matrix. Integer results are rounded, halves away from zero.
 
     Raises RuntimeError for other types and interpolations and for a matrix or a size of another shape, ValueError for
-    a matrix that has no inverse where one is needed.
+    other layouts and for a matrix that has no inverse where one is needed.
 
     >>> import ndd
     >>> image = ndd.tensor([[[1.0], [2.0], [3.0]]], layout="HWC")

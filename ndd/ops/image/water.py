@@ -11,7 +11,7 @@ from ndd.ops.image.window import wrapped
 from ndd.types import DALIInterpType
 
 
-@operator(layouts=("HWC",), types=("u8", "f32"))
+@operator(layouts=("HWC",), masks=True, types=("u8", "f32"))
 def water(
     input,
     /,
@@ -29,7 +29,7 @@ def water(
     """Moves pixels in waves, as if the image lay under water.
 
     Args:
-        input: layout HWC, uint8 or float32.
+        input: layout HWC, uint8 or float32. A mask, HW, counts as one channel and comes out as HW.
         ampl_x, ampl_y: how far pixels move along x and y.
         freq_x, freq_y: radians a pixel.
         phase_x, phase_y: radians.
@@ -44,7 +44,7 @@ def water(
 
     Differs from DALI: a constant `mask=0` gives the image, where DALI gives other memory; images without pixels are taken.
 
-    Raises RuntimeError for other types and interpolations.
+    Raises ValueError for other layouts, RuntimeError for other types and interpolations.
 
     >>> import ndd
     >>> image = ndd.tensor([[[1], [2], [3]]], dtype=ndd.uint8, layout="HWC")

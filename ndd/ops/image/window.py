@@ -16,6 +16,7 @@ from ndd._cpu.windows import first_outside, join_axes, place_windows
 from ndd._operator import Operand, Plan, Values, bad_sample
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array, converter
+from ndd._tensor.traps import warn_once
 
 if TYPE_CHECKING:
     from ndd._cuda.launch import Launch
@@ -32,13 +33,20 @@ def rounded(values: Any) -> Any:
 
 
 def check_crop(*, crop=None, crop_d=None, crop_h=None, crop_w=None, rounding: str = "round", **_: Any) -> None:
-    """RuntimeError for arguments of `crop` that contradict each other, and an unknown `rounding`."""
+    """RuntimeError for arguments of `crop` that contradict each other, and an unknown `rounding`. Warns of constants that
+    are negative: as in DALI they keep the whole extent."""
     if rounding not in ("round", "truncate"):
         raise RuntimeError(f'`rounding`: expected "round" or "truncate", got {rounding!r}')
     if (crop_h is None) != (crop_w is None) or (crop_d is not None and crop_h is None and crop is None):
         raise RuntimeError("`crop_w` and `crop_h` must be given together, and `crop_d` only with them")
     if crop is not None and (crop_h is not None or crop_d is not None):
         raise RuntimeError("`crop` and `crop_d`, `crop_h`, `crop_w` exclude each other: give one or the other")
+    for name, size in (("crop", crop), ("crop_d", crop_d), ("crop_h", crop_h), ("crop_w", crop_w)):
+        if isinstance(size, float | np.ndarray) and np.min(size, initial=0) < 0:
+            warn_once(
+                f"{name} < 0",
+                f"`{name}`: a negative size keeps the whole extent of the image, as 0 does: got {np.asarray(size).tolist()}",
+            )
 
 
 def check_policy(policy: str) -> None:

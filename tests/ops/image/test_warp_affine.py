@@ -132,7 +132,6 @@ MISUSES = [
     lambda m: m.warp_affine(m.tensor(IMAGE.astype(np.uint16), layout="HWC"), matrix=EYE),
     lambda m: m.warp_affine(m.tensor(IMAGE.astype(np.float16), layout="HWC"), matrix=EYE),
     lambda m: m.warp_affine(m.tensor(IMAGE, layout="CHW"), matrix=EYE),
-    lambda m: m.warp_affine(m.tensor(IMAGE[..., 0], layout="HW"), matrix=EYE),
     lambda m: m.warp_affine(m.tensor(IMAGE, layout="HWC"), matrix=0 * EYE, inverse_map=False),
 ]
 

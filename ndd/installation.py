@@ -1,0 +1,64 @@
+"""Which version of ndd this is, and the command that installs what one of its extras names.
+
+`ndd` on the package index is another project, so no text of ours says `pip install ndd[...]`; all such commands come
+from here. Two places know the facts: `pyproject.toml` in a checkout, the installed metadata elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+DISTRIBUTION = "ndd-dataloading"
+_CHECKOUT = Path(__file__).parent.parent
+
+
+def version() -> str:
+    """The version: of the checkout that this file lies in, else of the installed distribution."""
+    project = _project()
+    if project is not None:
+        return re.search(r'^version = "([^"]+)"', project, re.MULTILINE)[1]  # type: ignore[index]
+    from importlib import metadata
+
+    try:
+        return metadata.version(DISTRIBUTION)
+    except metadata.PackageNotFoundError:  # the folder `ndd` alone, copied to somewhere on the path
+        return "unknown"
+
+
+def install_command(extra: str) -> str:
+    """What to type for the libraries of an extra ("cpu", "cuda12", "cuda13", "oracle").
+
+    From a checkout its extra; else the libraries themselves, since a wheel may have come from anywhere. The double
+    quotes are understood by every shell, that of Windows included.
+    """
+    if _project() is not None:
+        return f'pip install -e "{_CHECKOUT}[{extra}]"'
+    from importlib import metadata
+
+    try:
+        required = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        required = []
+    pieces = [r.partition(";") for r in required]
+    libraries = [name.strip() for name, _, marker in pieces if re.search(rf"extra == ['\"]{extra}['\"]", marker)]
+    if not libraries:
+        return f'pip install ".[{extra}]" in a checkout of ndd'
+    return "pip install " + " ".join(f'"{library}"' for library in libraries)
+
+
+def _project() -> str | None:
+    """The text of `pyproject.toml`, if this file lies in a checkout."""
+    try:
+        text = (_CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    return text if f'name = "{DISTRIBUTION}"' in text else None
+
+
+def __getattr__(name: str) -> Any:
+    """`ndd.__version__`, looked up when it is asked for: the installed metadata take 10 ms to find."""
+    if name == "__version__":
+        return version()
+    raise AttributeError(f"module 'ndd' has no attribute {name!r}")

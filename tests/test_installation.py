@@ -1,0 +1,116 @@
+"""The version, the commands that install what is missing, and a wheel that can be installed without a compiler."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import ndd
+from ndd import installation
+
+ROOT = Path(__file__).parent.parent
+PROJECT = (ROOT / "pyproject.toml").read_text()
+
+
+def test_the_version_is_that_of_the_project():
+    assert f'\nversion = "{ndd.__version__}"\n' in PROJECT
+
+
+def test_names_that_are_not_there_are_still_errors():
+    with pytest.raises(AttributeError, match="module 'ndd' has no attribute 'resise'"):
+        ndd.resise  # noqa: B018
+
+
+def test_commands_from_a_checkout():
+    assert installation.install_command("cuda13") == f'pip install -e "{ROOT}[cuda13]"'
+
+
+def test_commands_of_an_installed_wheel_name_the_libraries(monkeypatch, tmp_path):
+    monkeypatch.setattr(installation, "_CHECKOUT", tmp_path)
+    required = ['simplejpeg>=1.8; extra == "cpu"', 'codec>=0.8; sys_platform != "darwin" and extra == "cpu"', "numpy"]
+    asked = []
+    monkeypatch.setattr(importlib.metadata, "requires", lambda name: asked.append(name) or required)
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: asked.append(name) or "7.8")
+    assert installation.install_command("cpu") == 'pip install "simplejpeg>=1.8" "codec>=0.8"'
+    assert ndd.__version__ == "7.8"
+    assert set(asked) == {installation.DISTRIBUTION}
+
+
+def test_a_folder_alone_has_no_version(monkeypatch, tmp_path):
+    def absent(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(installation, "_CHECKOUT", tmp_path)
+    monkeypatch.setattr(importlib.metadata, "requires", absent)
+    monkeypatch.setattr(importlib.metadata, "version", absent)
+    assert ndd.__version__ == "unknown"
+    assert installation.install_command("cpu") == 'pip install ".[cpu]" in a checkout of ndd'
+
+
+def test_no_text_installs_the_other_project_of_this_name():
+    """`ndd` on the package index is not this library."""
+    texts = [p for p in ROOT.rglob("*") if p.suffix in (".py", ".md", ".toml", ".ipynb", ".pyi")]
+    tracked = [p for p in texts if not {".venv", "build", "dist"} & set(p.relative_to(ROOT).parts)]
+    assert len(tracked) > 300
+    wrong = re.compile(r"pip install (?:[^`\n&|;]*[ '\"])?ndd(?:[\[ '\"`=<>~]|$)", re.MULTILINE)
+    named = [str(p.relative_to(ROOT)) for p in tracked if p.name != Path(__file__).name and wrong.search(p.read_text())]
+    named = [p for p in named if p != "ndd/installation.py"]  # which says that it must not be
+    assert not named
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("setuptools") is None, reason="needs setuptools")
+def test_wheel_and_sdist_hold_what_the_library_reads(tmp_path):
+    """Built from a copy of the files, without the network; the wheel is then used on its own."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True, check=False
+    ).stdout.decode()
+    if not listed:
+        pytest.skip("not a git checkout")
+    copied = tmp_path / "checkout"
+    for name in filter(None, listed.split("\0")):
+        (copied / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).exists():
+            (copied / name).write_bytes((ROOT / name).read_bytes())
+    build = "import setuptools.build_meta as b; print(b.build_sdist('dist')); print(b.build_wheel('dist'))"
+    done = subprocess.run([sys.executable, "-c", build], cwd=copied, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    (wheel,) = (copied / "dist").glob("*.whl")
+    (sdist,) = (copied / "dist").glob("*.tar.gz")
+    assert wheel.name == f"ndd_dataloading-{ndd.__version__}-py3-none-any.whl"  # no compiler, any platform
+    assert sdist.name == f"ndd_dataloading-{ndd.__version__}.tar.gz"
+
+    house = ROOT / "ndd"
+    needed = {str(p.relative_to(ROOT)) for p in house.rglob("*") if p.suffix in (".py", ".pyi", ".cu", ".cuh")}
+    needed |= {str(p.relative_to(ROOT)) for p in (house / "demo" / "photos").rglob("*") if p.is_file()}
+    needed |= {"ndd/py.typed", "ndd/coverage/dali_names.txt"}
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    assert not needed - inside
+    assert not [name for name in inside if name.startswith(("tests", "notebooks")) or "__pycache__" in name]
+
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    smoke = (
+        "import ndd; jpegs, labels = ndd.readers.File(file_root=ndd.demo.photos()).fetch([0, 1]);"
+        "images = ndd.decoders.image(jpegs); print(ndd.__version__, ndd.__file__, images.batch_size);"
+        "from ndd.installation import install_command; print(install_command('cuda12'))"
+    )
+    used = subprocess.run(
+        [sys.executable, "-c", smoke],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert used.returncode == 0, used.stderr[-2000:]
+    first, second = used.stdout.splitlines()
+    assert first == f"{ndd.__version__} {tmp_path / 'site' / 'ndd' / '__init__.py'} 2"
+    assert second == 'pip install "cupy-cuda12x[ctk]>=14" "nvidia-nvimgcodec-cu12[all]>=0.8"'
