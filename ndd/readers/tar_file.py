@@ -111,6 +111,11 @@ class _Scan:
         return self._window[place : place + size]
 
 
+def is_header(block: bytes) -> bool:
+    """Whether the first bytes of a file are a header."""
+    return len(block) == BLOCK and _right_checksum(block, _HEADER.unpack(block)[4])
+
+
 def _right_checksum(header: bytes, written: bytes) -> bool:
     """Whether the bytes of a header, those of the checksum as blanks, add up to what is written."""
     try:

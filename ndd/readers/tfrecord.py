@@ -203,10 +203,11 @@ class _Examples(ContainerStore):
         return f"got something else with a wrong CRC ({made:#010x}, the file says {written:#010x}): is it damaged?"
 
     def _misfits(self, found: _Found) -> list[list[int]]:
-        """Records (that are none included) and features whose values do not fit."""
+        """Records, and their features, whose values do not fit."""
         kinds, counts = found.kinds, found.counts
         wrong = (kinds != self._types) & (kinds != NOTHING)
         wrong |= (counts > self._most) | (counts % self._divisors != 0)
+        wrong &= (found.states == GOOD)[:, None]
         return np.argwhere(wrong).tolist()
 
     def _misfit(self, found: _Found, place: int, column: int) -> ValueError:

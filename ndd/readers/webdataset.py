@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.tar_header import BLOCK, wrong_headers
-from ndd._tensor.dtype import DataType, DType, bool_, to_dtype, uint8
+from ndd._tensor.dtype import DType, bool_, dtype as to_dtype, uint8
+from ndd._typing import DTypeLike
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
 from ndd.readers.file_tree import FilePath, listed_names, named_files, read_lines
@@ -81,7 +82,7 @@ class Webdataset(Reader):
         ext: str | Sequence[str],
         paths: FilePath | Sequence[FilePath],
         case_sensitive_extensions: bool = True,
-        dtypes: DataType | Sequence[DataType] | None = None,
+        dtypes: DTypeLike | Sequence[DTypeLike] | None = None,
         index_paths: FilePath | Sequence[FilePath] | None = None,
         missing_component_behavior: str = "",
     ) -> ContainerStore:

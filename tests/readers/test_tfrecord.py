@@ -127,7 +127,10 @@ def test_what_a_record_lacks_is_the_default(tmp_path):
 
 def errors(wanted, **arguments):
     """What each sample says, None for the good ones."""
-    found, epoch = [], TFRecord(features=features_of(tfrec, wanted), **arguments).next_epoch()
+    reader = TFRecord(features=features_of(tfrec, wanted), **arguments)
+    found: list[str | None] = []
+    assert len(reader)  # what is wrong with a file as a whole is raised here
+    epoch = reader.next_epoch()
     while True:
         try:
             next(epoch)
@@ -198,7 +201,7 @@ def test_broken_files(tmp_path):
     assert "its head says" in errors(ONE, **arguments)[1]
 
     Path(arguments["path"]).write_bytes(whole)
-    other = write_tfrecord(tmp_path, [RECORDS[0]] * 3, "b")
+    other = write_tfrecord(tmp_path, [example(("one", int64_list(3, 4)))] * 3, "b")
     found = errors(ONE, path=arguments["path"], index_path=other["index_path"])
     assert "or the index that of another file?" in found[0]
     assert None not in found
@@ -253,7 +256,7 @@ def test_mistakes(tmp_path, dali, monkeypatch, change):
 def test_features_are_plain_values():
     feature = tfrec.FixedLenFeature([np.int64(2)], tfrec.int64, True)
     assert feature == tfrec.Feature((2,), tfrec.int64, True, False)
-    assert repr(tfrec.VarLenFeature([2], 1, 0.0)) == "VarLenFeature((2,), float32, 0.0)"
+    assert repr(tfrec.VarLenFeature([2], 2, 0.0)) == "VarLenFeature((2,), float32, 0.0)"
     with pytest.raises(RuntimeError, match="positive extents"):  # kills DALI
         tfrec.VarLenFeature([0], tfrec.int64, 0)
     with pytest.raises(TypeError, match="expected a dict of features"):
