@@ -44,7 +44,8 @@ class TFRecord(Reader):
     Differences from DALI: `index_path` may be left out. Values that a record lacks are the feature's default (DALI
     leaves what was in memory), of a VarLenFeature there are then none. Values of another type than the feature's are an
     error. The CRC of a record's data, which costs as much time as reading it, is looked at only where the record cannot
-    be understood: to say which of the two is wrong.
+    be understood: to say which of the two is wrong. `shuffle_after_epoch` shuffles (in DALI 2.4.0 it reads the same
+    shard in stored order).
 
     Raises: TypeError for features that are none. When the first sample is asked for, RuntimeError for no features or
     files, a missing, broken or empty index, not as many indices as files, more shards than records; without an index

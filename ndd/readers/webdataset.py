@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.tar_header import BLOCK, wrong_headers
-from ndd._tensor.dtype import DType, bool_, dtype as to_dtype, uint8
-from ndd._typing import DTypeLike
+from ndd._tensor.dtype import DType, bfloat16, bool_, dtype as to_dtype, uint8
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
 from ndd.readers.file_tree import FilePath, listed_names, named_files, read_lines
 from ndd.readers.index_cache import Index, cached
 from ndd.readers.output import Output, Record
 from ndd.readers.tar_file import members
+from ndd.types import DALIDataType
 
 _VERSIONS = {"v1.0": (3, 4), "v1.1": (3,), "v1.2": (4,)}  # words for a component: extension, offset, size, file name
 _BEHAVIOURS = ("empty", "skip", "error")
@@ -45,7 +45,8 @@ class Webdataset(Reader):
     Differences from DALI: headers of pax are understood, so that names of any length are; an archive without samples
     gives none (DALI: one empty sample), and an error if it is the only one; archives that end without their end mark,
     which were cut off, are errors, as are sparse files; before each component its header is checked, so that an archive
-    that has changed, or the index of another one, is noticed.
+    that has changed, or the index of another one, is noticed; `shuffle_after_epoch` shuffles (in DALI 2.4.0 it reads the
+    same shard in stored order).
 
     Raises (when the first sample is asked for): RuntimeError for a missing or broken archive or index, not as many
     indices as archives, wrong types or behaviours, a component whose size is no multiple of its type, more shards than
@@ -72,7 +73,7 @@ class Webdataset(Reader):
         cls, *, ext: Any = (), dtypes: Any = None, **arguments: Any
     ) -> tuple[Output, ...]:
         entries = [ext] if isinstance(ext, str) else list(ext)
-        kinds = _types(dtypes) or [uint8] * len(entries)
+        kinds = _types(cls._display, dtypes) or [uint8] * len(entries)
         kinds += [uint8] * (len(entries) - len(kinds))  # a wrong number is an error of `_open`
         return tuple(Output(entry, kind, 1) for entry, kind in zip(entries, kinds, strict=False))
 
@@ -82,7 +83,7 @@ class Webdataset(Reader):
         ext: str | Sequence[str],
         paths: FilePath | Sequence[FilePath],
         case_sensitive_extensions: bool = True,
-        dtypes: DTypeLike | Sequence[DTypeLike] | None = None,
+        dtypes: DType | DALIDataType | Sequence[DType | DALIDataType] | None = None,
         index_paths: FilePath | Sequence[FilePath] | None = None,
         missing_component_behavior: str = "",
     ) -> ContainerStore:
@@ -95,7 +96,11 @@ class Webdataset(Reader):
                 f"{self._display}: missing_component_behavior: expected one of {', '.join(map(repr, _BEHAVIOURS))}, got "
                 f"{missing_component_behavior!r}"
             )
-        kinds = _checked_types(self._display, _types(dtypes) or [uint8] * len(entries), len(entries))
+        kinds = _types(self._display, dtypes) or [uint8] * len(entries)
+        if len(kinds) != len(entries):
+            raise RuntimeError(
+                f"{self._display}: dtypes: expected one for each of {len(entries)} extension(s), got {len(kinds)}"
+            )
         archives = listed_names(self._display, "paths", paths)
         indices = named_files(index_paths) if index_paths is not None else []
         if indices and len(indices) != len(archives):
@@ -218,18 +223,18 @@ def _as_array(piece: Any, kind: np.dtype[Any]) -> np.ndarray:
     return found if found.flags.aligned else found.copy()
 
 
-def _types(dtypes: Any) -> list[DType]:
+def _types(reader: str, dtypes: Any) -> list[DType]:
+    """The element types that `dtypes` names; RuntimeError for one that is no number."""
     listed = [] if dtypes is None else dtypes if isinstance(dtypes, list | tuple) else [dtypes]
-    return [to_dtype(kind) for kind in listed]
-
-
-def _checked_types(reader: str, kinds: list[DType], outputs: int) -> list[DType]:
-    if len(kinds) != outputs:
-        raise RuntimeError(f"{reader}: dtypes: expected one for each of {outputs} extension(s), got {len(kinds)}")
-    for kind in kinds:
-        if kind == bool_ or kind.name == "bfloat16":
-            raise RuntimeError(f"{reader}: dtypes: expected types of numbers, got {kind}: Unsupported output dtype")
-    return kinds
+    found = []
+    for kind in listed:
+        try:
+            found.append(to_dtype(kind))
+        except KeyError:
+            raise RuntimeError(f"{reader}: dtypes: expected types of numbers, got {kind!r}") from None
+        if found[-1] in (bool_, bfloat16) or found[-1].kind is DType.Kind.enum:
+            raise RuntimeError(f"{reader}: dtypes: Unsupported output dtype: expected types of numbers, got {kind!r}")
+    return found
 
 
 def component_of(name: str) -> tuple[str, str | None]:

@@ -197,6 +197,6 @@ DATASETS = {
     "Numpy": DataSet(
         arrays, lambda outputs: int(outputs[0][0, 0]), lambda folder, n: (folder / f"{n:03}.npy").write_bytes(b"?")
     ),
-    "TFRecord": DataSet(tfrecords, lambda outputs: int(outputs[0][0]), damage_tfrecord, for_dali=dali_features),
-    "Webdataset": DataSet(tars, lambda outputs: int(bytes(outputs[0])), damage_tar),
+    "TFRecord": DataSet(tfrecords, lambda outputs: int(outputs[0][0]), damage_tfrecord, dali_shuffles=False, for_dali=dali_features),
+    "Webdataset": DataSet(tars, lambda outputs: int(bytes(outputs[0])), damage_tar, dali_shuffles=False),
 }

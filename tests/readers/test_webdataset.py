@@ -99,7 +99,7 @@ def test_sizes_in_other_forms(tmp_path):
 @pytest.mark.oracle
 def test_types(tmp_path, dali):
     path = str(write_tar(tmp_path / "a.tar", [("0.a", b"12345678"), ("0.b", b"1234"), ("1.b", b"12345678")]))
-    for kinds in ([ndd.int16, ndd.float32], [ndd.float64, ndd.uint8], [ndd.types.INT8, "float16"], None):
+    for kinds in ([ndd.int16, ndd.float32], [ndd.float64, ndd.uint8], [ndd.types.INT8, ndd.float16], None):
         theirs = None if kinds is None else [ndd.dtype(kind).type_id for kind in kinds]
         from nvidia.dali import types
 
@@ -108,7 +108,7 @@ def test_types(tmp_path, dali):
         assert found == samples(dali, paths=path, ext=["a", "b"], dtypes=theirs)
     batch = Webdataset(paths=path, ext=["a"], dtypes=ndd.int32, missing_component_behavior="skip").fetch([0])[0]
     assert batch.dtype == ndd.int32
-    assert Webdataset.outputs(ext="a;b", dtypes="int32")[0].dtype == ndd.int32
+    assert Webdataset.outputs(ext="a;b", dtypes=ndd.int32)[0].dtype == ndd.int32
 
 
 INDICES = [
