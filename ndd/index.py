@@ -26,7 +26,9 @@ _STEPS = 100  # of the progress bar
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder of files, or a pattern such as '*.tar'")
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="a file, a folder of files, or a pattern such as '*.tar'"
+    )
     parser.add_argument("--output", metavar="PATH", help="the index of a single file, or a folder for all of them")
     parser.add_argument("--force", action="store_true", help="write over index files that are there")
 
@@ -90,7 +92,9 @@ def _files(paths: list[str]) -> list[tuple[str, str]]:
         else:
             kind = kind_of(path)
             if kind is None:
-                raise ValueError(f"{path}: expected a TFRecord, tar or RecordIO file (not compressed), got something else")
+                raise ValueError(
+                    f"{path}: expected a TFRecord, tar or RecordIO file (not compressed), got something else"
+                )
             found.append((path, kind))
     return found
 
@@ -129,7 +133,9 @@ def _umask() -> int:
 def _tfrecord_lines(path: str, report: _REPORT) -> list[str]:
     """ "offset size" for each record."""
     found = scan_tfrecord(path, report)
-    return [f"{offset} {size}\n" for offset, size in zip(found["offsets"].tolist(), found["sizes"].tolist(), strict=True)]
+    return [
+        f"{offset} {size}\n" for offset, size in zip(found["offsets"].tolist(), found["sizes"].tolist(), strict=True)
+    ]
 
 
 def _recordio_lines(path: str, report: _REPORT) -> list[str]:

@@ -67,12 +67,11 @@ def _word(data, at):
 
 @inner_kernel
 def _equal(data, start, end, keys, first, last):
-    if end - start != last - first:
-        return False
-    for k in range(end - start):
-        if data[start + k] != keys[first + k]:
-            return False
-    return True
+    same, k = end - start == last - first, 0
+    while same and k < end - start:
+        same = data[start + k] == keys[first + k]
+        k += 1
+    return same
 
 
 @inner_kernel

@@ -222,9 +222,7 @@ class Pipeline(PipelineOptions):
             )
         return found
 
-    def result(
-        self, run: Callable[[dict[int, Any]], Any], recorded: bool, outputs: int | Sequence[str] | None
-    ) -> Any:
+    def result(self, run: Callable[[dict[int, Any]], Any], recorded: bool, outputs: int | Sequence[str] | None) -> Any:
         """The node (or nodes; a dict of them where `outputs` are names) of a call: computed now, or at every run while
         recording."""
         if self._recording or recorded:

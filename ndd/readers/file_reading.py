@@ -93,9 +93,7 @@ class OpenFiles:
             found[place] = error
         return found
 
-    def read_packed(
-        self, numbers: Any, offsets: Any, sizes: Any
-    ) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
+    def read_packed(self, numbers: Any, offsets: Any, sizes: Any) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
         """What `read_joined` reads as one u8 array, where in it each range begins, and the ranges that could not be
         read, which hold anything."""
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -216,7 +216,9 @@ class _Examples(ContainerStore):
         kind, count = int(found.kinds[place, column]), int(found.counts[place, column])
         if kind != feature.type:
             return ValueError(f"feature {name!r}: expected values of {feature.type.name}, got {FeatureType(kind).name}")
-        expected = f"a multiple of {_volume(feature.shape)}" if feature.variable else f"at most {_volume(feature.shape)}"
+        expected = (
+            f"a multiple of {_volume(feature.shape)}" if feature.variable else f"at most {_volume(feature.shape)}"
+        )
         return ValueError(f"feature {name!r}: expected {expected} value(s) for the shape {feature.shape}, got {count}")
 
     def _columns(self, found: _Found, faults: dict[int, Exception]) -> list[list[np.ndarray]]:

@@ -69,9 +69,7 @@ class Webdataset(Reader):
     permuted = False
 
     @classmethod
-    def _outputs(
-        cls, *, ext: Any = (), dtypes: Any = None, **arguments: Any
-    ) -> tuple[Output, ...]:
+    def _outputs(cls, *, ext: Any = (), dtypes: Any = None, **arguments: Any) -> tuple[Output, ...]:
         entries = [ext] if isinstance(ext, str) else list(ext)
         kinds = _types(cls._display, dtypes) or [uint8] * len(entries)
         kinds += [uint8] * (len(entries) - len(kinds))  # a wrong number is an error of `_open`

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from readers.datasets import FEATURES, dali_features, tars, tfrecords
 
 import ndd
 from ndd import fn, tfrecord
-from readers.datasets import FEATURES, dali_features, tars, tfrecords
 
 
 def arrays(outputs):

@@ -134,7 +134,9 @@ class Features(dict):
 
     def of(self, tfrec):
         return {
-            name: tfrec.FixedLenFeature(shape, int(kind), default) if fixed else tfrec.VarLenFeature(shape, int(kind), default)
+            name: tfrec.FixedLenFeature(shape, int(kind), default)
+            if fixed
+            else tfrec.VarLenFeature(shape, int(kind), default)
             for name, (fixed, shape, kind, default) in self.items()
         }
 
@@ -172,7 +174,9 @@ def write_tar(path, members, **how):
 def tars(folder, count):
     half = count // 2
     for name, numbers in (("a", range(half)), ("b", range(half, count))):
-        members = [(f"{i:03}.{ext}", data) for i in numbers for ext, data in (("bin", b"x" * i), ("cls", str(i).encode()))]
+        members = [
+            (f"{i:03}.{ext}", data) for i in numbers for ext, data in (("bin", b"x" * i), ("cls", str(i).encode()))
+        ]
         write_tar(folder / f"{name}.tar", members)
     return {"paths": [str(folder / f"{name}.tar") for name in ("ab" if half else "b")], "ext": ["cls", "bin"]}
 
@@ -197,6 +201,8 @@ DATASETS = {
     "Numpy": DataSet(
         arrays, lambda outputs: int(outputs[0][0, 0]), lambda folder, n: (folder / f"{n:03}.npy").write_bytes(b"?")
     ),
-    "TFRecord": DataSet(tfrecords, lambda outputs: int(outputs[0][0]), damage_tfrecord, dali_shuffles=False, for_dali=dali_features),
+    "TFRecord": DataSet(
+        tfrecords, lambda outputs: int(outputs[0][0]), damage_tfrecord, dali_shuffles=False, for_dali=dali_features
+    ),
     "Webdataset": DataSet(tars, lambda outputs: int(bytes(outputs[0])), damage_tar, dali_shuffles=False),
 }

@@ -12,7 +12,15 @@ import pytest
 
 import ndd
 from ndd.__main__ import main
-from readers.datasets import bytes_list, example, recordio_item, recordio_part, tfrecord_frame, write_recordio, write_tar
+from readers.datasets import (
+    bytes_list,
+    example,
+    recordio_item,
+    recordio_part,
+    tfrecord_frame,
+    write_recordio,
+    write_tar,
+)
 
 BIN = Path(sys.executable).parent
 

@@ -12,7 +12,15 @@ import ndd
 from ndd import tfrecord as tfrec
 from ndd.readers import TFRecord
 from readers.datasets import (
-    bytes_list, example, float_list, int64_list, masked_crc, proto, tfrecord_frame, varint, write_tfrecord,
+    bytes_list,
+    example,
+    float_list,
+    int64_list,
+    masked_crc,
+    proto,
+    tfrecord_frame,
+    varint,
+    write_tfrecord,
 )  # fmt: skip
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "tfrecord"
@@ -186,7 +194,9 @@ def test_broken_files(tmp_path):
     os.truncate(arguments["path"], 2 * size + 20)
     found = errors(ONE, **arguments)
     assert found[0] is None
-    assert all(f"sample {n} ({arguments['path']} record {n})" in found[n] and "ends too early" in found[n] for n in (2, 3))
+    assert all(
+        f"sample {n} ({arguments['path']} record {n})" in found[n] and "ends too early" in found[n] for n in (2, 3)
+    )
     with pytest.raises(RuntimeError, match=rf"record 2: expected a record of bytes {2 * size} to .*: it is cut off"):
         errors(ONE, path=arguments["path"])
     os.truncate(arguments["path"], 2 * size + 5)
@@ -196,7 +206,9 @@ def test_broken_files(tmp_path):
     damaged = bytearray(whole)
     damaged[size + 1] ^= 1
     Path(arguments["path"]).write_bytes(damaged)
-    with pytest.raises(RuntimeError, match=f"record 1: expected a record at byte {size}, got a wrong CRC of its length"):
+    with pytest.raises(
+        RuntimeError, match=f"record 1: expected a record at byte {size}, got a wrong CRC of its length"
+    ):
         errors(ONE, path=arguments["path"])
     assert "its head says" in errors(ONE, **arguments)[1]
 

@@ -187,10 +187,12 @@ def test_damaged_archives(tmp_path):
     damaged = bytearray(whole)
     damaged[1536 + 3] ^= 1
     path.write_bytes(damaged)
-    with pytest.raises(RuntimeError, match=r"a.tar member 1: expected a tar header at byte 1536, got none: is it damaged"):
+    with pytest.raises(
+        RuntimeError, match=r"a.tar member 1: expected a tar header at byte 1536, got none: is it damaged"
+    ):
         contents(path)
     path.write_bytes(os.urandom(3000))
-    with pytest.raises(RuntimeError, match="a.tar member 0: .* is this a tar archive, and not a compressed one"):
+    with pytest.raises(RuntimeError, match=r"a.tar member 0: .* is this a tar archive, and not a compressed one"):
         contents(path)
 
     path.write_bytes(whole)
@@ -198,7 +200,9 @@ def test_damaged_archives(tmp_path):
     assert len(reader.fetch([0, 2])[0].tensors) == 2
     other_members = [("0.a", b"0" * 1000), ("1.a", b"1" * 2001), ("22.a", b"2" * 513), ("3.a", b"")]
     write_tar(path, other_members)  # the archive changes under the reader
-    text = r"sample 1 \(.*a.tar record 1\): .*component of 2000 bytes at byte 1536, got another size: is the archive damag"
+    text = (
+        r"sample 1 \(.*a.tar record 1\): .*component of 2000 bytes at byte 1536, got another size: is the archive damag"
+    )
     with pytest.raises(RuntimeError, match=text):
         reader[1]
     (tmp_path / "i").write_text("v1.1 2\na 512 1000\na 1024 10\n")
@@ -214,7 +218,7 @@ def test_sparse_files_are_refused(tmp_path):
         file.write(b"x")
     for format in ("gnu", "posix"):
         subprocess.run(["tar", f"--format={format}", "-S", "-cf", "s.tar", "0.a"], cwd=tmp_path, check=True)
-        with pytest.raises(RuntimeError, match="member 0 .* got a sparse one"):
+        with pytest.raises(RuntimeError, match=r"member 0 .* got a sparse one"):
             contents(tmp_path / "s.tar")
 
 
