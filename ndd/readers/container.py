@@ -60,9 +60,11 @@ class ContainerStore(RecordStore):
 
     def records(self, numbers: Sequence[int]) -> list[Record | Exception]:
         """Several records, read together."""
-        found: list[Record | Exception] = [IndexError("not read")] * len(numbers)
         listed = np.asarray(numbers, np.int64)
         containers = self.containers[listed]
+        if (containers == containers[0]).all():
+            return self.read(int(containers[0]), listed)
+        found: list[Record | Exception] = [IndexError("not read")] * len(numbers)
         for container in np.unique(containers).tolist():
             places = np.flatnonzero(containers == container)
             read = self.read(container, listed[places])

@@ -271,11 +271,10 @@ class _Found:
 
 
 def _strings(feature: Feature, data: np.ndarray, counts: np.ndarray, ranges: np.ndarray) -> list[np.ndarray]:
-    default = np.frombuffer(str(feature.default).encode(), np.uint8)
-    return [
-        data[start:end] if count else default
-        for count, (start, end) in zip(counts.tolist(), ranges.tolist(), strict=True)
-    ]
+    pieces = [data[start:end] for start, end in zip(ranges[:, 0].tolist(), ranges[:, 1].tolist(), strict=True)]
+    for place in np.flatnonzero(counts == 0).tolist():
+        pieces[place] = np.frombuffer(str(feature.default).encode(), np.uint8)
+    return pieces
 
 
 def _numbers(feature: Feature, values: np.ndarray, places: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
