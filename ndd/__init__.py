@@ -3,7 +3,7 @@
 Code for DALI's dynamic mode runs with `import ndd` in the place of `import nvidia.dali.experimental.dynamic as ndd`.
 """
 
-from ndd import decoders, demo, experimental, io, math, noise, random, readers, reductions, transforms, types
+from ndd import decoders, demo, experimental, io, math, noise, random, readers, reductions, tfrecord, transforms, types
 from ndd._execution import (
     EvalContext,
     EvalMode,
@@ -211,6 +211,7 @@ __all__ = [
     "stream",
     "tensor",
     "tensor_resize",
+    "tfrecord",
     "transforms",
     "transpose",
     "type_id",

@@ -2,7 +2,21 @@
 
 from builtins import bool as _bool
 from collections.abc import Callable, Sequence
-from ndd import decoders, demo, experimental, fn, io, math, noise, random, readers, reductions, transforms, types
+from ndd import (
+    decoders,
+    demo,
+    experimental,
+    fn,
+    io,
+    math,
+    noise,
+    random,
+    readers,
+    reductions,
+    tfrecord,
+    transforms,
+    types,
+)
 from ndd._execution import (
     EvalContext,
     EvalMode,
@@ -58,8 +72,8 @@ __all__ = [
     'permute_batch', 'pipeline_def', 'random', 'random_crop_generator', 'random_resized_crop', 'readers', 'reductions',
     'reinterpret', 'reshape', 'resize', 'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation',
     'sequence_rearrange', 'set_current_stream', 'set_default_stream', 'set_num_threads', 'slice', 'sphere', 'squeeze',
-    'stack', 'stream', 'tensor', 'tensor_resize', 'transforms', 'transpose', 'type_id', 'types', 'uint8', 'uint16',
-    'uint32', 'uint64', 'warp_affine', 'water', 'zeros', 'zeros_like',
+    'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord', 'transforms', 'transpose', 'type_id', 'types', 'uint8',
+    'uint16', 'uint32', 'uint64', 'warp_affine', 'water', 'zeros', 'zeros_like',
 ]
 
 __version__: str

@@ -1,4 +1,4 @@
-"""`python -m ndd COMMAND`: demo, doctor, bench, stubs, coverage."""
+"""`python -m ndd COMMAND`: demo, doctor, index, bench, stubs, coverage."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 _COMMANDS = {
     "demo": ("ndd.demo.command", "train a small classifier on a folder of photographs"),
     "doctor": ("ndd.doctor", "say what is installed and works here, and what to install"),
+    "index": ("ndd.index", "write the index files of TFRecord, tar (WebDataset) and RecordIO files"),
     "bench": ("ndd.bench.command", "time ndd beside DALI"),
     "stubs": ("ndd.stubs.command", "write the signatures of operators down for type checkers"),
     "coverage": ("ndd.coverage.command", "list the operators, and which of DALI's are here"),

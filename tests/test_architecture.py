@@ -16,7 +16,7 @@ FILES = sorted(p for p in HOUSE.rglob("*.py") if "__pycache__" not in p.parts)
 
 # A room may import its own files and the rooms of the lines before.
 LEVELS = [
-    {"types", "installation"},
+    {"types", "installation", "tfrecord"},
     {"_tensor", "_typing"},
     {"_execution"},
     {"_cpu"},
@@ -27,10 +27,10 @@ LEVELS = [
     {"capture", "pytorch"},
     {"pipeline", "fn"},
     {"plugin"},
-    {"demo", "doctor", "bench", "stubs", "coverage", "__main__"},
+    {"demo", "doctor", "index", "bench", "stubs", "coverage", "__main__"},
 ]
 LEVEL_OF = {room: i for i, rooms in enumerate(LEVELS) for room in rooms}
-COMMANDS = ("demo", "doctor", "bench", "stubs", "coverage", "__main__")  # programs on top of the library
+COMMANDS = ("demo", "doctor", "index", "bench", "stubs", "coverage", "__main__")  # programs on top of the library
 # Imports inside functions that go up on purpose: (file, what it imports), with the reason.
 UPWARDS = {
     ("_tensor/convert.py", "ndd._cpu"): "compiled loops for large arrays, on first use",

@@ -157,18 +157,17 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         plain = {k: v for k, v in arguments.items() if k not in ("preserve", "bytes_per_sample_hint")}
         node = pipeline.state(f"reader {path}", lambda: pipeline.new_reader(kind, positional, plain, name), name=name)
 
-        def run(memo: dict[int, Any]) -> Any:
-            return node(batch_size=pipeline.max_batch_size)
+        names = [output.name for output in kind.outputs(*positional, **plain)]
 
-        return pipeline.result(run, recorded=False, outputs=_reader_outputs(node))
+        def run(memo: dict[int, Any]) -> Any:
+            found = node(batch_size=pipeline.max_batch_size)
+            return found[0] if len(names) == 1 and not kind.gives_dicts else found
+
+        return pipeline.result(run, recorded=False, outputs=names if kind.gives_dicts else len(names))
 
     function.__name__ = name
     function.__doc__ = kind.__doc__
     return function
-
-
-def _reader_outputs(reader: Any) -> int | None:
-    return getattr(reader, "num_outputs", None)
 
 
 def external_source(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -222,12 +222,15 @@ class Pipeline(PipelineOptions):
             )
         return found
 
-    def result(self, run: Callable[[dict[int, Any]], Any], recorded: bool, outputs: int | None) -> Any:
-        """The node (or nodes) of a call: computed now, or at every run while recording."""
+    def result(self, run: Callable[[dict[int, Any]], Any], recorded: bool, outputs: int | Sequence[str] | None) -> Any:
+        """The node (or nodes; a dict of them where `outputs` are names) of a call: computed now, or at every run while
+        recording."""
         if self._recording or recorded:
             node = DataNode(step=run)
             if outputs is None or outputs == 1:
                 return node
+            if not isinstance(outputs, int):
+                return {name: DataNode(step=lambda memo, name=name: node.evaluated(memo)[name]) for name in outputs}
             return tuple(DataNode(step=lambda memo, i=i: node.evaluated(memo)[i]) for i in range(outputs))
         found = run({})
         if isinstance(found, dict):

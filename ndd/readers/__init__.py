@@ -34,5 +34,19 @@ from ndd.readers.numpy import Numpy
 from ndd.readers.output import Output
 from ndd.readers.records import RecordStore
 from ndd.readers.state import ReaderState
+from ndd.readers.tfrecord import TFRecord
+from ndd.readers.webdataset import Webdataset
 
-__all__ = ["ContainerStore", "Epoch", "File", "MXNet", "Numpy", "Output", "Reader", "ReaderState", "RecordStore"]
+__all__ = [
+    "ContainerStore",
+    "Epoch",
+    "File",
+    "MXNet",
+    "Numpy",
+    "Output",
+    "Reader",
+    "ReaderState",
+    "RecordStore",
+    "TFRecord",
+    "Webdataset",
+]

@@ -1,7 +1,8 @@
 # Written by `python -m ndd stubs`. Do not edit.
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from ndd._tensor.device import DeviceLike
+from ndd._tensor.dtype import DType
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
@@ -11,10 +12,17 @@ from ndd.readers.numpy import Numpy as _Numpy
 from ndd.readers.output import Output
 from ndd.readers.records import RecordStore
 from ndd.readers.state import ReaderState
+from ndd.readers.tfrecord import TFRecord as _TFRecord
+from ndd.readers.webdataset import Webdataset as _Webdataset
+from ndd.tfrecord import Feature
+from ndd.types import DALIDataType
 from os import PathLike
 from typing import Any, Literal
 
-__all__ = ['ContainerStore', 'Epoch', 'File', 'MXNet', 'Numpy', 'Output', 'Reader', 'ReaderState', 'RecordStore']
+__all__ = [
+    'ContainerStore', 'Epoch', 'File', 'MXNet', 'Numpy', 'Output', 'Reader', 'ReaderState', 'RecordStore', 'TFRecord',
+    'Webdataset',
+]
 
 class File(_File):
     def __init__(
@@ -67,4 +75,35 @@ class Numpy(_Numpy):
         tensor_init_bytes: int | None = 1048576, use_o_direct: bool | None = False,
         enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
         sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+    ) -> None: ...
+class TFRecord(_TFRecord):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, dont_use_mmap: bool | None = False, features: Mapping[str, Feature],
+        index_path: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]] | None = None,
+        initial_fill: int | None = 1024, lazy_init: bool | None = False, num_shards: int | None = 1,
+        pad_last_batch: bool | None = False, path: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]],
+        prefetch_queue_depth: int | None = 1, random_shuffle: bool | None = False, read_ahead: bool | None = False,
+        seed: int | None = -1, shard_id: int | None = 0, shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None, skip_cached_images: bool | None = False,
+        stick_to_shard: bool | None = False, tensor_init_bytes: int | None = 1048576, use_o_direct: bool | None = False,
+        enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
+        sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+    ) -> None: ...
+class Webdataset(_Webdataset):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, case_sensitive_extensions: bool | None = True,
+        dont_use_mmap: bool | None = False, dtypes: DType | DALIDataType | Sequence[DType | DALIDataType] | None = None,
+        ext: str | Sequence[str],
+        index_paths: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]] | None = None,
+        initial_fill: int | None = 1024, lazy_init: bool | None = False, missing_component_behavior: str | None = '',
+        num_shards: int | None = 1, pad_last_batch: bool | None = False,
+        paths: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]], prefetch_queue_depth: int | None = 1,
+        random_shuffle: bool | None = False, read_ahead: bool | None = False, seed: int | None = -1,
+        shard_id: int | None = 0, shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
+        shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
+        shard: Literal['auto'] | None = None,
     ) -> None: ...

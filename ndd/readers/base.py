@@ -458,7 +458,7 @@ class Reader:
         if size is None:
             info = store.source(step.numbers[0])
             return tuple(make_tensor(a, o.layout, info, o.dtype) for o, a in zip(read, records[0], strict=False))
-        sources = [store.source(number) for number in step.numbers]
+        sources = store.sources(step.numbers)
         values = tuple(make_batch(c, o.layout, sources, o.dtype) for o, c in zip(read, columns(records), strict=False))
         self._follow(values)
         return values

@@ -47,39 +47,55 @@ class OpenFiles:
     def read(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
         """`sizes[i]` bytes (-1: all) at `offsets[i]` of file `numbers[i]`, as views of one buffer, 64 bytes aligned."""
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
-        found, missing = self._read(self.handles[numbers], offsets, sizes)
+        found, missing = self._pieces(self.handles[numbers], offsets, sizes)
         for place in missing:
             found[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
         return found
 
     def read_whole(self) -> list[np.ndarray | OSError]:
         """The bytes of each file, as views of one buffer. Closes the files."""
-        found, missing = self._read(self.handles, np.zeros(len(self.paths), np.int64), self.sizes, close=True)
+        found, missing = self._pieces(self.handles, np.zeros(len(self.paths), np.int64), self.sizes, close=True)
         for place in missing:  # after closing the others: a process may be short of handles for all of them at once
             found[place] = read_slowly(self.paths[place])
         return found
 
-    def _read(
+    def _pieces(
         self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False
     ) -> tuple[list[Any], list[int]]:
         """The pieces, and the places of those that could not be read, which hold anything."""
         if not self._open:  # no compiled reading here
             return [None] * len(sizes), list(range(len(sizes)))
+        buffer, places, missing = self._read(handles, offsets, sizes, close)
+        ends = places + sizes
+        return [buffer[a:b] for a, b in zip(places.tolist(), ends.tolist(), strict=True)], missing
+
+    def _read(
+        self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, list[int]]:
+        """One buffer, the places of the pieces in it, and the numbers of those that could not be read."""
         room = (sizes + (_ALIGNMENT - 1)) & -_ALIGNMENT  # 0 for -1
         places = np.add.accumulate(room) - room
         buffer = host_empty(int(room.sum()), np.uint8)
         done = np.empty(len(sizes), np.int64)
         self._open = not close  # before: whatever interrupts this, no handle is closed twice
         incomplete = compiled.read_ranges(handles, offsets, sizes, places, buffer, done, close)
-        missing = np.flatnonzero(done != sizes).tolist() if incomplete else []
-        ends = places + sizes
-        return [buffer[a:b] for a, b in zip(places.tolist(), ends.tolist(), strict=True)], missing
+        return buffer, places, np.flatnonzero(done != sizes).tolist() if incomplete else []
 
     def read_joined(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
         """As `read`; ranges that follow each other closely, as in sequential reading, are read in one piece.
 
         Such a range may begin at any address.
         """
+        buffer, starts, errors = self.read_packed(numbers, offsets, sizes)
+        ends = starts + np.asarray(sizes, np.int64)
+        found: list[Any] = [buffer[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+        for place, error in errors.items():
+            found[place] = error
+        return found
+
+    def read_packed(self, numbers: Any, offsets: Any, sizes: Any) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
+        """What `read_joined` reads as one u8 array, where in it each range begins, and the ranges that could not be
+        read, which hold anything."""
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
         ends = offsets + sizes
         gaps = offsets[1:] - ends[:-1]
@@ -88,18 +104,28 @@ class OpenFiles:
         first = np.flatnonzero(np.concatenate([[True], far]))
         run_of = np.cumsum(np.concatenate([[0], far]))
         last = np.concatenate([first[1:], [len(sizes)]]) - 1
-        runs = self.read(numbers[first], offsets[first], ends[last] - offsets[first])
-        found: list[np.ndarray | OSError] = []
-        starts = offsets - offsets[first][run_of]
-        for i, run, start, size in zip(
-            range(len(sizes)), run_of.tolist(), starts.tolist(), sizes.tolist(), strict=True
-        ):
-            piece = runs[run]
-            if isinstance(piece, OSError):  # perhaps only a part of the run is missing: ask for this range alone
-                found.append(read_slowly(self.paths[int(numbers[i])], int(offsets[i]), size))
-            else:
-                found.append(piece[start : start + size])
-        return found
+        run_sizes = ends[last] - offsets[first]
+        if self._open:
+            buffer, places, missing = self._read(self.handles[numbers[first]], offsets[first], run_sizes)
+            if not missing:
+                return buffer, places[run_of] + offsets - offsets[first][run_of], {}
+        return self._read_apart(numbers, offsets, sizes)
+
+    def _read_apart(
+        self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
+        """`read_packed` range by range: perhaps only a part of a run is missing."""
+        pieces = [
+            read_slowly(self.paths[number], offset, size)
+            for number, offset, size in zip(numbers.tolist(), offsets.tolist(), sizes.tolist(), strict=True)
+        ]
+        errors = {place: piece for place, piece in enumerate(pieces) if isinstance(piece, OSError)}
+        starts = np.add.accumulate(sizes) - sizes
+        buffer = host_empty(int(sizes.sum()), np.uint8)
+        for place, start in enumerate(starts.tolist()):
+            if place not in errors:
+                buffer[start : start + len(pieces[place])] = pieces[place]
+        return buffer, starts, errors
 
     def close(self) -> None:
         """Close the files. Nobody may be reading from them."""
@@ -128,18 +154,52 @@ def read_files(paths: Sequence[str]) -> list[np.ndarray | OSError]:
     return OpenFiles(paths).read_whole()
 
 
+class RegularFile:
+    """An open file that is read piece by piece, as for an index; a context manager. OSError if it is no regular file.
+
+    Attributes:
+        size: in bytes, when it was opened.
+    """
+
+    def __init__(self, path: str):
+        self._handle = os.open(path, compiled.OPEN_FLAGS)
+        try:
+            self.size = _regular_size(self._handle, path)
+        except OSError:
+            os.close(self._handle)
+            raise
+
+    def read(self, offset: int, size: int) -> bytes:
+        """`size` bytes at `offset`, fewer where the file ends."""
+        if hasattr(os, "pread"):
+            return os.pread(self._handle, size, offset)
+        os.lseek(self._handle, offset, os.SEEK_SET)  # Windows
+        return os.read(self._handle, size)
+
+    def __enter__(self) -> RegularFile:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        os.close(self._handle)
+
+
+def _regular_size(handle: int, path: str) -> int:
+    status = os.fstat(handle)
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "Not a regular file", path)
+    return status.st_size
+
+
 def read_slowly(path: str, offset: int = 0, size: int = -1) -> np.ndarray | OSError:
     """One range (by default all to the end) from Python: where there is no compiled reading, and to learn what is
     wrong with a file. OSError if it is no regular file, or ends before the range does."""
     try:
         handle = os.open(path, compiled.OPEN_FLAGS)
         try:
-            status = os.fstat(handle)
-            if stat.S_ISDIR(status.st_mode):
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-            if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, "Not a regular file", path)
-            target = host_empty(status.st_size - offset if size < 0 else size, np.uint8)
+            whole = _regular_size(handle, path)
+            target = host_empty(whole - offset if size < 0 else size, np.uint8)
             done = _read_into(handle, target, offset)
         finally:
             os.close(handle)

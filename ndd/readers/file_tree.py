@@ -17,9 +17,15 @@ FilePath: TypeAlias = str | bytes | os.PathLike[str]
 
 def listed_names(reader: str, argument: str, paths: Any) -> list[str]:
     """One path or a list of them as a list of texts. RuntimeError for an empty list."""
-    listed = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
+    listed = named_files(paths)
     if not listed:
         raise RuntimeError(f"{reader}: `{argument}` is an empty list")
+    return listed
+
+
+def named_files(paths: Any) -> list[str]:
+    """One path or a list of them, which may be empty, as a list of texts."""
+    listed = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
     return [os.fsdecode(path) for path in listed]
 
 

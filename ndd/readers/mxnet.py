@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ndd._tensor.dtype import float32, uint8
 from ndd.io.file import from_where
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
+from ndd.readers.file_reading import RegularFile
 from ndd.readers.file_tree import FilePath, listed_names, read_lines
 from ndd.readers.index_cache import cached
 from ndd.readers.output import Output, Record
@@ -20,6 +21,7 @@ from ndd.readers.output import Output, Record
 _MAGIC = 0xCED7230A
 _HEAD = struct.Struct("<II")  # of a part: magic, and kind (3 bits) and length (29 bits)
 _ITEM = struct.Struct("<If16x")  # of a record's bytes: number of labels, one label, two ids
+_REPORTED = 1 << 14  # records between two reports
 _FIRST_READ = 1 << 22  # bytes, where the index leaves more room than that: it may list a few records only
 
 
@@ -119,6 +121,37 @@ class _Records(ContainerStore):
         if isinstance(found, OSError):
             raise found
         return found
+
+
+def scan_recordio(path: str, report: Callable[[int, int], None] = lambda done, total: None) -> list[int]:
+    """Where the records of a file begin; a record of several parts counts once. Reads the 8 bytes before each part.
+
+    `report(done, total)` is called now and then, in bytes. OSError for a file that cannot be read, ValueError for one
+    that is cut off or no RecordIO file.
+    """
+    offsets: list[int] = []
+    at, parts = 0, 0
+    with RegularFile(path) as file:
+        while at < file.size:
+            head = file.read(at, _HEAD.size)
+            magic, kind_and_length = _HEAD.unpack(head.ljust(_HEAD.size, b"\0"))
+            kind, end = kind_and_length >> 29, at + _HEAD.size + (kind_and_length & 0x1FFFFFFF)
+            inside = kind in (2, 3)
+            if len(head) == _HEAD.size and (magic != _MAGIC or inside != (parts > 0)):
+                raise ValueError(
+                    f"{path} record {len(offsets)}: expected a RecordIO header at byte {at}, got {magic:#010x} "
+                    f"{kind_and_length:#010x}: is the file damaged?"
+                )
+            if len(head) < _HEAD.size or end > file.size:
+                raise ValueError(f"{path} record {len(offsets)}: the file ends at {file.size}: it is cut off")
+            if not inside:
+                offsets.append(at)
+                if not len(offsets) % _REPORTED:
+                    report(at, file.size)
+            parts = parts + 1 if kind in (1, 2) else 0
+            at = at + _HEAD.size + -(-(end - at - _HEAD.size) // 4) * 4
+        report(file.size, file.size)
+    return offsets
 
 
 def _listed_offsets(reader: str, path: str) -> np.ndarray:

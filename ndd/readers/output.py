@@ -60,7 +60,7 @@ def columns(records: Sequence[Record]) -> list[Any]:
         first = column[0]
         kind = first.shape, first.dtype
         if first.nbytes <= _SMALL and all((a.shape, a.dtype) == kind for a in column):
-            joined = np.concatenate(column) if first.ndim else np.stack(column)
+            joined = np.concatenate(column) if first.ndim else np.array(column, first.dtype)
             turned.append(joined.reshape(len(column), *first.shape))
         else:
             turned.append(list(column))

@@ -125,7 +125,7 @@ class ReadAhead:
         group = _Group([(list(numbers), Position())])
         with self._work:
             self._start()
-            self._parts.extendleft(reversed(group.parts(THREADS)))
+            self._parts.extendleft(reversed(group.parts(len(self._threads))))
             self._work.notify_all()
             while group.left:
                 self._ready.wait()
@@ -192,7 +192,7 @@ class ReadAhead:
             if cuts and not self._stopped:
                 group = _Group(cuts)
                 self._groups.append(group)
-                self._parts.extend(group.parts(THREADS))
+                self._parts.extend(group.parts(len(self._threads)))
                 self._work.notify_all()
             if failure:
                 self._ready.notify_all()

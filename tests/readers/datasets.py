@@ -1,6 +1,8 @@
 """Small data for every reader: one entry each. `test_every_reader.py` walks `ndd.readers` and finds its data here."""
 
+import io
 import struct
+import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +18,7 @@ class DataSet:
     `make(folder, count)` writes `count` records and returns the reader's arguments; `number(outputs)` finds the number
     in the outputs of a sample (NumPy arrays in declared order); `damage(folder, number)` makes one record unreadable,
     and must leave the rest as it was. `dali` is False where DALI cannot read it on a CPU, `dali_shuffles` where its
-    `shuffle_after_epoch` does nothing.
+    `shuffle_after_epoch` does nothing; `for_dali(arguments)` makes them such that DALI takes them.
     """
 
     make: Callable[[Path, int], dict[str, Any]]
@@ -24,6 +26,7 @@ class DataSet:
     damage: Callable[[Path, int], None]
     dali: bool = True
     dali_shuffles: bool = True
+    for_dali: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
 
 def files(folder, count):
@@ -70,10 +73,136 @@ def arrays(folder, count):
     return {"file_root": str(folder)}
 
 
+def varint(number):
+    """A number as protobuf writes it; negative ones as their 64 bits."""
+    number, found = number & 2**64 - 1, b""
+    while number > 127:
+        found, number = found + bytes([number & 127 | 128]), number >> 7
+    return found + bytes([number])
+
+
+def proto(number, data, wire=2):
+    """A field of a protobuf message; `wire` 2 with its length before it."""
+    return varint(number << 3 | wire) + (varint(len(data)) if wire == 2 else b"") + data
+
+
+def bytes_list(*values):
+    return proto(1, b"".join(proto(1, value) for value in values))
+
+
+def float_list(*values):
+    return proto(2, proto(1, struct.pack(f"<{len(values)}f", *values)))
+
+
+def int64_list(*values):
+    return proto(3, proto(1, b"".join(map(varint, values))))
+
+
+def example(*entries):
+    """A `tf.train.Example` of (name, feature) pairs."""
+    return proto(1, b"".join(proto(1, proto(1, name.encode()) + proto(2, feature)) for name, feature in entries))
+
+
+def masked_crc(data):
+    """CRC-32C bit by bit, masked as in TFRecord files."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) % 2**32
+
+
+def tfrecord_frame(data):
+    length = struct.pack("<Q", len(data))
+    return length + struct.pack("<I", masked_crc(length)) + data + struct.pack("<I", masked_crc(data))
+
+
+def write_tfrecord(folder, records, name="a"):
+    """The file `name` and its index as arguments of `readers.TFRecord`."""
+    frames = [tfrecord_frame(record) for record in records]
+    offsets = np.cumsum([0, *map(len, frames)])
+    (folder / name).write_bytes(b"".join(frames))
+    lines = [f"{offset} {len(frame)}\n" for offset, frame in zip(offsets[:-1], frames, strict=True)]
+    (folder / f"{name}.idx").write_text("".join(lines))
+    return {"path": str(folder / name), "index_path": str(folder / f"{name}.idx")}
+
+
+class Features(dict):
+    """Features of `ndd.tfrecord` as (kind, shape, type, default), made anew for DALI, which has objects of its own."""
+
+    def of(self, tfrec):
+        return {
+            name: tfrec.FixedLenFeature(shape, int(kind), default)
+            if fixed
+            else tfrec.VarLenFeature(shape, int(kind), default)
+            for name, (fixed, shape, kind, default) in self.items()
+        }
+
+
+FEATURES = Features(number=(True, [1], 0, 0), data=(True, (), 1, ""))
+
+
+def tfrecords(folder, count):
+    from ndd import tfrecord
+
+    records = [example(("data", bytes_list(b"x" * i)), ("number", int64_list(i))) for i in range(count)]
+    return {**write_tfrecord(folder, records), "features": FEATURES.of(tfrecord)}
+
+
+def damage_tfrecord(folder, number):
+    offset = int((folder / "a.idx").read_text().splitlines()[number].split()[0])
+    with open(folder / "a", "r+b") as file:
+        file.seek(offset)
+        file.write(b"????")
+
+
+def write_tar(path, members, **how):
+    """A tar of (name, bytes) pairs, or of `tarfile.TarInfo`s."""
+    with tarfile.open(path, "w", **{"format": tarfile.USTAR_FORMAT, **how}) as tar:
+        for member in members:
+            if isinstance(member, tarfile.TarInfo):
+                tar.addfile(member)
+                continue
+            info = tarfile.TarInfo(member[0])
+            info.size = len(member[1])
+            tar.addfile(info, io.BytesIO(member[1]))
+    return path
+
+
+def tars(folder, count):
+    half = count // 2
+    for name, numbers in (("a", range(half)), ("b", range(half, count))):
+        members = [
+            (f"{i:03}.{ext}", data) for i in numbers for ext, data in (("bin", b"x" * i), ("cls", str(i).encode()))
+        ]
+        write_tar(folder / f"{name}.tar", members)
+    return {"paths": [str(folder / f"{name}.tar") for name in ("ab" if half else "b")], "ext": ["cls", "bin"]}
+
+
+def damage_tar(folder, number):
+    with tarfile.open(folder / "a.tar") as tar:
+        offset = tar.getmembers()[2 * number + 1].offset
+    with open(folder / "a.tar", "r+b") as file:
+        file.seek(offset)
+        file.write(b"?" * 512)
+
+
+def dali_features(arguments):
+    from nvidia.dali import tfrecord
+
+    return {**arguments, "features": FEATURES.of(tfrecord)}
+
+
 DATASETS = {
     "File": DataSet(files, lambda outputs: int(outputs[1][0]), lambda folder, n: (folder / f"{n:03}.bin").unlink()),
     "MXNet": DataSet(recordio, lambda outputs: int(outputs[1][0]), damage_recordio, dali_shuffles=False),
     "Numpy": DataSet(
         arrays, lambda outputs: int(outputs[0][0, 0]), lambda folder, n: (folder / f"{n:03}.npy").write_bytes(b"?")
     ),
+    "TFRecord": DataSet(
+        tfrecords, lambda outputs: int(outputs[0][0]), damage_tfrecord, dali_shuffles=False, for_dali=dali_features
+    ),
+    "Webdataset": DataSet(tars, lambda outputs: int(bytes(outputs[0])), damage_tar, dali_shuffles=False),
 }

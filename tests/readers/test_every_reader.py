@@ -40,6 +40,8 @@ def made(tmp_path_factory):
 
 
 def reader_of(name, arguments, package=ndd, **more):
+    if package is not ndd:
+        arguments = DATASETS[name].for_dali(arguments)
     return getattr(package.readers, name)(**arguments, **more)
 
 

@@ -1,0 +1,46 @@
+"""`wrong_headers`: whether the bytes of an archive are where an index says, told by the header before them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.jit import inner_kernel, kernel
+
+BLOCK = 512
+_SIZE, _CHECKSUM = 124, 148  # where these fields begin; 12 and 8 bytes
+_LARGE = 1 << 33  # bytes: the size of such a member may stand in another header
+
+
+@inner_kernel
+def _octal(data, start, end):
+    value, digits = 0, 0
+    for at in range(start, end):
+        if 48 <= data[at] < 56:
+            value, digits = value * 8 + data[at] - 48, digits + 1
+        elif digits:
+            break
+    return value
+
+
+@kernel
+def wrong_headers(data, starts, sizes):
+    """For each place `starts[i]` of `data`: 0 for a header that tells `sizes[i]`, 1 for none, 2 for another size."""
+    states = np.zeros(len(starts), np.uint8)
+    for i in range(len(starts)):
+        start = starts[i]
+        total = 8 * 32
+        for at in range(start, start + _CHECKSUM):
+            total += data[at]
+        for at in range(start + _CHECKSUM + 8, start + BLOCK):
+            total += data[at]
+        field = start + _SIZE
+        size = _octal(data, field, field + 12)
+        if data[field] == 128:
+            size = 0
+            for at in range(field + 4, field + 12):
+                size = size * 256 + data[at]
+        if total != _octal(data, start + _CHECKSUM, start + _CHECKSUM + 8):
+            states[i] = 1
+        elif size != sizes[i] and sizes[i] < _LARGE:
+            states[i] = 2
+    return states

@@ -1,0 +1,339 @@
+"""`readers.TFRecord`: features of `tf.train.Example` records from TensorFlow's record files."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.crc32c import masked_crc32c, wrong_heads
+from ndd._cpu.example import FRAME, GOOD, HEAD, NOTHING, OTHER_LENGTH, SHORT, decode, examine
+from ndd._tensor.dtype import float32, int64, uint8
+from ndd.readers.base import Reader
+from ndd.readers.container import ContainerStore
+from ndd.readers.file_reading import RegularFile
+from ndd.readers.file_tree import FilePath, listed_names, named_files, read_lines
+from ndd.readers.index_cache import Index, cached
+from ndd.readers.output import Output, Record
+from ndd.tfrecord import Feature, FeatureType
+
+_DTYPES = {FeatureType.int64: int64, FeatureType.float32: float32, FeatureType.string: uint8}
+_LENGTH = struct.Struct("<Q")
+_REPORTED = 1 << 14  # records between two reports
+
+
+class TFRecord(Reader):
+    """Reads TFRecord files of `tf.train.Example` records and gives dicts of the wanted features, in their order.
+
+    `ndd.tfrecord` says what a feature is: `FixedLenFeature(shape, type, default)` gives samples of that shape,
+    `VarLenFeature(type, default)` samples `(n,)`, `VarLenFeature(shape, type, default)` samples `(n / volume, *shape)`;
+    as int64 or float32, and strings as the u8 `[bytes]` of the first value.
+
+    Args:
+        path: a record file, or a list of files, which count as one, in the order of the list.
+        features: a dict of features of `ndd.tfrecord` by name. (DALI's own objects do not tell what they hold.)
+        index_path: the index of each file, as DALI's `tfrecord2idx` or `python -m ndd index` write it: a line
+            `offset size` for each record. Records that are not listed do not exist. None: one pass over the heads of
+            the records makes the index, which is kept from run to run (`NDD_CACHE_DIR`); the CRC of each length is
+            checked.
+        use_o_direct: without effect; as in DALI it needs `dont_use_mmap`.
+
+    Differences from DALI: `index_path` may be left out. Values that a record lacks are the feature's default (DALI
+    leaves what was in memory), of a VarLenFeature there are then none. Values of another type than the feature's are an
+    error. The CRC of a record's data, which costs as much time as reading it, is looked at only where the record cannot
+    be understood: to say which of the two is wrong. `shuffle_after_epoch` shuffles (in DALI 2.4.0 it reads the same
+    shard in stored order).
+
+    Raises: TypeError for features that are none. When the first sample is asked for, RuntimeError for no features or
+    files, a missing, broken or empty index, not as many indices as files, more shards than records; without an index
+    also for a file that is cut off or no TFRecord file. At its batch for a record that is cut off, none (as with the
+    index of another file), or does not fit a feature.
+
+    >>> import ndd, pathlib, struct, tempfile
+    >>> from ndd import tfrecord as tfrec
+    >>> label = bytes([26, 3, 10, 1, 7])  # an Int64List of 7
+    >>> entry = bytes([10, 5]) + b"label" + bytes([18, len(label)]) + label
+    >>> example = bytes([10, len(entry) + 2, 10, len(entry)]) + entry
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a").write_bytes(struct.pack("<QI", len(example), 0) + example + bytes(4))
+    >>> _ = (folder / "a.idx").write_text(f"0 {len(example) + 16}")
+    >>> features = {"label": tfrec.FixedLenFeature([1], tfrec.int64, 0)}
+    >>> reader = ndd.readers.TFRecord(path=folder / "a", index_path=folder / "a.idx", features=features)
+    >>> for sample in reader.next_epoch():
+    ...     print(sample["label"].torch())
+    tensor([7])
+    """
+
+    permuted = False
+    gives_dicts = True
+
+    @classmethod
+    def _outputs(cls, *, features: Mapping[str, Feature] | None = None, **arguments: Any) -> tuple[Output, ...]:
+        return tuple(_output(cls._display, name, feature) for name, feature in _checked(cls._display, features).items())
+
+    def _open(
+        self,
+        *,
+        path: FilePath | Sequence[FilePath],
+        features: Mapping[str, Feature],
+        index_path: FilePath | Sequence[FilePath] | None = None,
+        use_o_direct: bool = False,
+    ) -> ContainerStore:
+        if not features:
+            raise RuntimeError(f"{self._display}: `features` is empty: name at least one")
+        if use_o_direct and not self._options.dont_use_mmap:
+            raise RuntimeError(f"{self._display}: use_o_direct needs dont_use_mmap=True, got False")
+        for name, feature in features.items():
+            if feature.type == FeatureType.string and (feature.variable or feature.shape not in ((), (1,))):
+                raise RuntimeError(
+                    f"{self._display}: feature {name!r}: Tensors of strings are not supported: "
+                    f"expected FixedLenFeature((), string, ...), got {feature}"
+                )
+        paths = listed_names(self._display, "path", path)
+        indices = [None] * len(paths) if index_path is None else named_files(index_path)
+        if len(indices) != len(paths):
+            raise RuntimeError(
+                f"{self._display}: Number of index files needs to match the number of data files: expected "
+                f"{len(paths)}, got {len(indices)}; without index_path an index is made"
+            )
+        found = [_index(self._display, *pair) for pair in zip(paths, indices, strict=True)]
+        containers = np.repeat(np.arange(len(paths)), [len(index["offsets"]) for index in found])
+        offsets, sizes = (np.concatenate([index[key] for index in found]) for key in ("offsets", "sizes"))
+        if not len(offsets):
+            raise RuntimeError(f"{self._display}: no records in {', '.join(map(repr, paths))}")
+        return _Examples(paths, containers, offsets, sizes, features)
+
+
+def scan_tfrecord(path: str, report: Callable[[int, int], None] = lambda done, total: None) -> Index:
+    """Where the records of a file begin, and their sizes with all that frames them. Reads the 12 bytes before each.
+
+    `report(done, total)` is called now and then, in bytes. OSError for a file that cannot be read, ValueError for one
+    that is cut off or has a wrong CRC of a length.
+    """
+    offsets, heads = [0], bytearray()
+    with RegularFile(path) as file:
+        total = file.size
+        while offsets[-1] < total:
+            head = file.read(offsets[-1], HEAD)
+            if len(head) == HEAD:
+                heads += head
+                offsets.append(offsets[-1] + FRAME + _LENGTH.unpack_from(head)[0])
+            else:
+                offsets.append(offsets[-1] + FRAME)
+            if len(offsets) % _REPORTED == 0:
+                report(offsets[-1], total)
+    wrong = wrong_heads(np.frombuffer(heads, np.uint8))
+    if wrong >= 0:
+        raise ValueError(
+            f"{path} record {wrong}: expected a record at byte {offsets[wrong]}, got a wrong CRC of its length: is this "
+            "a TFRecord file (not a compressed one), and undamaged?"
+        )
+    if offsets[-1] > total:
+        raise ValueError(
+            f"{path} record {len(offsets) - 2}: expected a record of bytes {offsets[-2]} to {offsets[-1]}, the file "
+            f"ends at {total}: it is cut off"
+        )
+    report(total, total)
+    listed = np.array(offsets, np.int64)
+    return {"offsets": listed[:-1], "sizes": np.diff(listed)}
+
+
+class _Examples(ContainerStore):
+    def __init__(
+        self,
+        paths: Sequence[str],
+        containers: np.ndarray,
+        offsets: np.ndarray,
+        sizes: np.ndarray,
+        features: Mapping[str, Feature],
+    ):
+        super().__init__(paths, containers, offsets, sizes)
+        self._features = dict(features)
+        names = [name.encode() for name in features]
+        self._keys = np.frombuffer(b"".join(names), np.uint8)
+        self._key_ends = np.cumsum([len(name) for name in names])
+        fixed = [f.type != FeatureType.string and not f.variable for f in features.values()]
+        volumes = np.array([_volume(feature.shape) for feature in features.values()])
+        self._types = np.array([int(feature.type) for feature in features.values()])
+        self._most = np.where(fixed, volumes, np.iinfo(np.int64).max)
+        self._divisors = np.where([feature.variable for feature in features.values()], volumes, 1)
+
+    def read(self, container: int, numbers: np.ndarray) -> list[Record | Exception]:
+        """Several records of one container, understood together: see `ndd/_cpu/example.py`."""
+        offsets, sizes = self.offsets[numbers], self.sizes[numbers]
+        data, starts, errors = self.packed(container, offsets, sizes)
+        if errors:
+            sizes = sizes.copy()
+            sizes[list(errors)] = 0
+        found = _Found(data, starts, sizes, self._keys, self._key_ends)
+        faults: dict[int, Exception] = {**self._strangers(found, offsets), **errors}
+        columns = self._columns(found, faults)
+        records: list[Any] = list(zip(*columns, strict=True))
+        for place, fault in faults.items():
+            records[place] = fault
+        return records
+
+    def _strangers(self, found: _Found, offsets: np.ndarray) -> dict[int, Exception]:
+        """The records that are none, by their place."""
+        faults: dict[int, Exception] = {}
+        for place in np.flatnonzero(found.states != GOOD).tolist():
+            state, size, length = int(found.states[place]), int(found.sizes[place]), int(found.lengths[place])
+            where = f"at byte {offsets[place]}"
+            if state == SHORT:
+                text = f"expected a record of at least {FRAME} bytes {where}, the index says {size}"
+            elif state == OTHER_LENGTH:
+                text = (
+                    f"expected a record of {size - FRAME} bytes {where}, its head says {length & 2**64 - 1}: is the "
+                    "file damaged or changed, or the index that of another file?"
+                )
+            else:
+                text = f"expected a tf.train.Example {where}, {self._suspicion(found, place)}"
+            faults[place] = ValueError(text)
+        return faults
+
+    def _suspicion(self, found: _Found, place: int) -> str:
+        first = int(found.starts[place]) + HEAD
+        last = first + int(found.lengths[place])
+        (written,) = struct.unpack("<I", found.data[last : last + 4].tobytes())
+        made = masked_crc32c(found.data, first, last)
+        if made == written:
+            return "got something else (its CRC is right)"
+        return f"got something else with a wrong CRC ({made:#010x}, the file says {written:#010x}): is it damaged?"
+
+    def _misfits(self, found: _Found) -> list[list[int]]:
+        """Records, and their features, whose values do not fit."""
+        kinds, counts = found.kinds, found.counts
+        wrong = (kinds != self._types) & (kinds != NOTHING)
+        wrong |= (counts > self._most) | (counts % self._divisors != 0)
+        wrong &= (found.states == GOOD)[:, None]
+        return np.argwhere(wrong).tolist()
+
+    def _misfit(self, found: _Found, place: int, column: int) -> ValueError:
+        name, feature = list(self._features.items())[column]
+        kind, count = int(found.kinds[place, column]), int(found.counts[place, column])
+        if kind != feature.type:
+            return ValueError(f"feature {name!r}: expected values of {feature.type.name}, got {FeatureType(kind).name}")
+        expected = (
+            f"a multiple of {_volume(feature.shape)}" if feature.variable else f"at most {_volume(feature.shape)}"
+        )
+        return ValueError(f"feature {name!r}: expected {expected} value(s) for the shape {feature.shape}, got {count}")
+
+    def _columns(self, found: _Found, faults: dict[int, Exception]) -> list[list[np.ndarray]]:
+        """Each feature's samples; something for records with a fault. Adds the faults of values to `faults`."""
+        wanted = list(enumerate(self._features.items()))
+        for place, column in self._misfits(found):
+            faults.setdefault(place, self._misfit(found, place, column))
+        good = np.ones(len(found.states), bool)
+        good[list(faults)] = False
+        counts = np.where(good[:, None], found.counts, 0)
+        places = np.full(counts.shape, -1, np.int64)
+        ends = {FeatureType.int64: 0, FeatureType.float32: 0}
+        for column, (_, feature) in wanted:
+            if feature.type == FeatureType.string:
+                continue
+            rooms = counts[:, column] if feature.variable else np.full(len(counts), _volume(feature.shape))
+            filled = ends[feature.type] + np.add.accumulate(rooms)
+            places[:, column] = filled - rooms
+            ends[feature.type] = int(filled[-1])
+        ints, floats = (np.empty(ends[kind], _DTYPES[kind].numpy) for kind in ends)
+        buffers = dict(zip(ends, (ints, floats), strict=True))
+        for column, (_, feature) in wanted:
+            if not feature.variable and feature.type != FeatureType.string:
+                volume = _volume(feature.shape)
+                if (counts[:, column] < volume).any():
+                    start = places[0, column]
+                    buffers[feature.type][start : start + volume * len(counts)] = feature.default
+        decode(found.data, found.entries, self._types, np.where(counts, places, -1), ints, floats.view(np.uint32))
+        return [
+            _strings(feature, found.data, counts[:, column], found.strings[:, column])
+            if feature.type == FeatureType.string
+            else _numbers(feature, buffers[feature.type], places[:, column], counts[:, column])
+            for column, (_, feature) in wanted
+        ]
+
+
+class _Found:
+    """What a first look at some records tells."""
+
+    def __init__(self, data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, keys: np.ndarray, ends: np.ndarray):
+        self.data, self.starts, self.sizes = data, starts, sizes
+        shape = len(starts), len(ends)
+        self.entries = np.empty((*shape, 2), np.int64)
+        self.strings = np.empty((*shape, 2), np.int64)
+        self.kinds, self.counts = np.empty(shape, np.int64), np.empty(shape, np.int64)
+        self.lengths = np.empty(len(starts), np.int64)
+        self.states = examine(
+            data, starts, sizes, keys, ends, self.entries, self.kinds, self.counts, self.strings, self.lengths
+        )
+
+
+def _strings(feature: Feature, data: np.ndarray, counts: np.ndarray, ranges: np.ndarray) -> list[np.ndarray]:
+    pieces = [data[start:end] for start, end in zip(ranges[:, 0].tolist(), ranges[:, 1].tolist(), strict=True)]
+    for place in np.flatnonzero(counts == 0).tolist():
+        pieces[place] = np.frombuffer(str(feature.default).encode(), np.uint8)
+    return pieces
+
+
+def _numbers(feature: Feature, values: np.ndarray, places: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
+    if not feature.variable:
+        volume = _volume(feature.shape)
+        start = int(places[0])
+        table = values[start : start + volume * len(places)].reshape(len(places), *feature.shape)
+        return list(table) if feature.shape else [table[i, ...] for i in range(len(table))]
+    pieces = [values[start : start + count] for start, count in zip(places.tolist(), counts.tolist(), strict=True)]
+    return [piece.reshape(-1 if piece.size else 0, *feature.shape) for piece in pieces] if feature.shape else pieces
+
+
+def _volume(shape: tuple[int, ...]) -> int:
+    return math.prod(shape)
+
+
+def _output(reader: str, name: str, feature: Feature) -> Output:
+    ndim = 1 if feature.type == FeatureType.string else len(feature.shape) + feature.variable
+    return Output(name, _DTYPES[feature.type], ndim)
+
+
+def _checked(reader: str, features: Any) -> dict[str, Feature]:
+    """The features; TypeError if these are none."""
+    if features is None:
+        return {}
+    if not isinstance(features, Mapping):
+        raise TypeError(f"{reader}: features: expected a dict of features by name, got {type(features).__name__}")
+    for name, feature in features.items():
+        if not isinstance(feature, Feature):
+            raise TypeError(
+                f"{reader}: features: expected `ndd.tfrecord.Feature` for {name!r}, got {type(feature)}. Use "
+                "`ndd.tfrecord.FixedLenFeature` or `ndd.tfrecord.VarLenFeature`: DALI's objects do not tell what they hold"
+            )
+    return dict(features)
+
+
+def _index(reader: str, path: str, index: str | None) -> Index:
+    """Offsets and sizes of the records of a file, as its index says, or found in the file itself."""
+    try:
+        if index is None:
+            return cached(path, "tfrecord", 1, lambda: scan_tfrecord(path))
+        return cached(index, "tfrecord index", 1, lambda: _listed_records(reader, index))
+    except OSError as error:
+        raise RuntimeError(f"{reader}: Cannot open: {error.filename}: {error.strerror}") from error
+    except ValueError as error:
+        raise RuntimeError(f"{reader}: {error}") from error
+
+
+def _listed_records(reader: str, path: str) -> Index:
+    """What an index lists, in its order."""
+    found = []
+    for number, line in enumerate(read_lines(reader, path), 1):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) != 2 or not (words[0].isdecimal() and words[1].isdecimal()):
+            raise RuntimeError(f'{reader}: index "{path}":{number}: expected an offset and a size, got {line!r}')
+        found.append((int(words[0]), int(words[1])))
+    if not found:
+        raise RuntimeError(f"{reader}: index {path!r} lists no records: Content of index files should not be empty")
+    table = np.array(found, np.int64)
+    return {"offsets": table[:, 0].copy(), "sizes": table[:, 1].copy()}

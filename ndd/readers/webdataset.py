@@ -1,0 +1,340 @@
+"""`readers.Webdataset`: samples whose components are files of the same name in tar archives."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.tar_header import BLOCK, wrong_headers
+from ndd._tensor.dtype import DType, bfloat16, bool_, dtype as to_dtype, uint8
+from ndd.readers.base import Reader
+from ndd.readers.container import ContainerStore
+from ndd.readers.file_tree import FilePath, listed_names, named_files, read_lines
+from ndd.readers.index_cache import Index, cached
+from ndd.readers.output import Output, Record
+from ndd.readers.tar_file import members
+from ndd.types import DALIDataType
+
+_VERSIONS = {"v1.0": (3, 4), "v1.1": (3,), "v1.2": (4,)}  # words for a component: extension, offset, size, file name
+_BEHAVIOURS = ("empty", "skip", "error")
+
+
+class Webdataset(Reader):
+    """Reads tar archives of WebDataset and gives a tuple of components, 1-D, one for each entry of `ext`.
+
+    A component's file name is divided at the first dot of its last part: `a/17.seg.png` is the component `seg.png` of
+    the sample `a/17`. Files that follow each other and have the same sample name are one sample; a name that comes back
+    later begins a new one. Files whose names begin with a dot are left out; one without a dot is a sample of no
+    components.
+
+    Args:
+        paths: an archive, or a list of archives, which count as one, in the order of the list.
+        ext: the extension of each output, or several to choose from, as "jpg;png": the first file of the sample, in the
+            order of the archive, that has one of them.
+        case_sensitive_extensions: whether "JPG" is another extension than "jpg".
+        dtypes: the element type of each output, by default u8 for all. A component's size must be a multiple of it.
+        index_paths: the index of each archive, as DALI's `wds2idx` or `python -m ndd index` write it (v1.0 to v1.2).
+            None: one pass over the headers of the archive makes the index, which is kept from run to run
+            (`NDD_CACHE_DIR`).
+        missing_component_behavior: "empty" (or ""): a sample that lacks a component has `(0,)` in its place; "skip": it
+            does not exist; "error".
+
+    Differences from DALI: headers of pax are understood, so that names of any length are; an archive without samples
+    gives none (DALI: one empty sample), and an error if it is the only one; archives that end without their end mark,
+    which were cut off, are errors, as are sparse files; before each component its header is checked, so that an archive
+    that has changed, or the index of another one, is noticed; `shuffle_after_epoch` shuffles (in DALI 2.4.0 it reads the
+    same shard in stored order).
+
+    Raises (when the first sample is asked for): RuntimeError for a missing or broken archive or index, not as many
+    indices as archives, wrong types or behaviours, a component whose size is no multiple of its type, more shards than
+    samples, no samples; at its batch for a component that is cut off or not where the index says.
+
+    >>> import io, ndd, pathlib, tarfile, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.tar"
+    >>> with tarfile.open(path, "w") as tar:
+    ...     for name in ("0.txt", "0.cls", "1.txt"):
+    ...         info = tarfile.TarInfo(name)
+    ...         info.size = len(name)
+    ...         tar.addfile(info, io.BytesIO(name.encode()))
+    >>> reader = ndd.readers.Webdataset(paths=path, ext=["cls", "txt"])
+    >>> for label, text in reader.next_epoch():
+    ...     print(bytes(label.torch().tolist()), bytes(text.torch().tolist()))
+    b'0.cls' b'0.txt'
+    b'' b'1.txt'
+    """
+
+    permuted = False
+
+    @classmethod
+    def _outputs(cls, *, ext: Any = (), dtypes: Any = None, **arguments: Any) -> tuple[Output, ...]:
+        entries = [ext] if isinstance(ext, str) else list(ext)
+        kinds = _types(cls._display, dtypes) or [uint8] * len(entries)
+        kinds += [uint8] * (len(entries) - len(kinds))  # a wrong number is an error of `_open`
+        return tuple(Output(entry, kind, 1) for entry, kind in zip(entries, kinds, strict=False))
+
+    def _open(
+        self,
+        *,
+        ext: str | Sequence[str],
+        paths: FilePath | Sequence[FilePath],
+        case_sensitive_extensions: bool = True,
+        dtypes: DType | DALIDataType | Sequence[DType | DALIDataType] | None = None,
+        index_paths: FilePath | Sequence[FilePath] | None = None,
+        missing_component_behavior: str = "",
+    ) -> ContainerStore:
+        entries = [ext] if isinstance(ext, str) else list(ext)
+        if not entries:
+            raise RuntimeError(f"{self._display}: `ext` is an empty list")
+        behaviour = missing_component_behavior.lower() or "empty"
+        if behaviour not in _BEHAVIOURS:
+            raise RuntimeError(
+                f"{self._display}: missing_component_behavior: expected one of {', '.join(map(repr, _BEHAVIOURS))}, got "
+                f"{missing_component_behavior!r}"
+            )
+        kinds = _types(self._display, dtypes) or [uint8] * len(entries)
+        if len(kinds) != len(entries):
+            raise RuntimeError(
+                f"{self._display}: dtypes: expected one for each of {len(entries)} extension(s), got {len(kinds)}"
+            )
+        archives = listed_names(self._display, "paths", paths)
+        indices = named_files(index_paths) if index_paths is not None else []
+        if indices and len(indices) != len(archives):
+            raise RuntimeError(
+                f"{self._display}: index_paths: expected one index for each of {len(archives)} archive(s), or none, got "
+                f"{len(indices)}"
+            )
+        tables: list[tuple[np.ndarray, np.ndarray]] = []
+        for place, path in enumerate(archives):
+            index = _index(self._display, path, indices[place] if indices else None)
+            offsets, sizes, several = _chosen(index, entries, case_sensitive_extensions)
+            tables.append(self._completed(path, entries, kinds, behaviour, offsets, sizes, several))
+        containers = np.repeat(np.arange(len(archives)), [len(offsets) for offsets, _ in tables])
+        if not len(containers):
+            raise RuntimeError(f"{self._display}: no samples in {', '.join(map(repr, archives))}")
+        return _Samples(archives, containers, *(np.concatenate(column) for column in zip(*tables, strict=True)), kinds)
+
+    def _completed(
+        self,
+        path: str,
+        entries: list[str],
+        kinds: list[DType],
+        behaviour: str,
+        offsets: np.ndarray,
+        sizes: np.ndarray,
+        several: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets and sizes of the samples that there are, as `missing_component_behavior` says."""
+        missing = sizes < 0
+        if behaviour == "error" and missing.any():
+            number, output = np.argwhere(missing)[0].tolist()
+            raise RuntimeError(
+                f"{self._display}: {path} record {number}: expected a component {entries[output]!r}, got none (Underful "
+                'sample; see missing_component_behavior="empty" and "skip")'
+            )
+        uneven = ~missing & (sizes % [kind.numpy.itemsize for kind in kinds] != 0)
+        if uneven.any():
+            number, output = np.argwhere(uneven)[0].tolist()
+            raise RuntimeError(
+                f"{self._display}: {path} record {number}: component {entries[output]!r}: component size and dtype "
+                f"incompatible: expected a multiple of {kinds[output].numpy.itemsize} bytes for {kinds[output]}, got "
+                f"{sizes[number, output]}"
+            )
+        if several.any():
+            number, output = np.argwhere(several)[0].tolist()
+            warnings.warn(
+                f"{self._display}: {path} record {number}: several components match {entries[output]!r}: the first in "
+                f"the archive is taken (so in {int(several.any(axis=1).sum())} samples of this archive)",
+                UserWarning,
+                stacklevel=2,
+            )
+        if behaviour == "skip":
+            whole = ~missing.any(axis=1)
+            return offsets[whole], sizes[whole]
+        return offsets, sizes
+
+
+class _Samples(ContainerStore):
+    """Offsets and sizes are `[N, outputs]`; a size of -1: there is no such component."""
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        containers: np.ndarray,
+        offsets: np.ndarray,
+        sizes: np.ndarray,
+        kinds: Sequence[DType],
+    ):
+        super().__init__(paths, containers, offsets, sizes)
+        self._kinds = [kind.numpy for kind in kinds]
+
+    def read(self, container: int, numbers: np.ndarray) -> list[Record | Exception]:
+        """Several samples of one archive, each component with the header before it."""
+        sizes = self.sizes[numbers].ravel()
+        present = np.flatnonzero(sizes >= 0)
+        offsets = self.offsets[numbers].ravel()[present]
+        order = np.argsort(offsets, kind="stable")  # the order of outputs is not that of the archive
+        present, offsets = present[order], offsets[order]
+        records: list[Any] = []
+        pieces: list[np.ndarray | Exception | None] = [None] * len(sizes)
+        if len(present):
+            self._fill(pieces, container, present, offsets, sizes[present])
+        outputs = len(self._kinds)
+        for first in range(0, len(sizes), outputs):
+            parts = pieces[first : first + outputs]
+            fault = next((part for part in parts if isinstance(part, Exception)), None)
+            records.append(fault or tuple(map(_as_array, parts, self._kinds)))
+        return records
+
+    def _fill(
+        self, pieces: list[Any], container: int, present: np.ndarray, offsets: np.ndarray, sizes: np.ndarray
+    ) -> None:
+        data, starts, errors = self.packed(container, offsets - BLOCK, sizes + BLOCK)
+        if errors:
+            good = np.ones(len(starts), bool)
+            good[list(errors)] = False
+            states = np.zeros(len(starts), np.uint8)
+            states[good] = wrong_headers(data, starts[good], sizes[good])
+        else:
+            states = wrong_headers(data, starts, sizes)
+        starts = starts + BLOCK
+        for place, start, end in zip(present.tolist(), starts.tolist(), (starts + sizes).tolist(), strict=True):
+            pieces[place] = data[start:end]
+        for k in np.flatnonzero(states).tolist():
+            got = "another size" if states[k] == 2 else "something else"
+            pieces[present[k]] = ValueError(
+                f"expected the tar header of a component of {sizes[k]} bytes at byte {offsets[k] - BLOCK}, got {got}: is "
+                "the archive damaged or changed, or the index that of another one?"
+            )
+        for k, error in errors.items():
+            pieces[present[k]] = error
+
+
+def _as_array(piece: Any, kind: np.dtype[Any]) -> np.ndarray:
+    if piece is None:
+        return np.empty(0, kind)
+    if kind.itemsize == 1:
+        return piece if kind == np.uint8 else piece.view(kind)
+    found = piece.view(kind)
+    return found if found.flags.aligned else found.copy()
+
+
+def _types(reader: str, dtypes: Any) -> list[DType]:
+    """The element types that `dtypes` names; RuntimeError for one that is no number."""
+    listed = [] if dtypes is None else dtypes if isinstance(dtypes, list | tuple) else [dtypes]
+    found = []
+    for kind in listed:
+        try:
+            found.append(to_dtype(kind))
+        except KeyError:
+            raise RuntimeError(f"{reader}: dtypes: expected types of numbers, got {kind!r}") from None
+        if found[-1] in (bool_, bfloat16) or found[-1].kind is DType.Kind.enum:
+            raise RuntimeError(f"{reader}: dtypes: Unsupported output dtype: expected types of numbers, got {kind!r}")
+    return found
+
+
+def component_of(name: str) -> tuple[str, str | None]:
+    """The sample's name and the extension of a file; None without a dot."""
+    dot = name.find(".", name.rfind("/") + 1)
+    return (name, None) if dot < 0 else (name[:dot], name[dot + 1 :])
+
+
+def is_hidden(sample: str) -> bool:
+    """Whether there is nothing before the dot of a file name."""
+    return not sample or sample.endswith("/")
+
+
+def scan_archive(path: str, report: Callable[[int, int], None] = lambda done, total: None) -> Index:
+    """The samples of an archive; see `_table`. Raises what `tar_file.members` does."""
+    components: list[tuple[int, str, int, int]] = []
+    count, last = 0, None
+    for name, offset, size in members(path, report):
+        sample, extension = component_of(name)
+        if is_hidden(sample):
+            continue
+        if sample != last:
+            count, last = count + 1, sample
+        if extension is not None:
+            components.append((count - 1, extension, offset, size))
+    return _table(count, components)
+
+
+def _table(count: int, components: list[tuple[int, str, int, int]]) -> Index:
+    """Components in columns: the number of their sample, of their extension (in `extensions`, joined by zero bytes),
+    offset and size; and how many samples there are."""
+    known: dict[str, int] = {}
+    extensions = [known.setdefault(extension, len(known)) for _, extension, _, _ in components]
+    numbers = np.array([(sample, offset, size) for sample, _, offset, size in components], np.int64).reshape(-1, 3)
+    return {
+        "count": np.array([count]),
+        "sample": numbers[:, 0].copy(),
+        "offset": numbers[:, 1].copy(),
+        "size": numbers[:, 2].copy(),
+        "extension": np.array(extensions, np.int32),
+        "extensions": np.frombuffer("\0".join(known).encode(errors="surrogateescape"), np.uint8),
+    }
+
+
+def _chosen(index: Index, entries: list[str], case: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Offsets and sizes `[samples, outputs]` of the components wanted, -1 where there is none; and whether there are
+    several."""
+    count = int(index["count"][0])
+    known = index["extensions"].tobytes().decode(errors="surrogateescape").split("\0")
+    offsets, sizes = (np.full((count, len(entries)), -1, np.int64) for _ in range(2))
+    several = np.zeros((count, len(entries)), bool)
+    for output, entry in enumerate(entries):
+        wanted = {word if case else word.lower() for word in entry.split(";") if word}
+        matches = np.array([(word if case else word.lower()) in wanted for word in known])
+        rows = np.flatnonzero(matches[index["extension"]])
+        samples = index["sample"][rows]
+        first = np.diff(samples, prepend=-1) != 0
+        offsets[samples[first], output] = index["offset"][rows[first]]
+        sizes[samples[first], output] = index["size"][rows[first]]
+        several[samples[~first], output] = True
+    return offsets, sizes, several
+
+
+def _index(reader: str, path: str, index: str | None) -> Index:
+    """The samples of an archive, as its index says, or found in the archive itself."""
+    try:
+        if index is None:
+            return cached(path, "webdataset", 1, lambda: scan_archive(path))
+        return cached(index, "webdataset index", 1, lambda: _listed_samples(reader, index))
+    except OSError as error:
+        raise RuntimeError(f"{reader}: Cannot open: {error.filename}: {error.strerror}") from error
+    except ValueError as error:
+        raise RuntimeError(f"{reader}: {error}") from error
+
+
+def _listed_samples(reader: str, path: str) -> Index:
+    """What an index lists. RuntimeError, with file and line, for a broken one."""
+
+    def fault(line: int, text: str) -> RuntimeError:
+        return RuntimeError(f'{reader}: Malformed index file at "{path}" line {line}: {text}')
+
+    lines = read_lines(reader, path)
+    head = lines[0].split()
+    if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdecimal() or not int(head[1]):
+        raise fault(1, f"expected one of {', '.join(_VERSIONS)} and a positive number of samples, got {lines[0]!r}")
+    count = int(head[1])
+    if len(lines) < count + 1:
+        raise fault(len(lines), f"expected {count} samples, the file ends")
+    components: list[tuple[int, str, int, int]] = []
+    for sample, line in enumerate(lines[1 : count + 1]):
+        words = line.split()
+        step = next((n for n in _VERSIONS[head[0]] if words and not len(words) % n and _numbers(words, n)), None)
+        if step is None:
+            form = "extension offset size" + (" filename" if _VERSIONS[head[0]] == (4,) else "")
+            raise fault(sample + 2, f'expected "{form}" for each component of a sample, got {line!r}')
+        for k in range(0, len(words), step):
+            offset, size = int(words[k + 1]), int(words[k + 2])
+            if offset % BLOCK or not offset:
+                raise fault(sample + 2, f"tar offset is not a multiple of tar block size ({BLOCK}), got {offset}")
+            components.append((sample, words[k], offset, size))
+    return _table(count, components)
+
+
+def _numbers(words: list[str], step: int) -> bool:
+    return all(words[k].isdecimal() and words[k + 1].isdecimal() for k in range(1, len(words), step))

@@ -1,0 +1,288 @@
+"""Contents of TFRecord files against DALI, our own index, and broken files."""
+
+import os
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ndd
+from ndd import tfrecord as tfrec
+from ndd.readers import TFRecord
+from readers.datasets import (
+    bytes_list,
+    example,
+    float_list,
+    int64_list,
+    masked_crc,
+    proto,
+    tfrecord_frame,
+    varint,
+    write_tfrecord,
+)  # fmt: skip
+
+REAL = Path(__file__).parents[3] / "shared" / "data" / "tfrecord"
+INT, STRING, FLOAT = 0, 1, 2
+
+
+def features_of(module, wanted):
+    """Features as text, such as `F([2], INT, 0)`, made by ndd's functions or by DALI's."""
+    names = {"F": module.FixedLenFeature, "V": module.VarLenFeature, "INT": INT, "FLOAT": FLOAT, "STRING": STRING}
+    return {name: eval(text, names) for name, text in wanted.items()}
+
+
+def samples(package, wanted, **arguments):
+    module = tfrec
+    if package is not ndd:
+        from nvidia.dali import tfrecord as module
+    reader = package.readers.TFRecord(features=features_of(module, wanted), **arguments)
+    return [
+        {name: (str(a.dtype), a.shape, a.tobytes()) for name, v in sample.items() for a in [np.asarray(v)]}
+        for sample in reader.next_epoch()
+    ]
+
+
+def values(wanted, **arguments):
+    reader = TFRecord(features=features_of(tfrec, wanted), **arguments)
+    return [{name: np.asarray(value).tolist() for name, value in sample.items()} for sample in reader.next_epoch()]
+
+
+@pytest.fixture(scope="module")
+def dali():
+    return pytest.importorskip("nvidia.dali.experimental.dynamic")
+
+
+RECORDS = [
+    example(
+        ("i", int64_list(1, 2, -3, 2**62, -(2**63), 300)), ("f", float_list(1.0, -2.5)), ("s", bytes_list(b"abc", b"de")),
+        ("empty", int64_list()), ("not wanted", bytes_list(b"x" * 500)), ("one", int64_list(7)),
+    ),
+    # unpacked numbers, keys behind their values, fields that nobody knows, a list in two parts, the last entry counts
+    proto(7, b"xx") + varint(9 << 3) + varint(3) + proto(10, b"1234", 5) + proto(11, b"12345678", 1)
+    + proto(1, proto(1, proto(2, proto(3, b"".join(proto(1, varint(v), 0) for v in (4, -5)))) + proto(1, b"i")))
+    + proto(1, proto(1, proto(1, b"f") + proto(2, float_list(9.0) + proto(2, proto(1, b"\0\0\x80?", 5)))))
+    + example(("s", bytes_list(b"")), ("empty", proto(1, b"")), ("one", int64_list(1)), ("one", int64_list(8))),
+    example(("one", float_list(1.0) + int64_list(9)), ("i", int64_list()), ("f", float_list()), ("s", bytes_list(b"y")),
+            ("empty", b"")),
+]  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"s": "F((), STRING, '')", "i": "V(INT, 0)", "f": "V(FLOAT, 0.0)"},
+        {"f": "V([2], FLOAT, 0.0)", "one": "F([1], INT, 0)", "s": "F([1], STRING, 'no')"},
+        {"one": "F([], INT, 0)", "i": "V([2], INT, 5)"},
+        {"i": "V([1, 2], INT, 0)", "f": "V([], FLOAT, 0.0)", "one": "F([1, 1], INT, 4)", "empty": "V([3], INT, 1)"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_records(tmp_path, dali, wanted):
+    arguments = write_tfrecord(tmp_path, RECORDS)
+    found = samples(ndd, wanted, **arguments)
+    assert [list(sample) for sample in found] == [list(wanted)] * 3
+    assert found == samples(dali, wanted, **arguments)
+    assert found == samples(ndd, wanted, path=Path(arguments["path"]))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("lines", [[2, 0], [1, 1, 2]], ids=str)
+def test_an_index_of_some_and_several_files(tmp_path, dali, lines):
+    one, two = write_tfrecord(tmp_path, RECORDS), write_tfrecord(tmp_path, RECORDS[:1], "b")
+    listed = Path(one["index_path"]).read_text().splitlines()
+    Path(one["index_path"]).write_text("\n".join(listed[i] for i in lines))
+    both = {key: [two[key], one[key], two[key]] for key in one}
+    wanted = {"s": "F((), STRING, '')"}
+    found = samples(ndd, wanted, **both)
+    assert len(found) == len(lines) + 2
+    assert found == samples(dali, wanted, **both)
+    reader = TFRecord(features=features_of(tfrec, wanted), **both)
+    assert reader[2]["s"].source_info == f"{one['path']} record 1"
+
+
+@pytest.mark.oracle
+@pytest.mark.skipif(not REAL.exists(), reason="needs real data")
+def test_real_files(dali):
+    paths = sorted(str(path) for path in REAL.glob("train-*-of-00002"))
+    wanted = {"image/encoded": "F((), STRING, '')", "image/class/label": "F([1], INT, -1)"}
+    found = samples(ndd, wanted, path=paths)
+    assert len(found) == 40
+    assert found == samples(dali, wanted, path=paths, index_path=[f"{path}.idx" for path in paths])
+    boxes = {f"image/object/bbox/{side}": "V(FLOAT, 0.0)" for side in ("xmin", "ymin", "xmax", "ymax")}
+    path = str(REAL / "coco_boxes.tfrecord")
+    assert samples(ndd, boxes, path=path) == samples(dali, boxes, path=path, index_path=f"{path}.idx")
+    reader = TFRecord(features=features_of(tfrec, wanted), path=paths)
+    assert ndd.decoders.image(next(reader.next_epoch(batch_size=40))["image/encoded"]).batch_size == 40
+
+
+def test_what_a_record_lacks_is_the_default(tmp_path):
+    """DALI leaves what was in memory."""
+    arguments = write_tfrecord(tmp_path, [example(("i", int64_list(1))), b"", RECORDS[0]])
+    wanted = {"i": "F([6], INT, -4)", "f": "F((), FLOAT, 2.5)", "s": "F((), STRING, 'é')", "v": "V([2], FLOAT, 0.0)"}
+    with pytest.raises(RuntimeError, match=r"sample 2 .* feature 'f': expected at most 1 value\(s\).*got 2"):
+        values(wanted, **arguments)
+    wanted["f"] = "F((2,), FLOAT, 2.5)"
+    assert values(wanted, **arguments) == [
+        {"i": [1, -4, -4, -4, -4, -4], "f": [2.5, 2.5], "s": [0xC3, 0xA9], "v": []},
+        {"i": [-4] * 6, "f": [2.5, 2.5], "s": [0xC3, 0xA9], "v": []},
+        {"i": [1, 2, -3, 2**62, -(2**63), 300], "f": [1.0, -2.5], "s": [97, 98, 99], "v": []},
+    ]
+    assert TFRecord(features=features_of(tfrec, wanted), **arguments)[1]["v"].shape == (0, 2)
+
+
+def errors(wanted, **arguments):
+    """What each sample says, None for the good ones."""
+    reader = TFRecord(features=features_of(tfrec, wanted), **arguments)
+    found: list[str | None] = []
+    assert len(reader)  # what is wrong with a file as a whole is raised here
+    epoch = reader.next_epoch()
+    while True:
+        try:
+            next(epoch)
+            found.append(None)
+        except StopIteration:
+            return found
+        except RuntimeError as error:
+            found.append(str(error))
+
+
+ONE = {"one": "V(INT, 0)"}
+GOOD = example(("one", int64_list(3)))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "record", "text"),
+    [
+        ({"i": "F([5], INT, 0)"}, RECORDS[0], r"feature 'i': expected at most 5 value\(s\) for the shape \(5,\), got 6"),
+        ({"i": "V([4], INT, 0)"}, RECORDS[0], r"feature 'i': expected a multiple of 4 value\(s\) .* got 6"),
+        ({"i": "V(FLOAT, 0.0)"}, RECORDS[0], r"feature 'i': expected values of float32, got int64"),
+        ({"i": "F((), STRING, '')"}, RECORDS[0], r"feature 'i': expected values of string, got int64"),
+        (ONE, GOOD[:-1], r"expected a tf.train.Example at byte \d+, got something else \(its CRC is right\)"),
+        (ONE, b"\xff\xff\xff", "expected a tf.train.Example"),
+        (ONE, example(("one", proto(3, proto(1, b"\xff")))), "expected a tf.train.Example"),
+        (ONE, example(("one", proto(2, proto(1, b"123")))), "expected a tf.train.Example"),
+        (ONE, proto(1, proto(1, b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")), "expected a tf.train.Example"),
+    ],
+)  # fmt: skip
+def test_a_record_that_does_not_fit_harms_no_other(tmp_path, wanted, record, text):
+    other = RECORDS[0] if wanted is ONE else b""
+    arguments = write_tfrecord(tmp_path, [other, record, other])
+    found = errors(wanted, **arguments)
+    assert found[0] is found[2] is None
+    assert found[1].startswith(f"readers.TFRecord: sample 1 ({arguments['path']} record 1): ")
+    assert re.search(text, found[1])
+
+
+def test_broken_files(tmp_path):
+    arguments = write_tfrecord(tmp_path, [GOOD] * 4)
+    whole, size = Path(arguments["path"]).read_bytes(), len(tfrecord_frame(GOOD))
+    reader = TFRecord(features=features_of(tfrec, ONE), **arguments)
+    assert len(reader.fetch([0, 1])["one"].tensors) == 2
+
+    damaged = bytearray(whole)
+    damaged[size + 12] = 0xFF
+    Path(arguments["path"]).write_bytes(damaged)
+    found = errors(ONE, **arguments)
+    assert "got something else with a wrong CRC (0x" in found[1]
+    assert found[0] is found[2] is found[3] is None
+    with pytest.raises(RuntimeError, match=r"record 1\): .*wrong CRC"):  # the file changed under an open reader
+        reader.fetch([0, 1])
+
+    os.truncate(arguments["path"], 2 * size + 20)
+    found = errors(ONE, **arguments)
+    assert found[0] is None
+    assert all(
+        f"sample {n} ({arguments['path']} record {n})" in found[n] and "ends too early" in found[n] for n in (2, 3)
+    )
+    with pytest.raises(RuntimeError, match=rf"record 2: expected a record of bytes {2 * size} to .*: it is cut off"):
+        errors(ONE, path=arguments["path"])
+    os.truncate(arguments["path"], 2 * size + 5)
+    with pytest.raises(RuntimeError, match=r"record 2: .*: it is cut off"):
+        errors(ONE, path=arguments["path"])
+
+    damaged = bytearray(whole)
+    damaged[size + 1] ^= 1
+    Path(arguments["path"]).write_bytes(damaged)
+    with pytest.raises(
+        RuntimeError, match=f"record 1: expected a record at byte {size}, got a wrong CRC of its length"
+    ):
+        errors(ONE, path=arguments["path"])
+    assert "its head says" in errors(ONE, **arguments)[1]
+
+    Path(arguments["path"]).write_bytes(whole)
+    other = write_tfrecord(tmp_path, [example(("one", int64_list(3, 4)))] * 3, "b")
+    found = errors(ONE, path=arguments["path"], index_path=other["index_path"])
+    assert found[0] is None  # the first record begins where the other's does, and its length has a right CRC
+    assert all("or the index that of another file?" in text for text in found[1:])
+
+
+def test_no_regular_files(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    for path in (str(tmp_path / "fifo"), "/dev/zero", str(tmp_path), str(tmp_path / "none")):
+        with pytest.raises(RuntimeError, match=re.escape(path)):
+            errors(ONE, path=path)
+    arguments = write_tfrecord(tmp_path, [GOOD])
+    assert "Not a regular file" in errors(ONE, **{**arguments, "path": str(tmp_path / "fifo")})[0]
+
+
+def test_crc():
+    """Of "123456789" the CRC-32C is 0xE3069283."""
+    from ndd._cpu.crc32c import masked_crc32c
+
+    crc = 0xE3069283
+    expected = ((crc >> 15 | crc << 17) + 0xA282EAD8) % 2**32
+    assert masked_crc32c(np.frombuffer(b"..123456789", np.uint8), 2, 11) == masked_crc(b"123456789") == expected
+
+
+MISTAKES = [
+    {"path": "none"}, {"index_path": "none.idx"}, {"index_path": []}, {"path": [], "index_path": []}, {"wanted": {}},
+    {"index_path": ["a.idx", "a.idx"]}, {"text": ""}, {"text": "\n"}, {"text": "0"}, {"text": "a b"}, {"text": "0 10"},
+    {"text": "-1 40"}, {"text": "0 16"}, {"text": "0 9999"}, {"wanted": {"one": "V(STRING, '')"}}, {"num_shards": 6},
+    {"wanted": {"one": "F([2], STRING, '')"}}, {"use_o_direct": True}, {"wanted": {"one": "3"}},
+    {"wanted": {"one": "F([1], INT, 0.5)"}}, {"wanted": {"one": "F([1], INT)"}}, {"wanted": {"one": "F(1, INT, 0)"}},
+    {"wanted": {"one": "V(INT)"}}, {"wanted": {"one": "F([1], FLOAT, 1)"}}, {"wanted": {"one": "F([1], STRING, b'')"}},
+    {"wanted": {"one": "F([-1], INT, 0)"}}, {"wanted": {"one": "V([-1, 2], INT, 0)"}}, {"meta_files_path": "x"},
+    {"wanted": {"one": "F([1], 'int64', 0)"}}, {"wanted": {"one": "F([1.5], INT, 0)"}},
+]  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("change", MISTAKES, ids=str)
+def test_mistakes(tmp_path, dali, monkeypatch, change):
+    monkeypatch.chdir(tmp_path)
+    arguments = write_tfrecord(tmp_path, [GOOD])
+    if "text" in change:
+        (tmp_path / "a.idx").write_text(change["text"])
+    arguments.update({key: value for key, value in change.items() if key not in ("text", "wanted")})
+    kinds = []
+    for package in (ndd, dali):
+        with pytest.raises((RuntimeError, TypeError)) as raised:
+            samples(package, change.get("wanted", ONE), **arguments)
+        kinds.append(raised.type)
+    assert kinds[0] is kinds[1]
+
+
+def test_features_are_plain_values():
+    feature = tfrec.FixedLenFeature([np.int64(2)], tfrec.int64, True)
+    assert feature == tfrec.Feature((2,), tfrec.int64, True, False)
+    assert repr(tfrec.VarLenFeature([2], 2, 0.0)) == "VarLenFeature((2,), float32, 0.0)"
+    with pytest.raises(RuntimeError, match="positive extents"):  # kills DALI
+        tfrec.VarLenFeature([0], tfrec.int64, 0)
+    with pytest.raises(TypeError, match="expected a dict of features"):
+        TFRecord(path="x", features=[feature])
+
+
+def test_a_long_index_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("NDD_CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "a"
+    path.write_bytes(tfrecord_frame(example(("one", int64_list(3)))) * 40_000)
+    assert os.path.getsize(path) > 1 << 20
+    assert len(TFRecord(path=path, features=features_of(tfrec, ONE))) == 40_000
+    monkeypatch.setattr(ndd.readers.tfrecord, "scan_tfrecord", None)
+    reader = TFRecord(path=path, features=features_of(tfrec, ONE))
+    assert len(reader) == 40_000
+    assert int(np.asarray(reader[39_999]["one"])[0]) == 3
+    assert struct.unpack("<Q", path.read_bytes()[:8])[0] == len(example(("one", int64_list(3))))
