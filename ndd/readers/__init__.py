@@ -26,6 +26,7 @@ Add a reader
 """
 
 from ndd.readers.base import Reader
+from ndd.readers.coco import COCO
 from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
 from ndd.readers.file import File
@@ -35,4 +36,4 @@ from ndd.readers.output import Output
 from ndd.readers.records import RecordStore
 from ndd.readers.state import ReaderState
 
-__all__ = ["ContainerStore", "Epoch", "File", "MXNet", "Numpy", "Output", "Reader", "ReaderState", "RecordStore"]
+__all__ = ["COCO", "ContainerStore", "Epoch", "File", "MXNet", "Numpy", "Output", "Reader", "ReaderState", "RecordStore"]
