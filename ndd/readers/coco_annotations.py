@@ -23,7 +23,8 @@ from ndd.readers.file_reading import OpenFiles
 from ndd.readers.index_cache import Index, cached
 
 _VERSION = 1  # of the index
-_KEY = re.compile(rb'"segmentation"\s*:\s*')
+_KEY = b'"segmentation":'
+_NEAR = 2000  # bytes; up to 2500 `find` searches at once, for more it first prepares tables, 0.5 us
 _PLACE = re.compile(r"\$\.(images|annotations|categories)\[(\d+)\]")
 
 
@@ -79,19 +80,22 @@ def _integers(items: list[Any], name: str) -> np.ndarray:
 
 def _places(text: bytes, found: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Where the segmentations, which the decoder gives in the text's order, stand in the text."""
-    starts, lengths = np.zeros(len(found), np.int64), np.zeros(len(found), np.int64)
-    at = 0
-    for number, raw in enumerate(found):
-        value = bytes(raw)
-        if not value:
-            continue
-        key = _KEY.search(text, at)
-        at = key.end() if key is not None else at
-        if not text.startswith(value, at):  # another key of this name, or one written with escapes
-            at = text.index(value, starts[number - 1] + lengths[number - 1] if number else 0)
-        starts[number], lengths[number] = at, len(value)
-        at += len(value)
-    return starts, lengths
+    starts, lengths = [], []
+    end = 0
+    for value in map(bytes, found):
+        if value:
+            at = text.find(b"{", end) + 1  # it mostly is the first key: one byte is found 5 times as fast as a word
+            if not text.startswith(_KEY, at):
+                at = text.find(_KEY, end, end + _NEAR)
+            at += len(_KEY)
+            if not text.startswith(value, at):
+                at += 1
+            if not text.startswith(value, at):  # other spaces, another key of this name, or one written with escapes
+                at = text.index(value, end)
+            end = at + len(value)
+        starts.append(end - len(value))
+        lengths.append(len(value))
+    return np.array(starts, np.int64), np.array(lengths, np.int64)
 
 
 def _decoded(reader: str, path: str, text: bytes, places: bool) -> Any:
