@@ -36,4 +36,15 @@ from ndd.readers.output import Output
 from ndd.readers.records import RecordStore
 from ndd.readers.state import ReaderState
 
-__all__ = ["COCO", "ContainerStore", "Epoch", "File", "MXNet", "Numpy", "Output", "Reader", "ReaderState", "RecordStore"]
+__all__ = [
+    "COCO",
+    "ContainerStore",
+    "Epoch",
+    "File",
+    "MXNet",
+    "Numpy",
+    "Output",
+    "Reader",
+    "ReaderState",
+    "RecordStore",
+]

@@ -130,9 +130,7 @@ class COCO(Reader):
     ) -> FileStore:
         name = self._display
         wants_ids = renamed(name, "save_img_ids", save_img_ids, "image_ids", image_ids)
-        folder = renamed(
-            name, "meta_files_path", meta_files_path, "preprocessed_annotations", preprocessed_annotations
-        )
+        folder = renamed(name, "meta_files_path", meta_files_path, "preprocessed_annotations", preprocessed_annotations)
         new = "save_preprocessed_annotations"
         saves = renamed(name, "dump_meta_files", dump_meta_files, new, save_preprocessed_annotations)
         target = renamed(
@@ -140,6 +138,8 @@ class COCO(Reader):
         )
         if bool(saves) != bool(target):
             raise RuntimeError(f"{name}: `{new}` and `{new}_dir` should be provided together")
+        if masks:
+            renamed(name, "masks", masks, "polygon_masks", None)
         if pixelwise_masks and (polygon_masks or masks):
             raise RuntimeError(f"{name}: `pixelwise_masks` and `polygon_masks` are mutually exclusive")
         if file_root is None:
@@ -222,6 +222,9 @@ class _Images(FileStore):
         labels, form = self._labels_of(number), self._form
         about = [self._boxes_of(number), labels]
         if outline is not None and form.masks:
+            if form.ratio:  # as DALI, which rasterises what it gives as vertices
+                scale = self._scale(number)
+                outline = outline._replace(vertices=outline.vertices / scale * scale)
             about.append(painted(outline, labels, *self._sizes[number].tolist()))
         elif outline is not None:
             rows = outline.rows * np.array([1, 2, 2], np.int32) if form.coordinates else outline.rows
@@ -304,9 +307,7 @@ def _as_i32(reader: str, what: str, values: np.ndarray) -> np.ndarray:
     return values.astype(np.int32)
 
 
-def _selected(
-    reader: str, root: str, path: str, index: Index, images: Any, skip_empty: bool, form: _Form
-) -> _Images:
+def _selected(reader: str, root: str, path: str, index: Index, images: Any, skip_empty: bool, form: _Form) -> _Images:
     """The images of an annotations file that are wanted, in order."""
     names = _split(index["names"], index["name_ends"])
     if images is None or len(images) == 0:

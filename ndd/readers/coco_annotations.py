@@ -116,8 +116,11 @@ def _named(text: bytes, said: str) -> str:
     if place is None:
         return " another text"
     kinds = _kinds()
-    item = kinds.decode(text, type=kinds.Loose)[place[1]][int(place[2])]
-    name = item.get("id", "none") if isinstance(item, dict) else "none"
+    try:
+        item = kinds.decode(kinds.decode(text, type=kinds.Parts)[place[1]], type=kinds.Items)[int(place[2])]
+        name = kinds.decode(kinds.decode(item, type=kinds.Parts)["id"])
+    except (kinds.DecodeError, KeyError):
+        name = "none"
     return f" {place[1][:-1].replace('categorie', 'category')} {place[2]} (id {name})"
 
 
@@ -134,7 +137,7 @@ class JsonOutlines:
         self._path, self._first, self._last = path, first, last
         self._numbers, self._starts, self._lengths = index["numbers"], index["starts"], index["lengths"]
         self._state = _state(path)
-        self._files = Kept(self._opened)
+        self._files = Kept(_opened)
 
     def read(self, images: Any) -> list[Outline | Exception]:
         """The outlines of some images."""
@@ -142,7 +145,7 @@ class JsonOutlines:
         wanted = np.concatenate([*chosen, np.zeros(0, np.int64)]).astype(np.int64)
         wanted = wanted[self._lengths[wanted] > 0]
         try:
-            with self._files.using() as file:
+            with self._files.using(self._path, self._state) as file:
                 pieces = file.read(np.zeros(len(wanted), np.int64), self._starts[wanted], self._lengths[wanted])
         except OSError as error:
             return [error] * len(chosen)
@@ -152,11 +155,6 @@ class JsonOutlines:
     def close(self) -> None:
         """Close the file."""
         self._files.clear()
-
-    def _opened(self) -> OpenFiles:
-        if _state(self._path) != self._state:
-            raise OSError(f"The annotations file {self._path} has changed since it was indexed")
-        return OpenFiles([self._path])
 
     def _outline(self, annotations: list[int], texts: dict[int, Any]) -> Outline | Exception:
         rows: list[tuple[int, int, int]] = []
@@ -182,6 +180,12 @@ class JsonOutlines:
                 number = self._numbers[annotation]
                 return ValueError(f"segmentation of annotation {number} (from 0) in {self._path}: {error}")
         return Outline(np.array(rows, np.int32).reshape(-1, 3), np.array(points, np.float32).reshape(-1, 2), runs)
+
+
+def _opened(path: str, state: tuple[int, int]) -> OpenFiles:
+    if _state(path) != state:
+        raise OSError(f"The annotations file {path} has changed since it was indexed")
+    return OpenFiles([path])
 
 
 def _state(path: str) -> tuple[int, int]:
@@ -214,6 +218,7 @@ def _kinds() -> Any:
         DecodeError=msgspec.DecodeError,
         File=struct("File", [images, ("annotations", list[plain], []), categories]),
         WithPlaces=struct("WithPlaces", [images, ("annotations", list[placed], []), categories]),
-        Loose=dict[str, Any],
+        Parts=dict[str, msgspec.Raw],
+        Items=list[msgspec.Raw],
         segmentation=msgspec.json.Decoder(list[list[float]] | counted | None),
     )

@@ -120,7 +120,5 @@ def _tools() -> Any:
     try:
         import pycocotools.mask
     except ImportError as error:
-        raise ImportError(
-            "readers.COCO with pixelwise_masks needs pycocotools: pip install 'ndd[coco]'"
-        ) from error
+        raise ImportError("readers.COCO with pixelwise_masks needs pycocotools: pip install 'ndd[coco]'") from error
     return pycocotools.mask

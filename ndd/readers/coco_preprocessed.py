@@ -1,6 +1,7 @@
 """DALI's files of preprocessed COCO annotations: written for it, and read, its own included.
 
-All numbers are little-endian. Each file but `filenames.dat` (a name a line) begins with a count, i32.
+All numbers are little-endian. Each file but `filenames.dat` (a name a line) begins with a count, i32: of items, but in
+`boxes.dat` of numbers.
 """
 
 from __future__ import annotations
@@ -94,9 +95,14 @@ def _packed(run: Run) -> bytes:
 
 def _write(folder: str, name: str, table: np.ndarray) -> None:
     kind = np.dtype(_KINDS[name][0])
-    if kind.kind == "i" and len(table) and not (np.iinfo(kind).min <= table.min() and table.max() <= np.iinfo(kind).max):
+    if (
+        kind.kind == "i"
+        and len(table)
+        and not (np.iinfo(kind).min <= table.min() and table.max() <= np.iinfo(kind).max)
+    ):
         raise ValueError(f"{name}.dat holds numbers of {8 * kind.itemsize} bits, got {table.min()} to {table.max()}")
-    _replace(folder, name, [struct.pack("<i", len(table)), table.astype(kind).tobytes()])
+    count = table.size if name == "boxes" else len(table)
+    _replace(folder, name, [struct.pack("<i", count), table.astype(kind).tobytes()])
 
 
 def _replace(folder: str, name: str, parts: Iterable[bytes]) -> None:
@@ -130,6 +136,8 @@ class Preprocessed:
         data = self._bytes(name)
         found = np.frombuffer(data[4:], kind) if (len(data) - 4) % np.dtype(kind).itemsize == 0 else None
         items = struct.unpack("<i", data[:4])[0] if len(data) >= 4 else -1
+        if name == "boxes" and items % width == 0:
+            items //= width
         if found is None or items * width != len(found):
             self._refuse(name, f"expected {items} items in {len(data)} bytes")
         if count is not None and items != count:

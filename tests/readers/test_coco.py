@@ -120,7 +120,7 @@ def test_real_run_lengths(dali, tmp_path):
                thing(2, 1, segmentation=[SQUARE[:4]])], {"masks": True, "ratio": True}),
         (TWO, [thing(2, segmentation=[SQUARE]), thing(2, segmentation=[[5, 3, 12, 2, 9.5, 9.5]]),
                thing(2, 1, segmentation={"size": [10, 20], "counts": [5, 10, 185]}),
-               thing(1, 9, segmentation=[SQUARE]), thing(1, 5, segmentation={"size": [10, 20], "counts": "5:Y5"}),
+               thing(1, 9, segmentation=[SQUARE]), thing(1, 5, segmentation={"size": [10, 20], "counts": "5:i5"}),
                thing(1, 1, segmentation=[[-5, -5, 30, 30, 30.4, 3], SQUARE[:4]])], {"pixelwise_masks": True}),
     ],
 )  # fmt: skip
@@ -147,7 +147,7 @@ def test_where_dali_is_wrong(tmp_path):
     for option, what in (("image_ids", "image ids"), ("avoid_class_remapping", "category ids")):
         with pytest.raises(RuntimeError, match=f"readers.COCO: expected {what} of 32 bits"):
             samples(ndd, **arguments, **{option: True})
-    arguments = write_coco(tmp_path, TWO, [thing(1)], categories=None or ())
+    arguments = write_coco(tmp_path, TWO, [thing(1)], categories=())
     assert lists(samples(ndd, **arguments))[0][1] == [0]
     (tmp_path / "instances.json").write_text(json.dumps({"images": TWO}))
     assert lists(samples(ndd, **arguments)) == [[[], []]] * 2
@@ -189,9 +189,7 @@ def test_preprocessed(tmp_path, dali, options, again):
     for package in (ndd, dali):
         folder = tmp_path / package.__name__
         folder.mkdir()
-        samples(
-            package, **arguments, save_preprocessed_annotations=True, save_preprocessed_annotations_dir=str(folder)
-        )
+        samples(package, **arguments, save_preprocessed_annotations=True, save_preprocessed_annotations_dir=str(folder))
         written.append({path.name: path.read_bytes() for path in folder.iterdir()})
         for reading in (ndd, dali):
             read = samples(reading, file_root=str(tmp_path), preprocessed_annotations=str(folder), **again)
@@ -216,7 +214,13 @@ def test_preprocessed_files_that_are_missing_or_damaged(tmp_path):
     assert len(samples(ndd, **options)) == 3
     for file in folder.iterdir():
         whole = file.read_bytes()
-        for broken in (whole[:-1], whole[:3], b"", b"\xff\xff\xff\x7f" + whole[4:], whole[:4] + b"\xfb" * len(whole[4:])):
+        for broken in (
+            whole[:-1],
+            whole[:3],
+            b"",
+            b"\xff\xff\xff\x7f" + whole[4:],
+            whole[:4] + b"\xfb" * len(whole[4:]),
+        ):
             file.write_bytes(broken)
             if file.name in ("filenames.dat", "boxes.dat", "labels.dat", "vertices.dat", "original_ids.dat"):
                 pass  # other names and numbers are no damage that shows
@@ -285,13 +289,13 @@ GOOD = json.dumps({"images": TWO, "annotations": [thing(1), thing(2, id=42)], "c
         ("[1, 2, 3, 4]", "[1, 2, 3]", r"annotation 0 \(id 7\): Expected `array` of length 4"),
         ("[1, 2, 3, 4]", "null", r"annotation 0 \(id 7\): Expected `array`, got `null`"),
         ("[1, 2, 3, 4]", "[1, 2, 3, NaN]", "another text: JSON is malformed"),
-        ("[1, 2, 3, 4]", "[1, 2, 3, 1e999]", "got.*: .*"),
+        ("[1, 2, 3, 4]", "[1, 2, 3, 1e999]", r"annotation 0 \(id 7\): Number out of range"),
     ],
 )  # fmt: skip
 def test_broken_files(tmp_path, old, new, said):
     arguments = write_coco(tmp_path, TWO)
     (tmp_path / "instances.json").write_text(GOOD.replace(old, new, 1), encoding="latin-1")
-    kind = ValueError if "[1, 2" in old and "NaN" not in new and "999" not in new else RuntimeError
+    kind = ValueError if "Expected `array`" in said and "images" not in said else RuntimeError
     with pytest.raises(kind) as raised:
         len(COCO(**arguments))
     text = str(raised.value)
@@ -320,7 +324,7 @@ def test_no_ordinary_file(tmp_path, kind):
 @pytest.mark.parametrize(
     ("segmentation", "said"),
     [
-        ("5:Y5", "Expected `array | object | null`, got `str`"), ([1, 2, 3, 4], "Expected `array`, got `int`"),
+        ("5:Y5", "got `str`"), ([1, 2, 3, 4], "Expected `array`, got `int`"),
         ([[1, 2, "x", 4]], r"Expected `float`, got `str` - at `\$\[0\]\[2\]`"), ({"size": [10, 20]}, "field `counts`"),
         ({"size": [9, 20], "counts": [180]}, "expected a mask of the image's size, 10 x 20, got 9 x 20"),
         ({"size": [10, 20], "counts": [5, 10, 184]}, "expected 200 pixels in all, got 199"),
@@ -372,7 +376,6 @@ def test_the_index_is_kept(tmp_path, monkeypatch):
     file.write_text(file.read_text().replace('"segmentation": [[2', '"segmentati\\u006fn" : [[2') + " " * (1 << 20))
     for _ in range(2):
         found = samples(ndd, **arguments, polygon_masks=True)
-        assert [sample[4].ravel().tolist() for sample in found] == [sum(p[0] for p in pieces[i::2]) for i in ()] or True
         assert found[0][4].ravel().tolist() == pieces[0][0] + pieces[2][0]
         assert found[1][4].ravel().tolist() == pieces[1][0] + pieces[3][0]
         assert len(samples(ndd, **arguments)) == 2
