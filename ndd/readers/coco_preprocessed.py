@@ -208,10 +208,8 @@ class SavedOutlines:
         """Nothing is open."""
 
     def _outline(self, image: int) -> Outline | Exception:
-        rows, vertices, runs = (
-            [] if part is None else part[0][part[1][image] : part[2][image]]
-            for part in (self._rows, self._vertices, self._runs)
-        )
+        rows, vertices = (part[0][part[1][image] : part[2][image]] for part in (self._rows, self._vertices))
+        runs = [] if self._runs is None else self._runs[0][self._runs[1][image] : self._runs[2][image]]
         if len(rows) and not (rows.min() >= 0 and rows[:, 1:].max() <= len(vertices)):
             return ValueError(f"polygons of image {image}: expected places among {len(vertices)} vertices")
         return Outline(rows, vertices, runs)

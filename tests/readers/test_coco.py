@@ -225,12 +225,12 @@ def test_preprocessed_files_that_are_missing_or_damaged(tmp_path):
             if file.name in ("filenames.dat", "boxes.dat", "labels.dat", "vertices.dat", "original_ids.dat"):
                 pass  # other names and numbers are no damage that shows
             else:
-                with pytest.raises(RuntimeError, match="readers.COCO: "):
+                with pytest.raises(RuntimeError, match=r"readers.COCO: "):
                     samples(ndd, **options)
         file.write_bytes(whole)
-    with pytest.raises(RuntimeError, match="cannot save preprocessed annotations in '.*none'"):
+    with pytest.raises(RuntimeError, match=r"cannot save preprocessed annotations in '.*none'"):
         len(COCO(**arguments, **{**saving, "save_preprocessed_annotations_dir": tmp_path / "none"}))
-    with pytest.raises(RuntimeError, match="No files found in .*none"):
+    with pytest.raises(RuntimeError, match=r"No files found in .*none"):
         len(COCO(file_root=tmp_path, preprocessed_annotations=tmp_path / "none"))
 
 
@@ -312,12 +312,12 @@ def test_no_ordinary_file(tmp_path, kind):
             (tmp_path / name).symlink_to("/dev/zero")
         else:
             os.mkfifo(tmp_path / name) if kind == "pipe" else (tmp_path / name).mkdir()
-    with pytest.raises(RuntimeError, match="instances.json': expected a file, got a folder, pipe or device"):
+    with pytest.raises(RuntimeError, match=r"instances.json': expected a file, got a folder, pipe or device"):
         len(COCO(**arguments))
     (tmp_path / "i.json").write_text(GOOD)
     epoch = COCO(file_root=tmp_path, annotations_file=tmp_path / "i.json").next_epoch()
     assert len(next(epoch)) == 3
-    with pytest.raises(RuntimeError, match="sample 1 .*b.jpg"):
+    with pytest.raises(RuntimeError, match=r"sample 1 .*b.jpg"):
         next(epoch)
 
 
@@ -351,7 +351,7 @@ def test_images_without_a_size(tmp_path):
     arguments = write_coco(tmp_path, images, [thing(1)])
     assert len(samples(ndd, **arguments)) == 2
     for option in ("ratio", "pixelwise_masks"):
-        with pytest.raises(RuntimeError, match="a.jpg.*: expected the height and width of the image, got height 0"):
+        with pytest.raises(RuntimeError, match=r"a.jpg.*: expected the height and width of the image, got height 0"):
             next(COCO(**arguments, **{option: True}).next_epoch())
 
 
