@@ -162,7 +162,7 @@ def test_unknown_names_are_said(tmp_path):
 
 
 OBJECTS = [
-    thing(1, segmentation=[SQUARE, [1, 1, 3, 1, 2, 7]]), thing(1, 1, segmentation={"size": [9, 9], "counts": [8, 73]}),
+    thing(1, segmentation=[SQUARE]), thing(1, 1, segmentation={"size": [9, 9], "counts": [8, 73]}),
     thing(3, 1, (0, 0, 4, 5)), thing(3, segmentation={"size": [5, 6], "counts": [3, 7, 5, 1, 14]}),
     thing(3, 1, segmentation=[[1.5, 1.25, 5, 1, 3, 4.75]]),
 ]  # fmt: skip
@@ -176,8 +176,7 @@ THREE = [image(3, "c.jpg", 5, 6), image(2, "d/b.jpg", 3, 3), image(1, "a.jpg", 9
         ({"ratio": True, "ltrb": True}, {}),
         ({"polygon_masks": True, "ratio": True, "image_ids": True, "skip_empty": True}, ("polygon_masks", "image_ids")),
         ({"masks": True}, ("masks",)),
-        ({"pixelwise_masks": True, "avoid_class_remapping": True}, ("pixelwise_masks",)),
-        ({"images": ["c.jpg", "a.jpg", "c.jpg"], "pixelwise_masks": True}, ("pixelwise_masks",)),
+        ({"images": ["c.jpg", "a.jpg", "c.jpg"], "polygon_masks": True}, ("polygon_masks",)),
     ],
     ids=str,
 )
@@ -195,6 +194,31 @@ def test_preprocessed(tmp_path, dali, options, again):
             read = samples(reading, file_root=str(tmp_path), preprocessed_annotations=str(folder), **again)
             assert_equal(read, found)
     assert written[0] == written[1]
+
+
+def test_preprocessed_masks(tmp_path):
+    """Ours are read as they were saved. (DALI 2.4.0 crashes on these images when it paints them itself.)"""
+    arguments = {**write_coco(tmp_path, THREE, OBJECTS), "pixelwise_masks": True}
+    saving = {"save_preprocessed_annotations": True, "save_preprocessed_annotations_dir": str(tmp_path)}
+    found = samples(ndd, **arguments, **saving)
+    read = samples(ndd, file_root=str(tmp_path), preprocessed_annotations=str(tmp_path), pixelwise_masks=True)
+    assert_equal(read, found)
+
+
+@pytest.mark.oracle
+@pytest.mark.skipif(not REAL.exists(), reason="needs real data")
+def test_preprocessed_masks_of_real_files(tmp_path, dali):
+    options = {"file_root": str(REAL / "images"), "pixelwise_masks": True}
+    saving = {"save_preprocessed_annotations": True, "annotations_file": str(REAL / "instances.json")}
+    written = []
+    for package in (ndd, dali):
+        folder = tmp_path / package.__name__
+        folder.mkdir()
+        samples(package, **options, **saving, save_preprocessed_annotations_dir=str(folder))
+        written.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert written[0] == written[1]
+    read = [samples(package, **options, preprocessed_annotations=str(folder)) for package in (ndd, dali)]
+    assert_equal(*read)
 
 
 def test_preprocessed_files_that_are_missing_or_damaged(tmp_path):
@@ -295,7 +319,7 @@ GOOD = json.dumps({"images": TWO, "annotations": [thing(1), thing(2, id=42)], "c
 def test_broken_files(tmp_path, old, new, said):
     arguments = write_coco(tmp_path, TWO)
     (tmp_path / "instances.json").write_text(GOOD.replace(old, new, 1), encoding="latin-1")
-    kind = ValueError if "Expected `array`" in said and "images" not in said else RuntimeError
+    kind = ValueError if old == "[1, 2, 3, 4]" and "NaN" not in new else RuntimeError
     with pytest.raises(kind) as raised:
         len(COCO(**arguments))
     text = str(raised.value)
