@@ -202,7 +202,8 @@ class _Images(FileStore):
     ):
         super().__init__([root], names)
         self._boxes, self._object_labels = objects["boxes"], objects["labels"]
-        self._ids, self._sizes = objects.get("ids"), objects.get("sizes")
+        self._ids: Any = objects.get("ids")
+        self._sizes: Any = objects.get("sizes")
         self._first, self._last, self._form, self._outlines = first, last, form, outlines
 
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> list[Record | Exception]:
@@ -283,7 +284,7 @@ class _Images(FileStore):
 def _objects(reader: str, index: Index, threshold: float, crowds: bool, plain: bool) -> Index:
     """The index with the objects that are wanted only, and their labels as they are given."""
     sides = index["boxes"][:, 2:]
-    wanted = (sides >= np.float32(threshold)).all(1)
+    wanted = np.asarray((sides >= np.float32(threshold)).all(1))
     if not crowds:
         wanted &= ~index["crowds"]
     of_objects = [name for name in index if len(index[name]) == len(wanted) and name in _OF_OBJECTS]
@@ -346,7 +347,7 @@ def _preprocessed(reader: str, root: str, folder: str, form: _Form) -> _Images:
     names = saved.names()
     size = len(names)
     if not size:
-        return _Images(root, [], {"boxes": np.zeros((0, 4)), "labels": np.zeros(0)}, *np.zeros((2, 0)), form)
+        return _Images(root, [], {"boxes": np.zeros((0, 4)), "labels": np.zeros(0)}, np.zeros(0), np.zeros(0), form)
     boxes, first, last = saved.spans("boxes", "offsets", "counts", size)
     objects = {"boxes": boxes, "labels": saved.table("labels", len(boxes))}
     if form.ids:

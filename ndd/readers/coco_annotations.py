@@ -141,7 +141,7 @@ class JsonOutlines:
 
     def read(self, images: Any) -> list[Outline | Exception]:
         """The outlines of some images."""
-        chosen = [np.arange(self._first[i], self._last[i]) for i in images]
+        chosen = [np.arange(int(self._first[i]), int(self._last[i])) for i in images]
         wanted = np.concatenate([*chosen, np.zeros(0, np.int64)]).astype(np.int64)
         wanted = wanted[self._lengths[wanted] > 0]
         try:
@@ -175,7 +175,7 @@ class JsonOutlines:
                         rows.append((place, start, len(points) // 2))
                 elif found is not None:
                     counts = counts_of_text(found.counts) if isinstance(found.counts, str) else found.counts
-                    runs.append(Run(place, *found.size, np.array(counts, np.int64)))
+                    runs.append(Run(place, found.size[0], found.size[1], np.array(counts, np.int64)))
             except Exception as error:
                 number = self._numbers[annotation]
                 return ValueError(f"segmentation of annotation {number} (from 0) in {self._path}: {error}")
@@ -201,7 +201,7 @@ def _kinds() -> Any:
     except ImportError as error:
         raise ImportError("readers.COCO needs msgspec: pip install 'ndd[coco]'") from error
 
-    integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+    integer: Any = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
     bbox = tuple[float, float, float, float]
     struct = msgspec.defstruct
     image = [("id", integer), ("file_name", str), ("height", integer | None, 0), ("width", integer | None, 0)]
