@@ -26,6 +26,7 @@ Add a reader
 """
 
 from ndd.readers.base import Reader
+from ndd.readers.coco import COCO
 from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
 from ndd.readers.file import File
@@ -38,6 +39,7 @@ from ndd.readers.tfrecord import TFRecord
 from ndd.readers.webdataset import Webdataset
 
 __all__ = [
+    "COCO",
     "ContainerStore",
     "Epoch",
     "File",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import DType
 from ndd.readers.base import Reader
+from ndd.readers.coco import COCO as _COCO
 from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
 from ndd.readers.file import File as _File
@@ -24,6 +25,28 @@ __all__ = [
     'Webdataset',
 ]
 
+class COCO(_COCO):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, annotations_file: str | bytes | PathLike[str] | None = '',
+        avoid_class_remapping: bool | None = False, dont_use_mmap: bool | None = False,
+        dump_meta_files: bool | None = None, dump_meta_files_path: str | bytes | PathLike[str] | None = None,
+        file_root: str | bytes | PathLike[str] | None = None, image_ids: bool | None = None,
+        images: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]] | None = None,
+        include_iscrowd: bool | None = True, initial_fill: int | None = 1024, lazy_init: bool | None = False,
+        ltrb: bool | None = False, masks: bool | None = False, meta_files_path: str | bytes | PathLike[str] | None = None,
+        num_shards: int | None = 1, pad_last_batch: bool | None = False, pixelwise_masks: bool | None = False,
+        polygon_masks: bool | None = False, prefetch_queue_depth: int | None = 1,
+        preprocessed_annotations: str | bytes | PathLike[str] | None = None, random_shuffle: bool | None = False,
+        ratio: bool | None = False, read_ahead: bool | None = False, save_img_ids: bool | None = None,
+        save_preprocessed_annotations: bool | None = None,
+        save_preprocessed_annotations_dir: str | bytes | PathLike[str] | None = None, seed: int | None = -1,
+        shard_id: int | None = 0, shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
+        size_threshold: float | None = 0.1, skip_cached_images: bool | None = False, skip_empty: bool | None = False,
+        stick_to_shard: bool | None = False, tensor_init_bytes: int | None = 1048576,
+        enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
+        sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+    ) -> None: ...
 class File(_File):
     def __init__(
         self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',

@@ -1,6 +1,7 @@
 """Small data for every reader: one entry each. `test_every_reader.py` walks `ndd.readers` and finds its data here."""
 
 import io
+import json
 import struct
 import tarfile
 from collections.abc import Callable
@@ -195,7 +196,31 @@ def dali_features(arguments):
     return {**arguments, "features": FEATURES.of(tfrecord)}
 
 
+def write_coco(folder, images, annotations=(), categories=({"id": 1}, {"id": 5}), write_files=True, **more):
+    """`instances.json` and the image files, whose bytes are their names, as arguments of `readers.COCO`."""
+    document = {"images": images, "annotations": list(annotations), "categories": list(categories), **more}
+    (folder / "instances.json").write_text(json.dumps({k: v for k, v in document.items() if v is not None}))
+    for image in images if write_files else ():
+        (folder / image["file_name"]).parent.mkdir(parents=True, exist_ok=True)
+        (folder / image["file_name"]).write_bytes(image["file_name"].encode())
+    return {"file_root": str(folder), "annotations_file": str(folder / "instances.json")}
+
+
+def objects(folder, count):
+    """Image i has id 10 + i and 1 + i % 3 objects, the box of the first begins at i; the file is not in order."""
+    images = [{"id": 10 + i, "file_name": f"{i:03}.jpg", "height": 8, "width": 9} for i in range(count)][::-1]
+    boxes = [(i, k) for i in range(count) for k in range(1 + i % 3)]
+    annotations = [
+        {"id": n, "image_id": 10 + i, "category_id": 5, "bbox": [i + k, 0, 1, 2], "segmentation": [[0, 0, 5, 0, 5, 5]]}
+        for n, (i, k) in enumerate(boxes)
+    ]
+    return {**write_coco(folder, images, annotations), "image_ids": True}
+
+
 DATASETS = {
+    "COCO": DataSet(
+        objects, lambda outputs: int(outputs[1][0, 0]), lambda folder, n: (folder / f"{n:03}.jpg").unlink()
+    ),
     "File": DataSet(files, lambda outputs: int(outputs[1][0]), lambda folder, n: (folder / f"{n:03}.bin").unlink()),
     "MXNet": DataSet(recordio, lambda outputs: int(outputs[1][0]), damage_recordio, dali_shuffles=False),
     "Numpy": DataSet(
