@@ -9,7 +9,8 @@ Life of a sample
 3. `ReadAhead` (`read_ahead.py`): a few threads take the coming batches from the stream and call `store.records(numbers)`
    (`file_store.py`, `container.py` on `file_reading.py`). A record is a tuple of arrays, or the exception that it cost.
 4. `Reader` (`base.py`), on the user's thread: the records of a batch become handles on the CPU (`output.py`) with
-   `source_info`; the error of a record is raised here, at its batch. A lookahead may have made them before.
+   `source_info`; the error of a record is raised here, at its batch, or the record left out (`broken_records.py`). A
+   lookahead may have made them before.
 5. `_present` of the reader may call operators on these handles; outputs that follow `device="gpu"` are copied there.
    Both only start work. The user gets a tuple, or a dict, of `Tensor`s or `Batch`es.
 
@@ -26,6 +27,7 @@ Add a reader
 """
 
 from ndd.readers.base import Reader
+from ndd.readers.broken_records import Skipped
 from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
 from ndd.readers.file import File
@@ -35,4 +37,4 @@ from ndd.readers.output import Output
 from ndd.readers.records import RecordStore
 from ndd.readers.state import ReaderState
 
-__all__ = ["ContainerStore", "Epoch", "File", "MXNet", "Numpy", "Output", "Reader", "ReaderState", "RecordStore"]
+__all__ = ["ContainerStore", "Epoch", "File", "MXNet", "Numpy", "Output", "Reader", "ReaderState", "RecordStore", "Skipped"]
