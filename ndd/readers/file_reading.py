@@ -1,5 +1,6 @@
 """Bytes of files and of ranges of files: many in one call without the GIL, in shared pooled memory.
 
+Paths may be URLs of objects (`ndd.io.object_store`): then ranges are requested in parallel.
 What cannot be read is an `OSError` in its place and harms nothing else. A file that is no regular file (a FIFO, a
 device, a folder) and a file that ends too early are such errors; nothing here waits for data that does not come.
 """
@@ -16,10 +17,12 @@ import numpy as np
 
 from ndd._cpu import files as compiled
 from ndd._tensor.memory import host_empty
+from ndd.io.object_store import Status, is_remote, object_statuses, one, read_object_ranges, read_objects
 
 _ALIGNMENT = 64
 _GAP = 1 << 16  # bytes between two ranges that are read through: a read call costs as much as 64 kB
 _RUN = 1 << 24  # the longest read that joins ranges
+_REQUEST = 1 << 21  # the longest request that joins ranges of an object; several run at once
 
 
 class OpenFiles:
@@ -32,21 +35,33 @@ class OpenFiles:
 
     def __init__(self, paths: Sequence[str]):
         self.paths = paths
+        self._remote = any(map(is_remote, paths))
         self.handles = np.full(len(paths), -1, np.int32)
-        self.sizes = np.full(len(paths), -1, np.int64)
+        self._sizes = np.full(len(paths), -1, np.int64)
+        self._statuses: list[Status | OSError] | None = None  # of objects, once somebody needs them
         self._open = False
-        if not compiled.AVAILABLE:
+        if self._remote or not compiled.AVAILABLE:
             return
         encoded = [os.fsencode(path) + b"\0" for path in paths]
         starts = np.zeros(len(paths), np.int64)
         np.cumsum([len(e) for e in encoded[:-1]], out=starts[1:])
         joined, status = np.frombuffer(b"".join(encoded), np.uint8), np.empty(compiled.STATUS_BYTES, np.uint8)
-        compiled.open_files(joined, starts, compiled.OPEN_FLAGS, status, self.handles, self.sizes)
+        compiled.open_files(joined, starts, compiled.OPEN_FLAGS, status, self.handles, self._sizes)
         self._open = True
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """See above."""
+        if self._remote and self._statuses is None:
+            self._statuses = statuses(self.paths)
+            self._sizes[:] = [-1 if isinstance(s, OSError) else s.size for s in self._statuses]
+        return self._sizes
 
     def read(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
         """`sizes[i]` bytes (-1: all) at `offsets[i]` of file `numbers[i]`, as views of one buffer, 64 bytes aligned."""
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
+        if self._remote:
+            return self._requested(numbers, offsets, sizes)
         found, missing = self._read(self.handles[numbers], offsets, sizes)
         for place in missing:
             found[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
@@ -54,9 +69,24 @@ class OpenFiles:
 
     def read_whole(self) -> list[np.ndarray | OSError]:
         """The bytes of each file, as views of one buffer. Closes the files."""
+        if self._remote:
+            return _each(self.paths, read_objects, read_slowly)
         found, missing = self._read(self.handles, np.zeros(len(self.paths), np.int64), self.sizes, close=True)
         for place in missing:  # after closing the others: a process may be short of handles for all of them at once
             found[place] = read_slowly(self.paths[place])
+        return found
+
+    def _requested(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
+        """Ranges of objects, each in memory of its own. An object that could not be found is not asked for again."""
+        _ = self.sizes
+        said = self._statuses or []
+        found: list[Any] = [said[n] for n in numbers.tolist()]
+        places = [place for place, status in enumerate(found) if isinstance(status, Status)]
+        pieces = read_object_ranges(
+            [self.paths[int(numbers[p])] for p in places], offsets[places], sizes[places], [found[p].version for p in places]
+        )
+        for place, piece in zip(places, pieces, strict=True):
+            found[place] = piece
         return found
 
     def _read(
@@ -84,7 +114,8 @@ class OpenFiles:
         ends = offsets + sizes
         gaps = offsets[1:] - ends[:-1]
         far = (numbers[1:] != numbers[:-1]) | (gaps < 0) | (gaps > _GAP)
-        far |= ends[1:] // _RUN != ends[:-1] // _RUN  # a new piece every 16 MB
+        longest = _REQUEST if self._remote else _RUN
+        far |= ends[1:] // longest != ends[:-1] // longest
         first = np.flatnonzero(np.concatenate([[True], far]))
         run_of = np.cumsum(np.concatenate([[0], far]))
         last = np.concatenate([first[1:], [len(sizes)]]) - 1
@@ -95,7 +126,9 @@ class OpenFiles:
             range(len(sizes)), run_of.tolist(), starts.tolist(), sizes.tolist(), strict=True
         ):
             piece = runs[run]
-            if isinstance(piece, OSError):  # perhaps only a part of the run is missing: ask for this range alone
+            if isinstance(piece, OSError) and self._remote and piece.errno != errno.EIO:
+                found.append(piece)
+            elif isinstance(piece, OSError):  # perhaps only a part of the run is missing: ask for this range alone
                 found.append(read_slowly(self.paths[int(numbers[i])], int(offsets[i]), size))
             else:
                 found.append(piece[start : start + size])
@@ -123,6 +156,31 @@ class OpenFiles:
         self.close()
 
 
+def statuses(paths: Sequence[str]) -> list[Status | OSError]:
+    """Size and state of each file, or the error of asking for it."""
+    return _each(paths, object_statuses, _status)
+
+
+def status(path: str) -> Status:
+    """Size and state of a file. OSError if there is none."""
+    return one(statuses([path]))
+
+
+def _status(path: str) -> Status | OSError:
+    try:
+        found = os.stat(path)
+        return Status(found.st_size, str(found.st_mtime_ns))
+    except OSError as error:
+        return error
+
+
+def _each(paths: Sequence[str], objects: Any, local: Any) -> list[Any]:
+    """`objects` of those paths that are URLs, all together, and `local` of each of the others."""
+    remote = [path for path in paths if is_remote(path)]
+    answers = iter(objects(remote) if remote else ())
+    return [next(answers) if is_remote(path) else local(path) for path in paths]
+
+
 def read_files(paths: Sequence[str]) -> list[np.ndarray | OSError]:
     """The bytes of each file, as views of one buffer."""
     return OpenFiles(paths).read_whole()
@@ -131,6 +189,8 @@ def read_files(paths: Sequence[str]) -> list[np.ndarray | OSError]:
 def read_slowly(path: str, offset: int = 0, size: int = -1) -> np.ndarray | OSError:
     """One range (by default all to the end) from Python: where there is no compiled reading, and to learn what is
     wrong with a file. OSError if it is no regular file, or ends before the range does."""
+    if is_remote(path):
+        return read_object_ranges([path], [offset], [size])[0]
     try:
         handle = os.open(path, compiled.OPEN_FLAGS)
         try:

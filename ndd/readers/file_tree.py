@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ndd.io.object_store import is_remote, list_folders, one, read_objects
+
 FilePath: TypeAlias = str | bytes | os.PathLike[str]
 
 
@@ -24,6 +26,8 @@ def listed_names(reader: str, argument: str, paths: Any) -> list[str]:
 def read_lines(reader: str, path: str) -> list[str]:
     """The lines of a text file, without their ends. RuntimeError if it cannot be read."""
     try:
+        if is_remote(path):
+            return one(read_objects([path])).tobytes().decode("utf-8", "surrogateescape").split("\n")
         with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
             return lines.read().split("\n")
     except OSError as error:
@@ -32,6 +36,8 @@ def read_lines(reader: str, path: str) -> list[str]:
 
 def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tuple[list[str], list[str], np.ndarray]:
     """The files one level below `root`: the chosen directories, the names, and the directory's place for each name."""
+    if is_remote(root):
+        return _scan_objects(reader, root, choose_dir, choose_file)
     try:
         with os.scandir(root) as entries:
             folders = sorted(entry.name for entry in entries if choose_dir(entry.name) and entry.is_dir())
@@ -52,6 +58,18 @@ def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tupl
     return paths, names, places
 
 
+def _scan_objects(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tuple[list[str], list[str], np.ndarray]:
+    """As `scan_tree`, for a folder of a store. All folders are asked for together."""
+    try:
+        folders = [name for name in one(list_folders([root])).folders if choose_dir(name)]
+        paths = [os.path.join(root, folder) for folder in folders]
+        inside = [[name for name in one([found]).files if choose_file(name)] for found in list_folders(paths)]
+    except OSError as error:
+        raise RuntimeError(f"{reader}: Failed to open {error.filename}: {error.strerror or error}") from error
+    places = np.repeat(np.arange(len(folders), dtype=np.int32), [len(names) for names in inside])
+    return paths, [name for names in inside for name in names], places
+
+
 def scan_nested(reader: str, root: str, choose_file: Any) -> list[str]:
     """The files in `root`, sorted, then those in each of its folders, sorted: names relative to `root`."""
     try:
@@ -65,6 +83,9 @@ def scan_nested(reader: str, root: str, choose_file: Any) -> list[str]:
 
 def _split(folder: str, choose_file: Any) -> tuple[list[str], list[str]]:
     """The chosen files of a folder, and its folders."""
+    if is_remote(folder):
+        found = one(list_folders([folder]))
+        return [name for name in found.files if choose_file(name)], found.folders
     with os.scandir(folder) as entries:
         listed = [(entry.name, entry.is_dir()) for entry in entries]
     files = sorted(name for name, is_folder in listed if not is_folder and choose_file(name))
