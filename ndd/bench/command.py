@@ -14,11 +14,12 @@ from ndd.bench.libraries import Setting, make_setting
 from ndd.bench.rounds import Result
 
 _SECTIONS = ("dispatch", "loop", "classic", "ops", "import")
+_LONG = ("readers",)  # minutes, and gigabytes of disk: only by name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `python -m ndd bench`."""
-    parser.add_argument("section", nargs="?", default="all", choices=[*_SECTIONS, "all"])
+    parser.add_argument("section", nargs="?", default="all", choices=[*_SECTIONS, *_LONG, "all"])
     parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
     parser.add_argument(
         "--data", type=Path, metavar="DIR", help="a folder of JPEGs in class folders (default: embedded)"
@@ -28,13 +29,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-size", type=int, help="of loop and ops (default: loop 64, on a GPU also 256; ops 64)")
     parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds; medians are shown")
     parser.add_argument("--images", type=int, help="images of an epoch of the loop (default 512, on a GPU 8192)")
-    parser.add_argument("--only", default="", metavar="TEXT", help="operators whose name contains this")
+    parser.add_argument("--records", type=int, help="records that each reader reads (default 20,000)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="operators or readers whose name contains this")
     parser.add_argument("--no-dali", action="store_true", help="measure ndd alone")
 
 
 def run(args: argparse.Namespace) -> int:
     """Measures, prints each line as soon as it is known, writes the file."""
-    for name in ("rounds", "threads", "batch_size", "images"):
+    for name in ("rounds", "threads", "batch_size", "images", "records"):
         value = getattr(args, name)
         if value is not None and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1, got {value}.")
@@ -75,6 +77,10 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         from ndd.bench import operators
 
         yield from operators.measure(setting, args.data, args.batch_size or 64, args.only)
+    if "readers" in wanted:
+        from ndd.bench import readers
+
+        yield from readers.measure(setting, args.data, args.only, args.records)
     if "import" in wanted:
         from ndd.bench import start
 

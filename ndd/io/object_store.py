@@ -251,7 +251,7 @@ def _sentence(error: Exception, url: str) -> OSError:
     denied = kind in ("PermissionDeniedError", "UnauthenticatedError") or re.search(r"\b40[13] (Forbid|Unauth)", said)
     if isinstance(error, PermissionError) or denied:
         return PermissionError(errno.EACCES, f"Forbidden: the credentials in use may not read it ({said[:300]})", url)
-    if re.search(r"(?i)tim(ed|e) ?out|deadline", str(error)):
+    if re.search(r"(?i)timed ?out", str(error)):
         return TimeoutError(errno.ETIMEDOUT, f"The store did not answer in time ({said[:300]})", url)
     return ConnectionError(errno.ECONNABORTED, f"The store could not be read ({said[:600]})", url)
 
