@@ -72,7 +72,9 @@ def _recordio(folder: Path, records: Sequence[bytes]) -> Written:
 def _tfrecord(folder: Path, records: Sequence[bytes]) -> Written:
     with open(folder / "a.tfrecord", "wb") as out, open(folder / "a.idx", "w") as index:
         for i, data in enumerate(records):
-            features = _feature(b"image", _field(1, _field(1, data))) + _feature(b"label", _field(3, _field(1, _varint(i % 1000))))
+            features = _feature(b"image", _field(1, _field(1, data))) + _feature(
+                b"label", _field(3, _field(1, _varint(i % 1000)))
+            )
             example = _field(1, features)
             start = out.tell()
             out.write(struct.pack("<QI", len(example), 0) + example + bytes(4))  # no reader here looks at the CRCs
@@ -195,13 +197,13 @@ class _Records(Sequence[bytes]):
     """`count` records that are few different ones, over and over."""
 
     def __init__(self, distinct: list[bytes], count: int):
-        self.distinct, self.count = distinct, count
+        self.distinct, self._count = distinct, count
 
     def __len__(self) -> int:
-        return self.count
+        return self._count
 
     def __getitem__(self, place: Any) -> Any:
-        if not 0 <= place < self.count:
+        if not 0 <= place < self._count:
             raise IndexError(place)
         return self.distinct[place % len(self.distinct)]
 
@@ -256,9 +258,7 @@ def _alternating(
         for turn in range(max(setting.rounds, _EPOCHS_OF_MEMORY)):
             for side in sides if turn % 2 == 0 else sides[::-1]:
                 rates[side].append(processes[side].ask("epoch")["rate"])
-        return {
-            side: {**found[side], **processes[side].ask("memory"), "rate": median(rates[side])} for side in sides
-        }
+        return {side: {**found[side], **processes[side].ask("memory"), "rate": median(rates[side])} for side in sides}
     finally:
         for process in processes.values():
             process.close()

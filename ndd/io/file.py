@@ -96,7 +96,9 @@ def contents(path: str) -> np.ndarray:
     if found and scheme == "file":
         name = unquote(rest)
     elif found and scheme.isalnum():
-        raise RuntimeError(f"{path!r}: expected a path, file:// or a URL of s3, gs, az, http or https, got the scheme {scheme}://")
+        raise RuntimeError(
+            f"{path!r}: expected a path, file:// or a URL of s3, gs, az, http or https, got the scheme {scheme}://"
+        )
     try:
         return np.fromfile(name, np.uint8)
     except OSError as error:

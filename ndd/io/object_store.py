@@ -132,7 +132,9 @@ def read_objects(urls: Sequence[str]) -> list[Any]:
     return _asked(_kept, [(url, 0, -1, "") for url in urls])
 
 
-def read_object_ranges(urls: Sequence[str], offsets: Any, sizes: Any, versions: Sequence[str] | None = None) -> list[Any]:
+def read_object_ranges(
+    urls: Sequence[str], offsets: Any, sizes: Any, versions: Sequence[str] | None = None
+) -> list[Any]:
     """`sizes[i]` bytes (-1: all that follow) at `offsets[i]` of object `urls[i]`, u8, or the `OSError` that it cost.
 
     Args:
@@ -298,7 +300,11 @@ def _made_store(root: str, environment: Environment) -> Any:
     settings = _settings(environment)
     options = {name: value for name, value in settings.items() if name not in _DEFAULTS}
     seconds = timedelta(seconds=settings["timeout"])
-    client: dict[str, Any] = {"timeout": seconds, "connect_timeout": min(seconds, timedelta(seconds=10)), "allow_http": True}
+    client: dict[str, Any] = {
+        "timeout": seconds,
+        "connect_timeout": min(seconds, timedelta(seconds=10)),
+        "allow_http": True,
+    }
     retry: Any = {"max_retries": settings["retries"], "retry_timeout": timedelta(seconds=170)}
     _client()
     from obstore.store import HTTPStore, from_url

@@ -37,4 +37,15 @@ from ndd.readers.output import Output
 from ndd.readers.records import RecordStore
 from ndd.readers.state import ReaderState
 
-__all__ = ["ContainerStore", "Epoch", "File", "MXNet", "Numpy", "Output", "Reader", "ReaderState", "RecordStore", "Skipped"]
+__all__ = [
+    "ContainerStore",
+    "Epoch",
+    "File",
+    "MXNet",
+    "Numpy",
+    "Output",
+    "Reader",
+    "ReaderState",
+    "RecordStore",
+    "Skipped",
+]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from ndd._tensor.device import DeviceLike
 from ndd.readers.base import Reader
+from ndd.readers.broken_records import Skipped
 from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
 from ndd.readers.file import File as _File
@@ -14,7 +15,9 @@ from ndd.readers.state import ReaderState
 from os import PathLike
 from typing import Any, Literal
 
-__all__ = ['ContainerStore', 'Epoch', 'File', 'MXNet', 'Numpy', 'Output', 'Reader', 'ReaderState', 'RecordStore']
+__all__ = [
+    'ContainerStore', 'Epoch', 'File', 'MXNet', 'Numpy', 'Output', 'Reader', 'ReaderState', 'RecordStore', 'Skipped',
+]
 
 class File(_File):
     def __init__(
@@ -31,7 +34,7 @@ class File(_File):
         skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
         shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
-        shard: Literal['auto'] | None = None,
+        shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...
 class MXNet(_MXNet):
     def __init__(
@@ -45,7 +48,7 @@ class MXNet(_MXNet):
         skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
         shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
-        shard: Literal['auto'] | None = None,
+        shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...
 class Numpy(_Numpy):
     def __init__(
@@ -67,4 +70,5 @@ class Numpy(_Numpy):
         tensor_init_bytes: int | None = 1048576, use_o_direct: bool | None = False,
         enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
         sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+        on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...

@@ -183,9 +183,7 @@ class Reader:
         [[0, 1], [2, 3], [4]]
         """
         if last_batch not in ("fill", "partial", "drop"):
-            raise ValueError(
-                f'{self._display}: last_batch: expected "fill", "partial" or "drop", got {last_batch!r}'
-            )
+            raise ValueError(f'{self._display}: last_batch: expected "fill", "partial" or "drop", got {last_batch!r}')
         size = self._wanted_batch(batch_size)
         if ctx is not None and not hasattr(ctx, "__enter__"):
             raise TypeError(f"{self._display}: ctx: expected an EvalContext, got {type(ctx).__name__}")

@@ -27,7 +27,9 @@ class Epoch(Generic[Outputs]):
             the place that the sample would have had.
     """
 
-    __slots__ = ("_batch", "_by_hand", "_ctx", "_generation", "_last", "_left", "_loops", "_reader", "_total", "dropped", "indices")  # fmt: skip
+    __slots__ = (
+        "_batch", "_by_hand", "_ctx", "_generation", "_last", "_left", "_loops", "_reader", "_total", "dropped", "indices",
+    )  # fmt: skip
 
     def __init__(self, reader: Reader, batch: int | None, ctx: Any = None, last: LastBatch = "fill"):
         self._reader = reader

@@ -83,7 +83,10 @@ class OpenFiles:
         found: list[Any] = [said[n] for n in numbers.tolist()]
         places = [place for place, status in enumerate(found) if isinstance(status, Status)]
         pieces = read_object_ranges(
-            [self.paths[int(numbers[p])] for p in places], offsets[places], sizes[places], [found[p].version for p in places]
+            [self.paths[int(numbers[p])] for p in places],
+            offsets[places],
+            sizes[places],
+            [found[p].version for p in places],
         )
         for place, piece in zip(places, pieces, strict=True):
             found[place] = piece

@@ -1,9 +1,9 @@
 """`cached`: the index of a container, kept on disk from run to run.
 
 An index is a dict of NumPy arrays (offsets, sizes, names as bytes). It is kept for one state of one container: its
-path or URL, size and time of change (or ETag), the kind of index and the version of its format. Files are written aside and moved into
-place, so a reader sees a whole file or none; a damaged one is made again (`.npz` has a checksum for each array, and
-nothing in it is ever unpickled). Where nothing can be written the index is built at every run.
+path or URL, size and time of change (or ETag), the kind of index and the version of its format. Files are written aside
+and moved into place, so a reader sees a whole file or none; a damaged one is made again (`.npz` has a checksum for each
+array, and nothing in it is ever unpickled). Where nothing can be written the index is built at every run.
 """
 
 from __future__ import annotations

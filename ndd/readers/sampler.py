@@ -22,7 +22,6 @@ import numpy as np
 
 from ndd.readers.permutation import BufferDraws, global_order, reshuffled, shuffled_once
 
-
 LastBatch = Literal["fill", "partial", "drop"]
 
 

@@ -19,13 +19,13 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-
-import ndd
 from object_server import SETTINGS, Proxy, put, s3_server
-from ndd.io.object_cache import ObjectCache
-from ndd.io.object_store import is_remote, list_folders, object_statuses, read_object_ranges
 from readers.datasets import recordio
 from readers.epochs import epoch_of, labels_of
+
+import ndd
+from ndd.io.object_cache import ObjectCache
+from ndd.io.object_store import is_remote, list_folders, object_statuses, read_object_ranges
 
 pytest.importorskip("obstore")
 pytest.importorskip("moto")
@@ -50,7 +50,7 @@ def server():
         proxy.close()
 
 
-@pytest.fixture()
+@pytest.fixture
 def s3(server, monkeypatch):
     for name, value in {**SETTINGS, "AWS_ENDPOINT_URL": server.url}.items():
         monkeypatch.setenv(name, value)
@@ -89,6 +89,22 @@ def test_a_tree_of_classes(s3, tmp_path):
     shuffled = {"random_shuffle": True, "seed": 3}
     one, two = (ndd.readers.File(file_root=root, **shuffled) for root in ("s3://pets/train", tmp_path))
     assert epoch_of(one, 4) == epoch_of(two, 4)
+
+
+@pytest.mark.oracle
+def test_against_dali(server, s3, monkeypatch):
+    """DALI makes a class of the files in the root itself, if there are any, as it does on no disk; so there are none."""
+    dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.target}")  # it wants its connections kept
+    for name in ("b/2.jpg", "b/10.jpg", "a/1.jpg", "b/deeper/1.jpg", "c/1.txt"):
+        put(f"{server.url}/pets/plain/{name}", contents(name))
+    names = ["b/2.jpg", "a/1.jpg"]
+    for given in ({"file_root": "s3://pets/plain"}, {"file_root": "s3://pets/plain", "files": names}):
+        found = [
+            [(np.asarray(data).tobytes(), labels_of((data, label))) for data, label in reader.next_epoch()]
+            for reader in (library.readers.File(**given) for library in (ndd, dali))
+        ]
+        assert found[0] == found[1]
 
 
 def test_files_and_lists(s3, tmp_path):
@@ -148,7 +164,9 @@ def test_io_and_imread(s3):
     assert ndd.imread(["s3://pets/photo.jpg"] * 2).batch_size == 2
     with pytest.raises(RuntimeError, match=r"s3://pets/nothing.*No such object"):
         ndd.imread(["s3://pets/photo.jpg", "s3://pets/nothing"]).evaluate()
-    assert [bad.index for bad in ndd.imread(["s3://pets/nothing", "s3://pets/photo.jpg"], on_error="skip").dropped] == [0]
+    assert [bad.index for bad in ndd.imread(["s3://pets/nothing", "s3://pets/photo.jpg"], on_error="skip").dropped] == [
+        0
+    ]
 
 
 @pytest.mark.parametrize("fault", ["500", "cut", "slow"])
@@ -169,7 +187,9 @@ def test_errors_name_the_object(s3):
             ndd.readers.File(**arguments)[0]
         return str(raised.value)
 
-    assert "s3://pets/nothing.jpg): expected a readable record, got FileNotFoundError" in error(files=["s3://pets/nothing.jpg"])
+    assert "s3://pets/nothing.jpg): expected a readable record, got FileNotFoundError" in error(
+        files=["s3://pets/nothing.jpg"]
+    )
     assert "No such bucket: nobody" in error(files=["s3://nobody/a.jpg"])
     assert "Failed to open s3://nobody/train: No such bucket" in error(file_root="s3://nobody/train")
     assert "Failed to open s3://pets/nowhere: No such folder" in error(file_root="s3://pets/nowhere")
@@ -187,7 +207,7 @@ def test_errors_name_the_object(s3):
     for wrong in ({"connections": 0}, {"timeout": "1"}, {"retries": -1}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             ndd.io.object_store(**wrong)
-    with pytest.raises(RuntimeError, match="(?i)nonsense"), ndd.io.object_store(nonsense=True):
+    with pytest.raises(RuntimeError, match=r"(?i)nonsense"), ndd.io.object_store(nonsense=True):
         ndd.readers.File(files=["s3://pets/train/cat/1.jpg"])[0]
 
 
@@ -260,7 +280,9 @@ def test_other_processes(s3):
     assert first == [0, 1, 2, 3]
     text = f"import pickle, ndd; print(len(pickle.loads({pickle.dumps(reader)!r}).fetch([1, 2])[1].tensors))"
     house = {**os.environ, "PYTHONPATH": str(Path(ndd.__file__).parents[1])}
-    found = subprocess.run([sys.executable, "-c", text], env=house, capture_output=True, text=True, timeout=60, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", text], env=house, capture_output=True, text=True, timeout=60, check=True
+    )
     assert found.stdout.split() == ["2"]
 
 
@@ -301,7 +323,10 @@ def test_without_the_client(monkeypatch, s3):
 
     monkeypatch.setitem(sys.modules, "obstore", None)
     object_store._client.clear()
-    with contextlib.closing(ndd.readers.File(files=["s3://pets/x.jpg"])) as reader, pytest.raises(RuntimeError, match="ndd\\[remote\\]"):
+    with (
+        contextlib.closing(ndd.readers.File(files=["s3://pets/x.jpg"])) as reader,
+        pytest.raises(RuntimeError, match="ndd\\[remote\\]"),
+    ):
         reader[0]
     monkeypatch.undo()
     object_store._client.clear()

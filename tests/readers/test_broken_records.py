@@ -12,7 +12,7 @@ from readers.epochs import epoch_of, labels_of
 BROKEN = (2, 3, 6)
 
 
-@pytest.fixture()
+@pytest.fixture
 def files(tmp_path):
     paths = [tmp_path / f"{i}.bin" for i in range(9)]
     for i, path in enumerate(paths):
@@ -20,7 +20,7 @@ def files(tmp_path):
     return [str(path) for path in paths]
 
 
-@pytest.fixture()
+@pytest.fixture
 def broken(files):
     for i in BROKEN:
         os.unlink(files[i])
@@ -80,8 +80,8 @@ def test_data_of_which_nothing_can_be_read(files):
         os.unlink(path)
     with pytest.raises(RuntimeError, match=r"expected some readable records, none of 9 in a row"):
         list(reader.next_epoch(batch_size=3))
+    reader.reset()
     with pytest.raises(RuntimeError, match=r"none of 9 in a row"):
-        reader.reset()
         reader()
 
 

@@ -31,7 +31,8 @@ def test_what_the_documentation_says(numbered):
 def orders(draw):
     size = draw(st.integers(1, 20))
     shards = draw(st.integers(1, min(size, 3)))
-    order = draw(st.sampled_from([{}, {"random_shuffle": True, "initial_fill": 3}, {"shuffle": "global"}, {"shuffle_after_epoch": True}]))  # fmt: skip
+    shuffled = [{"random_shuffle": True, "initial_fill": 3}, {"shuffle": "global"}, {"shuffle_after_epoch": True}]
+    order = draw(st.sampled_from([{}, *shuffled]))
     return size, {"num_shards": shards, "pad_last_batch": draw(st.booleans()), **order}
 
 
