@@ -251,6 +251,9 @@ def _sentence(error: Exception, url: str) -> OSError:
     if isinstance(error, FileNotFoundError) or kind == "NotFoundError":
         return FileNotFoundError(errno.ENOENT, "No such object", url)
     denied = kind in ("PermissionDeniedError", "UnauthenticatedError") or re.search(r"\b40[13] (Forbid|Unauth)", said)
+    if "169.254.169.254" in said or "metadata.google.internal" in said:
+        text = "No credentials: none in the environment, and this machine has none of a cloud (skip_signature=True if public)"
+        return PermissionError(errno.EACCES, f"{text} ({said[:200]})", url)
     if isinstance(error, PermissionError) or denied:
         return PermissionError(errno.EACCES, f"Forbidden: the credentials in use may not read it ({said[:300]})", url)
     if re.search(r"(?i)timed ?out", str(error)):

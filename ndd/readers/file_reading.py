@@ -31,10 +31,16 @@ class OpenFiles:
     Attributes:
         paths: as given.
         sizes: in bytes, int64; -1 for what could not be opened.
+
+    Args:
+        paths: see above.
+        whole: most of each file will be asked for, so that an object is requested once and whole.
     """
 
-    def __init__(self, paths: Sequence[str]):
+    def __init__(self, paths: Sequence[str], *, whole: bool = False):
         self.paths = paths
+        self._whole = whole
+        self._contents: list[Any] | None = None  # of objects that were requested whole
         self._remote = any(map(is_remote, paths))
         self.handles = np.full(len(paths), -1, np.int32)
         self._sizes = np.full(len(paths), -1, np.int64)
@@ -53,7 +59,11 @@ class OpenFiles:
     def sizes(self) -> np.ndarray:
         """See above."""
         if self._remote and self._statuses is None:
-            self._statuses = statuses(self.paths)
+            if self._whole:
+                self._contents = self.read_whole()
+                self._statuses = [c if isinstance(c, OSError) else Status(len(c), "") for c in self._contents]
+            else:
+                self._statuses = statuses(self.paths)
             self._sizes[:] = [-1 if isinstance(s, OSError) else s.size for s in self._statuses]
         return self._sizes
 
@@ -82,15 +92,21 @@ class OpenFiles:
         said = self._statuses or []
         found: list[Any] = [said[n] for n in numbers.tolist()]
         places = [place for place, status in enumerate(found) if isinstance(status, Status)]
-        pieces = read_object_ranges(
-            [self.paths[int(numbers[p])] for p in places],
-            offsets[places],
-            sizes[places],
-            [found[p].version for p in places],
-        )
+        if self._contents is not None:
+            pieces = [self._part(int(numbers[p]), int(offsets[p]), int(sizes[p])) for p in places]
+        else:
+            paths, versions = [self.paths[int(numbers[p])] for p in places], [found[p].version for p in places]
+            pieces = read_object_ranges(paths, offsets[places], sizes[places], versions)
         for place, piece in zip(places, pieces, strict=True):
             found[place] = piece
         return found
+
+    def _part(self, number: int, offset: int, size: int) -> np.ndarray | OSError:
+        data = (self._contents or [])[number][offset:]
+        if size > len(data):
+            text = f"The object ends too early (expected {size} bytes at {offset}, got {len(data)})"
+            return OSError(errno.EIO, text, self.paths[number])
+        return data if size < 0 else data[:size]
 
     def _read(
         self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False
