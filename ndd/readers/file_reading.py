@@ -41,7 +41,7 @@ class OpenFiles:
         self.paths = paths
         self._whole = whole
         self._contents: list[Any] | None = None  # of objects that were requested whole
-        self._remote = any(map(is_remote, paths))
+        self._remote = "://" in "\0".join(paths) and any(map(is_remote, paths))
         self.handles = np.full(len(paths), -1, np.int32)
         self._sizes = np.full(len(paths), -1, np.int64)
         self._statuses: list[Status | OSError] | None = None  # of objects, once somebody needs them

@@ -25,6 +25,9 @@ class FileStore(RecordStore):
     ):
         self._folders = [os.path.join(folder, "") for folder in folders]
         self._names = names
+        self._remote = any("://" in path for path in chain(folders, names)) and any(
+            map(is_remote, chain(folders, names))
+        )
         self._places = np.zeros(len(names), np.int32) if places is None else places
         self._labels = np.zeros((len(names), 1), np.int32) if labels is None else labels.reshape(-1, 1)
 
@@ -34,7 +37,11 @@ class FileStore(RecordStore):
     def source(self, number: int) -> str:
         """The path."""
         name = self._names[number]
-        return name if os.path.isabs(name) or is_remote(name) else self._folders[self._places[number]] + name
+        return (
+            name
+            if os.path.isabs(name) or (self._remote and is_remote(name))
+            else self._folders[self._places[number]] + name
+        )
 
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> list[Record | Exception]:
         """Some files: (bytes, label) each."""
@@ -52,6 +59,6 @@ class FileStore(RecordStore):
 
     def records(self, numbers: Sequence[int]) -> list[Record | Exception]:
         """Several files, read into shared buffers."""
-        together = _ASKED_AT_ONCE if len(numbers) and is_remote(self.source(numbers[0])) else _OPEN_AT_ONCE
+        together = _ASKED_AT_ONCE if self._remote else _OPEN_AT_ONCE
         parts = [numbers[start : start + together] for start in range(0, len(numbers), together)]
         return list(chain.from_iterable(self.read(part, [self.source(n) for n in part]) for part in parts))
