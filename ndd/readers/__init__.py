@@ -20,6 +20,8 @@ Add a reader
    `_open` with these arguments and `_outputs`. `mxnet.py` shows records in a container, `numpy.py` files of an own kind.
    What is in the records is its own; for what other formats share look into `file_tree.py` (paths, list files,
    patterns), `file_reading.py` (bytes without the GIL) and `index_cache.py` (an index that took long to build).
+   A path may be a URL: ask `file_reading.py` for sizes (`status`) and bytes, `file_tree.py` for lines and folders, and
+   open nothing yourself, so that the reader reads object stores (`ndd/io/object_store.py`) without knowing it.
 2. One import and one name in this file. `signature.py` joins the shared arguments to the signature and the docstring.
 3. `tests/readers/datasets.py`: one entry that makes some data; `test_every_reader.py` then checks order, shards, resume,
    access by number, worker processes and declared outputs. `tests/readers/test_name.py`: the contents, against DALI.
