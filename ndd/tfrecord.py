@@ -82,7 +82,8 @@ def VarLenFeature(*arguments: Any) -> Feature:
     if len(arguments) not in (2, 3):
         raise TypeError(f"VarLenFeature: expected ([shape,] dtype, default_value), got {len(arguments)} argument(s)")
     shape = arguments[0] if len(arguments) == 3 else ()
-    return _feature("VarLenFeature", shape, *arguments[-2:], True)
+    dtype, default = arguments[-2:]
+    return _feature("VarLenFeature", shape, dtype, default, True)
 
 
 def _feature(name: str, shape: Any, dtype: Any, default: Any, variable: bool) -> Feature:

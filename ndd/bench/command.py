@@ -14,7 +14,7 @@ from ndd.bench.libraries import Setting, make_setting
 from ndd.bench.rounds import Result
 
 _SECTIONS = ("dispatch", "loop", "classic", "ops", "import")
-_ON_REQUEST = ("soak",)  # takes an hour, and compares nothing
+_ON_REQUEST = ("soak", "readers")  # an hour; gigabytes of disk
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,8 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-size", type=int, help="of loop and ops (default: loop 64, on a GPU also 256; ops 64)")
     parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds; medians are shown")
     parser.add_argument("--images", type=int, help="images of an epoch of the loop (default 512, on a GPU 8192)")
+    parser.add_argument("--records", type=int, help="records that each reader reads (default 20,000)")
     parser.add_argument(
-        "--only", default="", metavar="TEXT", help="operators, or parts of soak, whose name contains this"
+        "--only", default="", metavar="TEXT", help="operators, readers or parts of soak whose name contains this"
     )
     parser.add_argument("--count", type=int, help="repetitions of a part of soak (default: as many as it is known for)")
     parser.add_argument("--no-dali", action="store_true", help="measure ndd alone")
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measures, prints each line as soon as it is known, writes the file."""
-    for name in ("rounds", "threads", "batch_size", "images", "count"):
+    for name in ("rounds", "threads", "batch_size", "images", "records", "count"):
         value = getattr(args, name)
         if value is not None and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1, got {value}.")
@@ -79,6 +80,10 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         from ndd.bench import operators
 
         yield from operators.measure(setting, args.data, args.batch_size or 64, args.only)
+    if "readers" in wanted:
+        from ndd.bench import readers
+
+        yield from readers.measure(setting, args.data, args.only, args.records)
     if "import" in wanted:
         from ndd.bench import start
 

@@ -1,5 +1,6 @@
 """Reading files inside a program that works on tensors."""
 
 from ndd.io import file
+from ndd.io.object_store import object_store
 
-__all__ = ["file"]
+__all__ = ["file", "object_store"]

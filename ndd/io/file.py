@@ -11,6 +11,7 @@ import numpy as np
 from ndd._operator import bad_sample, operator, output
 from ndd._tensor import Device, Spec, Store
 from ndd._tensor.dtype import int8, uint8
+from ndd.io.object_store import is_remote, read_objects
 
 
 @operator(paths=True)
@@ -19,14 +20,15 @@ def read(filepaths, /, *, dont_use_mmap: bool = False, use_o_direct: bool = Fals
 
     Args:
         filepaths: a path (str, pathlib.Path), which gives a Tensor; a list of paths, which gives a Batch; or as in DALI
-            a path for each sample as its characters, 1-D u8 or i8. A `file://` URL will do. What follows a zero byte
-            does not count.
+            a path for each sample as its characters, 1-D u8 or i8. A `file://` URL will do, and those of objects
+            (`s3://`, `gs://`, `az://`, `http(s)://`, see `ndd.io.object_store`), which are read together. What follows
+            a zero byte does not count.
         dont_use_mmap: read the file instead of mapping it. Here files are always read: one copy either way.
         use_o_direct: bypass the file cache where the system can. Taken for DALI's sake, without effect.
 
     Gives the bytes, u8 `[size]`; `source_info` of each sample is its path. Unlike DALI, an empty file gives 0 bytes.
 
-    Raises RuntimeError for files that cannot be read and for other schemes (s3://), naming sample and file.
+    Raises RuntimeError for files that cannot be read and for other schemes (ftp://), naming sample and file.
 
     >>> import ndd, tempfile
     >>> with tempfile.NamedTemporaryFile() as f:
@@ -66,7 +68,16 @@ def _read(call: Any, filepaths: Any, must_exist: bool) -> Store:
     def one(i: int) -> None:
         parts[i] = contents(names[i])
 
-    errors = call.spread(one, len(names))
+    urls = [i for i, name in enumerate(names) if is_remote(name)]
+    errors: dict[int, BaseException] = {}
+    for i, found in zip(urls, read_objects([names[i] for i in urls]) if urls else (), strict=True):
+        if isinstance(found, OSError):
+            errors[i] = RuntimeError(f"{names[i]!r} cannot be read: {found.strerror or found}")
+        elif isinstance(found, BaseException):
+            raise found
+        parts[i] = found
+    local = [i for i in range(len(names)) if not is_remote(names[i])]
+    errors |= {local[k]: error for k, error in call.spread(lambda k: one(local[k]), len(local)).items()}
     if errors and must_exist:
         first = min(errors)
         raise bad_sample(first, str(errors[first]))
@@ -86,7 +97,9 @@ def contents(path: str) -> np.ndarray:
     if found and scheme == "file":
         name = unquote(rest)
     elif found and scheme.isalnum():
-        raise RuntimeError(f"{path!r}: expected a local path or file://, got the scheme {scheme}://")
+        raise RuntimeError(
+            f"{path!r}: expected a path, file:// or a URL of s3, gs, az, http or https, got the scheme {scheme}://"
+        )
     try:
         return np.fromfile(name, np.uint8)
     except OSError as error:

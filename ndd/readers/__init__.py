@@ -9,7 +9,8 @@ Life of a sample
 3. `ReadAhead` (`read_ahead.py`): a few threads take the coming batches from the stream and call `store.records(numbers)`
    (`file_store.py`, `container.py` on `file_reading.py`). A record is a tuple of arrays, or the exception that it cost.
 4. `Reader` (`base.py`), on the user's thread: the records of a batch become handles on the CPU (`output.py`) with
-   `source_info`; the error of a record is raised here, at its batch. A lookahead may have made them before.
+   `source_info`; the error of a record is raised here, at its batch, or the record left out (`broken_records.py`). A
+   lookahead may have made them before.
 5. `_present` of the reader may call operators on these handles; outputs that follow `device="gpu"` are copied there.
    Both only start work. The user gets a tuple, or a dict, of `Tensor`s or `Batch`es.
 
@@ -19,6 +20,8 @@ Add a reader
    `_open` with these arguments and `_outputs`. `mxnet.py` shows records in a container, `numpy.py` files of an own kind.
    What is in the records is its own; for what other formats share look into `file_tree.py` (paths, list files,
    patterns), `file_reading.py` (bytes without the GIL) and `index_cache.py` (an index that took long to build).
+   A path may be a URL: ask `file_reading.py` for sizes (`status`) and bytes, `file_tree.py` for lines and folders, and
+   open nothing yourself, so that the reader reads object stores (`ndd/io/object_store.py`) without knowing it.
 2. One import and one name in this file. `signature.py` joins the shared arguments to the signature and the docstring.
 3. `tests/readers/datasets.py`: one entry that makes some data; `test_every_reader.py` then checks order, shards, resume,
    access by number, worker processes and declared outputs. `tests/readers/test_name.py`: the contents, against DALI.
@@ -26,6 +29,7 @@ Add a reader
 """
 
 from ndd.readers.base import Reader
+from ndd.readers.broken_records import Skipped
 from ndd.readers.coco import COCO
 from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
@@ -49,6 +53,7 @@ __all__ = [
     "Reader",
     "ReaderState",
     "RecordStore",
+    "Skipped",
     "TFRecord",
     "Webdataset",
 ]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import DType
 from ndd.readers.base import Reader
+from ndd.readers.broken_records import Skipped
 from ndd.readers.coco import COCO as _COCO
 from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
@@ -21,8 +22,8 @@ from os import PathLike
 from typing import Any, Literal
 
 __all__ = [
-    'ContainerStore', 'Epoch', 'File', 'MXNet', 'Numpy', 'Output', 'Reader', 'ReaderState', 'RecordStore', 'TFRecord',
-    'Webdataset',
+    'COCO', 'ContainerStore', 'Epoch', 'File', 'MXNet', 'Numpy', 'Output', 'Reader', 'ReaderState', 'RecordStore',
+    'Skipped', 'TFRecord', 'Webdataset',
 ]
 
 class COCO(_COCO):
@@ -46,6 +47,7 @@ class COCO(_COCO):
         stick_to_shard: bool | None = False, tensor_init_bytes: int | None = 1048576,
         enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
         sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+        on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...
 class File(_File):
     def __init__(
@@ -62,7 +64,7 @@ class File(_File):
         skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
         shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
-        shard: Literal['auto'] | None = None,
+        shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...
 class MXNet(_MXNet):
     def __init__(
@@ -76,7 +78,7 @@ class MXNet(_MXNet):
         skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
         shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
-        shard: Literal['auto'] | None = None,
+        shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...
 class Numpy(_Numpy):
     def __init__(
@@ -98,6 +100,7 @@ class Numpy(_Numpy):
         tensor_init_bytes: int | None = 1048576, use_o_direct: bool | None = False,
         enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
         sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+        on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...
 class TFRecord(_TFRecord):
     def __init__(
@@ -112,6 +115,7 @@ class TFRecord(_TFRecord):
         stick_to_shard: bool | None = False, tensor_init_bytes: int | None = 1048576, use_o_direct: bool | None = False,
         enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
         sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+        on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...
 class Webdataset(_Webdataset):
     def __init__(
@@ -128,5 +132,5 @@ class Webdataset(_Webdataset):
         skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
         shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
-        shard: Literal['auto'] | None = None,
+        shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...

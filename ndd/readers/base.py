@@ -9,20 +9,21 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, overload
 
 from ndd._execution.lookahead import Following
 from ndd._tensor import Batch, Device, make_batch, make_tensor
 from ndd.io.file import from_where
 from ndd.readers import signature, state as states
+from ndd.readers.broken_records import BrokenRecords, Skipped, mismatch
 from ndd.readers.epoch import Epoch
 from ndd.readers.options import check_batch_size, check_device, plain
 from ndd.readers.output import Output, Record, columns
 from ndd.readers.progress import Progress
 from ndd.readers.read_ahead import ReadAhead, Step
 from ndd.readers.records import RecordStore
-from ndd.readers.sampler import Order, Shards, Stream
+from ndd.readers.sampler import LastBatch, Order, Shards, Stream
 from ndd.readers.state import ReaderState
 
 _CLOSING_SECONDS = 5.0  # `close` waits so long for reads that are under way
@@ -85,6 +86,7 @@ class Reader:
             self._read = tuple(Output(output.name, layout=output.layout) for output in self._outputs_here)
         self._seed = self._options.order_seed
         self._progress = Progress(self._display)
+        self._broken = BrokenRecords(self._display)
         self._data: tuple[RecordStore, Order] | None = None
         self._unchecked: dict[str, Any] = {}  # a restored state that waits for the data it must belong to
         self._warned = False
@@ -134,20 +136,36 @@ class Reader:
     # Iteration
 
     @overload
-    def next_epoch(self, batch_size: int, ctx: Any = None, capture: bool = False) -> Epoch[tuple[Batch, ...]]: ...
+    def next_epoch(
+        self, batch_size: int, ctx: Any = None, capture: bool = False, *, last_batch: LastBatch = "fill"
+    ) -> Epoch[tuple[Batch, ...]]: ...
     @overload
-    def next_epoch(self, batch_size: None = None, ctx: Any = None, capture: bool = False) -> Epoch[tuple[Any, ...]]: ...
-    def next_epoch(self, batch_size: int | None = None, ctx: Any = None, capture: bool = False) -> Epoch[Any]:
+    def next_epoch(
+        self, batch_size: None = None, ctx: Any = None, capture: bool = False, *, last_batch: LastBatch = "fill"
+    ) -> Epoch[tuple[Any, ...]]: ...
+    def next_epoch(
+        self,
+        batch_size: int | None = None,
+        ctx: Any = None,
+        capture: bool = False,
+        *,
+        last_batch: LastBatch = "fill",
+    ) -> Epoch[Any]:
         """The next epoch: an iterator over the samples of this reader's shard, with a length.
 
         With `batch_size` (here, or `max_batch_size` at construction) it gives batches, otherwise single samples; a
-        reader stays with its first choice until `reset()`. Every batch is full: without `pad_last_batch` the last one
-        goes on into the next epoch. Nothing is read before the first sample is asked for.
+        reader stays with its first choice until `reset()`. Nothing is read before the first sample is asked for.
+
+        With `last_batch="fill"`, DALI's way, every batch is full: without `pad_last_batch` the last one goes on into the
+        next epoch, so that 10 samples in batches of 4 give 12, and the next epoch begins with the third. "partial" gives
+        each sample of the shard exactly once, as an evaluation needs: the last batch is smaller, nothing is padded, and
+        every epoch begins afresh, also after one that was left. "drop" leaves a last batch out that is not full.
+        (Not in DALI.)
 
         What a reader computes from what it read (a copy to the GPU, say) is computed in the context `ctx`, by default
         in the current one.
 
-        If the epoch before was left unfinished, this one goes on where it stopped and has full length, as in DALI, and
+        If the epoch before was left unfinished, this one ("fill") goes on where it stopped and has full length, as in DALI, and
         warns once; call `reset()` before `next_epoch()` to drop the rest. After `set_state` the interrupted epoch is
         finished first.
 
@@ -161,7 +179,12 @@ class Reader:
         3
         >>> [labels.torch().flatten().tolist() for data, labels in epoch]
         [[0, 1], [2, 3], [4, 0]]
+        >>> reader.reset()
+        >>> [labels.torch().flatten().tolist() for data, labels in reader.next_epoch(2, last_batch="partial")]
+        [[0, 1], [2, 3], [4]]
         """
+        if last_batch not in ("fill", "partial", "drop"):
+            raise ValueError(f'{self._display}: last_batch: expected "fill", "partial" or "drop", got {last_batch!r}')
         size = self._wanted_batch(batch_size)
         if ctx is not None and not hasattr(ctx, "__enter__"):
             raise TypeError(f"{self._display}: ctx: expected an EvalContext, got {type(ctx).__name__}")
@@ -172,7 +195,13 @@ class Reader:
                 f"{self._display}: capture=True is not available; leave it out, results are equal"
             )
         self._progress.check("samples" if size is None else "batches", size)
-        return Epoch(self, size, ctx)
+        return Epoch(self, size, ctx, last_batch)
+
+    def __iter__(self) -> Iterator[Any]:
+        """A loop over `next_epoch()`: samples, or batches of `max_batch_size`. Frameworks may ask for it again and again;
+        for those that want to know how many batches there are an `Epoch` is better, since `len()` of a reader counts
+        samples."""
+        return iter(self.next_epoch())
 
     def __call__(self, *, batch_size: int | None = None) -> Any:
         """The next sample, or with `batch_size` the next batch, without end; epochs follow each other."""
@@ -180,7 +209,10 @@ class Reader:
         self._progress.check("calls", size)
         with self._entered():
             self._progress.use("calls", size)
-            step = self._next_step()
+            self._begin_last("fill")
+            step = self._next_sound()
+            while not step.numbers:
+                step = self._next_sound()
         return self._value(step, size)
 
     def reset(self, epoch: int | None = None) -> None:
@@ -228,10 +260,11 @@ class Reader:
         [10, 7, 10]
         """
         numbers = plain(indices)
-        return self._value(self._fetched(list(numbers)), len(numbers))
-
-    def __iter__(self) -> Any:
-        raise TypeError(f"'{type(self).__name__}' object is not iterable: iterate over reader.next_epoch()")
+        with self._entered():
+            step = self._sound(self._fetched(list(numbers)))
+        if not step.numbers:
+            raise RuntimeError(f"{self._display}: none of the samples can be read: {step.dropped[0].error}")
+        return self._value(step, len(step.numbers))
 
     # Facts and state
 
@@ -248,6 +281,12 @@ class Reader:
     def __reduce__(self) -> tuple[Any, ...]:
         """For worker processes: a reader made with the same arguments, at the same place, with nothing open."""
         return _remade, (type(self), *self._given, self.state_dict())
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """What `on_error="skip"` has left out so far: (number, source, error) of each broken record, once. A part of the
+        reader's state."""
+        return self._broken.listed()
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
         """The sizes that DALI reports: `epoch_size` (all samples), `epoch_size_padded` (with every shard padded to the
@@ -293,6 +332,7 @@ class Reader:
                 **options.order_fields(),
                 "seed": self._seed,
                 **self._progress.saved(),
+                "skipped": [list(bad) for bad in self._broken.listed()],
             }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -317,31 +357,49 @@ class Reader:
 
     # The machinery below is called by Epoch and by the methods above.
 
-    def _begin_epoch(self, batch: int | None) -> int:
+    def _begin_epoch(self, batch: int | None, last: LastBatch) -> int:
         """Lock mode and batch size, and return how many batches the epoch has."""
         self._progress.check("samples" if batch is None else "batches", batch)
         with self._entered():
-            left, unfinished = self._progress.begin(self._opened()[1], batch)
+            before = self._progress.position
+            left, unfinished = self._progress.begin(self._opened()[1], batch, last)
+            self._begin_last(last, moved=before != self._progress.position)
         if unfinished and not self._warned:
             self._warned = True
             warnings.warn(
                 f"{self._display}: the epoch before was not finished, so this one goes on where it stopped (as in "
                 "DALI). Call reader.reset() before next_epoch() to start afresh.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return left
 
-    def _epoch_length(self, batch: int | None) -> int:
+    def _begin_last(self, last: LastBatch, moved: bool = False) -> None:
+        """From here on epochs end in this way, and the stream may go on elsewhere: what was read ahead may be wrong."""
+        if moved or last != self._last:
+            self._drop_read_ahead()
+        self._last: LastBatch = last
+
+    def _epoch_length(self, batch: int | None, last: LastBatch) -> int:
         with self._entered():
-            return self._progress.epoch_length(self._opened()[1], batch)
+            return self._progress.epoch_length(self._opened()[1], batch, last)
 
     def _take(self, left: int) -> Step:
         """The next batch of an epoch that owes `left` more after it."""
         with self._entered():
             step = self._next_step()
             self._progress.moved(left)
+            return self._sound(step)
+
+    def _next_sound(self) -> Step:
+        """What comes next, without what is to be skipped."""
+        return self._sound(self._next_step())
+
+    def _sound(self, step: Step) -> Step:
+        if self._options.on_error == "raise":
             return step
+        store, order = self._opened()
+        return self._broken.left_out(step, self._read, store, order.shards.largest)
 
     def _next_step(self) -> Step:
         """What comes next in the stream. Whatever interrupts this (Ctrl-C included), nothing is lost or repeated."""
@@ -357,9 +415,9 @@ class Reader:
 
     def _new_read_ahead(self) -> ReadAhead:
         store, order = self._opened()
-        start, batch = self._progress.position, self._progress.batch
+        start, batch, last = self._progress.position, self._progress.batch, self._last
         depth = (1 + self._options.prefetch_queue_depth) * (2 if self._options.read_ahead else 1)
-        ahead = ReadAhead(store, lambda: Stream(order, batch or 1, start), batch, depth)
+        ahead = ReadAhead(store, lambda: Stream(order, batch or 1, start, last), batch, depth)
         self._finalizer = weakref.finalize(self, ahead.stop)
         self._finalizer.atexit = False  # the module of ReadAhead stops them all, and waits
         return ahead
@@ -454,22 +512,20 @@ class Reader:
                 ) from record
             records.append(record)
         read = self._read + tuple(Output(f"more[{k}]") for k in range(len(records[0]) - len(self._read)))
-        self._check(read, records, step.numbers, store)
+        refused = mismatch(records, read)
+        if refused is not None:
+            number = step.numbers[refused[0]]
+            raise RuntimeError(f"{self._display}: sample {number} ({store.source(number)}): {refused[1]}")
         if size is None:
             info = store.source(step.numbers[0])
             return tuple(make_tensor(a, o.layout, info, o.dtype) for o, a in zip(read, records[0], strict=False))
         sources = store.sources(step.numbers)
         values = tuple(make_batch(c, o.layout, sources, o.dtype) for o, c in zip(read, columns(records), strict=False))
+        if step.dropped:
+            for value in values:
+                value._value().dropped = list(step.dropped)
         self._follow(values)
         return values
-
-    def _check(self, read: tuple[Output, ...], records: list[Record], numbers: list[int], store: RecordStore) -> None:
-        """RuntimeError if a sample is not of the declared type, or the samples of a batch differ in theirs."""
-        for place, output in enumerate(read[: len(records[0])]):
-            refused = output.refused([record[place] for record in (records[:1] if output.told else records)])
-            if refused is not None:
-                number = numbers[refused[0]]
-                raise RuntimeError(f"{self._display}: sample {number} ({store.source(number)}): {refused[1]}")
 
     def _wanted_batch(self, batch_size: Any) -> int | None:
         size, largest = check_batch_size(batch_size), check_batch_size(self._options.max_batch_size)
@@ -521,6 +577,7 @@ class Reader:
             self._seed = fields["seed"]
             self._drop_read_ahead()
             self._progress.restore(fields)
+            self._broken.restore(fields.get("skipped", []))
 
     def _compare(self, fields: dict[str, Any], shards: Shards) -> None:
         for key, own in (("size", shards.size), ("shards", [shards.index, shards.count])):
@@ -544,6 +601,7 @@ class Reader:
         self._ahead: ReadAhead | None = None
         self._coming: tuple[Step, Any] | None = None  # the next batch, made for a lookahead
         self._coming_lock = threading.Lock()
+        self._last: LastBatch = "fill"  # how what is read ahead was cut into batches
         self._memories: dict[Any, dict[str, Any]] = {}  # of each output: how the batch before was used
 
 

@@ -47,7 +47,7 @@ class COCO(Reader):
     The file is indexed once (860,000 annotations in about 3 s) and the index kept on disk, see `index_cache.py`.
     Segmentations are not: they are read from the file with their sample, so it has to stay as it was.
 
-    Needs msgspec, for pixelwise_masks also pycocotools: `pip install 'ndd[coco]'`.
+    Needs msgspec, for pixelwise_masks also pycocotools (the extra `coco`).
 
     Args:
         annotations_file: the JSON file.

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd.installation import install_command
+
 _LARGEST = 1 << 31  # pixels of a mask; run lengths hold 32 bits
-_LONGEST = 1 << 22  # pixels of a polygon's outline: pycocotools takes 80 bytes for each
+_LONGEST = 1 << 22  # pixels of a polygon's outline: pycocotools keeps all of them at once
 
 
 class Run(NamedTuple):
@@ -120,5 +122,5 @@ def _tools() -> Any:
     try:
         import pycocotools.mask
     except ImportError as error:
-        raise ImportError("readers.COCO with pixelwise_masks needs pycocotools: pip install 'ndd[coco]'") from error
+        raise ImportError(f"readers.COCO with pixelwise_masks needs pycocotools: {install_command('coco')}") from error
     return pycocotools.mask

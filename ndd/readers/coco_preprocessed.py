@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ndd.readers.coco_masks import Outline, Run
+from ndd.readers.file_reading import whole_file
 
 _RUN_HEAD = struct.Struct("<qqq")  # height, width and how many lengths follow, u32
 # The items of each file, and how many numbers each has.
@@ -184,8 +185,7 @@ class Preprocessed:
         try:
             if not os.path.isfile(path):
                 raise FileNotFoundError(2, "there is no such file; was it saved with the same options?")
-            with open(path, "rb") as file:
-                return file.read()
+            return whole_file(path)
         except OSError as error:
             raise RuntimeError(f"{self._reader}: preprocessed annotations: {path}: {error.strerror}") from error
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ndd.decoders import BadSample
+from ndd.readers.sampler import LastBatch
 
 if TYPE_CHECKING:
     from ndd.readers.base import Reader
@@ -11,40 +15,91 @@ Outputs = TypeVar("Outputs", covariant=True)
 
 
 class Epoch(Generic[Outputs]):
-    """One pass over a reader's shard. Iterate over it once; `len()` is how many samples or batches it has.
+    """One pass over a reader's shard; `len()` is how many samples or batches it has.
+
+    A loop over an epoch that has ended (or that `reset()` or `set_state()` ended) is a new epoch, so that frameworks may
+    take it again and again. A loop over one that was left begins anew too, but with `last_batch="fill"`, where it goes
+    on where the one before stopped.
 
     Attributes:
         indices: the numbers, in the whole data set, of the samples given last.
+        dropped: the broken records that `on_error="skip"` left out of the batch given last: `BadSample`s, whose index is
+            the place that the sample would have had.
     """
 
-    __slots__ = ("_batch", "_ctx", "_generation", "_left", "_reader", "_total", "indices")
+    __slots__ = (
+        "_batch", "_by_hand", "_ctx", "_generation", "_last", "_left", "_loops", "_reader", "_total", "dropped", "indices",
+    )  # fmt: skip
 
-    def __init__(self, reader: Reader, batch: int | None, ctx: Any = None):
+    def __init__(self, reader: Reader, batch: int | None, ctx: Any = None, last: LastBatch = "fill"):
         self._reader = reader
         self._ctx = ctx
         self._batch = batch
-        self._generation = reader._progress.generation
+        self._last: LastBatch = last
+        self._loops = 0  # how many were begun; with "fill" there is but one, this object
+        self._by_hand = False  # `next(epoch)` was called: a loop goes on from there
+        self.indices: list[int] = []
+        self.dropped: list[BadSample] = []
+        self._renew()
+
+    def _renew(self) -> None:
+        self._generation = self._reader._progress.generation
         self._left: int | None = None  # None until the first sample is asked for
         self._total: int | None = None
-        self.indices: list[int] = []
 
     def __len__(self) -> int:
-        if self._total is None:
-            return self._reader._epoch_length(self._batch)
+        if self._total is None or self._generation != self._reader._progress.generation:
+            return self._reader._epoch_length(self._batch, self._last)
         return self._total
 
-    def __iter__(self) -> Epoch[Outputs]:
+    def __iter__(self) -> Iterator[Outputs]:
+        ended = self._left == 0 or self._generation != self._reader._progress.generation
+        if ended or (self._last != "fill" and not self._by_hand):
+            self._renew()
+        if self._last == "fill":
+            return self
+        self._loops += 1
+        return _Loop(self, self._loops)
+
+    def __next__(self) -> Outputs:
+        self._by_hand = True
+        return self._following()
+
+    def _following(self) -> Outputs:
+        reader = self._reader
+        while True:
+            if self._generation != reader._progress.generation:  # abandoned by reset() or set_state()
+                self._by_hand = False
+                raise StopIteration
+            if self._left is None:
+                self._left = self._total = reader._begin_epoch(self._batch, self._last)
+                self._generation = reader._progress.generation
+            if not self._left:
+                self._by_hand = False
+                raise StopIteration
+            step = reader._take(self._left - 1)
+            self._left -= 1
+            if step.numbers:  # else nothing of it could be read, and that was to be skipped
+                self.indices, self.dropped = step.numbers, list(step.dropped)
+                return reader._value(step, self._batch, self._ctx)
+
+
+class _Loop(Generic[Outputs]):
+    """One loop over an epoch, until the next one begins."""
+
+    __slots__ = ("_epoch", "_number")
+
+    def __init__(self, epoch: Epoch[Outputs], number: int):
+        self._epoch = epoch
+        self._number = number
+
+    def __len__(self) -> int:
+        return len(self._epoch)
+
+    def __iter__(self) -> _Loop[Outputs]:
         return self
 
     def __next__(self) -> Outputs:
-        reader = self._reader
-        if self._generation != reader._progress.generation:  # abandoned by reset() or set_state()
+        if self._number != self._epoch._loops:
             raise StopIteration
-        if self._left is None:
-            self._left = self._total = reader._begin_epoch(self._batch)
-        if not self._left:
-            raise StopIteration
-        step = reader._take(self._left - 1)
-        self._left -= 1
-        self.indices = step.numbers
-        return reader._value(step, self._batch, self._ctx)
+        return self._epoch._following()

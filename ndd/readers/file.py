@@ -36,6 +36,9 @@ class File(Reader):
       `file_root`, or to the list's own directory.
     * `files`, with `labels` or labels 0, 1, 2, ...; relative to `file_root` if that is given.
 
+    Any of these paths may be the URL of an object or a folder in a store, `s3://bucket/key` and the like
+    (`ndd.io.object_store`); files of a web server can be named but not listed.
+
     Args:
         case_sensitive_filter: match the filters with case.
         dir_filters, file_filters: glob pattern or list of them; a name needs to match one.
@@ -43,7 +46,8 @@ class File(Reader):
 
     Differences from DALI: labels in a `file_list` may be negative; an empty file is an empty sample; with
     `shuffle_after_epoch` each shard's epoch has exactly its share of the samples; an unreadable file raises at its
-    batch and the next batch can still be read; see also `next_epoch` and `set_state`.
+    batch and the next batch can still be read; files that lie in a root on S3 itself are left out, as on a disk (DALI
+    makes a class of them); see also `next_epoch` and `set_state`.
 
     Raises (when the first sample is asked for): RuntimeError for no, conflicting or empty sources, a missing directory
     or list, a malformed line, more shards than samples; at its batch for a file that cannot be read. ValueError for

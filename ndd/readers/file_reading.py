@@ -1,5 +1,6 @@
 """Bytes of files and of ranges of files: many in one call without the GIL, in shared pooled memory.
 
+Paths may be URLs of objects (`ndd.io.object_store`): then ranges are requested in parallel.
 What cannot be read is an `OSError` in its place and harms nothing else. A file that is no regular file (a FIFO, a
 device, a folder) and a file that ends too early are such errors; nothing here waits for data that does not come.
 """
@@ -16,10 +17,12 @@ import numpy as np
 
 from ndd._cpu import files as compiled
 from ndd._tensor.memory import host_empty
+from ndd.io.object_store import Status, is_remote, object_statuses, one, read_object_ranges, read_objects
 
 _ALIGNMENT = 64
 _GAP = 1 << 16  # bytes between two ranges that are read through: a read call costs as much as 64 kB
 _RUN = 1 << 24  # the longest read that joins ranges
+_REQUEST = 1 << 21  # the longest request that joins ranges of an object; several run at once
 
 
 class OpenFiles:
@@ -28,25 +31,47 @@ class OpenFiles:
     Attributes:
         paths: as given.
         sizes: in bytes, int64; -1 for what could not be opened.
+
+    Args:
+        paths: see above.
+        whole: most of each file will be asked for, so that an object is requested once and whole.
     """
 
-    def __init__(self, paths: Sequence[str]):
+    def __init__(self, paths: Sequence[str], *, whole: bool = False):
         self.paths = paths
+        self._whole = whole
+        self._contents: list[Any] | None = None  # of objects that were requested whole
+        self._remote = "://" in "\0".join(paths) and any(map(is_remote, paths))
         self.handles = np.full(len(paths), -1, np.int32)
-        self.sizes = np.full(len(paths), -1, np.int64)
+        self._sizes = np.full(len(paths), -1, np.int64)
+        self._statuses: list[Status | OSError] | None = None  # of objects, once somebody needs them
         self._open = False
-        if not compiled.AVAILABLE:
+        if self._remote or not compiled.AVAILABLE:
             return
         encoded = [os.fsencode(path) + b"\0" for path in paths]
         starts = np.zeros(len(paths), np.int64)
         np.cumsum([len(e) for e in encoded[:-1]], out=starts[1:])
         joined, status = np.frombuffer(b"".join(encoded), np.uint8), np.empty(compiled.STATUS_BYTES, np.uint8)
-        compiled.open_files(joined, starts, compiled.OPEN_FLAGS, status, self.handles, self.sizes)
+        compiled.open_files(joined, starts, compiled.OPEN_FLAGS, status, self.handles, self._sizes)
         self._open = True
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """See above."""
+        if self._remote and self._statuses is None:
+            if self._whole:
+                self._contents = self.read_whole()
+                self._statuses = [c if isinstance(c, OSError) else Status(len(c), "") for c in self._contents]
+            else:
+                self._statuses = statuses(self.paths)
+            self._sizes[:] = [-1 if isinstance(s, OSError) else s.size for s in self._statuses]
+        return self._sizes
 
     def read(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
         """`sizes[i]` bytes (-1: all) at `offsets[i]` of file `numbers[i]`, as views of one buffer, 64 bytes aligned."""
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
+        if self._remote:
+            return self._requested(numbers, offsets, sizes)
         found, missing = self._pieces(self.handles[numbers], offsets, sizes)
         for place in missing:
             found[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
@@ -54,10 +79,34 @@ class OpenFiles:
 
     def read_whole(self) -> list[np.ndarray | OSError]:
         """The bytes of each file, as views of one buffer. Closes the files."""
+        if self._remote:
+            return _each(self.paths, read_objects, read_slowly)
         found, missing = self._pieces(self.handles, np.zeros(len(self.paths), np.int64), self.sizes, close=True)
         for place in missing:  # after closing the others: a process may be short of handles for all of them at once
             found[place] = read_slowly(self.paths[place])
         return found
+
+    def _requested(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
+        """Ranges of objects, each in memory of its own. An object that could not be found is not asked for again."""
+        _ = self.sizes
+        said = self._statuses or []
+        found: list[Any] = [said[n] for n in numbers.tolist()]
+        places = [place for place, status in enumerate(found) if isinstance(status, Status)]
+        if self._contents is not None:
+            pieces = [self._part(int(numbers[p]), int(offsets[p]), int(sizes[p])) for p in places]
+        else:
+            paths, versions = [self.paths[int(numbers[p])] for p in places], [found[p].version for p in places]
+            pieces = read_object_ranges(paths, offsets[places], sizes[places], versions)
+        for place, piece in zip(places, pieces, strict=True):
+            found[place] = piece
+        return found
+
+    def _part(self, number: int, offset: int, size: int) -> np.ndarray | OSError:
+        data = (self._contents or [])[number][offset:]
+        if size > len(data):
+            text = f"The object ends too early (expected {size} bytes at {offset}, got {len(data)})"
+            return OSError(errno.EIO, text, self.paths[number])
+        return data if size < 0 else data[:size]
 
     def _pieces(
         self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False
@@ -86,9 +135,11 @@ class OpenFiles:
 
         Such a range may begin at any address.
         """
+        numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
+        if not self._open:
+            return self._read_apart(numbers, offsets, sizes)
         buffer, starts, errors = self.read_packed(numbers, offsets, sizes)
-        ends = starts + np.asarray(sizes, np.int64)
-        found: list[Any] = [buffer[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+        found: list[Any] = [buffer[a:b] for a, b in zip(starts.tolist(), (starts + sizes).tolist(), strict=True)]
         for place, error in errors.items():
             found[place] = error
         return found
@@ -97,28 +148,12 @@ class OpenFiles:
         """What `read_joined` reads as one u8 array, where in it each range begins, and the ranges that could not be
         read, which hold anything."""
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
-        ends = offsets + sizes
-        gaps = offsets[1:] - ends[:-1]
-        far = (numbers[1:] != numbers[:-1]) | (gaps < 0) | (gaps > _GAP)
-        far |= ends[1:] // _RUN != ends[:-1] // _RUN  # a new piece every 16 MB
-        first = np.flatnonzero(np.concatenate([[True], far]))
-        run_of = np.cumsum(np.concatenate([[0], far]))
-        last = np.concatenate([first[1:], [len(sizes)]]) - 1
-        run_sizes = ends[last] - offsets[first]
         if self._open:
+            first, run_of, run_sizes = _runs(numbers, offsets, sizes, _RUN)
             buffer, places, missing = self._read(self.handles[numbers[first]], offsets[first], run_sizes)
             if not missing:
                 return buffer, places[run_of] + offsets - offsets[first][run_of], {}
-        return self._read_apart(numbers, offsets, sizes)
-
-    def _read_apart(
-        self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
-        """`read_packed` range by range: perhaps only a part of a run is missing."""
-        pieces = [
-            read_slowly(self.paths[number], offset, size)
-            for number, offset, size in zip(numbers.tolist(), offsets.tolist(), sizes.tolist(), strict=True)
-        ]
+        pieces = self._read_apart(numbers, offsets, sizes)
         errors = {place: piece for place, piece in enumerate(pieces) if isinstance(piece, OSError)}
         starts = np.add.accumulate(sizes) - sizes
         buffer = host_empty(int(sizes.sum()), np.uint8)
@@ -126,6 +161,24 @@ class OpenFiles:
             if place not in errors:
                 buffer[start : start + len(pieces[place])] = pieces[place]
         return buffer, starts, errors
+
+    def _read_apart(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
+        """Each range in memory of its own: of objects, of files without compiled reading, and where a part of what
+        was to be read in one piece is missing."""
+        asked: list[Any] = [None] * len(sizes)
+        if self._remote:
+            first, run_of, run_sizes = _runs(numbers, offsets, sizes, _REQUEST)
+            runs = self.read(numbers[first], offsets[first], run_sizes)
+            asked = [runs[run] for run in run_of.tolist()]
+            starts = (offsets - offsets[first][run_of]).tolist()
+        found: list[Any] = []
+        for place, piece in enumerate(asked):
+            number, offset, size = int(numbers[place]), int(offsets[place]), int(sizes[place])
+            if piece is None or (isinstance(piece, OSError) and piece.errno == errno.EIO):
+                found.append(read_slowly(self.paths[number], offset, size))  # perhaps only another part is missing
+            else:
+                found.append(piece if isinstance(piece, OSError) else piece[starts[place] : starts[place] + size])
+        return found
 
     def close(self) -> None:
         """Close the files. Nobody may be reading from them."""
@@ -149,6 +202,45 @@ class OpenFiles:
         self.close()
 
 
+def statuses(paths: Sequence[str]) -> list[Status | OSError]:
+    """Size and state of each file, or the error of asking for it."""
+    return _each(paths, object_statuses, _status)
+
+
+def status(path: str) -> Status:
+    """Size and state of a file. OSError if there is none."""
+    return one(statuses([path]))
+
+
+def _status(path: str) -> Status | OSError:
+    try:
+        found = os.stat(path)
+        return Status(found.st_size, str(found.st_mtime_ns))
+    except OSError as error:
+        return error
+
+
+def _each(paths: Sequence[str], objects: Any, local: Any) -> list[Any]:
+    """`objects` of those paths that are URLs, all together, and `local` of each of the others."""
+    remote = [path for path in paths if is_remote(path)]
+    answers = iter(objects(remote) if remote else ())
+    return [next(answers) if is_remote(path) else local(path) for path in paths]
+
+
+def _runs(
+    numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, longest: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ranges that follow each other closely, joined up to about `longest` bytes: the first range of each run, the run
+    of each range, and the sizes of the runs."""
+    ends = offsets + sizes
+    gaps = offsets[1:] - ends[:-1]
+    far = (numbers[1:] != numbers[:-1]) | (gaps < 0) | (gaps > _GAP)
+    far |= ends[1:] // longest != ends[:-1] // longest
+    first = np.flatnonzero(np.concatenate([[True], far]))
+    last = np.concatenate([first[1:], [len(sizes)]]) - 1
+    return first, np.cumsum(np.concatenate([[0], far])), ends[last] - offsets[first]
+
+
 def read_files(paths: Sequence[str]) -> list[np.ndarray | OSError]:
     """The bytes of each file, as views of one buffer."""
     return OpenFiles(paths).read_whole()
@@ -156,12 +248,18 @@ def read_files(paths: Sequence[str]) -> list[np.ndarray | OSError]:
 
 class RegularFile:
     """An open file that is read piece by piece, as for an index; a context manager. OSError if it is no regular file.
+    Of an object several pieces that lie close together are requested at once.
 
     Attributes:
         size: in bytes, when it was opened.
     """
 
     def __init__(self, path: str):
+        self._path, self._handle = path, -1
+        self._block, self._start = b"", 0  # what was requested of an object last
+        if is_remote(path):
+            self.size = status(path).size
+            return
         self._handle = os.open(path, compiled.OPEN_FLAGS)
         try:
             self.size = _regular_size(self._handle, path)
@@ -171,16 +269,40 @@ class RegularFile:
 
     def read(self, offset: int, size: int) -> bytes:
         """`size` bytes at `offset`, fewer where the file ends."""
+        if self._handle < 0:
+            return self._requested(offset, min(size, self.size - offset))
         if hasattr(os, "pread"):
             return os.pread(self._handle, size, offset)
         os.lseek(self._handle, offset, os.SEEK_SET)  # Windows
         return os.read(self._handle, size)
 
+    def _requested(self, offset: int, size: int) -> bytes:
+        if size <= 0:
+            return b""
+        if not self._start <= offset <= offset + size <= self._start + len(self._block):
+            wanted = min(max(size, _REQUEST), self.size - offset)
+            self._block = one(read_object_ranges([self._path], [offset], [wanted])).tobytes()
+            self._start = offset
+        return self._block[offset - self._start :][:size]
+
     def __enter__(self) -> RegularFile:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        os.close(self._handle)
+        if self._handle >= 0:
+            os.close(self._handle)
+
+
+def whole_file(path: str) -> bytes:
+    """All of a file that is read once, as for an index: in memory that is given up afterwards. OSError as above."""
+    with RegularFile(path) as file:
+        parts = []
+        while (done := sum(map(len, parts))) < file.size:  # a read call stops at 2 GB
+            part = file.read(done, file.size - done)
+            if not part:
+                raise OSError(errno.EIO, "The file ends too early", path)
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _regular_size(handle: int, path: str) -> int:
@@ -195,6 +317,8 @@ def _regular_size(handle: int, path: str) -> int:
 def read_slowly(path: str, offset: int = 0, size: int = -1) -> np.ndarray | OSError:
     """One range (by default all to the end) from Python: where there is no compiled reading, and to learn what is
     wrong with a file. OSError if it is no regular file, or ends before the range does."""
+    if is_remote(path):
+        return read_object_ranges([path], [offset], [size])[0]
     try:
         handle = os.open(path, compiled.OPEN_FLAGS)
         try:

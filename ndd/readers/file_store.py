@@ -8,11 +8,13 @@ from itertools import chain
 
 import numpy as np
 
+from ndd.io.object_store import is_remote
 from ndd.readers.file_reading import read_files
 from ndd.readers.output import Record
 from ndd.readers.records import RecordStore
 
 _OPEN_AT_ONCE = 32  # files opened before the first is read, so that they share one buffer
+_ASKED_AT_ONCE = 256  # objects of a store: as many as there may be connections
 
 
 class FileStore(RecordStore):
@@ -23,6 +25,9 @@ class FileStore(RecordStore):
     ):
         self._folders = [os.path.join(folder, "") for folder in folders]
         self._names = names
+        self._remote = any("://" in path for path in chain(folders, names)) and any(
+            map(is_remote, chain(folders, names))
+        )
         self._places = np.zeros(len(names), np.int32) if places is None else places
         self._labels = np.zeros((len(names), 1), np.int32) if labels is None else labels.reshape(-1, 1)
 
@@ -32,7 +37,11 @@ class FileStore(RecordStore):
     def source(self, number: int) -> str:
         """The path."""
         name = self._names[number]
-        return name if os.path.isabs(name) else self._folders[self._places[number]] + name
+        return (
+            name
+            if os.path.isabs(name) or (self._remote and is_remote(name))
+            else self._folders[self._places[number]] + name
+        )
 
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> list[Record | Exception]:
         """Some files: (bytes, label) each."""
@@ -50,5 +59,6 @@ class FileStore(RecordStore):
 
     def records(self, numbers: Sequence[int]) -> list[Record | Exception]:
         """Several files, read into shared buffers."""
-        parts = [numbers[start : start + _OPEN_AT_ONCE] for start in range(0, len(numbers), _OPEN_AT_ONCE)]
+        together = _ASKED_AT_ONCE if self._remote else _OPEN_AT_ONCE
+        parts = [numbers[start : start + together] for start in range(0, len(numbers), together)]
         return list(chain.from_iterable(self.read(part, [self.source(n) for n in part]) for part in parts))

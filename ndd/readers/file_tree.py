@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ndd.io.file import from_where
+from ndd.io.object_store import is_remote, list_folders, one
+from ndd.readers.file_reading import whole_file
 
 FilePath: TypeAlias = str | bytes | os.PathLike[str]
 
@@ -32,14 +34,15 @@ def named_files(paths: Any) -> list[str]:
 def read_lines(reader: str, path: str) -> list[str]:
     """The lines of a text file, without their ends. RuntimeError if it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
-            return lines.read().split("\n")
+        return whole_file(path).decode("utf-8", "surrogateescape").split("\n")
     except OSError as error:
         raise RuntimeError(f"{reader}: Cannot open: {path}{from_where(path)}: {error.strerror}") from error
 
 
 def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tuple[list[str], list[str], np.ndarray]:
     """The files one level below `root`: the chosen directories, the names, and the directory's place for each name."""
+    if is_remote(root):
+        return _scan_objects(reader, root, choose_dir, choose_file)
     try:
         with os.scandir(root) as entries:
             folders = sorted(entry.name for entry in entries if choose_dir(entry.name) and entry.is_dir())
@@ -65,6 +68,18 @@ def count_files(folder: str, choose_file: Any) -> int:
     return len(_split(folder, choose_file)[0])
 
 
+def _scan_objects(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tuple[list[str], list[str], np.ndarray]:
+    """As `scan_tree`, for a folder of a store. All folders are asked for together."""
+    try:
+        folders = [name for name in one(list_folders([root])).folders if choose_dir(name)]
+        paths = [os.path.join(root, folder) for folder in folders]
+        inside = [[name for name in one([found]).files if choose_file(name)] for found in list_folders(paths)]
+    except OSError as error:
+        raise RuntimeError(f"{reader}: Failed to open {error.filename}: {error.strerror or error}") from error
+    places = np.repeat(np.arange(len(folders), dtype=np.int32), [len(names) for names in inside])
+    return paths, [name for names in inside for name in names], places
+
+
 def scan_nested(reader: str, root: str, choose_file: Any) -> list[str]:
     """The files in `root`, sorted, then those in each of its folders, sorted: names relative to `root`."""
     try:
@@ -80,6 +95,9 @@ def scan_nested(reader: str, root: str, choose_file: Any) -> list[str]:
 
 def _split(folder: str, choose_file: Any) -> tuple[list[str], list[str]]:
     """The chosen files of a folder, and its folders."""
+    if is_remote(folder):
+        found = one(list_folders([folder]))
+        return [name for name in found.files if choose_file(name)], found.folders
     with os.scandir(folder) as entries:
         listed = [(entry.name, entry.is_dir()) for entry in entries]
     files = sorted(name for name, is_folder in listed if not is_folder and choose_file(name))

@@ -1,9 +1,9 @@
 """`cached`: the index of a container, kept on disk from run to run.
 
 An index is a dict of NumPy arrays (offsets, sizes, names as bytes). It is kept for one state of one container: its
-path, size and time of change, the kind of index and the version of its format. Files are written aside and moved into
-place, so a reader sees a whole file or none; a damaged one is made again (`.npz` has a checksum for each array, and
-nothing in it is ever unpickled). Where nothing can be written the index is built at every run.
+path or URL, size and time of change (or ETag), the kind of index and the version of its format. Files are written aside
+and moved into place, so a reader sees a whole file or none; a damaged one is made again (`.npz` has a checksum for each
+array, and nothing in it is ever unpickled). Where nothing can be written the index is built at every run.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ndd.io.object_store import is_remote
+from ndd.readers.file_reading import status
+
 Index = dict[str, np.ndarray]
 
-_FORMAT = 1  # of the files written here
+_FORMAT = 2  # of the files written here
 _LEAST = 1 << 20  # bytes: a smaller container is indexed in less time than a file takes to find and check
 
 
@@ -37,9 +40,9 @@ def cached(container: str, kind: str, version: int, build: Callable[[], Index], 
     The folder is `$NDD_CACHE_DIR`, else `ndd` in `$XDG_CACHE_HOME` or `~/.cache`, else one of this user in the
     system's folder for temporary files. `NDD_CACHE_DIR=` (empty) turns the cache off.
     """
-    if os.stat(container).st_size < least:
-        return build()
     before = _state(container, kind, version)
+    if int(before["size"]) < least:
+        return build()
     name = hashlib.sha256(f"{kind}\0{before['path']}".encode(errors="surrogateescape")).hexdigest()[:32] + ".npz"
     folders = list(_folders())
     for folder in folders:
@@ -53,14 +56,14 @@ def cached(container: str, kind: str, version: int, build: Callable[[], Index], 
 
 
 def _state(container: str, kind: str, version: int) -> dict[str, int | str]:
-    status = os.stat(container)
+    found = status(container)
     return {
         "format": _FORMAT,
         "kind": kind,
         "version": version,
-        "path": os.path.realpath(container),
-        "size": status.st_size,
-        "time": status.st_mtime_ns,
+        "path": container if is_remote(container) else os.path.realpath(container),
+        "size": found.size,
+        "state": found.version,
     }
 
 

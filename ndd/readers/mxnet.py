@@ -13,7 +13,7 @@ from ndd._tensor.dtype import float32, uint8
 from ndd.io.file import from_where
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
-from ndd.readers.file_reading import RegularFile
+from ndd.readers.file_reading import RegularFile, status
 from ndd.readers.file_tree import FilePath, listed_names, read_lines
 from ndd.readers.index_cache import cached
 from ndd.readers.output import Output, Record
@@ -71,7 +71,7 @@ class MXNet(Reader):
         index = os.fsdecode(indices[0])
         try:
             listed = cached(index, "mxnet", 1, lambda: {"offsets": _listed_offsets(self._display, index)})["offsets"]
-            ends = np.cumsum([os.stat(path).st_size for path in paths])
+            ends = np.cumsum([status(path).size for path in paths])
         except OSError as error:
             where = from_where(error.filename)
             raise RuntimeError(f"{self._display}: Cannot open: {error.filename}{where}: {error.strerror}") from error

@@ -92,7 +92,7 @@ def read_arrays(paths: Sequence[str], region: Region | None, fill: float) -> lis
     """The arrays in some files, or the region of each: the beginnings of all files are read together, then of each the
     bytes from the region's first element to its last. An OSError or ValueError in place of what cannot be read."""
     found: list[np.ndarray | Exception] = [ValueError("not read")] * len(paths)
-    with OpenFiles(paths) as files:
+    with OpenFiles(paths, whole=region is None) as files:
         sizes = np.minimum(files.sizes, _PREFIX)
         spans: list[_Span] = []
         for place, beginning in enumerate(files.read(np.arange(len(paths)), np.zeros(len(paths)), sizes)):

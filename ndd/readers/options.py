@@ -49,6 +49,9 @@ class Options:
             Sampler; `set_epoch` is called if it has one) or a function of the epoch number. It is asked while the
             epoch before is still running. For an exact resume it must give the same numbers again. (Not in DALI.)
         shard: "auto" takes shard_id and num_shards from torch.distributed, or from RANK and WORLD_SIZE. (Not in DALI.)
+        on_error: "raise" the error of a broken record at its batch; or "skip" it: the batch is smaller, `batch.dropped`
+            and `epoch.dropped` say what is missing, `reader.skipped` lists all, and a batch of which nothing is left is
+            left out. Memory that runs out and a store that does not answer are raised in any case. (Not in DALI.)
     """
 
     max_batch_size: int | None = None
@@ -74,6 +77,7 @@ class Options:
     shuffle: Literal["global"] | None = None
     sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None
     shard: Literal["auto"] | None = None
+    on_error: Literal["raise", "skip"] = "raise"
 
     def check_early(self, reader: str) -> None:
         """What is refused when the reader is made: ValueError and TypeError."""
@@ -91,6 +95,8 @@ class Options:
             raise ValueError(f'{reader}: shuffle: expected "global" or None, got {self.shuffle!r}')
         if self.shard not in (None, "auto"):
             raise ValueError(f'{reader}: shard: expected "auto" or None, got {self.shard!r}')
+        if self.on_error not in ("raise", "skip"):
+            raise ValueError(f'{reader}: on_error: expected "raise" or "skip", got {self.on_error!r}')
         if self.shard == "auto" and (self.num_shards, self.shard_id) != (1, 0):
             raise ValueError(f'{reader}: shard="auto" takes num_shards and shard_id from torch.distributed; drop them')
         asked = [n for n in ("random_shuffle", "shuffle_after_epoch", "shuffle") if getattr(self, n)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ndd.readers.sampler import Order, Position, epoch_batches
+from ndd.readers.sampler import LastBatch, Order, Position, check_not_all_dropped, epoch_batches
 
 
 @dataclass
@@ -17,6 +17,7 @@ class Progress:
         epoch: the number of the running or coming epoch.
         left: batches that the running epoch still owes; 0 between epochs.
         left_batch: the batch size in which `left` counts.
+        last: how epochs end. Other epochs than "fill" begin with a visit, and their number is the visit's.
         resuming: `left` comes from a saved state, and the next epoch only gives those batches.
         mode, batch: "samples", "batches" or "calls", and the batch size, once used.
         generation: counts jumps; epochs that began before one are over.
@@ -27,6 +28,7 @@ class Progress:
     epoch: int = 0
     left: int = 0
     left_batch: int = 1
+    last: LastBatch = "fill"
     resuming: bool = False
     mode: str | None = None
     batch: int | None = None
@@ -48,25 +50,40 @@ class Progress:
                 "previous call. Call reader.reset() to change it."
             )
 
-    def epoch_length(self, order: Order, batch: int | None) -> int:
+    def epoch_length(self, order: Order, batch: int | None, last: LastBatch = "fill") -> int:
         """How many batches an epoch that starts now has."""
         size = batch or 1
-        if not (self.resuming and self.left):
-            return epoch_batches(order, self.epoch, size)
+        if not self._finishes(last):
+            return epoch_batches(order, self.epoch if last == "fill" else self._fresh.visit, size, last)
         if size == self.left_batch:
             return self.left
+        if last != "fill":
+            return epoch_batches(order, self.position.visit, size, last, given=self.position.offset)
         # Resumed with another batch size than when the state was taken: the samples that were not given yet.
         given = epoch_batches(order, self.epoch, self.left_batch) - self.left
         rest = order.length(self.epoch) - given * self.left_batch
         return max(1, -(-rest // size))
 
-    def begin(self, order: Order, batch: int | None) -> tuple[int, bool]:
-        """Start an epoch: its length, and whether the one before was left unfinished."""
-        left = self.epoch_length(order, batch)
-        unfinished = bool(self.left) and not self.resuming
+    def begin(self, order: Order, batch: int | None, last: LastBatch = "fill") -> tuple[int, bool]:
+        """Start an epoch: its length, and whether it goes on where the one before was left unfinished."""
+        left = self.epoch_length(order, batch, last)
+        unfinished = bool(self.left) and not self.resuming and last == "fill"
+        if last != "fill" and not self._finishes(last):
+            check_not_all_dropped(order.unpadded.length(self._fresh.visit), batch or 1, last)
+            self.position, self.epoch = self._fresh, self._fresh.visit
+            self.generation += 1
         self.use("samples" if batch is None else "batches", batch)
-        self.left, self.left_batch, self.resuming = left, batch or 1, False
+        self.left, self.left_batch, self.last, self.resuming = left, batch or 1, last, False
         return left, unfinished
+
+    def _finishes(self, last: LastBatch) -> bool:
+        """Whether the coming epoch is the rest of one that a saved state interrupted."""
+        return self.resuming and self.left > 0 and last == self.last
+
+    @property
+    def _fresh(self) -> Position:
+        """The beginning of the next visit of which nothing was given."""
+        return self.position if not self.position.offset else Position(self.position.visit + 1)
 
     def use(self, mode: str, batch: int | None) -> None:
         """Lock the mode and the batch size."""
@@ -87,13 +104,14 @@ class Progress:
 
     def saved(self) -> dict[str, Any]:
         """The place as plain values."""
-        fields = {"epoch": self.epoch, "left": self.left, "left_batch": self.left_batch}
+        fields = {"epoch": self.epoch, "left": self.left, "left_batch": self.left_batch, "last": self.last}
         return {**fields, **self.position._asdict()}
 
     def restore(self, fields: dict[str, Any]) -> None:
         """Go to a saved place."""
         position = Position(fields["visit"], fields["offset"], fields["draw"])
         self._jump(position, fields["epoch"], fields["left"], fields["left_batch"], resuming=True)
+        self.last = fields.get("last", "fill")
 
     def _jump(self, position: Position, epoch: int, left: int, left_batch: int, resuming: bool) -> None:
         self.position, self.epoch, self.left, self.left_batch = position, epoch, left, left_batch

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ndd._execution.fork import around_fork
+from ndd.decoders import BadSample
 from ndd.readers.output import Record
 from ndd.readers.records import RecordStore
 from ndd.readers.sampler import Position, Stream
@@ -23,11 +24,13 @@ _SAMPLES_AT_ONCE = 16  # in sample mode, so that a hand-over between threads ser
 
 
 class Step(NamedTuple):
-    """One batch (or sample) as it was read: its records (or an error in place of one), and where the stream goes on."""
+    """One batch (or sample) as it was read: its records (or an error in place of one), where the stream goes on, and the
+    records that were left out."""
 
     numbers: list[int]
     records: list[Record | BaseException]
     position: Position
+    dropped: tuple[BadSample, ...] = ()
 
 
 class _Group:

@@ -3,7 +3,8 @@
 A reader's samples form one endless *stream*. The stream is a chain of *visits*: visit v is one pass over the shard
 of this process (shard `shard_id + v` when shards rotate). An *order* says what a visit holds; a `Stream` cuts the
 chain into batches. With `pad_last_batch` a visit is filled with its last sample up to the largest shard and to whole
-batches; without it a batch that a visit cannot fill goes on into the next visit, as in DALI.
+batches; without it a batch that a visit cannot fill goes on into the next visit, as in DALI. With another `LastBatch`
+than "fill" no batch goes on: a visit's last one is smaller, or left out, and nothing is padded.
 
 A place in the stream is a `Position` of three integers, so it is saved and restored at no cost: `visit`, `offset`
 (samples of the visit already given) and `draw` (the state of the shuffle buffer's generator at the visit's start).
@@ -11,13 +12,17 @@ A place in the stream is a `Position` of three integers, so it is saved and rest
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ndd.readers.permutation import BufferDraws, global_order, reshuffled, shuffled_once
+
+LastBatch = Literal["fill", "partial", "drop"]
 
 
 class Position(NamedTuple):
@@ -59,6 +64,15 @@ class Order:
 
     def __init__(self, shards: Shards):
         self.shards = shards
+
+    @cached_property
+    def unpadded(self) -> Order:
+        """The same order with nothing repeated."""
+        if not self.shards.pad:
+            return self
+        other = copy.copy(self)
+        other.shards = replace(self.shards, pad=False)
+        return other
 
     def length(self, visit: int) -> int:
         """How many samples the visit promises, those that pad it to the largest shard included."""
@@ -229,19 +243,24 @@ class _Visit(NamedTuple):
 class Stream:
     """The endless stream of samples of an order, cut into batches of `batch`, from a position on."""
 
-    def __init__(self, order: Order, batch: int, position: Position):
-        self._order = order
+    def __init__(self, order: Order, batch: int, position: Position, last: LastBatch = "fill"):
+        self._order = order if last == "fill" else order.unpadded
         self._batch = batch
+        self._last: LastBatch = last
         self._offset = position.offset
         self._visit = self._opened(position.visit, position.draw)
 
     @property
     def position(self) -> Position:
         """Where the next batch starts."""
+        if self._last != "fill" and self._rest < self._least:
+            return Position(self._visit.number + 1, 0, self._visit.next_draw)
         return Position(self._visit.number, self._offset, self._visit.draw)
 
     def take(self) -> np.ndarray:
         """The sample numbers of the next batch. If the order fails, the stream stays where it was."""
+        if self._last != "fill":
+            return self._take_inside()
         visit, offset = self._visit, self._offset
         parts, missing = [], self._batch
         while missing:
@@ -256,12 +275,42 @@ class Stream:
         self._visit, self._offset = visit, offset
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
+    @property
+    def _rest(self) -> int:
+        """Samples of the visit that were not given."""
+        return self._visit.length - self._offset
+
+    @property
+    def _least(self) -> int:
+        """The smallest batch."""
+        return self._batch if self._last == "drop" else 1
+
+    def _take_inside(self) -> np.ndarray:
+        """A batch that ends where the visit does."""
+        if self._rest < self._least:
+            visit = self._opened(self._visit.number + 1, self._visit.next_draw)
+            check_not_all_dropped(visit.length, self._batch, self._last)
+            self._visit, self._offset = visit, 0
+        taken = self._visit.items[self._offset : self._offset + self._batch]
+        self._offset += len(taken)
+        return taken
+
     def _opened(self, number: int, draw: int | None) -> _Visit:
         draw = self._order.draw_at(number) if draw is None else draw
         items, next_draw = self._order.visit(number, draw)
         return _Visit(number, draw, items, next_draw, self._order.length(number))
 
 
-def epoch_batches(order: Order, epoch: int, batch: int) -> int:
-    """How many batches of `batch` samples epoch `epoch` has."""
-    return -(-order.length(epoch) // batch)
+def epoch_batches(order: Order, epoch: int, batch: int, last: LastBatch = "fill", given: int = 0) -> int:
+    """How many batches of `batch` samples epoch `epoch` has, after the `given` first samples."""
+    length = (order if last == "fill" else order.unpadded).length(epoch) - given
+    return length // batch if last == "drop" else -(-length // batch)
+
+
+def check_not_all_dropped(length: int, batch: int, last: LastBatch) -> None:
+    """ValueError for an epoch that has no whole batch, where only whole ones are given."""
+    if last == "drop" and length < batch:
+        raise ValueError(
+            f'last_batch="drop": the epoch has {length} samples, fewer than batch_size={batch}, so that none would be '
+            'given; take a smaller batch_size or last_batch="partial"'
+        )

@@ -73,4 +73,9 @@ def checked(reader: str, fields: Any) -> dict[str, Any]:
     for key in ("seed", "draw"):
         if not isinstance(fields.get(key), int) and (key == "seed" or fields.get(key) is not None):
             raise ValueError(f"{reader}.set_state: expected a number for {key!r}, got {fields.get(key)!r}")
+    if fields.get("last", "fill") not in ("fill", "partial", "drop"):
+        raise ValueError(f"{reader}.set_state: expected an ending of epochs for 'last', got {fields['last']!r}")
+    for bad in fields.get("skipped", []):
+        if not (isinstance(bad, list | tuple) and [type(part) for part in bad] == [int, str, str]):
+            raise ValueError(f"{reader}.set_state: expected number, source and error in 'skipped', got {bad!r}")
     return fields

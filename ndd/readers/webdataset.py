@@ -114,7 +114,8 @@ class Webdataset(Reader):
         containers = np.repeat(np.arange(len(archives)), [len(offsets) for offsets, _ in tables])
         if not len(containers):
             raise RuntimeError(f"{self._display}: no samples in {', '.join(map(repr, archives))}")
-        return _Samples(archives, containers, *(np.concatenate(column) for column in zip(*tables, strict=True)), kinds)
+        offsets, sizes = (np.concatenate(column) for column in zip(*tables, strict=True))
+        return _Samples(archives, containers, offsets, sizes, kinds)
 
     def _completed(
         self,

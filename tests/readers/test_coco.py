@@ -336,7 +336,7 @@ def test_no_ordinary_file(tmp_path, kind):
             (tmp_path / name).symlink_to("/dev/zero")
         else:
             os.mkfifo(tmp_path / name) if kind == "pipe" else (tmp_path / name).mkdir()
-    with pytest.raises(RuntimeError, match=r"instances.json': expected a file, got a folder, pipe or device"):
+    with pytest.raises(RuntimeError, match=r"instances.json': Is a directory|Not a regular file"):
         len(COCO(**arguments))
     (tmp_path / "i.json").write_text(GOOD)
     epoch = COCO(file_root=tmp_path, annotations_file=tmp_path / "i.json").next_epoch()

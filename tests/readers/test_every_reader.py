@@ -338,4 +338,4 @@ def test_signature_against_dali(name):
     }
     assert list(ours)[: len(theirs)] == list(theirs)
     assert all(ours[n].kind == p.kind for n, p in theirs.items())
-    assert list(ours)[len(theirs) :] == ["shuffle", "sampler", "shard"]
+    assert list(ours)[len(theirs) :] == ["shuffle", "sampler", "shard", "on_error"]

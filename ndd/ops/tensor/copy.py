@@ -54,7 +54,9 @@ def _(launch, input):
     from ndd._cuda import transfer
 
     store = input._store
-    return transfer.to_gpu(store, launch.device) if store.on_cpu else transfer.between_gpus(store, launch.device)
+    found = transfer.to_gpu(store, launch.device) if store.on_cpu else transfer.between_gpus(store, launch.device)
+    found.dropped = store.dropped
+    return found
 
 
 def _gathered(call: Call, store: Store) -> Store:
@@ -85,7 +87,9 @@ def _copy_flat(call: Call, source: np.ndarray, target: np.ndarray) -> None:
 
 
 def _like(store: Store, **memory: Any) -> Store:
-    return Store(store.dtype, store.layout, store.device, store.shapes, source_info=store.source_info, **memory)
+    found = Store(store.dtype, store.layout, store.device, store.shapes, source_info=store.source_info, **memory)
+    found.dropped = store.dropped
+    return found
 
 
 def _fetched(call: Call, store: Store) -> Store:

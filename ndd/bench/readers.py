@@ -1,0 +1,348 @@
+"""Readers on records in the page cache, each library in a process of its own, in turn.
+
+A reader is one `Kind`: what writes the records, and the reader's arguments for them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import ndd
+from ndd.bench.libraries import Setting, make_setting
+from ndd.bench.rounds import Result
+
+_BATCH = 256
+_SIZES = (100_000, 1_000)
+_EPOCHS_OF_MEMORY = 10
+
+Written = dict[str, Any]  # the reader's arguments
+
+
+class Kind(NamedTuple):
+    """How a reader is measured: `make(folder, records)` writes the records and gives the reader's arguments."""
+
+    make: Callable[[Path, Sequence[bytes]], Written]
+    on_cpu: bool = True
+    """Whether DALI reads it without a GPU."""
+
+
+def _files(folder: Path, records: Sequence[bytes]) -> Written:
+    """Each different record once, and hard links to it: 20,000 files of 100 kB take no disk."""
+    (folder / "class").mkdir()
+    for i, data in enumerate(_distinct(records)):
+        (folder / f"{i}.data").write_bytes(data)
+    for i in range(len(records)):
+        os.link(folder / f"{i % len(_distinct(records))}.data", folder / "class" / f"{i:06}.jpg")
+    return {"file_root": str(folder)}
+
+
+def _arrays(folder: Path, records: Sequence[bytes]) -> Written:
+    (folder / "class").mkdir()
+    (folder / "data").mkdir()
+    for i, data in enumerate(_distinct(records)):
+        np.save(folder / "data" / f"{i}.npy", np.frombuffer(data, np.uint8))
+    for i in range(len(records)):
+        os.link(folder / "data" / f"{i % len(_distinct(records))}.npy", folder / "class" / f"{i:06}.npy")
+    return {"file_root": str(folder / "class")}
+
+
+def _recordio(folder: Path, records: Sequence[bytes]) -> Written:
+    with open(folder / "a.rec", "wb") as rec, open(folder / "a.idx", "w") as index:
+        for i, data in enumerate(records):
+            index.write(f"{i}\t{rec.tell()}\n")
+            item = struct.pack("<IfQQ", 0, float(i % 1000), i, 0) + data
+            rec.write(struct.pack("<II", 0xCED7230A, len(item)) + item + b"\0" * (-len(item) % 4))
+    return {"path": str(folder / "a.rec"), "index_path": str(folder / "a.idx")}
+
+
+def _tfrecord(folder: Path, records: Sequence[bytes]) -> Written:
+    with open(folder / "a.tfrecord", "wb") as out, open(folder / "a.idx", "w") as index:
+        for i, data in enumerate(records):
+            features = _feature(b"image", _field(1, _field(1, data))) + _feature(
+                b"label", _field(3, _field(1, _varint(i % 1000)))
+            )
+            example = _field(1, features)
+            start = out.tell()
+            out.write(struct.pack("<QI", len(example), 0) + example + bytes(4))  # no reader here looks at the CRCs
+            index.write(f"{start} {out.tell() - start}\n")
+    return {"path": str(folder / "a.tfrecord"), "index_path": str(folder / "a.idx"), "features": _FEATURES}
+
+
+_FEATURES = "features"  # stands for those of the library that is measured
+
+
+def _feature(name: bytes, value: bytes) -> bytes:
+    """An entry of the map of an Example."""
+    return _field(1, _field(1, name) + _field(2, value))
+
+
+def _field(number: int, data: bytes) -> bytes:
+    """A field of bytes in protobuf's wire format."""
+    return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+def _webdataset(folder: Path, records: Sequence[bytes]) -> Written:
+    import io
+
+    lines = []
+    with tarfile.open(folder / "a.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
+        for i, data in enumerate(records):
+            words = []
+            for ending, content in (("jpg", data), ("cls", b"%d" % (i % 1000))):
+                member = tarfile.TarInfo(f"{i:06}.{ending}")
+                member.size = len(content)
+                words += [ending, str(tar.offset + 512), str(member.size), member.name]
+                tar.addfile(member, io.BytesIO(content))
+            lines.append(" ".join(words))
+    (folder / "a.idx").write_text(f"v1.2 {len(lines)}\n" + "\n".join(lines) + "\n")
+    return {"paths": str(folder / "a.tar"), "index_paths": str(folder / "a.idx"), "ext": ["jpg", "cls"]}
+
+
+def _coco(folder: Path, records: Sequence[bytes]) -> Written:
+    _files(folder, records)
+    images = [{"id": i, "file_name": f"{i:06}.jpg", "width": 640, "height": 480} for i in range(len(records))]
+    boxes = [
+        {"id": i, "image_id": i, "category_id": i % 3 + 1, "bbox": [1, 2, 30, 40], "area": 1200, "iscrowd": 0}
+        for i in range(len(records))
+    ]
+    categories = [{"id": i, "name": str(i)} for i in (1, 2, 3)]
+    text = json.dumps({"images": images, "annotations": boxes, "categories": categories})
+    (folder / "a.json").write_text(text)
+    return {"file_root": str(folder / "class"), "annotations_file": str(folder / "a.json"), "ratio": True}
+
+
+def _caffe(folder: Path, records: Sequence[bytes]) -> Written:
+    """Datum: 4 is the data, 5 the label."""
+    return _lmdb(folder, [_field(4, data) + b"\x28" + _varint(i % 1000) for i, data in enumerate(records)])
+
+
+def _caffe2(folder: Path, records: Sequence[bytes]) -> Written:
+    """TensorProtos of a string (data_type 4, string_data 6) and an int32 (data_type 2, int32_data 4)."""
+    return _lmdb(
+        folder,
+        [
+            _field(1, b"\x10\x04" + _field(6, data)) + _field(1, b"\x08\x01\x10\x02\x20" + _varint(i % 1000))
+            for i, data in enumerate(records)
+        ],
+    )
+
+
+def _lmdb(folder: Path, values: Sequence[bytes]) -> Written:
+    import importlib
+
+    lmdb = importlib.import_module("lmdb")
+    with lmdb.open(str(folder), map_size=1 << 34, sync=False) as base, base.begin(write=True) as writing:
+        for i, value in enumerate(values):
+            writing.put(b"%08d" % i, value)
+    return {"path": str(folder)}
+
+
+def _fits(folder: Path, records: Sequence[bytes]) -> Written:
+    (folder / "data").mkdir()
+    (folder / "files").mkdir()
+    cards = "SIMPLE  =                    T", "BITPIX  =                    8", "NAXIS   =                    0"
+    for i, data in enumerate(_distinct(records)):
+        extension = (
+            "XTENSION= 'IMAGE   '", "BITPIX  =                    8", "NAXIS   =                    1",
+            f"NAXIS1  = {len(data):>20}", "PCOUNT  =                    0", "GCOUNT  =                    1",
+        )  # fmt: skip
+        blocks = _cards(*cards, "EXTEND  =                    T") + _cards(*extension) + data + bytes(-len(data) % 2880)
+        (folder / "data" / f"{i}.fits").write_bytes(blocks)
+    for i in range(len(records)):
+        os.link(folder / "data" / f"{i % len(_distinct(records))}.fits", folder / "files" / f"{i:06}.fits")
+    return {"file_root": str(folder / "files")}
+
+
+def _cards(*lines: str) -> bytes:
+    text = "".join(f"{line:<80}" for line in (*lines, "END"))
+    return text.encode().ljust(-(-len(text) // 2880) * 2880)
+
+
+KINDS = {
+    "File": Kind(_files),
+    "Numpy": Kind(_arrays),
+    "MXNet": Kind(_recordio),
+    "TFRecord": Kind(_tfrecord),
+    "Webdataset": Kind(_webdataset),
+    "COCO": Kind(_coco),
+    "Caffe": Kind(_caffe),
+    "Caffe2": Kind(_caffe2),
+    "Fits": Kind(_fits, on_cpu=False),
+}
+
+
+class _Records(Sequence[bytes]):
+    """`count` records that are few different ones, over and over."""
+
+    def __init__(self, distinct: list[bytes], count: int):
+        self.distinct, self._count = distinct, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place: Any) -> Any:
+        if not 0 <= place < self._count:
+            raise IndexError(place)
+        return self.distinct[place % len(self.distinct)]
+
+
+def _distinct(records: Sequence[bytes]) -> list[bytes]:
+    return records.distinct if isinstance(records, _Records) else list(records)
+
+
+def _contents(data: Path | None, size: int) -> list[bytes]:
+    """Photographs of about this size, from the folder; where they are smaller or there is none, noise."""
+    found: list[bytes] = []
+    if data is not None and size > 10_000:
+        paths = sorted(p for p in data.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
+        found = [p.read_bytes() for p in paths if size / 3 < p.stat().st_size < size * 3][:64]
+    draws = np.random.default_rng(0)
+    return found or [draws.integers(0, 256, size, np.uint8).tobytes() for _ in range(64)]
+
+
+def measure(setting: Setting, data: Path | None, only: str = "", records: int | None = None) -> Iterator[Result]:
+    """Samples a second of whole epochs; the memory that ten epochs added; the time until the first batch is there."""
+    count = records or 20_000
+    for name, kind in KINDS.items():
+        if only.lower() not in name.lower() or not hasattr(ndd.readers, name):
+            continue
+        for size in _SIZES:
+            folder = Path(tempfile.mkdtemp(prefix="ndd-bench-"))
+            try:
+                arguments = kind.make(folder, _Records(_contents(data, size), count))
+                sides = [side for side in setting.libraries if side == "ndd" or kind.on_cpu]
+                found = _alternating(sides, name, arguments, setting, count)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+            title = f"readers.{name}, {count:,} records of {size // 1000} kB, batch {_BATCH}, {setting.threads} threads"
+            for text, key, unit, target in (
+                (title, "rate", "samples/s", "ratio >= 1.0"),
+                (f"  memory that {_EPOCHS_OF_MEMORY} epochs added", "added", "MB", ""),
+                ("  memory of the process", "memory", "MB", ""),
+                ("  a new reader until its first batch", "first", "ms", ""),
+            ):
+                ours, theirs = found["ndd"][key], found.get("DALI", {}).get(key)
+                yield Result("readers", text, unit, ours, theirs, target)
+
+
+def _alternating(
+    sides: list[str], name: str, arguments: Written, setting: Setting, count: int
+) -> dict[str, dict[str, float]]:
+    """Medians of the epochs' rates, an epoch of each library in turn; each library's process lives through all."""
+    processes = {side: _Side(side, name, arguments, setting.threads) for side in sides}
+    try:
+        found = {side: process.ask("first") for side, process in processes.items()}
+        rates: dict[str, list[float]] = {side: [] for side in sides}
+        for turn in range(max(setting.rounds, _EPOCHS_OF_MEMORY)):
+            for side in sides if turn % 2 == 0 else sides[::-1]:
+                rates[side].append(processes[side].ask("epoch")["rate"])
+        return {side: {**found[side], **processes[side].ask("memory"), "rate": median(rates[side])} for side in sides}
+    finally:
+        for process in processes.values():
+            process.close()
+
+
+class _Side:
+    """One library in a process of its own."""
+
+    def __init__(self, side: str, name: str, arguments: Written, threads: int):
+        command = [sys.executable, "-m", "ndd.bench.readers", side, name, str(threads), json.dumps(arguments)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, what: str) -> dict[str, float]:
+        """What the process answers."""
+        pipes = self._process.stdin, self._process.stdout
+        if pipes[0] is None or pipes[1] is None:
+            raise RuntimeError("the process has no pipes")
+        print(what, file=pipes[0], flush=True)
+        answer = pipes[1].readline()
+        if not answer:
+            raise RuntimeError(f"the process that measures ended: {self._process.wait()}")
+        return json.loads(answer)
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._process.kill()
+        self._process.wait()
+
+
+def _resident() -> float:
+    """MB of memory of this process that are its own (pages of files left out, where the system says it)."""
+    try:
+        text = Path("/proc/self/status").read_text()
+        return int(text.partition("RssAnon:")[2].split()[0]) / 1024
+    except (OSError, IndexError):
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _answer(side: str, name: str, threads: str, arguments: str) -> None:
+    """The process of one library: an answer for each line that comes in."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a library prints is no answer
+    library = make_setting("cpu", int(threads), side == "DALI").libraries[side]
+    given = json.loads(arguments)
+    if given.get("features") == _FEATURES:
+        given["features"] = _features(side)
+    kind = getattr(library.readers, name)
+    reader = kind(**given)
+    before = 0.0
+
+    def epoch() -> float:
+        count, start = 0, time.perf_counter()
+        for batch in reader.next_epoch(batch_size=_BATCH):
+            values = list(batch.values()) if isinstance(batch, dict) else batch
+            for value in values:
+                value.evaluate()
+            count += values[0].batch_size
+        return count / (time.perf_counter() - start)
+
+    for line in sys.stdin:
+        if line.strip() == "first":
+            epoch()  # imports, compiles, fills memory pools
+            start = time.perf_counter()
+            next(iter(kind(**given).next_epoch(batch_size=_BATCH)))
+            found = {"first": (time.perf_counter() - start) * 1e3}
+            before = _resident()
+        elif line.strip() == "epoch":
+            found = {"rate": epoch()}
+        else:
+            found = {"memory": _resident(), "added": _resident() - before}
+        print(json.dumps(found), file=out, flush=True)
+
+
+def _features(side: str) -> Any:
+    import importlib
+
+    tfrecord: Any = importlib.import_module("nvidia.dali.tfrecord" if side == "DALI" else "ndd.tfrecord")
+    return {
+        "image": tfrecord.FixedLenFeature((), tfrecord.string, ""),
+        "label": tfrecord.FixedLenFeature([1], tfrecord.int64, -1),
+    }
+
+
+if __name__ == "__main__":
+    _answer(*sys.argv[1:])

@@ -1,0 +1,101 @@
+"""`ObjectCache`: a folder that keeps parts of objects, up to a size; shared by any number of processes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+from ndd._tensor.memory import host_empty
+
+_LOW = 0.9  # of the limit: what is left when something had to go
+_LOOK = 0.05  # of the limit: after so much was written the folder is measured again, for other processes write too
+_ABANDONED = 3600.0  # seconds after which a file under way is one of a process that died
+_PAUSE = 60.0  # seconds without writing after the disk was full
+
+
+class ObjectCache:
+    """Files named by what they hold; those that were not used for longest go first.
+
+    A file is written aside and moved into place, so that it is whole or not there. Whatever fails here costs a reading
+    of the object, never an error.
+    """
+
+    def __init__(self, folder: str, limit: int):
+        self._folder = Path(folder)
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._unseen = limit + 1  # bytes written since the folder was measured; at first: all
+        self._silent_until = 0.0
+
+    def get(self, key: str) -> np.ndarray | None:
+        """What is kept under this key, or None."""
+        path = self._path(key)
+        try:
+            with open(path, "rb", buffering=0) as file:
+                data = host_empty(os.fstat(file.fileno()).st_size, np.uint8)
+                done = 0
+                while done < len(data):
+                    count = file.readinto(data[done:].data)
+                    if not count:
+                        return None
+                    done += count
+            os.utime(path)
+        except OSError:
+            return None
+        return data
+
+    def put(self, key: str, data: np.ndarray) -> None:
+        """Keeps it, if there is room."""
+        if data.nbytes > self._limit or time.monotonic() < self._silent_until:
+            return
+        path = self._path(key)
+        temporary = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle, temporary = tempfile.mkstemp(".part", dir=path.parent)
+            with os.fdopen(handle, "wb", buffering=0) as file:
+                written = 0
+                while written < data.nbytes:
+                    written += file.write(data[written:].data) or 0
+            os.replace(temporary, path)
+        except OSError:
+            self._silent_until = time.monotonic() + _PAUSE
+            if temporary is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+        with self._lock:
+            self._unseen += data.nbytes
+            if self._unseen > _LOOK * self._limit:
+                self._unseen = 0
+                self._trim()
+
+    def _path(self, key: str) -> Path:
+        name = hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()
+        return self._folder / name[:2] / name[2:]
+
+    def _trim(self) -> None:
+        """Removes what was not used for longest, if there is too much."""
+        found: list[tuple[float, int, str]] = []
+        for path in self._folder.glob("??/*"):
+            with contextlib.suppress(OSError):  # another process has removed it
+                status = path.stat()
+                if path.suffix == ".part" and time.time() - status.st_mtime > _ABANDONED:
+                    path.unlink()
+                elif path.suffix != ".part":
+                    found.append((status.st_mtime, status.st_size, str(path)))
+        total = sum(size for _, size, _ in found)
+        if total <= self._limit * (1 - _LOOK):
+            return
+        for _, size, path in sorted(found):
+            if total <= self._limit * _LOW:
+                break
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            total -= size

@@ -1,0 +1,101 @@
+"""`on_error="skip"`: which records were left out, and the batches without them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ndd.decoders import BadSample
+from ndd.readers.output import Output, Record
+from ndd.readers.read_ahead import Step
+from ndd.readers.records import RecordStore
+
+
+class Skipped(NamedTuple):
+    """A record that could not be read and was left out, as `reader.skipped` lists them."""
+
+    number: int
+    """Its number in the data set."""
+    source: str
+    """The file, or the container and the record's place in it."""
+    error: str
+    """What is wrong with it."""
+
+
+class BrokenRecords:
+    """The records that a reader has left out so far, each once."""
+
+    def __init__(self, reader: str):
+        self._reader = reader
+        self._found: dict[int, Skipped] = {}
+        self._in_a_row = 0
+
+    def left_out(self, step: Step, read: tuple[Output, ...], store: RecordStore, most: int) -> Step:
+        """The step without what is broken in it; perhaps nothing is left. RuntimeError if `most` records in a row were
+        broken: then it is not the records."""
+        errors = broken(step, read)
+        self._in_a_row = self._in_a_row + len(errors) if len(errors) == len(step.numbers) else 0
+        if not errors:
+            return step
+        dropped: list[BadSample] = []
+        for place, text in errors.items():
+            number = step.numbers[place]
+            bad = Skipped(number, store.source(number), text)
+            dropped.append(BadSample(place, bad.source, text))
+            if not self._found:
+                warnings.warn(
+                    f"{self._reader}: sample {number} ({bad.source}) is left out: {text}. `reader.skipped` lists all that "
+                    "are.",
+                    UserWarning,
+                    stacklevel=6,
+                )
+            self._found.setdefault(number, bad)
+        if self._in_a_row >= most:
+            self._in_a_row = 0
+            raise RuntimeError(
+                f'{self._reader}: on_error="skip": expected some readable records, none of {most} in a row was; sample '
+                f"{step.numbers[dropped[-1].index]} ({dropped[-1].source}): {dropped[-1].error}"
+            )
+        kept = [place for place in range(len(step.numbers)) if place not in errors]
+        return Step([step.numbers[p] for p in kept], [step.records[p] for p in kept], step.position, tuple(dropped))
+
+    def listed(self) -> list[Skipped]:
+        """All of them, in the order in which they were met."""
+        return list(self._found.values())
+
+    def restore(self, listed: Sequence[Sequence[Any]]) -> None:
+        """Take over what a saved state lists."""
+        self._found = {bad[0]: Skipped(*bad) for bad in listed}
+        self._in_a_row = 0
+
+
+def broken(step: Step, read: tuple[Output, ...]) -> dict[int, str]:
+    """What is wrong with which records of a step, by their place.
+
+    Other errors than those of the data stay where they are, to be raised: memory that runs out, or a store that does not
+    answer, say nothing about a record.
+    """
+    errors: dict[int, str] = {}
+    sound: list[int] = []
+    for place, record in enumerate(step.records):
+        if not isinstance(record, BaseException):
+            sound.append(place)
+        elif isinstance(record, Exception) and not isinstance(record, MemoryError | ConnectionError | TimeoutError):
+            errors[place] = f"{type(record).__name__}: {record}"
+    while sound:
+        found = mismatch([step.records[place] for place in sound], read)
+        if found is None:
+            break
+        errors[sound.pop(found[0])] = found[1]
+    return dict(sorted(errors.items()))
+
+
+def mismatch(records: Sequence[Any], read: tuple[Output, ...]) -> tuple[int, str] | None:
+    """The first of these records that is not of the declared types, or differs from the first one; and a text."""
+    records_: Sequence[Record] = records
+    for place, output in enumerate(read[: len(records_[0])]):
+        refused = output.refused([record[place] for record in (records_[:1] if output.told else records_)])
+        if refused is not None:
+            return refused
+    return None
