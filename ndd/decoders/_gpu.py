@@ -13,7 +13,7 @@ import numpy as np
 from ndd._cuda.launch import pinned_empty
 from ndd._tensor import Store
 from ndd._tensor.memory import torch_device
-from ndd.decoders import _nvimgcodec, _pixels, _portable
+from ndd.decoders import _nvimgcodec, _pixels
 from ndd.decoders._batch import Encoded
 from ndd.decoders._header import is_intact_png
 from ndd.decoders._policy import judged
@@ -84,11 +84,11 @@ def _suits_the_gpu(header: Any, data: np.ndarray, options: Options) -> bool:
     """Whether a sample may go to nvImageCodec's GPU decoders: 8 bits, no alpha to keep, nothing known to be broken."""
     if header.plain_jpeg:  # one without its end is for the CPU to judge: the engines paint over what is missing
         return not header.damaged and not header.coded_rgb and b"\xff\xd9" in data[-64:].tobytes()
-    if header.dtype != np.uint8 or header.damaged or _portable.is_foreign(data):
+    if header.dtype != np.uint8 or header.damaged or not _nvimgcodec.decodes(header.format):
         return False
     if options.output_type == DALIImageType.ANY_DATA and header.channels not in (1, 3):
         return False
-    return data[:4].tobytes() != b"\x89PNG" or is_intact_png(data.data)
+    return header.format != "png" or is_intact_png(data.data)
 
 
 def _converted(block: Any, options: Options) -> Any:

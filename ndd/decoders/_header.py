@@ -15,6 +15,8 @@ from ndd.types import DALIImageType
 class Header(NamedTuple):
     """Size as stored (before orientation), channels of the file, EXIF orientation, element type.
 
+    `format`: as `_formats.format_of` names it.
+
     `plain_jpeg`: 8-bit Huffman JPEG with 1 or 3 components, which every JPEG library decodes to the same pixels.
     `coded_rgb`: a JPEG whose three components are R, G and B themselves: nvJPEG converts them all the same.
     `damaged`: the size can be read, but no library will decode this (and some would complain on stderr).
@@ -28,6 +30,7 @@ class Header(NamedTuple):
     plain_jpeg: bool = False
     damaged: bool = False
     coded_rgb: bool = False
+    format: str = "jpeg"
 
     def size(self, adjust_orientation: bool) -> tuple[int, int]:
         """(height, width) of the decoded picture."""

@@ -6,6 +6,7 @@ Facts about the library (0.9) that shape this file:
   and `backends=[CPU_ONLY]`.
 * A decoder must not be used by two threads at once, and makes no threads of its own for single images: one for each
   thread. Making one costs 12 us.
+* Its parsers and decoders of JPEG 2000, PNM, BMP and TIFF die of damaged files (SIGSEGV, SIGFPE): it gets none of them.
 * It does not copy the encoded bytes: they must stay as they are until the decode returns.
 * What it cannot decode comes back as None. It talks about that on stderr unless told otherwise before its import.
 * Regions are in the coordinates of the upright picture, and decode to the same pixels as a full decode cut afterwards.
@@ -93,11 +94,16 @@ def _without_load_complaints() -> Iterator[None]:
                 os.write(2, text + b"\n")
 
 
-def read_header(data: np.ndarray) -> Header:
-    """The header of any format the library knows; RuntimeError for what it does not."""
+def decodes(name: str) -> bool:
+    """Whether files of this format go to the library."""
+    return name in ("jpeg", "png", "webp") and library() is not None
+
+
+def read_header(data: np.ndarray, name: str) -> Header:
+    """The header of a JPEG, PNG or WebP; RuntimeError for a damaged one."""
     stream = library().CodeStream(data)
     orientation = _orientation.of_image(data.data)
-    return Header(stream.height, stream.width, stream.num_channels, orientation, stream.dtype)
+    return Header(stream.height, stream.width, stream.num_channels, orientation, stream.dtype, format=name)
 
 
 def decode_cpu(
