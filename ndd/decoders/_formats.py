@@ -194,13 +194,13 @@ _READERS = {"pnm": _pnm, "bmp": _bmp, "tiff": _tiff, "jpeg2000": _jpeg2000}
 
 
 def read_header(data: np.ndarray, name: str) -> Header | None:
-    """The header of a file of one of these formats; None if it is damaged, or says that there are no pixels."""
+    """The header of a file of one of these formats; None if it is damaged."""
     reader: Any = _READERS[name]
     try:
         found = reader(data.data)
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, OverflowError):
         return None
-    return found._replace(format=name) if found is not None and found.height and found.width else None
+    return None if found is None else found._replace(format=name)
 
 
 READS = frozenset(_READERS)

@@ -89,7 +89,24 @@ def jpeg(data: memoryview) -> Header | None:
     return None
 
 
-def is_intact_png(data: memoryview) -> bool:
+_MAX_SCANS = 500  # as libjpeg-turbo's own tests of hostile files allow; a photograph has about ten
+_MAX_SCANNED = 1 << 33  # pixels, over all scans: about five seconds
+
+
+def may_be_decoded(data: memoryview, header: Header) -> bool:
+    """Whether nothing speaks against decoding but the pixels: the checksums of a PNG are right, and a JPEG has no more
+    scans than it can have use for (thousands of empty ones, each over all pixels, cost a byte each and hours)."""
+    if header.damaged:
+        return False
+    if header.format == "png":
+        return _is_intact_png(data)
+    if header.format == "jpeg":
+        most = min(_MAX_SCANS, max(16, _MAX_SCANNED // (header.height * header.width)))
+        return len(data) < 1000 or bytes(data).count(b"\xff\xda") <= most
+    return True
+
+
+def _is_intact_png(data: memoryview) -> bool:
     """Whether the checksums of the chunks that a picture needs are right (libpng would say on stderr which is not)."""
     position = 8
     try:

@@ -36,7 +36,7 @@ def of_tiff(data: memoryview) -> int:
             if tag == _ORIENTATION and kind in (_SHORT, _LONG):
                 found = struct.unpack_from(order + ("H" if kind == _SHORT else "I"), data, entry + value_at)[0]
                 return found if 1 <= found <= 8 else 1
-    except struct.error:
+    except (struct.error, OverflowError):  # an offset of 64 bits that no memory has
         pass
     return 1
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd.decoders import _formats, _nvimgcodec, _portable
-from ndd.decoders._header import Header, is_intact_png, jpeg
+from ndd.decoders._header import Header, jpeg, may_be_decoded
 from ndd.decoders._limit import get_max_pixels
 from ndd.decoders._pixels import convert
 from ndd.types import DALIImageType
@@ -59,8 +59,8 @@ def header_of(data: np.ndarray) -> Header:
         found = _formats.read_header(data, name)
     elif name:
         found = _by_library(data, name)
-    if found is None:
-        raise bad_image(_not_an_image(data)) from None
+    if found is None or found.height < 1 or found.width < 1:
+        raise bad_image(_not_an_image(data))
     return found
 
 
@@ -104,7 +104,7 @@ def decode(
     is_ycbcr = options.output_type == DALIImageType.YCbCr
     stored = options._replace(output_type=DALIImageType.RGB) if is_ycbcr else options
     image = None
-    if not header.damaged and (header.format != "png" or is_intact_png(data.data)):
+    if may_be_decoded(data.data, header):
         image = _pixels(data, header, stored, window)
         if image is None:
             image = _second_try(data, header, stored, window)

@@ -66,6 +66,10 @@ def _read(call: Any, filepaths: Any, must_exist: bool) -> Store:
         parts[i] = contents(names[i])
 
     errors = call.spread(one, len(names))
+    for i in sorted(errors):
+        if not isinstance(errors[i], RuntimeError):  # such as MemoryError: nothing is wrong with the file
+            errors[i].sample = i  # type: ignore[attr-defined]
+            raise errors[i]
     if errors and must_exist:
         first = min(errors)
         raise bad_sample(first, str(errors[first]))

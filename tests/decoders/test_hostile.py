@@ -79,6 +79,61 @@ def saved(kind: str, picture: Image.Image, **options: object) -> bytes:
     return held.getvalue()
 
 
+@functools.cache
+def handmade() -> list[tuple[str, bytes]]:
+    """Files that somebody would send to do harm; the first numbers are theirs."""
+    jpeg, png, gif, webp = (
+        bytearray(made()[n].tobytes()) if n in made() else bytearray(dict(originals())[n])
+        for n in ("422_progressive.jpg", "rgb.png", "frames.gif", "rgba.webp")
+    )
+    signatures = (b"", b"\xff", b"\xff\xd8\xff", png[:8], b"BM", b"GIF89a", b"II*\0", b"MM\0*", b"II+\0", b"RIFF\0\0\0\0WEBP")
+    signatures += (b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51", b"P6 ", b"\0\0\0\x1cftypavif", b"%!PS-Adobe-3.0")
+    found = {f"{bytes(s[:12])!r}": bytes(s) for s in signatures}
+    found.update({f"{bytes(s[:12])!r} and zeros": bytes(s) + bytes(200) for s in signatures})
+    for size in (60000, 2**31 - 1, 2**32 - 1):
+        two = struct.pack(">II", size, size)
+        found[f"{size} png"] = bytes(with_checksums(png[:16] + two + png[24:]))
+        found[f"{size} bmp"] = b"BM" + struct.pack("<IIIIiiHHIIiiII", 99, 0, 54, 40, -1, size & 0x7FFFFFFF, 1, 24, *[0] * 6) + bytes(60)
+        found[f"{size} pnm"] = b"P6 %d %d 255 " % (size, size) + bytes(60)
+        found[f"{size} ascii pnm"] = b"P3 %d %d 255 1 2 3 4 5 6" % (size, size)
+        found[f"{size} tiff"] = tiff({256: size, 257: size, 258: 8, 259: 1, 262: 1, 273: 8, 277: 1, 278: size, 279: 2**32 - 1})
+        stream = struct.pack(">HHHH", 0xFF4F, 0xFF51, 41, 0) + two + bytes(8) + struct.pack(">IIIIH", 1, 1, 0, 0, 1) + b"\7\1\1"
+        found[f"{size} jpeg 2000"] = stream + bytes(100)
+        found[f"{size} subsampling 0"] = stream[:-2] + b"\0\0" + bytes(100)
+    found["60000 gif"] = bytes(gif[:6]) + struct.pack("<HH", 60000, 60000) + bytes(gif[10:])
+    found["16384 webp"] = b"RIFF" + struct.pack("<I", 22) + b"WEBPVP8X" + struct.pack("<II", 10, 16) + b"\xff\x3f\0" * 2
+    place = jpeg.index(b"\xff\xc2") + 5
+    found["65500 jpeg"] = bytes(jpeg[:place] + struct.pack(">HH", 65500, 65500) + jpeg[place + 4 :])
+    found["1 tile of jpeg 2000 for each pixel"] = struct.pack(">HHHH", 0xFF4F, 0xFF51, 41, 0) + struct.pack(
+        ">IIIIIIIIH", 1000, 1000, 0, 0, 1, 1, 0, 0, 1
+    ) + b"\7\1\1" + bytes(60)  # fmt: skip
+    scan = jpeg.rindex(b"\xff\xda")
+    found["5000 scans"] = bytes(jpeg[:scan] + jpeg[scan:-2] * 5000 + jpeg[-2:])
+    found["5000 scans of 1000x1000"] = bytes(jpeg[:place] + struct.pack(">HH", 1000, 1000) + jpeg[place + 4 : scan]) + bytes(
+        jpeg[scan:-2] * 5000 + jpeg[-2:]
+    )
+    for name, head in {"zTXt": b"a\0\0", "iCCP": b"a\0\0", "iTXt": b"a\0\1\0\0\0"}.items():
+        body = name.encode() + head + zlib.compress(bytes(1 << 25), 9)
+        chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
+        found[f"{name} of 32 MB"] = bytes(png[:33]) + chunk + bytes(png[33:])
+    found["1000 text chunks"] = bytes(with_checksums(png[:33] + b"\0\0\0\3tEXta\0b\0\0\0\0" * 1000 + png[33:]))
+    square = {256: 8, 257: 8, 258: 8, 259: 1, 262: 1, 273: 8, 277: 1, 278: 8, 279: 64}
+    found["tiff, directories in a circle"] = tiff(square, following=8)
+    found["tiff, its own EXIF directory"] = tiff({**square, 34665: 8, 330: 8})
+    found["tiff, 65535 channels"] = tiff({**square, 277: 65535})
+    found["tiff, one strip a row of 2^31"] = tiff({**square, 278: 2**31})
+    found["tiff, tiles of 2^30"] = tiff({256: 8, 257: 8, 258: 8, 259: 5, 262: 1, 277: 1, 322: 1 << 30, 323: 1 << 30, 324: 8, 325: 64})
+    found["20 MB of zeros behind"] = bytes(png) + bytes(20 << 20)
+    found["gif behind gif"] = bytes(gif) * 200
+    return list(found.items())
+
+
+def tiff(tags: dict[int, int], following: int = 0) -> bytes:
+    """A TIFF of one directory at byte 8, with numbers of 32 bits; the offset of its pixels is wrong."""
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in sorted(tags.items()))
+    return b"II*\0" + struct.pack("<IH", 8, len(tags)) + entries + struct.pack("<I", following) + bytes(200)
+
+
 # ---- mutations: (random numbers, the file, all files) to the file
 
 
@@ -204,6 +259,9 @@ MUTATIONS = (
 
 def mutated(number: int) -> tuple[str, np.ndarray]:
     """File `number`: the name of what it was, and its bytes."""
+    if number < len(handmade()):
+        name, data = handmade()[number]
+        return name, np.frombuffer(data, np.uint8)
     rng = np.random.default_rng([SEED, number])
     files = originals()
     name, original = files[rng.integers(len(files))]
@@ -218,12 +276,19 @@ def mutated(number: int) -> tuple[str, np.ndarray]:
 
 
 def try_one(number: int, folder: str) -> None:
-    """Decodes a file in one of several ways. AssertionError if anything but a picture or a proper error comes out."""
+    """Decodes a file. AssertionError if anything but a picture or a proper error comes out."""
     _, data = mutated(number)
+    for way in range(WAYS) if number < len(handmade()) else [number % WAYS]:
+        try_in_one_way(number, way, data, folder)
+
+
+WAYS = 7
+
+
+def try_in_one_way(number: int, way: int, data: np.ndarray, folder: str) -> None:
     kind = getattr(ndd.types, KINDS[number % 5])
     dtype = (ndd.uint8, ndd.uint8, ndd.float32)[number % 3]
     options = {"output_type": kind, "dtype": dtype, "max_pixels": MAX_PIXELS}
-    way = number % 7
     if way == 0:
         path = os.path.join(folder, f"picture_{number % 16}.jpg")
         data.tofile(path)
