@@ -32,7 +32,7 @@ _SIGNATURES = (
 
 
 def format_of(data: np.ndarray) -> str:
-    """"jpeg", "png", "webp", "bmp", "gif", "tiff", "jpeg2000", "pnm", "avif", or "" for anything else."""
+    """ "jpeg", "png", "webp", "bmp", "gif", "tiff", "jpeg2000", "pnm", "avif", or "" for anything else."""
     head = data[:12].tobytes()
     for signature, name in _SIGNATURES:
         if head.startswith(signature):
@@ -42,6 +42,42 @@ def format_of(data: np.ndarray) -> str:
     if head[4:12] in (b"ftypavif", b"ftypavis"):
         return "avif"
     return "pnm" if re.match(rb"P[1-6][\s#]", head) else ""
+
+
+_PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}  # by colour type
+
+
+def _png(data: memoryview) -> Header | None:
+    """IHDR. The chunks behind it are for `may_be_decoded`."""
+    length, name, width, height, bits, kind = struct.unpack_from(">I4sIIBB", data, 8)
+    channels = _PNG_CHANNELS.get(kind)
+    if length != 13 or name != b"IHDR" or channels is None or max(width, height) >= 1 << 31:
+        return None
+    return Header(height, width, channels, _orientation.of_png(data), np.uint16 if bits == 16 else np.uint8)
+
+
+def _webp(data: memoryview) -> Header | None:
+    """The first chunk: VP8X says what the canvas is, else VP8 (lossy) or VP8L (lossless) what the picture is."""
+    (name,) = struct.unpack_from("<4s", data, 12)
+    channels = 3
+    if name == b"VP8X":
+        flags, *extents = struct.unpack_from("<B3xHBHB", data, 20)
+        width, height = (extents[i] + (extents[i + 1] << 16) + 1 for i in (0, 2))
+        channels = 4 if flags & 0x10 else 3
+    elif name == b"VP8 ":
+        start, width, height = struct.unpack_from("<3x3sHH", data, 20)
+        if start != b"\x9d\x01\x2a":
+            return None
+        width, height = width & 0x3FFF, height & 0x3FFF
+    elif name == b"VP8L":
+        mark, sizes = struct.unpack_from("<BI", data, 20)
+        if mark != 0x2F:
+            return None
+        width, height = (sizes & 0x3FFF) + 1, (sizes >> 14 & 0x3FFF) + 1
+        channels = 4 if sizes >> 28 & 1 else 3
+    else:
+        return None
+    return Header(height, width, channels, _orientation.of_webp(data))
 
 
 def _pnm(data: memoryview) -> Header | None:
@@ -190,7 +226,7 @@ def _codestream(data: memoryview, start: int) -> Header | None:
     return Header(bottom - top, right - left, count, 1, depth, damaged=damaged)
 
 
-_READERS = {"pnm": _pnm, "bmp": _bmp, "tiff": _tiff, "jpeg2000": _jpeg2000}
+_READERS = {"png": _png, "webp": _webp, "pnm": _pnm, "bmp": _bmp, "tiff": _tiff, "jpeg2000": _jpeg2000}
 
 
 def read_header(data: np.ndarray, name: str) -> Header | None:

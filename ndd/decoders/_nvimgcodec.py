@@ -27,11 +27,10 @@ import numpy as np
 from ndd._execution.fork import whole
 from ndd._execution.kept import Kept
 from ndd._tensor.memory import host_empty
-from ndd.decoders import _orientation
-from ndd.decoders._header import Header
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
+    from ndd.decoders._header import Header
     from ndd.decoders._sample import Options
 
 Window = tuple[int, int, int, int]  # y0, x0, y1, x1
@@ -99,13 +98,6 @@ def decodes(name: str) -> bool:
     return name in ("jpeg", "png", "webp") and library() is not None
 
 
-def read_header(data: np.ndarray, name: str) -> Header:
-    """The header of a JPEG, PNG or WebP; RuntimeError for a damaged one."""
-    stream = library().CodeStream(data)
-    orientation = _orientation.of_image(data.data)
-    return Header(stream.height, stream.width, stream.num_channels, orientation, stream.dtype, format=name)
-
-
 def decode_cpu(
     data: np.ndarray,
     header: Header,
@@ -120,6 +112,8 @@ def decode_cpu(
     decoder = _cpu_decoders(options.fast_idct)
     params = _parameters(options.output_type, options.adjust_orientation, True)
     source = _stream(data, window)
+    if source is None:
+        return None
     if options.output_type == DALIImageType.ANY_DATA:
         found = decoder.decode(source, params=params)
         return None if found is None else np.asarray(found)
@@ -149,9 +143,13 @@ _cpu_decoders = Kept(_cpu_decoder, per="thread")
 
 
 def _stream(data: np.ndarray, window: Window | None) -> Any:
+    """The picture (or the window of it) for a decoder, or None if the library's parser refuses it."""
     module = library()
-    stream = module.CodeStream(data)
-    return stream if window is None else stream.get_sub_code_stream(region=module.Region(*window))
+    try:
+        stream = module.CodeStream(data)
+        return stream if window is None else stream.get_sub_code_stream(region=module.Region(*window))
+    except RuntimeError:
+        return None
 
 
 def _decode_parameters(output_type: DALIImageType, adjust_orientation: bool, allow_any_depth: bool) -> Any:
@@ -229,11 +227,17 @@ class GpuDecoders:
         if output_type != DALIImageType.ANY_DATA:
             described = {"sample_format": params.sample_format, "color_spec": params.color_spec}
 
-        sources = [_stream(data, window) for data, window in zip(encoded, windows, strict=True)]
-        images = module.as_images([_DeviceMemory(*target) for target in targets], stream, **described)
-        with self._busy:
-            found = self._decoder.decode(sources, images=images, params=params, cuda_stream=stream)
-        return [image is not None for image in found]
+        done = [_stream(data, window) for data, window in zip(encoded, windows, strict=True)]
+        places = [i for i, source in enumerate(done) if source is not None]
+        if places:
+            images = module.as_images([_DeviceMemory(*targets[i]) for i in places], stream, **described)
+            with self._busy:
+                found = self._decoder.decode(
+                    [done[i] for i in places], images=images, params=params, cuda_stream=stream
+                )
+            for i, image in zip(places, found, strict=True):
+                done[i] = image
+        return [image is not None for image in done]
 
 
 # A decoder holds threads, streams and pinned memory: a loop uses one or two, for training and for validation.

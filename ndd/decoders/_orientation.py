@@ -70,13 +70,3 @@ def of_webp(data: memoryview) -> int:
             position += 8 + size + (size & 1)
     except struct.error:
         return 1
-
-
-def of_image(data: memoryview) -> int:
-    """Orientation of a file that is not JPEG (for JPEG, `_header` finds it on its way to the size)."""
-    head = bytes(data[:12])
-    if head[:4] == b"\x89PNG":
-        return of_png(data)
-    if head[:4] == b"RIFF" and head[8:] == b"WEBP":
-        return of_webp(data)
-    return of_tiff(data)

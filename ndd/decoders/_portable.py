@@ -19,8 +19,7 @@ import numpy as np
 
 from ndd._cpu.opencv import opencv
 from ndd._tensor.memory import host_empty
-from ndd.decoders import _orientation
-from ndd.decoders._header import Header, jpeg
+from ndd.decoders._header import Header
 from ndd.decoders._pixels import upright
 from ndd.types import DALIImageType
 
@@ -89,21 +88,10 @@ def _plugin(name: str) -> Any:
 
 
 def read_header(data: np.ndarray, name: str) -> Header:
-    """The header by Pillow; RuntimeError if it cannot be read."""
-    found = jpeg(data.data)
-    if found is not None:
-        return found
-    orientation = _orientation.of_image(data.data)
+    """The header of a GIF or AVIF by Pillow; RuntimeError if it cannot be read."""
     with _opened(data, name) as image:
         width, height = image.size
-        channels, dtype = _MODES.get(image.mode, (3, np.uint8))
-    return Header(height, width, channels, orientation, dtype, format=name)
-
-
-_MODES: dict[str, tuple[int, Any]] = {
-    "1": (1, np.uint8), "L": (1, np.uint8), "LA": (2, np.uint8), "RGB": (3, np.uint8), "RGBA": (4, np.uint8),
-    "CMYK": (4, np.uint8), "I;16": (1, np.uint16), "I;16B": (1, np.uint16), "I": (1, np.uint16),
-}  # fmt: skip
+        return Header(height, width, {"L": 1, "LA": 2, "RGBA": 4}.get(image.mode, 3), format=name)
 
 
 def _opened(data: np.ndarray, name: str) -> Any:
@@ -217,6 +205,9 @@ def by_pillow(data: np.ndarray, header: Header, output_type: DALIImageType) -> n
         with _opened(data, header.format) as image:
             if header.format != "tiff":
                 return _pillow_pixels(image, header, output_type)
+            size = getattr(image, "_tile_size", None)
+            if size is not None:  # else Pillow would, and compare with its limit of pixels first
+                image.im = _pillow().core.new(image.mode, size)
             pixels = _tiff_pixels(image, header, output_type)
             # turned upright already: turn it back
             return upright(pixels, {6: 8, 8: 6}.get(header.orientation, header.orientation))

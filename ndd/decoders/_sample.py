@@ -57,22 +57,14 @@ def header_of(data: np.ndarray) -> Header:
     name = _formats.format_of(data)
     if name in _formats.READS:
         found = _formats.read_header(data, name)
-    elif name:
-        found = _by_library(data, name)
+    elif name in ("gif", "avif"):
+        try:
+            found = _portable.read_header(data, name)
+        except RuntimeError:
+            _check_memory(_HEADER_BYTES)
     if found is None or found.height < 1 or found.width < 1:
         raise bad_image(_not_an_image(data))
     return found
-
-
-def _by_library(data: np.ndarray, name: str) -> Header | None:
-    """The header of a PNG, WebP, GIF, AVIF, or of a JPEG that `jpeg` does not follow."""
-    try:
-        if _nvimgcodec.decodes(name):
-            return _nvimgcodec.read_header(data, name)
-        return _portable.read_header(data, name)
-    except (RuntimeError, TypeError):
-        _check_memory(_HEADER_BYTES)
-        return None
 
 
 def _not_an_image(data: np.ndarray) -> str:

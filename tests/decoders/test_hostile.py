@@ -25,7 +25,7 @@ import pytest
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from encoded import KINDS, encode, made, photo, read, real
+from encoded import KINDS, cmyk, made, photo, rare, read, real
 
 import ndd
 
@@ -41,25 +41,9 @@ MAX_GROWTH = 600 << 20  # bytes of memory that a process may take more at its en
 @functools.cache
 def originals() -> list[tuple[str, bytes]]:
     """Good files and broken ones, small ones first made here; of large ones there are few, for they cost time."""
-    pixels = photo(24, 36)
-    rgb, gray = np.ascontiguousarray(pixels[..., :3]), np.ascontiguousarray(pixels[..., 0])
-    deep = gray.astype(np.uint16) * 251
-    found = {name: data.tobytes() for name, data in made().items()}
-    for compression in ("tiff_lzw", "tiff_deflate", "packbits", "jpeg", "group4"):
-        of = gray > 128 if compression == "group4" else rgb
-        found[f"{compression}.tif"] = encode(of, "TIFF", compression=compression).tobytes()
-    for name, options in {"tiles": {"tile_size": (16, 16)}, "stream": {"no_jp2": True}}.items():
-        found[f"{name}.jp2"] = encode(rgb, "JPEG2000", **options).tobytes()
-    found["lossy.jp2"] = encode(rgb, "JPEG2000", irreversible=True, quality_layers=[20, 5]).tobytes()
-    found["rgba.jp2"] = encode(pixels, "JPEG2000").tobytes()
-    found["gray_16.jp2"] = encode(deep, "JPEG2000").tobytes()
-    found["palette.bmp"] = saved("BMP", Image.fromarray(rgb).quantize(16))
-    found["bilevel.bmp"] = encode(gray > 128, "BMP").tobytes()
-    found["bilevel.pbm"] = encode(gray > 128, "PPM").tobytes()
-    found["ascii.pgm"] = b"P2\n36 24\n255\n" + b" ".join(b"%d" % v for v in gray.ravel()) + b"\n"
+    rgb = np.ascontiguousarray(photo(24, 36)[..., :3])
+    found = {name: data.tobytes() for name, data in (made() | rare() | {"cmyk.jpg": cmyk()}).items()}
     found["ascii.ppm"] = b"P3\n36 24\n65535\n" + b" ".join(b"%d" % v for v in rgb.ravel()) + b"\n"
-    found["deep.ppm"] = b"P6\n36 24\n65535\n" + (rgb.astype(">u2") * 257).tobytes()
-    found["cmyk.jpg"] = encode(pixels, "JPEG", mode="CMYK").tobytes()
     frames = [Image.fromarray(rgb).quantize(16), Image.fromarray(rgb[::-1]).quantize(7)]
     for kind in ("GIF", "WEBP", "TIFF", "PNG"):
         found[f"frames.{kind.lower()}"] = saved(kind, frames[0], save_all=True, append_images=frames[1:])
@@ -67,7 +51,7 @@ def originals() -> list[tuple[str, bytes]]:
         found["still.avif"] = saved("AVIF", Image.fromarray(rgb))
     except (KeyError, OSError):  # this Pillow has no AVIF
         pass
-    files = list(found.items()) * 4
+    files = list(found.items()) * 3
     for path in real("formats/*/*") * 2 + real("broken/*") + real("imagenet/*/*")[::97]:
         files.append((path.name, read(path).tobytes()))
     return files
@@ -86,18 +70,39 @@ def handmade() -> list[tuple[str, bytes]]:
         bytearray(made()[n].tobytes()) if n in made() else bytearray(dict(originals())[n])
         for n in ("422_progressive.jpg", "rgb.png", "frames.gif", "rgba.webp")
     )
-    signatures = (b"", b"\xff", b"\xff\xd8\xff", png[:8], b"BM", b"GIF89a", b"II*\0", b"MM\0*", b"II+\0", b"RIFF\0\0\0\0WEBP")
+    signatures = (
+        b"",
+        b"\xff",
+        b"\xff\xd8\xff",
+        png[:8],
+        b"BM",
+        b"GIF89a",
+        b"II*\0",
+        b"MM\0*",
+        b"II+\0",
+        b"RIFF\0\0\0\0WEBP",
+    )
     signatures += (b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51", b"P6 ", b"\0\0\0\x1cftypavif", b"%!PS-Adobe-3.0")
     found = {f"{bytes(s[:12])!r}": bytes(s) for s in signatures}
     found.update({f"{bytes(s[:12])!r} and zeros": bytes(s) + bytes(200) for s in signatures})
     for size in (60000, 2**31 - 1, 2**32 - 1):
         two = struct.pack(">II", size, size)
         found[f"{size} png"] = bytes(with_checksums(png[:16] + two + png[24:]))
-        found[f"{size} bmp"] = b"BM" + struct.pack("<IIIIiiHHIIiiII", 99, 0, 54, 40, -1, size & 0x7FFFFFFF, 1, 24, *[0] * 6) + bytes(60)
+        found[f"{size} bmp"] = (
+            b"BM" + struct.pack("<IIIIiiHHIIiiII", 99, 0, 54, 40, -1, size & 0x7FFFFFFF, 1, 24, *[0] * 6) + bytes(60)
+        )
         found[f"{size} pnm"] = b"P6 %d %d 255 " % (size, size) + bytes(60)
         found[f"{size} ascii pnm"] = b"P3 %d %d 255 1 2 3 4 5 6" % (size, size)
-        found[f"{size} tiff"] = tiff({256: size, 257: size, 258: 8, 259: 1, 262: 1, 273: 8, 277: 1, 278: size, 279: 2**32 - 1})
-        stream = struct.pack(">HHHH", 0xFF4F, 0xFF51, 41, 0) + two + bytes(8) + struct.pack(">IIIIH", 1, 1, 0, 0, 1) + b"\7\1\1"
+        found[f"{size} tiff"] = tiff(
+            {256: size, 257: size, 258: 8, 259: 1, 262: 1, 273: 8, 277: 1, 278: size, 279: 2**32 - 1}
+        )
+        stream = (
+            struct.pack(">HHHH", 0xFF4F, 0xFF51, 41, 0)
+            + two
+            + bytes(8)
+            + struct.pack(">IIIIH", 1, 1, 0, 0, 1)
+            + b"\7\1\1"
+        )
         found[f"{size} jpeg 2000"] = stream + bytes(100)
         found[f"{size} subsampling 0"] = stream[:-2] + b"\0\0" + bytes(100)
     found["60000 gif"] = bytes(gif[:6]) + struct.pack("<HH", 60000, 60000) + bytes(gif[10:])
@@ -109,9 +114,9 @@ def handmade() -> list[tuple[str, bytes]]:
     ) + b"\7\1\1" + bytes(60)  # fmt: skip
     scan = jpeg.rindex(b"\xff\xda")
     found["5000 scans"] = bytes(jpeg[:scan] + jpeg[scan:-2] * 5000 + jpeg[-2:])
-    found["5000 scans of 1000x1000"] = bytes(jpeg[:place] + struct.pack(">HH", 1000, 1000) + jpeg[place + 4 : scan]) + bytes(
-        jpeg[scan:-2] * 5000 + jpeg[-2:]
-    )
+    found["5000 scans of 1000x1000"] = bytes(
+        jpeg[:place] + struct.pack(">HH", 1000, 1000) + jpeg[place + 4 : scan]
+    ) + bytes(jpeg[scan:-2] * 5000 + jpeg[-2:])
     for name, head in {"zTXt": b"a\0\0", "iCCP": b"a\0\0", "iTXt": b"a\0\1\0\0\0"}.items():
         body = name.encode() + head + zlib.compress(bytes(1 << 25), 9)
         chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
@@ -122,7 +127,9 @@ def handmade() -> list[tuple[str, bytes]]:
     found["tiff, its own EXIF directory"] = tiff({**square, 34665: 8, 330: 8})
     found["tiff, 65535 channels"] = tiff({**square, 277: 65535})
     found["tiff, one strip a row of 2^31"] = tiff({**square, 278: 2**31})
-    found["tiff, tiles of 2^30"] = tiff({256: 8, 257: 8, 258: 8, 259: 5, 262: 1, 277: 1, 322: 1 << 30, 323: 1 << 30, 324: 8, 325: 64})
+    found["tiff, tiles of 2^30"] = tiff(
+        {256: 8, 257: 8, 258: 8, 259: 5, 262: 1, 277: 1, 322: 1 << 30, 323: 1 << 30, 324: 8, 325: 64}
+    )
     found["20 MB of zeros behind"] = bytes(png) + bytes(20 << 20)
     found["gif behind gif"] = bytes(gif) * 200
     return list(found.items())
@@ -179,7 +186,19 @@ def extreme_numbers(rng, data, _):
     return data
 
 
-WORDS = (b"0", b"-1", b"1", b"65535", b"65536", b"2147483647", b"4294967297", b"99999999999999999999", b"", b"1e9", b"#")
+WORDS = (
+    b"0",
+    b"-1",
+    b"1",
+    b"65535",
+    b"65536",
+    b"2147483647",
+    b"4294967297",
+    b"99999999999999999999",
+    b"",
+    b"1e9",
+    b"#",
+)
 
 
 def extreme_words(rng, data, _):
@@ -225,7 +244,11 @@ def inside_a_chunk(rng, data, files):
         return data
     start, end = found[rng.integers(len(found))]
     if end > start:
-        body = extreme_numbers(rng, data[start:end], files) if rng.random() < 0.5 else flipped_bits(rng, data[start:end], files)
+        body = (
+            extreme_numbers(rng, data[start:end], files)
+            if rng.random() < 0.5
+            else flipped_bits(rng, data[start:end], files)
+        )
         data[start:end] = body[: end - start]
     if is_png:
         return with_checksums(data)
@@ -333,6 +356,8 @@ def work(start: int, stop: int) -> None:
     import resource
 
     at_first = None
+    np.asarray(ndd.decoders.image(good()))  # imports, which may take longer than a file may
+    originals()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(start, stop):
             os.write(1, b"%d\n" % number)
@@ -351,12 +376,16 @@ def watched(start: int, stop: int) -> list[str]:
     """Tries files in a process; starts another one behind each that dies or hangs. What went wrong, a line for each."""
     wrong: list[str] = []
     here = Path(__file__)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(here.parents[2]), os.environ.get("PYTHONPATH", "")))}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(here.parents[2]), os.environ.get("PYTHONPATH", ""))),
+    }
     while start < stop:
         command = [sys.executable, str(here), "child", str(start), str(stop)]
-        with tempfile.TemporaryFile() as said, subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=said, env=environment
-        ) as child:
+        with (
+            tempfile.TemporaryFile() as said,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, env=environment) as child,
+        ):
             at, rest, patience = start, b"", 120.0  # the first word comes after all imports
             while True:
                 ready, _, _ = select.select([child.stdout], [], [], patience)
