@@ -52,13 +52,24 @@ def test_no_library_but_ours_sees_them(monkeypatch):
 
     for name in ("_stream", "decode_cpu"):
         monkeypatch.setattr(_nvimgcodec, name, dies)
-    for name, data in {
-        **rare(),
-        **{n: d for n, d in made().items() if n.endswith(("tif", "tiff", "bmp", "ppm", "pgm", "jp2"))},
-    }.items():
+    of_these = ("tif", "tiff", "bmp", "ppm", "pgm", "jp2")
+    for name, data in (rare() | {n: d for n, d in made().items() if n.endswith(of_these)}).items():
         assert pixels(data).ndim == 3, name
         assert np.asarray(ndd.peek_image_shape(data)).all()
-        assert pixels(data[: len(data) // 2] if name == "rgb.jp2" else data, on_error="fill").ndim == 3
+        assert pixels(data[: len(data) // 2], on_error="fill").ndim == 3
+
+
+@pytest.mark.parametrize(("name", "chunk"), [("rgb.png", ">I4s"), ("turned_6.webp", "<4sI")])
+def test_a_chunk_that_ends_where_it_begins(name, chunk, monkeypatch):
+    """nvImageCodec would look at it for ever."""
+    monkeypatch.setattr(_nvimgcodec, "_stream", lambda *_: pytest.fail("nvImageCodec got the bytes"))
+    data = made()[name].tobytes()
+    values = (2**32 - 12, b"eXIf") if chunk[0] == ">" else (b"ICCP", 2**32 - 8)
+    place = 33 if chunk[0] == ">" else 30
+    endless = np.frombuffer(data[:place] + struct.pack(chunk, *values) + data[place:], np.uint8)
+    with pytest.raises(RuntimeError, match="Failed to decode the image"):
+        pixels(endless)
+    assert np.asarray(ndd.peek_image_shape(endless))[2] == 3
 
 
 def test_what_the_oracle_gets_wrong():
