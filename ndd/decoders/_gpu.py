@@ -1,6 +1,7 @@
 """Decoding a batch of encoded images to GPU memory: the JPEG engines, the CPU cores and CUDA kernels at once.
 
-All samples go to one block of GPU memory. What nvImageCodec cannot decode there is decoded on the CPU and copied.
+All samples go to one block of GPU memory. What nvImageCodec cannot decode there, and every format whose parser or decoder
+in it dies of damaged files (all but JPEG, PNG and WebP), is decoded on the CPU and copied.
 Nothing waits for the GPU.
 """
 

@@ -6,7 +6,8 @@ Facts about the library (0.9) that shape this file:
   and `backends=[CPU_ONLY]`.
 * A decoder must not be used by two threads at once, and makes no threads of its own for single images: one for each
   thread. Making one costs 12 us.
-* Its parsers and decoders of JPEG 2000, PNM, BMP and TIFF die of damaged files (SIGSEGV, SIGFPE): it gets none of them.
+* Its parsers and decoders of JPEG 2000, PNM and BMP die of damaged files (SIGSEGV, SIGFPE), and those of PNG follow a
+  chunk's length of nearly 2^32 in a circle: it gets JPEG, PNG and WebP alone, whose headers and chunks were read before.
 * It does not copy the encoded bytes: they must stay as they are until the decode returns.
 * What it cannot decode comes back as None. It talks about that on stderr unless told otherwise before its import.
 * Regions are in the coordinates of the upright picture, and decode to the same pixels as a full decode cut afterwards.
@@ -27,6 +28,7 @@ import numpy as np
 from ndd._execution.fork import whole
 from ndd._execution.kept import Kept
 from ndd._tensor.memory import host_empty
+from ndd.decoders import _orientation
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
@@ -146,7 +148,7 @@ def _stream(data: np.ndarray, window: Window | None) -> Any:
     """The picture (or the window of it) for a decoder, or None if the library's parser refuses it."""
     module = library()
     try:
-        stream = module.CodeStream(data)
+        stream = module.CodeStream(_orientation.with_plain_exif(data))
         return stream if window is None else stream.get_sub_code_stream(region=module.Region(*window))
     except RuntimeError:
         return None

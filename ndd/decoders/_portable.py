@@ -1,9 +1,18 @@
-"""Decoding without nvImageCodec (macOS has none): simplejpeg if installed, else OpenCV, else Pillow. The only importer
-of simplejpeg and Pillow in this room.
+"""Decoding by simplejpeg, OpenCV and Pillow. The only importer of simplejpeg and Pillow in this room.
 
-All three stand on libjpeg-turbo and give the pixels of DALI for JPEG; simplejpeg is the fastest (5 to 11 % over
-nvImageCodec on one core), so it is used beside nvImageCodec too. OpenCV paints over what is missing from a truncated
-JPEG, where DALI refuses: it only gets files that have their end.
+| format | library |
+| --- | --- |
+| BMP, PNM, JPEG 2000, TIFF of 16-bit or float colours | OpenCV, else Pillow (it alone knows gray with alpha) |
+| other TIFF, GIF, AVIF | Pillow |
+| JPEG, PNG, WebP without nvImageCodec (macOS has none) | simplejpeg (8-bit JPEG), else OpenCV, else Pillow |
+
+Damaged files of the first two lines killed nvImageCodec (67 of 40,000 by JPEG 2000 alone); these survive them. Good ones
+have DALI's pixels bit for bit, for it decodes most of them with OpenCV; but up to 1 of 255 off are TIFFs that hold YCbCr
+uncompressed, and CIELAB ones differ by more.
+
+All stand on libjpeg-turbo and give the pixels of DALI for JPEG; simplejpeg is the fastest (5 to 11 % over nvImageCodec on
+one core), so it is used beside nvImageCodec too. OpenCV paints over what is missing from a truncated JPEG, where DALI
+refuses: it only gets files that have their end.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from encoded import KINDS, encode, made, photo, rare
 import ndd
 from ndd.decoders import _nvimgcodec, _portable
 from ndd.decoders._header import jpeg, may_be_decoded
+from ndd.decoders._orientation import with_plain_exif
 
 
 def pixels(data, kind="RGB", **arguments):
@@ -70,6 +71,22 @@ def test_a_chunk_that_ends_where_it_begins(name, chunk, monkeypatch):
     with pytest.raises(RuntimeError, match="Failed to decode the image"):
         pixels(endless)
     assert np.asarray(ndd.peek_image_shape(endless))[2] == 3
+
+
+@pytest.mark.parametrize("name", ["turned_6.jpg", "turned_6.png", "turned_6.webp"])
+def test_nvimagecodec_sees_of_exif_the_orientation_alone(name):
+    """Its parser writes behind its memory if an entry claims too many values."""
+    data = made()[name]
+    turned = bytearray(data.tobytes())
+    place = turned.index(b"MM\0*")
+    turned[place + 8 : place + 10] = b"\0\x41"  # 65 entries
+    turned[place + 14 : place + 18] = b"\0\2\0\1"  # 131073 values
+    damaged = np.frombuffer(bytes(turned), np.uint8)
+    plain = with_plain_exif(damaged).tobytes()
+    assert len(plain) == len(damaged)
+    assert plain[place : place + 18] == b"MM\0*\0\0\0\x08\0\1\x01\x12\0\3\0\0\0\1"
+    np.testing.assert_array_equal(pixels(damaged), pixels(data))
+    assert with_plain_exif(made()["rgb.png"]) is made()["rgb.png"]
 
 
 def test_what_the_oracle_gets_wrong():

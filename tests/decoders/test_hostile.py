@@ -88,6 +88,13 @@ def handmade() -> list[tuple[str, bytes]]:
         found[f"{size} jpeg 2000, subsampling 0"] = stream[:-2] + b"\0\0" + bytes(100)
     thousand = struct.pack(">IIIIIIIIH", 1000, 1000, 0, 0, 1, 1, 0, 0, 1) + b"\7\1\1"
     found["jpeg 2000, a tile for each pixel"] = siz + thousand + bytes(60)
+    # An EXIF of 65 entries, the first with 131073 orientations: nvImageCodec's parser writes behind its memory.
+    many = b"MM\0*\0\0\0\x08\0A\x01\x12\0\3\0\2\0\1\0\6\x80\0\0\0\0\0"
+    for name in ("turned_6.jpg", "turned_6.png", "turned_6.webp"):
+        turned = bytearray(made()[name].tobytes())
+        place = turned.index(b"MM\0*")
+        turned[place : place + len(many)] = many
+        found[f"{name}, too many orientations"] = bytes(with_checksums(turned) if name[-3:] == "png" else turned)
     back = struct.pack(">I4s", 2**32 - 12, b"eXIf")
     found["png, a chunk that ends where it begins"] = bytes(png[:33] + back + png[33:])
     back = struct.pack("<4sI", b"ICCP", 2**32 - 8)
