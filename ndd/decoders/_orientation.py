@@ -92,7 +92,7 @@ def with_plain_exif(data: np.ndarray) -> np.ndarray:
         text = struct.pack(">2sHIHHHIHHI", b"MM", 42, 8, 1, _ORIENTATION, _SHORT, 1, of_tiff(view[start:end]), 0, 0)
         plain[start:end] = np.frombuffer(text.ljust(end - start, b"\0")[: end - start], np.uint8)
         if find is _in_png:
-            plain[end : end + 4] = np.frombuffer(struct.pack(">I", zlib.crc32(plain[start - 4 : end])), np.uint8)
+            plain[end : end + 4] = np.frombuffer(struct.pack(">I", zlib.crc32(plain[start - 4 : end].data)), np.uint8)
     return plain
 
 
@@ -122,12 +122,14 @@ def _in_png(data: memoryview) -> Iterator[tuple[int, int]]:
         size, name = struct.unpack_from(">I4s", data, position)
         if name == b"eXIf" and position + 12 + size <= len(data):
             yield position + 8, position + 8 + size
+        if name == b"IEND":
+            return
         position += 12 + size
 
 
 def _in_webp(data: memoryview) -> Iterator[tuple[int, int]]:
-    position = 12
-    while position + 8 <= len(data):
+    position, last = 12, min(len(data), 8 + struct.unpack_from("<I", data, 4)[0])
+    while position + 8 <= last:
         name, size = struct.unpack_from("<4sI", data, position)
         if name == b"EXIF":
             yield position + 8, min(position + 8 + size, len(data))

@@ -148,8 +148,7 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
         return None  # it turns some upright unasked, and multiplies colours by alpha; it has colours of 16 bits, though
     if header.format == "jpeg2000" and header.channels == 1 and output_type != DALIImageType.ANY_DATA:
         gray = _by_opencv(data, header, DALIImageType.ANY_DATA)  # a codestream without boxes comes as gray alone
-        alone = gray is None or output_type == DALIImageType.GRAY
-        return gray if alone else np.repeat(gray, 3, axis=2)
+        return None if gray is None else _spread(gray, output_type)
     channels = header.out_channels(output_type)
     if channels == 2:
         return None  # it knows no gray with alpha
