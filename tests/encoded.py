@@ -93,3 +93,63 @@ def real(pattern: str) -> list[Path]:
 
 def read(path: Path) -> np.ndarray:
     return np.fromfile(path, np.uint8)
+
+
+@functools.cache
+def rare() -> dict[str, np.ndarray]:
+    """Rarer kinds of the formats that OpenCV and Pillow decode: TIFF, BMP, PNM, JPEG 2000; by name."""
+    import cv2
+
+    p = photo()
+    rgb, gray = np.ascontiguousarray(p[..., :3]), np.ascontiguousarray(p[..., 0])
+    deep, deep_gray = p.astype(np.uint16) * 251, gray.astype(np.uint16) * 251
+    found: dict[str, np.ndarray] = {}
+
+    def by_pillow(name: str, picture: Image.Image, kind: str, **options: Any) -> None:
+        held = io.BytesIO()
+        picture.save(held, kind, **options)
+        found[name] = np.frombuffer(held.getvalue(), np.uint8)
+
+    palette = Image.fromarray(rgb).quantize(200)
+    for compression in ("tiff_deflate", "packbits", "jpeg"):
+        by_pillow(f"{compression}.tif", Image.fromarray(rgb), "TIFF", compression=compression)
+    by_pillow("palette.tif", palette, "TIFF")
+    by_pillow("bilevel.tif", Image.fromarray(gray > 128), "TIFF", compression="group4")
+    by_pillow("cmyk.tif", Image.fromarray(p, "CMYK"), "TIFF")
+    by_pillow("float.tif", Image.fromarray(gray.astype(np.float32) / 255), "TIFF")
+    by_pillow("pages.tif", Image.fromarray(rgb), "TIFF", save_all=True, append_images=[Image.fromarray(gray)])
+    for orientation in (2, 5, 6):
+        found[f"turned_{orientation}_8.tif"] = encode(rgb, "TIFF", orientation=orientation)
+        found[f"turned_{orientation}_16.tif"] = encode(deep_gray, "TIFF", orientation=orientation)
+    for name, pixels in (("rgb_16", deep[..., :3]), ("rgba_16", deep), ("rgb_float", rgb.astype(np.float32) / 255)):
+        found[f"{name}.tif"] = cv2.imencode(".tif", pixels)[1].reshape(-1)
+
+    by_pillow("palette.bmp", palette, "BMP")
+    by_pillow("bilevel.bmp", Image.fromarray(gray > 128), "BMP")
+    by_pillow("gray.bmp", Image.fromarray(gray), "BMP")
+    by_pillow("32_bits.bmp", Image.fromarray(p), "BMP")
+    top_down = bytearray(encode(rgb, "BMP").tobytes())
+    top_down[22:26] = (-40).to_bytes(4, "little", signed=True)
+    found["top_down.bmp"] = np.frombuffer(bytes(top_down), np.uint8)
+    words = (rgb[::-1].astype(np.uint16) >> [3, 2, 3]) @ np.array([1 << 11, 1 << 5, 1], np.uint16)
+    start = b"BM" + np.array([66 + words.size * 2, 0, 66, 40, 56, 40, 1 | 16 << 16, 3, words.size * 2], "<u4").tobytes()
+    masks = np.array([0, 0, 0, 0, 0xF800, 0x7E0, 0x1F], "<u4").tobytes()
+    found["565.bmp"] = np.frombuffer(start + masks + words.astype("<u2").tobytes(), np.uint8)
+
+    for name, magic, largest, pixels in (
+        ("max_100.pgm", b"P5", 100, gray % 101), ("max_100.ppm", b"P6", 100, rgb % 101),
+        ("max_1000.pgm", b"P5", 1000, (deep_gray % 1001).astype(">u2")), ("16.pgm", b"P5", 65535, deep_gray.astype(">u2")),
+        ("16.ppm", b"P6", 65535, deep[..., :3].astype(">u2")),
+    ):  # fmt: skip
+        found[name] = np.frombuffer(b"%s # c\n56 40\n%d\n" % (magic, largest) + pixels.tobytes(), np.uint8)
+    found["ascii.pbm"] = np.frombuffer(b"P1\n56 40\n" + b" ".join(b"%d" % v for v in (gray > 128).ravel()), np.uint8)
+    by_pillow("bilevel.pbm", Image.fromarray(photo(33, 47)[..., 0] > 128), "PPM")
+
+    for name, picture in (("rgb", rgb), ("gray", gray), ("rgba", p), ("gray_16", deep_gray)):
+        of = Image.fromarray(picture)
+        by_pillow(f"{name}_tiles.jp2", of, "JPEG2000", tile_size=(32, 32))
+        by_pillow(f"{name}_lossy.jp2", of, "JPEG2000", irreversible=True, quality_mode="rates", quality_layers=[10])
+        by_pillow(f"{name}.j2k", of, "JPEG2000", no_jp2=True)
+    found["rgb_16.jp2"] = cv2.imencode(".jp2", deep[..., :3])[1].reshape(-1)
+    by_pillow("ycc.jp2", Image.fromarray(rgb).convert("YCbCr"), "JPEG2000")
+    return found

@@ -1,6 +1,7 @@
 """Decoding a batch of encoded images to GPU memory: the JPEG engines, the CPU cores and CUDA kernels at once.
 
-All samples go to one block of GPU memory. What nvImageCodec cannot decode there is decoded on the CPU and copied.
+All samples go to one block of GPU memory. What nvImageCodec cannot decode there, and every format whose parser or decoder
+in it dies of damaged files (all but JPEG, PNG and WebP), is decoded on the CPU and copied.
 Nothing waits for the GPU.
 """
 
@@ -13,9 +14,9 @@ import numpy as np
 from ndd._cuda.launch import pinned_empty
 from ndd._tensor import Store
 from ndd._tensor.memory import torch_device
-from ndd.decoders import _nvimgcodec, _pixels, _portable
+from ndd.decoders import _nvimgcodec, _pixels
 from ndd.decoders._batch import Encoded
-from ndd.decoders._header import is_intact_png
+from ndd.decoders._header import may_be_decoded
 from ndd.decoders._policy import judged
 from ndd.decoders._sample import Options
 from ndd.types import DALIImageType
@@ -82,13 +83,13 @@ def _options_text(named: dict[str, Any]) -> str:
 
 def _suits_the_gpu(header: Any, data: np.ndarray, options: Options) -> bool:
     """Whether a sample may go to nvImageCodec's GPU decoders: 8 bits, no alpha to keep, nothing known to be broken."""
+    if not _nvimgcodec.decodes(header.format) or not may_be_decoded(data.data, header):
+        return False
     if header.plain_jpeg:  # one without its end is for the CPU to judge: the engines paint over what is missing
-        return not header.damaged and not header.coded_rgb and b"\xff\xd9" in data[-64:].tobytes()
-    if header.dtype != np.uint8 or header.damaged or _portable.is_foreign(data):
+        return not header.coded_rgb and b"\xff\xd9" in data[-64:].tobytes()
+    if header.dtype != np.uint8:
         return False
-    if options.output_type == DALIImageType.ANY_DATA and header.channels not in (1, 3):
-        return False
-    return data[:4].tobytes() != b"\x89PNG" or is_intact_png(data.data)
+    return options.output_type != DALIImageType.ANY_DATA or header.channels in (1, 3)
 
 
 def _converted(block: Any, options: Options) -> Any:

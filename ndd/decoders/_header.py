@@ -15,6 +15,8 @@ from ndd.types import DALIImageType
 class Header(NamedTuple):
     """Size as stored (before orientation), channels of the file, EXIF orientation, element type.
 
+    `format`: as `_formats.format_of` names it.
+
     `plain_jpeg`: 8-bit Huffman JPEG with 1 or 3 components, which every JPEG library decodes to the same pixels.
     `coded_rgb`: a JPEG whose three components are R, G and B themselves: nvJPEG converts them all the same.
     `damaged`: the size can be read, but no library will decode this (and some would complain on stderr).
@@ -28,6 +30,7 @@ class Header(NamedTuple):
     plain_jpeg: bool = False
     damaged: bool = False
     coded_rgb: bool = False
+    format: str = "jpeg"
 
     def size(self, adjust_orientation: bool) -> tuple[int, int]:
         """(height, width) of the decoded picture."""
@@ -79,14 +82,43 @@ def jpeg(data: memoryview) -> Header | None:
         elif marker == 0xE0 and data[position + 4 : position + 8] == b"JFIF":
             says_ycc = True
         elif marker == 0xEE and says_ycc is None and data[position + 4 : position + 9] == b"Adobe":
-            says_ycc = data[position + 15] != 0
+            says_ycc = data[position + 15 : position + 16] != b"\0"
         if marker in (0xD9, 0xDA) or length < 2:
             return None
         position += 2 + length
     return None
 
 
-def is_intact_png(data: memoryview) -> bool:
+_MAX_SCANS = 500  # as libjpeg-turbo's own tests of hostile files allow; a photograph has about ten
+_MAX_SCANNED = 1 << 33  # pixels, over all scans: about five seconds
+
+
+def may_be_decoded(data: memoryview, header: Header) -> bool:
+    """Whether nothing speaks against decoding but the pixels: the chunks of a PNG or WebP lie in the file (nvImageCodec
+    follows lengths of nearly 2^32 back to where it was, for ever), the checksums of a PNG are right, and a JPEG has no
+    more scans than it can have use for (thousands of empty ones, each over all pixels, cost ten bytes each and hours)."""
+    if header.damaged:
+        return False
+    if header.format == "png":
+        return _is_intact_png(data)
+    if header.format == "webp":
+        return _is_whole_webp(data)
+    if header.format == "jpeg":
+        most = min(_MAX_SCANS, max(16, _MAX_SCANNED // (header.height * header.width)))
+        return len(data) < 1000 or bytes(data).count(b"\xff\xda") <= most
+    return True
+
+
+def _is_whole_webp(data: memoryview) -> bool:
+    end = min(len(data), 8 + struct.unpack_from("<I", data, 4)[0])
+    position = 12
+    while position + 8 <= end:
+        (size,) = struct.unpack_from("<I", data, position + 4)
+        position += 8 + size + (size & 1)
+    return position <= end + 1  # without the last byte, which only pads
+
+
+def _is_intact_png(data: memoryview) -> bool:
     """Whether the checksums of the chunks that a picture needs are right (libpng would say on stderr which is not)."""
     position = 8
     try:

@@ -6,6 +6,8 @@ Facts about the library (0.9) that shape this file:
   and `backends=[CPU_ONLY]`.
 * A decoder must not be used by two threads at once, and makes no threads of its own for single images: one for each
   thread. Making one costs 12 us.
+* Its parsers and decoders of JPEG 2000, PNM and BMP die of damaged files (SIGSEGV, SIGFPE), and those of PNG follow a
+  chunk's length of nearly 2^32 in a circle: it gets JPEG, PNG and WebP alone, whose headers and chunks were read before.
 * It does not copy the encoded bytes: they must stay as they are until the decode returns.
 * What it cannot decode comes back as None. It talks about that on stderr unless told otherwise before its import.
 * Regions are in the coordinates of the upright picture, and decode to the same pixels as a full decode cut afterwards.
@@ -27,10 +29,10 @@ from ndd._execution.fork import whole
 from ndd._execution.kept import Kept
 from ndd._tensor.memory import host_empty
 from ndd.decoders import _orientation
-from ndd.decoders._header import Header
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
+    from ndd.decoders._header import Header
     from ndd.decoders._sample import Options
 
 Window = tuple[int, int, int, int]  # y0, x0, y1, x1
@@ -93,11 +95,9 @@ def _without_load_complaints() -> Iterator[None]:
                 os.write(2, text + b"\n")
 
 
-def read_header(data: np.ndarray) -> Header:
-    """The header of any format the library knows; RuntimeError for what it does not."""
-    stream = library().CodeStream(data)
-    orientation = _orientation.of_image(data.data)
-    return Header(stream.height, stream.width, stream.num_channels, orientation, stream.dtype)
+def decodes(name: str) -> bool:
+    """Whether files of this format go to the library."""
+    return name in ("jpeg", "png", "webp") and library() is not None
 
 
 def decode_cpu(
@@ -114,6 +114,8 @@ def decode_cpu(
     decoder = _cpu_decoders(options.fast_idct)
     params = _parameters(options.output_type, options.adjust_orientation, True)
     source = _stream(data, window)
+    if source is None:
+        return None
     if options.output_type == DALIImageType.ANY_DATA:
         found = decoder.decode(source, params=params)
         return None if found is None else np.asarray(found)
@@ -143,9 +145,13 @@ _cpu_decoders = Kept(_cpu_decoder, per="thread")
 
 
 def _stream(data: np.ndarray, window: Window | None) -> Any:
+    """The picture (or the window of it) for a decoder, or None if the library's parser refuses it."""
     module = library()
-    stream = module.CodeStream(data)
-    return stream if window is None else stream.get_sub_code_stream(region=module.Region(*window))
+    try:
+        stream = module.CodeStream(_orientation.with_plain_exif(data))
+        return stream if window is None else stream.get_sub_code_stream(region=module.Region(*window))
+    except RuntimeError:
+        return None
 
 
 def _decode_parameters(output_type: DALIImageType, adjust_orientation: bool, allow_any_depth: bool) -> Any:
@@ -223,11 +229,17 @@ class GpuDecoders:
         if output_type != DALIImageType.ANY_DATA:
             described = {"sample_format": params.sample_format, "color_spec": params.color_spec}
 
-        sources = [_stream(data, window) for data, window in zip(encoded, windows, strict=True)]
-        images = module.as_images([_DeviceMemory(*target) for target in targets], stream, **described)
-        with self._busy:
-            found = self._decoder.decode(sources, images=images, params=params, cuda_stream=stream)
-        return [image is not None for image in found]
+        done = [_stream(data, window) for data, window in zip(encoded, windows, strict=True)]
+        places = [i for i, source in enumerate(done) if source is not None]
+        if places:
+            images = module.as_images([_DeviceMemory(*targets[i]) for i in places], stream, **described)
+            with self._busy:
+                found = self._decoder.decode(
+                    [done[i] for i in places], images=images, params=params, cuda_stream=stream
+                )
+            for i, image in zip(places, found, strict=True):
+                done[i] = image
+        return [image is not None for image in done]
 
 
 # A decoder holds threads, streams and pinned memory: a loop uses one or two, for training and for validation.

@@ -7,6 +7,10 @@ Anything that cannot be read counts as 1: a broken tag must not cost the picture
 from __future__ import annotations
 
 import struct
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
 
 _ORIENTATION = 274
 _SHORT, _LONG = 3, 4
@@ -36,7 +40,7 @@ def of_tiff(data: memoryview) -> int:
             if tag == _ORIENTATION and kind in (_SHORT, _LONG):
                 found = struct.unpack_from(order + ("H" if kind == _SHORT else "I"), data, entry + value_at)[0]
                 return found if 1 <= found <= 8 else 1
-    except struct.error:
+    except (struct.error, OverflowError):  # an offset of 64 bits that no memory has
         pass
     return 1
 
@@ -72,11 +76,61 @@ def of_webp(data: memoryview) -> int:
         return 1
 
 
-def of_image(data: memoryview) -> int:
-    """Orientation of a file that is not JPEG (for JPEG, `_header` finds it on its way to the size)."""
-    head = bytes(data[:12])
-    if head[:4] == b"\x89PNG":
-        return of_png(data)
-    if head[:4] == b"RIFF" and head[8:] == b"WEBP":
-        return of_webp(data)
-    return of_tiff(data)
+def with_plain_exif(data: np.ndarray) -> np.ndarray:
+    """A JPEG, PNG or WebP whose EXIF says the orientation and nothing else: a copy if it had any, else the file itself.
+
+    nvImageCodec's parser of EXIF spoils memory if a damaged entry claims too many values.
+    """
+    view = data.data
+    head = bytes(view[:4])
+    find = _in_jpeg if head[:2] == b"\xff\xd8" else _in_png if head == b"\x89PNG" else _in_webp
+    found = list(find(view))
+    if not found:
+        return data
+    plain = data.copy()
+    for start, end in found:
+        text = struct.pack(">2sHIHHHIHHI", b"MM", 42, 8, 1, _ORIENTATION, _SHORT, 1, of_tiff(view[start:end]), 0, 0)
+        plain[start:end] = np.frombuffer(text.ljust(end - start, b"\0")[: end - start], np.uint8)
+        if find is _in_png:
+            plain[end : end + 4] = np.frombuffer(struct.pack(">I", zlib.crc32(plain[start - 4 : end].data)), np.uint8)
+    return plain
+
+
+_segment = struct.Struct(">BBH").unpack_from  # 0xFF, marker, length
+
+
+def _in_jpeg(data: memoryview) -> Iterator[tuple[int, int]]:
+    position, last = 2, len(data) - 4
+    while position <= last:
+        start, marker, length = _segment(data, position)
+        if start != 0xFF:
+            return
+        if marker == 0xFF:  # fill byte
+            position += 1
+            continue
+        if marker in (0xD9, 0xDA):
+            return
+        end = position + 2 + length
+        if marker == 0xE1 and data[position + 4 : position + 8] == b"Exif":
+            yield min(position + 10, len(data)), min(max(end, position + 10), len(data))
+        position = end
+
+
+def _in_png(data: memoryview) -> Iterator[tuple[int, int]]:
+    position = 8
+    while position + 12 <= len(data):
+        size, name = struct.unpack_from(">I4s", data, position)
+        if name == b"eXIf" and position + 12 + size <= len(data):
+            yield position + 8, position + 8 + size
+        if name == b"IEND":
+            return
+        position += 12 + size
+
+
+def _in_webp(data: memoryview) -> Iterator[tuple[int, int]]:
+    position, last = 12, min(len(data), 8 + struct.unpack_from("<I", data, 4)[0])
+    while position + 8 <= last:
+        name, size = struct.unpack_from("<4sI", data, position)
+        if name == b"EXIF":
+            yield position + 8, min(position + 8 + size, len(data))
+        position += 8 + size + (size & 1)

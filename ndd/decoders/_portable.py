@@ -1,24 +1,34 @@
-"""Decoding without nvImageCodec (macOS has none): simplejpeg if installed, else OpenCV, else Pillow. The only importer
-of simplejpeg and Pillow in this room.
+"""Decoding by simplejpeg, OpenCV and Pillow. The only importer of simplejpeg and Pillow in this room.
 
-All three stand on libjpeg-turbo and give the pixels of DALI for JPEG; simplejpeg is the fastest (5 to 11 % over
-nvImageCodec on one core), so it is used beside nvImageCodec too. OpenCV paints over what is missing from a truncated
-JPEG, where DALI refuses: it only gets files that have their end.
+| format | library |
+| --- | --- |
+| BMP, PNM, JPEG 2000, TIFF of 16-bit or float colours | OpenCV, else Pillow (it alone knows gray with alpha) |
+| other TIFF, GIF, AVIF | Pillow |
+| JPEG, PNG, WebP without nvImageCodec (macOS has none) | simplejpeg (8-bit JPEG), else OpenCV, else Pillow |
+
+Damaged files of the first two lines killed nvImageCodec (67 of 40,000 by JPEG 2000 alone); these survive them. Good ones
+have DALI's pixels bit for bit, for it decodes most of them with OpenCV; but up to 1 of 255 off are TIFFs that hold YCbCr
+uncompressed, and CIELAB ones differ by more.
+
+All stand on libjpeg-turbo and give the pixels of DALI for JPEG; simplejpeg is the fastest (5 to 11 % over nvImageCodec on
+one core), so it is used beside nvImageCodec too. OpenCV paints over what is missing from a truncated JPEG, where DALI
+refuses: it only gets files that have their end.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import io
 import threading
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ndd._cpu.opencv import opencv
 from ndd._tensor.memory import host_empty
-from ndd.decoders import _orientation
-from ndd.decoders._header import Header, jpeg
+from ndd.decoders._header import Header
 from ndd.decoders._pixels import upright
 from ndd.types import DALIImageType
 
@@ -66,44 +76,39 @@ def decode_plain_jpeg(data: np.ndarray, header: Header, options: Options) -> np.
     return out
 
 
-def is_foreign(data: np.ndarray) -> bool:
-    """Whether this is a format that nvImageCodec does not know and Pillow does: GIF (its first frame) and AVIF."""
-    head = data[:12].tobytes()
-    return head[:6] in (b"GIF87a", b"GIF89a") or head[4:12] in (b"ftypavif", b"ftypavis")
-
-
-def read_header(data: np.ndarray) -> Header:
-    """The header by Pillow; RuntimeError if it cannot be read."""
-    found = jpeg(data.data)
-    if found is not None:
-        return found
-    orientation = _orientation.of_image(data.data)
-    with _opened(data) as image:
-        width, height = image.size
-        channels, dtype = _MODES.get(image.mode, (3, np.uint8))
-        if image.format == "TIFF":
-            if _orientation.swaps_axes(orientation):  # Pillow turns TIFF, and nothing else, upright by itself
-                width, height = height, width
-            if max(image.tag_v2.get(_BITS_PER_SAMPLE, (8,))) > 8:
-                dtype = np.uint16
-    return Header(height, width, channels, orientation, dtype)
-
-
-_BITS_PER_SAMPLE = 258
-_MODES: dict[str, tuple[int, Any]] = {
-    "1": (1, np.uint8), "L": (1, np.uint8), "LA": (2, np.uint8), "RGB": (3, np.uint8), "RGBA": (4, np.uint8),
-    "CMYK": (4, np.uint8), "I;16": (1, np.uint16), "I;16B": (1, np.uint16), "I": (1, np.uint16),
+_PLUGINS = {
+    "jpeg": "JpegImagePlugin.JpegImageFile", "png": "PngImagePlugin.PngImageFile", "webp": "WebPImagePlugin.WebPImageFile",
+    "bmp": "BmpImagePlugin.BmpImageFile", "gif": "GifImagePlugin.GifImageFile", "tiff": "TiffImagePlugin.TiffImageFile",
+    "jpeg2000": "Jpeg2KImagePlugin.Jpeg2KImageFile", "pnm": "PpmImagePlugin.PpmImageFile",
+    "avif": "AvifImagePlugin.AvifImageFile",
 }  # fmt: skip
 
 
-def _opened(data: np.ndarray) -> Any:
-    library = _pillow()
-    if library is None:
+@functools.cache
+def _plugin(name: str) -> Any:
+    """Pillow's class for a format. `Image.open` would try every other one too (it runs Ghostscript for an EPS), and has
+    a limit of pixels of its own; this room's is checked before."""
+    if _pillow() is None:
+        return None
+    module, kind = _PLUGINS[name].split(".")
+    # Its words about damaged tags; a filter that comes and goes would not be safe among threads.
+    warnings.filterwarnings("ignore", module=r"PIL\.TiffImagePlugin")
+    return getattr(importlib.import_module(f"PIL.{module}"), kind)
+
+
+def read_header(data: np.ndarray, name: str) -> Header:
+    """The header of a GIF or AVIF by Pillow; RuntimeError if it cannot be read."""
+    with _opened(data, name) as image:
+        width, height = image.size
+        return Header(height, width, {"L": 1, "LA": 2, "RGBA": 4}.get(image.mode, 3), format=name)
+
+
+def _opened(data: np.ndarray, name: str) -> Any:
+    plugin = _plugin(name)
+    if plugin is None:
         raise RuntimeError(f"{_NOT_OURS}. {_INSTALL}")
     try:
-        return library.open(io.BytesIO(data.data))
-    except library.DecompressionBombError as error:
-        raise RuntimeError(str(error)) from None
+        return plugin(io.BytesIO(data.data))
     except MemoryError:
         raise
     except Exception as error:  # Pillow's format plugins raise what they like on broken files
@@ -115,9 +120,12 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
     image: np.ndarray | None = None
     if header.plain_jpeg:
         image = decode_plain_jpeg(data, header, options)
+    expected = (header.height, header.width, header.out_channels(options.output_type))
     for attempt in (_by_opencv, by_pillow):
         if image is None:
             image = attempt(data, header, options.output_type)
+            if image is not None and image.shape != expected:
+                image = None  # not what the header says
     return None if image is None else arranged(image, header, options, window)
 
 
@@ -132,31 +140,49 @@ def arranged(image: np.ndarray, header: Header, options: Options, window: Window
 
 def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
     cv2 = opencv()
-    is_jpeg = data[:2].tobytes() == b"\xff\xd8"
-    if cv2 is None or is_foreign(data) or (is_jpeg and b"\xff\xd9" not in data[-64:].tobytes()):
+    if cv2 is None or header.format in ("gif", "avif"):
         return None
-    if data[:2].tobytes() in (b"II", b"MM") and header.dtype == np.uint8:
-        return None  # TIFF: it turns some upright unasked, and multiplies colours by alpha; it has 16 bits, though
-    if header.channels == 2 and output_type == DALIImageType.ANY_DATA:
+    if header.format == "jpeg" and b"\xff\xd9" not in data[-64:].tobytes():
+        return None
+    if header.format == "tiff" and (header.dtype == np.uint8 or header.channels < 3):
+        return None  # it turns some upright unasked, and multiplies colours by alpha; it has colours of 16 bits, though
+    if header.format == "jpeg2000" and header.channels == 1 and output_type != DALIImageType.ANY_DATA:
+        gray = _by_opencv(data, header, DALIImageType.ANY_DATA)  # a codestream without boxes comes as gray alone
+        return None if gray is None else _spread(gray, output_type)
+    channels = header.out_channels(output_type)
+    if channels == 2:
         return None  # it knows no gray with alpha
-    if output_type == DALIImageType.ANY_DATA:
+    if channels == 4:
         flags = cv2.IMREAD_UNCHANGED
     else:
-        flags = cv2.IMREAD_GRAYSCALE if output_type == DALIImageType.GRAY else cv2.IMREAD_COLOR_BGR
-        flags |= cv2.IMREAD_ANYDEPTH
+        is_gray = channels == 1 and header.format != "tiff"
+        flags = cv2.IMREAD_GRAYSCALE if is_gray else cv2.IMREAD_COLOR_BGR
+        flags |= 0 if header.dtype == np.uint8 else cv2.IMREAD_ANYDEPTH
     image = _imdecode(cv2, data, flags | cv2.IMREAD_IGNORE_ORIENTATION)
-    if image is None or image.dtype not in (np.uint8, np.uint16):
+    if image is None or image.dtype != header.dtype:
         return None
     if image.ndim == 2:
         return image[:, :, None]
-    if output_type == DALIImageType.ANY_DATA and header.channels == 3:
-        image = image[:, :, :3]  # a palette with transparency counts as RGB
+    if output_type == DALIImageType.GRAY and header.format == "tiff":
+        return _gray(image[:, :, ::-1])
     if output_type == DALIImageType.BGR:
         return image
     try:
         return cv2.cvtColor(image, cv2.COLOR_BGRA2RGBA if image.shape[2] == 4 else cv2.COLOR_BGR2RGB)
     except cv2.error:  # out of memory
         return None
+
+
+def _gray(rgb: np.ndarray, by_opencv: bool = False) -> np.ndarray:
+    """Gray of a colour TIFF as nvImageCodec has it: in 32-bit floats, rounded half up; of those that it leaves to OpenCV
+    (turned ones and CMYK) in whole numbers of 14 bits."""
+    if by_opencv and rgb.dtype == np.uint8:
+        return ((rgb @ np.array([4899, 9617, 1868], np.int32) + 8192) >> 14).astype(np.uint8)[:, :, None]
+    red, green, blue = (rgb[:, :, c].astype(np.float32) for c in range(3))
+    mixed = red * np.float32(0.299) + green * np.float32(0.587) + blue * np.float32(0.114)
+    if rgb.dtype.kind != "f":
+        mixed += np.float32(0.5)
+    return mixed.astype(rgb.dtype)[:, :, None]
 
 
 _quiet = threading.Lock()
@@ -184,22 +210,52 @@ def by_pillow(data: np.ndarray, header: Header, output_type: DALIImageType) -> n
     if _pillow() is None:
         return None
     try:
-        with _opened(data) as image:
-            pixels = _pillow_pixels(image, header, output_type)
-            if image.format == "TIFF":  # turned upright already: turn it back
-                pixels = upright(pixels, {6: 8, 8: 6}.get(header.orientation, header.orientation))
-            return pixels
+        with _opened(data, header.format) as image:
+            if header.format != "tiff":
+                return _pillow_pixels(image, header, output_type)
+            size = getattr(image, "_tile_size", None)
+            if size is not None:  # else Pillow would, and compare with its limit of pixels first
+                image.im = _pillow().core.new(image.mode, size)
+            pixels = _tiff_pixels(image, header, output_type)
+            # turned upright already: turn it back
+            return upright(pixels, {6: 8, 8: 6}.get(header.orientation, header.orientation))
     except MemoryError:
         raise
     except Exception:  # OSError, SyntaxError, ValueError, struct.error, ...: a broken file, whatever it is called
         return None
 
 
+_COLOUR_MAP = 320
+
+
+def _tiff_pixels(image: Any, header: Header, output_type: DALIImageType) -> np.ndarray:
+    if image.mode == "P":
+        colours = np.array(image.tag_v2[_COLOUR_MAP], np.uint16).reshape(3, -1).T
+        rgb = colours[np.asarray(image)]
+    elif image.mode == "CMYK":
+        inks = 255 - np.asarray(image).astype(np.uint16)
+        rgb = (inks[:, :, :3] * inks[:, :, 3:] // 255).astype(np.uint8)
+        if output_type == DALIImageType.ANY_DATA:
+            return np.concatenate((rgb, np.full_like(rgb[:, :, :1], 255)), axis=2)
+    elif image.mode == "F":
+        return _spread(np.asarray(image)[:, :, None], output_type)
+    elif header.channels < 3 or output_type == DALIImageType.ANY_DATA:
+        return _pillow_pixels(image, header, output_type)
+    else:
+        rgb = np.asarray(image.convert("RGB"))
+    if output_type == DALIImageType.GRAY:
+        return _gray(rgb, header.orientation != 1 or image.mode == "CMYK")
+    return rgb[:, :, ::-1] if output_type == DALIImageType.BGR else rgb
+
+
+def _spread(gray: np.ndarray, output_type: DALIImageType) -> np.ndarray:
+    """Gray as it is, or three times where colours are asked for."""
+    return gray if output_type in (DALIImageType.GRAY, DALIImageType.ANY_DATA) else np.repeat(gray, 3, axis=2)
+
+
 def _pillow_pixels(image: Any, header: Header, output_type: DALIImageType) -> np.ndarray:
     if image.mode.startswith("I"):
-        gray = np.asarray(image).astype(np.uint16)[:, :, None]
-        alone = output_type in (DALIImageType.GRAY, DALIImageType.ANY_DATA)
-        return gray if alone else np.repeat(gray, 3, axis=2)
+        return _spread(np.asarray(image).astype(np.uint16)[:, :, None], output_type)
     if output_type == DALIImageType.ANY_DATA:
         mode = {1: "L", 2: "LA", 4: "RGBA"}.get(header.channels, "RGB")
     else:

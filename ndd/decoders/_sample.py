@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd.decoders import _nvimgcodec, _portable
-from ndd.decoders._header import Header, is_intact_png, jpeg
+from ndd.decoders import _formats, _nvimgcodec, _portable
+from ndd.decoders._header import Header, jpeg, may_be_decoded
 from ndd.decoders._limit import get_max_pixels
 from ndd.decoders._pixels import convert
 from ndd.types import DALIImageType
@@ -54,13 +54,17 @@ def header_of(data: np.ndarray) -> Header:
     found = jpeg(data.data)
     if found is not None:
         return found
-    if _nvimgcodec.library() is None or _portable.is_foreign(data):
-        return _portable.read_header(data)
-    try:
-        return _nvimgcodec.read_header(data)
-    except RuntimeError:
-        _check_memory(_HEADER_BYTES)
-        raise bad_image(_not_an_image(data)) from None
+    name = _formats.format_of(data)
+    if name in _formats.READS:
+        found = _formats.read_header(data, name)
+    elif name in ("gif", "avif"):
+        try:
+            found = _portable.read_header(data, name)
+        except RuntimeError:
+            _check_memory(_HEADER_BYTES)
+    if found is None or found.height < 1 or found.width < 1:
+        raise bad_image(_not_an_image(data))
+    return found
 
 
 def _not_an_image(data: np.ndarray) -> str:
@@ -92,7 +96,7 @@ def decode(
     is_ycbcr = options.output_type == DALIImageType.YCbCr
     stored = options._replace(output_type=DALIImageType.RGB) if is_ycbcr else options
     image = None
-    if not header.damaged and (data[:4].tobytes() != b"\x89PNG" or is_intact_png(data.data)):
+    if may_be_decoded(data.data, header):
         image = _pixels(data, header, stored, window)
         if image is None:
             image = _second_try(data, header, stored, window)
@@ -132,27 +136,17 @@ def _pixels(data: np.ndarray, header: Header, options: Options, window: Window |
         image = _portable.decode_plain_jpeg(data, header, options)
         if image is not None:
             return image
-    if _nvimgcodec.library() is None or _portable.is_foreign(data):
+    if not _nvimgcodec.decodes(header.format):
         return _portable.decode(data, header, options, window)
     image = _nvimgcodec.decode_cpu(data, header, options, window)
-    if image is not None:
-        if (
-            options.output_type == DALIImageType.ANY_DATA
-            and header.channels == 4
-            and data[:2].tobytes() in (b"II", b"MM")
-        ):
-            # TIFF with alpha comes with the colours multiplied by it; as RGB it does not.
-            as_rgb = options._replace(output_type=DALIImageType.RGB)
-            image[..., :3] = _nvimgcodec.decode_cpu(data, header, as_rgb, window)
-        return image
-    return _what_nvimgcodec_leaves(data, header, options, window)
+    return _what_nvimgcodec_leaves(data, header, options, window) if image is None else image
 
 
 def _what_nvimgcodec_leaves(
     data: np.ndarray, header: Header, options: Options, window: Window | None
 ) -> np.ndarray | None:
-    """Colour of one-component files that it gives only as gray (lossless JPEG, 9-bit JPEG 2000), and files with alpha
-    or CMYK unchanged that Pillow can read."""
+    """Colour of one-component files that it gives only as gray (lossless JPEG), and files with alpha or CMYK unchanged
+    that Pillow can read."""
     kind = options.output_type
     if header.channels == 1 and kind in (DALIImageType.RGB, DALIImageType.BGR):
         gray = _nvimgcodec.decode_cpu(data, header, options._replace(output_type=DALIImageType.GRAY), window)

@@ -70,10 +70,17 @@ def image(
             host_memory_padding_jpeg2k, hybrid_huffman_threshold: taken for DALI's sake, without effect.
         memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
 
-    Gives HWC images; pixels on the CPU are bit for bit those of DALI. Beyond DALI: `on_error`, `max_pixels`, GIF,
-    colour from lossless JPEG with one component, ANY_DATA for all channel counts.
+    Gives HWC images; pixels on the CPU are bit for bit those of DALI (TIFFs that hold uncompressed YCbCr may be off by 1
+    of 255, CIELAB by more). Beyond DALI: `on_error`, `max_pixels`, GIF, AVIF, colour from lossless JPEG with one component
+    and from gray JPEG 2000 streams, ANY_DATA for all channel counts, BMP of 15 bits; gray TIFFs with alpha become gray,
+    where DALI takes gray, alpha, gray for the three colours.
 
-    Raises RuntimeError for data that is no image, damaged or cut off, too large, or for other element types.
+    No file may end or hang the process, as hundreds of damaged ones do with DALI: JPEG, PNG and WebP go to nvImageCodec,
+    all others to OpenCV and Pillow (on the GPU too, then copied), and their headers are read here first. A JPEG of more
+    than 500 scans, or of more than 2^33 pixels over all of its scans, counts as damaged: each scan costs time, and ten bytes.
+
+    Raises RuntimeError for data that is no image, damaged or cut off, too large, or for other element types; MemoryError
+    where memory is short, whatever `on_error` says.
 
     >>> import ndd, numpy as np
     >>> pgm = np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)

@@ -78,6 +78,10 @@ def _read(call: Any, filepaths: Any, must_exist: bool) -> Store:
         parts[i] = found
     local = [i for i in range(len(names)) if not is_remote(names[i])]
     errors |= {local[k]: error for k, error in call.spread(lambda k: one(local[k]), len(local)).items()}
+    for i in sorted(errors):
+        if not isinstance(errors[i], RuntimeError):  # such as MemoryError: nothing is wrong with the file
+            errors[i].sample = i  # type: ignore[attr-defined]
+            raise errors[i]
     if errors and must_exist:
         first = min(errors)
         raise bad_sample(first, str(errors[first]))

@@ -5,7 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from encoded import made
+
+import ndd
 
 CHILD = """
 import resource, sys
@@ -42,8 +46,21 @@ print("short of memory", short, "times")
 """
 
 
+def test_no_memory_to_read_a_file_with(monkeypatch, tmp_path):
+    path = tmp_path / "picture.jpg"
+    path.write_bytes(made()["420.jpg"].tobytes())
+
+    def short(*_arguments, **_named):
+        raise MemoryError("no memory")
+
+    monkeypatch.setattr(np, "fromfile", short)
+    for policy in ("raise", "skip", "fill"):
+        with pytest.raises(MemoryError, match="no memory"):
+            ndd.imread([path], on_error=policy).evaluate()
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the address space")
-@pytest.mark.parametrize("suffix", [".jpg", ".png", ".webp", ".bmp", ".tif", ".jp2"])
+@pytest.mark.parametrize("suffix", [".jpg", ".png", ".webp", ".bmp", ".tif", ".jp2", ".ppm", ".gif"])
 def test_memory_pressure_is_not_damage(suffix):
     done = subprocess.run([sys.executable, "-c", CHILD, suffix], capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr[-2000:]
