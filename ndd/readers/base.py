@@ -340,7 +340,6 @@ class Reader:
         self._load(states.checked(self._display, {"version": states.VERSION, **state}))
 
     def __repr__(self) -> str:
-        given = (f"{name}={_shown(value)}" for name, value in self._own.items() if self._differs(name, value))
         with self._entered():
             data, progress, options = self._data, self._progress, self._options
         size = "not opened yet" if data is None else f"{len(data[0])} samples"
@@ -349,11 +348,7 @@ class Reader:
             shard = f"shard {data[1].shards.index} of {data[1].shards.count}"
         order = "" if options.order_name == "stored" else f"{options.order_name}, "
         place = f"epoch {progress.epoch}, sample {progress.position.offset}"
-        return f"{type(self).__name__}({', '.join(given)}): {size}, {shard}, {order}at {place}"
-
-    def _differs(self, name: str, value: Any) -> bool:
-        """Whether an argument was given another value than its default."""
-        return value is not type(self).__signature__.parameters[name].default
+        return f"{signature.shown(type(self), self._own)}: {size}, {shard}, {order}at {place}"
 
     # The machinery below is called by Epoch and by the methods above.
 
@@ -603,13 +598,6 @@ class Reader:
         self._coming_lock = threading.Lock()
         self._last: LastBatch = "fill"  # how what is read ahead was cut into batches
         self._memories: dict[Any, dict[str, Any]] = {}  # of each output: how the batch before was used
-
-
-def _shown(value: Any) -> str:
-    """An argument's value, short: a list by its length."""
-    if isinstance(value, list | tuple) and len(value) > 3:
-        return f"[{value[0]!r}, ...] ({len(value)})"
-    return repr(os.fspath(value) if isinstance(value, os.PathLike) else value)
 
 
 def _remade(kind: type[Reader], positional: tuple[Any, ...], given: dict[str, Any], state: dict[str, Any]) -> Reader:

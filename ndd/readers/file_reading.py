@@ -163,21 +163,19 @@ class OpenFiles:
         return buffer, starts, errors
 
     def _read_apart(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
-        """Each range in memory of its own: of objects, of files without compiled reading, and where a part of what
-        was to be read in one piece is missing."""
-        asked: list[Any] = [None] * len(sizes)
-        if self._remote:
-            first, run_of, run_sizes = _runs(numbers, offsets, sizes, _REQUEST)
-            runs = self.read(numbers[first], offsets[first], run_sizes)
-            asked = [runs[run] for run in run_of.tolist()]
-            starts = (offsets - offsets[first][run_of]).tolist()
+        """Run by run: of objects, of files without compiled reading, and where a part of a run is missing."""
+        first, run_of, run_sizes = _runs(numbers, offsets, sizes, _REQUEST if self._remote else _RUN)
+        runs = self.read(numbers[first], offsets[first], run_sizes)
+        starts = (offsets - offsets[first][run_of]).tolist()
         found: list[Any] = []
-        for place, piece in enumerate(asked):
-            number, offset, size = int(numbers[place]), int(offsets[place]), int(sizes[place])
-            if piece is None or (isinstance(piece, OSError) and piece.errno == errno.EIO):
-                found.append(read_slowly(self.paths[number], offset, size))  # perhaps only another part is missing
-            else:
-                found.append(piece if isinstance(piece, OSError) else piece[starts[place] : starts[place] + size])
+        for place, (run, start, size) in enumerate(zip(run_of.tolist(), starts, sizes.tolist(), strict=True)):
+            piece = runs[run]
+            if isinstance(piece, OSError) and (piece.errno == errno.EIO or not self._remote):
+                # This range may be there.
+                piece = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), size)
+            elif not isinstance(piece, OSError):
+                piece = piece[start : start + size]
+            found.append(piece)
         return found
 
     def close(self) -> None:

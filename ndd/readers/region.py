@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 Bounds = list[tuple[int, int]]  # (first, one after the last) for each axis
 
 _STARTS = ("roi_start", "rel_roi_start")
@@ -102,13 +104,23 @@ def chosen_region(reader: str, given: dict[str, Any]) -> Region | None:
 def _chosen(reader: str, given: dict[str, Any], names: tuple[str, ...]) -> tuple[str, tuple[float, ...]] | None:
     """The one of several arguments that was given, as numbers. RuntimeError if there are two."""
     found = [
-        (name, tuple(map(float, given[name] if isinstance(given[name], list | tuple) else [given[name]])))
+        (
+            name,
+            tuple(
+                [_number(name, v) for v in (given[name] if isinstance(given[name], list | tuple) else [given[name]])]
+            ),
+        )
         for name in names
         if given[name] is not None and given[name] != [] and given[name] != ()
     ]
     if len(found) > 1:
         raise RuntimeError(f"{reader}: {' and '.join(name for name, _ in found)} are mutually exclusive")
     return found[0] if found else None
+
+
+def _number(name: str, value: Any) -> float:
+    """Relative numbers are 32-bit, as DALI's: 0.35 of 5 from 0.35 of 5 on ends at 3.4999998, not at 3.5."""
+    return float(np.float32(value)) if name.startswith("rel_") else float(value)
 
 
 def _one_each(given: tuple[str, tuple[float, ...]] | None, count: int) -> tuple[float, ...] | None:

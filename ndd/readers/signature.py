@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import types
 import typing
@@ -141,3 +142,17 @@ def _documented() -> dict[str, str]:
     text = inspect.cleandoc(Options.__doc__ or "").partition("Attributes:\n")[2]
     entries = re.findall(r"^    (\w+): ((?:.*\n?)(?:        .*\n?)*)", text, re.MULTILINE)
     return {name: f"{name}: {said.rstrip()}" for name, said in entries}
+
+
+def shown(kind: Any, own: dict[str, Any]) -> str:
+    """A reader with those of its own arguments that differ from their defaults: "File(file_root='photos')"."""
+    parameters = kind.__signature__.parameters
+    given = (f"{name}={_short(value)}" for name, value in own.items() if value is not parameters[name].default)
+    return f"{kind.__name__}({', '.join(given)})"
+
+
+def _short(value: Any) -> str:
+    """An argument's value; a long list by its length."""
+    if isinstance(value, list | tuple) and len(value) > 3:
+        return f"[{value[0]!r}, ...] ({len(value)})"
+    return repr(os.fspath(value) if isinstance(value, os.PathLike) else value)

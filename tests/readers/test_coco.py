@@ -430,5 +430,5 @@ def test_a_missing_library_is_named(tmp_path, monkeypatch, library, options):
         part.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, library, None)
     arguments = write_coco(tmp_path, TWO, [thing(1, segmentation=[SQUARE])])
-    with pytest.raises((ImportError, RuntimeError), match=rf"{library}: pip install 'ndd\[coco\]'"):
+    with pytest.raises((ImportError, RuntimeError), match=rf"{library}: pip install .*coco"):
         next(COCO(**arguments, **options).next_epoch())

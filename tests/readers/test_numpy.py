@@ -109,7 +109,7 @@ def test_regions(tmp_path_factory, dali, case):
     theirs, ours = outcomes
     if theirs is None and ours is not None:  # DALI takes some empty regions for ones that end before they start
         assert not ours.size
-        assert "rel_roi_start" in given_
+        assert "rel_roi" in " ".join(given_)
     else:
         assert (theirs is None) == (ours is None)
         assert theirs is None or same(ours, theirs)

@@ -63,7 +63,7 @@ def test_arguments_are_converted():
     assert len(reader) == 7
     assert reader.got == (7, 2.0, "b", True)
     assert isinstance(reader.got[1], float)
-    assert "count=5" in repr(Container())
+    assert "count=7" in repr(Container(count=7))
     for wrong, error in (
         ({"sed": 3}, TypeError), ({"count": "x"}, ValueError), ({"count": 1.5}, ValueError),
         ({"factor": "x"}, ValueError), ({"kind": "c"}, RuntimeError),
