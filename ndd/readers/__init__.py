@@ -26,6 +26,8 @@ Add a reader
 """
 
 from ndd.readers.base import Reader
+from ndd.readers.caffe import Caffe
+from ndd.readers.caffe2 import Caffe2
 from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
 from ndd.readers.file import File
@@ -35,4 +37,16 @@ from ndd.readers.output import Output
 from ndd.readers.records import RecordStore
 from ndd.readers.state import ReaderState
 
-__all__ = ["ContainerStore", "Epoch", "File", "MXNet", "Numpy", "Output", "Reader", "ReaderState", "RecordStore"]
+__all__ = [
+    "Caffe",
+    "Caffe2",
+    "ContainerStore",
+    "Epoch",
+    "File",
+    "MXNet",
+    "Numpy",
+    "Output",
+    "Reader",
+    "ReaderState",
+    "RecordStore",
+]

@@ -57,23 +57,39 @@ class ContainerStore(RecordStore):
         for container in np.unique(containers).tolist():
             places = np.flatnonzero(containers == container)
             chosen = listed[places]
-            pieces = self.ranges(container, self.offsets[chosen], self.sizes[chosen])
-            for place, number, piece in zip(places.tolist(), chosen.tolist(), pieces, strict=True):
-                found[place] = self._parsed(number, piece)
+            read = self._read(container, self.offsets[chosen], self.sizes[chosen])
+            for place, record in zip(places.tolist(), self.parse_together(chosen, *read), strict=True):
+                found[place] = record
+        return found
+
+    def parse_together(
+        self, numbers: np.ndarray, data: np.ndarray, starts: np.ndarray, failed: dict[int, OSError]
+    ) -> list[Record | Exception]:
+        """The outputs of several records; the bytes of `numbers[i]` begin at `starts[i]` of `data`, if `failed` has no
+        `i`. Override it where records are cheaper to parse together than one by one."""
+        sizes = self.sizes[numbers]
+        found: list[Record | Exception] = []
+        for place, (number, start, size) in enumerate(
+            zip(numbers.tolist(), starts.tolist(), sizes.tolist(), strict=True)
+        ):
+            try:
+                found.append(failed[place] if place in failed else self.parse(number, data[start : start + size]))
+            except Exception as error:
+                found.append(error)
         return found
 
     def ranges(self, container: int, offsets: np.ndarray, sizes: np.ndarray) -> list[np.ndarray | OSError]:
         """Bytes of a container: for `parse`, where a record points at more of them."""
+        data, starts, failed = self._read(container, offsets, sizes)
+        return [
+            failed.get(i, data[start : start + size]) for i, (start, size) in enumerate(zip(starts, sizes, strict=True))
+        ]
+
+    def _read(
+        self, container: int, offsets: np.ndarray, sizes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
         with self._files.using(self.paths[container]) as file:
             return file.read_joined(np.zeros(len(offsets), np.int64), offsets, sizes)
-
-    def _parsed(self, number: int, piece: np.ndarray | OSError) -> Record | Exception:
-        if isinstance(piece, OSError):
-            return piece
-        try:
-            return self.parse(number, piece)
-        except Exception as error:
-            return error
 
     def close(self) -> None:
         """Close the containers."""

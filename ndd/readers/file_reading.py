@@ -47,38 +47,38 @@ class OpenFiles:
     def read(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
         """`sizes[i]` bytes (-1: all) at `offsets[i]` of file `numbers[i]`, as views of one buffer, 64 bytes aligned."""
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
-        found, missing = self._read(self.handles[numbers], offsets, sizes)
+        buffer, places, missing = self._read(self.handles[numbers], offsets, sizes)
+        found = _pieces(buffer, places, sizes)
         for place in missing:
             found[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
         return found
 
     def read_whole(self) -> list[np.ndarray | OSError]:
         """The bytes of each file, as views of one buffer. Closes the files."""
-        found, missing = self._read(self.handles, np.zeros(len(self.paths), np.int64), self.sizes, close=True)
+        buffer, places, missing = self._read(self.handles, np.zeros(len(self.paths), np.int64), self.sizes, close=True)
+        found = _pieces(buffer, places, self.sizes)
         for place in missing:  # after closing the others: a process may be short of handles for all of them at once
             found[place] = read_slowly(self.paths[place])
         return found
 
     def _read(
         self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False
-    ) -> tuple[list[Any], list[int]]:
-        """The pieces, and the places of those that could not be read, which hold anything."""
-        if not self._open:  # no compiled reading here
-            return [None] * len(sizes), list(range(len(sizes)))
+    ) -> tuple[np.ndarray, np.ndarray, list[int]]:
+        """A buffer, where in it the ranges begin, and the numbers of those that could not be read, which hold anything."""
         room = (sizes + (_ALIGNMENT - 1)) & -_ALIGNMENT  # 0 for -1
         places = np.add.accumulate(room) - room
         buffer = host_empty(int(room.sum()), np.uint8)
+        if not self._open:  # no compiled reading here
+            return buffer, places, list(range(len(sizes)))
         done = np.empty(len(sizes), np.int64)
         self._open = not close  # before: whatever interrupts this, no handle is closed twice
         incomplete = compiled.read_ranges(handles, offsets, sizes, places, buffer, done, close)
-        missing = np.flatnonzero(done != sizes).tolist() if incomplete else []
-        ends = places + sizes
-        return [buffer[a:b] for a, b in zip(places.tolist(), ends.tolist(), strict=True)], missing
+        return buffer, places, np.flatnonzero(done != sizes).tolist() if incomplete else []
 
-    def read_joined(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
-        """As `read`; ranges that follow each other closely, as in sequential reading, are read in one piece.
+    def read_joined(self, numbers: Any, offsets: Any, sizes: Any) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
+        """As `read`: the buffer, where in it each range begins, and the errors of those that could not be read.
 
-        Such a range may begin at any address.
+        Ranges that follow each other closely, as in sequential reading, are read in one piece and may begin anywhere.
         """
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
         ends = offsets + sizes
@@ -88,18 +88,17 @@ class OpenFiles:
         first = np.flatnonzero(np.concatenate([[True], far]))
         run_of = np.cumsum(np.concatenate([[0], far]))
         last = np.concatenate([first[1:], [len(sizes)]]) - 1
-        runs = self.read(numbers[first], offsets[first], ends[last] - offsets[first])
-        found: list[np.ndarray | OSError] = []
-        starts = offsets - offsets[first][run_of]
-        for i, run, start, size in zip(
-            range(len(sizes)), run_of.tolist(), starts.tolist(), sizes.tolist(), strict=True
-        ):
-            piece = runs[run]
-            if isinstance(piece, OSError):  # perhaps only a part of the run is missing: ask for this range alone
-                found.append(read_slowly(self.paths[int(numbers[i])], int(offsets[i]), size))
+        buffer, runs, missing = self._read(self.handles[numbers[first]], offsets[first], ends[last] - offsets[first])
+        starts = runs[run_of] + offsets - offsets[first][run_of]
+        failed: dict[int, OSError] = {}
+        for i in np.flatnonzero(np.isin(run_of, missing)).tolist() if missing else ():
+            # Perhaps only a part of the run is missing: ask for this range alone.
+            piece = read_slowly(self.paths[int(numbers[i])], int(offsets[i]), int(sizes[i]))
+            if isinstance(piece, OSError):
+                failed[i] = piece
             else:
-                found.append(piece[start : start + size])
-        return found
+                buffer[starts[i] : starts[i] + sizes[i]] = piece
+        return buffer, starts, failed
 
     def close(self) -> None:
         """Close the files. Nobody may be reading from them."""
@@ -126,6 +125,10 @@ class OpenFiles:
 def read_files(paths: Sequence[str]) -> list[np.ndarray | OSError]:
     """The bytes of each file, as views of one buffer."""
     return OpenFiles(paths).read_whole()
+
+
+def _pieces(buffer: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> list[Any]:
+    return [buffer[a:b] for a, b in zip(starts.tolist(), (starts + sizes).tolist(), strict=True)]
 
 
 def read_slowly(path: str, offset: int = 0, size: int = -1) -> np.ndarray | OSError:
