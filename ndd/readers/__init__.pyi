@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from ndd._tensor.device import DeviceLike
 from ndd.readers.base import Reader
+from ndd.readers.caffe import Caffe as _Caffe
+from ndd.readers.caffe2 import Caffe2 as _Caffe2
 from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
 from ndd.readers.file import File as _File
@@ -14,8 +16,37 @@ from ndd.readers.state import ReaderState
 from os import PathLike
 from typing import Any, Literal
 
-__all__ = ['ContainerStore', 'Epoch', 'File', 'MXNet', 'Numpy', 'Output', 'Reader', 'ReaderState', 'RecordStore']
+__all__ = [
+    'Caffe', 'Caffe2', 'ContainerStore', 'Epoch', 'File', 'MXNet', 'Numpy', 'Output', 'Reader', 'ReaderState',
+    'RecordStore',
+]
 
+class Caffe(_Caffe):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, dont_use_mmap: bool | None = False, image_available: bool | None = True,
+        initial_fill: int | None = 1024, label_available: bool | None = True, lazy_init: bool | None = False,
+        num_shards: int | None = 1, pad_last_batch: bool | None = False,
+        path: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]], prefetch_queue_depth: int | None = 1,
+        random_shuffle: bool | None = False, read_ahead: bool | None = False, seed: int | None = -1,
+        shard_id: int | None = 0, skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
+        shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
+        shard: Literal['auto'] | None = None,
+    ) -> None: ...
+class Caffe2(_Caffe2):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, additional_inputs: int | None = 0, bbox: bool | None = False,
+        dont_use_mmap: bool | None = False, image_available: bool | None = True, initial_fill: int | None = 1024,
+        label_type: int | None = 0, lazy_init: bool | None = False, num_labels: int | None = 1, num_shards: int | None = 1,
+        pad_last_batch: bool | None = False, path: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]],
+        prefetch_queue_depth: int | None = 1, random_shuffle: bool | None = False, read_ahead: bool | None = False,
+        seed: int | None = -1, shard_id: int | None = 0, skip_cached_images: bool | None = False,
+        stick_to_shard: bool | None = False, tensor_init_bytes: int | None = 1048576,
+        enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
+        sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+    ) -> None: ...
 class File(_File):
     def __init__(
         self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',

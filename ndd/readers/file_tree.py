@@ -21,6 +21,26 @@ def listed_names(reader: str, argument: str, paths: Any) -> list[str]:
     return [os.fsdecode(path) for path in listed]
 
 
+def named_files(reader: str, files: Any, file_list: Any, file_root: Any, file_filter: str) -> tuple[str, list[str]]:
+    """A folder, and the names relative to it that one of three arguments gives: `files`; `file_list`, a text file with a
+    path a line; or `file_root`, whose files and those one level below match `file_filter`. RuntimeError for none."""
+    root = None if file_root is None else os.fsdecode(file_root)
+    if files is not None and file_list is not None:
+        raise RuntimeError(f"{reader}: file paths come from `files` or from `file_list`, but not from both")
+    if files is not None:
+        names = listed_names(reader, "files", files)
+    elif file_list is not None:
+        names = [line for line in read_lines(reader, os.fsdecode(file_list)) if line]
+        root = os.path.dirname(os.fsdecode(file_list)) if root is None else root
+    elif root is not None:
+        names = scan_nested(reader, root, name_filter(reader, "file_filter", file_filter, True))
+    else:
+        raise RuntimeError(f"{reader}: one of `file_root`, `files` and `file_list` is required")
+    if not names:
+        raise RuntimeError(f"{reader}: No files found in {root}. Does the filter match the names?")
+    return root or "", names
+
+
 def read_lines(reader: str, path: str) -> list[str]:
     """The lines of a text file, without their ends. RuntimeError if it cannot be read."""
     try:

@@ -135,10 +135,25 @@ def damage_lmdb(folder, number):
     path.write_bytes(content.replace(key, b"\xff" * 8).replace(b"\x08\0" + b"\xff" * 8, b"\x09\0" + b"\xff" * 8))
 
 
+def fits_images(folder, count):
+    from astropy.io import fits
+
+    for i in range(count):
+        image = fits.ImageHDU(np.full((2, i + 1), i, np.int16))
+        fits.HDUList([fits.PrimaryHDU(), image]).writeto(folder / f"{i:03}.fits")
+    return {"file_root": str(folder)}
+
+
 DATASETS = {
     "Caffe": DataSet(datums, lambda outputs: int(outputs[1][0]), damage_lmdb),
     "Caffe2": DataSet(tensors, lambda outputs: int(outputs[1][0]), damage_lmdb),
     "File": DataSet(files, lambda outputs: int(outputs[1][0]), lambda folder, n: (folder / f"{n:03}.bin").unlink()),
+    "Fits": DataSet(
+        fits_images,
+        lambda outputs: int(outputs[0][0, 0]),
+        lambda folder, n: (folder / f"{n:03}.fits").write_bytes(b"?"),
+        dali=False,
+    ),
     "MXNet": DataSet(recordio, lambda outputs: int(outputs[1][0]), damage_recordio, dali_shuffles=False),
     "Numpy": DataSet(
         arrays, lambda outputs: int(outputs[0][0, 0]), lambda folder, n: (folder / f"{n:03}.npy").write_bytes(b"?")
