@@ -20,7 +20,8 @@ Add a reader
    What is in the records is its own; for what other formats share look into `file_tree.py` (paths, list files,
    patterns), `file_reading.py` (bytes without the GIL), `index_cache.py` (an index that took long to build) and
    `_cpu/protobuf.py` (fields of messages).
-2. One import and one name in this file, or in `experimental/readers/__init__.py` if it is experimental in DALI. `signature.py` joins the shared arguments to the signature and the docstring.
+2. One import and one name in this file, or in `experimental/readers/__init__.py` if DALI has it there. `signature.py`
+   joins the shared arguments to the signature and the docstring.
 3. `tests/readers/datasets.py`: one entry that makes some data; `test_every_reader.py` then checks order, shards, resume,
    access by number, worker processes and declared outputs. `tests/readers/test_name.py`: the contents, against DALI.
 4. `python -m ndd coverage` compares the signature with DALI's; `--index notebooks/operators.md` writes the index anew.
