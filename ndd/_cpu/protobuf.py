@@ -86,17 +86,20 @@ def _group_end(data, at, end):
 
 
 @kernel
-def messages(data, starts, ends, wanted, found, counts):
-    """The messages (wire 2) of field `wanted` in each message: start and end of the first ones to `found[i, k]`, of the
-    last one to `found[i, -1]`, and how many there are to `counts[i]` (`BROKEN` for what is no message)."""
+def messages(data, starts, ends, wanted, keep_last, found, counts):
+    """The messages (wire 2) of field `wanted` in each message: start and end of the first ones to `found[i, k]`, with
+    `keep_last` of the last one to `found[i, -1]`, and how many there are to `counts[i]` (`BROKEN` for what is no
+    message)."""
+    room = found.shape[1] - 1 if keep_last else found.shape[1]
     for i in range(len(starts)):
         at, count = starts[i], 0
         while 0 <= at < ends[i]:
             number, wire, _, start, at = next_field(data, at, ends[i])
             if at >= 0 and number == wanted and wire == 2:
-                for k in (count, found.shape[1] - 1):
-                    if k < found.shape[1]:
-                        found[i, k, 0], found[i, k, 1] = start, at
+                if count < room:
+                    found[i, count, 0], found[i, count, 1] = start, at
+                if keep_last:
+                    found[i, -1, 0], found[i, -1, 1] = start, at
                 count += 1
         counts[i] = count if at >= 0 else BROKEN
 

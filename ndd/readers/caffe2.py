@@ -99,7 +99,7 @@ class _Tensors(LmdbStore):
         self._wanted = image + self._labels + additional + box
 
     def contents(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> list[Record | Exception]:
-        tensors = _Batch(data, starts, ends, self._wanted)
+        tensors = _Batch(data, starts, ends, self._wanted, self._box)
         columns = [tensors.images(0)] if self._image else []
         first = int(self._image)
         if self._label in (_SINGLE, _DENSE):
@@ -109,7 +109,7 @@ class _Tensors(LmdbStore):
         first += self._labels
         columns += [tensors.numbers(first + k, f"additional[{k}]") for k in range(self._additional)]
         if self._box:
-            columns.append(tensors.numbers(tensors.last, "the box", 4, _INT32))
+            columns.append(tensors.numbers(-1, "the box", 4, _INT32))
         records: list[Record | Exception] = list(zip(*columns, strict=True))
         for place, text in tensors.wrong.items():
             records[place] = ValueError(text)
@@ -135,24 +135,23 @@ class _Tensors(LmdbStore):
 
 
 class _Batch:
-    """The tensors of several records: of tensor `k` what `protobuf.fields` tells is `facts[:, k]`.
+    """The first `wanted` tensors of several records, and with `last` the last one of each, which then is tensor -1.
 
     Attributes:
+        facts: of tensor `k` what `protobuf.fields` tells is `facts[:, k]`.
         wrong: what is wrong with a record, by its place.
-        last: the place of a record's last tensor, in `facts`, beyond those that are wanted by their number.
     """
 
-    def __init__(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray, wanted: int):
+    def __init__(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray, wanted: int, last: bool):
         self.wrong: dict[int, str] = {}
         self._data = data
-        self.last = wanted
-        ranges = np.zeros((len(starts), wanted + 1, 2), np.int64)
+        ranges = np.zeros((len(starts), wanted + last, 2), np.int64)
         counts = np.zeros(len(starts), np.int64)
-        protobuf.messages(data, starts, ends, _PROTOS, ranges, counts)
+        protobuf.messages(data, starts, ends, _PROTOS, last, ranges, counts)
         self._starts, self._ends = ranges[:, :, 0].copy(), ranges[:, :, 1].copy()
         facts = np.zeros((ranges.shape[0] * ranges.shape[1], _STRINGS + 1, protobuf.FACTS), np.int64)
         protobuf.fields(data, self._starts.ravel(), self._ends.ravel(), facts)
-        self.facts = facts.reshape(len(starts), wanted + 1, *facts.shape[1:])
+        self.facts = facts.reshape(*ranges.shape[:2], *facts.shape[1:])
         typed = self.facts[:, :, _TYPE]
         self._types = np.where(typed[..., protobuf.VARINTS] > 0, typed[..., protobuf.VALUE], _FLOAT)
         broken = (counts < 0) | np.any(self.facts[:, :, 0, 0] != 0, axis=1)

@@ -192,7 +192,7 @@ class ReadAhead:
             if cuts and not self._stopped:
                 group = _Group(cuts)
                 self._groups.append(group)
-                self._parts.extend(group.parts(THREADS))
+                self._parts.extend(group.parts(len(self._threads)))  # small records are cheaper in large parts
                 self._work.notify_all()
             if failure:
                 self._ready.notify_all()
