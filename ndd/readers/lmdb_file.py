@@ -31,6 +31,8 @@ _BRANCH, _LEAF = 1, 2
 _KINDS = 0x2F  # branch, leaf, overflow, meta, and leaves of keys alone
 _OUTSIDE = 1  # of a node: its record is on an overflow page
 _DUPLICATES = 4  # of a table: several records for a key
+_DEEPEST = 32  # levels of a tree, as in LMDB itself
+_MOST_PAGES = 1 << 44  # so that offsets are numbers of 64 bits
 _AT_ONCE = 1024  # pages
 
 
@@ -97,6 +99,8 @@ def _indexed(path: str) -> Index:
     rows = np.concatenate([np.empty((0, 4), np.int64), *(parts if depth else [])])
     if len(rows) != expected:
         raise ValueError(f"expected the {expected} records that the LMDB counts, found {len(rows)}")
+    if np.any((rows[:, 0] < 2 * page_size) | (rows[:, 0] + rows[:, 1] > (last + 1) * page_size)):
+        raise ValueError(f"expected an LMDB of {last + 1} pages, some of its records are outside")
     return {name: np.ascontiguousarray(rows[:, k]) for k, name in enumerate(("offsets", "sizes", "heads", "marks"))}
 
 
@@ -105,6 +109,8 @@ def _tree(file: OpenFiles) -> tuple[int, int, int, int, int]:
     page_size = _meta(file, 0)[0]
     chosen = max((_meta(file, at) for at in (0, page_size)), key=lambda meta: meta[-1])
     _, flags, depth, records, root, last, _ = chosen
+    if depth > _DEEPEST or last > _MOST_PAGES:
+        raise ValueError(f"expected an LMDB whose tree has at most {_DEEPEST} levels, got {depth} on {last + 1} pages")
     if flags & _DUPLICATES:
         raise ValueError("expected an LMDB with one record for each key, it may hold several")
     return page_size, root, depth, last, records
@@ -171,7 +177,7 @@ def _records(
         raise ValueError(f"expected records that end within their pages, from page {numbers[0]} on")
     addresses = np.where(outside, starts, 0)[:, None] + np.arange(8)
     there = np.ascontiguousarray(pages[rows[:, None], addresses]).view("<i8")[:, 0]
-    offsets = np.where(outside, there * page_size, numbers[rows] * page_size + places)
+    offsets = np.where(outside, np.clip(there, -1, _MOST_PAGES) * page_size, numbers[rows] * page_size + places)
     heads = np.where(outside, _HEAD, starts - places)
     marks = np.where(outside, there, low | high << 16 | key << 48)
     return np.stack([offsets, heads + sizes, heads, marks], axis=1)
