@@ -19,7 +19,7 @@ from ndd._tensor.memory import host_empty
 
 _ALIGNMENT = 64
 _GAP = 1 << 16  # bytes between two ranges that are read through: a read call costs as much as 64 kB
-_RUN = 1 << 24  # the longest read that joins ranges
+_RUN = 1 << 20  # the longest read that joins ranges: 100 kB cost 18 us in reads of 1 MB, 30 us in reads of 16 MB
 
 
 class OpenFiles:
@@ -84,7 +84,7 @@ class OpenFiles:
         ends = offsets + sizes
         gaps = offsets[1:] - ends[:-1]
         far = (numbers[1:] != numbers[:-1]) | (gaps < 0) | (gaps > _GAP)
-        far |= ends[1:] // _RUN != ends[:-1] // _RUN  # a new piece every 16 MB
+        far |= ends[1:] // _RUN != ends[:-1] // _RUN  # a new piece every 1 MB
         first = np.flatnonzero(np.concatenate([[True], far]))
         run_of = np.cumsum(np.concatenate([[0], far]))
         last = np.concatenate([first[1:], [len(sizes)]]) - 1
