@@ -38,9 +38,10 @@ class ContainerStore(RecordStore):
 
     def source(self, number: int) -> str:
         """ "train.rec record 17": the record's place in its container."""
+        if len(self.paths) == 1:
+            return f"{self.paths[0]} record {number}"
         container = self.containers[number]
-        first = int(np.searchsorted(self.containers, container)) if len(self.paths) > 1 else 0
-        return f"{self.paths[container]} record {number - first}"
+        return f"{self.paths[container]} record {number - int(np.searchsorted(self.containers, container))}"
 
     def record(self, number: int) -> Record:
         """One record."""
