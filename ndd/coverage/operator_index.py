@@ -78,7 +78,8 @@ def _row(path: str, operator: Any, folder: Path) -> str:
 
 
 def _classes(folder: Path) -> str:
-    readers = [(f"readers.{name}", getattr(ndd.readers, name)) for name in sorted(ndd.readers.__all__)]
+    homes = {"readers": ndd.readers, "experimental.readers": ndd.experimental.readers}
+    readers = [(f"{path}.{name}", getattr(home, name)) for path, home in homes.items() for name in sorted(home.__all__)]
     rows = [
         f"| {_link(name, kind, folder)} | {_sentence(kind)} |" for name, kind in readers if hasattr(kind, "next_epoch")
     ]

@@ -5,11 +5,13 @@ from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import int64
 from ndd._typing import Array, DTypeLike, TensorLike
-from ndd.experimental import decoders
+from ndd.experimental import decoders, readers
 from ndd.types import DALIImageType, DALIInterpType
 from typing import Literal, overload
 
-__all__ = ['decoders', 'dilate', 'erode', 'median_blur', 'peek_image_shape', 'remap', 'resize', 'warp_perspective']
+__all__ = [
+    'decoders', 'dilate', 'erode', 'median_blur', 'peek_image_shape', 'readers', 'remap', 'resize', 'warp_perspective',
+]
 
 @overload
 def dilate(

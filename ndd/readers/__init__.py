@@ -19,10 +19,12 @@ Add a reader
 1. `readers/name.py`: a class with a docstring (what it gives, "Args" of its own arguments only, an example that runs),
    `_open` with these arguments and `_outputs`. `mxnet.py` shows records in a container, `numpy.py` files of an own kind.
    What is in the records is its own; for what other formats share look into `file_tree.py` (paths, list files,
-   patterns), `file_reading.py` (bytes without the GIL) and `index_cache.py` (an index that took long to build).
-   A path may be a URL: ask `file_reading.py` for sizes (`status`) and bytes, `file_tree.py` for lines and folders, and
-   open nothing yourself, so that the reader reads object stores (`ndd/io/object_store.py`) without knowing it.
-2. One import and one name in this file. `signature.py` joins the shared arguments to the signature and the docstring.
+   patterns), `file_reading.py` (bytes without the GIL), `index_cache.py` (an index that took long to build) and
+   `_cpu/protobuf.py` (fields of messages). A path may be a URL: ask `file_reading.py` for sizes (`status`) and bytes,
+   `file_tree.py` for lines and folders, and open nothing yourself, so that the reader reads object stores
+   (`ndd/io/object_store.py`) without knowing it.
+2. One import and one name in this file, or in `experimental/readers/__init__.py` if DALI has it there. `signature.py`
+   joins the shared arguments to the signature and the docstring.
 3. `tests/readers/datasets.py`: one entry that makes some data; `test_every_reader.py` then checks order, shards, resume,
    access by number, worker processes and declared outputs. `tests/readers/test_name.py`: the contents, against DALI.
 4. `python -m ndd coverage` compares the signature with DALI's; `--index notebooks/operators.md` writes the index anew.
@@ -30,6 +32,8 @@ Add a reader
 
 from ndd.readers.base import Reader
 from ndd.readers.broken_records import Skipped
+from ndd.readers.caffe import Caffe
+from ndd.readers.caffe2 import Caffe2
 from ndd.readers.coco import COCO
 from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
@@ -44,6 +48,8 @@ from ndd.readers.webdataset import Webdataset
 
 __all__ = [
     "COCO",
+    "Caffe",
+    "Caffe2",
     "ContainerStore",
     "Epoch",
     "File",

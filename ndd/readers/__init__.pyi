@@ -5,6 +5,8 @@ from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import DType
 from ndd.readers.base import Reader
 from ndd.readers.broken_records import Skipped
+from ndd.readers.caffe import Caffe as _Caffe
+from ndd.readers.caffe2 import Caffe2 as _Caffe2
 from ndd.readers.coco import COCO as _COCO
 from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
@@ -22,8 +24,8 @@ from os import PathLike
 from typing import Any, Literal
 
 __all__ = [
-    'COCO', 'ContainerStore', 'Epoch', 'File', 'MXNet', 'Numpy', 'Output', 'Reader', 'ReaderState', 'RecordStore',
-    'Skipped', 'TFRecord', 'Webdataset',
+    'COCO', 'Caffe', 'Caffe2', 'ContainerStore', 'Epoch', 'File', 'MXNet', 'Numpy', 'Output', 'Reader', 'ReaderState',
+    'RecordStore', 'Skipped', 'TFRecord', 'Webdataset',
 ]
 
 class COCO(_COCO):
@@ -44,6 +46,33 @@ class COCO(_COCO):
         save_preprocessed_annotations_dir: str | bytes | PathLike[str] | None = None, seed: int | None = -1,
         shard_id: int | None = 0, shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
         size_threshold: float | None = 0.1, skip_cached_images: bool | None = False, skip_empty: bool | None = False,
+        stick_to_shard: bool | None = False, tensor_init_bytes: int | None = 1048576,
+        enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
+        sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+        on_error: Literal['raise', 'skip'] | None = 'raise',
+    ) -> None: ...
+class Caffe(_Caffe):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, dont_use_mmap: bool | None = False, image_available: bool | None = True,
+        initial_fill: int | None = 1024, label_available: bool | None = True, lazy_init: bool | None = False,
+        num_shards: int | None = 1, pad_last_batch: bool | None = False,
+        path: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]], prefetch_queue_depth: int | None = 1,
+        random_shuffle: bool | None = False, read_ahead: bool | None = False, seed: int | None = -1,
+        shard_id: int | None = 0, skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
+        shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
+        shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
+    ) -> None: ...
+class Caffe2(_Caffe2):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, additional_inputs: int | None = 0, bbox: bool | None = False,
+        dont_use_mmap: bool | None = False, image_available: bool | None = True, initial_fill: int | None = 1024,
+        label_type: int | None = 0, lazy_init: bool | None = False, num_labels: int | None = 1, num_shards: int | None = 1,
+        pad_last_batch: bool | None = False, path: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]],
+        prefetch_queue_depth: int | None = 1, random_shuffle: bool | None = False, read_ahead: bool | None = False,
+        seed: int | None = -1, shard_id: int | None = 0, skip_cached_images: bool | None = False,
         stick_to_shard: bool | None = False, tensor_init_bytes: int | None = 1048576,
         enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
         sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,

@@ -21,7 +21,7 @@ from ndd.io.object_store import Status, is_remote, object_statuses, one, read_ob
 
 _ALIGNMENT = 64
 _GAP = 1 << 16  # bytes between two ranges that are read through: a read call costs as much as 64 kB
-_RUN = 1 << 24  # the longest read that joins ranges
+_RUN = 1 << 20  # the longest read that joins ranges: 100 kB cost 18 us in reads of 1 MB, 30 us in reads of 16 MB
 _REQUEST = 1 << 21  # the longest request that joins ranges of an object; several run at once
 
 

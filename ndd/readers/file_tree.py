@@ -19,16 +19,36 @@ FilePath: TypeAlias = str | bytes | os.PathLike[str]
 
 def listed_names(reader: str, argument: str, paths: Any) -> list[str]:
     """One path or a list of them as a list of texts. RuntimeError for an empty list."""
-    listed = named_files(paths)
+    listed = path_texts(paths)
     if not listed:
         raise RuntimeError(f"{reader}: `{argument}` is an empty list")
     return listed
 
 
-def named_files(paths: Any) -> list[str]:
+def path_texts(paths: Any) -> list[str]:
     """One path or a list of them, which may be empty, as a list of texts."""
     listed = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
     return [os.fsdecode(path) for path in listed]
+
+
+def named_files(reader: str, files: Any, file_list: Any, file_root: Any, file_filter: str) -> tuple[str, list[str]]:
+    """A folder, and the names relative to it that one of three arguments gives: `files`; `file_list`, a text file with a
+    path a line; or `file_root`, whose files and those one level below match `file_filter`. RuntimeError for none."""
+    root = None if file_root is None else os.fsdecode(file_root)
+    if files is not None and file_list is not None:
+        raise RuntimeError(f"{reader}: file paths come from `files` or from `file_list`, but not from both")
+    if files is not None:
+        names = listed_names(reader, "files", files)
+    elif file_list is not None:
+        names = [line for line in read_lines(reader, os.fsdecode(file_list)) if line]
+        root = os.path.dirname(os.fsdecode(file_list)) if root is None else root
+    elif root is not None:
+        names = scan_nested(reader, root, name_filter(reader, "file_filter", file_filter, True))
+    else:
+        raise RuntimeError(f"{reader}: one of `file_root`, `files` and `file_list` is required")
+    if not names:
+        raise RuntimeError(f"{reader}: No files found in {root}. Does the filter match the names?")
+    return root or "", names
 
 
 def read_lines(reader: str, path: str) -> list[str]:

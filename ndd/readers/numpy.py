@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from ndd.readers.base import Reader
 from ndd.readers.file_store import FileStore
-from ndd.readers.file_tree import FilePath, listed_names, name_filter, read_lines, scan_nested
+from ndd.readers.file_tree import FilePath, named_files
 from ndd.readers.npy_file import read_arrays
 from ndd.readers.output import Output, Record
 from ndd.readers.region import Region, chosen_region
@@ -83,21 +82,8 @@ class Numpy(Reader):
         region = chosen_region(self._display, self._own)
         if use_o_direct and not self._options.dont_use_mmap:
             raise RuntimeError(f"{self._display}: use_o_direct wants dont_use_mmap=True")
-        root = None if file_root is None else os.fsdecode(file_root)
-        if files is not None and file_list is not None:
-            raise RuntimeError(f"{self._display}: file paths come from `files` or from `file_list`, but not from both")
-        if files is not None:
-            names = listed_names(self._display, "files", files)
-        elif file_list is not None:
-            names = [line for line in read_lines(self._display, os.fsdecode(file_list)) if line]
-            root = os.path.dirname(os.fsdecode(file_list)) if root is None else root
-        elif root is not None:
-            names = scan_nested(self._display, root, name_filter(self._display, "file_filter", file_filter, True))
-        else:
-            raise RuntimeError(f"{self._display}: one of `file_root`, `files` and `file_list` is required")
-        if not names:
-            raise RuntimeError(f"{self._display}: No files found in {root}. Does the filter match the names?")
-        return _Arrays([root or ""], names, region, fill_value)
+        root, names = named_files(self._display, files, file_list, file_root, file_filter)
+        return _Arrays([root], names, region, fill_value)
 
 
 class _Arrays(FileStore):

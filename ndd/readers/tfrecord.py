@@ -15,7 +15,7 @@ from ndd._tensor.dtype import float32, int64, uint8
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
 from ndd.readers.file_reading import RegularFile
-from ndd.readers.file_tree import FilePath, listed_names, named_files, read_lines
+from ndd.readers.file_tree import FilePath, listed_names, path_texts, read_lines
 from ndd.readers.index_cache import Index, cached
 from ndd.readers.output import Output, Record
 from ndd.tfrecord import Feature, FeatureType
@@ -93,7 +93,7 @@ class TFRecord(Reader):
                     f"expected FixedLenFeature((), string, ...), got {feature}"
                 )
         paths = listed_names(self._display, "path", path)
-        indices = [None] * len(paths) if index_path is None else named_files(index_path)
+        indices = [None] * len(paths) if index_path is None else path_texts(index_path)
         if len(indices) != len(paths):
             raise RuntimeError(
                 f"{self._display}: Number of index files needs to match the number of data files: expected "

@@ -12,7 +12,7 @@ from ndd._cpu.tar_header import BLOCK, wrong_headers
 from ndd._tensor.dtype import DType, bfloat16, bool_, dtype as to_dtype, uint8
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
-from ndd.readers.file_tree import FilePath, listed_names, named_files, read_lines
+from ndd.readers.file_tree import FilePath, listed_names, path_texts, read_lines
 from ndd.readers.index_cache import Index, cached
 from ndd.readers.output import Output, Record
 from ndd.readers.tar_file import members
@@ -100,7 +100,7 @@ class Webdataset(Reader):
                 f"{self._display}: dtypes: expected one for each of {len(entries)} extension(s), got {len(kinds)}"
             )
         archives = listed_names(self._display, "paths", paths)
-        indices = named_files(index_paths) if index_paths is not None else []
+        indices = path_texts(index_paths) if index_paths is not None else []
         if indices and len(indices) != len(archives):
             raise RuntimeError(
                 f"{self._display}: index_paths: expected one index for each of {len(archives)} archive(s), or none, got "

@@ -15,8 +15,8 @@ import ndd.readers
 from readers.datasets import DATASETS
 
 NAMES = [
-    name for name in ndd.readers.__all__ if issubclass(kind := getattr(ndd.readers, name), ndd.readers.Reader)
-    and kind is not ndd.readers.Reader
+    name for home in (ndd.readers, ndd.experimental.readers) for name in home.__all__
+    if issubclass(kind := getattr(home, name), ndd.readers.Reader) and kind is not ndd.readers.Reader
 ]  # fmt: skip
 MODES = [None, 1, 3]
 every_reader = pytest.mark.parametrize("name", NAMES)
@@ -39,10 +39,15 @@ def made(tmp_path_factory):
     return make
 
 
+def kind_of(name, package=ndd):
+    """The class, which may be an experimental one."""
+    return getattr(package.readers, name, None) or getattr(package.experimental.readers, name)
+
+
 def reader_of(name, arguments, package=ndd, **more):
     if package is not ndd:
         arguments = DATASETS[name].for_dali(arguments)
-    return getattr(package.readers, name)(**arguments, **more)
+    return kind_of(name, package)(**arguments, **more)
 
 
 def parts(value):
@@ -94,7 +99,7 @@ def test_order_against_dali(made, name, data):
     dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
     if not DATASETS[name].dali:
         pytest.skip("DALI reads this on a GPU only")
-    of_epochs = getattr(ndd.readers, name).shuffles_after_epoch and DATASETS[name].dali_shuffles
+    of_epochs = kind_of(name).shuffles_after_epoch and DATASETS[name].dali_shuffles
     size, batch, options = data.draw(orders(of_epochs))
     ours, theirs = (reader_of(name, made(name, size), package, **options) for package in (ndd, dali))
     for _ in range(4):
@@ -104,7 +109,7 @@ def test_order_against_dali(made, name, data):
 
 @every_reader
 def test_shuffling_after_epochs(made, name):
-    if not getattr(ndd.readers, name).shuffles_after_epoch:
+    if not kind_of(name).shuffles_after_epoch:
         with pytest.raises(TypeError, match="shuffle_after_epoch"):
             reader_of(name, made(name, 3), shuffle_after_epoch=True)
         return
@@ -160,7 +165,7 @@ def test_access_by_number(made, name):
 @every_reader
 @pytest.mark.parametrize("batch", MODES)
 def test_outputs_are_as_declared(made, name, batch):
-    kind = getattr(ndd.readers, name)
+    kind = kind_of(name)
     arguments = made(name, 5)
     declared = kind.outputs(**arguments)
     reader = kind(**arguments)
@@ -180,7 +185,7 @@ def test_outputs_are_as_declared(made, name, batch):
 
 @every_reader
 def test_outputs_on_the_gpu_are_declared(made, name):
-    kind = getattr(ndd.readers, name)
+    kind = kind_of(name)
     arguments = made(name, 3)
     if "gpu" not in kind.devices:
         with pytest.raises(ValueError, match="this reader runs on cpu"):
@@ -195,7 +200,7 @@ def test_outputs_on_the_gpu_are_declared(made, name):
 def test_outputs_are_delivered_on_the_gpu(made, name, batch, emulated_gpu):
     """What is declared to follow the device, and no more, equal to what is read on the CPU; several epochs, so that
     batches also come from a lookahead."""
-    kind = getattr(ndd.readers, name)
+    kind = kind_of(name)
     if "gpu" not in kind.devices:
         pytest.skip("a reader of the CPU")
     arguments = made(name, 5)
@@ -237,7 +242,7 @@ def test_a_damaged_record_harms_only_its_batch(tmp_path, name):
     with pytest.raises(RuntimeError) as raised:
         next(batches)
     text = str(raised.value)
-    assert text.startswith(f"readers.{name}: sample 2 ({source}): expected a readable record, got ")
+    assert text.startswith(f"{kind_of(name)._display}: sample 2 ({source}): expected a readable record, got ")
     assert len(text) > len(source) + 80
     assert [numbers(name, value) for value in batches] == [[4, 5], [6, 7]]
 
@@ -311,7 +316,7 @@ def test_a_started_worker_reads(made, name):
 @every_reader
 def test_signature_and_documentation(name):
     """Everything is in the signature, with types that a stub can repeat, and in the docstring."""
-    kind = getattr(ndd.readers, name)
+    kind = kind_of(name)
     parameters = inspect.signature(kind).parameters
     for parameter in parameters.values():
         assert not isinstance(parameter.annotation, str), parameter
@@ -324,7 +329,7 @@ def test_signature_and_documentation(name):
     said = inspect.getdoc(kind).partition("\nArgs:\n")[2].partition("\n\n")[0]
     documented = {word.strip() for line in said.splitlines() for word in line.partition(":")[0].split(",")}
     assert set(parameters) <= documented
-    with pytest.raises(TypeError, match=f"readers.{name}: .*'foo'"):
+    with pytest.raises(TypeError, match=f"{kind._display}: .*'foo'"):
         kind(**{p.name: "x" for p in parameters.values() if p.default is p.empty}, foo=3)
 
 
@@ -332,10 +337,8 @@ def test_signature_and_documentation(name):
 @pytest.mark.oracle
 def test_signature_against_dali(name):
     dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
-    ours = inspect.signature(getattr(ndd.readers, name)).parameters
-    theirs = {
-        n: p for n, p in inspect.signature(getattr(dali.readers, name)).parameters.items() if not n.startswith("_")
-    }
+    ours = inspect.signature(kind_of(name)).parameters
+    theirs = {n: p for n, p in inspect.signature(kind_of(name, dali)).parameters.items() if not n.startswith("_")}
     assert list(ours)[: len(theirs)] == list(theirs)
     assert all(ours[n].kind == p.kind for n, p in theirs.items())
     assert list(ours)[len(theirs) :] == ["shuffle", "sampler", "shard", "on_error"]

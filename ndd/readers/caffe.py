@@ -1,0 +1,77 @@
+"""`readers.Caffe`: images and labels from Caffe's LMDBs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu import protobuf
+from ndd._tensor.dtype import int32, uint8
+from ndd.readers.base import Reader
+from ndd.readers.file_tree import FilePath, listed_names
+from ndd.readers.lmdb_file import LmdbStore
+from ndd.readers.output import Output, Record
+
+_DATA, _LABEL = 4, 5  # fields of a Datum; others (size, encoded, float_data) say nothing here
+
+
+class Caffe(Reader):
+    """Reads Caffe's LMDBs of `Datum` records and gives pairs of (image as u8 `[size]`, label as i32 `[1]`).
+
+    The image is what `data` of the Datum holds, encoded or not; a Datum without a label gives `[0]`. Records come in the
+    order of their keys. No library of LMDB, Caffe or protobuf is needed.
+
+    Args:
+        path: the folder of an LMDB, or its `data.mdb`; a list of them is read one after the other.
+        image_available, label_available: False leaves out that output.
+
+    Differences from DALI: `path` may be the file; a record that was written anew while the reader had the LMDB open is an
+    error at its batch.
+
+    Raises: IndexError if neither output is left. When the first sample is asked for: RuntimeError for what is no LMDB,
+    or an empty or damaged one, more shards than records; at its batch for a record that is cut off or is no Datum.
+
+    >>> import ndd
+    >>> [(output.name, str(output.dtype)) for output in ndd.readers.Caffe.outputs()]
+    [('image', 'u8'), ('label', 'i32')]
+    """
+
+    permuted = False
+    shuffles_after_epoch = False
+
+    @classmethod
+    def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
+        declared = (Output("image", uint8, 1), Output("label", int32, 1))
+        chosen = tuple(o for o in declared if arguments.get(f"{o.name}_available", True))
+        if not chosen:
+            raise IndexError(f"{cls._display}: expected at least one of image_available and label_available")
+        return chosen
+
+    def _open(
+        self, *, image_available: bool = True, label_available: bool = True, path: FilePath | Sequence[FilePath]
+    ) -> LmdbStore:
+        return _Datums(self._display, listed_names(self._display, "path", path), image_available, label_available)
+
+
+class _Datums(LmdbStore):
+    def __init__(self, reader: str, paths: list[str], image: bool, label: bool):
+        super().__init__(reader, paths)
+        self._image, self._label = image, label
+
+    def contents(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> list[Record | Exception]:
+        found = np.zeros((len(starts), _LABEL + 1, protobuf.FACTS), np.int64)
+        protobuf.fields(data, starts, ends, found)
+        columns: list[list[np.ndarray]] = []
+        if self._image:
+            columns.append([data[a:b] for a, b in found[:, _DATA, protobuf.LAST : protobuf.LAST + 2].tolist()])
+        if self._label:
+            labels = found[:, _LABEL, protobuf.VALUE].astype(np.int32)
+            counts = np.minimum(found[:, _LABEL, protobuf.VARINTS], 1).tolist()
+            columns.append([labels[i : i + count] for i, count in enumerate(counts)])
+        records: list[Record | Exception] = list(zip(*columns, strict=True))
+        for place in np.flatnonzero(found[:, 0, 0]).tolist():
+            size = ends[place] - starts[place]
+            records[place] = ValueError(f"expected a Datum of Caffe, the {size} bytes of the record are none")
+        return records

@@ -1,0 +1,220 @@
+"""`readers.Caffe2`: images, labels and boxes from Caffe2's LMDBs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu import protobuf
+from ndd._tensor.dtype import float32, int32, uint8
+from ndd.readers.base import Reader
+from ndd.readers.file_tree import FilePath, listed_names
+from ndd.readers.lmdb_file import LmdbStore
+from ndd.readers.output import Output, Record
+
+_SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)  # label_type
+_PROTOS = 1  # the field of TensorProtos
+_DIMS, _TYPE, _FLOATS, _INTEGERS, _BYTES, _STRINGS = range(1, 7)  # fields of a TensorProto
+_FLOAT, _INT32, _BYTE, _STRING = range(1, 5)  # its data_type
+
+
+class Caffe2(Reader):
+    """Reads Caffe2's LMDBs of `TensorProtos` records and gives the image, the label, more tensors and a box.
+
+    The tensors of a record are, in this order: the image, u8 (a STRING: the bytes of its first text, `[size]`; or a BYTE
+    tensor, with its own shape); the label; `additional_inputs` tensors, FLOAT as f32 or INT32 as i32, `[n]`; and, as
+    the last of the record, the box, INT32, as i32 `[4]`. Records come in the order of their keys. No library of LMDB,
+    Caffe2 or protobuf is needed.
+
+    Args:
+        path: the folder of an LMDB, or its `data.mdb`; a list of them is read one after the other.
+        image_available: False: records have no image, and begin with the label.
+        label_type: 0: one number, i32 or f32 as stored, `[1]`. 1: indices of labels, given as i32 `[num_labels]` with 1
+            at each and 0 elsewhere. 2: all numbers of the tensor, i32 or f32 as stored, `[n]`. 3: a tensor of indices
+            and one of weights, given as f32 `[num_labels]`. 4: no label.
+        num_labels: how many labels there are, for types 1 and 3.
+        additional_inputs: how many tensors follow the label.
+        bbox: whether the last tensor is a box.
+
+    Differences from DALI: label types 1 and 3 work (DALI 2.4.0 refuses good records); a record with fewer tensors than
+    asked for, or of another kind, is an error and never ends the process; `path` may be the file.
+
+    Raises: IndexError if no output is left. When the first sample is asked for: RuntimeError for another label type, a
+    negative number of inputs, what is no LMDB, or an empty or damaged one, more shards than records; at its batch for a
+    record that is cut off, is no TensorProtos or has other tensors, and for a label from `num_labels` on.
+
+    >>> import ndd
+    >>> [output.name for output in ndd.readers.Caffe2.outputs(additional_inputs=2, bbox=True)]
+    ['image', 'label', 'additional[0]', 'additional[1]', 'bbox']
+    """
+
+    permuted = False
+    shuffles_after_epoch = False
+
+    @classmethod
+    def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
+        found: list[Output] = []
+        if arguments.get("image_available", True):
+            found.append(Output("image", uint8))
+        kind = arguments.get("label_type", _SINGLE)
+        if kind != _NONE:
+            found.append(Output("label", {_SPARSE: int32, _WEIGHTED: float32}.get(kind), 1))
+        found += [Output(f"additional[{k}]", None, 1) for k in range(arguments.get("additional_inputs", 0))]
+        if arguments.get("bbox", False):
+            found.append(Output("bbox", int32, 1))
+        if not found:
+            raise IndexError(f"{cls._display}: image_available, label_type and the others leave no output")
+        return tuple(found)
+
+    def _open(
+        self,
+        *,
+        additional_inputs: int = 0,
+        bbox: bool = False,
+        image_available: bool = True,
+        label_type: int = 0,
+        num_labels: int = 1,
+        path: FilePath | Sequence[FilePath],
+    ) -> LmdbStore:
+        if not _SINGLE <= label_type <= _NONE:
+            raise RuntimeError(f"{self._display}: label_type: expected a number from 0 to 4, got {label_type}")
+        if additional_inputs < 0:
+            raise RuntimeError(f"{self._display}: additional_inputs: expected a number from 0, got {additional_inputs}")
+        if num_labels < 1 and label_type in (_SPARSE, _WEIGHTED):
+            raise RuntimeError(f"{self._display}: num_labels: expected a positive number, got {num_labels}")
+        paths = listed_names(self._display, "path", path)
+        return _Tensors(self._display, paths, image_available, label_type, num_labels, additional_inputs, bbox)
+
+
+class _Tensors(LmdbStore):
+    def __init__(
+        self, reader: str, paths: list[str], image: bool, label: int, num_labels: int, additional: int, box: bool
+    ):
+        super().__init__(reader, paths)
+        self._image, self._label, self._num_labels = image, label, num_labels
+        self._additional, self._box = additional, box
+        self._labels = {_NONE: 0, _WEIGHTED: 2}.get(label, 1)  # tensors
+        self._wanted = image + self._labels + additional + box
+
+    def contents(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> list[Record | Exception]:
+        tensors = _Batch(data, starts, ends, self._wanted, self._box)
+        columns = [tensors.images(0)] if self._image else []
+        first = int(self._image)
+        if self._label in (_SINGLE, _DENSE):
+            columns.append(tensors.numbers(first, "the label", 1 if self._label == _SINGLE else None))
+        elif self._label != _NONE:
+            columns.append(self._active(tensors, first))
+        first += self._labels
+        columns += [tensors.numbers(first + k, f"additional[{k}]") for k in range(self._additional)]
+        if self._box:
+            columns.append(tensors.numbers(-1, "the box", 4, _INT32))
+        records: list[Record | Exception] = list(zip(*columns, strict=True))
+        for place, text in tensors.wrong.items():
+            records[place] = ValueError(text)
+        return records
+
+    def _active(self, tensors: _Batch, first: int) -> list[np.ndarray]:
+        """Labels that are given by their indices, and perhaps weights: one number for each label that there is."""
+        weighted = self._label == _WEIGHTED
+        indices = tensors.numbers(first, "the label", None, _INT32)
+        weights = tensors.numbers(first + 1, "the labels' weights", None, _FLOAT) if weighted else indices
+        found: list[np.ndarray] = []
+        for place, (listed, each) in enumerate(zip(indices, weights, strict=True)):
+            given = np.zeros(self._num_labels, np.float32 if weighted else np.int32)
+            outside = listed[(listed < 0) | (listed >= self._num_labels)]
+            if len(listed) != len(each):
+                tensors.refuse(place, f"expected as many weights as labels, got {len(each)} for {len(listed)}")
+            elif len(outside):
+                tensors.refuse(place, f"expected labels from 0 to num_labels - 1 = {len(given) - 1}, got {outside[0]}")
+            else:
+                given[listed] = each if weighted else 1
+            found.append(given)
+        return found
+
+
+class _Batch:
+    """The first `wanted` tensors of several records, and with `last` the last one of each, which then is tensor -1.
+
+    Attributes:
+        facts: of tensor `k` what `protobuf.fields` tells is `facts[:, k]`.
+        wrong: what is wrong with a record, by its place.
+    """
+
+    def __init__(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray, wanted: int, last: bool):
+        self.wrong: dict[int, str] = {}
+        self._data = data
+        ranges = np.zeros((len(starts), wanted + last, 2), np.int64)
+        counts = np.zeros(len(starts), np.int64)
+        protobuf.messages(data, starts, ends, _PROTOS, last, ranges, counts)
+        self._starts, self._ends = ranges[:, :, 0].copy(), ranges[:, :, 1].copy()
+        facts = np.zeros((ranges.shape[0] * ranges.shape[1], _STRINGS + 1, protobuf.FACTS), np.int64)
+        protobuf.fields(data, self._starts.ravel(), self._ends.ravel(), facts)
+        self.facts = facts.reshape(*ranges.shape[:2], *facts.shape[1:])
+        typed = self.facts[:, :, _TYPE]
+        self._types = np.where(typed[..., protobuf.VARINTS] > 0, typed[..., protobuf.VALUE], _FLOAT)
+        broken = (counts < 0) | np.any(self.facts[:, :, 0, 0] != 0, axis=1)
+        for place in np.flatnonzero(broken | (counts < wanted)).tolist():
+            size, count = ends[place] - starts[place], counts[place]
+            self.refuse(
+                place,
+                f"expected a TensorProtos of Caffe2, the {size} bytes of the record are none"
+                if broken[place] else f"expected {wanted} tensor(s) in the record, got {count}",
+            )  # fmt: skip
+
+    def refuse(self, place: int, text: str) -> None:
+        """Notes what is wrong with a record, if nothing was before."""
+        self.wrong.setdefault(place, text)
+
+    def images(self, tensor: int) -> list[np.ndarray]:
+        """The images that tensor `tensor` of each record is."""
+        kinds, facts = self._types[:, tensor], self.facts[:, tensor]
+        texts = kinds == _STRING
+        fields = np.where(texts[:, None], facts[:, _STRINGS, protobuf.FIRST : protobuf.FIRST + 2],
+                          facts[:, _BYTES, protobuf.LAST : protobuf.LAST + 2])  # fmt: skip
+        found = [self._data[a:b] for a, b in fields.tolist()]
+        for place in np.flatnonzero(texts & (facts[:, _STRINGS, protobuf.TEXTS] == 0)).tolist():
+            self.refuse(place, "expected an image, its tensor of texts is empty")
+        for place in np.flatnonzero(~texts & (kinds != _BYTE)).tolist():
+            self.refuse(place, f"expected an image as STRING ({_STRING}) or BYTE ({_BYTE}), got type {kinds[place]}")
+        pixels = np.flatnonzero(kinds == _BYTE)
+        if len(pixels):
+            for place, shape in zip(pixels.tolist(), self._listed(pixels, tensor, _DIMS), strict=True):
+                bytes_there = found[place]
+                if np.any(shape < 0) or np.prod(shape.astype(object)) != len(bytes_there) or len(shape) > 32:
+                    self.refuse(place, f"expected an image of shape {shape.tolist()}, got {len(bytes_there)} bytes")
+                else:
+                    found[place] = bytes_there.reshape(shape)
+        return found
+
+    def numbers(self, tensor: int, what: str, count: int | None = None, kind: int | None = None) -> list[np.ndarray]:
+        """The numbers that tensor `tensor` of each record holds, FLOAT as f32 and INT32 as i32; `count` of them, if that
+        is given."""
+        kinds = self._types[:, tensor]
+        found: list[Any] = [np.empty(0, np.int32)] * len(kinds)
+        for one, field in ((_FLOAT, _FLOATS), (_INT32, _INTEGERS)):
+            places = np.flatnonzero(kinds == one)
+            if len(places) and kind in (None, one):
+                for place, values in zip(places.tolist(), self._listed(places, tensor, field), strict=True):
+                    found[place] = values
+                    if count is not None and len(values) != count:
+                        self.refuse(place, f"expected {what} as {count} number(s), got {len(values)}")
+        allowed = {_FLOAT: "FLOAT (1)", _INT32: "INT32 (2)"}
+        asked = allowed[kind] if kind else " or ".join(allowed.values())
+        for place in np.flatnonzero((kinds != kind) if kind else (kinds != _FLOAT) & (kinds != _INT32)).tolist():
+            self.refuse(place, f"expected {what} as {asked}, got a tensor of type {kinds[place]}")
+        return found
+
+    def _listed(self, places: np.ndarray, tensor: int, field: int) -> list[np.ndarray]:
+        """The numbers of a field of a tensor of some records: dimensions as i64, others as i32 or f32."""
+        room = self.facts[places, tensor, field, protobuf.MOST]
+        begins = np.cumsum(room) - room
+        out = np.empty(int(room.sum()), np.int64 if field == _DIMS else np.int32)
+        counts = np.empty(len(places), np.int64)
+        starts, ends = self._starts[places, tensor], self._ends[places, tensor]
+        protobuf.numbers(self._data, starts, ends, field, 5 if field == _FLOATS else 0, begins, out, counts)
+        for place in places[counts < 0].tolist():
+            self.refuse(place, f"expected whole numbers in field {field} of tensor {tensor}, they are cut off")
+        values = out.view(np.float32) if field == _FLOATS else out
+        return [values[a:b] for a, b in zip(begins.tolist(), (begins + np.maximum(counts, 0)).tolist(), strict=True)]

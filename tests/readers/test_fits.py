@@ -1,0 +1,217 @@
+"""Images from FITS files against astropy (DALI reads none without a GPU), mistakes against DALI, and broken files."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ndd
+from ndd.experimental.readers import Fits
+
+REAL = Path(__file__).parents[3] / "shared" / "data" / "fits"
+
+
+@pytest.fixture
+def fits():
+    return pytest.importorskip("astropy.io.fits")
+
+
+def write(fits, path, *images, **cards):
+    """A file of these images, the first one in the primary HDU; `cards` go to the header of the last."""
+    hdus = [fits.PrimaryHDU(images[0]), *map(fits.ImageHDU, images[1:])]
+    for keyword, value in cards.items():
+        hdus[-1].header[keyword] = value
+    fits.HDUList(hdus).writeto(path)
+    return str(path)
+
+
+def same(one, two):
+    return one.dtype == two.dtype.newbyteorder("=") and one.shape == two.shape and np.array_equal(one, two)
+
+
+def read(path, *indices, **more):
+    return [np.asarray(image) for image in Fits(files=path, hdu_indices=indices, **more)[0]]
+
+
+@pytest.mark.parametrize("kind", ["u1", "i1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"])
+def test_types_and_shapes(tmp_path, fits, kind):
+    """FITS has no i1, u2, u4 and u8: they are stored with a BZERO."""
+    rng, info = np.random.default_rng(0), np.iinfo(kind) if kind[0] != "f" else None
+    images = []
+    for shape in [(7,), (3, 5), (2, 3, 4), (1, 2, 1, 3)]:
+        image = (
+            rng.integers(info.min, info.max, shape, np.dtype(kind), endpoint=True) if info else rng.normal(size=shape)
+        )
+        images.append(image.astype(kind))
+    path = write(fits, tmp_path / "a.fits", *images)
+    found = read(path, 4, 1, 2, 3, 1)
+    assert all(same(a, images[k]) for a, k in zip(found, (3, 0, 1, 2, 0), strict=True))
+    assert all(a.flags.c_contiguous for a in found)
+    declared = [str(image.dtype) for image in ndd.as_batch(images[:1])]
+    assert same(read(path, 2, dtypes=declared)[0], images[1])
+    with pytest.raises(
+        RuntimeError, match=rf"sample 0 \({path}\): expected 'image\[0\]' as bool .* got {np.dtype(kind)}"
+    ):
+        read(path, 1, dtypes=[ndd.bool])
+
+
+@pytest.mark.parametrize("kind", ["u1", "i2", "i4", "i8", "f4", "f8"])
+@pytest.mark.parametrize("cards", [{"BSCALE": 0.5}, {"BZERO": 10}, {"BSCALE": 2, "BZERO": -1.5, "BLANK": 3}], ids=str)
+def test_scaled_numbers(tmp_path, fits, kind, cards):
+    path = str(tmp_path / "a.fits")
+    hdu = fits.PrimaryHDU(np.arange(12).reshape(3, 4).astype(kind))
+    hdu.writeto(path)
+    content = bytearray(Path(path).read_bytes())
+    end = content.index(b"END" + b" " * 77)
+    added = b"".join(f"{k:<8}= {v:>20}".encode().ljust(80) for k, v in cards.items() if k != "BLANK" or kind[0] != "f")
+    content[end : end + len(added) + 80] = added + b"END".ljust(80)
+    Path(path).write_bytes(content)
+    with fits.open(path) as hdus:
+        expected = hdus[0].data
+    (found,) = read(path, 1)
+    assert found.dtype == expected.dtype.newbyteorder("=")
+    assert np.array_equal(found, expected, equal_nan=True)
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="needs real data")
+def test_real_files(fits):
+    count = 0
+    for path in sorted(REAL.rglob("*.fits")):
+        with fits.open(path) as hdus:
+            for index, hdu in enumerate(hdus, 1):
+                if hdu.is_image and hdu.data is not None:
+                    assert same(read(path, index)[0], np.asarray(hdu.data)), (path, index)
+                    count += 1
+                else:
+                    with pytest.raises(RuntimeError, match=r"got 'BINTABLE'|NAXIS is 0"):
+                        read(path, index)
+    assert count == 11
+
+
+@pytest.mark.parametrize("method", ["RICE_1", "GZIP_1", "GZIP_2", "PLIO_1", "HCOMPRESS_1"])
+def test_compressed_images(tmp_path, fits, method):
+    image = np.random.default_rng(0).integers(0, 200, (40, 50)).astype(np.int16)
+    hdu = fits.CompImageHDU(image, compression_type=method, tile_shape=(20, 25))
+    fits.HDUList([fits.PrimaryHDU(image), hdu, fits.ImageHDU(image + 1)]).writeto(tmp_path / "a.fits")
+    found = read(tmp_path / "a.fits", 2, 3, 1)
+    assert all(same(a, b) for a, b in zip(found, (image, image + 1, image), strict=True))
+    content = bytearray((tmp_path / "a.fits").read_bytes())
+    os.truncate(tmp_path / "a.fits", content.index(b"XTENSION", 9000) + 100)
+    assert same(read(tmp_path / "a.fits", 2)[0], image)
+
+
+def test_large_files_are_read_in_parts(tmp_path, fits, monkeypatch):
+    from ndd.readers import fits_file
+
+    read_bytes = []
+    real = fits_file.OpenFiles.read
+
+    def noting(self, numbers, offsets, sizes):
+        read_bytes.append(int(np.sum(sizes)))
+        return real(self, numbers, offsets, sizes)
+
+    monkeypatch.setattr(fits_file.OpenFiles, "read", noting)
+    images = [np.full((300, 1000), k, np.float32) for k in range(3)]
+    assert same(read(write(fits, tmp_path / "a.fits", *images), 2)[0], images[1])
+    assert sum(read_bytes) < 1.1 * images[0].nbytes
+
+
+def test_sources(tmp_path, fits):
+    (tmp_path / "deep").mkdir()
+    for k, name in enumerate(["b.fits", "a.fits", "deep/c.fits", "x.FITS"]):
+        write(fits, tmp_path / name, np.full(3, k))
+    (tmp_path / "list.txt").write_text("b.fits\ndeep/c.fits\n")
+
+    def firsts(**arguments):
+        return [int(np.asarray(values[0])[0]) for values in Fits(hdu_indices=1, **arguments).next_epoch()]
+
+    assert firsts(file_root=tmp_path) == [1, 0, 2]
+    assert firsts(file_root=tmp_path, file_filter="*.FITS") == [3]
+    assert firsts(file_list=tmp_path / "list.txt") == [0, 2]
+    assert firsts(files=["a.fits", "x.FITS"], file_root=tmp_path) == [1, 3]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": None}, {"files": []}, {"file_list": "x"}, {"hdu_indices": 0}, {"hdu_indices": -1}, {"hdu_indices": 3},
+        {"hdu_indices": 2}, {"hdu_indices": []}, {"files": ["/nonexistent/a.fits"]}, {"dtypes": []}, {"foo": 1},
+        {"files": None, "file_root": "/", "file_filter": "*.none"}, {"num_shards": 2},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_mistakes(tmp_path, fits, change):
+    """HDU 2 is a table."""
+    dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
+    table = fits.BinTableHDU.from_columns([fits.Column("a", "J", array=[1, 2])])
+    fits.HDUList([fits.PrimaryHDU(np.zeros((2, 3))), table]).writeto(tmp_path / "a.fits")
+    arguments = {
+        k: v for k, v in {"files": [str(tmp_path / "a.fits")], "hdu_indices": [1], **change}.items() if v is not None
+    }
+    errors = []
+    for package in (dali, ndd):
+        with pytest.raises((RuntimeError, TypeError, ValueError, IndexError)) as raised:
+            next(iter(package.experimental.readers.Fits(**arguments).next_epoch()))
+        errors.append(raised.type)
+    assert errors[0] is errors[1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (b"SIMPLE  =", b"PK", "begins with 'SIMPLE  ='"),
+        (b"END     ", b"DNE     ", "at least 8640 bytes"),
+        (b"                   16", b"                   17", "BITPIX 8, 16, 32, 64, -32, -64 .* got 17"),
+        (b"NAXIS2  =", b"NAXIS9  =", "as NAXIS2, got None"),
+        (b"NAXIS1  =                    3", b"NAXIS1  =                   -3", "axes from 0"),
+        (b"NAXIS1  =                    3", b"NAXIS1  =           9999999999", r"at least \d+ bytes .* cut off"),
+        (b"NAXIS1  =                    3", b"NAXIS1  = 'three'             ", "a number .* as NAXIS1"),
+        (b"NAXIS   =                    2", b"NAXIS   =              9999999", "NAXIS 0 to 999"),
+        (b"NAXIS   =                    2", b"NAXIS   =                    0", "NAXIS is 0"),
+    ],
+)
+def test_broken_files(tmp_path, fits, old, new, said):
+    path = write(fits, tmp_path / "a.fits", np.zeros((2, 3), np.int16))
+    good = write(fits, tmp_path / "b.fits", np.ones((2, 3), np.int16))
+    content = Path(path).read_bytes()
+    assert old in content
+    Path(path).write_bytes(content.replace(old, new, 1))
+    epoch = Fits(files=[path, good], hdu_indices=1).next_epoch()
+    with pytest.raises(RuntimeError, match=rf"experimental.readers.Fits: sample 0 \({path}\): .*{said}"):
+        next(epoch)
+    assert np.asarray(next(epoch)[0]).tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+@pytest.mark.parametrize("length", [0, 9, 80, 2879, 2880, 2891])
+def test_files_that_were_cut_off(tmp_path, fits, length):
+    path = write(fits, tmp_path / "a.fits", np.zeros((2, 3), np.int16))
+    os.truncate(path, length)
+    with pytest.raises(RuntimeError, match=r"sample 0 \(.*a\.fits\): .*expected at least \d+ bytes .* was cut off"):
+        read(path, 1)
+
+
+def test_damaged_tiles_are_an_error_or_an_image(tmp_path, fits):
+    """astropy tells by many types of exceptions; here it is always one sentence."""
+    image = np.random.default_rng(0).integers(0, 200, (40, 50)).astype(np.int16)
+    fits.HDUList([fits.PrimaryHDU(), fits.CompImageHDU(image)]).writeto(tmp_path / "a.fits")
+    whole, rng, refused = (tmp_path / "a.fits").read_bytes(), np.random.default_rng(0), 0
+    for _ in range(20):
+        damaged = bytearray(whole)
+        at = int(rng.integers(2880, len(whole) - 20))
+        damaged[at : at + 20] = rng.bytes(20)
+        (tmp_path / "a.fits").write_bytes(damaged)
+        reader = Fits(files=tmp_path / "a.fits")
+        try:
+            reader[0]
+        except RuntimeError as error:
+            refused += str(error).startswith("experimental.readers.Fits: sample 0 (")
+    assert refused
+
+
+def test_what_is_no_regular_file(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", "/dev/zero", tmp_path):
+        with pytest.raises(RuntimeError, match=r"sample 0 \(.*Not a regular file|Is a directory"):
+            read(path, 1)
