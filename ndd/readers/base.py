@@ -280,7 +280,7 @@ class Reader:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For worker processes: a reader made with the same arguments, at the same place, with nothing open."""
-        return _remade, (type(self), *self._given, self.state_dict())
+        return states.remade, (type(self), *self._given, self.state_dict())
 
     @property
     def skipped(self) -> list[Skipped]:
@@ -598,9 +598,3 @@ class Reader:
         self._coming_lock = threading.Lock()
         self._last: LastBatch = "fill"  # how what is read ahead was cut into batches
         self._memories: dict[Any, dict[str, Any]] = {}  # of each output: how the batch before was used
-
-
-def _remade(kind: type[Reader], positional: tuple[Any, ...], given: dict[str, Any], state: dict[str, Any]) -> Reader:
-    reader = kind(*positional, **given)
-    reader.load_state_dict(state)
-    return reader

@@ -79,3 +79,10 @@ def checked(reader: str, fields: Any) -> dict[str, Any]:
         if not (isinstance(bad, list | tuple) and [type(part) for part in bad] == [int, str, str]):
             raise ValueError(f"{reader}.set_state: expected number, source and error in 'skipped', got {bad!r}")
     return fields
+
+
+def remade(kind: Any, positional: tuple[Any, ...], given: dict[str, Any], state: dict[str, Any]) -> Any:
+    """A reader out of a pickle: made with the same arguments, at the same place."""
+    reader = kind(*positional, **given)
+    reader.load_state_dict(state)
+    return reader

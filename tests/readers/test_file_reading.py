@@ -182,7 +182,7 @@ def test_reading_releases_the_gil(tmp_path):
             ticks[0] += 1
 
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(10.0)  # a thread that keeps the GIL keeps it
+    sys.setswitchinterval(0.5)  # a thread that keeps the GIL keeps it
     thread = threading.Thread(target=count)
     try:
         thread.start()
