@@ -49,12 +49,12 @@ def dump(fields: dict[str, Any]) -> ReaderState:
 def parse(reader: str, state: Any) -> dict[str, Any]:
     """The fields of a state given as an object, text or ASCII bytes. TypeError or ValueError for anything else."""
     if isinstance(state, bytes | bytearray):
-        state = bytes(state).decode("ascii")
+        state = bytes(state).decode("ascii", "replace")
     if not isinstance(state, ReaderState | str):
         raise TypeError(f"{reader}.set_state: expected a ReaderState, str or bytes, got {type(state).__name__}")
     try:
         fields = json.loads(str(state))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{reader}.set_state: expected the text of a reader state, got {str(state)[:40]!r}") from error
     return checked(reader, fields)
 
@@ -67,15 +67,17 @@ def checked(reader: str, fields: Any) -> dict[str, Any]:
         raise ValueError(f"{reader}.set_state: expected a state of version {VERSION}, got {fields['version']!r}")
     if fields.get("reader") != reader:
         raise ValueError(f"{reader}.set_state: expected a state of {reader}, got one of {fields.get('reader')}")
-    for key in ("epoch", "left", "left_batch", "visit", "offset"):
-        if not isinstance(fields.get(key), int) or fields[key] < 0:
-            raise ValueError(f"{reader}.set_state: expected a number from 0 for {key!r}, got {fields.get(key)!r}")
+    for key, least in (("epoch", 0), ("left", 0), ("left_batch", 1), ("visit", 0), ("offset", 0)):
+        if type(fields.get(key)) is not int or not least <= fields[key] < 2**63:
+            raise ValueError(f"{reader}.set_state: expected a number from {least} for {key!r}, got {fields.get(key)!r}")
     for key in ("seed", "draw"):
-        if not isinstance(fields.get(key), int) and (key == "seed" or fields.get(key) is not None):
-            raise ValueError(f"{reader}.set_state: expected a number for {key!r}, got {fields.get(key)!r}")
+        number = fields.get(key, "nothing")
+        if (number is not None or key == "seed") and (type(number) is not int or abs(number) >= 2**64):
+            raise ValueError(f"{reader}.set_state: expected a number for {key!r}, got {number!r}")
     if fields.get("last", "fill") not in ("fill", "partial", "drop"):
         raise ValueError(f"{reader}.set_state: expected an ending of epochs for 'last', got {fields['last']!r}")
-    for bad in fields.get("skipped", []):
+    skipped = fields.get("skipped", [])
+    for bad in skipped if isinstance(skipped, list | tuple) else [skipped]:
         if not (isinstance(bad, list | tuple) and [type(part) for part in bad] == [int, str, str]):
             raise ValueError(f"{reader}.set_state: expected number, source and error in 'skipped', got {bad!r}")
     return fields

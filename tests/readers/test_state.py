@@ -201,3 +201,32 @@ def test_state_after_a_bad_file_goes_on_after_it(numbered):
 def test_enable_checkpointing_changes_nothing(numbered):
     given_ = {"files": numbered(10), "random_shuffle": True, "initial_fill": 3}
     assert run(File(**given_), 4, 3) == run(File(**given_, enable_checkpointing=True), 4, 3)
+
+
+FORGED = [None, -1, 0, 1, 2**31, 2**63, 2**70, 1.5, float("nan"), "x", [], [1], {}, True, [0, 0], [0, -1], [2**70] * 2]
+
+
+def test_forged_states_are_refused_or_harmless(numbered):
+    """Every field with every kind of value, cut and garbled texts: a ValueError or TypeError that names the reader at
+    `set_state` or at the data, or a reader that goes on."""
+    files, whole = numbered(6), {"shuffle": "global", "seed": 3}
+    first = File(files=files, **whole)
+    next(first.next_epoch(batch_size=2))
+    text = str(first.get_state())
+    fields = json.loads(text)
+    forged = [json.dumps({**fields, key: value}) for key in fields for value in FORGED]
+    forged += [json.dumps({k: v for k, v in fields.items() if k != key}) for key in fields]
+    forged += [text[:i] for i in range(0, len(text), 5)] + [text.replace(c, "7", 1) for c in sorted(set(text))]
+    forged += [b"\xff\xfe", "null", "[]", "3", "NaN", "[" * 100_000, b"\0" * 10]
+    said = []
+    for state in forged:
+        reader = File(files=files, **whole)
+        try:
+            reader.set_state(state)
+            assert sum(1 for _ in islice(reader.next_epoch(batch_size=2), 9)) > 0
+        except (ValueError, TypeError, RuntimeError) as error:
+            said.append(str(error))
+        finally:
+            reader.close()
+    assert len(said) > 0.6 * len(forged)
+    assert not [text for text in said if "readers.File" not in text]
