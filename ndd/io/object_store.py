@@ -318,8 +318,10 @@ def _made_store(root: str, environment: Environment) -> Any:
             return HTTPStore.from_url(root, client_options=client, retry_config=retry)
         try:
             return from_url(root, config=options or None, client_options=client, retry_config=retry)  # type: ignore[call-overload]
-        except TypeError:
-            raise ValueError(f"object_store: the client does not take {options}") from None
+        except BaseException as error:
+            if not isinstance(error, TypeError) and type(error).__name__ != "PanicException":  # which is no Exception
+                raise
+            raise ValueError(f"object_store: the client does not take {options}: {error}") from None
 
 
 _stores = Kept(_made_store, limit=64)
