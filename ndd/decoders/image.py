@@ -75,7 +75,7 @@ def image(
     and from gray JPEG 2000 streams, ANY_DATA for all channel counts, BMP of 15 bits; gray TIFFs with alpha become gray,
     where DALI takes gray, alpha, gray for the three colours.
 
-    No file may end or hang the process, as hundreds of damaged ones do with DALI: JPEG, PNG and WebP go to nvImageCodec,
+    No file may end or hang the process, as some damaged ones do with DALI: JPEG, PNG and WebP go to nvImageCodec,
     all others to OpenCV and Pillow (on the GPU too, then copied), and their headers are read here first. A JPEG of more
     than 500 scans, or of more than 2^33 pixels over all of its scans, counts as damaged: each scan costs time, and ten bytes.
 

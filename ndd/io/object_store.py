@@ -1,6 +1,6 @@
 """Objects of S3, Google Cloud Storage, Azure and web servers, read as files are: whole, in ranges, by folder.
 
-The only importer of obstore, the client (Rust, no Python per byte; on one core it reads 4,300 objects of 100 kB in a second
+The only importer of obstore, the client (Rust, no Python per byte; on two cores it reads 4,300 objects of 100 kB in a second
 over 16 connections where s3fs reads 160). Requests run on a few threads of this process, the *connections*, so that a caller
 waits where Ctrl-C reaches it. What fails is an `OSError` that names the object.
 """
