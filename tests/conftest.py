@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 # The same examples in every run of CI: what is new is found by runs elsewhere.
-hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 if os.environ.get("CI") == "true":
+    import hypothesis
+
+    hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
     hypothesis.settings.load_profile("ci")
 
 
