@@ -40,7 +40,7 @@ def _lanczos_table() -> np.ndarray:
 
 
 def _sinc(t: np.ndarray) -> np.ndarray:
-    angle = (t * math.pi).astype(F32)
+    angle = (t.astype(np.float64) * math.pi).astype(F32)
     with np.errstate(invalid="ignore"):
         return np.where(t == 0, F32(1), np.sin(angle.astype(np.float64)).astype(F32) / angle)
 
