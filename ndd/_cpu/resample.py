@@ -5,8 +5,8 @@ weighted sum of consecutive source pixels (its *taps*, see `filter_taps.py`); ta
 pixel. All sums are float32, only the last pass is rounded.
 
 Results are DALI's (2.4.0) to the last bit: taps are summed one after the other, products rounded before they are added;
-the axes are done in the order of least cost (`_least_cost`); and integers are rounded as its loops do, sixteen at a time with
-ties to even, the others with ties away from zero.
+the axes are done in the order of least cost (`_least_cost`); and integers are rounded as its loops do: ties to even where
+they fill vector registers, away from zero in what is left over.
 """
 
 from __future__ import annotations
@@ -128,18 +128,19 @@ def put_row(line, out, even, behind, low, high):
 
 
 @kernel
-def even_run(first, taps, low, high, channels):
-    """Where the loop of sixteen pixels begins and ends, in elements: from the first pixel whose taps are all inside."""
+def even_run(first, taps, low, high, channels, lanes):
+    """Where the loop of `lanes` pixels at once begins and ends, in elements: from the first pixel whose taps are all
+    inside."""
     begin, behind = len(first), 0
     for x in range(len(first)):
         if first[x] >= low and first[x] + taps <= high:
             begin, behind = min(begin, x), x + 1
     begin = min(begin, behind)
-    return begin * channels, (begin + (behind - begin) // 16 * 16) * channels
+    return begin * channels, (begin + (behind - begin) // lanes * lanes) * channels
 
 
 @kernel
-def plane_taps(height, width, rows, columns, channels, start, end, kind, radius):
+def plane_taps(height, width, rows, columns, channels, start, end, kind, radius, lanes):
     """How an image is resampled along y and x: whether down first, the taps of both axes, and the run of elements in a
     row of the result whose ties are rounded to even (`put_row`)."""
     top, bottom = reach(height, start[0], end[0], kind[0], radius[0])
@@ -151,9 +152,9 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius)
     )
     y = axis_taps(rows, height, start[0], end[0], kind[0], radius[0], 0 if down_first else top)
     x = axis_taps(columns, width, start[1], end[1], kind[1], radius[1], left if down_first else 0)
-    even, behind = 0, columns * channels // 16 * 16
+    even, behind = 0, columns * channels // lanes * lanes
     if down_first:
-        even, behind = even_run(x[0], x_taps, left, right, channels)
+        even, behind = even_run(x[0], x_taps, left, right, channels, lanes)
     return down_first, y[0], y[1], x[0], x[1], even, behind
 
 
@@ -277,7 +278,7 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], start, e
         y, x = axes
         channels = math.prod(out.shape[x + 1 :])
         extents = image.shape[y], image.shape[x], out.shape[y], out.shape[x]
-        taps = plane_taps(*extents, channels, start, end, kind, radius)
+        taps = plane_taps(*extents, channels, start, end, kind, radius, _REGISTER // out.itemsize)
         planes = image.reshape(_plane(image.shape, y)), out.reshape(_plane(out.shape, y))
         filter_planes(*planes, channels, *taps, *_range_of(out.dtype))
     else:
@@ -317,11 +318,13 @@ def _one_by_one(image, out, axes, start, end, kind, radius) -> None:
     # What is resampled last decides how ties are rounded, even where it stays as it is.
     channels = math.prod(out.shape[axes[-1] + 1 :])
     period = out.shape[axes[-1]] * channels
-    even, behind = 0, period // 16 * 16
+    lanes = _REGISTER // out.itemsize
+    even, behind = 0, period // lanes * lanes
     if last == len(axes) - 1:
         span = spans[last] if len(axes) > 1 else (0, extents[last])
         place = start[last], end[last], kind[last], radius[last], origins[last]
-        even, behind = even_run(axis_taps(out.shape[axes[last]], extents[last], *place)[0], taps[last], *span, channels)
+        first, _ = axis_taps(out.shape[axes[last]], extents[last], *place)
+        even, behind = even_run(first, taps[last], *span, channels, lanes)
     moved = [i for i in order if kind[i] != TRIANGULAR or start[i] != 0 or not end[i] == extents[i] == out.shape[axes[i]]]
     moved = moved or [last]
     for i in moved:
@@ -352,6 +355,7 @@ def _least_cost(extents: list[int], sizes: list[int], taps: list[int]) -> tuple[
 
 
 _NEAREST = (NN, NN_FUSED)
+_REGISTER = 16  # bytes of results that DALI's loops round at once
 
 
 def _range_of(dtype: np.dtype) -> tuple[np.float32, np.float32]:
