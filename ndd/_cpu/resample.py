@@ -252,7 +252,11 @@ def filter_axis(image, out, first, weights, period, even, behind, low, high):
                     index[k] = min(max(first[i] + k, 0), n - 1)
                 add_rows(image[o], index, weights[i], 0, inner, line)
                 for at in range(0, inner, period):
-                    put_row(line[at : at + period], out[o, i, at : at + period], even, behind, low, high)
+                    line_part, out_part = line[at : at + period], out[o, i, at : at + period]
+                    passed = i * inner % period if period > inner else 0
+                    a = min(max(even - passed, 0), len(out_part))
+                    b = min(max(behind - passed, a), len(out_part))
+                    put_row(line_part, out_part, a, b, low, high)
         return
     lo, hi = min(first[0], first[-1]), max(first[0], first[-1]) + taps
     a, b = max(lo, 0), min(hi, n)
@@ -325,7 +329,9 @@ def _one_by_one(image, out, axes, start, end, kind, radius) -> None:
         place = start[last], end[last], kind[last], radius[last], origins[last]
         first, _ = axis_taps(out.shape[axes[last]], extents[last], *place)
         even, behind = even_run(first, taps[last], *span, channels, lanes)
-    moved = [i for i in order if kind[i] != TRIANGULAR or start[i] != 0 or not end[i] == extents[i] == out.shape[axes[i]]]
+    moved = [
+        i for i in order if kind[i] != TRIANGULAR or start[i] != 0 or not end[i] == extents[i] == out.shape[axes[i]]
+    ]
     moved = moved or [last]
     for i in moved:
         axis, ready = axes[i], i == moved[-1]
