@@ -75,7 +75,7 @@ def filter_support(kind, radius):
 @kernel
 def tap_count(kind, radius):
     """How many source pixels an output pixel is made of."""
-    if kind == NN or kind == NN_FUSED:
+    if kind in (NN, NN_FUSED):
         return 1
     last = np.float32(128 if kind == CUBIC else 192 if kind == LANCZOS3 else 64 if kind == GAUSSIAN else 2)
     return np.int64(math.ceil(last / (last / filter_support(kind, radius))))

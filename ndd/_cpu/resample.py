@@ -314,7 +314,7 @@ def _one_by_one(image, out, axes, start, end, kind, radius) -> None:
     """One pass along each axis, with float32 in between."""
     low, high = _range_of(out.dtype)
     extents = [image.shape[axis] for axis in axes]
-    spans = [reach(n, *place) for n, place in zip(extents, zip(start, end, kind, radius), strict=True)]
+    spans = [reach(n, *place) for n, place in zip(extents, zip(start, end, kind, radius, strict=True), strict=True)]
     taps = [tap_count(*filter_) for filter_ in zip(kind, radius, strict=True)]
     order = _least_cost([b - a for a, b in spans], [out.shape[axis] for axis in axes], taps)
     last = order[-1]
