@@ -60,7 +60,9 @@ def test_windows_of_decoders(dali, rows):
     def call(m):
         encoded = m.batch([np.frombuffer(f, np.uint8) for f in files])
         window = {"crop_h": 1.0, "crop_w": m.batch(sizes), "crop_pos_x": m.batch(places)}
-        return m.decoders.image_crop(encoded, **window, device="cpu", output_type=(DALIImageType if m is dali else ndd.types).GRAY)
+        return m.decoders.image_crop(
+            encoded, **window, device="cpu", output_type=(DALIImageType if m is dali else ndd.types).GRAY
+        )
 
     assert check_same(dali, call)
 
