@@ -103,28 +103,31 @@ def along_row(row, channels, left, first, weights, out):
 
 
 @kernel
-def _away(value, low, high):
-    """Rounded, ties away from zero, and saturated."""
-    whole = np.trunc(value)
-    if abs(value - whole) >= np.float32(0.5):
-        whole += np.copysign(np.float32(1), value)
-    return np.int32(min(max(whole, low), high))
-
-
-@kernel
 def put_row(line, out, even, behind, low, high):
     """Store float32 values; for integers (`low < high`) they are rounded and saturated, ties to even from `even` to
     `behind`, else away from zero."""
     if low < high:
-        for x in range(even):
-            out[x] = _away(line[x], low, high)
-        for x in range(even, behind):
-            out[x] = np.int32(min(max(np.rint(line[x]), low), high))
-        for x in range(behind, len(out)):
-            out[x] = _away(line[x], low, high)
+        _put_away(line[:even], out[:even], low, high)
+        _put_even(line[even:behind], out[even:behind], low, high)
+        _put_away(line[behind:], out[behind:], low, high)
     else:
         for x in range(len(out)):
             out[x] = line[x]
+
+
+@kernel
+def _put_even(line, out, low, high):
+    for x in range(len(out)):
+        out[x] = np.int32(min(max(np.rint(line[x]), low), high))
+
+
+@kernel
+def _put_away(line, out, low, high):
+    for x in range(len(out)):
+        value = min(max(line[x], low), high)
+        whole = np.trunc(value)
+        tip = np.copysign(np.float32(1), value) if abs(value - whole) >= np.float32(0.5) else np.float32(0)
+        out[x] = np.int32(whole + tip)
 
 
 @kernel
