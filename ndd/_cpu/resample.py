@@ -28,7 +28,10 @@ from ndd._cpu.filter_taps import (
     tap_count,
 )
 from ndd._cpu.jit import kernel
+from ndd._cpu.lanes import LANES, sum_pixels
 from ndd._tensor.memory import host_empty
+
+SPARE = LANES - 1  # numbers behind a row, where the last pixel of it is less than a register
 
 
 @kernel(fastmath={"nsz"})
@@ -36,18 +39,25 @@ def add_rows(rows, index, weights, lo, hi, out):
     """out[x] = sum over k of weights[k] * rows[index[k], lo + x], in this order. Four rows a sweep, to spare loads and
     stores."""
     taps = len(weights)
-    k = taps % 4
-    if k == 0:
-        for x in range(len(out)):
-            out[x] = np.float32(0)
-    else:
-        r0, w0 = rows[index[0], lo:hi], weights[0]
+    k = (taps - 1) % 4 + 1
+    r0, w0 = rows[index[0], lo:hi], weights[0]
+    if k == 1:
         for x in range(len(out)):
             out[x] = w0 * np.float32(r0[x])
-    for j in range(1, k):
-        r0, w0 = rows[index[j], lo:hi], weights[j]
+    elif k < 4:
+        r1, w1 = rows[index[1], lo:hi], weights[1]
         for x in range(len(out)):
-            out[x] += w0 * np.float32(r0[x])
+            out[x] = w0 * np.float32(r0[x]) + w1 * np.float32(r1[x])
+        if k == 3:
+            r2, w2 = rows[index[2], lo:hi], weights[2]
+            for x in range(len(out)):
+                out[x] += w2 * np.float32(r2[x])
+    else:
+        r1, r2, r3 = rows[index[1], lo:hi], rows[index[2], lo:hi], rows[index[3], lo:hi]
+        w1, w2, w3 = weights[1], weights[2], weights[3]
+        for x in range(len(out)):
+            low = w0 * np.float32(r0[x]) + w1 * np.float32(r1[x])
+            out[x] = (low + w2 * np.float32(r2[x])) + w3 * np.float32(r3[x])
     while k < taps:
         r0, r1, r2, r3 = (
             rows[index[k], lo:hi],
@@ -62,44 +72,66 @@ def add_rows(rows, index, weights, lo, hi, out):
         k += 4
 
 
-@kernel(fastmath={"nsz"})
+@kernel(inline="always")
+def _pixels_along(row, step, left, first, flat, taps, out):
+    """`along_row` for 3 and 4 channels."""
+    k, o = np.uint64(0), np.uint64(0)
+    for i in range(len(first)):
+        sum_pixels(row, np.uint64(first[i] - left) * step, step, flat, k, taps, out, o)
+        k += taps
+        o += step
+
+
+@kernel(inline="always")
+def _numbers_along(row, channels, left, first, flat, taps, out):
+    """`along_row` for any number of channels."""
+    k, o = np.uint64(0), np.uint64(0)
+    for i in range(len(first)):
+        begin = np.uint64(first[i] - left) * channels
+        for c in range(channels):
+            a, x = np.float32(0), begin + c
+            for t in range(taps):
+                a += flat[k + t] * row[x]
+                x += channels
+            out[o] = a
+            o += np.uint64(1)
+        k += taps
+
+
+@kernel
 def along_row(row, channels, left, first, weights, out):
     """out[i, c] = sum over k of weights[i, k] * row[first[i] - left + k, c], channels interleaved.
 
-    Unsigned indices spare the test for negative ones: 1.7 times as fast.
+    `row` and `out` have `SPARE` numbers more than that. Unsigned indices spare the test for negative ones, few taps are
+    loops that the compiler unrolls.
     """
-    n_out, taps = weights.shape
-    step = np.uint64(channels)
-    one, two = np.uint64(1), np.uint64(2)
-    flat = weights.ravel()
-    k, o = np.uint64(0), np.uint64(0)
-    for i in range(n_out):
-        begin = np.uint64(first[i] - left) * step
-        if channels == 3:
-            a = b = c = np.float32(0)
-            for _ in range(taps):
-                w = flat[k]
-                a += w * row[begin]
-                b += w * row[begin + one]
-                c += w * row[begin + two]
-                begin += step
-                k += one
-            out[o] = a
-            out[o + one] = b
-            out[o + two] = c
-            o += step
+    taps, flat = np.uint64(weights.shape[1]), weights.ravel()
+    if channels == 3:
+        if taps == 2:
+            _pixels_along(row, np.uint64(3), left, first, flat, np.uint64(2), out)
+        elif taps == 3:
+            _pixels_along(row, np.uint64(3), left, first, flat, np.uint64(3), out)
+        elif taps == 4:
+            _pixels_along(row, np.uint64(3), left, first, flat, np.uint64(4), out)
+        elif taps == 5:
+            _pixels_along(row, np.uint64(3), left, first, flat, np.uint64(5), out)
         else:
-            head = k
-            for c in range(channels):
-                a = np.float32(0)
-                x = begin + np.uint64(c)
-                k = head
-                for _ in range(taps):
-                    a += flat[k] * row[x]
-                    x += step
-                    k += one
-                out[o] = a
-                o += one
+            _pixels_along(row, np.uint64(3), left, first, flat, taps, out)
+    elif channels == 4:
+        _pixels_along(row, np.uint64(4), left, first, flat, taps, out)
+    elif channels == 1:
+        if taps == 2:
+            _numbers_along(row, np.uint64(1), left, first, flat, np.uint64(2), out)
+        elif taps == 3:
+            _numbers_along(row, np.uint64(1), left, first, flat, np.uint64(3), out)
+        elif taps == 4:
+            _numbers_along(row, np.uint64(1), left, first, flat, np.uint64(4), out)
+        elif taps == 5:
+            _numbers_along(row, np.uint64(1), left, first, flat, np.uint64(5), out)
+        else:
+            _numbers_along(row, np.uint64(1), left, first, flat, taps, out)
+    else:
+        _numbers_along(row, np.uint64(channels), left, first, flat, taps, out)
 
 
 @kernel
@@ -175,13 +207,14 @@ def filter_planes(image, out, channels, down_first, y_first, y_weights, x_first,
     for x in range(len(x_first)):
         lo, hi = min(lo, x_first[x]), max(hi, x_first[x] + x_taps)
     a, b = max(lo, 0), min(hi, width)
-    mixed = np.empty((hi - lo) * channels, np.float32)
+    mixed = np.zeros((hi - lo) * channels + SPARE, np.float32)
     inside = mixed[(a - lo) * channels : (b - lo) * channels]
     slots = 1 if down_first else y_taps
-    ring = np.empty((slots, width_out), np.float32)
+    ring = np.empty((slots, width_out + SPARE), np.float32)
     held = np.empty(slots, np.int64)
     index = np.empty(y_taps, np.int64)
-    line = np.empty(width_out, np.float32)
+    line = np.empty(width_out + SPARE, np.float32)
+    ready = line[:width_out]
     alone, needed = np.empty(1, np.int64), np.ones(1, np.float32)
     for p in range(len(image)):
         held[:] = -1
@@ -201,8 +234,8 @@ def filter_planes(image, out, channels, down_first, y_first, y_weights, x_first,
                         add_rows(image[p], alone, needed, a * channels, b * channels, inside)
                         _repeat_edges(mixed, channels, a - lo, b - lo)
                         along_row(mixed, channels, lo, x_first, x_weights, ring[slot])
-                add_rows(ring, index, y_weights[y], 0, width_out, line)
-            put_row(line, out[p, y], even, behind, low, high)
+                add_rows(ring, index, y_weights[y], 0, width_out, ready)
+            put_row(ready, out[p, y], even, behind, low, high)
 
 
 @kernel
@@ -211,7 +244,7 @@ def _repeat_edges(line, channels, begin, behind):
     for x in range(begin):
         for c in range(channels):
             line[x * channels + c] = line[begin * channels + c]
-    for x in range(behind, len(line) // channels):
+    for x in range(behind, (len(line) - SPARE) // channels):
         for c in range(channels):
             line[x * channels + c] = line[(behind - 1) * channels + c]
 
@@ -263,11 +296,12 @@ def filter_axis(image, out, first, weights, period, even, behind, low, high):
         return
     lo, hi = min(first[0], first[-1]), max(first[0], first[-1]) + taps
     a, b = max(lo, 0), min(hi, n)
-    line, mixed = np.empty(n_out * inner, np.float32), np.empty((hi - lo) * inner, np.float32)
+    line, mixed = np.empty(n_out * inner + SPARE, np.float32), np.zeros((hi - lo) * inner + SPARE, np.float32)
+    inside, alone, needed = mixed[(a - lo) * inner : (b - lo) * inner], np.zeros(1, np.int64), np.ones(1, np.float32)
+    lines = image.reshape(len(image), n * inner)
     for o in range(len(image)):
-        source, target = image[o].ravel(), out[o].ravel()
-        for x in range((b - a) * inner):
-            mixed[(a - lo) * inner + x] = source[a * inner + x]
+        alone[0], target = o, out[o].ravel()
+        add_rows(lines, alone, needed, a * inner, b * inner, inside)
         _repeat_edges(mixed, inner, a - lo, b - lo)
         along_row(mixed, inner, lo, first, weights, line)
         for at in range(0, n_out * inner, period):
