@@ -55,8 +55,12 @@ def _intrinsic() -> Any:
                 product = builder.fmul(builder.shuffle_vector(weight, nothing, first_lane), builder.load(source, align=4))
                 builder.store(builder.fadd(builder.load(total), product), total)
 
-            with cgutils.for_range(builder, taps, intp=whole) as loop:
-                add(loop.index)
+            fours, one = builder.and_(taps, ir.Constant(whole, -4)), ir.Constant(whole, 1)
+            with cgutils.for_range_slice(builder, ir.Constant(whole, 0), fours, ir.Constant(whole, 4), whole) as (tap, _):
+                for t in range(4):
+                    add(builder.add(tap, ir.Constant(whole, t)))
+            with cgutils.for_range_slice(builder, fours, taps, one, whole) as (tap, _):
+                add(tap)
             target = builder.bitcast(builder.gep(out, [o]), lanes.as_pointer())
             builder.store(builder.load(total), target, align=4)
             return context.get_dummy_value()
