@@ -52,11 +52,16 @@ def _intrinsic() -> Any:
                 source = builder.bitcast(builder.gep(row, [builder.mul(tap, step)]), lanes.as_pointer())
                 weight = builder.load(builder.gep(weights, [tap]))
                 weight = builder.insert_element(nothing, weight, ir.Constant(ir.IntType(32), 0))
-                product = builder.fmul(builder.shuffle_vector(weight, nothing, first_lane), builder.load(source, align=4))
+                product = builder.fmul(
+                    builder.shuffle_vector(weight, nothing, first_lane), builder.load(source, align=4)
+                )
                 builder.store(builder.fadd(builder.load(total), product), total)
 
             fours, one = builder.and_(taps, ir.Constant(whole, -4)), ir.Constant(whole, 1)
-            with cgutils.for_range_slice(builder, ir.Constant(whole, 0), fours, ir.Constant(whole, 4), whole) as (tap, _):
+            with cgutils.for_range_slice(builder, ir.Constant(whole, 0), fours, ir.Constant(whole, 4), whole) as (
+                tap,
+                _,
+            ):
                 for t in range(4):
                     add(builder.add(tap, ir.Constant(whole, t)))
             with cgutils.for_range_slice(builder, fours, taps, one, whole) as (tap, _):
