@@ -11,6 +11,7 @@ they fill vector registers, away from zero in what is left over.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -350,38 +351,39 @@ def _pick(image, out, axes, start, end, kind, neighbours) -> None:
 def _one_by_one(image, out, axes, start, end, kind, radius) -> None:
     """One pass along each axis, with float32 in between."""
     low, high = _range_of(out.dtype)
-    extents = [image.shape[axis] for axis in axes]
-    spans = [reach(n, *place) for n, place in zip(extents, zip(start, end, kind, radius, strict=True), strict=True)]
-    taps = [tap_count(*filter_) for filter_ in zip(kind, radius, strict=True)]
-    order = _least_cost([b - a for a, b in spans], [out.shape[axis] for axis in axes], taps)
+    extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
+    order, spans = (0,), [(0, extents[0])]
+    if len(axes) > 1:
+        spans = [reach(*place) for place in zip(extents, start, end, kind, radius, strict=True)]
+        taps = [tap_count(*filter_) for filter_ in zip(kind, radius, strict=True)]
+        order = _least_cost(tuple([b - a for a, b in spans]), tuple(sizes), tuple(taps))
     last = order[-1]
     origins = [0 if i == order[0] else span[0] for i, span in enumerate(spans)]
+    moved = [i for i in order if kind[i] != TRIANGULAR or start[i] != 0 or not end[i] == extents[i] == sizes[i]]
+    moved = moved or [last]
+    along = {
+        i: axis_taps(sizes[i], extents[i], start[i], end[i], kind[i], radius[i], origins[i]) for i in {*moved, last}
+    }
     # What is resampled last decides how ties are rounded, even where it stays as it is.
     channels = math.prod(out.shape[axes[-1] + 1 :])
     period = out.shape[axes[-1]] * channels
     lanes = _REGISTER // out.itemsize
     even, behind = 0, period // lanes * lanes
-    if last == len(axes) - 1:
-        span = spans[last] if len(axes) > 1 else (0, extents[last])
-        place = start[last], end[last], kind[last], radius[last], origins[last]
-        first, _ = axis_taps(out.shape[axes[last]], extents[last], *place)
-        even, behind = even_run(first, taps[last], *span, channels, lanes)
-    moved = [
-        i for i in order if kind[i] != TRIANGULAR or start[i] != 0 or not end[i] == extents[i] == out.shape[axes[i]]
-    ]
-    moved = moved or [last]
+    if last == len(axes) - 1 and low < high:
+        first, weights = along[last]
+        even, behind = even_run(first, weights.shape[1], *spans[last], channels, lanes)
     for i in moved:
         axis, ready = axes[i], i == moved[-1]
         shape = *image.shape[:axis], out.shape[axis], *image.shape[axis + 1 :]
         target = out if ready else host_empty(shape, F32)
-        sizes = (math.prod(shape[:axis]), -1, math.prod(shape[axis + 1 :]))
-        weights = axis_taps(shape[axis], extents[i], start[i], end[i], kind[i], radius[i], origins[i])
-        ties = (period, even, behind, low, high) if ready else (sizes[2], 0, 0, F32(0), F32(0))
-        filter_axis(image.reshape(sizes), target.reshape(sizes), *weights, *ties)
+        view = (math.prod(shape[:axis]), -1, math.prod(shape[axis + 1 :]))
+        ties = (period, even, behind, low, high) if ready else (view[2], 0, 0, F32(0), F32(0))
+        filter_axis(np.ascontiguousarray(image.reshape(view)), target.reshape(view), *along[i], *ties)
         image = target
 
 
-def _least_cost(extents: list[int], sizes: list[int], taps: list[int]) -> tuple[int, ...]:
+@functools.lru_cache(1024)
+def _least_cost(extents: tuple[int, ...], sizes: tuple[int, ...], taps: tuple[int, ...]) -> tuple[int, ...]:
     """The cheapest order of the axes, in DALI's account: an element that a pass along x makes costs 3 + 1.4 taps, along y
     3 + taps, along others 3 + 1.2 taps; a pass makes them where later ones need them."""
     count = len(extents)

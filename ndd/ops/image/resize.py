@@ -89,7 +89,7 @@ def resize(
     >>> ndd.resize(image, size=[1, 2], interp_type=ndd.types.INTERP_NN).torch().flatten()
     tensor([10, 30], dtype=torch.uint8)
     >>> ndd.resize(image, resize_x=8, resize_y=1).torch().flatten()
-    tensor([ 0,  2,  8, 12, 18, 22, 28, 30], dtype=torch.uint8)
+    tensor([ 0,  3,  8, 13, 18, 23, 28, 30], dtype=torch.uint8)
     """
     check_resize(**locals())
     ignored("resize", "image_type", image_type)
