@@ -16,8 +16,8 @@ REGISTRY_CASES = {
         layouts=("HWC", "FHWC"),
         dtypes=("uint8", "float32"),
         oracle=False,
-        off_by_one=0.05,  # halves, of which the GPU rounds all to even: frequent where a window is 24 pixels high
-    ),  # fmt: skip
+        off_by_one=0.05,  # halves, of which the GPU rounds all to even
+    ),
 }
 
 CASES = [
