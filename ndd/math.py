@@ -66,7 +66,7 @@ def sqrt(input: Any) -> Any:
 
 
 def rsqrt(input: Any) -> Any:
-    """Reciprocal of the square root; infinite at 0 (DALI's CPU operator gives NaN there)."""
+    """Reciprocal of the square root; infinite at 0, 0 at infinity (DALI's CPU operator gives NaN for both)."""
     return apply("rsqrt", input)
 
 

@@ -43,7 +43,8 @@ ONE_IMPORTER = (
 )  # fmt: skip
 MORE_IMPORTERS = {
     "PIL": {"decoders/_portable.py", "_tensor/picture.py"},  # decoding in one place, encoding in another
-    "numba": {"_cpu/jit.py", "_cpu/kernel_cache.py", "_cpu/half.py"},  # compiler, its cache, an instruction it lacks
+    # compiler, its cache, instructions that it lacks or does not find
+    "numba": {"_cpu/jit.py", "_cpu/kernel_cache.py", "_cpu/half.py", "_cpu/lanes.py"},
 }
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}
 

@@ -88,7 +88,7 @@ def choose_filters(size, first, last, shrink, grow, widens, radii, kind, radius)
             chosen = shrink[n if len(shrink) > 1 else 0] if shrinks else grow[n if len(grow) > 1 else 0]
             kind[n, k], radius[n, k] = chosen, radii[chosen]
             if shrinks and widens[chosen]:
-                radius[n, k] = radii[chosen] * (source / np.float32(max(size[n, k], 1)))
+                radius[n, k] = radii[chosen] * source / np.float32(max(size[n, k], 1))
 
 
 @kernel(nogil=False)

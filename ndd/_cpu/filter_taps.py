@@ -1,7 +1,7 @@
 """Which source pixels an output pixel is made of, and with what weights: the filters of resampling.
 
-Established against DALI 2.4.0: filters other than the triangle are looked up, with linear interpolation, in a table
-(65, 129 and 193 entries for GAUSSIAN, CUBIC and LANCZOS3), all in float32.
+Established against DALI 2.4.0, to the last bit: filters other than the triangle are looked up, with linear
+interpolation, in a table (65, 129 and 193 entries for GAUSSIAN, CUBIC and LANCZOS3), all in float32.
 """
 
 from __future__ import annotations
@@ -30,8 +30,19 @@ def _cubic_table() -> np.ndarray:
 
 
 def _lanczos_table() -> np.ndarray:
-    t = (np.arange(193) - 96) / 32
-    return (np.sinc(t) * np.sinc(t / 3)).astype(F32)
+    t = ((np.arange(97) - 96) / 32).astype(F32)
+    half = _sinc(t) * _sinc(t / F32(3))
+    half[0] = 0
+    # The sine of the C library is not the nearest number everywhere: it is what DALI's table was made with.
+    for entry, towards in ((61, -1), (79, 0), (86, 1), (87, 1), (93, 1)):
+        half[entry] = np.nextafter(half[entry], F32(towards))
+    return np.concatenate([half, half[-2::-1]])
+
+
+def _sinc(t: np.ndarray) -> np.ndarray:
+    angle = (t.astype(np.float64) * math.pi).astype(F32)
+    with np.errstate(invalid="ignore"):
+        return np.where(t == 0, F32(1), np.sin(angle.astype(np.float64)).astype(F32) / angle)
 
 
 _TRIANGLE_TABLE = np.array([0, 1, 0], F32)
@@ -62,67 +73,86 @@ def filter_support(kind, radius):
 
 
 @kernel
-def nearest_taps(n_out, n_in, start, scale, accumulate):
-    """One tap for each output pixel. `accumulate` steps from pixel to pixel, as DALI does along the rows."""
+def tap_count(kind, radius):
+    """How many source pixels an output pixel is made of."""
+    if kind in (NN, NN_FUSED):
+        return 1
+    last = np.float32(128 if kind == CUBIC else 192 if kind == LANCZOS3 else 64 if kind == GAUSSIAN else 2)
+    return np.int64(math.ceil(last / (last / filter_support(kind, radius))))
+
+
+@kernel
+def reach(n_in, start, end, kind, radius):
+    """The source pixels that any output pixel can be made of: the first, and the one behind the last."""
+    half = np.float32(0.5) * filter_support(kind, radius)
+    low = min(max(np.int64(math.floor(min(start, end) - half)), 0), n_in - 1)
+    high = np.int64(math.ceil(max(start, end) + half))
+    return low, max(min(high, n_in), low + 1)
+
+
+@kernel
+def nearest_taps(n_out, n_in, start, end, accumulate):
+    """The source pixel of each output pixel. `accumulate` steps from pixel to pixel, as DALI does along all axes but
+    the last."""
     first = np.empty(n_out, np.int64)
+    scale = (end - start) / np.float32(n_out)
     position = start + np.float32(0.5) * scale
     for i in range(n_out):
         if not accumulate:
             position = (np.float32(i) + np.float32(0.5)) * scale + start
         first[i] = min(max(np.int64(math.floor(position)), 0), n_in - 1)
         position += scale
-    return first, np.ones((n_out, 1), np.float32)
+    return first
 
 
 @kernel
-def fused_nearest_taps(n_out, n_in, start, scale):
-    """One tap for each output pixel, at a multiple of `scale` that is added without being rounded before."""
+def fused_nearest_taps(n_out, n_in, start, end):
+    """The source pixel of each output pixel, at a multiple of the scale that is added without being rounded before."""
     first = np.empty(n_out, np.int64)
+    scale = (end - start) / np.float32(n_out)
     origin = np.float64(start + np.float32(0.5) * scale)
     for i in range(n_out):
         position = np.float32(i * np.float64(scale) + origin)
         first[i] = min(max(np.int64(math.floor(position)), 0), n_in - 1)
-    return first, np.ones((n_out, 1), np.float32)
+    return first
 
 
 @kernel
-def axis_taps(n_out, n_in, start, end, kind, radius, accumulate):
-    """First source index `[n_out]` and weights `[n_out, taps]` of each output pixel, all inside the image.
+def axis_taps(n_out, n_in, start, end, kind, radius, origin_at):
+    """First source index `[n_out]` and weights `[n_out, taps]` of each output pixel; taps may lie outside the image.
 
-    Weights that would fall outside are added to those of the edge pixel, so the passes need no clamping.
+    Coordinates count from source pixel `origin_at`: that changes their last bits.
     """
-    scale = (end - start) / np.float32(n_out)
+    start, end = start - np.float32(origin_at), end - np.float32(origin_at)
     if kind == NN:
-        return nearest_taps(n_out, n_in, start, scale, accumulate)
+        return nearest_taps(n_out, n_in, start, end, False) + origin_at, np.ones((n_out, 1), np.float32)
     if kind == NN_FUSED:
-        return fused_nearest_taps(n_out, n_in, start, scale)
+        return fused_nearest_taps(n_out, n_in, start, end) + origin_at, np.ones((n_out, 1), np.float32)
     table = filter_table(kind)
     last = len(table) - 1
+    scale = (end - start) / np.float32(n_out)
     step = np.float32(last) / filter_support(kind, radius)
     origin = start + (np.float32(0.5) * scale - np.float32(0.5) - np.float32(last // 2) / step)
-    wanted = math.ceil(np.float32(last) / step)
-    taps = min(wanted, n_in)
+    taps = tap_count(kind, radius)
     first = np.empty(n_out, np.int64)
-    weights = np.zeros((n_out, taps), np.float32)
+    weights = np.empty((n_out, taps), np.float32)
     for i in range(n_out):
         left = np.float32(i) * scale + origin
         index = np.int64(math.ceil(left))
-        x = (np.float32(index) - left) * step
-        anchor = min(max(index, 0), n_in - taps)
-        first[i] = anchor
+        # All taps beyond an edge are that pixel: one is enough to be inside.
+        first[i] = min(max(index + origin_at, 1 - taps), n_in - 1)
         total = np.float32(0)
-        for k in range(wanted):
-            j = int(x)
-            if j < last:
-                weight = table[j] + (x - np.float32(j)) * (table[j + 1] - table[j])
-            elif j == last:
-                weight = table[last] * (np.float32(last + 1) - x)
-            else:
-                weight = np.float32(0)
-            total += weight
-            weights[i, min(max(index + k, 0), n_in - 1) - anchor] += weight
-            x += step
-        norm = np.float32(1) / total
         for k in range(taps):
-            weights[i, k] *= norm
+            x = (np.float32(index + k) - left) * step
+            j = int(x)
+            weight = np.float32(0)
+            if last == 2:
+                weight = max(min(x, np.float32(2) - x), weight)
+            elif j <= last:
+                behind = table[j + 1] if j < last else weight
+                weight = table[j] + (x - np.float32(j)) * (behind - table[j])
+            weights[i, k] = weight
+            total += weight
+        for k in range(taps):
+            weights[i, k] /= total
     return first, weights

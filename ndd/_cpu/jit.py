@@ -91,6 +91,7 @@ class Kernel(Compiled):
                 parts.append(source_digest(code.co_filename))
             except OSError:  # typed into an interpreter
                 return None
+            parts.append(code.co_code)  # the file can be another one since it was imported
             parts.append(f"{one.function.__qualname__} {code.co_firstlineno} {sorted(one.options.items())}".encode())
             parts += [name.encode() + described(scope.get(name)) for name in sorted(_names(code))]
             parts += [c.described() for _, c in one._called() if not isinstance(c, Kernel)]

@@ -29,11 +29,61 @@ def operands_for(name, a, b, seed=0):
         y[y == 0] = 1
         if y.dtype.kind in "iu":
             y[y == np.array(-1).astype(y.dtype)] = 3
-    if name in COMPARISONS and ({a, b} & {"f32", "f64"}):
-        # DALI takes a negative float for larger than any negative integer: we do not.
-        x, y = (np.abs(v) if v.dtype.kind in "if" else v for v in (x, y))
-        x, y = (np.where(v < 0, v.dtype.type(5), v) if v.dtype.kind == "i" else v for v in (x, y))
     return x, y
+
+
+def below_all_floats(x, y):
+    """Negative integers: DALI takes them for less than every float, also than -1e20. We do not."""
+    return np.full(x.shape, x.dtype.kind == "i" and y.dtype.kind == "f") & (x < 0)
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64])
+def test_negative_integers_are_compared_as_numbers(name, kind):
+    x, y = np.meshgrid(np.array([-128, -100, -1, 0, 1], kind), np.float32([-1e20, -128, -1.5, -1, -0.0, 1, np.nan]))
+    function = BINARY[name]
+    np.testing.assert_array_equal(np.asarray(function(ndd.tensor(x), ndd.tensor(y))), function(x, y))
+    np.testing.assert_array_equal(np.asarray(function(ndd.tensor(y), ndd.tensor(x))), function(y, x))
+    np.testing.assert_array_equal(np.asarray(function(ndd.tensor(x), -1.0)), function(x, -1.0))
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_comparisons_at_the_ends_of_types_equal_dali(dali, name):
+    numbers = [
+        0,
+        1,
+        -1,
+        127,
+        -128,
+        255,
+        65535,
+        2**24,
+        2**24 + 1,
+        2**31 - 1,
+        -(2**31),
+        2**53,
+        2**53 + 1,
+        2**63,
+        2**64 - 1,
+    ]
+    kinds = [np.int8, np.uint8, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64]
+    for i, a in enumerate(kinds):
+        for b in kinds[: i + 1]:
+            lists = [
+                np.array(
+                    [v for v in numbers if not np.issubdtype(t, np.integer) or np.array_equal(fitting(v, t), v)], t
+                )
+                for t in (a, b)
+            ]
+            x, y = (v.ravel() for v in np.meshgrid(*lists))
+            known = same_where(~(below_all_floats(x, y) | below_all_floats(y, x)))
+            check_same(dali, lambda m: BINARY[name](m.tensor(x), m.tensor(y)), close=known, note=(a, b))
+
+
+def fitting(number, kind):
+    """The nearest number of an integer type."""
+    limits = np.iinfo(kind)
+    return min(max(number, limits.min), limits.max)
 
 
 @pytest.mark.parametrize("name", BINARY)
@@ -43,6 +93,8 @@ def test_every_pair_of_types_equals_dali(dali, name):
         for b in NAMES:
             x, y = operands_for(name, a, b)
             known = same_where(~np.isnan(x.astype(float)) if name == "pow" else ...)
+            if name in COMPARISONS:
+                known = same_where(~(below_all_floats(x, y) | below_all_floats(y, x)))
             check_same(dali, lambda m: function(m.tensor(x), m.tensor(y)), close=known, note=(a, b))
 
 
@@ -151,6 +203,11 @@ def test_large_values_take_the_compiled_loops():
         np.asarray(ndd.math.clamp(f, -5.0, g)), np.where((t := np.where(f < -5, np.float32(-5), f)) > g, g, t)
     )
     np.testing.assert_array_equal(np.asarray(ndd.math.clamp(x, -5, 7)), np.clip(x, -5, 7))
+
+
+def test_dividing_integers_by_zero_is_refused_as_by_dali(dali):
+    for function in (operator.floordiv, operator.mod):
+        check_same(dali, lambda m: function(m.tensor([1, 2]), m.tensor([0, 1])))
 
 
 def test_dividing_integers_by_zero_names_the_sample():

@@ -34,6 +34,12 @@ def test_unary(dali, name):
         check_same(dali, lambda m: getattr(m.math, name)(m.tensor(x)), close=same_where(known), note=kind)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_rsqrt_at_the_ends(kind):
+    x = ndd.tensor(np.array([0, -0.0, np.inf, -1, np.nan, 4], kind))
+    np.testing.assert_array_equal(np.asarray(ndd.math.rsqrt(x)), [np.inf, -np.inf, 0, np.nan, np.nan, 0.5])
+
+
 @pytest.mark.parametrize("name", BINARY)
 def test_binary(dali, name):
     for a in NAMES:

@@ -75,7 +75,7 @@ def resize(
     .5: `out[i] = sum of f((j + 0.5 - x) / s) * in[j]` with weights scaled to sum 1, where f is the filter and s is
     `(end - start) / n_out` where that is above 1 and antialiasing is on, else 1. The triangle reaches 1 pixel, the
     cubic (Keys, a = -0.5) 2, Lanczos 3, the Gaussian exp(-4 t^2) 1. NN takes pixel floor(x). Sums are
-    float32; integers are rounded (ties to even) and saturated.
+    float32; integers are rounded and saturated (ties as in DALI on the CPU, to even on the GPU).
 
     PIL and torchvision (antialias=True) use the same filters but leave out taps beyond the edge instead of repeating
     it; OpenCV does not widen its filters.
@@ -89,7 +89,7 @@ def resize(
     >>> ndd.resize(image, size=[1, 2], interp_type=ndd.types.INTERP_NN).torch().flatten()
     tensor([10, 30], dtype=torch.uint8)
     >>> ndd.resize(image, resize_x=8, resize_y=1).torch().flatten()
-    tensor([ 0,  2,  8, 12, 18, 22, 28, 30], dtype=torch.uint8)
+    tensor([ 0,  3,  8, 13, 18, 23, 28, 30], dtype=torch.uint8)
     """
     check_resize(**locals())
     ignored("resize", "image_type", image_type)

@@ -60,8 +60,8 @@ def crop_window(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Anchors and sizes of the windows of `crop`, for the axes named by `letters` ("HW" or "DHW").
 
-    The anchor is `position * (extent - size)` in 32-bit floats, rounded half away from zero or truncated. Sizes lose
-    their fraction; one below 1 means the whole extent.
+    The anchor is `position * (extent - size)` in 64-bit floats (of a position with 32), rounded half away from zero or
+    truncated. Sizes lose their fraction; one below 1 means the whole extent.
     """
     sizes, places = crop_sizes(letters, **window), crop_places(letters, **window)
     extents = np.ascontiguousarray(extents)

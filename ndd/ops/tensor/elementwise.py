@@ -2,6 +2,10 @@
 
 A Python or NumPy number beside a batch stays a constant, so that it costs neither a tensor nor a copy to the GPU: `apply`
 sorts the operands into inputs and constants, and a `Form` says which are which.
+
+Two things are right here that DALI 2.4.0 gets wrong on the CPU. Negative integers beside floats compare as the numbers
+they are (there they are less than every float, -1 even less than -1.0). `rsqrt` is infinite at 0 and 0 at infinity (there
+NaN, in 32 bits). Integers divided by an integer 0 are a ValueError, as there, but one that names the sample.
 """
 
 from __future__ import annotations

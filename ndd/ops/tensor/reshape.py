@@ -173,9 +173,9 @@ def _taken(src: np.ndarray, old: np.ndarray) -> np.ndarray:
 def _relative(rel: np.ndarray, src: np.ndarray | None, old: np.ndarray) -> np.ndarray:
     count = rel.shape[1]
     if src is None:
-        if count > old.shape[1]:
+        if (rel[:, old.shape[1] :] >= 0).any():
             raise RuntimeError(f"`rel_shape` has {count} elements for {old.shape[1]} axes; `src_dims` can add axes")
-        base = old[:, :count]
+        base = np.pad(old, ((0, 0), (0, max(count - old.shape[1], 0))))[:, :count]  # what is left has no base
     else:
         if src.shape[1] != count:
             raise RuntimeError(f"`src_dims` and `rel_shape` differ in length: {src.shape[1]} and {count}")

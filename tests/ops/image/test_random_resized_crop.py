@@ -12,7 +12,11 @@ from ndd.random.streams import Draws
 REGISTRY_CASES = {
     # Random windows have DALI's rules and distribution, not its numbers: the tests of these operators compare both.
     "random_resized_crop": each_of(
-        {"size": [12, 15]}, layouts=("HWC", "FHWC"), dtypes=("uint8", "float32"), oracle=False
+        {"size": [12, 15]},
+        layouts=("HWC", "FHWC"),
+        dtypes=("uint8", "float32"),
+        oracle=False,
+        off_by_one=0.05,  # halves, of which the GPU rounds all to even
     ),
 }
 

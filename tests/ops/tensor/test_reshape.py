@@ -46,6 +46,7 @@ RESHAPES = {
     "relative": ({"rel_shape": [0.5, 2]}, (1, 6), "HW"),
     "relative rest": ({"rel_shape": [1.5, -1]}, (3, 2), "HW"),
     "relative fewer": ({"rel_shape": [3]}, (6,), None),
+    "relative and one more": ({"rel_shape": [1, 0.4, -1]}, (2, 1, 3), None),
     "relative rounded": ({"rel_shape": [0.4, 2]}, (1, 6), "HW"),
     "axes": ({"src_dims": [1, 0]}, (3, 2), "HW"),
     "new axis": ({"src_dims": [1, -1, 0]}, (3, 1, 2), None),

@@ -109,6 +109,16 @@ def test_errors_as_dali(dali, arguments, kind):
         assert type(found) is kind, (module.__name__, found)
 
 
+@pytest.mark.parametrize("axes", [[0], [1], [2], [0, 1], [1, 2], [0, 2]])
+def test_strided_memory(axes):
+    array = np.random.default_rng(5).random((12, 14, 6), np.float32)
+    for view in (array[:, ::2, :3], array[::2], array.transpose(2, 0, 1), array[..., :1]):
+        found, expected = (
+            ndd.tensor_resize(ndd.as_tensor(a), scales=[0.7], axes=axes) for a in (view, np.ascontiguousarray(view))
+        )
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
 def test_more_axes_than_dali():
     array = np.random.default_rng(1).random((4, 5, 6, 7), np.float32)
     found = np.asarray(ndd.tensor_resize(array, sizes=[2, 3, 9, 4]))
