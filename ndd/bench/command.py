@@ -120,7 +120,7 @@ def describe(setting: Setting) -> dict[str, Any]:
     machine |= {
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "ndd": ndd.__file__ and _version("ndd"),
+        "ndd": ndd.__version__,
     }
     if "DALI" in setting.libraries:
         machine["dali"] = next((v for d in ("130", "120") if (v := _version(f"nvidia-dali-cuda{d}"))), "unknown")
