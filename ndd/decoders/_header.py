@@ -42,7 +42,9 @@ class Header(NamedTuple):
         """Channels of the decoded picture."""
         if output_type == DALIImageType.GRAY:
             return 1
-        return self.channels if output_type == DALIImageType.ANY_DATA else 3
+        if output_type != DALIImageType.ANY_DATA:
+            return 3
+        return max(self.channels, 1)  # a damaged header may say 0: `on_error="fill"` makes one channel of zeros
 
 
 _segment = struct.Struct(">BBH").unpack_from  # 0xFF, marker, length

@@ -122,6 +122,15 @@ def test_fill_gives_zeros_in_the_size_that_the_header_states():
     assert one.shape == (40, 56, 3)
 
 
+def test_fill_where_the_header_states_no_channels():
+    jpeg = made()["420.jpg"].copy()
+    frame = bytes(jpeg).index(b"\xff\xc0")
+    jpeg[frame + 9] = 0
+    out = ndd.decoders.image(jpeg, on_error="fill", output_type=ndd.types.ANY_DATA)
+    assert out.shape[2] == 1
+    assert not np.asarray(out).any()
+
+
 def test_a_single_tensor_cannot_be_skipped():
     with pytest.raises(RuntimeError, match="expected an encoded image"):
         ndd.decoders.image(broken()["text"], on_error="skip").evaluate()
