@@ -19,7 +19,7 @@ import ndd
 
 OPERATORS = load_every_room()
 PATHS = [path for path, op in sorted(OPERATORS.items()) if cases_of(path, op)]
-COUNT = int(os.environ.get("NDD_EXTREMES", "40"))
+COUNT = int(os.environ.get("NDD_EXTREMES", "25"))
 EXPECTED = (TypeError, ValueError, RuntimeError, IndexError, OverflowError, MemoryError, NotImplementedError)
 ROOM = 3 << 30  # bytes of address space that a call may take; more than any sensible call here
 

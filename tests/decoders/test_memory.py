@@ -60,7 +60,7 @@ def test_no_memory_to_read_a_file_with(monkeypatch, tmp_path):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the address space")
-@pytest.mark.parametrize("suffix", [".jpg", ".png", ".webp", ".bmp", ".tif", ".jp2", ".ppm", ".gif"])
+@pytest.mark.parametrize("suffix", [".jpg", ".png", ".tif", ".jp2", ".gif"])
 def test_memory_pressure_is_not_damage(suffix):
     done = subprocess.run([sys.executable, "-c", CHILD, suffix], capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -93,7 +93,7 @@ def orders(draw, of_epochs):
 @every_reader
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore:.*random_shuffle draws from")
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_order_against_dali(made, name, data):
     dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
@@ -295,21 +295,22 @@ def test_a_copy_for_another_process_goes_on(made, name):
     assert epoch(name, other, 3) == [numbers(name, value) for value in values]
 
 
-def _in_a_worker(pipe, reader, name):
-    pipe.send([numbers(name, reader[i]) for i in range(4)])
+def _in_a_worker(pipe, readers):
+    pipe.send({name: [numbers(name, reader[i]) for i in range(4)] for name, reader in readers.items()})
 
 
-@every_reader
 @pytest.mark.slow
-def test_a_started_worker_reads(made, name):
-    reader = reader_of(name, made(name, 4))
-    epoch(name, reader, 2)
+def test_a_started_worker_reads(made):
+    """Each reader goes there as a pickle, used before; one process for all, since it takes seconds to start."""
+    readers = {name: reader_of(name, made(name, 4)) for name in DATASETS}
+    for name, reader in readers.items():
+        epoch(name, reader, 2)
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    worker = context.Process(target=_in_a_worker, args=(theirs, reader, name))
+    worker = context.Process(target=_in_a_worker, args=(theirs, readers))
     worker.start()
-    assert ours.poll(60)
-    assert ours.recv() == [0, 1, 2, 3]
+    assert ours.poll(100)
+    assert ours.recv() == dict.fromkeys(DATASETS, [0, 1, 2, 3])
     worker.join(20)
 
 
