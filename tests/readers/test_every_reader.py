@@ -310,7 +310,7 @@ def test_a_started_worker_reads(made):
     worker = context.Process(target=_in_a_worker, args=(theirs, readers))
     worker.start()
     assert ours.poll(100)
-    assert ours.recv() == dict.fromkeys(DATASETS, [0, 1, 2, 3])
+    assert ours.recv() == {name: [0, 1, 2, 3] for name in DATASETS}
     worker.join(20)
 
 
