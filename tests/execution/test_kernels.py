@@ -245,7 +245,7 @@ def test_control_c_in_a_kernel_is_a_keyboard_interrupt(folder):
                 os.kill(os.getpid(), signal.SIGINT)
         try:
             for k in range(3):
-                ndd.resize(images, size=[20 + k, 30]).evaluate()
+                ndd.brightness(images, brightness=1.0 + k).evaluate()
             threading.Thread(target=fire, daemon=True).start()
         except KeyboardInterrupt:
             pass
@@ -255,7 +255,7 @@ def test_control_c_in_a_kernel_is_a_keyboard_interrupt(folder):
                 while True:
                     k += 1
                     with ndd.EvalMode.sync_cpu:
-                        ndd.resize(images, size=[20 + k % 5, 30])
+                        ndd.brightness(images, brightness=1.0 + k % 5)
             except BaseException as error:
                 found.append(type(error).__name__)
         while len(found) < 40:

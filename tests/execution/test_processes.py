@@ -155,7 +155,7 @@ print("end")
 def test_forks_at_random_moments(tmp_path, seed):
     """While another thread imports the compiler, compiles with an empty cache, or runs."""
     done = subprocess.run(
-        [sys.executable, "-c", FORKS, str(seed), "10"],
+        [sys.executable, "-c", FORKS, str(seed), "5"],
         env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
         capture_output=True,
         text=True,
