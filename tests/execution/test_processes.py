@@ -236,7 +236,7 @@ threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 """
 
 
-@pytest.mark.parametrize("mode", ["deferred", "eager", "sync_cpu", "sync_full"])
+@pytest.mark.parametrize("mode", ["deferred", "sync_full"])
 def test_control_c_in_the_loop(mode):
     """KeyboardInterrupt arrives, at once, and everything works afterwards."""
     out, err = run(
