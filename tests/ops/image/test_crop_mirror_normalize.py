@@ -75,11 +75,11 @@ def random_call(pick, rng):
     return call, (layout, [s.shape for s in samples], kind, arguments, per_sample, dtype)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_arguments_as_dali(dali, seed):
     pick, rng = random.Random(seed), np.random.default_rng(seed)
     good = 0
-    for _ in range(100):
+    for _ in range(60):
         call, note = random_call(pick, rng)
         good += check_same(dali, call, tolerance=2e-5, note=note)
     assert good > 25
