@@ -98,7 +98,7 @@ class Argument:
                 if isinstance(value, list | tuple):
                     values = self._constant(_listed(self.numpy), value, operator)
                     if values.size != 1:
-                        raise TypeError(
+                        raise RuntimeError(
                             f"{operator}: argument {self.name!r}: expected one value for all samples, got {list(value)}. "
                             "Wrap it in ndd.batch(...) for a value of each sample"
                         )

@@ -146,9 +146,9 @@ def _operator_function(operator: Any, path: str) -> Any:
 
 def _reader_function(home: Any, path: str, name: str) -> Any:
     wanted = name.replace("_", "")
-    kind = next(
-        (getattr(home, n) for n in dir(home) if n.lower() == wanted and isinstance(getattr(home, n), type)), None
-    )
+    homes = (home, ndd.readers)  # fn.experimental.readers has those that are no longer experimental too
+    kinds = (getattr(room, n) for room in homes for n in dir(room) if n.lower() == wanted)
+    kind = next((kind for kind in kinds if isinstance(kind, type)), None)
     if kind is None:
         raise AttributeError(f"fn has no {path!r}: ndd.readers has no reader of that name")
 

@@ -121,9 +121,7 @@ def test_types_that_dali_refuses(dtype):
         run(image, x, y)
 
 
-@pytest.mark.parametrize(
-    ("layout", "shape"), [("HW", (4, 5)), ("CHW", (3, 4, 5)), ("FHW", (2, 4, 5)), ("WHC", (5, 4, 3))]
-)
+@pytest.mark.parametrize(("layout", "shape"), [("CHW", (3, 4, 5)), ("FHW", (2, 4, 5)), ("WHC", (5, 4, 3))])
 def test_layouts_that_dali_refuses(layout, shape):
     x, y = (ndd.tensor(a, layout="HW") for a in maps(4, 5))
     with pytest.raises(ValueError, match="layout"):

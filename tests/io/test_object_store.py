@@ -301,11 +301,15 @@ def test_other_processes(s3):
 def test_ctrl_c_while_a_store_is_silent(s3):
     reader = ndd.readers.File(files=list(EXPECTED))
     s3.faults.extend(["hang"] * 12)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores Ctrl-C
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        next(reader.next_epoch(4))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            next(reader.next_epoch(4))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - began < 2
     s3.faults.clear()
     assert labels_of(next(reader.next_epoch(4, last_batch="partial"))) == [0, 1, 2, 3]

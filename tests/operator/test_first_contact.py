@@ -146,7 +146,7 @@ def test_a_list_for_an_argument_of_samples_is_told_to_be_a_batch(images):
         "resize_x": lambda v: ndd.resize(images, resize_x=v),
     }.items():
         with pytest.raises(
-            TypeError, match=rf"argument '{name}': expected one value .*\[10, 20\]. Wrap it in ndd\.batch"
+            RuntimeError, match=rf"argument '{name}': expected one value .*\[10, 20\]. Wrap it in ndd\.batch"
         ):
             call([10, 20])
         with pytest.raises(RuntimeError, match=rf"argument '{name}': .* Wrap it in ndd\.batch"):

@@ -122,12 +122,12 @@ def test_element_types():
     assert ndd.int8.exponent_bits is None
     assert ndd.bfloat16.type_id is None
     assert repr(ndd.int32) == "DType(kind=Kind.signed, bits=32)"
-    for name in ("float32", "int", "half", "uint8"):
+    for name in ("int", "half", "f33", "float31"):
         with pytest.raises(ValueError):
             ndd.dtype(name)
-    assert ndd.dtype(float) is ndd.float32
-    assert ndd.dtype(bool) is ndd.bool
-    for wrong in (None, int, np.complex64, "U5", object()):
+    assert ndd.dtype(float) is ndd.dtype("float32") is ndd.float32
+    assert (ndd.dtype(bool), ndd.dtype(int)) == (ndd.bool, ndd.int32)
+    for wrong in (None, np.complex64, "U5", object()):
         with pytest.raises((TypeError, ValueError)):
             ndd.dtype(wrong)
 

@@ -25,6 +25,8 @@ def test_a_buffer_comes_again():
 
 def test_memory_that_is_kept_has_a_limit(monkeypatch):
     monkeypatch.setattr(memory, "_TOTAL", 10 << 20)
+    monkeypatch.setattr(memory, "_free", {})
+    monkeypatch.setattr(memory, "_kept", 0)
     for size in range(1, 80):
         some = [host_empty(size << 14, np.uint8) for _ in range(3)]
         del some

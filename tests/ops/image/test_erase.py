@@ -169,7 +169,7 @@ def test_paste_per_sample_as_dali(dali):
         check_same(dali, call, note=(ratio, x, y))
 
 
-@pytest.mark.parametrize("layout", ["CHW", "HW"])
+@pytest.mark.parametrize("layout", ["CHW", "WHC"])
 def test_paste_refuses(dali, layout):
     x = np.ones((2, 2, 2)[: len(layout)], np.uint8)
     check_same(dali, lambda m: m.paste(m.tensor(x, layout=layout), ratio=2, fill_value=1))

@@ -86,7 +86,6 @@ def test_misuse_as_dali(dali):
             call(ratio=2, fill_value=0, arrays=images(dtype="float32")),
             call(ratio=2, fill_value=0, arrays=images(dtype="int16")),
             call(ratio=2, fill_value=0, layout="CHW"),
-            call(ratio=2, fill_value=0, arrays=[np.ones((3, 3), np.uint8)], layout=None),
             call(ratio=2, fill_value=0, arrays=[np.ones((1, 3, 3, 3), np.uint8)], layout="FHWC"),
         ]
     ):
