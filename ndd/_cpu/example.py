@@ -13,47 +13,19 @@ import numpy as np
 
 from ndd._cpu.crc32c import masked_crc32c
 from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.protobuf import next_field, varint
 
 GOOD, SHORT, OTHER_LENGTH, NO_EXAMPLE = range(4)
 HEAD, FRAME = 12, 16  # bytes of a record before its data, and around it: length, CRC of the length; CRC of the data
 NOTHING = -1  # the type of a feature without values; else 0, 1, 2 as in `ndd.tfrecord`
-_FAILED = -1
-
-
-@inner_kernel
-def _varint(data, at, end):
-    """A number, and the place behind it or `_FAILED`."""
-    value = np.uint64(0)
-    for place in range(10):
-        if at >= end:
-            break
-        byte = np.uint64(data[at])
-        at += 1
-        value |= (byte & np.uint64(127)) << np.uint64(7 * place)
-        if byte < 128:
-            return value, at
-    return value, np.int64(_FAILED)
 
 
 @inner_kernel
 def _field(data, at, end):
-    """A field's number, wire type, the range of its contents, and the place behind it or `_FAILED`."""
-    tag, start = _varint(data, at, end)
-    number, wire = np.int64(tag >> np.uint64(3)), np.int64(tag & np.uint64(7))
-    after = np.int64(_FAILED)
-    if start >= 0 and number > 0:
-        if wire == 0:
-            _, after = _varint(data, start, end)
-        elif wire == 1:
-            after = start + 8
-        elif wire == 5:
-            after = start + 4
-        elif wire == 2:
-            size, start = _varint(data, start, end)
-            if start >= 0 and size <= np.uint64(end - start):
-                after = start + np.int64(size)
-    if after > end:
-        after = np.int64(_FAILED)
+    """A field's number, wire type, the range of its contents, and the place behind it or -1; a group is none here."""
+    number, wire, _, start, after = next_field(data, at, end)
+    if wire == 3:
+        after = -1
     return number, wire, start, after
 
 
@@ -147,11 +119,11 @@ def _values(data, start, end, wanted, ints, floats, to, write):
                     count += (listed - value) // 4
                 elif kind == 0 and (wire == 2 or wire == 0):
                     while value < listed:
-                        one, value = _varint(data, value, listed)
+                        one, value = varint(data, value, listed)
                         if value < 0:
                             return broken
                         if write and wanted == 0:
-                            ints[to + count] = np.int64(one)
+                            ints[to + count] = one
                         count += 1
     return (kind if count else np.int64(NOTHING)), count, first, last
 

@@ -30,7 +30,6 @@ class Turn:
     def __init__(self) -> None:
         self.queue: deque[Invocation] = deque()
         self.lock = threading.Lock()
-        self.holder: int | None = None
         self.current: Invocation | None = None
         self.wake = threading.Lock()
         self.wake.acquire()
@@ -74,12 +73,11 @@ class Turn:
             invocation = self.queue.popleft()
         except IndexError:
             return False
-        self.holder = threading.get_ident()
         self.current = invocation
         try:
             invocation.execute()
         finally:
-            self.holder = self.current = None
+            self.current = None
         return True
 
     def within(self) -> bool:

@@ -55,6 +55,26 @@ def cached(container: str, kind: str, version: int, build: Callable[[], Index], 
     return index
 
 
+def listed_or_scanned(
+    reader: str,
+    kind: str,
+    container: str,
+    index: str | None,
+    scan: Callable[[str], Index],
+    listed: Callable[[str, str], Index],
+) -> Index:
+    """The index of a container, kept: what its index file says, `listed(reader, index)`, or without one what is found
+    in the container itself, `scan(container)`. RuntimeError for files that cannot be read or are none of that kind."""
+    try:
+        if index is None:
+            return cached(container, kind, 1, lambda: scan(container))
+        return cached(index, f"{kind} index", 1, lambda: listed(reader, index))
+    except OSError as error:
+        raise RuntimeError(f"{reader}: Cannot open: {error.filename}: {error.strerror}") from error
+    except ValueError as error:
+        raise RuntimeError(f"{reader}: {error}") from error
+
+
 def _state(container: str, kind: str, version: int) -> dict[str, int | str]:
     found = status(container)
     return {

@@ -16,7 +16,7 @@ from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
 from ndd.readers.file_reading import RegularFile
 from ndd.readers.file_tree import FilePath, listed_names, path_texts, read_lines
-from ndd.readers.index_cache import Index, cached
+from ndd.readers.index_cache import Index, listed_or_scanned
 from ndd.readers.output import Output, Record
 from ndd.tfrecord import Feature, FeatureType
 
@@ -99,7 +99,10 @@ class TFRecord(Reader):
                 f"{self._display}: Number of index files needs to match the number of data files: expected "
                 f"{len(paths)}, got {len(indices)}; without index_path an index is made"
             )
-        found = [_index(self._display, *pair) for pair in zip(paths, indices, strict=True)]
+        found = [
+            listed_or_scanned(self._display, "tfrecord", *pair, scan_tfrecord, _listed_records)
+            for pair in zip(paths, indices, strict=True)
+        ]
         containers = np.repeat(np.arange(len(paths)), [len(index["offsets"]) for index in found])
         offsets, sizes = (np.concatenate([index[key] for index in found]) for key in ("offsets", "sizes"))
         if not len(offsets):
@@ -309,18 +312,6 @@ def _checked(reader: str, features: Any) -> dict[str, Feature]:
                 "`ndd.tfrecord.FixedLenFeature` or `ndd.tfrecord.VarLenFeature`: DALI's objects do not tell what they hold"
             )
     return dict(features)
-
-
-def _index(reader: str, path: str, index: str | None) -> Index:
-    """Offsets and sizes of the records of a file, as its index says, or found in the file itself."""
-    try:
-        if index is None:
-            return cached(path, "tfrecord", 1, lambda: scan_tfrecord(path))
-        return cached(index, "tfrecord index", 1, lambda: _listed_records(reader, index))
-    except OSError as error:
-        raise RuntimeError(f"{reader}: Cannot open: {error.filename}: {error.strerror}") from error
-    except ValueError as error:
-        raise RuntimeError(f"{reader}: {error}") from error
 
 
 def _listed_records(reader: str, path: str) -> Index:

@@ -13,7 +13,7 @@ from ndd._tensor.dtype import DType, bfloat16, bool_, dtype as to_dtype, uint8
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
 from ndd.readers.file_tree import FilePath, listed_names, path_texts, read_lines
-from ndd.readers.index_cache import Index, cached
+from ndd.readers.index_cache import Index, listed_or_scanned
 from ndd.readers.output import Output, Record
 from ndd.readers.tar_file import members
 from ndd.types import DALIDataType
@@ -108,7 +108,8 @@ class Webdataset(Reader):
             )
         tables: list[tuple[np.ndarray, np.ndarray]] = []
         for place, path in enumerate(archives):
-            index = _index(self._display, path, indices[place] if indices else None)
+            listed = indices[place] if indices else None
+            index = listed_or_scanned(self._display, "webdataset", path, listed, scan_archive, _listed_samples)
             offsets, sizes, several = _chosen(index, entries, case_sensitive_extensions)
             tables.append(self._completed(path, entries, kinds, behaviour, offsets, sizes, several))
         containers = np.repeat(np.arange(len(archives)), [len(offsets) for offsets, _ in tables])
@@ -295,18 +296,6 @@ def _chosen(index: Index, entries: list[str], case: bool) -> tuple[np.ndarray, n
         sizes[samples[first], output] = index["size"][rows[first]]
         several[samples[~first], output] = True
     return offsets, sizes, several
-
-
-def _index(reader: str, path: str, index: str | None) -> Index:
-    """The samples of an archive, as its index says, or found in the archive itself."""
-    try:
-        if index is None:
-            return cached(path, "webdataset", 1, lambda: scan_archive(path))
-        return cached(index, "webdataset index", 1, lambda: _listed_samples(reader, index))
-    except OSError as error:
-        raise RuntimeError(f"{reader}: Cannot open: {error.filename}: {error.strerror}") from error
-    except ValueError as error:
-        raise RuntimeError(f"{reader}: {error}") from error
 
 
 def _listed_samples(reader: str, path: str) -> Index:
