@@ -50,6 +50,9 @@ class NullTorchStream:
     def record_event(self) -> NullTorchStream:
         return self  # what has already happened can be waited for
 
+    def query(self) -> bool:
+        return True
+
     def synchronize(self) -> None:
         self.synchronized += 1
 
@@ -243,8 +246,19 @@ def install(patch: pytest.MonkeyPatch) -> EmulatedGpu | RecordedGpu:
     patch.setattr(compile, "launch", gpu.launch)
     patch.setattr(compile, "copy_to_gpu", lambda target, source, nbytes, _: ctypes.memmove(target, source, nbytes))
     patch.setattr(stream.Stream, "__init__", _stream_init)
+    _decode_to_host_memory(patch)
     assert ndd.Device("gpu").device_id == 0
     return gpu
+
+
+def _decode_to_host_memory(patch: pytest.MonkeyPatch) -> None:
+    """nvImageCodec's C library decodes with its CPU decoders, to where the emulated GPU's memory is."""
+    codec, pool = (importlib.import_module(f"ndd.decoders.{name}") for name in ("_codec_library", "_decoder_pool"))
+    decoder, pictures = codec.Decoder, codec.Pictures
+    patch.setattr(pool, "Decoder", lambda library, _, *rest: decoder(library, None, *rest[:-1], ""))  # no options
+    patch.setattr(pool, "Pictures", lambda library: pictures(library, on_gpu=False))
+    patch.setattr(pool, "_pools", type(pool._pools)(pool._made, limit=2))
+    patch.setattr(pool, "places", type(pool.places)(pool.Places))
 
 
 def _stream_init(self: Any, stream: Any = None, device_id: int | None = None) -> None:

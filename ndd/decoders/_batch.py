@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.jpeg_headers import CHANNELS, FACTS, GOOD, HEIGHT, ORIENTATION, WIDTH
 from ndd._operator import Call, Operand
 from ndd._tensor import Store
 from ndd.decoders._header import Header
 from ndd.decoders._policy import judged, options_of
 from ndd.decoders._sample import Window, bad_image, check_size, decode, header_of
+from ndd.types import DALIImageType
 
 _UNKNOWN = 1 << 20  # stands in for the extents of a picture whose header cannot be read: every window fits
 
@@ -21,58 +23,105 @@ class Encoded:
 
     Args:
         arguments: those of the decoder, by name.
+
+    Attributes:
+        facts: int64 `[N, FACTS]`, what the headers say; where `facts[:, GOOD]`, compiled code has read them.
+        windows: int64 `[N, 4]`: y0, x0, y1, x1; None for whole pictures.
     """
 
     def __init__(self, call: Call, operand: Operand, arguments: dict[str, Any]):
         self.call = call
+        self.operand = operand
         self.arguments = arguments
         self.options = options_of(**arguments)
-        self.data: list[np.ndarray] = [data.reshape(-1) for data in operand.arrays]
         self.sources = operand.source_info
-        self.headers: list[Header | None] = [None] * len(self.data)
-        self.windows: list[Window | None] = [None] * len(self.data)  # None: the whole picture
+        self.facts = np.zeros((operand.n, FACTS), np.int64)
+        self.windows: np.ndarray | None = None
         self.images: dict[int, np.ndarray] = {}
         self.errors: dict[int, BaseException] = {}
+        self._data: list[np.ndarray] | None = None
+        self._headers: dict[int, Header] = {}
 
     def __len__(self) -> int:
-        return len(self.data)
+        return self.operand.n
+
+    @property
+    def data(self) -> list[np.ndarray]:
+        """The bytes of each picture."""
+        if self._data is None:
+            self._data = [data.reshape(-1) for data in self.operand.arrays]
+        return self._data
 
     def read_headers(self) -> None:
-        """Fills `headers`. What is wrong with one, or too large a picture, is the error of its sample."""
-        for i, data in enumerate(self.data):
+        """Fills `facts`, but for the good ones. What is wrong with a header, or too large a picture, is the error of its
+        sample."""
+        for i in np.flatnonzero(self.facts[:, GOOD] == 0).tolist():
             try:
-                header = header_of(data)
-                self.headers[i] = header
-                check_size(header, self.options)
+                header = self._headers[i] = header_of(self.data[i])
+                self.facts[i, HEIGHT:] = header.height, header.width, header.channels, header.orientation
+            except RuntimeError as error:
+                self.errors[i] = error
+        pixels = self.facts[:, HEIGHT] * self.facts[:, WIDTH]
+        for i in np.flatnonzero(pixels > self.options.limit()).tolist():
+            try:
+                check_size(self.header(i), self.options)
             except RuntimeError as error:
                 self.errors[i] = error
 
+    def header(self, i: int) -> Header:
+        """The header of a picture. RuntimeError if it has none."""
+        found = self._headers.get(i)
+        if found is None:
+            found = self._headers[i] = header_of(self.data[i])
+        return found
+
+    @property
+    def swapped(self) -> np.ndarray:
+        """bool `[N]`: height and width change places when the picture is turned upright."""
+        return self.facts[:, ORIENTATION] >= 5
+
     def extents(self) -> np.ndarray:
-        """Height and width of each upright picture, int64 `[N, 2]`; of bad ones something large."""
-        sizes = [
-            (_UNKNOWN, _UNKNOWN) if i in self.errors or header is None else header.size(self.options.adjust_orientation)
-            for i, header in enumerate(self.headers)
-        ]
-        return np.array(sizes, np.int64).reshape(len(sizes), 2)
+        """Height and width of each picture as it will be decoded, int64 `[N, 2]`; of bad ones something large."""
+        found = self.facts[:, HEIGHT : WIDTH + 1].copy()
+        if self.options.adjust_orientation:
+            swapped = self.swapped
+            if swapped.any():
+                found[swapped] = found[swapped][:, ::-1]
+        if self.errors:
+            found[list(self.errors)] = _UNKNOWN
+        return found
 
     def cut(self, starts: np.ndarray, shapes: np.ndarray) -> None:
         """Sets the windows (`[N, 2]`, rows and columns). One that reaches outside is the error of its sample."""
         ends, extents = starts + shapes, self.extents()
+        self.windows = np.concatenate((starts, ends), axis=1)
         wrong = ((starts < 0) | (ends > extents) | (shapes < 1)).any(axis=1)
         for i in np.flatnonzero(wrong).tolist():
             if i not in self.errors:
                 (y0, x0), (y1, x1), (height, width) = starts[i], ends[i], extents[i]
-                self.errors[i] = bad_image(
+                error = bad_image(
                     f"the window of rows {y0}..{y1} and columns {x0}..{x1} is not valid for the picture of "
-                    f"{height}x{width} pixels",
-                    self._shape(i, shapes[i]),
+                    f"{height}x{width} pixels"
                 )
-        self.windows = [tuple(w) for w in np.concatenate((starts, ends), axis=1).tolist()]
+                if (shapes[i] > 0).all():
+                    error.image_shape = tuple(self.shapes()[i].tolist())  # type: ignore[attr-defined]
+                self.errors[i] = error
 
-    def _shape(self, i: int, size: np.ndarray) -> tuple[int, int, int] | None:
-        header, (height, width) = self.headers[i], size.tolist()
-        known = header is not None and height > 0 and width > 0
-        return (height, width, header.out_channels(self.options.output_type)) if known and header else None
+    def window(self, i: int) -> Window | None:
+        """The window of a picture."""
+        return None if self.windows is None else tuple(self.windows[i].tolist())
+
+    def shapes(self) -> np.ndarray:
+        """The shapes of the results, HWC as int64 `[N, 3]`; zeros for bad samples."""
+        kind = self.options.output_type
+        found = np.empty((len(self), 3), np.int64)
+        found[:, :2] = self.extents() if self.windows is None else self.windows[:, 2:] - self.windows[:, :2]
+        found[:, 2] = 1 if kind == DALIImageType.GRAY else 3
+        if kind == DALIImageType.ANY_DATA:
+            found[:, 2] = np.maximum(self.facts[:, CHANNELS], 1)  # a damaged header may say 0
+        if self.errors:
+            found[list(self.errors)] = 0
+        return found
 
     def decode(self, samples: list[int], nbytes: int | None = None) -> None:
         """Decodes these samples on the CPU's threads, but for those that are known to be bad."""
@@ -80,7 +129,10 @@ class Encoded:
         def one(k: int) -> None:
             i = samples[k]
             if i not in self.errors:
-                self.images[i] = decode(self.data[i], self.options, self.headers[i], self.windows[i])
+                known = self._headers.get(i)
+                if known is None and self.facts[i, HEIGHT]:
+                    known = self.header(i)
+                self.images[i] = decode(self.data[i], self.options, known, self.window(i))
 
         found = self.call.spread(one, len(samples), nbytes)
         self.errors.update({samples[k]: error for k, error in found.items()})
@@ -100,17 +152,16 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
     each as (y, x), from the extents of the pictures and the operator's further inputs. Without it pictures are decoded whole.
     """
 
-    def encoded(call: Call, operand: Operand, further: tuple[Any, ...], arguments: dict[str, Any]) -> Encoded:
-        found = Encoded(call, operand, arguments)
-        if windows is not None or call.device.device_id is not None:
-            found.read_headers()
+    def cut(batch: Encoded, further: tuple[Any, ...], arguments: dict[str, Any]) -> None:
         if windows is not None:
-            found.cut(*windows(call, found.extents(), *further, **arguments))
-        return found
+            batch.cut(*windows(batch.call, batch.extents(), *further, **arguments))
 
     @op.batch
     def _(call: Call, operand: Operand, *further: Any, **arguments: Any) -> Store:
-        batch = encoded(call, operand, further, arguments)
+        batch = Encoded(call, operand, arguments)
+        if windows is not None:
+            batch.read_headers()
+            cut(batch, further, arguments)
         batch.decode(list(range(len(batch))), operand.volumes.total)
         kept, dropped = judged(batch)
         spec, parts = call.outs[0], [batch.images[i] for i in kept]
@@ -123,6 +174,6 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
         from ndd.decoders._gpu import decode_batch
 
         def compute(call: Call, operand: Operand) -> Store:
-            return decode_batch(encoded(call, operand, further, arguments))
+            return decode_batch(Encoded(call, operand, arguments), lambda batch: cut(batch, further, arguments))
 
         return looked_ahead(launch.call, operand, compute) if windows is None else compute(launch.call, operand)

@@ -1,70 +1,107 @@
 """Decoding a batch of encoded images to GPU memory: the JPEG engines, the CPU cores and CUDA kernels at once.
 
-All samples go to one block of GPU memory. What nvImageCodec cannot decode there, and every format whose parser or decoder
-in it dies of damaged files (all but JPEG, PNG and WebP), is decoded on the CPU and copied.
-Nothing waits for the GPU.
+All samples go to one block of GPU memory, by nvImageCodec's C library (`_codec_library.py`) or, where that does not fit, by
+the wheel's Python module. What neither can decode there, and every format whose parser or decoder in it dies of damaged
+files (all but JPEG, PNG and WebP), is decoded on the CPU and copied. Nothing waits for the GPU.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ndd._cpu.jpeg_headers import CHANNELS, GOOD, HEIGHT, WIDTH
 from ndd._cuda.launch import pinned_empty
 from ndd._tensor import Store
 from ndd._tensor.memory import torch_device
-from ndd.decoders import _nvimgcodec, _pixels
+from ndd.decoders import _codec_library, _nvimgcodec, _orientation, _pixels
 from ndd.decoders._batch import Encoded
+from ndd.decoders._decoder_pool import Place, decoders, places
 from ndd.decoders._header import may_be_decoded
 from ndd.decoders._policy import judged
 from ndd.decoders._sample import Options
 from ndd.types import DALIImageType
 
 
-def decode_batch(batch: Encoded) -> Store:
-    """The value of a decoder call on a GPU. Runs on the context's thread with its stream current."""
-    shapes = [
-        None if header is None or i in batch.errors else batch.options.out_shape(header, window)
-        for i, (header, window) in enumerate(zip(batch.headers, batch.windows, strict=True))
-    ]
-    block, starts = _allocated(batch, shapes)
-    batch.decode(_decode_there(batch, shapes, block.data_ptr(), starts))
+def decode_batch(batch: Encoded, cut: Callable[[Encoded], None]) -> Store:
+    """The value of a decoder call on a GPU; `cut` sets the windows, once the headers are known. Runs with the stream of
+    the call current."""
+    codec = _codec_library.library()
+    with contextlib.nullcontext() if codec is None else places().using(codec, batch.call.stream) as place:
+        if place is not None:
+            batch.facts = place.staging.take(batch.operand)
+        batch.read_headers()
+        cut(batch)
+        shapes = batch.shapes()
+        sizes = shapes[:, 0] * shapes[:, 1] * shapes[:, 2]
+        ends = np.add.accumulate(sizes)
+        block, starts = _allocated(batch, int(ends[-1])), ends - sizes
+        done = _decoded_there(batch, place, shapes, starts + block.data_ptr())
+    if not done.all():
+        batch.decode(np.flatnonzero(~done).tolist())
     return _stored(batch, shapes, _converted(block, batch.options), starts)
 
 
-def _allocated(batch: Encoded, shapes: list[Any]) -> tuple[Any, list[int]]:
-    """GPU memory (u8) for all samples behind each other, and where each one begins."""
+def _allocated(batch: Encoded, count: int) -> Any:
+    """GPU memory (u8) for all samples behind each other."""
     import torch
 
-    starts, total = [], 0
-    for shape in shapes:
-        starts.append(total)
-        if shape is not None:
-            total += shape[0] * shape[1] * shape[2]
-    return torch.empty(total, dtype=torch.uint8, device=torch_device(batch.call.device)), starts
+    return torch.empty(count, dtype=torch.uint8, device=torch_device(batch.call.device))
 
 
-def _decode_there(batch: Encoded, shapes: list[Any], address: int, starts: list[int]) -> list[int]:
-    """Decodes on the GPU what it can; returns the samples that are left."""
-    good = [i for i in range(len(batch)) if i not in batch.errors]
-    wanted = [i for i in good if _suits_the_gpu(batch.headers[i], batch.data[i], batch.options)]
-    if not wanted or _nvimgcodec.library() is None:
-        return good
-    call, kind = batch.call, batch.options.output_type
-    decoders = _nvimgcodec.gpu_decoders(
-        call.device.device_id, call.threads, batch.arguments["hw_decoder_load"], _options_text(batch.arguments), len(wanted)
-    )  # fmt: skip
-    done = decoders.decode(
-        [batch.data[i] for i in wanted],
-        [batch.windows[i] for i in wanted],
-        [(address + starts[i], shapes[i]) for i in wanted],
-        DALIImageType.RGB if kind == DALIImageType.YCbCr else kind,
-        batch.options.adjust_orientation,
-        call.stream.handle,
+def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Decodes on the GPU what it can, to these addresses: bool `[N]`, what was decoded."""
+    done = np.zeros(len(batch), np.bool_)
+    wanted = _suitable(batch, place)
+    if not len(wanted):
+        return done
+    named, call = batch.arguments, batch.call
+    load, options, upright = named["hw_decoder_load"], _options_text(named), batch.options.adjust_orientation
+    kind = batch.options.output_type
+    kind = DALIImageType.RGB if kind == DALIImageType.YCbCr else kind
+    if place is None:
+        numbers = wanted.tolist()
+        there = _nvimgcodec.gpu_decoders(call.device.device_id, call.threads, load, options, len(wanted))
+        done[wanted] = there.decode(
+            [batch.data[i] for i in numbers],
+            [batch.window(i) for i in numbers],
+            [(int(targets[i]), tuple(shapes[i].tolist())) for i in numbers],
+            kind,
+            upright,
+            call.stream.handle,
+        )
+        return done
+    facts, pictures = batch.facts[wanted], place.pictures
+    pictures.describe(
+        place.staging.addresses(wanted),
+        place.staging.sizes[wanted],
+        np.ascontiguousarray(facts[:, HEIGHT : WIDTH + 1]),
+        batch.swapped[wanted],
+        None if batch.windows is None else batch.windows[wanted],
     )
-    decoded = {i for i, ok in zip(wanted, done, strict=True) if ok}
-    return [i for i in good if i not in decoded]
+    kinds = _codec_library.kinds_of(kind, facts[:, CHANNELS])
+    pictures.place(targets[wanted], shapes[wanted], kinds, upright, call.stream.handle)
+    with decoders(call.device.device_id, len(wanted), call.threads, load, options) as there:
+        done[wanted] = there.decode(pictures, upright)
+    return done
+
+
+def _suitable(batch: Encoded, place: Place | None) -> np.ndarray:
+    """The numbers of the samples that may go to nvImageCodec's GPU decoders, with nothing in their copies that it would
+    stumble over."""
+    fits = batch.facts[:, GOOD] != 0
+    if _nvimgcodec.library() is not None:
+        for i in np.flatnonzero(~fits).tolist():
+            if i not in batch.errors and _suits_the_gpu(batch.header(i), batch.data[i], batch.options):
+                fits[i] = True
+                if place is not None:
+                    place.staging.put(i, _orientation.with_plain_exif(batch.data[i]))
+    if batch.errors:
+        fits[list(batch.errors)] = False
+    return np.flatnonzero(fits)
 
 
 _BUFFER_SIZES = ("device_memory_padding", "host_memory_padding", "preallocate_width_hint", "preallocate_height_hint")
@@ -122,9 +159,15 @@ def _torch_type(options: Options) -> Any:
     return torch.from_numpy(np.empty(0, options.dtype)).dtype
 
 
-def _stored(batch: Encoded, shapes: list[Any], block: Any, starts: list[int]) -> Store:
+def _stored(batch: Encoded, extents: np.ndarray, block: Any, offsets: np.ndarray) -> Store:
     """The result: one block if every sample has its place in it, else single samples."""
     spec, images = batch.call.outs[0], batch.images
+    if not batch.errors and not images:
+        return _one_block(batch, extents, block)
+    shapes = [tuple(shape) for shape in extents.tolist()]
+    for i in batch.errors:
+        shapes[i] = None  # type: ignore[call-overload]
+    starts = offsets.tolist()
     kept, dropped = judged(batch)
     in_place = all(shapes[i] is not None and (i not in images or images[i].shape == shapes[i]) for i in kept)
     parts = {}
@@ -135,17 +178,20 @@ def _stored(batch: Encoded, shapes: list[Any], block: Any, starts: list[int]) ->
         else:
             parts[i] = on_gpu.view(image.shape)
     if in_place and len(kept) == len(batch):
-        if shapes and all(s == shapes[0] for s in shapes):
-            store = Store(spec.dtype, spec.layout, spec.device, shapes, whole=block.view(len(shapes), *shapes[0]))
-        else:
-            store = Store(spec.dtype, spec.layout, spec.device, shapes, flat=block)
-        return batch.labelled(store, kept, dropped)
+        return batch.labelled(_one_block(batch, extents, block), kept, dropped)
     for i in kept:
         if i not in parts:
             parts[i] = block[starts[i] : starts[i] + int(np.prod(shapes[i]))].view(shapes[i])
     found = [parts[i] for i in kept]
     store = Store(spec.dtype, spec.layout, spec.device, [tuple(p.shape) for p in found], parts=found)
     return batch.labelled(store, kept, dropped)
+
+
+def _one_block(batch: Encoded, shapes: np.ndarray, block: Any) -> Store:
+    spec = batch.call.outs[0]
+    if (shapes == shapes[0]).all():
+        return Store(spec.dtype, spec.layout, spec.device, shapes, whole=block.view(len(shapes), *shapes[0].tolist()))
+    return Store(spec.dtype, spec.layout, spec.device, shapes, flat=block)
 
 
 def _uploaded(image: np.ndarray, device: Any) -> Any:

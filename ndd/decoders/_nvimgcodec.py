@@ -56,7 +56,7 @@ def _imported() -> Any:
     own_level = os.environ.get("OPENCV_LOG_LEVEL")
     os.environ["OPENCV_LOG_LEVEL"] = "SILENT"
     try:
-        with _without_load_complaints():
+        with without_load_complaints():
             from nvidia import nvimgcodec
 
             nvimgcodec.Decoder(
@@ -73,7 +73,7 @@ def _imported() -> Any:
 
 
 @contextmanager
-def _without_load_complaints() -> Iterator[None]:
+def without_load_complaints() -> Iterator[None]:
     """Holds back what C libraries write to stderr, and passes on all but the lines about GPU extras not installed."""
     try:
         saved = os.dup(2)

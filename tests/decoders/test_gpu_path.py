@@ -9,25 +9,23 @@ import pytest
 from encoded import KINDS, made
 
 import ndd
-from ndd.decoders import _nvimgcodec
+from ndd.decoders import _codec_library, _decoder_pool, _nvimgcodec
 from ndd.decoders._sample import Options, decode
 
 pytestmark = pytest.mark.skipif(_nvimgcodec.library() is None, reason="nvImageCodec is not installed")
 
 
-class StandIn:
-    """Decodes on the CPU what a GPU would, to the address it is given; refuses what `refused` says."""
+class Wheel:
+    """In place of the wheel's decoders: decodes on the CPU what a GPU would, to the address it is given."""
 
-    refused = ()
-
-    def __init__(self):
-        self.calls = []
+    def __init__(self, record):
+        self.record = record
 
     def decode(self, encoded, windows, targets, output_type, adjust_orientation, stream):
-        self.calls.append((len(encoded), stream))
+        self.record.calls.append((len(encoded), stream))
         done = []
         for data, window, (address, shape) in zip(encoded, windows, targets, strict=True):
-            done.append(bytes(data[:4]) not in self.refused)
+            done.append(bytes(data[:4]) not in self.record.refused)
             if done[-1]:
                 options = Options(output_type, np.dtype(np.uint8), adjust_orientation, 1 << 28)
                 image = decode(data, options, None, window)
@@ -36,20 +34,53 @@ class StandIn:
         return done
 
 
-@pytest.fixture
-def decoders(emulated_gpu, monkeypatch):
+class Record:
+    """What was asked of the decoders: (count, stream) of each batch, (GPU, threads, load, options) of each decoder. Those
+    refuse the pictures that begin with one of `refused`."""
+
+    def __init__(self):
+        self.calls, self.made_for, self.refused = [], [], ()
+
+
+@pytest.fixture(params=["C library", "wheel"])
+def decoders(request, emulated_gpu, monkeypatch):
     if emulated_gpu.real:
         pytest.skip("the stand-in writes to host memory; test_gpu.py has the real decoders")
-    stand_in = StandIn()
-    made_for = []
+    record = Record()
+    if request.param == "wheel":
+        monkeypatch.setattr(_codec_library, "library", lambda: None)
 
-    def given(device_id, num_threads, hw_decoder_load, options, count):
-        made_for.append((device_id, num_threads, hw_decoder_load, options))
-        return stand_in
+        def given(device_id, num_threads, hw_decoder_load, options, count):
+            record.made_for.append((device_id, num_threads, hw_decoder_load, options))
+            return Wheel(record)
 
-    monkeypatch.setattr(_nvimgcodec, "gpu_decoders", given)
-    stand_in.made_for = made_for
-    return stand_in
+        monkeypatch.setattr(_nvimgcodec, "gpu_decoders", given)
+        return record
+    describe, place, decoder = (
+        _codec_library.Pictures.describe,
+        _codec_library.Pictures.place,
+        _decoder_pool.Decoder,
+    )
+
+    def described(self, addresses, sizes, *rest):
+        failed = describe(self, addresses, sizes, *rest)
+        for i, address in enumerate(addresses.tolist()):
+            if ctypes.string_at(address, 4) in record.refused:
+                failed[i] = 1
+        return failed
+
+    def placed(self, targets, shapes, kinds, upright, stream):
+        record.calls.append((len(targets), stream))
+        place(self, targets, shapes, kinds, upright, stream)
+
+    def decoder_made(library, *rest):
+        record.made_for.append(rest)
+        return decoder(library, *rest)
+
+    monkeypatch.setattr(_codec_library.Pictures, "describe", described)
+    monkeypatch.setattr(_codec_library.Pictures, "place", placed)
+    monkeypatch.setattr(_decoder_pool, "Decoder", decoder_made)
+    return record
 
 
 NAMES = ("420.jpg", "odd.jpg", "rgba.png", "turned_6.jpg", "gray.jpg", "gray_16.png", "lossy.webp", "rgb.tif")
@@ -142,8 +173,36 @@ def test_bad_samples(decoders, dtype):
         ndd.decoders.image(batch, device="gpu").evaluate()
 
 
+def test_a_decoder_that_fails_is_replaced(decoders, monkeypatch):
+    if not _codec_library.library():
+        pytest.skip("about the C library")
+    real, failures = _codec_library.Decoder.decode, [2]
+
+    def failing(self, *arguments):
+        if failures[0]:
+            failures[0] -= 1
+            raise RuntimeError("the GPU fell off the bus")
+        return real(self, *arguments)
+
+    monkeypatch.setattr(_codec_library.Decoder, "decode", failing)
+    for made_in_all in (2, 3):  # both fail: decoded on the CPU; then one more is made
+        here, there = both(NAMES, ndd.decoders.image)
+        for a, b in zip(here, there, strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert len(decoders.made_for) == made_in_all
+
+
+def test_a_library_that_does_not_fit_is_told_once(emulated_gpu, monkeypatch):
+    monkeypatch.setattr(_codec_library, "_VERSIONS", (700,))
+    monkeypatch.setattr(_codec_library, "library", type(_codec_library.library)(_codec_library._loaded))
+    with pytest.warns(RuntimeWarning, match="goes through its Python module"):
+        assert _codec_library.library() is None
+    assert _codec_library.library() is None
+
+
 def test_without_nvimgcodec(emulated_gpu, monkeypatch):
     expected = np.asarray(ndd.decoders.image(made()["420.jpg"]))
+    monkeypatch.setattr(_codec_library, "library", lambda: None)
     monkeypatch.setattr(_nvimgcodec, "_module", [None])
     out = ndd.decoders.image(ndd.batch([made()["420.jpg"], made()["rgb.png"]]), device="gpu")
     np.testing.assert_array_equal(np.asarray(out.tensors[0].cpu()), expected)

@@ -42,14 +42,7 @@ def epoch(reader, images=ndd.decoders.image, pause=0.02):
     return torch.cat(found)
 
 
-@pytest.fixture
-def decoding_on_the_cpu(emulated_gpu, monkeypatch):
-    import ndd.decoders._gpu as gpu
-
-    monkeypatch.setattr(gpu, "_decode_there", lambda batch, *_: [i for i in range(len(batch)) if i not in batch.errors])
-
-
-def test_a_repeating_loop_is_worked_on_ahead_with_the_same_values(folder, decoding_on_the_cpu, monkeypatch):
+def test_a_repeating_loop_is_worked_on_ahead_with_the_same_values(folder, emulated_gpu, monkeypatch):
     counts = started(monkeypatch)
     ahead = [epoch(ndd.readers.File(files=folder)) for _ in range(1)] + [epoch(ndd.readers.File(files=folder))]
     assert sum(counts) >= 2
@@ -60,7 +53,7 @@ def test_a_repeating_loop_is_worked_on_ahead_with_the_same_values(folder, decodi
     assert all(torch.equal(a, plain) for a in ahead)
 
 
-def test_a_loop_that_changes_its_mind_gets_what_it_asks_for(folder, decoding_on_the_cpu):
+def test_a_loop_that_changes_its_mind_gets_what_it_asks_for(folder, emulated_gpu):
     reader = ndd.readers.File(files=folder)
     kinds = [ndd.types.RGB, ndd.types.RGB, ndd.types.GRAY]
     for (encoded, _), kind in zip(reader.next_epoch(batch_size=4), kinds, strict=True):
@@ -69,7 +62,7 @@ def test_a_loop_that_changes_its_mind_gets_what_it_asks_for(folder, decoding_on_
         time.sleep(0.02)
 
 
-def test_a_bad_file_is_an_error_of_its_own_batch(folder, decoding_on_the_cpu):
+def test_a_bad_file_is_an_error_of_its_own_batch(folder, emulated_gpu):
     with open(folder[9], "wb") as file:
         file.write(b"not a picture")
     reader = ndd.readers.File(files=folder)
@@ -83,7 +76,7 @@ def test_a_bad_file_is_an_error_of_its_own_batch(folder, decoding_on_the_cpu):
     assert outcomes == [4, 4, True]
 
 
-def test_break_and_reset_leave_nothing_stale(folder, decoding_on_the_cpu):
+def test_break_and_reset_leave_nothing_stale(folder, emulated_gpu):
     reader = ndd.readers.File(files=folder)
     for k, (encoded, _) in enumerate(reader.next_epoch(batch_size=4)):
         ndd.decoders.image(encoded, device="gpu").evaluate()

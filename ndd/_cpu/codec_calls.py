@@ -1,0 +1,103 @@
+"""Loops over the functions of nvImageCodec's C library: a whole batch in a few calls that hold no GIL.
+
+`connect` says where the functions are, before the first of these is called. Structures come as their bytes, and `at` says
+where in `nvimgcodecImageInfo_t` and `nvimgcodecCodeStreamView_t` the numbers lie that change from picture to picture.
+A status that is not 0 is the error of its picture, which is left out from there on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.jit import External, kernel
+
+FUNCTIONS = {
+    "nvimgcodecCodeStreamCreateFromHostMem": "int32(uintp, uintp, uintp, uintp, uintp)",
+    "nvimgcodecCodeStreamGetSubCodeStream": "int32(uintp, uintp, uintp)",
+    "nvimgcodecCodeStreamGetImageInfo": "int32(uintp, uintp)",
+    "nvimgcodecImageCreate": "int32(uintp, uintp, uintp)",
+    "nvimgcodecDecoderDecode": "int32(uintp, uintp, uintp, int32, uintp, uintp)",
+    "nvimgcodecFutureWaitForAll": "int32(uintp)",
+    "nvimgcodecFutureGetProcessingStatus": "int32(uintp, uintp, uintp)",
+    "nvimgcodecFutureDestroy": "int32(uintp)",
+}
+# What `at` holds, in units of 4 bytes (8 for the last three).
+AT_HEIGHT, AT_WIDTH, AT_CHANNELS, AT_FORMAT, AT_SPACE, AT_TURN, AT_START, AT_END = range(8)
+AT_STRIDE, AT_BUFFER, AT_STREAM = range(8, 11)
+
+_create, _cut, _parse, _image, _decode, _wait, _statuses, _destroy = (External(n, s) for n, s in FUNCTIONS.items())
+
+
+def connect(library: object) -> None:
+    """Makes the functions of a loaded library (of ctypes) known to compiled code."""
+    import ctypes
+
+    from llvmlite import binding
+
+    for name in FUNCTIONS:
+        binding.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
+
+
+@kernel
+def describe(instance, addresses, sizes, extents, swapped, info, at, streams, turns, failed):
+    """A code stream for each picture, and how it is turned to be upright (degrees, flips).
+
+    One whose extents as stored, or whether height and width change places, are not those given is refused: its pixels
+    would not fit. `streams` keeps the handles, which are used again; the library keeps the header that it has read.
+    """
+    numbers = info.view(np.int32)
+    for i in range(len(sizes)):
+        status = _create(instance, streams.ctypes.data + 8 * i, addresses[i], sizes[i], 0)
+        if status == 0:
+            status = _parse(streams[i], info.ctypes.data)
+        for k in range(3):
+            turns[i, k] = numbers[at[AT_TURN] + k]
+        fits = numbers[at[AT_HEIGHT]] == extents[i, 0] and numbers[at[AT_WIDTH]] == extents[i, 1]
+        if status == 0 and not (fits and (turns[i, 0] % 180 != 0) == swapped[i]):
+            status = -1
+        failed[i] = status
+
+
+@kernel
+def cut(windows, view, at, streams, parts, failed):
+    """For each window (y0, x0, y1, x1) a stream of that part alone; one without rows stands for the whole picture."""
+    numbers = view.view(np.int32)
+    for i in range(len(windows)):
+        if failed[i]:
+            continue
+        for axis in range(2):
+            numbers[at[AT_START] + axis] = windows[i, axis]
+            numbers[at[AT_END] + axis] = windows[i, 2 + axis]
+        failed[i] = _cut(streams[i], parts.ctypes.data + 8 * i, view.ctypes.data)
+
+
+@kernel
+def place(instance, targets, shapes, kinds, turns, stream, info, at, images, failed):
+    """Says where the pixels of each picture go: HWC of `shapes`, in sample format and colour space `kinds`, turned."""
+    numbers, wide = info.view(np.int32), info.view(np.int64)
+    wide[at[AT_STREAM]] = stream
+    for i in range(len(targets)):
+        if failed[i]:
+            continue
+        numbers[at[AT_HEIGHT]], numbers[at[AT_WIDTH]], numbers[at[AT_CHANNELS]] = (
+            shapes[i, 0],
+            shapes[i, 1],
+            shapes[i, 2],
+        )
+        numbers[at[AT_FORMAT]], numbers[at[AT_SPACE]] = kinds[i, 0], kinds[i, 1]
+        for k in range(3):
+            numbers[at[AT_TURN] + k] = turns[i, k]
+        wide[at[AT_STRIDE]] = shapes[i, 1] * shapes[i, 2]
+        wide[at[AT_BUFFER]] = targets[i]
+        failed[i] = _image(instance, images.ctypes.data + 8 * i, info.ctypes.data)
+
+
+@kernel
+def decode(decoder, params, streams, images, future, statuses, size):
+    """Decodes; returns when the CPU's work is done and a GPU's is queued. `statuses[i]` is 1 for what was decoded."""
+    status = _decode(decoder, streams.ctypes.data, images.ctypes.data, len(streams), params, future.ctypes.data)
+    if status == 0:
+        _wait(future[0])
+        status = _statuses(future[0], statuses.ctypes.data, size.ctypes.data)
+        _destroy(future[0])
+    return status

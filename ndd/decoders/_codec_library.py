@@ -1,0 +1,284 @@
+"""nvImageCodec's C library: its structures, an instance of it, batches of pictures and decoders.
+
+The wheel's Python module takes the GIL for 10 us to describe a picture and for 57 us to decode it beside other threads;
+by these calls a picture costs a turn of a compiled loop, 1.5 us without the GIL (measured on an H200 with 16 cores).
+
+Facts about the library that shape this file:
+
+* Versions 0.8 and 0.9 differ in one structure (`nvimgcodecCodeStreamView_t`); others are left to the wheel's module.
+* A decoder serves one thread at a time. The share of the engines is fixed at its first batch (`load` times that batch's
+  size, rounded up to the number of engines), so decoders are kept by batch size.
+* Encoded bytes must stay until the stream has passed the decode: the engines read them as the stream runs.
+* A picture that failed before must not be among those given to a decoder.
+* Creating a stream or an image over an old handle uses that again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu import codec_calls as calls
+from ndd._execution.kept import Kept
+from ndd.decoders import _nvimgcodec
+from ndd.types import DALIImageType
+
+_VERSIONS = (800, 900)  # with which the structures below were compared
+_CPU_DEVICE = -99999
+_ANY, _SRGB, _GRAY = 0, 1, 2  # nvimgcodecColorSpec_t
+_I_Y, _I_RGB, _I_BGR = 4, 8, 10  # nvimgcodecSampleFormat_t
+_UINT8 = 0x0802
+_DEVICE_MEMORY, _HOST_MEMORY = 1, 2
+_CPU_ONLY, _GPU_ONLY, _HYBRID, _ENGINES = 1, 2, 3, 4  # nvimgcodecBackendKind_t
+_FIXED = 2  # nvimgcodecLoadHintPolicy_t
+_DECODED = 1
+
+_STRUCTURE_TYPES = {
+    "Properties": 1, "InstanceCreateInfo": 2, "DecodeParams": 5, "Orientation": 7, "Region": 8, "CodeStreamView": 9,
+    "ImageInfo": 11, "ImagePlaneInfo": 12, "Backend": 17, "BackendParams": 29, "ExecutionParams": 30,
+}  # fmt: skip
+
+
+def _structure(name: str, **fields: Any) -> Any:
+    head = [("struct_type", ctypes.c_int), ("struct_size", ctypes.c_size_t), ("struct_next", ctypes.c_void_p)]
+    return type(name, (ctypes.Structure,), {"_fields_": [*head, *fields.items()]})
+
+
+def _filled(structure: Any, **values: Any) -> Any:
+    one = structure()
+    one.struct_type, one.struct_size = _STRUCTURE_TYPES[structure.__name__], ctypes.sizeof(structure)
+    for name, value in values.items():
+        setattr(one, name, value)
+    return one
+
+
+_int, _u32, _size, _pointer = ctypes.c_int, ctypes.c_uint32, ctypes.c_size_t, ctypes.c_void_p
+_Properties = _structure("Properties", version=_u32, cudart_version=_u32)
+_InstanceCreateInfo = _structure(
+    "InstanceCreateInfo", load_builtin_modules=_int, load_extension_modules=_int, extension_modules_path=ctypes.c_char_p,
+    create_debug_messenger=_int, debug_messenger_desc=_pointer, message_severity=_u32, message_category=_u32,
+)  # fmt: skip
+_DecodeParams = _structure("DecodeParams", apply_exif_orientation=_int)
+_Orientation = _structure("Orientation", rotated=_int, flip_x=_int, flip_y=_int)
+_ImagePlaneInfo = _structure(
+    "ImagePlaneInfo", width=_u32, height=_u32, row_stride=_size, num_channels=_u32, sample_type=_int,
+    precision=ctypes.c_uint8,
+)  # fmt: skip
+_ImageInfo = _structure(
+    "ImageInfo", codec_name=ctypes.c_char * 256, color_spec=_int, chroma_subsampling=_int, sample_format=_int,
+    orientation=_Orientation, num_planes=_u32, plane_info=_ImagePlaneInfo * 32, buffer=_pointer, buffer_kind=_int,
+    cuda_stream=_pointer,
+)  # fmt: skip
+_Sample = type("_Sample", (ctypes.Structure,), {"_fields_": [("value", _u32), ("type", _int)]})
+_Region = _structure("Region", ndim=_int, start=_int * 5, end=_int * 5, policy=_int, samples=_Sample * 5)
+_CodeStreamView = _structure("CodeStreamView", image_idx=_size, region=_Region, bitstream_offset=_size)
+_CodeStreamView08 = _structure(
+    "CodeStreamView", image_idx=_size, region=_Region, bitstream_offset=_size, limit_images=_u32
+)
+_BackendParams = _structure("BackendParams", load_hint=ctypes.c_float, load_hint_policy=_int)
+_Backend = _structure("Backend", kind=_int, params=_BackendParams)
+_ExecutionParams = _structure(
+    "ExecutionParams", device_allocator=_pointer, pinned_allocator=_pointer, max_num_cpu_threads=_int, executor=_pointer,
+    device_id=_int, pre_init=_int, skip_pre_sync=_int, num_backends=_int, backends=_pointer,
+)  # fmt: skip
+
+_plane, _info, _view = _ImagePlaneInfo, _ImageInfo, _CodeStreamView  # their fields are descriptors with offsets
+_first = _info.plane_info.offset
+_AT = np.array(
+    [
+        (_first + _plane.height.offset) // 4, (_first + _plane.width.offset) // 4, (_first + _plane.num_channels.offset) // 4,
+        _info.sample_format.offset // 4, _info.color_spec.offset // 4,
+        (_info.orientation.offset + _Orientation.rotated.offset) // 4,
+        (_view.region.offset + _Region.start.offset) // 4, (_view.region.offset + _Region.end.offset) // 4,
+        (_first + _plane.row_stride.offset) // 8, _info.buffer.offset // 8, _info.cuda_stream.offset // 8,
+    ],
+    np.int64,
+)  # fmt: skip
+
+
+class Library:
+    """The loaded library and an instance of it. RuntimeError if it does not fit what is known here."""
+
+    def __init__(self) -> None:
+        folder = Path(_nvimgcodec.library().__file__).parent
+        names = ("libnvimgcodec.so.0", "bin/nvimgcodec_0.dll", "nvimgcodec_0.dll")
+        path = next((folder / name for name in names if (folder / name).exists()), None)
+        if path is None:
+            raise RuntimeError(f"there is no C library in {folder}")
+        self.functions = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL if hasattr(os, "RTLD_GLOBAL") else 0)
+        properties = _filled(_Properties)
+        _check(self.functions.nvimgcodecGetProperties(ctypes.byref(properties)), "GetProperties")
+        if properties.version // 100 * 100 not in _VERSIONS:
+            raise RuntimeError(f"its version {properties.version} is not known here")
+        self.view = _CodeStreamView if properties.version >= 900 else _CodeStreamView08
+        extensions = folder / "extensions"
+        info = _filled(
+            _InstanceCreateInfo, load_builtin_modules=1, load_extension_modules=1,
+            extension_modules_path=os.environ.get("NVIMGCODEC_EXTENSIONS_PATH", str(extensions)).encode(),
+        )  # fmt: skip
+        handle = ctypes.c_void_p()
+        with _nvimgcodec.without_load_complaints():
+            _check(self.functions.nvimgcodecInstanceCreate(ctypes.byref(handle), ctypes.byref(info)), "InstanceCreate")
+        self.instance = handle.value
+        calls.connect(self.functions)
+
+
+def _check(status: int, what: str) -> None:
+    if status:
+        raise RuntimeError(f"nvimgcodec{what} gives status {status}")
+
+
+def _loaded() -> Library | None:
+    if _nvimgcodec.library() is None:
+        return None
+    try:
+        return Library()
+    except (RuntimeError, OSError, AttributeError) as error:
+        warnings.warn(
+            f"nvImageCodec's C library cannot be used, GPU decoding goes through its Python module, at half the speed: {error}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+
+
+library = Kept(_loaded)
+
+
+class Pictures:
+    """Handles for the pictures of one batch at a time, used again for the next; no decoder is needed for them.
+
+    Args:
+        on_gpu: whether their pixels go to memory of a GPU.
+    """
+
+    def __init__(self, codec: Library, on_gpu: bool = True):
+        self._codec = codec
+        info = _filled(
+            _ImageInfo, num_planes=1, orientation=_filled(_Orientation),
+            buffer_kind=_DEVICE_MEMORY if on_gpu else _HOST_MEMORY,
+        )  # fmt: skip
+        info.plane_info[0] = _filled(_ImagePlaneInfo, sample_type=_UINT8)
+        self._info = _bytes(info)
+        self._parsed = _bytes(_filled(_ImageInfo))
+        self._view = _bytes(_filled(codec.view, region=_filled(_Region, ndim=2)))
+        self._handles = np.zeros((3, 0), np.uint64)  # code streams, parts of them, images
+
+    def describe(
+        self,
+        addresses: np.ndarray,
+        sizes: np.ndarray,
+        extents: np.ndarray,
+        swapped: np.ndarray,
+        windows: np.ndarray | None,
+    ) -> np.ndarray:
+        """Takes encoded pictures, int64 `[N]` each, whose extents as stored are `[N, 2]` and change places in the
+        upright picture where `swapped`; and windows (y0, x0, y1, x1) of what will be decoded, or none. Gives int32
+        `[N]`: what is wrong with each, 0 for nothing."""
+        count = len(sizes)
+        if count > self._handles.shape[1]:
+            more = np.zeros((3, count), np.uint64)
+            more[:, : self._handles.shape[1]] = self._handles
+            self._handles = more
+        self.failed = np.zeros(count, np.int32)
+        self._turns = np.zeros((count, 3), np.int32)
+        streams, parts, _ = self._handles
+        calls.describe(
+            self._codec.instance, addresses, sizes, extents, swapped, self._parsed, _AT, streams, self._turns, self.failed
+        )  # fmt: skip
+        self._streams = streams
+        if windows is not None:
+            calls.cut(windows, self._view, _AT, streams, parts, self.failed)
+            self._streams = parts
+        return self.failed
+
+    def place(self, targets: np.ndarray, shapes: np.ndarray, kinds: np.ndarray, upright: bool, stream: int) -> None:
+        """Where the pixels of each go (addresses), as HWC of these shapes in these `kinds_of`, ordered by a CUDA stream;
+        turned upright or as they are stored."""
+        turns, images = self._turns if upright else np.zeros_like(self._turns), self._handles[2]
+        calls.place(self._codec.instance, targets, shapes, kinds, turns, stream, self._info, _AT, images, self.failed)
+
+    def handles(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The numbers of the pictures that nothing is wrong with, their code streams and their images."""
+        numbers = np.flatnonzero(self.failed == 0)
+        return numbers, self._streams[numbers], self._handles[2][numbers]
+
+    def close(self) -> None:
+        """Gives the handles back."""
+        streams, parts, images = self._handles
+        functions = self._codec.functions
+        for destroy, handles in (
+            (functions.nvimgcodecCodeStreamDestroy, parts),
+            (functions.nvimgcodecCodeStreamDestroy, streams),
+            (functions.nvimgcodecImageDestroy, images),
+        ):
+            for handle in handles[handles != 0].tolist():
+                destroy(ctypes.c_void_p(handle))
+        self._handles = np.zeros((3, 0), np.uint64)
+
+
+def _bytes(structure: Any) -> np.ndarray:
+    return np.frombuffer(bytearray(structure), np.uint8)
+
+
+def kinds_of(output_type: DALIImageType, channels: np.ndarray) -> np.ndarray:
+    """int32 `[N, 2]`: sample format and colour space that give an output type; ANY_DATA keeps gray and colour apart."""
+    if output_type == DALIImageType.ANY_DATA:
+        return np.where(channels[:, None] == 1, np.array([[_I_Y, _GRAY]]), np.array([[_I_RGB, _SRGB]])).astype(np.int32)
+    known = {DALIImageType.BGR: (_I_BGR, _SRGB), DALIImageType.GRAY: (_I_Y, _GRAY)}
+    return np.tile(np.array(known.get(output_type, (_I_RGB, _SRGB)), np.int32), (len(channels), 1))
+
+
+class Decoder:
+    """A decoder, for one thread at a time.
+
+    Args:
+        device_id: the GPU; None for a decoder that uses the CPU alone and writes to its memory.
+        threads: of its own, for the parts of a JPEG that the engines leave to the CPU.
+        load: the share of a batch that goes to the engines.
+        options: texts as the library takes them.
+    """
+
+    def __init__(self, codec: Library, device_id: int | None, threads: int, load: float, options: str):
+        self._codec = codec
+        every = [(_ENGINES, load), (_HYBRID, 1.0), (_GPU_ONLY, 1.0)] if device_id is not None else []
+        chosen = [
+            _filled(_Backend, kind=kind, params=_filled(_BackendParams, load_hint=hint, load_hint_policy=_FIXED))
+            for kind, hint in [*every, (_CPU_ONLY, 1.0)]
+        ]
+        self._backends = (_Backend * len(chosen))(*chosen)
+        self._execution = _filled(
+            _ExecutionParams, max_num_cpu_threads=threads, device_id=_CPU_DEVICE if device_id is None else device_id,
+            pre_init=1, num_backends=len(chosen), backends=ctypes.addressof(self._backends),
+        )  # fmt: skip
+        handle = ctypes.c_void_p()
+        status = codec.functions.nvimgcodecDecoderCreate(
+            ctypes.c_void_p(codec.instance), ctypes.byref(handle), ctypes.byref(self._execution), options.encode()
+        )
+        _check(status, "DecoderCreate")
+        self._handle: int | None = handle.value
+        self._upright = {way: _filled(_DecodeParams, apply_exif_orientation=int(way)) for way in (True, False)}
+        self._future, self._size = np.zeros(2, np.uint64), np.zeros(1, np.uint64)
+
+    def decode(self, pictures: Pictures, adjust_orientation: bool) -> np.ndarray:
+        """Decodes what was described and placed: bool `[N]`, which pictures were decoded. RuntimeError if it refuses all."""
+        done = np.zeros(len(pictures.failed), np.bool_)
+        numbers, streams, images = pictures.handles()
+        if not len(numbers):
+            return done
+        statuses = np.zeros(len(numbers), np.uint32)
+        params = ctypes.addressof(self._upright[adjust_orientation])
+        _check(calls.decode(self._handle, params, streams, images, self._future, statuses, self._size), "DecoderDecode")
+        done[numbers] = statuses == _DECODED
+        return done
+
+    def close(self) -> None:
+        """Gives up its threads, streams and memory."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._codec.functions.nvimgcodecDecoderDestroy(ctypes.c_void_p(handle))

@@ -1,0 +1,158 @@
+"""What GPU decodes are made with and used again: decoders by batch size, and places for the batches under way."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu import jpeg_headers
+from ndd._cpu.jpeg_headers import FACTS, GOOD
+from ndd._cuda.launch import pinned_empty
+from ndd._execution.kept import Kept
+from ndd._operator import Operand
+from ndd.decoders import _codec_library
+from ndd.decoders._codec_library import Decoder, Library, Pictures
+
+# For batches of up to so many pictures: how many decoders work at once, and how many of the context's threads each has.
+# Measured on an H200 with 16 cores, 256 ImageNet JPEGs (194 of them 4:4:4), decoding alone by `python -m ndd bench loop
+# --device gpu`: batches of 64, two decoders of 7 threads 23,300 images/s, one of 14 19,100, three of 5 22,400; batches of
+# 256, one decoder of 12 to 14 threads 25,500 to 26,200, two 21,800 to 23,900.
+_PLANS = ((160, 2, 7 / 16), (None, 1, 12 / 16))
+
+_KEPT_POOLS = 8  # decoders hold threads, streams and page-locked memory; a loop uses one or two kinds
+_IDLE_PLACES = 6
+_ALIGNMENT = 64
+
+
+class Decoders:
+    """Decoders of one kind, each for one thread at a time; made when they are needed.
+
+    Args:
+        make: makes one.
+        count: how many there may be.
+    """
+
+    def __init__(self, make: Callable[[], Decoder], count: int):
+        self._make = make
+        self._idle: queue.SimpleQueue[Decoder | None] = queue.SimpleQueue()  # None: one that was not made yet
+        self._count = count
+        for _ in range(count):
+            self._idle.put(None)
+
+    def decode(self, pictures: Pictures, upright: bool) -> np.ndarray:
+        """`Decoder.decode` by one that is idle, or as soon as one is. A decoder that fails is replaced; where the next one
+        fails too, nothing is decoded."""
+        for _ in range(2):
+            decoder = self._idle.get()
+            try:
+                if decoder is None:
+                    decoder = self._make()
+                return decoder.decode(pictures, upright)
+            except RuntimeError:
+                if decoder is not None:
+                    decoder.close()
+                decoder = None
+            finally:
+                self._idle.put(decoder)
+        return np.zeros(len(pictures.failed), np.bool_)
+
+    def close(self) -> None:
+        """Gives the decoders up. Nobody may be using one."""
+        for _ in range(self._count):
+            decoder = self._idle.get()
+            if decoder is not None:
+                decoder.close()
+
+
+def _made(device_id: int | None, size_class: int, threads: int, load: float, options: str) -> Decoders:
+    codec: Any = _codec_library.library()
+    _, count, share = next(plan for plan in _PLANS if plan[0] is None or 1 << size_class <= plan[0])
+    each = max(1, int(threads * share))
+    return Decoders(lambda: Decoder(codec, device_id, each, load, options), count)
+
+
+_pools = Kept(_made, limit=_KEPT_POOLS)
+atexit.register(_pools.clear)  # while the GPU can still be talked to
+
+
+def decoders(device_id: int | None, count: int, threads: int, load: float, options: str) -> Any:
+    """The decoders of one GPU for batches of about `count` pictures, in a `with` block: the engines' share of a batch is
+    settled by the first one, and one that has seen batches of 64 decodes batches of 256 at half the speed."""
+    return _pools.using(device_id, max(count - 1, 0).bit_length(), threads, load, options)
+
+
+class Staging:
+    """Page-locked host memory for the encoded pictures of one batch at a time, behind each other."""
+
+    def __init__(self) -> None:
+        self._buffer = np.empty(0, np.uint8)
+        self._starts = np.zeros(0, np.int64)
+        self.sizes = np.zeros(0, np.int64)
+
+    def take(self, operand: Operand) -> np.ndarray:
+        """Copies the pictures; gives int64 `[N, FACTS]`: what compiled code could tell from their headers, else zeros."""
+        self.sizes = np.ascontiguousarray(operand.sizes)
+        room = (self.sizes + (_ALIGNMENT - 1)) & -_ALIGNMENT
+        ends = np.add.accumulate(room)
+        self._starts, total = ends - room, int(ends[-1])
+        if total > len(self._buffer):
+            self._buffer = pinned_empty(total + total // 4).numpy()
+        jpeg_headers.staged(np.ascontiguousarray(operand.pointers()), self.sizes, self._starts, self._buffer)
+        facts = np.zeros((operand.n, FACTS), np.int64)
+        jpeg_headers.read_headers(self._buffer, self._starts, self.sizes, facts)
+        facts[facts[:, GOOD] == 0] = 0
+        return facts
+
+    def put(self, i: int, data: np.ndarray) -> None:
+        """Other bytes for picture i, as many as it has."""
+        self._buffer[self._starts[i] : self._starts[i] + len(data)] = data
+
+    def addresses(self, samples: np.ndarray) -> np.ndarray:
+        """Where the pictures of these numbers are, int64."""
+        return self._starts[samples] + self._buffer.__array_interface__["data"][0]
+
+
+class Place:
+    """What the decode of one batch takes, beside a decoder: memory for the encoded bytes, and handles of its pictures."""
+
+    def __init__(self, codec: Library):
+        self.staging = Staging()
+        self.pictures = Pictures(codec)
+        self.passed: Any = None  # an event: until then the GPU may be reading
+
+
+class Places:
+    """The places of a process in the order in which they were used: as many as there are batches under way."""
+
+    def __init__(self) -> None:
+        self._idle: deque[Place] = deque()
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def using(self, codec: Library, stream: Any) -> Iterator[Place]:
+        """A place for one batch, which nobody else gets before `stream` has passed what is queued on it in the block."""
+        place = self._taken() or Place(codec)
+        try:
+            yield place
+        finally:
+            place.passed = stream._torch.record_event()
+            with self._lock:
+                self._idle.append(place)
+
+    def _taken(self) -> Place | None:
+        with self._lock:
+            if not self._idle or (len(self._idle) < _IDLE_PLACES and not self._idle[0].passed.query()):
+                return None
+            place = self._idle.popleft()
+        place.passed.synchronize()
+        return place
+
+
+places = Kept(Places)
