@@ -37,8 +37,9 @@ def test_dispatch(alone, monkeypatch):
 
 
 def test_loop(alone):
-    found, *parts = loop.measure(alone, None, batch_sizes=[8], images=16)
-    assert len(parts) == 2
+    found, spent = loop.measure(alone, None, batch_sizes=[8], images=16, only="resize")
+    assert spent.unit == "ms"
+    assert spent.ndd > 0
     assert found.unit == "images/s"
     assert found.ndd > 1
     assert "2 threads" in found.name

@@ -123,7 +123,7 @@ def _orientation(data, at, end):
         if entry + 4 > end:
             return 1
         kind = _number(data, entry + 2, 2, little)
-        if _number(data, entry, 2, little) == _TAG and (kind == _SHORT or kind == _LONG):
+        if _number(data, entry, 2, little) == _TAG and kind in (_SHORT, _LONG):
             size = 2 if kind == _SHORT else 4
             if entry + 8 + size > end:
                 return 1

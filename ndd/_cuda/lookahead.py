@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ndd._cuda.scope import on_stream
+from ndd._cuda.scope import on_stream, wait_for
 from ndd._execution.kept import Kept
 from ndd._execution.lookahead import computed
 from ndd._execution.stream import Stream
@@ -15,7 +15,7 @@ from ndd._tensor.operand import Operand
 if TYPE_CHECKING:
     from ndd._operator.call import Call
 
-_streams = Kept(lambda number: Stream(device_id=number))
+_streams = Kept(lambda number: Stream(device_id=number), per="thread")  # batches that are computed at once do not wait
 
 
 def looked_ahead(call: Call, operand: Operand, compute: Callable[[Call, Operand], Store]) -> Store:
@@ -29,7 +29,11 @@ def looked_ahead(call: Call, operand: Operand, compute: Callable[[Call, Operand]
         stream = _streams(number)
         with on_stream(stream, number):
             result = compute(call.on(coming, stream), Operand(coming, operand.spec, coming.n))
-        result.stream = stream._torch
+            result.ready = stream._torch.record_event()  # the stream itself goes on with other batches
         return result
 
-    return computed(store, call.settled, lambda: compute(call, operand), ahead)
+    result = computed(store, call.settled, lambda: compute(call, operand), ahead)
+    if result.ready is not None:
+        wait_for(result, call.stream)
+        result.ready = None
+    return result

@@ -1,8 +1,11 @@
-"""Lookahead: work on the reader's next batch before the loop asks for it.
+"""Lookahead: work on the reader's next batches before the loop asks for them.
 
 An eager loop calls the same operators on each batch. Once an operator has been called in the same way on two batches
-of a reader one after the other, it is run on the coming batch as soon as that has been read, on a thread of its own,
-while the rest of the loop runs. If the loop does something else, the result is dropped; values never change.
+of a reader one after the other, it is run on the two coming batches as soon as they have been read, on threads of its
+own, while the rest of the loop runs. If the loop does something else, the results are dropped; values never change.
+
+Two batches, so that the decoders have work while the loop takes a result and asks for the next one: with one they were
+idle for 1.6 of 4.8 ms a batch of 64 on an H200. More would only hold memory.
 """
 
 from __future__ import annotations
@@ -17,31 +20,35 @@ from ndd._execution.kept import Kept
 from ndd._tensor import Store
 
 
+DEPTH = 2  # how many batches ahead
+
+
 class Following:
-    """The way from a batch of a reader to the next one.
+    """The way from a batch of a reader to the next ones.
 
     Args:
-        peek: gives the store of the same output of the next batch, or None if it has not been read; never waits.
+        peek: `peek(k)` gives the store of the same output k batches later, or None if that has not been read; never
+            waits.
         memory: a dict that all batches of one output share: what was done to the one before.
     """
 
     __slots__ = ("_peek", "memory")
 
-    def __init__(self, peek: Callable[[], Store | None], memory: dict[str, Any]):
+    def __init__(self, peek: Callable[[int], Store | None], memory: dict[str, Any]):
         self._peek = peek
         self.memory = memory
 
-    def store(self) -> Store | None:
-        """The next batch's store, if it is there."""
-        return self._peek()
+    def store(self, distance: int) -> Store | None:
+        """The store of a coming batch, if it is there."""
+        return self._peek(distance)
 
 
-# Two threads, so that what Python prepares for one batch (20 us an image) overlaps the decoding of the one before.
-_threads = Kept(lambda: ThreadPoolExecutor(2, thread_name_prefix="ndd-lookahead"))
+# One more than works at once, so that what is prepared for one batch overlaps the decoding of those before.
+_threads = Kept(lambda: ThreadPoolExecutor(DEPTH + 1, thread_name_prefix="ndd-lookahead"))
 
 
 def computed(store: Store, key: Any, now: Callable[[], Any], ahead: Callable[[Store], Any]) -> Any:
-    """`now()`, or what was computed ahead of it; and starts `ahead(next store)` if the loop repeats itself.
+    """`now()`, or what was computed ahead of it; and starts `ahead(coming store)` if the loop repeats itself.
 
     `key` says how the operator was called: only the same object counts as the same call.
     """
@@ -51,22 +58,27 @@ def computed(store: Store, key: Any, now: Callable[[], Any], ahead: Callable[[St
         repeats = following.memory.get("key") is key
         following.memory["key"] = key
         if repeats and enabled():
-            _start(following.store(), key, ahead)
+            for distance in range(1, DEPTH + 1):
+                if not _start(following.store(distance), key, ahead):
+                    break
     if known is not None and known[0] is key:
         return known[1].result()
     return now()
 
 
-def _start(store: Store | None, key: Any, ahead: Callable[[Store], Any]) -> None:
-    if store is None or store.ahead is not None:
-        return
-    reference = weakref.ref(store)
+def _start(store: Store | None, key: Any, ahead: Callable[[Store], Any]) -> bool:
+    """Whether there is such a store; its computation is under way then."""
+    if store is None:
+        return False
+    if store.ahead is None:
+        reference = weakref.ref(store)
 
-    def run() -> Any:
-        found = reference()
-        return None if found is None else ahead(found)
+        def run() -> Any:
+            found = reference()
+            return None if found is None else ahead(found)
 
-    store.ahead = (key, _threads().submit(run))
+        store.ahead = (key, _threads().submit(run))
+    return True
 
 
 def enabled() -> bool:

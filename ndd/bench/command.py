@@ -34,6 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--only", default="", metavar="TEXT", help="operators, readers or parts of soak whose name contains this"
     )
     parser.add_argument("--count", type=int, help="repetitions of a part of soak (default: as many as it is known for)")
+    parser.add_argument(
+        "--pictures",
+        default="",
+        metavar="KIND",
+        help="loop: files of one kind, made of those of --data: 420, 444, gray, progressive, small or large",
+    )
+    parser.add_argument("--hw-load", type=float, help="loop: the decoders' hw_decoder_load, 0 to 1 (default theirs)")
     parser.add_argument("--no-dali", action="store_true", help="measure ndd alone")
 
 
@@ -71,7 +78,8 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
     if "loop" in wanted:
         from ndd.bench import loop
 
-        yield from loop.measure(setting, args.data, [args.batch_size] if args.batch_size else None, args.images)
+        sizes = [args.batch_size] if args.batch_size else None
+        yield from loop.measure(setting, args.data, sizes, args.images, args.only, args.pictures, args.hw_load)
     if "classic" in wanted:
         from ndd.bench import classic
 

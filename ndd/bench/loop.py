@@ -1,78 +1,127 @@
-"""The main job: JPEG files to normalised torch batches, and the parts of it that may bound it."""
+"""The main job: JPEG files to normalised torch batches, and the parts of it that may bound it.
+
+Every library runs in a process of its own (`loop_sides.py`), one after the other: two in one process share the threads of
+nvImageCodec and each other's memory. Medians of the epochs are shown.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from statistics import median
 
 from ndd.bench.libraries import Setting
-from ndd.bench.photographs import folder
-from ndd.bench.rounds import Result, interleaved
-from ndd.demo.folder import Folder
-from ndd.demo.loop import MEAN, STD
+from ndd.bench.loop_sides import SIDES
+from ndd.bench.rounds import Result
+from ndd.demo.folder import PHOTOS, scan
 
 _LEAST = {"cpu": 512, "gpu": 8192}
-
-Stage = Callable[[Any, str, Any], Any]  # (library, device, encoded batch) -> something to evaluate
-
-
-def _read(library: Any, device: str, jpegs: Any) -> Any:
-    return jpegs.evaluate()
-
-
-def _decode(library: Any, device: str, jpegs: Any) -> Any:
-    return library.decoders.image(jpegs, device=device).evaluate()
-
-
-def _whole(library: Any, device: str, jpegs: Any) -> Any:
-    images = library.decoders.image(jpegs, device=device)
-    images = library.resize(images, size=[224, 224])
-    return library.crop_mirror_normalize(images, mean=MEAN, std=STD).torch()
+_TITLES = {
+    "random_resized_crop": "decode, random_resized_crop 224, mirror, normalise, torch",
+    "resize": "decode, resize 224, normalise, torch",
+    "decode": "reading and decoding",
+    "read": "reading alone",
+}
+PICTURES = ("420", "444", "gray", "progressive", "small", "large")
+_TARGETS = {"cpu": {"DALI dynamic": "ratio >= 2.2"}, "gpu": {"DALI pipeline": "ratio >= 1.15"}}
 
 
 def measure(
-    setting: Setting, data: Path | None, batch_sizes: list[int] | None = None, images: int | None = None
+    setting: Setting,
+    data: Path | None,
+    batch_sizes: list[int] | None = None,
+    images: int | None = None,
+    only: str = "",
+    pictures: str = "",
+    hw_load: float | None = None,
 ) -> Iterator[Result]:
-    """Images a second, an epoch being one side of one round. The whole loop first, then reading, and with decoding."""
-    place = f"{setting.device.upper()}, {setting.threads} threads"
-    target = "ratio >= 1.7" if setting.device == "cpu" else "ratio >= 1.0"
-    for batch_size in batch_sizes or ([64] if setting.device == "cpu" else [64, 256]):
-        files = folder(data, images or _LEAST[setting.device])
-        stages: list[tuple[str, Stage, str]] = [
-            ("decode, resize 224, normalise, torch", _whole, target),
-            ("  of which reading alone", _read, ""),
-            ("  reading and decoding", _decode, ""),
-        ]
-        for title, stage, wanted in stages:
-            found = _rates(setting, files, batch_size, stage)
-            yield Result(
-                "loop", f"{title}; batch {batch_size}, {place}", "images/s", found["ndd"], found.get("DALI"), wanted
-            )
+    """Images a second of each loop whose name begins with `only`, ndd beside the others; `pictures` makes files of a kind
+    first (`PICTURES`), `hw_load` is the decoders' `hw_decoder_load`."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = data or PHOTOS
+        if pictures:
+            root = made(Path(folder), root, pictures)
+        scan(root)  # says what is wrong with a folder
+        for batch_size in batch_sizes or ([64] if setting.device == "cpu" else [64, 256]):
+            for loop, title in _TITLES.items():
+                if loop.startswith(only):
+                    yield from _compared(setting, root, batch_size, loop, title, images, pictures, hw_load)
 
 
-def _rates(setting: Setting, files: Folder, batch_size: int, stage: Stage) -> dict[str, float]:
-    sides = {name: _epochs(library, setting, files, batch_size, stage) for name, library in setting.libraries.items()}
-    for side in sides.values():
-        side()  # opens readers, compiles, fills memory pools
-    return interleaved(sides, setting.rounds)
-
-
-def _epochs(library: Any, setting: Setting, files: Folder, batch_size: int, stage: Stage) -> Callable[[], float]:
-    """A function that runs one epoch and gives images a second."""
-    reader = library.readers.File(
-        file_root=str(files.root), files=files.files, labels=files.labels, random_shuffle=True
+def _compared(
+    setting: Setting,
+    root: Path,
+    batch_size: int,
+    loop: str,
+    title: str,
+    images: int | None,
+    pictures: str,
+    hw_load: float | None,
+) -> Iterator[Result]:
+    sides = [side for side in SIDES if side == "ndd" or "DALI" in setting.libraries]
+    sides = [side for side in sides if loop != "read" or side == "ndd" or "DALI" in side]
+    rates: dict[str, float | None] = {}
+    spent: dict[str, float | None] = {}
+    for side in sides:
+        rates[side], spent[side] = _rate(side, setting, root, batch_size, loop, images, hw_load)
+    kind = f"{pictures} pictures, " if pictures else ""
+    kind += f"hw_decoder_load={hw_load}, " if hw_load is not None else ""
+    place = f"{kind}batch {batch_size}, {setting.device.upper()}, {setting.threads} threads"
+    yield Result(
+        "loop", f"{title}; {place}", "images/s", rates["ndd"], rates.get("DALI dynamic"), _target(setting, SIDES[1])
     )
+    for side in sides[2:]:
+        if rates[side] is not None:
+            name = f"  beside {side} (second column)"
+            yield Result("loop", name, "images/s", rates["ndd"], rates[side], _target(setting, side))
+    name = "  CPU time of the caller's thread for a batch"
+    yield Result("loop", name, "ms", spent["ndd"], spent.get("DALI dynamic"), "ndd < 1" if setting.device == "gpu" else "")
 
-    def epoch() -> float:
-        count = 0
-        setting.settle()
-        start = time.perf_counter()
-        for jpegs, labels in reader.next_epoch(batch_size=batch_size):
-            stage(library, setting.device, jpegs)
-            count += len(labels.torch())
-        setting.settle()
-        return count / (time.perf_counter() - start)
 
-    return epoch
+def _target(setting: Setting, side: str) -> str:
+    return _TARGETS[setting.device].get(side, "")
+
+
+def _rate(
+    side: str, setting: Setting, root: Path, batch_size: int, loop: str, images: int | None, hw_load: float | None
+) -> tuple[float | None, float | None]:
+    """Images a second of one side, and the caller's CPU time for a batch in ms; None where it cannot run here."""
+    command = [
+        sys.executable, "-m", "ndd.bench.loop_sides", side, loop, "--device", setting.device, "--data", str(root),
+        "--images", str(images or _LEAST[setting.device]), "--batch-size", str(batch_size), "--threads",
+        str(setting.threads), "--rounds", str(setting.rounds),
+    ]  # fmt: skip
+    if hw_load is not None:
+        command += ["--hw-load", str(hw_load)]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONWARNINGS": "ignore"})
+    if done.returncode:
+        if side == "ndd":
+            raise RuntimeError(f"the loop of ndd failed:\n{done.stderr[-2000:]}")
+        print(f"{side} does not run here: {(done.stderr.strip().splitlines() or ['no message'])[-1][:160]}")
+        return None, None
+    rates, spent = json.loads(done.stdout.strip().splitlines()[-1])
+    return median(rates), median(spent)
+
+
+def made(folder: Path, root: Path, kind: str) -> Path:
+    """Files of one kind, made of those below `root`: `PICTURES` says which there are."""
+    from PIL import Image
+
+    found = scan(root)
+    options = {"420": {"subsampling": 2}, "444": {"subsampling": 0}, "progressive": {"progressive": True}}.get(kind, {})
+    for name in found.files[: 16 if kind == "large" else None]:
+        with Image.open(root / name) as image:
+            image = image.convert("L" if kind == "gray" else "RGB")
+        if kind == "small":
+            image = image.resize((64, 64))
+        if kind == "large":
+            image = image.resize((4000, 3000))
+        target = (folder / name).with_suffix(".jpg")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        image.save(target, quality=90, **options)
+    return folder

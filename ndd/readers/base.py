@@ -9,6 +9,7 @@ import os
 import threading
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, overload
 
@@ -467,31 +468,37 @@ class Reader:
         if size is None:
             return self._made(step, size)
         with self._coming_lock:
-            coming, self._coming = self._coming, None
-        return coming[1] if coming is not None and coming[0] is step else self._made(step, size)
+            while self._coming:
+                coming, values = self._coming.popleft()
+                if coming is step:
+                    return values
+        return self._made(step, size)
 
-    def _coming_store(self, place: int, generation: int) -> Any:
-        """For lookahead: the store of what was read as number `place` of the next batch, if that has been read. Called
-        on other threads."""
+    def _coming_store(self, place: int, distance: int, generation: int) -> Any:
+        """For lookahead: the store of what was read as number `place` of the batch that comes after so many, if that has
+        been read. Called on other threads."""
         ahead = self._ahead
         if ahead is None or generation != self._progress.generation:
             return None
         with self._coming_lock:
-            step = ahead.peek()
+            step = ahead.peek(distance)
             if step is None or any(isinstance(r, BaseException) for r in step.records):
                 return None
-            if self._coming is None or self._coming[0] is not step:
-                self._coming = (step, self._made(step, len(step.numbers)))
-            return self._coming[1][place]._value()
+            for coming, values in self._coming:
+                if coming is step:
+                    return values[place]._value()
+            values = self._made(step, len(step.numbers))
+            self._coming.append((step, values))
+            return values[place]._value()
 
     def _follow(self, values: tuple[Any, ...]) -> None:
         """Shows each part of a batch the way to the next one."""
         reader, generation = weakref.ref(self), self._progress.generation
         for place, value in enumerate(values):
 
-            def peek(place: int = place) -> Any:
+            def peek(distance: int, place: int = place) -> Any:
                 found = reader()
-                return None if found is None else found._coming_store(place, generation)
+                return None if found is None else found._coming_store(place, distance, generation)
 
             value._value().following = Following(peek, self._memories.setdefault(place, {}))
 
@@ -594,7 +601,7 @@ class Reader:
         self._process = os.getpid()
         self._lock = threading.RLock()
         self._ahead: ReadAhead | None = None
-        self._coming: tuple[Step, Any] | None = None  # the next batch, made for a lookahead
+        self._coming: deque[tuple[Step, Any]] = deque()  # the next batches, made for a lookahead
         self._coming_lock = threading.Lock()
         self._last: LastBatch = "fill"  # how what is read ahead was cut into batches
         self._memories: dict[Any, dict[str, Any]] = {}  # of each output: how the batch before was used

@@ -117,11 +117,12 @@ class ReadAhead:
                 self._work.notify()
             return step
 
-    def peek(self) -> Step | None:
-        """What `next` will give, if it has been read; does not wait."""
+    def peek(self, distance: int = 1) -> Step | None:
+        """What `next` will give after so many calls, if all of that has been read; does not wait. Batches only."""
         with self._work:
-            ready = self._groups and self._groups[0].cuts and not self._groups[0].left and not self._failure
-            return self._groups[0].peek() if ready and not self._stopped else None
+            groups = [self._groups[k] for k in range(min(distance, len(self._groups)))]
+            ready = len(groups) == distance and not any(group.left or not group.cuts for group in groups)
+            return groups[-1].peek() if ready and not self._failure and not self._stopped else None
 
     def read(self, numbers: Sequence[int]) -> list[Record | BaseException]:
         """Certain records, before anything that is read ahead."""

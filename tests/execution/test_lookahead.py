@@ -27,8 +27,10 @@ def started(monkeypatch):
     real = lookahead._start
 
     def start(store, key, ahead):
-        real(store, key, ahead)
-        counts.append(store is not None and store.ahead is not None)
+        new = store is not None and store.ahead is None
+        found = real(store, key, ahead)
+        counts.append(new)
+        return found
 
     monkeypatch.setattr(lookahead, "_start", start)
     return counts

@@ -1,0 +1,218 @@
+"""One side of the loop benchmark, in a process of its own: `python -m ndd.bench.loop_sides SIDE LOOP ...` prints its rates.
+
+Every side reads JPEG files in random order with their labels and gives batches to torch on the device. What comes out is
+the same but for rounding and the random numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ndd.demo.folder import Folder, scan
+from ndd.demo.loop import MEAN, STD
+
+SIDES = ("ndd", "DALI dynamic", "DALI pipeline", "torchvision", "DataLoader")
+LOOPS = ("random_resized_crop", "resize", "decode", "read")
+_SIZE = [224, 224]
+_MOST_WORKERS = 16  # of DataLoader, as users set it on such a machine, at most the CPUs
+
+
+def main(given: list[str] | None = None) -> None:
+    """Runs epochs of one side; prints images a second of each but the first, and the CPU time that this thread spent for a
+    batch in ms, as JSON."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("side", choices=SIDES)
+    parser.add_argument("loop", choices=LOOPS)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--images", type=int, required=True)
+    parser.add_argument("--batch-size", type=int, required=True)
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--hw-load", type=float)
+    args = parser.parse_args(given)
+    files = scan(args.data).repeated(args.images)
+    more = {} if args.hw_load is None or args.device == "cpu" else {"hw_decoder_load": args.hw_load}
+    make = {
+        "ndd": _dynamic, "DALI dynamic": _dynamic, "DALI pipeline": _pipeline, "torchvision": _torchvision,
+        "DataLoader": _data_loader,
+    }[args.side]  # fmt: skip
+    epochs = make(args, files, more)
+    batches = max(1, len(files.files) // args.batch_size)
+    rates, spent = [], []
+    for _ in range(args.rounds + 1):
+        _settle(args.device)
+        start, own = time.perf_counter(), time.thread_time()
+        count = sum(next(epochs) for _ in range(batches))
+        spent.append((time.thread_time() - own) / batches * 1000)
+        _settle(args.device)
+        rates.append(count / (time.perf_counter() - start))
+    print(json.dumps([rates[1:], spent[1:]]))
+
+
+def _settle(device: str) -> None:
+    if device == "gpu":
+        import torch
+
+        torch.cuda.synchronize()
+
+
+def _dynamic(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
+    if args.side == "ndd":
+        import ndd as library
+    else:
+        import nvidia.dali.experimental.dynamic as library
+    library.set_num_threads(args.threads)
+    reader = library.readers.File(
+        file_root=str(files.root), files=files.files, labels=files.labels, random_shuffle=True
+    )
+    work = _operators(library, args.loop, args.device, more)
+    while True:
+        for jpegs, labels in reader.next_epoch(batch_size=args.batch_size):
+            work(jpegs)
+            yield len(labels.torch())
+
+
+def _operators(library: Any, loop: str, device: str, more: dict[str, Any]) -> Callable[[Any], Any]:
+    def decoded(jpegs: Any) -> Any:
+        return library.decoders.image(jpegs, device=device, **more)
+
+    def normalised(images: Any) -> Any:
+        mirror = library.random.coin_flip(batch_size=images.batch_size)
+        return library.crop_mirror_normalize(images, mean=MEAN, std=STD, mirror=mirror).torch()
+
+    return {
+        "read": lambda jpegs: jpegs.evaluate(),
+        "decode": lambda jpegs: decoded(jpegs).evaluate(),
+        "resize": lambda jpegs: library.crop_mirror_normalize(
+            library.resize(decoded(jpegs), size=_SIZE), mean=MEAN, std=STD
+        ).torch(),
+        "random_resized_crop": lambda jpegs: normalised(library.random_resized_crop(decoded(jpegs), size=_SIZE)),
+    }[loop]
+
+
+def _pipeline(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
+    from nvidia.dali import fn, pipeline_def
+    from nvidia.dali.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
+
+    on_gpu = args.device == "gpu"
+
+    @pipeline_def(batch_size=args.batch_size, num_threads=args.threads, device_id=0 if on_gpu else None)
+    def body() -> Any:
+        jpegs, labels = fn.readers.file(
+            file_root=str(files.root), files=files.files, labels=files.labels, random_shuffle=True, name="reader"
+        )
+        if args.loop == "read":
+            return jpegs, labels
+        images = fn.decoders.image(jpegs, device="mixed" if on_gpu else "cpu", **more)
+        if args.loop == "resize":
+            images = fn.crop_mirror_normalize(fn.resize(images, size=_SIZE), mean=MEAN, std=STD)
+        elif args.loop == "random_resized_crop":
+            images = fn.random_resized_crop(images, size=_SIZE)
+            images = fn.crop_mirror_normalize(images, mean=MEAN, std=STD, mirror=fn.random.coin_flip())
+        return images, labels
+
+    pipe = body()
+    pipe.build()
+    if args.loop in ("read", "decode"):  # samples of different shapes: no iterator takes them
+        while True:
+            pipe.run()
+            yield args.batch_size
+    iterator = DALIGenericIterator(
+        pipe, ["images", "labels"], reader_name="reader", last_batch_policy=LastBatchPolicy.PARTIAL, auto_reset=True
+    )
+    while True:
+        for (batch,) in iterator:  # type: ignore[misc]
+            yield len(batch["labels"])
+
+
+class _Files:
+    """A torch data set: what `load` makes of a file, and its label."""
+
+    def __init__(self, files: Folder, load: Callable[[str], Any]):
+        self._names = [str(files.root / name) for name in files.files]
+        self._labels = files.labels
+        self._load = load
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        return self._load(self._names[index]), self._labels[index]
+
+
+def _torchvision(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
+    """Files read by DataLoader's workers, decoded in batches by torchvision on the device, then v2 transforms of each."""
+    import torch
+    from torchvision import io
+    from torchvision.transforms import v2
+
+    device = "cuda" if args.device == "gpu" else "cpu"
+    loader = torch.utils.data.DataLoader(
+        _Files(files, io.read_file), args.batch_size, shuffle=True, num_workers=_workers(), collate_fn=list,
+        persistent_workers=True, drop_last=True,
+    )  # fmt: skip
+    work = _transforms(v2, args.loop)
+    while True:
+        for batch in loader:
+            images = io.decode_jpeg([data for data, _ in batch], mode=io.ImageReadMode.RGB, device=device)
+            if work is not None:
+                torch.stack([work(image) for image in images])
+            yield len(batch)
+
+
+def _data_loader(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
+    """The loop of most users: Pillow and v2 transforms in DataLoader's workers."""
+    import torch
+
+    loader = torch.utils.data.DataLoader(
+        _Files(files, _Pillow(args.loop)), args.batch_size, shuffle=True, num_workers=_workers(), drop_last=True,
+        persistent_workers=True, pin_memory=args.device == "gpu", **({"collate_fn": list} if args.loop == "decode" else {}),
+    )  # fmt: skip
+    while True:
+        for batch in loader:
+            if args.loop != "decode" and args.device == "gpu":
+                batch[0].to("cuda", non_blocking=True)
+            yield args.batch_size
+
+
+class _Pillow:
+    def __init__(self, loop: str):
+        from torchvision.transforms import v2
+
+        self._work = _transforms(v2, loop)
+        self._to_tensor = v2.functional.pil_to_tensor
+
+    def __call__(self, name: str) -> Any:
+        from PIL import Image
+
+        with Image.open(name) as image:
+            tensor = self._to_tensor(image.convert("RGB"))
+        return tensor if self._work is None else self._work(tensor)
+
+
+def _transforms(v2: Any, loop: str) -> Any:
+    import torch
+
+    mean, std = [m / 255 for m in MEAN], [s / 255 for s in STD]
+    last = [v2.ToDtype(torch.float32, scale=True), v2.Normalize(mean, std)]
+    if loop == "resize":
+        return v2.Compose([v2.Resize(_SIZE, antialias=True), *last])
+    if loop == "random_resized_crop":
+        return v2.Compose([v2.RandomResizedCrop(_SIZE, antialias=True), v2.RandomHorizontalFlip(), *last])
+    return None
+
+
+def _workers() -> int:
+    import os
+
+    return min(_MOST_WORKERS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4)
+
+
+if __name__ == "__main__":
+    main()
