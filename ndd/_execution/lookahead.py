@@ -19,7 +19,6 @@ from typing import Any
 from ndd._execution.kept import Kept
 from ndd._tensor import Store
 
-
 DEPTH = 2  # how many batches ahead
 
 
