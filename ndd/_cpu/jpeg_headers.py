@@ -11,8 +11,8 @@ import numpy as np
 from ndd._cpu.jit import External, inner_kernel, kernel
 
 # What is told of a picture: whether it is one to be decoded as it is (else Python decides), size as stored, channels,
-# EXIF orientation.
-GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, FACTS = 0, 1, 2, 3, 4, 5
+# EXIF orientation, scans if there is but one (decoders stop behind it, whatever follows), else 0.
+GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
 
 _LEAST = 10  # bytes of a frame header, with its marker
 _TAG, _SHORT, _LONG, _ENTRIES = 274, 3, 4, 512
@@ -54,7 +54,7 @@ def _walk(data, first, end, found):
     if end - first < _LEAST or data[first] != 0xFF or data[first + 1] != 0xD8:
         return False
     at, exif, exif_end = first + 2, np.int64(0), np.int64(0)
-    says_ycc, says_rgb, named_rgb = False, False, False
+    says_ycc, says_rgb, named_rgb, progressive = False, False, False, False
     found[CHANNELS], found[ORIENTATION] = 0, 1
     while at + 4 <= end:
         if data[at] != 0xFF:
@@ -68,6 +68,9 @@ def _walk(data, first, end, found):
         if length < 2 or after > end or marker == 0xD9:
             return False
         if marker == 0xDA:
+            if length < 6:
+                return False
+            found[SCANS] = 1 if not progressive and data[at + 4] == found[CHANNELS] else 0
             rgb = found[CHANNELS] == 3 and not says_ycc and (says_rgb or named_rgb)
             if not found[CHANNELS] or rgb:
                 return False
@@ -83,6 +86,7 @@ def _walk(data, first, end, found):
             if found[CHANNELS] or not well or data[at + 4] != 8:
                 return False
             found[HEIGHT], found[WIDTH], found[CHANNELS] = _u16(data, at + 5), _u16(data, at + 7), channels
+            progressive = marker == 0xC2
             if not found[HEIGHT] or not found[WIDTH]:
                 return False
             if channels == 3:
@@ -157,7 +161,7 @@ def _is_sound(data, first, size, found):
         ends |= data[at] == 0xFF and data[at + 1] == 0xD9
     if not ends:
         return False
-    if size < _SHORT_FILE:
+    if size < _SHORT_FILE or found[SCANS] == 1:
         return True
     marks, names, scans = data[first : end - 1], data[first + 1 : end], 0
     for k in range(len(marks)):  # two arrays from 0 on: eight times the speed of one with places that may be negative

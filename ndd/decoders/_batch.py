@@ -58,7 +58,7 @@ class Encoded:
         for i in np.flatnonzero(self.facts[:, GOOD] == 0).tolist():
             try:
                 header = self._headers[i] = header_of(self.data[i])
-                self.facts[i, HEIGHT:] = header.height, header.width, header.channels, header.orientation
+                self.facts[i, HEIGHT : ORIENTATION + 1] = header.height, header.width, header.channels, header.orientation
             except RuntimeError as error:
                 self.errors[i] = error
         pixels = self.facts[:, HEIGHT] * self.facts[:, WIDTH]

@@ -69,7 +69,8 @@ class _Group:
 
 
 class ReadAhead:
-    """Threads that read a stream's batches in order, at most `depth` groups before they are asked for.
+    """Threads that read a stream's batches in order, at most `depth` groups before they are asked for (or as many as
+    `peek` has looked for).
 
     The threads start with the first request and end with `stop()`. They hold this object and the store, never the
     reader, so a reader that nobody holds any more can die and stop them.
@@ -118,8 +119,14 @@ class ReadAhead:
             return step
 
     def peek(self, distance: int = 1) -> Step | None:
-        """What `next` will give after so many calls, if all of that has been read; does not wait. Batches only."""
+        """What `next` will give after so many calls, if all of that has been read; does not wait. Batches only.
+
+        From then on one batch more than that is read ahead, for who looks so far will do so again.
+        """
         with self._work:
+            if distance >= self._depth:
+                self._depth = distance + 1
+                self._work.notify()
             groups = [self._groups[k] for k in range(min(distance, len(self._groups)))]
             ready = len(groups) == distance and not any(group.left or not group.cuts for group in groups)
             return groups[-1].peek() if ready and not self._failure and not self._stopped else None
