@@ -1,4 +1,4 @@
-"""Loops over the functions of nvImageCodec's C library: a whole batch in a few calls that hold no GIL.
+"""Loops over the functions of nvImageCodec's C library: a whole batch in one call that holds no GIL.
 
 `connect` says where the functions are, before the first of these is called. Structures come as their bytes, and `at` says
 where in `nvimgcodecImageInfo_t` and `nvimgcodecCodeStreamView_t` the numbers lie that change from picture to picture.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import External, kernel
+from ndd._cpu.jit import External, inner_kernel, kernel
 
 FUNCTIONS = {
     "nvimgcodecCodeStreamCreateFromHostMem": "int32(uintp, uintp, uintp, uintp, uintp)",
@@ -25,6 +25,8 @@ FUNCTIONS = {
 AT_HEIGHT, AT_WIDTH, AT_CHANNELS, AT_FORMAT, AT_SPACE, AT_TURN, AT_START, AT_END = range(8)
 AT_STRIDE, AT_BUFFER, AT_STREAM = range(8, 11)
 
+_DECODED = 1  # nvimgcodecProcessingStatus_t
+
 _create, _cut, _parse, _image, _decode, _wait, _statuses, _destroy = (External(n, s) for n, s in FUNCTIONS.items())
 
 
@@ -38,8 +40,8 @@ def connect(library: object) -> None:
         binding.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
 
 
-@kernel
-def describe(instance, addresses, sizes, extents, swapped, info, at, streams, turns, failed):
+@inner_kernel
+def _describe(instance, addresses, sizes, extents, swapped, info, at, streams, turns, failed):
     """A code stream for each picture, and how it is turned to be upright (degrees, flips).
 
     One whose extents as stored, or whether height and width change places, are not those given is refused: its pixels
@@ -58,8 +60,8 @@ def describe(instance, addresses, sizes, extents, swapped, info, at, streams, tu
         failed[i] = status
 
 
-@kernel
-def cut(windows, view, at, streams, parts, failed):
+@inner_kernel
+def _cut_out(windows, view, at, streams, parts, failed):
     """For each window (y0, x0, y1, x1) a stream of that part alone; one without rows stands for the whole picture."""
     numbers = view.view(np.int32)
     for i in range(len(windows)):
@@ -71,8 +73,8 @@ def cut(windows, view, at, streams, parts, failed):
         failed[i] = _cut(streams[i], parts.ctypes.data + 8 * i, view.ctypes.data)
 
 
-@kernel
-def place(instance, targets, shapes, kinds, turns, stream, info, at, images, failed):
+@inner_kernel
+def _place(instance, targets, shapes, kinds, turns, stream, info, at, images, failed):
     """Says where the pixels of each picture go: HWC of `shapes`, in sample format and colour space `kinds`, turned."""
     numbers, wide = info.view(np.int32), info.view(np.int64)
     wide[at[AT_STREAM]] = stream
@@ -93,11 +95,32 @@ def place(instance, targets, shapes, kinds, turns, stream, info, at, images, fai
 
 
 @kernel
-def decode(decoder, params, streams, images, future, statuses, size):
-    """Decodes; returns when the CPU's work is done and a GPU's is queued. `statuses[i]` is 1 for what was decoded."""
-    status = _decode(decoder, streams.ctypes.data, images.ctypes.data, len(streams), params, future.ctypes.data)
+def decode(
+    instance, decoder, params, addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream,
+    parsed, view, info, at, handles, failed, future, size,
+):  # fmt: skip
+    """Decodes a batch; returns when the CPU's work is done and a GPU's is queued: 0, or the status of a decoder that
+    refuses everything. `failed[i]` is 0 for what was decoded. `windows` of no rows: whole pictures."""
+    count = len(sizes)
+    turns = np.zeros((count, 3), np.int32)
+    _describe(instance, addresses, sizes, extents, swapped, parsed, at, handles[0], turns, failed)
+    streams = handles[0]
+    if len(windows):
+        _cut_out(windows, view, at, handles[0], handles[1], failed)
+        streams = handles[1]
+    if not upright:
+        turns[:] = 0
+    _place(instance, targets, shapes, kinds, turns, stream, info, at, handles[2], failed)
+    sound = np.flatnonzero(failed == 0)
+    if not len(sound):
+        return np.int32(0)
+    there, images, statuses = streams[sound], handles[2][sound], np.zeros(len(sound), np.uint32)
+    status = _decode(decoder, there.ctypes.data, images.ctypes.data, len(sound), params, future.ctypes.data)
     if status == 0:
         _wait(future[0])
         status = _statuses(future[0], statuses.ctypes.data, size.ctypes.data)
         _destroy(future[0])
+    for k in range(len(sound)):
+        if statuses[k] != _DECODED:
+            failed[sound[k]] = 1
     return status

@@ -13,6 +13,7 @@ from ndd._cpu.jit import External, inner_kernel, kernel
 # What is told of a picture: whether it is one to be decoded as it is (else Python decides), size as stored, channels,
 # EXIF orientation, scans if there is but one (decoders stop behind it, whatever follows), else 0.
 GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
+FIRST_SWAPPED = 5  # orientations from here on exchange height and width
 
 _LEAST = 10  # bytes of a frame header, with its marker
 _TAG, _SHORT, _LONG, _ENTRIES = 274, 3, 4, 512
@@ -24,23 +25,19 @@ _copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 
 
 @kernel
-def staged(addresses, sizes, starts, target):
-    """Copies the encoded pictures, `sizes[i]` bytes from `addresses[i]`, to `starts[i]` of `target`."""
+def take(addresses, sizes, starts, target, facts):
+    """Copies the encoded pictures, `sizes[i]` bytes from `addresses[i]`, to `starts[i]` of `target`. There it fills `facts`,
+    int64 `[N, FACTS]`, zeros for all that are not good, and makes the EXIF of good ones plain."""
     base = target.ctypes.data
     for i in range(len(sizes)):
         if sizes[i]:
             _copy(base + starts[i], addresses[i], sizes[i])
-
-
-@kernel
-def read_headers(data, starts, sizes, facts):
-    """Fills `facts`, int64 `[N, FACTS]`, and makes the EXIF of the good pictures plain. The bytes of picture i are `sizes[i]`
-    of `data` from `starts[i]` on."""
-    for i in range(len(sizes)):
         found = facts[i]
-        found[GOOD] = 0
-        if _walk(data, starts[i], starts[i] + sizes[i], found) and _is_sound(data, starts[i], sizes[i], found):
+        sound = _walk(target, starts[i], starts[i] + sizes[i], found) and _is_sound(target, starts[i], sizes[i], found)
+        if sound:
             found[GOOD] = 1
+        else:
+            found[:] = 0
 
 
 @inner_kernel

@@ -80,7 +80,9 @@ def _compared(
             name = f"  beside {side} (second column)"
             yield Result("loop", name, "images/s", rates["ndd"], rates[side], _target(setting, side))
     name = "  CPU time of the caller's thread for a batch"
-    yield Result("loop", name, "ms", spent["ndd"], spent.get("DALI dynamic"), "ndd < 1" if setting.device == "gpu" else "")
+    yield Result(
+        "loop", name, "ms", spent["ndd"], spent.get("DALI dynamic"), "ndd < 1" if setting.device == "gpu" else ""
+    )
 
 
 def _target(setting: Setting, side: str) -> str:

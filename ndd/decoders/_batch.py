@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jpeg_headers import CHANNELS, FACTS, GOOD, HEIGHT, ORIENTATION, WIDTH
+from ndd._cpu.jpeg_headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
 from ndd._operator import Call, Operand
 from ndd._tensor import Store
 from ndd.decoders._header import Header
@@ -58,7 +58,12 @@ class Encoded:
         for i in np.flatnonzero(self.facts[:, GOOD] == 0).tolist():
             try:
                 header = self._headers[i] = header_of(self.data[i])
-                self.facts[i, HEIGHT : ORIENTATION + 1] = header.height, header.width, header.channels, header.orientation
+                self.facts[i, HEIGHT : ORIENTATION + 1] = (
+                    header.height,
+                    header.width,
+                    header.channels,
+                    header.orientation,
+                )
             except RuntimeError as error:
                 self.errors[i] = error
         pixels = self.facts[:, HEIGHT] * self.facts[:, WIDTH]
@@ -75,16 +80,11 @@ class Encoded:
             found = self._headers[i] = header_of(self.data[i])
         return found
 
-    @property
-    def swapped(self) -> np.ndarray:
-        """bool `[N]`: height and width change places when the picture is turned upright."""
-        return self.facts[:, ORIENTATION] >= 5
-
     def extents(self) -> np.ndarray:
         """Height and width of each picture as it will be decoded, int64 `[N, 2]`; of bad ones something large."""
         found = self.facts[:, HEIGHT : WIDTH + 1].copy()
         if self.options.adjust_orientation:
-            swapped = self.swapped
+            swapped = self.facts[:, ORIENTATION] >= FIRST_SWAPPED
             if swapped.any():
                 found[swapped] = found[swapped][:, ::-1]
         if self.errors:

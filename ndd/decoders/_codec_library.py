@@ -36,7 +36,6 @@ _UINT8 = 0x0802
 _DEVICE_MEMORY, _HOST_MEMORY = 1, 2
 _CPU_ONLY, _GPU_ONLY, _HYBRID, _ENGINES = 1, 2, 3, 4  # nvimgcodecBackendKind_t
 _FIXED = 2  # nvimgcodecLoadHintPolicy_t
-_DECODED = 1
 
 _STRUCTURE_TYPES = {
     "Properties": 1, "InstanceCreateInfo": 2, "DecodeParams": 5, "Orientation": 7, "Region": 8, "CodeStreamView": 9,
@@ -151,7 +150,7 @@ library = Kept(_loaded)
 
 
 class Pictures:
-    """Handles for the pictures of one batch at a time, used again for the next; no decoder is needed for them.
+    """The pictures of one batch at a time: handles for them, used again for the next, and where everything lies.
 
     Args:
         on_gpu: whether their pixels go to memory of a GPU.
@@ -164,49 +163,72 @@ class Pictures:
             buffer_kind=_DEVICE_MEMORY if on_gpu else _HOST_MEMORY,
         )  # fmt: skip
         info.plane_info[0] = _filled(_ImagePlaneInfo, sample_type=_UINT8)
-        self._info = _bytes(info)
-        self._parsed = _bytes(_filled(_ImageInfo))
-        self._view = _bytes(_filled(codec.view, region=_filled(_Region, ndim=2)))
+        view = _filled(codec.view, region=_filled(_Region, ndim=2))
+        self._structures = (
+            _bytes(_filled(_ImageInfo)),
+            _bytes(view),
+            _bytes(info),
+        )  # what a header says, a part, an image
         self._handles = np.zeros((3, 0), np.uint64)  # code streams, parts of them, images
+        self._batch: tuple[Any, ...] = ()
+        self.count = 0
 
-    def describe(
+    def take(
         self,
         addresses: np.ndarray,
         sizes: np.ndarray,
         extents: np.ndarray,
         swapped: np.ndarray,
         windows: np.ndarray | None,
-    ) -> np.ndarray:
-        """Takes encoded pictures, int64 `[N]` each, whose extents as stored are `[N, 2]` and change places in the
-        upright picture where `swapped`; and windows (y0, x0, y1, x1) of what will be decoded, or none. Gives int32
-        `[N]`: what is wrong with each, 0 for nothing."""
+        targets: np.ndarray,
+        shapes: np.ndarray,
+        kinds: np.ndarray,
+        upright: bool,
+        stream: int,
+    ) -> None:
+        """What `Decoder.decode` will decode. All arrays are int64 but for `kinds_of` and `swapped`, and have a row for each
+        picture.
+
+        Args:
+            addresses, sizes: of the encoded pictures.
+            extents: height and width as stored.
+            swapped: whether these change places in the upright picture.
+            windows: (y0, x0, y1, x1) of what is to be decoded, in the picture as it comes out; None for all of it.
+            targets, shapes: where the pixels go, and as what, HWC.
+            upright: whether pictures are turned as their EXIF says.
+            stream: the CUDA stream that orders it.
+        """
         count = len(sizes)
         if count > self._handles.shape[1]:
             more = np.zeros((3, count), np.uint64)
             more[:, : self._handles.shape[1]] = self._handles
             self._handles = more
-        self.failed = np.zeros(count, np.int32)
-        self._turns = np.zeros((count, 3), np.int32)
-        streams, parts, _ = self._handles
-        calls.describe(
-            self._codec.instance, addresses, sizes, extents, swapped, self._parsed, _AT, streams, self._turns, self.failed
-        )  # fmt: skip
-        self._streams = streams
-        if windows is not None:
-            calls.cut(windows, self._view, _AT, streams, parts, self.failed)
-            self._streams = parts
-        return self.failed
+        windows = _NO_WINDOWS if windows is None else windows
+        self.count = count
+        self._batch = addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream
 
-    def place(self, targets: np.ndarray, shapes: np.ndarray, kinds: np.ndarray, upright: bool, stream: int) -> None:
-        """Where the pixels of each go (addresses), as HWC of these shapes in these `kinds_of`, ordered by a CUDA stream;
-        turned upright or as they are stored."""
-        turns, images = self._turns if upright else np.zeros_like(self._turns), self._handles[2]
-        calls.place(self._codec.instance, targets, shapes, kinds, turns, stream, self._info, _AT, images, self.failed)
+    def decode(self, decoder: int, params: int, future: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """For a `Decoder`: which pictures its handle could decode, bool `[N]`."""
+        failed = np.zeros(self.count, np.int32)
+        status = calls.decode(
+            self._codec.instance,
+            decoder,
+            params,
+            *self._batch,
+            *self._structures,
+            _AT,
+            self._handles,
+            failed,
+            future,
+            size,
+        )
+        _check(status, "DecoderDecode")
+        return failed == 0
 
-    def handles(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The numbers of the pictures that nothing is wrong with, their code streams and their images."""
-        numbers = np.flatnonzero(self.failed == 0)
-        return numbers, self._streams[numbers], self._handles[2][numbers]
+    @property
+    def upright(self) -> bool:
+        """See `take`."""
+        return self._batch[-2]
 
     def close(self) -> None:
         """Gives the handles back."""
@@ -220,6 +242,9 @@ class Pictures:
             for handle in handles[handles != 0].tolist():
                 destroy(ctypes.c_void_p(handle))
         self._handles = np.zeros((3, 0), np.uint64)
+
+
+_NO_WINDOWS = np.zeros((0, 4), np.int64)
 
 
 def _bytes(structure: Any) -> np.ndarray:
@@ -262,20 +287,13 @@ class Decoder:
         )
         _check(status, "DecoderCreate")
         self._handle: int | None = handle.value
-        self._upright = {way: _filled(_DecodeParams, apply_exif_orientation=int(way)) for way in (True, False)}
+        self._params = {way: _filled(_DecodeParams, apply_exif_orientation=int(way)) for way in (True, False)}
         self._future, self._size = np.zeros(2, np.uint64), np.zeros(1, np.uint64)
 
-    def decode(self, pictures: Pictures, adjust_orientation: bool) -> np.ndarray:
-        """Decodes what was described and placed: bool `[N]`, which pictures were decoded. RuntimeError if it refuses all."""
-        done = np.zeros(len(pictures.failed), np.bool_)
-        numbers, streams, images = pictures.handles()
-        if not len(numbers):
-            return done
-        statuses = np.zeros(len(numbers), np.uint32)
-        params = ctypes.addressof(self._upright[adjust_orientation])
-        _check(calls.decode(self._handle, params, streams, images, self._future, statuses, self._size), "DecoderDecode")
-        done[numbers] = statuses == _DECODED
-        return done
+    def decode(self, pictures: Pictures) -> np.ndarray:
+        """Decodes what the pictures have taken: bool `[N]`, which were decoded. RuntimeError if it refuses all."""
+        params = ctypes.addressof(self._params[pictures.upright])
+        return pictures.decode(self._handle, params, self._future, self._size)  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Gives up its threads, streams and memory."""

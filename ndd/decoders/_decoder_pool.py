@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu import jpeg_headers
-from ndd._cpu.jpeg_headers import FACTS, GOOD
+from ndd._cpu.jpeg_headers import FACTS
 from ndd._cuda.launch import pinned_empty
 from ndd._execution.kept import Kept
 from ndd._operator import Operand
@@ -46,7 +46,7 @@ class Decoders:
         for _ in range(count):
             self._idle.put(None)
 
-    def decode(self, pictures: Pictures, upright: bool) -> np.ndarray:
+    def decode(self, pictures: Pictures) -> np.ndarray:
         """`Decoder.decode` by one that is idle, or as soon as one is. A decoder that fails is replaced; where the next one
         fails too, nothing is decoded."""
         for _ in range(2):
@@ -54,14 +54,14 @@ class Decoders:
             try:
                 if decoder is None:
                     decoder = self._make()
-                return decoder.decode(pictures, upright)
+                return decoder.decode(pictures)
             except RuntimeError:
                 if decoder is not None:
                     decoder.close()
                 decoder = None
             finally:
                 self._idle.put(decoder)
-        return np.zeros(len(pictures.failed), np.bool_)
+        return np.zeros(pictures.count, np.bool_)
 
     def close(self) -> None:
         """Gives the decoders up. Nobody may be using one."""
@@ -104,10 +104,8 @@ class Staging:
         self._starts, total = ends - room, int(ends[-1])
         if total > len(self._buffer):
             self._buffer = pinned_empty(total + total // 4).numpy()
-        jpeg_headers.staged(np.ascontiguousarray(operand.pointers()), self.sizes, self._starts, self._buffer)
         facts = np.zeros((operand.n, FACTS), np.int64)
-        jpeg_headers.read_headers(self._buffer, self._starts, self.sizes, facts)
-        facts[facts[:, GOOD] == 0] = 0
+        jpeg_headers.take(np.ascontiguousarray(operand.pointers()), self.sizes, self._starts, self._buffer, facts)
         return facts
 
     def put(self, i: int, data: np.ndarray) -> None:
@@ -137,7 +135,8 @@ class Places:
 
     @contextlib.contextmanager
     def using(self, codec: Library, stream: Any) -> Iterator[Place]:
-        """A place for one batch, which nobody else gets before `stream` has passed what is queued on it in the block."""
+        """A place for one batch, which nobody else gets before `stream` has passed what is queued on it in the block;
+        `place.passed` is the event that tells."""
         place = self._taken() or Place(codec)
         try:
             yield place

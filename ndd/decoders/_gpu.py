@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jpeg_headers import CHANNELS, GOOD, HEIGHT, WIDTH
+from ndd._cpu.jpeg_headers import CHANNELS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
 from ndd._cuda.launch import pinned_empty
 from ndd._tensor import Store
 from ndd._tensor.memory import torch_device
@@ -74,18 +74,21 @@ def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targ
             call.stream.handle,
         )
         return done
-    facts, pictures = batch.facts[wanted], place.pictures
-    pictures.describe(
+    facts = batch.facts[wanted]
+    place.pictures.take(
         place.staging.addresses(wanted),
         place.staging.sizes[wanted],
         np.ascontiguousarray(facts[:, HEIGHT : WIDTH + 1]),
-        batch.swapped[wanted],
+        facts[:, ORIENTATION] >= FIRST_SWAPPED,
         None if batch.windows is None else batch.windows[wanted],
+        targets[wanted],
+        shapes[wanted],
+        _codec_library.kinds_of(kind, facts[:, CHANNELS]),
+        upright,
+        call.stream.handle,
     )
-    kinds = _codec_library.kinds_of(kind, facts[:, CHANNELS])
-    pictures.place(targets[wanted], shapes[wanted], kinds, upright, call.stream.handle)
     with decoders(call.device.device_id, len(wanted), call.threads, load, options) as there:
-        done[wanted] = there.decode(pictures, upright)
+        done[wanted] = there.decode(place.pictures)
     return done
 
 

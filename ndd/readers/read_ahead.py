@@ -20,6 +20,8 @@ from ndd.readers.sampler import Position, Stream
 # an H200's loop lost 10 to 25 %. A disk with latency shows in waiting, and brings more.
 THREADS = 4
 _WAITS_FOR_A_THREAD = 3
+_THREADS_TO_PEEK = 2  # so many for a GPU's lookahead that finds nothing yet: one reads 64 photographs in 2.5 ms
+_BEYOND_PEEKING = 2  # batches read beyond what lookahead looks for
 _SAMPLES_AT_ONCE = 16  # in sample mode, so that a hand-over between threads serves many samples
 
 
@@ -104,9 +106,7 @@ class ReadAhead:
                 self._streaming, self._failure = True, None
                 self._work.notify()
             if not self._groups or self._groups[0].left:
-                self._waits += 1
-                if self._waits % _WAITS_FOR_A_THREAD == 0 and len(self._threads) < THREADS:
-                    self._add_thread()
+                self._waited(THREADS)
             while not self._groups or self._groups[0].left:
                 if self._failure and not self._groups:
                     raise self._failure
@@ -125,11 +125,15 @@ class ReadAhead:
         """
         with self._work:
             if distance >= self._depth:
-                self._depth = distance + 1
+                self._depth = distance + _BEYOND_PEEKING
                 self._work.notify()
+            if self._failure or self._stopped:
+                return None
             groups = [self._groups[k] for k in range(min(distance, len(self._groups)))]
-            ready = len(groups) == distance and not any(group.left or not group.cuts for group in groups)
-            return groups[-1].peek() if ready and not self._failure and not self._stopped else None
+            if len(groups) == distance and not any(group.left or not group.cuts for group in groups):
+                return groups[-1].peek()
+            self._waited(_THREADS_TO_PEEK)
+            return None
 
     def read(self, numbers: Sequence[int]) -> list[Record | BaseException]:
         """Certain records, before anything that is read ahead."""
@@ -157,6 +161,12 @@ class ReadAhead:
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(timeout)
+
+    def _waited(self, threads: int) -> None:
+        """A batch was not there in time; every third time another thread comes, up to so many."""
+        self._waits += 1
+        if self._waits % _WAITS_FOR_A_THREAD == 0 and len(self._threads) < threads:
+            self._add_thread()
 
     def _start(self) -> None:
         if not self._threads:

@@ -56,29 +56,22 @@ def decoders(request, emulated_gpu, monkeypatch):
 
         monkeypatch.setattr(_nvimgcodec, "gpu_decoders", given)
         return record
-    describe, place, decoder = (
-        _codec_library.Pictures.describe,
-        _codec_library.Pictures.place,
-        _decoder_pool.Decoder,
-    )
+    take, decode_, decoder = _codec_library.Pictures.take, _codec_library.Pictures.decode, _decoder_pool.Decoder
 
-    def described(self, addresses, sizes, *rest):
-        failed = describe(self, addresses, sizes, *rest)
-        for i, address in enumerate(addresses.tolist()):
-            if ctypes.string_at(address, 4) in record.refused:
-                failed[i] = 1
-        return failed
+    def taken(self, addresses, *rest):
+        self.wrong = [ctypes.string_at(address, 4) in record.refused for address in addresses.tolist()]
+        record.calls.append((len(addresses), rest[-1]))
+        take(self, addresses, *rest)
 
-    def placed(self, targets, shapes, kinds, upright, stream):
-        record.calls.append((len(targets), stream))
-        place(self, targets, shapes, kinds, upright, stream)
+    def decoded(self, *rest):
+        return decode_(self, *rest) & ~np.array(self.wrong)
 
     def decoder_made(library, *rest):
         record.made_for.append(rest)
         return decoder(library, *rest)
 
-    monkeypatch.setattr(_codec_library.Pictures, "describe", described)
-    monkeypatch.setattr(_codec_library.Pictures, "place", placed)
+    monkeypatch.setattr(_codec_library.Pictures, "take", taken)
+    monkeypatch.setattr(_codec_library.Pictures, "decode", decoded)
     monkeypatch.setattr(_decoder_pool, "Decoder", decoder_made)
     return record
 
