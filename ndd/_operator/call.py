@@ -15,7 +15,7 @@ from ndd._operator.frames import FrameMap, unroll
 from ndd._operator.naming import raise_named, source_info_of
 from ndd._operator.plan import Plan, check_values, checked_plan
 from ndd._operator.values import Values
-from ndd._tensor import Spec, Store
+from ndd._tensor import Batch, Spec, Store, Tensor
 from ndd._tensor.operand import Operand
 from ndd._tensor.traps import warn_once
 
@@ -28,6 +28,8 @@ _WORTH_THREADS = 1 << 17
 _LONG_NS = 100_000
 
 _CHANNELS = 4  # images that have more are rare enough to ask
+
+_HANDLES = (Tensor, Batch)
 
 _FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
 
@@ -70,6 +72,18 @@ class Settled:
         self.plans: dict[Any, Planned] = {}
         self.made: dict[int, Any] = {}  # see `Call.once`
         self.kernels: dict[Any, Any] = {}  # GPU: compiled functions, see `Launch`
+
+    def given(self, values: tuple[Any, ...], keep: bool = True) -> Settled:
+        """The same with the handles that are among the values of the arguments; `keep=False`: without them."""
+        named = {
+            name: (value if keep else None) if old.__class__ in _HANDLES or value.__class__ in _HANDLES else old
+            for (name, old), value in zip(self.named.items(), values, strict=True)
+        }
+        handles = [value for value in named.values() if value.__class__ in _HANDLES] if keep else [None]
+        found = Settled(self.specs, named, handles, self.device, self.moves, self.outs, self.single)
+        found.fewer, found.batch_only, found.assumed = self.fewer, self.batch_only, self.assumed
+        found.constants, found.plans, found.made, found.kernels = self.constants, self.plans, self.made, self.kernels
+        return found
 
 
 class Planned:

@@ -26,6 +26,7 @@ class Spec:
     can be looked up by the identity of its inputs' specs."""
 
     __slots__ = ("device", "dtype", "layout", "ndim")
+    never_changes = True  # may be a part of what a kept call is found by
 
     @staticmethod
     def of(dtype: DType, ndim: int | None, layout: str | None, device: Device) -> Spec:
