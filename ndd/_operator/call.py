@@ -70,7 +70,7 @@ class Settled:
         self.assumed = False  # input 0 has no layout, and is taken as HWC
         self.constants: Any = None  # to be compared with those of a call whose key is equal
         self.plans: dict[Any, Planned] = {}
-        self.made: dict[int, Any] = {}  # see `Call.once`
+        self.made: dict[Any, Any] = {}  # see `Call.once` and `Call.kept`
         self.kernels: dict[Any, Any] = {}  # GPU: compiled functions, see `Launch`
 
     def given(self, values: tuple[Any, ...], keep: bool = True) -> Settled:
@@ -174,6 +174,22 @@ class Call:
                 made.clear()
             made[self.n] = make()
         return made[self.n]
+
+    def kept(self, aside: str, shapes: np.ndarray, make: Callable[[], Any]) -> Any:
+        """What `make` gives, for a plan in which the values of argument `aside` have no part: made once for all calls with
+        the same constants and with samples of this one shape, if they have one. Nobody may write to it."""
+        named = self.settled.named
+        if any([named[name] is handle for handle in self.settled.handles for name in named if name != aside]):
+            return make()
+        key = shapes.tobytes()
+        if key != key[: shapes.shape[1] * 8] * len(shapes):
+            return make()
+        made = self.settled.made
+        if key not in made:
+            if len(made) > _FEW:
+                made.clear()
+            made[key] = make()
+        return made[key]
 
     # ---- for the framework
 

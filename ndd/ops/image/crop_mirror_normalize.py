@@ -97,9 +97,14 @@ def crop_mirror_normalize(
 
 
 @crop_mirror_normalize.plan
-def _(
-    input, *, dtype, fill_values, image_type, mean, mirror, out_of_bounds_policy, output_dtype, output_layout,
-    pad_output, scale, shift, std, **window,
+def _(call, input, *, mirror, **arguments):
+    shapes, per_sample, shared = call.kept("mirror", input.shapes, lambda: _without_mirror(input, **arguments))
+    return Plan(shapes, {**per_sample, "mirror": mirror.each() != 0}, shared)
+
+
+def _without_mirror(
+    input, *, dtype, fill_values, image_type, mean, out_of_bounds_policy, output_dtype, output_layout, pad_output, scale,
+    shift, std, **window,
 ):  # fmt: skip
     layout, n, policy = input.layout, input.n, out_of_bounds_policy.lower()
     output_layout = output_layout or layout
@@ -127,7 +132,6 @@ def _(
         gain = np.float32(scale) / _by_channel(std, channels)
     per_sample = {
         "geometry": np.ascontiguousarray(table.transpose(2, 0, 1)),
-        "mirror": mirror.each() != 0,
         "mean": _by_channel(mean, channels),
         "gain": gain,
     }
@@ -135,7 +139,8 @@ def _(
         fill_values if policy in ("pad", "constant") else (0.0,), size[4], channels, dtype or output_dtype or float32
     )
     by_pixel = layout[-1] == output_layout[-1] == "C" and layout[-2] == output_layout[-2] == "W"
-    return Plan(size[out_places].T, per_sample, {"shift": np.float32(shift), "fill": fill, "by_pixel": by_pixel})
+    shapes = np.ascontiguousarray(size[out_places].T)
+    return shapes, per_sample, {"shift": np.float32(shift), "fill": fill, "by_pixel": by_pixel}
 
 
 def _steps(steps: np.ndarray, extents: np.ndarray, places: list[int]) -> None:
