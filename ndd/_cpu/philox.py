@@ -80,7 +80,7 @@ def element_words(out, stream, first, skip=0):
             target[e] = lanes[e & 3, phases[e & 3] + r, e >> 2]
 
 
-@kernel
+@kernel(nogil=False)
 def sample_streams(place, out):
     """The streams of samples for an operator call whose generator stands at `place` (itself such a row).
 

@@ -49,7 +49,7 @@ def _range(name: str, values: Any) -> tuple[float, float]:
     return low, high
 
 
-@kernel
+@kernel(nogil=False)
 def _draw(shapes, streams, limits, attempts, anchors, windows):
     cursor = new_cursor()
     for n in range(len(shapes)):
