@@ -25,6 +25,7 @@ import pytest
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from emulated_gpu import install
 from encoded import KINDS, cmyk, made, photo, rare, read, real
 
 import ndd
@@ -294,7 +295,7 @@ def try_one(number: int, folder: str) -> None:
         try_in_one_way(number, way, data, folder)
 
 
-WAYS = 7
+WAYS = 8
 
 
 def try_in_one_way(number: int, way: int, data: np.ndarray, folder: str) -> None:
@@ -307,12 +308,13 @@ def try_in_one_way(number: int, way: int, data: np.ndarray, folder: str) -> None
         expect(lambda: ndd.imread(path, **options), "sample 0", path)
     elif way == 1:
         expect(lambda: ndd.decoders.image_crop(data, crop=(5, 7), **options), "image_crop", "sample 0")
-    elif way in (2, 3):
-        policy = ("skip", "fill")[way - 2]
-        found = ndd.decoders.image(ndd.batch([good(), data, good()]), on_error=policy, **options).evaluate()
+    elif way in (2, 3, 4):  # the last one by the C library, on the GPU or what emulates one
+        policy, device = ("skip", "fill", "skip")[way - 2], ("cpu", "cpu", "gpu")[way - 2]
+        batch = ndd.batch([good(), data, good()])
+        found = ndd.decoders.image(batch, on_error=policy, device=device, **options).evaluate()
         assert found.batch_size + (len(found.dropped) if policy == "skip" else 0) == 3
         assert [b.index for b in found.dropped] in ([], [1])
-        assert all(np.asarray(t).size for t in found.tensors)
+        assert all(np.asarray(t.cpu()).size for t in found.tensors)
     else:
         expect(lambda: ndd.decoders.image(data, **options), "image", "sample 0")
     expect(lambda: ndd.peek_image_shape(data), "peek_image_shape", "sample 0")
@@ -348,6 +350,7 @@ def work(start: int, stop: int) -> None:
     import resource
 
     at_first = None
+    install(pytest.MonkeyPatch())
     np.asarray(ndd.decoders.image(good()))  # imports, which may take longer than a file may
     originals()
     with tempfile.TemporaryDirectory() as folder:
