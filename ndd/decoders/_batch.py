@@ -12,7 +12,7 @@ from ndd._operator import Call, Operand
 from ndd._tensor import Store
 from ndd.decoders._header import Header
 from ndd.decoders._policy import judged, options_of
-from ndd.decoders._sample import Window, bad_image, check_size, decode, header_of
+from ndd.decoders._sample import Window, bad_image, check_size, decode, header_of, too_large
 from ndd.types import DALIImageType
 
 _UNKNOWN = 1 << 20  # stands in for the extents of a picture whose header cannot be read: every window fits
@@ -58,20 +58,14 @@ class Encoded:
         for i in np.flatnonzero(self.facts[:, GOOD] == 0).tolist():
             try:
                 header = self._headers[i] = header_of(self.data[i])
-                self.facts[i, HEIGHT : ORIENTATION + 1] = (
-                    header.height,
-                    header.width,
-                    header.channels,
-                    header.orientation,
-                )
+                check_size(header, self.options)  # before it becomes a number of 64 bits, which some claims exceed
+                self.facts[i, HEIGHT : ORIENTATION + 1] = header.height, header.width, header.channels, header.orientation
             except RuntimeError as error:
                 self.errors[i] = error
         pixels = self.facts[:, HEIGHT] * self.facts[:, WIDTH]
         for i in np.flatnonzero(pixels > self.options.limit()).tolist():
-            try:
-                check_size(self.header(i), self.options)
-            except RuntimeError as error:
-                self.errors[i] = error
+            if i not in self.errors:
+                self.errors[i] = too_large(self.header(i), self.options)
 
     def header(self, i: int) -> Header:
         """The header of a picture. RuntimeError if it has none."""

@@ -77,10 +77,15 @@ def _not_an_image(data: np.ndarray) -> str:
 def check_size(header: Header, options: Options) -> None:
     """Refuses a picture of more pixels than allowed: what a few bytes of header claim must not cost gigabytes."""
     if header.height * header.width > options.limit():
-        raise bad_image(
-            f"expected at most {options.limit()} pixels, got {header.height}x{header.width} by the header. "
-            "Allow more with max_pixels= or ndd.decoders.set_max_pixels()."
-        )
+        raise too_large(header, options)
+
+
+def too_large(header: Header, options: Options) -> RuntimeError:
+    """The error about a picture of too many pixels."""
+    return bad_image(
+        f"expected at most {options.limit()} pixels, got {header.height}x{header.width} by the header. "
+        "Allow more with max_pixels= or ndd.decoders.set_max_pixels()."
+    )
 
 
 def decode(
