@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import hashlib
 import importlib
+import math
 import os
 import re
 import subprocess
@@ -47,7 +48,7 @@ class NullTorchStream:
 
     def wait_event(self, event: Any) -> None: ...
 
-    def record_event(self) -> NullTorchStream:
+    def record_event(self, event: Any = None) -> NullTorchStream:
         return self  # what has already happened can be waited for
 
     def query(self) -> bool:
@@ -105,13 +106,14 @@ class EmulatedGpu:
 
     # ---- in place of ndd._tensor.memory.device_empty
 
-    def empty(self, count: int, torch_dtype: Any, device: Any) -> Any:
+    def empty(self, shape: Any, torch_dtype: Any, device: Any) -> Any:
         import torch
 
+        count = math.prod(shape) if isinstance(shape, tuple) else shape
         size = torch.empty(0, dtype=torch_dtype).element_size()
         whole = torch.full((count * size + 2 * _FENCE,), _GARBAGE, dtype=torch.uint8)
         self._fenced = [*self._fenced[-15:], whole]
-        return whole[_FENCE : _FENCE + count * size].view(torch_dtype)
+        return whole[_FENCE : _FENCE + count * size].view(torch_dtype).view(shape)
 
     def check_fences(self, name: str) -> None:
         for whole in self._fenced:

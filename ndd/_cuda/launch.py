@@ -438,11 +438,10 @@ class Room:
 
     def store(self, spec: Spec) -> Store:
         """Uninitialised GPU memory: one buffer for the batch."""
-        flat = device_empty(self.volumes.total, torch_dtype(spec.dtype), spec.device)
-        if self.form is None:
-            store = Store(spec.dtype, spec.layout, spec.device, self.shapes, flat=flat)
-        else:
-            store = Store(spec.dtype, spec.layout, spec.device, self.shapes, whole=flat.view(self.form))
+        form = (self.volumes.total,) if self.form is None else self.form
+        memory = device_empty(form, torch_dtype(spec.dtype), spec.device)
+        forms = {"flat": memory} if self.form is None else {"whole": memory}
+        store = Store(spec.dtype, spec.layout, spec.device, self.shapes, **forms)
         store._volumes = self.volumes
         return store
 

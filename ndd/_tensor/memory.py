@@ -71,11 +71,11 @@ def host_empty(shape: Any, dtype: Any) -> np.ndarray:
     return np.asarray(_Lease(block, nbytes)).view(dtype).reshape(shape)
 
 
-def device_empty(count: int, torch_dtype: Any, device: Any) -> Any:
-    """An uninitialised 1-D torch tensor on a GPU, from torch's caching allocator on the current stream."""
+def device_empty(shape: Any, torch_dtype: Any, device: Any) -> Any:
+    """An uninitialised torch tensor on a GPU, from torch's caching allocator on the current stream."""
     import torch
 
-    return torch.empty(count, dtype=torch_dtype, device=torch_device(device))
+    return torch.empty(shape, dtype=torch_dtype, device=torch_device(device))
 
 
 def torch_device(device: Any) -> Any:

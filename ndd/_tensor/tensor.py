@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -173,6 +174,9 @@ def check_numpy(value: Handle) -> None:
         raise TypeError("NumPy has no bfloat16: convert with ndd.cast(value, dtype=ndd.float32) first")
 
 
+_handed: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
 def hand_over(store: Store, tensors: list[Any]) -> None:
     """Makes torch's current stream wait for the work that writes `store`, and tells the allocator of the new user."""
     import torch
@@ -181,7 +185,10 @@ def hand_over(store: Store, tensors: list[Any]) -> None:
         return
     current = torch.cuda.current_stream(store.device.device_id)
     if store.stream is not None and store.stream != current:
-        current.wait_stream(store.stream)
+        # One event for a stream, recorded again and again: making one each time costs the driver's lock twice.
+        event = _handed.get(store.stream)
+        _handed[store.stream] = event = store.stream.record_event(event)
+        current.wait_event(event)
         for t in tensors:
             t.record_stream(current)
     if store.ready is not None:

@@ -59,7 +59,12 @@ class Encoded:
             try:
                 header = self._headers[i] = header_of(self.data[i])
                 check_size(header, self.options)  # before it becomes a number of 64 bits, which some claims exceed
-                self.facts[i, HEIGHT : ORIENTATION + 1] = header.height, header.width, header.channels, header.orientation
+                self.facts[i, HEIGHT : ORIENTATION + 1] = (
+                    header.height,
+                    header.width,
+                    header.channels,
+                    header.orientation,
+                )
             except RuntimeError as error:
                 self.errors[i] = error
         pixels = self.facts[:, HEIGHT] * self.facts[:, WIDTH]

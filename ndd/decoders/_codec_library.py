@@ -73,7 +73,7 @@ _ImageInfo = _structure(
     orientation=_Orientation, num_planes=_u32, plane_info=_ImagePlaneInfo * 32, buffer=_pointer, buffer_kind=_int,
     cuda_stream=_pointer,
 )  # fmt: skip
-_Sample = type("_Sample", (ctypes.Structure,), {"_fields_": [("value", _u32), ("type", _int)]})
+_Sample: Any = type("_Sample", (ctypes.Structure,), {"_fields_": [("value", _u32), ("type", _int)]})
 _Region = _structure("Region", ndim=_int, start=_int * 5, end=_int * 5, policy=_int, samples=_Sample * 5)
 _CodeStreamView = _structure("CodeStreamView", image_idx=_size, region=_Region, bitstream_offset=_size)
 _CodeStreamView08 = _structure(

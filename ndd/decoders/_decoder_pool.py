@@ -141,7 +141,7 @@ class Places:
         try:
             yield place
         finally:
-            place.passed = stream._torch.record_event()
+            place.passed = stream._torch.record_event(place.passed)
             with self._lock:
                 self._idle.append(place)
 
