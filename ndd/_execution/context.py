@@ -20,6 +20,7 @@ from ndd._tensor.device import Device, gpu_count
 _LOOK_AGAIN_SECONDS = 0.5  # a waiter is woken by the result; it looks up in case the thread behind it has died
 _FORK_SECONDS = 5.0  # a fork waits so long for an operator that is at work
 _FORK_PAUSE = 0.05  # and so long at a time for one queue
+_GRACE_SECONDS = 0.0003  # a background thread that was woken begins so much later: see `_serve`
 _IDLE_SECONDS = 5.0  # a background thread without work ends; the next operator starts another (60 us)
 
 
@@ -109,7 +110,11 @@ _turns: weakref.WeakSet[Turn] = weakref.WeakSet()
 
 
 def _serve(reference: weakref.ref[Turn]) -> None:
-    """The background thread: runs what is queued, sleeps, ends when idle or when its context is gone."""
+    """The background thread: runs what is queued, sleeps, ends when idle or when its context is gone.
+
+    Once woken it waits a moment: a loop that calls a few operators and then asks for the result runs them on its own
+    thread, and the two need not take the interpreter from each other all the time.
+    """
     turn = reference()
     while turn is not None:
         while turn.queue and not turn.closed:
@@ -129,6 +134,10 @@ def _serve(reference: weakref.ref[Turn]) -> None:
             return
         if not woken and turn.retired():
             return
+        if woken:
+            del turn
+            time.sleep(_GRACE_SECONDS)
+            turn = reference()
 
 
 def _close_all() -> None:
