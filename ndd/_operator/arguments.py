@@ -261,25 +261,25 @@ def values_of(argument: Argument, value: Any, n: int, operator: str) -> Values:
 def _found(argument: Argument, handle: Any, n: int, operator: str) -> Any:
     """The values behind a handle: scalars `[n]`, vectors `[n, ...]` or a list where lengths differ."""
     store = (handle if handle.device.device_type == "cpu" else handle.cpu())._value()
-    arrays = store.arrays()
     whole = store.dense()
     if not argument.vector:
-        values = _scalars(argument, arrays, whole, operator)
+        if whole is not None and whole.size == store.n:
+            values = _converted(whole.reshape(-1), argument.numpy)
+        else:
+            values = _scalars(argument, store.arrays(), operator)
         return np.repeat(values, n) if len(values) == 1 and n != 1 else values
     if whole is not None:
         values = _converted(np.asarray(whole), argument.numpy)
         values = values[:, None] if values.ndim == 1 else values
         return np.broadcast_to(values, (n, *values.shape[1:])) if len(values) == 1 and n != 1 else values
-    rows = [_converted(np.atleast_1d(a), argument.numpy) for a in arrays]
+    rows = [_converted(np.atleast_1d(a), argument.numpy) for a in store.arrays()]
     if not rows or any(r.shape != rows[0].shape for r in rows):
         return rows
     values = np.stack(rows)
     return np.broadcast_to(values, (n, *values.shape[1:])) if len(values) == 1 and n != 1 else values
 
 
-def _scalars(argument: Argument, arrays: list[np.ndarray], whole: Any, operator: str) -> np.ndarray:
-    if whole is not None and whole.size == len(arrays):
-        return _converted(whole.reshape(-1), argument.numpy)
+def _scalars(argument: Argument, arrays: list[np.ndarray], operator: str) -> np.ndarray:
     for i, a in enumerate(arrays):
         if a.size != 1:
             advice = (

@@ -94,12 +94,12 @@ class Handle:
     def _of_store(cls, store: Store) -> Any:
         """A handle of a stored value."""
         self = cls.__new__(cls)
-        ndim = len(store.shapes[0]) if store.shapes else 0
+        ndim = store.ndim or 0
         self._spec = Spec.of(store.dtype, ndim, store.layout, store.device)
         self._store = store
         self._pending = None
         self._index = 0
-        self._n = len(store.shapes)
+        self._n = store.n
         self._external = False
         return self
 
@@ -127,9 +127,9 @@ class Handle:
             self._pending = None
             spec = self._spec
             if spec.ndim is None or spec.layout != store.layout or spec.dtype is not store.dtype:
-                ndim = len(store.shapes[0]) if store.shapes else spec.ndim
+                ndim = spec.ndim if store.ndim is None else store.ndim
                 self._spec = Spec.of(store.dtype, ndim, store.layout, store.device)
-            self._n = len(store.shapes)
+            self._n = store.n
         return store
 
     def evaluate(self) -> Self:

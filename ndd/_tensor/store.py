@@ -117,6 +117,12 @@ class Store:
         return len(self._shapes) if self._shapes is not None else len(self._shape_array)  # type: ignore[arg-type]
 
     @property
+    def ndim(self) -> int | None:
+        """The axes of a sample; None if there is no sample."""
+        shapes = self._shape_array if self._shapes is None else self._shapes
+        return len(shapes[0]) if len(shapes) else None  # type: ignore[index, arg-type]
+
+    @property
     def shapes(self) -> list[Shape]:
         """The shape of every sample."""
         if self._shapes is None:
