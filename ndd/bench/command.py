@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ndd.bench.libraries import Setting, make_setting
+from ndd.bench.loop_sides import PICTURES
 from ndd.bench.rounds import Result
 
 _SECTIONS = ("dispatch", "loop", "classic", "ops", "import")
@@ -35,10 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--count", type=int, help="repetitions of a part of soak (default: as many as it is known for)")
     parser.add_argument(
-        "--pictures",
-        default="",
-        metavar="KIND",
-        help="loop: files of one kind, made of those of --data: 420, 444, gray, progressive, small or large",
+        "--pictures", default="", choices=["", *PICTURES], help="loop: files of one kind, made of those of --data"
     )
     parser.add_argument("--hw-load", type=float, help="loop: the decoders' hw_decoder_load, 0 to 1 (default theirs)")
     parser.add_argument("--no-dali", action="store_true", help="measure ndd alone")

@@ -27,7 +27,6 @@ _TITLES = {
     "decode": "reading and decoding",
     "read": "reading alone",
 }
-PICTURES = ("420", "444", "gray", "progressive", "small", "large")
 _TARGETS = {"cpu": {"DALI dynamic": "ratio >= 2.2"}, "gpu": {"DALI pipeline": "ratio >= 1.15"}}
 
 
@@ -41,7 +40,7 @@ def measure(
     hw_load: float | None = None,
 ) -> Iterator[Result]:
     """Images a second of each loop whose name begins with `only`, ndd beside the others; `pictures` makes files of a kind
-    first (`PICTURES`), `hw_load` is the decoders' `hw_decoder_load`."""
+    first (`loop_sides.PICTURES`), `hw_load` is the decoders' `hw_decoder_load`."""
     with tempfile.TemporaryDirectory() as folder:
         root = data or PHOTOS
         if pictures:
@@ -111,7 +110,7 @@ def _rate(
 
 
 def made(folder: Path, root: Path, kind: str) -> Path:
-    """Files of one kind, made of those below `root`: `PICTURES` says which there are."""
+    """Files of one kind, made of those below `root`: `loop_sides.PICTURES` says which there are."""
     from PIL import Image
 
     found = scan(root)

@@ -18,6 +18,7 @@ from ndd.demo.loop import MEAN, STD
 
 SIDES = ("ndd", "DALI dynamic", "DALI pipeline", "torchvision", "DataLoader")
 LOOPS = ("random_resized_crop", "resize", "decode", "read")
+PICTURES = ("420", "444", "gray", "progressive", "small", "large")
 _SIZE = [224, 224]
 _MOST_WORKERS = 16  # of DataLoader, as users set it on such a machine, at most the CPUs
 

@@ -9,7 +9,6 @@ import os
 import threading
 import warnings
 import weakref
-from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, overload
 
@@ -18,6 +17,7 @@ from ndd._tensor import Batch, Device, make_batch, make_tensor
 from ndd.io.file import from_where
 from ndd.readers import signature, state as states
 from ndd.readers.broken_records import BrokenRecords, Skipped, mismatch
+from ndd.readers.coming import Coming
 from ndd.readers.epoch import Epoch
 from ndd.readers.options import check_batch_size, check_device, plain
 from ndd.readers.output import Output, Record, columns
@@ -467,12 +467,7 @@ class Reader:
         """What was read, as handles on the CPU: made here, or already for a lookahead."""
         if size is None:
             return self._made(step, size)
-        with self._coming_lock:
-            while self._coming:
-                coming, values = self._coming.popleft()
-                if coming is step:
-                    return values
-        return self._made(step, size)
+        return self._coming.taken(step) or self._made(step, size)
 
     def _coming_store(self, place: int, distance: int, generation: int) -> Any:
         """For lookahead: the store of what was read as number `place` of the batch that comes after so many, if that has
@@ -480,16 +475,8 @@ class Reader:
         ahead = self._ahead
         if ahead is None or generation != self._progress.generation:
             return None
-        with self._coming_lock:
-            step = ahead.peek(distance)
-            if step is None or any(isinstance(r, BaseException) for r in step.records):
-                return None
-            for coming, values in self._coming:
-                if coming is step:
-                    return values[place]._value()
-            values = self._made(step, len(step.numbers))
-            self._coming.append((step, values))
-            return values[place]._value()
+        values = self._coming.of(lambda: ahead.peek(distance), lambda step: self._made(step, len(step.numbers)))
+        return None if values is None else values[place]._value()
 
     def _follow(self, values: tuple[Any, ...]) -> None:
         """Shows each part of a batch the way to the next one."""
@@ -601,7 +588,6 @@ class Reader:
         self._process = os.getpid()
         self._lock = threading.RLock()
         self._ahead: ReadAhead | None = None
-        self._coming: deque[tuple[Step, Any]] = deque()  # the next batches, made for a lookahead
-        self._coming_lock = threading.Lock()
+        self._coming = Coming()
         self._last: LastBatch = "fill"  # how what is read ahead was cut into batches
         self._memories: dict[Any, dict[str, Any]] = {}  # of each output: how the batch before was used

@@ -88,3 +88,30 @@ def test_break_and_reset_leave_nothing_stale(folder, emulated_gpu):
     reader.reset()
     again = epoch(reader)
     assert torch.equal(again, epoch(ndd.readers.File(files=folder)))
+
+
+def test_two_batches_are_under_way_while_one_is_used(folder, emulated_gpu, monkeypatch):
+    """What reading and decoding are ahead of the loop: two batches, no more."""
+    distances = []
+    real = lookahead.Following.store
+
+    def store(self, distance):
+        found = real(self, distance)
+        distances.append((distance, found is not None))
+        return found
+
+    monkeypatch.setattr(lookahead.Following, "store", store)
+    reader = ndd.readers.File(files=folder * 3)
+    epoch(reader, pause=0.1)
+    assert (2, True) in distances
+    assert max(d for d, _ in distances) == lookahead.DEPTH
+
+
+def test_a_lookahead_leaves_nothing_behind(folder, emulated_gpu):
+    """The values made ahead are those that the loop is given, and are not kept."""
+    reader = ndd.readers.File(files=folder * 3)
+    epoch(reader)
+    assert len(reader._coming._made) <= lookahead.DEPTH
+    reader.reset()
+    epoch(reader)
+    assert len(reader._coming._made) <= lookahead.DEPTH
