@@ -22,7 +22,7 @@ def reader_threads():
     return [t for t in threading.enumerate() if t.name.startswith("ndd-reader")]
 
 
-def wait_for(condition, seconds=5.0):
+def wait_for(condition, seconds=20.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"
