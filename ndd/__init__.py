@@ -96,6 +96,7 @@ from ndd.ops.tensor.transpose import transpose
 
 from ndd.pipeline import Pipeline, pipeline_def  # isort: skip
 from ndd import fn  # isort: skip
+from ndd import auto_aug  # isort: skip
 
 __all__ = [
     "Batch",
@@ -116,6 +117,7 @@ __all__ = [
     "__version__",
     "as_batch",
     "as_tensor",
+    "auto_aug",
     "bad_sample",
     "batch",
     "batch_permutation",
