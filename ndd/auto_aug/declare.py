@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import ndd
-from ndd.auto_aug.nodes import is_node, on_batches
+from ndd.auto_aug.nodes import batch_of, is_node, numbers_of, on_batches
 from ndd.auto_aug.signed import SignedMagnitudeBin, signed_bin
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -149,12 +149,15 @@ class Augmentation:
         device = self.param_device
 
         def look_up(data: Any, index: Any) -> Any:
-            rows = np.asarray(index if isinstance(index, int) else ndd.as_tensor(index).cpu())
-            for wrong in rows[(rows < 0) | (rows >= len(table))].reshape(-1)[:1].tolist():
-                bins, bin = (len(table) // 2, wrong // 2) if self.randomly_negate else (len(table), wrong)
-                raise ValueError(f"The augmentation `{self.name}` got magnitude bin {bin}, of bins 0 to {bins - 1}")
-            chosen = table[rows]
-            found = ndd.batch(chosen) if isinstance(index, ndd.Batch) else ndd.tensor(chosen)
+            rows = np.asarray(index) if isinstance(index, int) else numbers_of(index)
+            if rows.size and (rows.min() < 0 or rows.max() >= len(table)):
+                per_bin = 2 if self.randomly_negate else 1
+                bins = np.unique(rows // per_bin).tolist()
+                raise ValueError(
+                    f"The augmentation `{self.name}` got magnitude bins from {bins[0]} to {bins[-1]}, it has bins 0 to "
+                    f"{len(table) // per_bin - 1}"
+                )
+            found = ndd.tensor(table[rows]) if isinstance(index, int | ndd.Tensor) else batch_of(table[rows])
             target = data.device if device == "auto" else device
             return found if target == found.device else found.to_device(target)
 

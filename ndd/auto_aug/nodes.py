@@ -6,7 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import ndd
+from ndd._tensor import Store
+from ndd._tensor.dtype import dtype as dtype_of
 
 
 def in_pipeline() -> Any:
@@ -16,7 +20,7 @@ def in_pipeline() -> Any:
 
 def is_node(value: Any) -> bool:
     """Whether a value is one of pipeline mode."""
-    return hasattr(value, "__ndd_function__")
+    return hasattr(type(value), "__ndd_function__")  # to ask a batch itself costs ten times as much
 
 
 def on_batches(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,7 +52,23 @@ def part(value: Any, places: list[int]) -> Any:
         return value.select(places)
     if is_node(value):
         return type(value)(value.value.select(places))
-    return value.map_samples(lambda v: part(v, places)) if hasattr(value, "map_samples") else value
+    return value.map_samples(lambda v: chosen(v, places)) if hasattr(type(value), "map_samples") else value
+
+
+def chosen(numbers: Any, places: list[int]) -> Any:
+    """The same of numbers of samples, which may be an array."""
+    return numbers[places] if isinstance(numbers, np.ndarray) else part(numbers, places)
+
+
+def numbers_of(value: Any) -> np.ndarray:
+    """The numbers of a batch or Tensor, `[N, ...]`; waits for them where they are not there yet."""
+    return value if isinstance(value, np.ndarray) else value.evaluate().numpy()
+
+
+def batch_of(numbers: np.ndarray) -> ndd.Batch:
+    """A batch over an array `[N, ...]` that nobody else writes to: a tenth of the time of `ndd.batch`."""
+    shapes = [numbers.shape[1:]] * len(numbers)
+    return ndd.Batch._of_store(Store(dtype_of(numbers.dtype), None, ndd.Device.CPU, shapes, whole=numbers))
 
 
 def at_run(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,7 +78,7 @@ def at_run(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*values: Any, **named: Any) -> Any:
         operands: list[Any] = []
         for value in (*values, *named.values()):
-            if hasattr(value, "map_samples"):
+            if hasattr(type(value), "map_samples"):
                 value.map_samples(operands.append)
             else:
                 operands.append(value)
@@ -70,7 +90,7 @@ def at_run(function: Callable[..., Any]) -> Callable[..., Any]:
         def run(*found: Any) -> Any:
             given = iter([kind(v) if is_node(o) else v for o, v in zip(operands, found, strict=True)])
             own = [
-                v.map_samples(lambda _: next(given)) if hasattr(v, "map_samples") else next(given)
+                v.map_samples(lambda _: next(given)) if hasattr(type(v), "map_samples") else next(given)
                 for v in (*values, *named.values())
             ]
             result = function(*own[: len(values)], **dict(zip(named, own[len(values) :], strict=True)))

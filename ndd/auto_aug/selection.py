@@ -19,7 +19,7 @@ import ndd
 from ndd._operator.structural import join_batches
 from ndd.auto_aug.augmentations import translate_x, translate_y
 from ndd.auto_aug.declare import Augmentation, MissingArgument
-from ndd.auto_aug.nodes import at_run, in_pipeline, is_node, part
+from ndd.auto_aug.nodes import at_run, in_pipeline, is_node, numbers_of, part
 from ndd.auto_aug.signed import SignedMagnitudeBin
 
 
@@ -42,7 +42,7 @@ def select(ops: Sequence[Callable[..., Any]], selected_op_idx: Any, *op_args: An
 
     def chosen(index: Any, *args: Any, **named: Any) -> Any:
         values = index.value if is_node(index) else index
-        return _divided(ops, np.asarray(ndd.as_tensor(values).cpu()).reshape(-1), args, named)
+        return _divided(ops, numbers_of(values).reshape(-1), args, named)
 
     return at_run(chosen)(selected_op_idx, *op_args, **op_kwargs)
 
@@ -133,11 +133,7 @@ def decide(name: str, data: Any, seed: int | None, rng: Any, steps: Callable[...
 
 def signed(bins: Any, negative: np.ndarray) -> SignedMagnitudeBin:
     """A `signed_bin` of drawn numbers: the bin, an integer or `[N]`, and whether the magnitude is negated, `[N]`."""
-    return SignedMagnitudeBin(
-        bins if isinstance(bins, int) else ndd.batch(bins),
-        ndd.batch(negative.astype(np.int32)),
-        ndd.batch((2 * bins + negative).astype(np.int32)),
-    )
+    return SignedMagnitudeBin(bins, negative.astype(np.int32))
 
 
 def picked(draws: np.ndarray, count: int) -> np.ndarray:

@@ -17,10 +17,14 @@ class SignedMagnitudeBin:
     `signed[i]` is that of step i, where there are several in a sample.
     """
 
-    def __init__(self, bin: Any, random_sign: Any, signed_magnitude_idx: Any = None):
+    def __init__(self, bin: Any, random_sign: Any):
         self.bin = bin
         self.random_sign = random_sign
-        self.signed_magnitude_idx = 2 * bin + random_sign if signed_magnitude_idx is None else signed_magnitude_idx
+
+    @property
+    def signed_magnitude_idx(self) -> Any:
+        """`2 * bin + random_sign`."""
+        return 2 * self.bin + self.random_sign
 
     def __getitem__(self, index: int) -> SignedMagnitudeBin:
         return self.map_samples(lambda v: sliced(v, index))
@@ -28,7 +32,7 @@ class SignedMagnitudeBin:
     def map_samples(self, function: Callable[[Any], Any]) -> SignedMagnitudeBin:
         """The same with `function` of what each sample has of its own."""
         bin = self.bin if isinstance(self.bin, int) else function(self.bin)
-        return SignedMagnitudeBin(bin, function(self.random_sign), function(self.signed_magnitude_idx))
+        return SignedMagnitudeBin(bin, function(self.random_sign))
 
 
 def signed_bin(
