@@ -182,7 +182,9 @@ class Augmentation:
                 )
             return given
         if bins is None:
-            raise ValueError(f"The augmentation `{self.name}` needs `num_magnitude_bins` beside `magnitude_bin`. {self}")
+            raise ValueError(
+                f"The augmentation `{self.name}` needs `num_magnitude_bins` beside `magnitude_bin`. {self}"
+            )
         if not hasattr(given, "__len__") or len(given) != 2:
             raise ValueError(
                 f"The augmentation `{self.name}`: `mag_range` is to be (low, high) or an array of magnitudes, got {given!r}"

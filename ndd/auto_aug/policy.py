@@ -37,7 +37,9 @@ class Policy:
         self.name = name
         self.num_magnitude_bins = positive_bins(f"policy `{name}`", num_magnitude_bins)
         if not isinstance(sub_policies, list | tuple):
-            raise TypeError(f"policy `{name}`: `sub_policies` is to be a list or a tuple, got {type(sub_policies).__name__}")
+            raise TypeError(
+                f"policy `{name}`: `sub_policies` is to be a list or a tuple, got {type(sub_policies).__name__}"
+            )
         for sub_policy in sub_policies:
             if not isinstance(sub_policy, list | tuple):
                 raise TypeError(f"policy `{name}`: a sub-policy is to be a list or a tuple, got {sub_policy!r}")
@@ -80,11 +82,11 @@ class Policy:
                 raise ValueError(f"{which} has a `mag_range`: it needs a magnitude bin, got None")
             return
         if augmentation.mag_range is None:
-            warnings.warn(f"{which} has no `mag_range`: the magnitude bin {bin!r} says nothing, write None", stacklevel=4)
-        if not isinstance(bin, int) or not 0 <= bin < self.num_magnitude_bins:
-            raise ValueError(
-                f"{which}: expected a magnitude bin from 0 to {self.num_magnitude_bins - 1}, got {bin!r}"
+            warnings.warn(
+                f"{which} has no `mag_range`: the magnitude bin {bin!r} says nothing, write None", stacklevel=4
             )
+        if not isinstance(bin, int) or not 0 <= bin < self.num_magnitude_bins:
+            raise ValueError(f"{which}: expected a magnitude bin from 0 to {self.num_magnitude_bins - 1}, got {bin!r}")
 
 
 def positive_bins(which: str, bins: Any) -> int:

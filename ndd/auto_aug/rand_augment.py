@@ -127,7 +127,9 @@ def apply_rand_augment(
         raise ValueError(f"{which}: the number of augmentations `n` is to be an integer from 0, got {n!r}")
     positive_bins(which, num_magnitude_bins)
     if not isinstance(m, int) or not 0 <= m < num_magnitude_bins:
-        raise ValueError(f"{which}: the magnitude bin `m` is to be an integer from 0 to {num_magnitude_bins - 1}, got {m!r}")
+        raise ValueError(
+            f"{which}: the magnitude bin `m` is to be an integer from 0 to {num_magnitude_bins - 1}, got {m!r}"
+        )
     if n == 0:
         warnings.warn(f"{which}: n=0: no augmentation is applied", stacklevel=2)
         return data

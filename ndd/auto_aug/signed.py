@@ -62,7 +62,9 @@ def signed_bin(
     tensor([6, 9], dtype=torch.int32)
     """
     if not (isinstance(magnitude_bin, int | np.integer | ndd.Batch | ndd.Tensor) or is_node(magnitude_bin)):
-        raise TypeError(f"signed_bin: `magnitude_bin` is to be an integer or a batch of integers, got {magnitude_bin!r}")
+        raise TypeError(
+            f"signed_bin: `magnitude_bin` is to be an integer or a batch of integers, got {magnitude_bin!r}"
+        )
     if isinstance(magnitude_bin, np.integer):
         magnitude_bin = int(magnitude_bin)
     if random_sign is not None:
