@@ -83,11 +83,13 @@ def _alone(setting: Setting, pictures: list[Any]) -> Callable[[], int]:
 
 
 def _dali_pipeline(setting: Setting, batch: int, body: Callable[..., Any]) -> Any:
+    """On the CPU it runs when it is asked: batches prepared ahead would be computed while ndd is timed."""
     from_dali = importlib.import_module("nvidia.dali").pipeline_def
-    number = 0 if setting.device == "gpu" else None
-    return from_dali(
-        body, batch_size=batch, num_threads=setting.threads, device_id=number, enable_conditionals=True
-    )()  # fmt: skip
+    if setting.device == "gpu":
+        return from_dali(body, batch_size=batch, num_threads=setting.threads, device_id=0, enable_conditionals=True)()
+    at_once = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
+    threads = setting.threads
+    return from_dali(body, batch_size=batch, num_threads=threads, device_id=None, enable_conditionals=True, **at_once)()
 
 
 def _dali_loop(setting: Setting, files: Folder, batch: int) -> Callable[[], int]:
