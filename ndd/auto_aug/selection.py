@@ -5,7 +5,7 @@ of its samples, and puts the results together in the order of the samples. So an
 launches on a GPU, however many samples it gets. Dividing and joining are views: no pixel is copied.
 
 The indices are drawn on the caller's thread (`decide`): what groups there are is known at the call, which waits for
-nothing.
+nothing. An error names the source of a sample; a number beside it is the sample's place among those of its group.
 """
 
 from __future__ import annotations
