@@ -31,13 +31,15 @@ def measure(
     pictures = [np.resize(i, (224, 224, 3)) for i in decoded(data, batch)]
     place = f"batch {batch}, {setting.device.upper()}, {setting.threads} threads"
     target = "ratio >= 2.0" if setting.device == "cpu" else "ratio >= 1.2"
-    for title, ours, theirs in (
-        (f"decode, resize 224, RandAugment {_N} {_M}, normalise", _loop(setting, files, batch), _dali_loop),
-        ("  RandAugment alone", _alone(setting, pictures), _dali_alone),
+    loops = {"ndd": _loop(setting, files, batch)}
+    alone = {"ndd": _alone(setting, pictures)}
+    if "DALI" in setting.libraries:
+        loops["DALI"] = _dali_loop(setting, files, batch)
+        alone["DALI"] = _dali_alone(setting, pictures)
+    for title, sides in (
+        (f"decode, resize 224, RandAugment {_N} {_M}, normalise", loops),
+        ("  RandAugment alone", alone),
     ):
-        sides = {"ndd": ours}
-        if "DALI" in setting.libraries:
-            sides["DALI"] = theirs(setting, files if theirs is _dali_loop else pictures, batch)
         for side in sides.values():
             side()
         found = interleaved({name: _rate(side, setting) for name, side in sides.items()}, setting.rounds)
@@ -113,7 +115,7 @@ def _dali_loop(setting: Setting, files: Folder, batch: int) -> Callable[[], int]
     return lambda: sum(len(step[0]["label"]) for step in iterator)
 
 
-def _dali_alone(setting: Setting, pictures: list[Any], batch: int) -> Callable[[], int]:
+def _dali_alone(setting: Setting, pictures: list[Any]) -> Callable[[], int]:
     fn, theirs = (importlib.import_module(f"nvidia.dali.{m}") for m in ("fn", "auto_aug.rand_augment"))
     device = setting.device
 
@@ -121,7 +123,7 @@ def _dali_alone(setting: Setting, pictures: list[Any], batch: int) -> Callable[[
         images = fn.external_source(source=lambda: pictures, layout="HWC", no_copy=device == "cpu", device="cpu")
         return theirs.rand_augment(images.gpu() if device == "gpu" else images, _N, _M)
 
-    pipe = _dali_pipeline(setting, batch, body)
+    pipe = _dali_pipeline(setting, len(pictures), body)
 
     def runs() -> int:
         for _ in range(_RUNS):
