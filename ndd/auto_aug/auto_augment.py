@@ -10,7 +10,7 @@ import numpy as np
 from ndd.auto_aug import augmentations as a
 from ndd.auto_aug.declare import forbid_unused
 from ndd.auto_aug.policy import Policy
-from ndd.auto_aug.selection import check_images, decide, divided, picked, signed
+from ndd.auto_aug.selection import checked_images, decide, divided, picked, signed
 
 _ABS, _REL = 250, 1.0
 _BINS = 11
@@ -156,7 +156,8 @@ def auto_augment(
     """AutoAugment: for each sample one of the 25 sequences of a policy, whose one or two steps are applied or not.
 
     Args:
-        data: a batch of uint8 RGB images HWC or videos FHWC (a video gets one decision), or one; in pipeline mode a DataNode.
+        data: a batch of uint8 RGB images HWC or videos FHWC (a video gets one decision), or one; without a layout HWC or
+            FHWC by rank. In pipeline mode a DataNode.
         policy_name: "image_net", "reduced_image_net", "svhn" or "reduced_cifar10": what it was learned on.
         shape: (H, W) of all images, or a batch of the shapes (H, W, ...): translations are then a part of the image.
         fill_value: what comes in from outside when an image is sheared, moved or turned. None repeats the border.
@@ -180,7 +181,7 @@ def auto_augment(
     if not isinstance(policy_name, str) or policy_name not in _POLICIES:
         known = ", ".join(f"`{n}`" for n in _POLICIES)
         raise ValueError(f"auto_augment: `policy_name` is to be one of {known}, got {policy_name!r}")
-    check_images("auto_augment", data)
+    data = checked_images("auto_augment", data)
     named = {"fill_value": fill_value, "interp_type": interp_type}
     if policy_name == "reduced_image_net":
         limits = {"shape": shape, "max_translate_abs": max_translate_abs, "max_translate_rel": max_translate_rel}

@@ -9,7 +9,7 @@ from typing import Any
 from ndd.auto_aug import augmentations as a
 from ndd.auto_aug.declare import Augmentation, forbid_unused
 from ndd.auto_aug.policy import positive_bins
-from ndd.auto_aug.selection import check_images, decide, divided, picked, signed, without
+from ndd.auto_aug.selection import checked_images, decide, divided, picked, signed, without
 
 _ABS, _REL = 100, 100 / 224
 _GEOMETRY = [
@@ -59,7 +59,8 @@ def rand_augment(
     """RandAugment: `n` augmentations for each sample, one after the other, each drawn anew from 14 of them.
 
     Args:
-        data: a batch of uint8 RGB images HWC or videos FHWC (a video gets one decision), or one; in pipeline mode a DataNode.
+        data: a batch of uint8 RGB images HWC or videos FHWC (a video gets one decision), or one; without a layout HWC or
+            FHWC by rank. In pipeline mode a DataNode.
         n: how many augmentations each sample gets.
         m: their magnitude bin, from 0 to `num_magnitude_bins - 1`.
         num_magnitude_bins: into how many bins magnitudes are divided.
@@ -86,7 +87,7 @@ def rand_augment(
     >>> rand_augment.rand_augment(images, n=2, m=17, rng=ndd.random.RNG(4)).shape
     [(1, 1, 3), (1, 1, 3)]
     """
-    check_images("rand_augment", data)
+    data = checked_images("rand_augment", data)
     suite = get_rand_augment_suite if monotonic_mag else get_rand_augment_non_monotonic_suite
     augmentations = suite(shape is not None, max_translate_abs, max_translate_rel)
     named = {"fill_value": fill_value, "interp_type": interp_type} | ({} if shape is None else {"shape": shape})

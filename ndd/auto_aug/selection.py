@@ -82,14 +82,19 @@ def divided(
         raise
 
 
-def check_images(name: str, data: Any) -> None:
-    """RuntimeError for what is no batch of bytes HWC or FHWC, as far as that can be known now."""
-    if not isinstance(data, ndd.Batch | ndd.Tensor):
-        return
-    if data.dtype is not ndd.uint8 or (data.layout or "HWC") not in ("HWC", "FHWC"):
+def checked_images(name: str, data: Any) -> Any:
+    """The data as a batch of bytes HWC or FHWC, by rank where it has no layout; RuntimeError for anything else. A node of
+    a pipeline is taken as it is."""
+    if is_node(data):
+        return data
+    images = data if isinstance(data, ndd.Batch | ndd.Tensor) else ndd.batch(data)
+    layout = images.layout or {3: "HWC", 4: "FHWC"}.get(images.ndim)
+    if images.dtype is not ndd.uint8 or layout not in ("HWC", "FHWC"):
         raise RuntimeError(
-            f"{name}: expected uint8 images HWC or videos FHWC, got {data.dtype} with layout {data.layout or 'none'}"
+            f"{name}: expected uint8 images HWC or videos FHWC, got {images.dtype} of {images.ndim} axes with layout "
+            f"{images.layout or 'none'}"
         )
+    return images if images.layout else ndd.reshape(images, layout=layout)
 
 
 def without(excluded: Sequence[str] | None, augmentations: list[Augmentation], call: str) -> list[Augmentation]:
@@ -141,4 +146,4 @@ def picked(draws: np.ndarray, count: int) -> np.ndarray:
     return (draws * count).astype(np.int32)
 
 
-__all__ = ["check_images", "decide", "divided", "picked", "select", "signed", "without"]
+__all__ = ["checked_images", "decide", "divided", "picked", "select", "signed", "without"]

@@ -8,7 +8,7 @@ from typing import Any
 from ndd.auto_aug import augmentations as a
 from ndd.auto_aug.declare import Augmentation, forbid_unused
 from ndd.auto_aug.policy import positive_bins
-from ndd.auto_aug.selection import check_images, decide, divided, picked, signed, without
+from ndd.auto_aug.selection import checked_images, decide, divided, picked, signed, without
 
 _ABS, _REL = 32, 1.0
 _WIDE = [
@@ -43,7 +43,8 @@ def trivial_augment_wide(
     """TrivialAugment Wide: for each sample one of 14 augmentations and one magnitude bin, all equally likely.
 
     Args:
-        data: a batch of uint8 RGB images HWC or videos FHWC (a video gets one decision), or one; in pipeline mode a DataNode.
+        data: a batch of uint8 RGB images HWC or videos FHWC (a video gets one decision), or one; without a layout HWC or
+            FHWC by rank. In pipeline mode a DataNode.
         num_magnitude_bins: into how many bins magnitudes are divided.
         shape: (H, W) of all images, or a batch of the shapes (H, W, ...): translations are then a part of the image.
         fill_value: what comes in from outside when an image is sheared, moved or turned. None repeats the border.
@@ -63,7 +64,7 @@ def trivial_augment_wide(
     >>> trivial_augment.trivial_augment_wide(images, rng=ndd.random.RNG(4)).shape
     [(1, 1, 3), (1, 1, 3)]
     """
-    check_images("trivial_augment_wide", data)
+    data = checked_images("trivial_augment_wide", data)
     augmentations = get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel)
     chosen = without(excluded, augmentations, "trivial_augment_wide")
     named = {"fill_value": fill_value, "interp_type": interp_type} | ({} if shape is None else {"shape": shape})

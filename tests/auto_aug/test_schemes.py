@@ -119,6 +119,9 @@ def test_order_sources_layout_and_single_samples_stay():
     video = ndd.batch([random.integers(0, 256, (2, 5, 6, 3), np.uint8)] * 3, layout="FHWC")
     assert rand_augment.rand_augment(video, 3, 30).shape == [(2, 5, 6, 3)] * 3
     assert rand_augment.rand_augment(batch.select([]), 2, 3).batch_size == 0
+    plain = rand_augment.rand_augment(images * 3, 2, 9)  # arrays, and without a layout: HWC by rank
+    assert plain.layout == "HWC"
+    assert plain.shape == [i.shape for i in images] * 3
     same = rand_augment.apply_rand_augment([a.identity, a.identity.augmentation()], batch, 3, 0)
     for x, y in zip(same.tensors, images, strict=True):
         assert (np.asarray(x) == y).all()
