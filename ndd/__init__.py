@@ -58,11 +58,13 @@ from ndd.ops.filter.gaussian_blur import gaussian_blur
 from ndd.ops.filter.laplacian import laplacian
 from ndd.ops.image.crop import crop
 from ndd.ops.image.crop_mirror_normalize import crop_mirror_normalize
+from ndd.ops.image.cutmix import cutmix
 from ndd.ops.image.dump_image import dump_image
 from ndd.ops.image.erase import erase
 from ndd.ops.image.flip import flip
 from ndd.ops.image.grid_mask import grid_mask
 from ndd.ops.image.jitter import jitter
+from ndd.ops.image.mixup import mixup
 from ndd.ops.image.multi_paste import multi_paste
 from ndd.ops.image.paste import paste
 from ndd.ops.image.peek_image_shape import peek_image_shape
@@ -96,6 +98,7 @@ from ndd.ops.tensor.transpose import transpose
 
 from ndd.pipeline import Pipeline, pipeline_def  # isort: skip
 from ndd import fn  # isort: skip
+from ndd import auto_aug  # isort: skip
 
 __all__ = [
     "Batch",
@@ -116,6 +119,7 @@ __all__ = [
     "__version__",
     "as_batch",
     "as_tensor",
+    "auto_aug",
     "bad_sample",
     "batch",
     "batch_permutation",
@@ -135,6 +139,7 @@ __all__ = [
     "copy",
     "crop",
     "crop_mirror_normalize",
+    "cutmix",
     "debayer",
     "decoders",
     "demo",
@@ -174,6 +179,7 @@ __all__ = [
     "like",
     "lookup_table",
     "math",
+    "mixup",
     "multi_paste",
     "noise",
     "normalize",

@@ -3,6 +3,7 @@
 from builtins import bool as _bool
 from collections.abc import Callable, Sequence
 from ndd import (
+    auto_aug,
     decoders,
     demo,
     experimental,
@@ -61,19 +62,20 @@ from typing import Any, Literal, overload
 __all__ = [
     'Batch', 'DType', 'DataType', 'Device', 'DeviceLike', 'EvalContext', 'EvalMode', 'ImageType', 'InterpType',
     'PerSample', 'Pipeline', 'Plan', 'Stream', 'Tensor', 'ThreadPool', '__version__', 'as_batch', 'as_tensor',
-    'bad_sample', 'batch', 'batch_permutation', 'bfloat16', 'bool', 'brightness', 'brightness_contrast', 'cast',
-    'cast_like', 'cat', 'clahe', 'color_space_conversion', 'color_twist', 'contrast', 'coord_flip', 'coord_transform',
-    'copy', 'crop', 'crop_mirror_normalize', 'debayer', 'decoders', 'demo', 'device', 'dtype', 'dump_image',
-    'element_extract', 'equalize', 'erase', 'expand_dims', 'experimental', 'filter', 'flip', 'float16', 'float32',
-    'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream', 'get_default_stream',
-    'get_num_threads', 'get_property', 'grid_mask', 'hsv', 'hue', 'imread', 'int8', 'int16', 'int32', 'int64', 'io',
-    'jitter', 'jpeg_compression_distortion', 'laplacian', 'like', 'lookup_table', 'math', 'multi_paste', 'noise',
-    'normalize', 'one_hot', 'ones', 'ones_like', 'operator', 'output', 'pad', 'paste', 'peek_image_shape', 'per_frame',
-    'permute_batch', 'pipeline_def', 'random', 'random_crop_generator', 'random_resized_crop', 'readers', 'reductions',
-    'reinterpret', 'reshape', 'resize', 'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation',
-    'sequence_rearrange', 'set_current_stream', 'set_default_stream', 'set_num_threads', 'slice', 'sphere', 'squeeze',
-    'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord', 'transforms', 'transpose', 'type_id', 'types', 'uint8',
-    'uint16', 'uint32', 'uint64', 'warp_affine', 'water', 'zeros', 'zeros_like',
+    'auto_aug', 'bad_sample', 'batch', 'batch_permutation', 'bfloat16', 'bool', 'brightness', 'brightness_contrast',
+    'cast', 'cast_like', 'cat', 'clahe', 'color_space_conversion', 'color_twist', 'contrast', 'coord_flip',
+    'coord_transform', 'copy', 'crop', 'crop_mirror_normalize', 'cutmix', 'debayer', 'decoders', 'demo', 'device',
+    'dtype', 'dump_image', 'element_extract', 'equalize', 'erase', 'expand_dims', 'experimental', 'filter', 'flip',
+    'float16', 'float32', 'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream',
+    'get_default_stream', 'get_num_threads', 'get_property', 'grid_mask', 'hsv', 'hue', 'imread', 'int8', 'int16',
+    'int32', 'int64', 'io', 'jitter', 'jpeg_compression_distortion', 'laplacian', 'like', 'lookup_table', 'math',
+    'mixup', 'multi_paste', 'noise', 'normalize', 'one_hot', 'ones', 'ones_like', 'operator', 'output', 'pad', 'paste',
+    'peek_image_shape', 'per_frame', 'permute_batch', 'pipeline_def', 'random', 'random_crop_generator',
+    'random_resized_crop', 'readers', 'reductions', 'reinterpret', 'reshape', 'resize', 'resize_crop_mirror',
+    'roi_random_crop', 'rotate', 'saturation', 'sequence_rearrange', 'set_current_stream', 'set_default_stream',
+    'set_num_threads', 'slice', 'sphere', 'squeeze', 'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord',
+    'transforms', 'transpose', 'type_id', 'types', 'uint8', 'uint16', 'uint32', 'uint64', 'warp_affine', 'water',
+    'zeros', 'zeros_like',
 ]
 
 __version__: str
@@ -341,6 +343,27 @@ def crop_mirror_normalize(
     output_layout: str = 'CHW', pad_output: _bool = False, rounding: str = 'round', scale: float = 1.0,
     shift: float = 0.0, std: float | Sequence[float | Sequence[float]] | Array | Batch = (1.0,),
 ) -> Batch: ...
+@overload
+def cutmix(
+    images: TensorLike, labels: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    alpha: float | Array = 1.0, center: float | Sequence[float | Sequence[float]] | Array | None = None,
+    num_classes: int | None = None, partners: int | Array | None = None, weight: float | Array | None = None,
+    rng: RNG | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def cutmix(
+    images: Batch, labels: TensorLike | Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    alpha: float | Array | Batch = 1.0,
+    center: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, num_classes: int | None = None,
+    partners: int | Array | Batch | None = None, weight: float | Array | Batch | None = None, rng: RNG | None = None,
+) -> tuple[Batch, Batch]: ...
+@overload
+def cutmix(
+    images: TensorLike, labels: TensorLike | Batch, /, *, batch_size: int | None = None,
+    device: DeviceLike | None = None, alpha: float | Array | Batch = 1.0,
+    center: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, num_classes: int | None = None,
+    partners: int | Array | Batch | None = None, weight: float | Array | Batch | None = None, rng: RNG | None = None,
+) -> tuple[Batch, Batch]: ...
 @overload
 def debayer(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, algorithm: str | None = None,
@@ -674,6 +697,24 @@ def lookup_table(
     default_value: float = 0.0, dtype: DTypeLike | None = None, keys: int | Sequence[int] | Array | None = None,
     output_dtype: DTypeLike | None = None, values: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Batch: ...
+@overload
+def mixup(
+    images: TensorLike, labels: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    alpha: float | Array = 1.0, num_classes: int | None = None, partners: int | Array | None = None,
+    weight: float | Array | None = None, rng: RNG | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def mixup(
+    images: Batch, labels: TensorLike | Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    alpha: float | Array | Batch = 1.0, num_classes: int | None = None, partners: int | Array | Batch | None = None,
+    weight: float | Array | Batch | None = None, rng: RNG | None = None,
+) -> tuple[Batch, Batch]: ...
+@overload
+def mixup(
+    images: TensorLike, labels: TensorLike | Batch, /, *, batch_size: int | None = None,
+    device: DeviceLike | None = None, alpha: float | Array | Batch = 1.0, num_classes: int | None = None,
+    partners: int | Array | Batch | None = None, weight: float | Array | Batch | None = None, rng: RNG | None = None,
+) -> tuple[Batch, Batch]: ...
 @overload
 def multi_paste(
     input_0: TensorLike, /, *inputs: TensorLike, batch_size: None = None, device: DeviceLike | None = None,

@@ -27,6 +27,7 @@ LEVELS = [
     {"experimental"},
     {"capture", "pytorch"},
     {"pipeline", "fn"},
+    {"auto_aug"},
     {"plugin"},
     {"demo", "doctor", "index", "bench", "stubs", "coverage", "__main__"},
 ]

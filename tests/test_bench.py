@@ -10,7 +10,7 @@ import pytest
 
 import ndd
 from ndd.__main__ import main
-from ndd.bench import command, dispatch, loop, operator_inputs, operators, rounds, soak, start
+from ndd.bench import augment, command, dispatch, loop, operator_inputs, operators, rounds, soak, start
 from ndd.bench.libraries import Setting, enumerations, finish, make_setting
 from ndd.bench.operator_table import TABLE
 
@@ -43,6 +43,13 @@ def test_loop(alone):
     assert found.unit == "images/s"
     assert found.ndd > 1
     assert "2 threads" in found.name
+
+
+def test_augment(alone):
+    loop, by_itself = augment.measure(alone, None, batch_size=4, images=8)
+    assert loop.ndd > 1
+    assert by_itself.ndd > 1
+    assert "RandAugment" in loop.name
 
 
 @pytest.mark.parametrize("part", ["threads", "abandoned", "exceptions"])

@@ -70,6 +70,40 @@ def choose_sample(batch: Batch, index: int) -> Tensor:
     return _scheduled("select", Tensor, work, [batch], batch._spec, 1, batch._store is not None)
 
 
+def join_batches(batches: list[Batch], order: list[int]) -> Batch:
+    """The samples of several batches as one: sample i is number `order[i]` of all of them behind each other. Views.
+
+    They are of one element type, rank and layout (a batch without a layout goes with any), and on one device.
+    """
+    first = batches[0]
+    layout = next((b.layout for b in batches if b.layout), None)
+    for i, batch in enumerate(batches):
+        kind, own = (batch.dtype, batch.ndim, batch.layout or layout), (first.dtype, first.ndim, layout)
+        if kind != own or batch.device != first.device:
+            raise ValueError(
+                f"Batches of one type, rank, layout and device can be joined: batch 0 is {first.dtype} {first.ndim}-D "
+                f"{layout or ''} on {first.device}, batch {i} {batch.dtype} {batch.ndim}-D {batch.layout or ''} on {batch.device}"
+            )
+    if len(order) == first.batch_size and order == list(range(len(order))) and len(batches) == 1:
+        return first
+
+    def work(invocation: Any) -> list[Store]:
+        stores = [stored(batch) for batch in batches]
+        arrays = [a for s in stores for a in s.arrays()]
+        shapes = [shape for s in stores for shape in s.shapes]
+        infos = [info for s in stores for info in s.source_info or [None] * s.n]
+        result = Store(
+            first.dtype, layout, first.device, [shapes[i] for i in order], parts=[arrays[i] for i in order],
+            source_info=[infos[i] for i in order] if any(s.source_info for s in stores) else None,
+        )  # fmt: skip
+        return [result]
+
+    spec = Spec.of(first.dtype, first.ndim, layout, first.device)
+    result = _scheduled("join", Batch, _on_device(work, *batches), batches, spec, len(order), False)
+    result._external = any([b._external for b in batches])
+    return result
+
+
 def stack_batch(batch: Batch, pad: bool = False, layout: str | None = None, force_copy: bool = False) -> Tensor:
     """`as_tensor(batch)`: the samples along a new first axis; layout "N" + theirs."""
     own = layout or (f"N{batch.layout or ''}" if batch.layout or batch._spec.ndim == 0 else None)
@@ -98,9 +132,9 @@ def stack_batch(batch: Batch, pad: bool = False, layout: str | None = None, forc
     return _scheduled("as_tensor", Tensor, _on_device(work, batch), [batch], spec, 1, False)
 
 
-def _on_device(work: Callable[[Any], list[Store]], value: Any) -> Callable[[Any], list[Store]]:
+def _on_device(work: Callable[[Any], list[Store]], *values: Any) -> Callable[[Any], list[Store]]:
     """The work with the context's stream current, for values on a GPU."""
-    number = value.device.device_id
+    number = values[0].device.device_id
     if number is None:
         return work
 
@@ -109,7 +143,8 @@ def _on_device(work: Callable[[Any], list[Store]], value: Any) -> Callable[[Any]
 
         stream = invocation.context.stream_on(number)
         invocation.stream = stream
-        wait_for(stored(value), stream)
+        for value in values:
+            wait_for(stored(value), stream)
         with on_stream(stream, number):
             results = work(invocation)
         for store in results:

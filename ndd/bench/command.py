@@ -14,7 +14,7 @@ from ndd.bench.libraries import Setting, make_setting
 from ndd.bench.loop_sides import PICTURES
 from ndd.bench.rounds import Result
 
-_SECTIONS = ("dispatch", "loop", "classic", "ops", "import")
+_SECTIONS = ("dispatch", "loop", "classic", "augment", "ops", "import")
 _ON_REQUEST = ("soak", "readers")  # an hour; gigabytes of disk
 
 
@@ -82,6 +82,10 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         from ndd.bench import classic
 
         yield from classic.measure(setting, args.data, args.batch_size, args.images)
+    if "augment" in wanted:
+        from ndd.bench import augment
+
+        yield from augment.measure(setting, args.data, args.batch_size, args.images)
     if "ops" in wanted:
         from ndd.bench import operators
 

@@ -29,7 +29,8 @@ VALUES = {
     int: "1", float: "0.5", bool: "True", str: "'x'", DType: "ndd.uint8", DALIImageType: "ndd.types.RGB",
     DALIInterpType: "ndd.types.INTERP_NN", typing.Any: "1",
 }  # fmt: skip
-SEVERAL = {"random_crop_generator": 2}  # operators with more outputs than one, whatever their arguments
+# Operators with more outputs than one, whatever their arguments.
+SEVERAL = {"random_crop_generator": 2, "mixup": 2, "cutmix": 2}
 UNKNOWN = ("element_extract",)  # as many outputs as the values of an argument say
 
 

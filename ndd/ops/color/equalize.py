@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.channel_tables import count_pixels, count_plane, look_up
 from ndd._cpu.jit import kernel
 from ndd._operator import Plan, like, operator
 
@@ -65,56 +66,12 @@ def _equalize(image, out, runs, tables):
             for v in range(256):
                 runs[row, v] = 0
         if channels == 1:
-            _count_plane(x.reshape(-1), runs)
+            count_plane(x.reshape(-1), runs)
         else:
-            _count_pixels(x, runs)
+            count_pixels(x, runs)
         for c in range(channels):
             _fill(runs[c], tables[c], pixels)
-        _look_up(x, y, tables)
-
-
-@kernel
-def _count_plane(x, runs):
-    """Reads 8 numbers at once; four runs of counters in turn: a number that follows itself does not wait for its own."""
-    a, b, c, d = runs[0], runs[1], runs[2], runs[3]
-    head = min(-x.ctypes.data % 8, x.size)
-    words = x[head : head + (x.size - head) // 8 * 8].view(np.uint64)
-    byte = np.uint64(255)
-    for i in range(words.size):
-        word = words[i]
-        a[word & byte] += 1
-        b[word >> np.uint64(8) & byte] += 1
-        c[word >> np.uint64(16) & byte] += 1
-        d[word >> np.uint64(24) & byte] += 1
-        a[word >> np.uint64(32) & byte] += 1
-        b[word >> np.uint64(40) & byte] += 1
-        c[word >> np.uint64(48) & byte] += 1
-        d[word >> np.uint64(56)] += 1
-    for i in range(head):
-        a[x[i]] += 1
-    for i in range(head + 8 * words.size, x.size):
-        a[x[i]] += 1
-    for v in range(256):
-        a[v] += b[v] + c[v] + d[v]
-
-
-@kernel
-def _count_pixels(x, runs):
-    """Two runs of counters for each channel in turn."""
-    pixels, channels = x.shape
-    start = 0
-    if channels == 3:
-        for i in range(0, pixels - 1, 2):
-            for c in range(3):
-                runs[c, x[i, c]] += 1
-                runs[3 + c, x[i + 1, c]] += 1
-        start = pixels // 2 * 2
-    for i in range(start, pixels):
-        for c in range(channels):
-            runs[c, x[i, c]] += 1
-    for c in range(channels):
-        for v in range(256):
-            runs[c, v] += runs[channels + c, v]
+        look_up(x, y, tables)
 
 
 @kernel
@@ -131,20 +88,6 @@ def _fill(counts, table, pixels):
     for v in range(first, 256):
         total += counts[v]
         table[v] = np.uint8(np.rint(np.float32(total) * scale))
-
-
-@kernel
-def _look_up(x, y, tables):
-    pixels, channels = x.shape
-    if channels == 3:
-        for i in range(pixels):
-            for c in range(3):
-                y[i, c] = tables[c, x[i, c]]
-    else:
-        for c in range(channels):
-            table = tables[c]
-            for i in range(pixels):
-                y[i, c] = table[x[i, c]]
 
 
 @equalize.cuda("equalize.cu")

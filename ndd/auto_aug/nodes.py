@@ -1,0 +1,101 @@
+"""Batches in a loop, DataNodes in pipeline mode: the same code for both."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ndd
+from ndd._tensor import Store
+from ndd._tensor.dtype import dtype as dtype_of
+
+
+def in_pipeline() -> Any:
+    """The pipeline whose body runs, or None in a loop."""
+    return ndd.Pipeline.current()
+
+
+def is_node(value: Any) -> bool:
+    """Whether a value is one of pipeline mode."""
+    return hasattr(type(value), "__ndd_function__")  # to ask a batch itself costs ten times as much
+
+
+def on_batches(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` of batches, for nodes as well: these give a node."""
+
+    @functools.wraps(function)
+    def call(*values: Any, **named: Any) -> Any:
+        operands = (*values, *named.values())
+        node = next(filter(is_node, operands), None)
+        if node is None:
+            return function(*values, **named)
+
+        def run(*batches: Any) -> Any:
+            return function(*batches[: len(values)], **dict(zip(named, batches[len(values) :], strict=True)))
+
+        return node.__ndd_function__(run, *operands)
+
+    return call
+
+
+def sliced(value: Any, index: int) -> Any:
+    """Element `index` of each sample; of a tuple or list that goes for all samples, its own."""
+    return value.slice[index] if isinstance(value, ndd.Batch) else value[index]
+
+
+def part(value: Any, places: list[int]) -> Any:
+    """The samples `places` of a batch or of a node that has a value; anything else goes for all samples."""
+    if isinstance(value, ndd.Batch):
+        return value.select(places)
+    if is_node(value):
+        return type(value)(value.value.select(places))
+    return value.map_samples(lambda v: chosen(v, places)) if hasattr(type(value), "map_samples") else value
+
+
+def chosen(numbers: Any, places: list[int]) -> Any:
+    """The same of numbers of samples, which may be an array."""
+    return numbers[places] if isinstance(numbers, np.ndarray) else part(numbers, places)
+
+
+def numbers_of(value: Any) -> np.ndarray:
+    """The numbers of a batch or Tensor, `[N, ...]`; waits for them where they are not there yet."""
+    return value if isinstance(value, np.ndarray) else value.evaluate().numpy()
+
+
+def batch_of(numbers: np.ndarray) -> ndd.Batch:
+    """A batch over an array `[N, ...]` that nobody else writes to: a tenth of the time of `ndd.batch`."""
+    shapes = [numbers.shape[1:]] * len(numbers)
+    return ndd.Batch._of_store(Store(dtype_of(numbers.dtype), None, ndd.Device.CPU, shapes, whole=numbers))
+
+
+def at_run(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, which needs values. With nodes it is one step of the pipeline, and gets nodes that have values."""
+
+    @functools.wraps(function)
+    def call(*values: Any, **named: Any) -> Any:
+        operands: list[Any] = []
+        for value in (*values, *named.values()):
+            if hasattr(type(value), "map_samples"):
+                value.map_samples(operands.append)
+            else:
+                operands.append(value)
+        node = next(filter(is_node, operands), None)
+        if node is None:
+            return function(*values, **named)
+        kind = type(node)
+
+        def run(*found: Any) -> Any:
+            given = iter([kind(v) if is_node(o) else v for o, v in zip(operands, found, strict=True)])
+            own = [
+                v.map_samples(lambda _: next(given)) if hasattr(type(v), "map_samples") else next(given)
+                for v in (*values, *named.values())
+            ]
+            result = function(*own[: len(values)], **dict(zip(named, own[len(values) :], strict=True)))
+            return result.value if is_node(result) else result
+
+        return node.__ndd_function__(run, *operands)
+
+    return call

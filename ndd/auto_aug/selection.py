@@ -1,0 +1,149 @@
+"""Which augmentation each sample gets: the samples that get the same one are a batch of their own.
+
+`select` divides a batch by the index drawn for each sample, calls every augmentation that was drawn once, with the batch
+of its samples, and puts the results together in the order of the samples. So an augmentation is a constant number of
+launches on a GPU, however many samples it gets. Dividing and joining are views: no pixel is copied.
+
+The indices are drawn on the caller's thread (`decide`): what groups there are is known at the call, which waits for
+nothing. An error names the source of a sample; a number beside it is the sample's place among those of its group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import ndd
+from ndd._operator.structural import join_batches
+from ndd.auto_aug.augmentations import translate_x, translate_y
+from ndd.auto_aug.declare import Augmentation, MissingArgument
+from ndd.auto_aug.nodes import at_run, in_pipeline, is_node, numbers_of, part
+from ndd.auto_aug.signed import SignedMagnitudeBin
+
+
+def select(ops: Sequence[Callable[..., Any]], selected_op_idx: Any, *op_args: Any, **op_kwargs: Any) -> Any:
+    """`ops[selected_op_idx](*op_args, **op_kwargs)` for each sample, each of the `ops` called once.
+
+    Args:
+        ops: augmentations, or other functions of batches.
+        selected_op_idx: a batch of indices into `ops` (in pipeline mode a DataNode). Their values are waited for.
+        op_args, op_kwargs: batches and signed bins are divided among the `ops`, anything else goes to all.
+
+    The result has the samples in their order. Raises IndexError for an index that `ops` does not have, ValueError where
+    the results of two `ops` differ in type, rank or layout.
+
+    >>> import ndd
+    >>> ops = [lambda x: x + 10, lambda x: x * 2]
+    >>> ndd.auto_aug.select(ops, ndd.batch([1, 0, 1]), ndd.batch([1, 2, 3])).torch()
+    tensor([ 2, 12,  6], dtype=torch.int32)
+    """
+
+    def chosen(index: Any, *args: Any, **named: Any) -> Any:
+        values = index.value if is_node(index) else index
+        return _divided(ops, numbers_of(values).reshape(-1), args, named)
+
+    return at_run(chosen)(selected_op_idx, *op_args, **op_kwargs)
+
+
+def _divided(ops: Sequence[Callable[..., Any]], index: np.ndarray, args: Any, named: dict[str, Any]) -> Any:
+    for wrong in index[(index < 0) | (index >= len(ops))][:1].tolist():
+        raise IndexError(f"select: index {wrong} of {len(ops)} augmentations")
+    numbers = np.unique(index).tolist()
+    if len(numbers) == 1:
+        return ops[numbers[0]](*args, **named)
+    if not numbers:  # an empty batch: any of them says what comes out
+        return ops[0](*args, **named)
+    found, order = [], []
+    for k in numbers:
+        places = np.flatnonzero(index == k).tolist()
+        found.append(ops[k](*[part(v, places) for v in args], **{n: part(v, places) for n, v in named.items()}))
+        order += places
+    batches = [f.value if is_node(f) else f for f in found]
+    joined = join_batches(batches, np.argsort(order).tolist())
+    node = next(filter(is_node, found), None)
+    return joined if node is None else type(node)(joined)
+
+
+def divided(
+    augmentations: Sequence[Augmentation], index: np.ndarray, data: Any, named: dict[str, Any], suite: str
+) -> Any:
+    """`select` with indices that are known. `suite`: the function whose `use_shape` a translation without `shape` needs."""
+    try:
+        return _divided(augmentations, index, (data,), named)
+    except MissingArgument as error:
+        if error.names == ["shape"] and error.augmentation.op in (translate_x.op, translate_y.op):
+            raise ValueError(
+                f"The augmentation `{error.augmentation.name}` needs the shape of the images: pass `shape=` (of encoded images "
+                f"`peek_image_shape` tells it), or take `translate_x_no_shape` and `translate_y_no_shape`, which move "
+                f"by pixels, as `{suite}(use_shape=False)` does"
+            ) from None
+        raise
+
+
+def checked_images(name: str, data: Any) -> Any:
+    """The data as a batch of bytes HWC or FHWC, by rank where it has no layout; RuntimeError for anything else. A node of
+    a pipeline is taken as it is."""
+    if is_node(data):
+        return data
+    images = data if isinstance(data, ndd.Batch | ndd.Tensor) else ndd.batch(data)
+    layout = images.layout or {3: "HWC", 4: "FHWC"}.get(images.ndim)
+    if images.dtype is not ndd.uint8 or layout not in ("HWC", "FHWC"):
+        raise RuntimeError(
+            f"{name}: expected uint8 images HWC or videos FHWC, got {images.dtype} of {images.ndim} axes with layout "
+            f"{images.layout or 'none'}"
+        )
+    return images if images.layout else ndd.reshape(images, layout=layout)
+
+
+def without(excluded: Sequence[str] | None, augmentations: list[Augmentation], call: str) -> list[Augmentation]:
+    """The augmentations but for those whose names are excluded."""
+    names = [x.name for x in augmentations]
+    for name in excluded or ():
+        if name not in names:
+            raise ValueError(f"{call}: `excluded` has `{name}`, which is none of {', '.join(names)}")
+    return [x for x in augmentations if x.name not in (excluded or ())]
+
+
+def decide(name: str, data: Any, seed: int | None, rng: Any, steps: Callable[..., Any], named: dict[str, Any]) -> Any:
+    """`steps(data, draw, **named)` where `draw(k)` gives k uniform numbers of [0, 1) for each sample: float64 `[N, k]`.
+
+    `data` is a batch or, in a pipeline, a node with the batch of this run; one sample comes as a batch of one.
+    """
+    pipeline = in_pipeline()
+    if pipeline is not None and rng is None:
+        rng = pipeline.generator(f"auto_aug.{name}", seed)
+    elif seed is not None:
+        if rng is not None:
+            raise ValueError(f"{name}: `seed` and `rng` exclude each other")
+        rng = ndd.random.RNG(seed)
+    if isinstance(data, ndd.Tensor):
+        return decide(name, ndd.batch([data]), None, rng, steps, named).select(0)
+    if not (isinstance(data, ndd.Batch) or is_node(data)):
+        data = ndd.batch(data)
+
+    def run(data: Any, **named: Any) -> Any:
+        n = (data.value if is_node(data) else data).batch_size
+
+        def draw(k: int) -> np.ndarray:
+            with ndd.EvalMode.sync_cpu:  # here and now: the queue of the context may be long
+                drawn = ndd.random.uniform(range=(0, 1), shape=[k], batch_size=n, rng=rng)
+            return drawn.numpy().reshape(n, k).astype(np.float64)
+
+        return steps(data, draw, **named)
+
+    return at_run(run)(data, **named)
+
+
+def signed(bins: Any, negative: np.ndarray) -> SignedMagnitudeBin:
+    """A `signed_bin` of drawn numbers: the bin, an integer or `[N]`, and whether the magnitude is negated, `[N]`."""
+    return SignedMagnitudeBin(bins, negative.astype(np.int32))
+
+
+def picked(draws: np.ndarray, count: int) -> np.ndarray:
+    """One of `count` for each uniform number of [0, 1), all equally likely: int32."""
+    return (draws * count).astype(np.int32)
+
+
+__all__ = ["checked_images", "decide", "divided", "picked", "select", "signed", "without"]
