@@ -6,6 +6,7 @@ from ndd.decoders.image import image
 from ndd.decoders.image_crop import image_crop
 from ndd.decoders.image_random_crop import image_random_crop
 from ndd.decoders.image_slice import image_slice
+from ndd.decoders.video import video
 
 __all__ = [
     "BadSample",
@@ -15,4 +16,5 @@ __all__ = [
     "image_random_crop",
     "image_slice",
     "set_max_pixels",
+    "video",
 ]
