@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,11 +43,9 @@ class VideoFile:
     """
 
     def __init__(self, source: str | np.ndarray, threads: int = 1, index: Index | None = None):
-        self._container = _opened(source)
+        self._source, self._threads = source, threads
+        self._open()
         try:
-            self._stream = _video_stream(self._container)
-            self._stream.thread_type = "AUTO"
-            self._stream.thread_count = threads
             self._index = _indexed(self._container, self._stream) if index is None else index
         except BaseException:
             self._container.close()
@@ -57,7 +56,9 @@ class VideoFile:
         self.shape = Shape(len(self._times), height, width)
         self._wanted = np.empty(0, np.int64)
         self._last_wanted = -1
-        self._next = 0  # the frame that decoding on gives next; -1: nothing was decoded yet
+        self._untimed = bool(self._index["untimed"][0])
+        self._next = 0  # the frame that decoding on gives next
+        self._began = 0  # the frame where decoding began
         self._frames: Iterator[tuple[int, Any]] | None = None
         self._damage: BaseException | None = None
 
@@ -116,6 +117,16 @@ class VideoFile:
         self._frames = None
         self._container.close()
 
+    def _open(self) -> None:
+        self._container = _opened(self._source)
+        try:
+            self._stream = _video_stream(self._container)
+        except BaseException:
+            self._container.close()
+            raise
+        self._stream.thread_type = "AUTO"
+        self._stream.thread_count = self._threads
+
     def _frame(self, wanted: int) -> Any:
         if self._frames is None or not max(self.key_before(wanted), 0) <= self._next <= wanted:
             self._go_to(self.key_before(wanted))
@@ -140,44 +151,40 @@ class VideoFile:
         return RuntimeError(f"{when} cannot be decoded, the data is damaged or cut off{said}")
 
     def _go_to(self, key: int) -> None:
-        """Begins anew at a key frame."""
+        """Begins anew at a key frame; where the file cannot be searched, at the beginning."""
         self._frames, self._damage, self._began = None, None, key
-        ticks = self._index["decode_times"]
-        for when in (int(self._times[key]), int(ticks[key]), int(ticks.min()) - 1):
+        decoded_at = int(self._index["decode_times"][key])
+        for when in () if self._untimed else (int(self._times[key]), decoded_at):
             try:
-                self._container.seek(when if key else int(ticks.min()) - 1, stream=self._stream, backward=True)
-            except OSError:  # of FFmpeg: it has no index to seek in
-                continue
-            packets = self._packets()
-            first = next(packets, None)
-            if first is not None and (first.dts is None or key == 0 or first.dts <= ticks[key]):
-                self._next = key
-                self._frames = self._numbered(first, packets)
+                self._container.seek(when, stream=self._stream, backward=True)
+                packets = self._packets()
+                first = next(packets, None)
+            except (OSError, ValueError):  # FFmpeg's errors are of both kinds
+                break
+            if first is not None and first.dts is not None and first.dts <= decoded_at:
+                self._next, self._frames = key, self._numbered(chain((first,), packets))
                 return
-        self._frames = self._restarted()
-
-    def _restarted(self) -> Iterator[tuple[int, Any]]:
-        raise RuntimeError("cannot go back to the beginning: the file cannot be read twice")
-        yield
+        self._container.close()
+        self._open()
+        self._next, self._began, self._frames = 0, 0, self._numbered(self._packets())
 
     def _packets(self) -> Iterator[Any]:
         return self._container.demux(self._stream)
 
-    def _numbered(self, first: Any, packets: Iterator[Any]) -> Iterator[tuple[int, Any]]:
-        """All frames from a packet on, with their numbers."""
-        counted = self._next
-        untimed = bool(self._index["untimed"][0])
-        for packet in _chained(first, packets):
+    def _numbered(self, packets: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+        """The frames in these packets, with their numbers."""
+        counted = 0
+        for packet in packets:
             self._choose_effort(packet)
             try:
                 frames = self._stream.codec_context.decode(packet if packet.size else None)
-            except (OSError, ValueError) as error:  # FFmpeg's errors are of both kinds
+            except (OSError, ValueError) as error:
                 self._damage = error
                 frames = []
                 if not packet.size:
                     return
             for frame in frames:
-                if untimed or frame.pts is None:
+                if self._untimed or frame.pts is None:
                     number, counted = counted, counted + 1
                 else:
                     number = int(np.searchsorted(self._times, frame.pts))
@@ -187,7 +194,7 @@ class VideoFile:
     def _choose_effort(self, packet: Any) -> None:
         """A frame that is not asked for is decoded only if others need it."""
         skips = False
-        if packet.size and packet.pts is not None and not self._index["untimed"][0]:
+        if packet.size and packet.pts is not None and not self._untimed:
             number = int(np.searchsorted(self._times, packet.pts))
             if number < self._last_wanted:
                 at = int(np.searchsorted(self._wanted, number))
@@ -252,7 +259,9 @@ def _indexed(container: Any, stream: Any) -> Index:
             raise RuntimeError(f"its packets cannot be read: {_reason(error)}") from error
     if not listed:
         raise RuntimeError(f"expected a video, its video stream has no frames")
-    untimed = any(pts is None for pts, _, _ in listed)
+    # AVI has no times: FFmpeg guesses them, wrongly where frames are stored in another order than they are shown.
+    guessed = container.format.name == "avi" and stream.codec_context.has_b_frames
+    untimed = bool(guessed) or any(pts is None for pts, _, _ in listed)
     decode_times = np.array([place if dts is None else dts for place, (_, dts, _) in enumerate(listed)], np.int64)
     keys = np.array([key for _, _, key in listed])
     time_base = stream.time_base
@@ -301,11 +310,6 @@ def _rotation(container: Any, stream: Any) -> int:
     except (OSError, ValueError):
         pass
     return 0
-
-
-def _chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from rest
 
 
 class _Bytes:
