@@ -36,22 +36,39 @@ def factors(matrix: int, full_range: bool) -> np.ndarray:
 def write_rgb(frame: Any, out: np.ndarray, turns: int = 0) -> None:
     """A decoded frame into `out`, u8 RGB `[height, width, 3]`; turned counterclockwise by 90 degrees, `turns` times.
     RuntimeError for a frame of another size: some streams change it."""
+    upright = _upright(frame, out, turns)
+    if frame.format.name in _PLANAR:
+        y, u, v = (np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size) for plane in frame.planes)
+        full = frame.color_range == _FULL_RANGE or frame.format.name == "yuvj420p"
+        rgb_of_420(y, u, v, upright, factors(frame.colorspace, full))
+    else:  # more than 8 bits, 4:2:2, 4:4:4, gray, RGB
+        matrix = _SWS_MATRICES.get(frame.colorspace, 5)
+        upright[...] = frame.to_ndarray(
+            format="rgb24", interpolation=_EXACT, src_colorspace=matrix, dst_colorspace=matrix,
+            src_color_range=frame.color_range or 1, dst_color_range=_FULL_RANGE,
+        )  # fmt: skip
+    _turn(upright, out, turns)
+
+
+def write_ycbcr(frame: Any, out: np.ndarray, turns: int = 0) -> None:
+    """As `write_rgb`, with Y, Cb and Cr as the stream has them."""
+    upright = _upright(frame, out, turns)
+    planes = frame.reformat(format="yuv444p", interpolation=_EXACT).planes
+    for channel, plane in enumerate(planes):
+        upright[..., channel] = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[:, : upright.shape[1]]
+    _turn(upright, out, turns)
+
+
+def _upright(frame: Any, out: np.ndarray, turns: int) -> np.ndarray:
+    """Where a frame is written before it is turned: `out` itself, if it is not."""
     height, width = (out.shape[1], out.shape[0]) if turns % 2 else (out.shape[0], out.shape[1])
     if (frame.height, frame.width) != (height, width):
         raise RuntimeError(
             f"expected frames of {height}x{width}, the size of the first one, got one of {frame.height}x{frame.width}"
         )
+    return np.empty((height, width, 3), np.uint8) if turns else out
+
+
+def _turn(upright: np.ndarray, out: np.ndarray, turns: int) -> None:
     if turns:
-        upright = np.empty((height, width, 3), np.uint8)
-        write_rgb(frame, upright)
         out[...] = np.rot90(upright, turns)
-    elif frame.format.name in _PLANAR:
-        y, u, v = (np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size) for plane in frame.planes)
-        full = frame.color_range == _FULL_RANGE or frame.format.name == "yuvj420p"
-        rgb_of_420(y, u, v, out, factors(frame.colorspace, full))
-    else:  # more than 8 bits, 4:2:2, 4:4:4, gray, RGB
-        matrix = _SWS_MATRICES.get(frame.colorspace, 5)
-        out[...] = frame.to_ndarray(
-            format="rgb24", interpolation=_EXACT, src_colorspace=matrix, dst_colorspace=matrix,
-            src_color_range=frame.color_range or 1, dst_color_range=_FULL_RANGE,
-        )  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd.decoders._limit import get_max_pixels
-from ndd.decoders._video_color import write_rgb
+from ndd.decoders._video_color import write_rgb, write_ycbcr
 
 Index = dict[str, np.ndarray]
 
@@ -90,27 +90,26 @@ class VideoFile:
 
         `frames` are numbers, in any order and as often as they are listed; what is no frame of the video is left as it is.
         """
-        places: dict[int, list[int]] = {}
+        places: dict[int, list[np.ndarray]] = {}
         for place, number in enumerate(frames.tolist()):
             if 0 <= number < self.shape.frames:
-                places.setdefault(number, []).append(place)
-        for number, frame in self.decoded(sorted(places)):
-            first, *others = places[number]
-            write_rgb(frame, out[first], self.rotation(frame))
-            for place in others:
-                out[place] = out[first]
+                places.setdefault(number, []).append(out[place])
+        self.expect(sorted(places))
+        for number in sorted(places):
+            self.write(number, places[number])
 
-    def decoded(self, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        """The frames with these ascending numbers, as FFmpeg gives them."""
-        if not numbers:
-            return
-        self._wanted, self._last_wanted = np.array(numbers, np.int64), numbers[-1]
-        for wanted in numbers:
-            yield wanted, self._frame(wanted)
+    def expect(self, numbers: Sequence[int]) -> None:
+        """Says which frames come next, ascending: those between them are decoded only if others need them."""
+        self._wanted = np.array(numbers, np.int64)
+        self._last_wanted = numbers[-1] if numbers else -1
 
-    def rotation(self, frame: Any) -> int:
-        """How often a frame is turned by 90 degrees counterclockwise to stand upright."""
-        return round(frame.rotation / 90) % 4
+    def write(self, number: int, places: Sequence[np.ndarray], ycbcr: bool = False) -> None:
+        """Writes one frame to some places, u8 `[height, width, 3]` each. RuntimeError if it cannot be decoded."""
+        frame = self._frame(number)
+        write = write_ycbcr if ycbcr else write_rgb
+        write(frame, places[0], round(frame.rotation / 90) % 4)
+        for place in places[1:]:
+            place[...] = places[0]
 
     def close(self) -> None:
         """Closes the file and gives the decoder up."""
