@@ -33,7 +33,7 @@ class Video(Reader):
     * `filenames`, with or without `labels`;
     * `file_root`: one folder for each label, as `readers.File` has it. What is no video is left out with a warning;
     * `file_list`: a text file with a line `file label [start [end]]` for each video, or part of a video. `start` is the
-      first frame, `end` the one after the last; negative ones count from the end. They are seconds, or numbers of frames.
+      first frame, `end` the one after the last; they are seconds, or numbers of frames, and negative ones count from the end.
       Paths are relative to the working directory, or to the list's own folder.
 
     A moment in seconds means the frame that is shown then by the times in the file, so a variable frame rate is read
@@ -90,7 +90,7 @@ class Video(Reader):
             raise RuntimeError(f"{cls._display}: dtype: expected u8 or f32, got {dtype}")
         if arguments.get("normalized") and dtype is uint8:
             raise RuntimeError(f"{cls._display}: normalized frames are fractions: they need dtype=f32")
-        return declared(cls._display, dtype, **arguments)
+        return declared(cls._display, dtype, arguments)
 
     def _open(
         self,
@@ -131,7 +131,7 @@ class Video(Reader):
             raise RuntimeError(f"{self._display}: image_type: expected RGB or YCbCr, got {image_type!r}")
         own = self._own
         extras = Extras(
-            has_labels(**own), frame_num(self._display, own.get("enable_frame_num")), bool(own.get("enable_timestamps"))
+            has_labels(own), frame_num(self._display, own.get("enable_frame_num")), bool(own.get("enable_timestamps"))
         )
         options = self._options
         # In sequence one decoder does all the work; otherwise the threads that read ahead have one each.
@@ -157,11 +157,11 @@ class Video(Reader):
         return video / 255.0 if self._own.get("normalized") else video
 
 
-def declared(reader: str, dtype: DType, **arguments: Any) -> tuple[Output, ...]:
+def declared(reader: str, dtype: DType, arguments: dict[str, Any]) -> tuple[Output, ...]:
     """The outputs of a reader of videos."""
     kind = frame_num(reader, arguments.get("enable_frame_num"))
     outputs = [Output("video", dtype, 4, "FHWC", "reader")]
-    if has_labels(**arguments):
+    if has_labels(arguments):
         outputs.append(Output("label", int32, 1, device="reader"))
     if kind != "none":
         outputs.append(Output("frame_num", int32, 1, device="reader"))
@@ -170,7 +170,7 @@ def declared(reader: str, dtype: DType, **arguments: Any) -> tuple[Output, ...]:
     return tuple(outputs)
 
 
-def has_labels(**arguments: Any) -> bool:
+def has_labels(arguments: dict[str, Any]) -> bool:
     """Whether a reader with these arguments gives labels."""
     return bool(arguments.get("file_root") or arguments.get("file_list")) or arguments.get("labels") is not None
 

@@ -221,6 +221,10 @@ class OpenVideos:
             if one.file is not None:
                 one.file.close()
 
+    def __del__(self) -> None:
+        if os.getpid() == self._process:
+            self.close()
+
     def _taken(self, path: str, key: int, first: int, until: int) -> _Opened:
         old = None
         with self._changed:

@@ -64,7 +64,7 @@ class Video(PlainVideo):
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
-        return declared(cls._display, uint8, **arguments)
+        return declared(cls._display, uint8, arguments)
 
     def _open(
         self,
