@@ -156,3 +156,15 @@ def _sequence(i: int, count: int, start_frame: Any, end_frame: Any, stride: Any,
 @video.cpu
 def _(encoded, out, clip):
     clip.decode(out)
+
+
+@video.cuda
+def _(launch, encoded, out, clip):
+    """Decoded on the CPU's threads into pinned memory, from which one copy goes to the GPU."""
+    from ndd._cuda.launch import pinned_empty
+
+    sizes = [int(np.prod(one.shape)) for one in clip]
+    staged = pinned_empty(sum(sizes))
+    parts = np.split(staged.numpy(), np.cumsum(sizes)[:-1])
+    raise_first(launch.call.spread(lambda i: clip[i].decode(parts[i].reshape(clip[i].shape)), len(clip)))
+    out.flat.copy_(staged, non_blocking=True)

@@ -69,7 +69,7 @@ class VideoResize(Video):
         max_size: float | Sequence[float] | None = None,
         min_filter: DALIInterpType | None = None,
         minibatch_size: int = 32,
-        mode: str = "default",
+        mode: str | None = None,
         normalized: bool = False,
         pad_sequences: bool = False,
         resize_longer: float | None = None,

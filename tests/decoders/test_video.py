@@ -314,3 +314,12 @@ def test_too_large_a_video_is_refused(clip):
             ndd.decoders.video(clip).evaluate()
     finally:
         ndd.decoders.set_max_pixels(None)
+
+
+def test_on_a_gpu_the_frames_are_those_of_the_cpu(emulated_gpu):
+    videos = ndd.batch([encoded(12), encoded(7, height=40, width=64)])
+    how = {"start_frame": ndd.batch([2, 5]), "sequence_length": ndd.batch([3, 2])}
+    there, here = ndd.decoders.video(videos, device="gpu", **how), ndd.decoders.video(videos, **how)
+    assert there.device.device_type == "gpu"
+    for one, two in zip(there.cpu().tensors, here.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(two))
