@@ -221,7 +221,7 @@ def key_before(keys: np.ndarray, frame: int) -> int:
 def _opened(source: str | np.ndarray) -> Any:
     av = library()
     if not isinstance(source, str) and not len(source):
-        raise RuntimeError(f"expected a video, got 0 bytes: an empty file, or one that cannot be read")
+        raise RuntimeError("expected a video, got 0 bytes: an empty file, or one that cannot be read")
     try:
         if isinstance(source, str):
             return av.open(source, container_options=_OPTIONS)
@@ -242,7 +242,7 @@ def _video_stream(container: Any) -> Any:
         raise RuntimeError(f"expected a video stream, the file has {kinds}")
     stream = container.streams.video[0]
     if stream.codec_context is None:
-        raise RuntimeError(f"FFmpeg here has no decoder for its video stream")
+        raise RuntimeError("FFmpeg here has no decoder for its video stream")
     return stream
 
 
@@ -257,7 +257,7 @@ def _indexed(container: Any, stream: Any) -> Index:
         if not listed:
             raise RuntimeError(f"its packets cannot be read: {_reason(error)}") from error
     if not listed:
-        raise RuntimeError(f"expected a video, its video stream has no frames")
+        raise RuntimeError("expected a video, its video stream has no frames")
     # AVI has no times: FFmpeg guesses them, wrongly where frames are stored in another order than they are shown.
     guessed = container.format.name == "avi" and stream.codec_context.has_b_frames
     untimed = bool(guessed) or any(pts is None for pts, _, _ in listed)
@@ -293,7 +293,7 @@ def _size(container: Any, stream: Any) -> tuple[int, int]:
         )
     rotation = _rotation(container, stream)
     if height < 1 or width < 1:
-        raise RuntimeError(f"expected a video, its frames have no size: the header is damaged")
+        raise RuntimeError("expected a video, its frames have no size: the header is damaged")
     return (width, height) if rotation % 2 else (height, width)
 
 

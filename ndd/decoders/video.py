@@ -73,7 +73,12 @@ def video(
     fill_colour(fill_value)
     if pad_mode not in PAD_MODES:
         raise RuntimeError(f"pad_mode: expected one of {', '.join(map(repr, PAD_MODES))}, got {pad_mode!r}")
-    sequence = {"start_frame": start_frame, "end_frame": end_frame, "stride": stride, "sequence_length": sequence_length}
+    sequence = {
+        "start_frame": start_frame,
+        "end_frame": end_frame,
+        "stride": stride,
+        "sequence_length": sequence_length,
+    }
     for name, one in (("frames", frames), ("times", times)):
         others = {**sequence, "frames": frames, "times": times}
         clash = next((k for k, v in others.items() if v is not None and k != name), None)

@@ -122,7 +122,9 @@ class Video(Reader):
             return frame_range(video, index, file_list_frame_num, start_up=not early, end_up=early)
 
         videos = listed_videos(self._display, filenames, file_root, file_list, labels, automatic=True)
-        layout = checked_layout(self._display, sequence_length, stride, step, "constant" if pad_sequences else "none", 0)
+        layout = checked_layout(
+            self._display, sequence_length, stride, step, "constant" if pad_sequences else "none", 0
+        )
         return self._clips(videos, part, layout, image_type)
 
     def _clips(self, videos: list[Listed], part: Any, layout: Layout, image_type: DALIImageType) -> ClipStore:
