@@ -4,9 +4,18 @@ import contextlib
 
 import numpy as np
 import pytest
+from cases import each_of
 
 import ndd
 
+REGISTRY_INPUTS = {
+    "LZ4 block": (lambda rng, i, dtype: np.concatenate([[240, 17], rng.integers(0, 256, 32)]).astype(np.uint8), None)
+}
+REGISTRY_CASES = {
+    "decoders.inflate": each_of(
+        {"shape": [4, 8]}, {"shape": [32], "chunk_offsets": [0]}, inputs=("LZ4 block",), dtypes=("uint8",), oracle=False
+    )
+}
 block = pytest.importorskip("lz4.block")
 
 

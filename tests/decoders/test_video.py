@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import each_of
 from videos import REAL, encoded, number_of, numbered, numbers_of
 
 import ndd
@@ -13,6 +14,16 @@ from ndd.decoders._video_color import factors
 from ndd.decoders._video_file import VideoFile
 
 av = pytest.importorskip("av")
+
+
+def a_file(rng, i, dtype):
+    return encoded(6 + i, format="webm", codec="libvpx", height=32 + 8 * (i % 2))
+
+
+REGISTRY_INPUTS = {"video file": (a_file, None)}
+REGISTRY_CASES = {
+    "decoders.video": each_of({}, {"start_frame": 1, "sequence_length": 3}, inputs=("video file",), dtypes=("uint8",))
+}
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from ndd._tensor.dtype import float32
 from ndd.types import DALIImageType
 
 _CHANNELS = {DALIImageType.RGB: 3, DALIImageType.BGR: 3, DALIImageType.GRAY: 1}
-_SMALLEST = 12  # pixels: DIS divides frames by its patches of 8
+_SMALLEST = 16  # pixels: DIS compares patches of 8; smaller frames are continued beyond their edges
 
 
 @operator(layouts=("FHWC",), types=("u8",))
@@ -52,8 +52,8 @@ def optical_flow(
     CPU, where DALI has nothing, it is OpenCV's DIS (dense inverse search; Kroeger et al., ECCV 2016), and the vector of
     a square is the mean of its pixels' vectors; the two agree where the motion is clear, not to the last bit.
 
-    Raises RuntimeError for videos of less than two frames or below 12 pixels, a channel count that is not that of
-    `image_type`, grids and presets that do not exist, and hints that are missing or of another shape.
+    Raises RuntimeError for videos of less than two frames, a channel count that is not that of `image_type`, grids and
+    presets that do not exist, and hints that are missing or of another shape; ValueError for another layout.
 
     >>> import ndd, numpy as np
     >>> y, x = np.mgrid[:64, :64]
@@ -90,13 +90,12 @@ def _grid(output_grid: int, output_format: int | None) -> int:
 def _(input_0, input_1, *, output_grid, output_format, hint_grid, image_type, preset, enable_temporal_hints, **_):
     grid = _grid(output_grid, output_format)
     shapes = input_0.shapes
-    wrong = (shapes[:, 0] < 2) | (shapes[:, 1:3].min(axis=1) < _SMALLEST) | (shapes[:, 3] != _CHANNELS[image_type])
+    wrong = (shapes[:, :3] < (2, 1, 1)).any(axis=1) | (shapes[:, 3] != _CHANNELS[image_type])
     if wrong.any():
         i = int(wrong.argmax())
         raise bad_sample(
             i,
-            f"expected two or more frames of at least {_SMALLEST}x{_SMALLEST} pixels with {_CHANNELS[image_type]} channel(s), "
-            f"got shape {tuple(shapes[i].tolist())}",
+            f"expected two or more frames with {_CHANNELS[image_type]} channel(s), got shape {tuple(shapes[i].tolist())}",
         )
     if input_1 is not None:
         expected = _vectors(shapes, hint_grid)
@@ -126,15 +125,19 @@ def _(input_0, input_1, out, grid, hint_grid, image_type, preset, temporal):
     cv2 = single_threaded()
     height, width = input_0.shape[1:3]
     search = cv2.DISOpticalFlow_create(round(2 * (1 - preset)))  # 2: medium, 1: fast, 0: ultrafast
+    beyond = (0, max(_SMALLEST - height, 0)), (0, max(_SMALLEST - width, 0))
     gray = [_gray(cv2, frame, image_type) for frame in input_0]
+    if height < _SMALLEST or width < _SMALLEST:
+        gray = [np.pad(one, beyond, "edge") for one in gray]
     flow: Any = None
     for i, (one, two) in enumerate(pairwise(gray)):
         start = flow.copy() if temporal and flow is not None else None
         if input_1 is not None:
             wide = np.repeat(np.repeat(input_1[i], hint_grid, axis=0), hint_grid, axis=1)
-            start = np.ascontiguousarray(wide[:height, :width])
+            start = np.pad(wide[:height, :width], (*beyond, (0, 0)), "edge")
         flow = search.calc(one, two, start)
-        out[i] = flow if grid == 1 else _means(flow, grid)
+        seen = flow[:height, :width]
+        out[i] = seen if grid == 1 else _means(seen, grid)
 
 
 def _gray(cv2: Any, frame: np.ndarray, image_type: DALIImageType) -> np.ndarray:

@@ -2,8 +2,13 @@
 
 import numpy as np
 import pytest
+from cases import each_of
 
 import ndd
+
+REGISTRY_CASES = {
+    "optical_flow": each_of({}, {"output_grid": 2, "preset": 1.0}, inputs=("video",), dtypes=("uint8",), oracle=False)
+}
 
 
 def scene(height=120, width=160, seed=0):
