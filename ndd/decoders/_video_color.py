@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ _SWS_MATRICES = {1: 1, 4: 4, 7: 7, 9: 9, 10: 9}  # by the same numbers; BT.601 i
 _FULL_RANGE = 2
 
 
+@cache
 def factors(matrix: int, full_range: bool) -> np.ndarray:
     """For `rgb_of_420`: 8-bit Y, U and V to R, G and B (ITU-T H.273, section 8.3). f32 `[6]`.
 

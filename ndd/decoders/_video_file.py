@@ -54,7 +54,8 @@ class VideoFile:
         self.time_base = Fraction(*self._index["time_base"].tolist())
         height, width = self._index["size"].tolist()
         self.shape = Shape(len(self._times), height, width)
-        self._wanted = np.empty(0, np.int64)
+        self._numbers = {time: number for number, time in enumerate(self._times.tolist())}
+        self._wanted: set[int] = set()
         self._last_wanted = -1
         self._untimed = bool(self._index["untimed"][0])
         self._next = 0  # the frame that decoding on gives next
@@ -100,7 +101,7 @@ class VideoFile:
 
     def expect(self, numbers: Sequence[int]) -> None:
         """Says which frames come next, ascending: those between them are decoded only if others need them."""
-        self._wanted = np.array(numbers, np.int64)
+        self._wanted = set(numbers)
         self._last_wanted = numbers[-1] if numbers else -1
 
     def write(self, number: int, places: Sequence[np.ndarray], ycbcr: bool = False) -> None:
@@ -125,6 +126,7 @@ class VideoFile:
             raise
         self._stream.thread_type = "AUTO"
         self._stream.thread_count = self._threads
+        self._skips = False
 
     def _frame(self, wanted: int) -> Any:
         if self._frames is None or not max(self.key_before(wanted), 0) <= self._next <= wanted:
@@ -186,19 +188,23 @@ class VideoFile:
                 if self._untimed or frame.pts is None:
                     number, counted = counted, counted + 1
                 else:
-                    number = int(np.searchsorted(self._times, frame.pts))
+                    number = self._number(frame.pts)
                     counted = number + 1
                 yield number, frame
+
+    def _number(self, time: int) -> int:
+        number = self._numbers.get(time)
+        return int(np.searchsorted(self._times, time)) if number is None else number
 
     def _choose_effort(self, packet: Any) -> None:
         """A frame that is not asked for is decoded only if others need it."""
         skips = False
         if packet.size and packet.pts is not None and not self._untimed:
-            number = int(np.searchsorted(self._times, packet.pts))
-            if number < self._last_wanted:
-                at = int(np.searchsorted(self._wanted, number))
-                skips = self._wanted[at] != number
-        self._stream.codec_context.skip_frame = "NONREF" if skips else "DEFAULT"
+            number = self._number(packet.pts)
+            skips = number < self._last_wanted and number not in self._wanted
+        if skips != self._skips:
+            self._stream.codec_context.skip_frame = "NONREF" if skips else "DEFAULT"
+            self._skips = skips
 
 
 def scan(source: str | np.ndarray) -> Index:

@@ -151,7 +151,7 @@ class ReadAhead:
                 thread.join(timeout)
 
     def _start(self) -> None:
-        if not self._threads:
+        while len(self._threads) < self._store.threads:
             self._add_thread()
 
     def _add_thread(self) -> None:

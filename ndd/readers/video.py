@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -136,12 +135,10 @@ class Video(Reader):
             has_labels(own), frame_num(self._display, own.get("enable_frame_num")), bool(own.get("enable_timestamps"))
         )
         options = self._options
-        # In sequence one decoder does all the work; otherwise the threads that read ahead have one each.
         in_order = options.order_name == "stored"
-        threads = os.cpu_count() or 1
         skips = options.on_error == "skip" or bool(own.get("file_root"))
         layout = layout._replace(ycbcr=image_type == DALIImageType.YCbCr)
-        return ClipStore(self._display, videos, part, layout, extras, threads if in_order else 1, skips)
+        return ClipStore(self._display, videos, part, layout, extras, in_order, skips)
 
     def _present(self, video: Any, *extras: Any) -> tuple[Any, ...]:
         return (self._scaled(self._there(video)), *extras)

@@ -61,9 +61,12 @@ class ClipStore(RecordStore):
         part: Callable[[Listed, Index], tuple[int, int]],
         layout: Layout,
         extras: Extras,
-        threads: int,
+        in_order: bool,
         skips: bool,
     ):
+        # In sequence one decoder does all the work; otherwise the threads that read ahead have one each.
+        cores = os.cpu_count() or 1
+        self.threads = 1 if in_order else cores
         self._videos, self._indices = _scanned(reader, videos, skips)
         self._layout, self._extras = layout, extras
         self._parts = [part(video, index) for video, index in zip(self._videos, self._indices, strict=True)]
@@ -75,7 +78,7 @@ class ClipStore(RecordStore):
                 f"{reader}: No files found with a sequence of {layout.length} frames, {layout.stride} apart, among "
                 f"{len(videos)} videos"
             )
-        self._open = OpenVideos(threads)
+        self._open = OpenVideos(cores if in_order else 1)
 
     def __len__(self) -> int:
         return len(self._first)
