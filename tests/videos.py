@@ -1,6 +1,8 @@
 """Small videos whose frames tell their numbers, and the real ones of the test data."""
 
+import io
 import os
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -42,3 +44,27 @@ def encoded(count, **how):
 def write(path, count, **how):
     path.write_bytes(encoded(count, **{"format": path.suffix[1:], **how}).tobytes())
     return str(path)
+
+
+def timed(frames, times=None, matrix=2, full=0, pixels="yuv420p", codec="ffv1", rate=10):
+    """A lossless video with given times (in ms), colours and kind of pixels."""
+    import av
+
+    memory = io.BytesIO()
+    with av.open(memory, "w", format="matroska") as container:
+        stream = container.add_stream(codec, rate=rate)
+        stream.height, stream.width = frames.shape[1:3]
+        stream.pix_fmt = pixels
+        stream.codec_context.time_base = Fraction(1, 1000)
+        stream.codec_context.colorspace, stream.codec_context.color_range = matrix, full
+        for i, array in enumerate(frames):
+            source = av.VideoFrame.from_ndarray(array, "rgb24")
+            space = matrix if matrix != 2 else 5
+            frame = source.reformat(
+                format=pixels, dst_colorspace=space, dst_color_range=full or 1, interpolation=0x42002
+            )
+            frame.colorspace, frame.color_range = matrix, full
+            frame.pts, frame.time_base = (100 * i if times is None else times[i]), Fraction(1, 1000)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return np.frombuffer(memory.getvalue(), np.uint8)

@@ -51,7 +51,9 @@ def _rows(setting: Setting, name: str, sides: dict[str, Callable[[], float]]) ->
     target = "ratio >= 1.5" if "random" in name else "ratio >= 1.0"
     yield Result("video", title, "frames/s", ours, found.pop("DALI", None), target)
     for other, rate in found.items():
-        yield Result("video", f"  {other} in DALI's place", "frames/s", ours, rate, "0.9" if "FFmpeg" in other else target)
+        yield Result(
+            "video", f"  {other} in DALI's place", "frames/s", ours, rate, "0.9" if "FFmpeg" in other else target
+        )
 
 
 def _made(folder: Path) -> dict[str, list[str]]:

@@ -2,12 +2,11 @@
 
 import io
 import threading
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from cases import each_of
-from videos import REAL, encoded, number_of, numbered, numbers_of
+from videos import REAL, encoded, number_of, numbered, numbers_of, timed
 
 import ndd
 from ndd.decoders._video_color import factors
@@ -141,35 +140,13 @@ def test_it_is_dali(dali, name, arguments):
     assert (ours != theirs).mean() < 0.002
 
 
-def made(frames, times=None, matrix=2, full=0, pixels="yuv420p", codec="ffv1", rate=10):
-    """A lossless video with given times (in ms), colours and kind of pixels."""
-    memory = io.BytesIO()
-    with av.open(memory, "w", format="matroska") as container:
-        stream = container.add_stream(codec, rate=rate)
-        stream.height, stream.width = frames.shape[1:3]
-        stream.pix_fmt = pixels
-        stream.codec_context.time_base = Fraction(1, 1000)
-        stream.codec_context.colorspace, stream.codec_context.color_range = matrix, full
-        for i, array in enumerate(frames):
-            source = av.VideoFrame.from_ndarray(array, "rgb24")
-            space = matrix if matrix != 2 else 5
-            frame = source.reformat(
-                format=pixels, dst_colorspace=space, dst_color_range=full or 1, interpolation=0x42002
-            )
-            frame.colorspace, frame.color_range = matrix, full
-            frame.pts, frame.time_base = (100 * i if times is None else times[i]), Fraction(1, 1000)
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
-    return np.frombuffer(memory.getvalue(), np.uint8)
-
-
 @pytest.mark.parametrize("matrix", [1, 2, 9])
 @pytest.mark.parametrize("full", [1, 2])
 @pytest.mark.parametrize("pixels", ["yuv420p", "yuv420p10le", "yuv444p", "yuv422p"])
 def test_colours_follow_the_matrix_and_range_of_the_stream(matrix, full, pixels):
     colours = np.array([[200, 30, 60], [20, 180, 240], [250, 250, 5], [128, 128, 128]], np.uint8)
     frame = np.repeat(colours, 12, axis=0)[None].repeat(16, 0)[None]
-    shown = np.asarray(ndd.decoders.video(made(frame, matrix=matrix, full=full, pixels=pixels)))[0, 8]
+    shown = np.asarray(ndd.decoders.video(timed(frame, matrix=matrix, full=full, pixels=pixels)))[0, 8]
     middles = shown[[5, 17, 29, 41]].astype(int)
     assert np.abs(middles - colours).max() <= 4
 
@@ -178,7 +155,7 @@ def test_colours_follow_the_matrix_and_range_of_the_stream(matrix, full, pixels)
 def test_odd_sizes(height, width):
     frames = np.random.default_rng(0).integers(0, 256, (2, height, width, 3)).astype(np.uint8)
     frames[:] = frames[:, :1, :1]  # chroma is shared by neighbours
-    shown = np.asarray(ndd.decoders.video(made(frames)))
+    shown = np.asarray(ndd.decoders.video(timed(frames)))
     assert shown.shape == frames.shape
     assert np.abs(shown.astype(int) - frames).max() <= 4
 
@@ -210,7 +187,7 @@ def test_chroma_between_its_samples_is_linear():
 
 def test_a_variable_frame_rate_is_read_by_time():
     times = [0, 40, 80, 500, 540, 2000, 2040, 2080]
-    clip = made(numbered(8), times)
+    clip = timed(numbered(8), times)
     frames = ndd.decoders.video(clip, times=[0.03, 0.04, 0.3, 0.5, 1.9, 2.0, 9.0])
     assert numbers_of(frames) == [0, 1, 2, 3, 4, 5, 7]
 
