@@ -323,12 +323,12 @@ class _Bytes:
     name = "memory"
 
     def __init__(self, data: np.ndarray):
-        self._data = memoryview(np.ascontiguousarray(data).reshape(-1))
+        self._data = np.ascontiguousarray(data).reshape(-1)
         self._place = 0
 
     def read(self, count: int) -> bytes:
         """The next bytes."""
-        found = bytes(self._data[self._place : self._place + count])
+        found = self._data[self._place : self._place + count].tobytes()
         self._place += len(found)
         return found
 

@@ -66,26 +66,9 @@ def inflate(
 def _(input, *, chunk_offsets, chunk_sizes, dtype, shape, check_output_size, **_):
     rows = shape.arrays()
     chunked = chunk_offsets is not None or chunk_sizes is not None
-    begins: list[Any] = []
-    sizes: list[Any] = []
+    begins, sizes = [], []
     for i, total in enumerate(input.sizes.tolist()):
-        begin, size = (
-            None if v is None else v.arrays()[i].reshape(-1).astype(np.int64) for v in (chunk_offsets, chunk_sizes)
-        )
-        if begin is None and size is None:
-            begin, size = np.zeros(1, np.int64), np.array([total])
-        elif begin is None:
-            begin = np.cumsum(size) - size
-        elif size is None:
-            size = np.diff(np.append(begin, total))
-        if len(begin) != len(size):
-            raise bad_sample(i, f"expected a size for each of {len(begin)} chunk offsets, got {len(size)}")
-        outside = (begin < 0) | (size < 0) | (begin + size > total)
-        if outside.any():
-            k = int(outside.argmax())
-            raise bad_sample(
-                i, f"chunk {k}, {size[k]} bytes from {begin[k]} on, lies outside the {total} bytes of data"
-            )
+        begin, size = _chunks(i, total, _row(chunk_offsets, i), _row(chunk_sizes, i))
         begins.append(begin)
         sizes.append(size)
     shapes = [
@@ -96,6 +79,26 @@ def _(input, *, chunk_offsets, chunk_sizes, dtype, shape, check_output_size, **_
             raise bad_sample(i, f"shape: expected extents from 0, got {one}")
     rooms = np.array([int(np.prod(row)) * dtype.numpy.itemsize for row in rows], np.int64)
     return Plan(shapes, {"begins": begins, "sizes": sizes, "rooms": rooms}, {"check": check_output_size})
+
+
+def _row(values: Any, i: int) -> Any:
+    return None if values is None else values.arrays()[i].reshape(-1).astype(np.int64)
+
+
+def _chunks(i: int, total: int, begin: Any, size: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Where the chunks of sample `i` begin, and their sizes."""
+    if begin is None:
+        size = np.array([total]) if size is None else size
+        begin = np.cumsum(size) - size
+    elif size is None:
+        size = np.diff(np.append(begin, total))
+    if len(begin) != len(size):
+        raise bad_sample(i, f"expected a size for each of {len(begin)} chunk offsets, got {len(size)}")
+    outside = (begin < 0) | (size < 0) | (begin + size > total)
+    if outside.any():
+        k = int(outside.argmax())
+        raise bad_sample(i, f"chunk {k}, {size[k]} bytes from {begin[k]} on, lies outside the {total} bytes of data")
+    return begin, size
 
 
 @inflate.cpu

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,26 +70,27 @@ def frame_range(video: Listed, index: Index, in_frames: bool, start_up: bool, en
     """The first frame of the part that counts, and the one after the last. Moments in seconds are those of the frames
     themselves, so that a variable frame rate is read right; `start_up`, `end_up`: which of its two neighbours a moment
     between frames means, or a number that is no whole one."""
+    count = len(index["times"])
+    start, end = 0, count
+    if video.start is not None and (in_frames or video.start > 0):  # before the beginning: from there, as in DALI
+        start = _frame_at(video.start, index, in_frames, start_up)
+    if video.end is not None:
+        end = _frame_at(video.end, index, in_frames, end_up)
+    return min(max(start, 0), count), min(max(end, 0), count)
+
+
+def _frame_at(value: float, index: Index, in_frames: bool, up: bool) -> int:
+    """The number of the frame that a start or an end means."""
     times = index["times"]
     count = len(times)
-    find: Callable[[float, bool], int]
     if in_frames:
-
-        def find(value: float, up: bool) -> int:
-            value = value + count if value < 0 else value
-            return int(np.ceil(value) if up else np.floor(value))
-    else:
-        numerator, denominator = index["time_base"].tolist()
-        length = float(times[-1] + (times[-1] - times[0]) / max(count - 1, 1))  # the last frame is shown for a while
-        ends = np.append(times, length)
-
-        def find(value: float, up: bool) -> int:
-            ticks = value * denominator / numerator
-            ticks = ticks + length if value < 0 else ticks
-            if up:
-                return int(np.searchsorted(ends, ticks - 1e-3, "left"))
-            return int(np.searchsorted(ends, ticks + 1e-3, "right")) - 1
-
-    start = 0 if video.start is None else find(max(video.start, 0.0) if not in_frames else video.start, start_up)
-    end = count if video.end is None else find(video.end, end_up)
-    return min(max(start, 0), count), min(max(end, 0), count)
+        value = value + count if value < 0 else value
+        return int(np.ceil(value) if up else np.floor(value))
+    numerator, denominator = index["time_base"].tolist()
+    end = float(times[-1] + (times[-1] - times[0]) / max(count - 1, 1))  # the last frame is shown for a while
+    ticks = value * denominator / numerator
+    ticks = ticks + end if value < 0 else ticks
+    ends = np.append(times, end)
+    if up:
+        return int(np.searchsorted(ends, ticks - 1e-3, "left"))
+    return int(np.searchsorted(ends, ticks + 1e-3, "right")) - 1

@@ -250,7 +250,7 @@ def test_videos_go_into_operators_frame_by_frame(folder):
     assert [numbers_of([np.asarray(one), np.asarray(two)]) for one, two in zip(first.tensors, last.tensors, strict=True)] == [
         [0, 3], [4, 7],
     ]  # fmt: skip
-    flipped = ndd.flip(frames, horizontal=ndd.per_frame(ndd.batch([[0, 1, 0, 1]] * 2)))
-    whole, mirrored = np.asarray(frames.tensors[0]), np.asarray(flipped.tensors[0])
-    np.testing.assert_array_equal(mirrored[[0, 2]], whole[[0, 2]])
-    np.testing.assert_array_equal(mirrored[[1, 3]], whole[[1, 3], :, ::-1])
+    turned = ndd.rotate(frames, angle=ndd.per_frame(ndd.batch([[0, 180, 0, 180]] * 2)), interp_type=ndd.types.INTERP_NN)
+    whole, turned = np.asarray(frames.tensors[0]), np.asarray(turned.tensors[0])
+    np.testing.assert_array_equal(turned[[0, 2]], whole[[0, 2]])
+    np.testing.assert_array_equal(turned[[1, 3]], whole[[1, 3], ::-1, ::-1])
