@@ -11,6 +11,7 @@ from ndd._cpu.opencv import single_threaded
 from ndd._operator import Plan, bad_sample, operator, output
 from ndd._operator.deprecated import renamed
 from ndd._tensor.dtype import float32
+from ndd._tensor.traps import warn_once
 from ndd.types import DALIImageType
 
 _CHANNELS = {DALIImageType.RGB: 3, DALIImageType.BGR: 3, DALIImageType.GRAY: 1}
@@ -48,7 +49,8 @@ def optical_flow(
     Gives f32 `[F - 1, ceil(H / output_grid), ceil(W / output_grid), 2]`, layout "FHWC": x (to the right) and y (down) in
     pixels of the input, so that what is at (x, y) in frame i is at (x + out[i, y, x, 0], y + out[i, y, x, 1]) in frame i + 1.
 
-    On a GPU the driver's optical flow engine computes it (`_engine.py`), whose vectors are whole 32nds of a pixel. On the
+    On a GPU the driver's optical flow engine computes it (`_engine.py`), whose vectors are whole 32nds of a pixel; where it
+    is missing or does not take frames of this size, the CPU does, with a warning. On the
     CPU, where DALI has nothing, it is OpenCV's DIS (dense inverse search; Kroeger et al., ECCV 2016), and the vector of
     a square is the mean of its pixels' vectors; the two agree where the motion is clear, not to the last bit.
 
@@ -122,6 +124,20 @@ def _vectors(shapes: np.ndarray, grid: int) -> np.ndarray:
 
 @optical_flow.cpu
 def _(input_0, input_1, out, grid, hint_grid, image_type, preset, temporal):
+    _search(input_0, input_1, out, grid, hint_grid, image_type, preset, temporal)
+
+
+def _search(
+    input_0: np.ndarray,
+    input_1: Any,
+    out: np.ndarray,
+    grid: int,
+    hint_grid: int,
+    image_type: Any,
+    preset: float,
+    temporal: bool,
+) -> None:
+    """By OpenCV's DIS."""
     cv2 = single_threaded()
     height, width = input_0.shape[1:3]
     search = cv2.DISOpticalFlow_create(round(2 * (1 - preset)))  # 2: medium, 1: fast, 0: ultrafast
@@ -151,3 +167,49 @@ def _means(flow: np.ndarray, grid: int) -> np.ndarray:
     height, width = flow.shape[:2]
     padded = np.pad(flow, ((0, -height % grid), (0, -width % grid), (0, 0)), "edge")
     return padded.reshape(padded.shape[0] // grid, grid, padded.shape[1] // grid, grid, 2).mean(axis=(1, 3))
+
+
+@optical_flow.cuda
+def _(launch, input_0, input_1, out, grid, hint_grid, image_type, preset, temporal):
+    from ndd.ops.video._engine import Refused
+
+    videos, flows = input_0.arrays, out.arrays
+    hints = [None] * len(videos) if input_1 is None else input_1.arrays
+    level = round(2 * preset)
+    for video, hint, flow in zip(videos, hints, flows, strict=True):
+        try:
+            _by_engine(launch, video, hint, flow, grid, hint_grid, image_type, level, temporal)
+        except Refused as error:
+            warn_once("optical_flow", f"the GPU's engine is not used, the CPU computes: {error}")
+            _by_cpu(video, hint, flow, grid, hint_grid, image_type, preset, temporal)
+
+
+def _by_engine(
+    launch: Any, video: Any, hints: Any, flow: Any, grid: int, hint_grid: int, kind: Any, level: int, temporal: bool
+) -> None:
+    """On the optical flow engine, in the order of the call's stream."""
+    from ndd.ops.video import _engine
+
+    _engine.functions()
+    key = (launch.device.device_id, *video.shape[1:3], grid, None if hints is None else hint_grid, level)
+    with _engine.sessions.using(*key, _engine.current_context()) as session:
+        session.run(_luma(video, kind), hints, flow, temporal, launch.stream.handle)
+
+
+def _luma(video: Any, kind: DALIImageType) -> Any:
+    """Gray frames on the GPU, u8 `[F, H, W]` (BT.601's weights)."""
+    import torch
+
+    if kind == DALIImageType.GRAY:
+        return video[..., 0]
+    red, blue = (0, 2) if kind == DALIImageType.RGB else (2, 0)
+    found = video[..., red] * 0.299 + video[..., 1] * 0.587 + video[..., blue] * 0.114
+    return found.round().to(torch.uint8)
+
+
+def _by_cpu(video: Any, hints: Any, flow: Any, *how: Any) -> None:
+    import torch
+
+    made = np.empty(tuple(flow.shape), np.float32)
+    _search(video.cpu().numpy(), None if hints is None else hints.cpu().numpy(), made, *how)
+    flow.copy_(torch.from_numpy(made))

@@ -73,3 +73,54 @@ def test_what_cannot_be_is_an_error():
     hints = ndd.tensor(np.zeros((2, 3, 3, 2), np.float32), layout="FHWC")
     with pytest.raises(RuntimeError, match="hints: expected shape"):
         ndd.optical_flow(video, hints, enable_external_hints=True).evaluate()
+
+
+@pytest.mark.filterwarnings("ignore:.*engine is not used")
+def test_on_a_gpu_the_motion_is_the_same(emulated_gpu):
+    """By the engine where there is one, else by the CPU."""
+    videos = ndd.batch([moving(3, -2, 3), moving(0, 2, 2, 50, 70)])
+    there = ndd.optical_flow(videos, device="gpu")
+    assert there.device.device_type == "gpu"
+    for one, two in zip(there.cpu().tensors, ndd.optical_flow(videos).tensors, strict=True):
+        assert one.shape == two.shape
+        middles = [np.median(np.asarray(flow)[:, 3:-3, 3:-3], axis=(0, 1, 2)) for flow in (one, two)]
+        assert np.abs(middles[0] - middles[1]).max() < 0.3
+
+
+def test_structures_of_the_engine_are_those_of_the_c_header():
+    """Sizes and places by the rules of C for 64-bit machines."""
+    import ctypes
+
+    from ndd.ops.video import _engine
+
+    assert ctypes.sizeof(_engine._Functions) == 12 * 8
+    assert ctypes.sizeof(_engine._Init) == 64
+    assert (_engine._Init.private.offset, _engine._Init.input_format.offset) == (32, 56)
+    assert ctypes.sizeof(_engine._Given) == 56
+    assert (_engine._Given.private.offset, _engine._Given.rois.offset) == (32, 48)
+    assert ctypes.sizeof(_engine._Strides) == 28
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("grid", [1, 2, 4])
+@pytest.mark.parametrize("hints", [False, True])
+def test_the_engine_finds_known_motion(cuda, grid, hints):
+    from ndd.ops.video._engine import functions
+
+    functions()  # fails where the driver has no engine: then nothing below would test it
+    video = moving(3, -2, 4, 96, 128).to_device("gpu")
+    given = ndd.tensor(np.full((3, 24, 32, 2), (3, -2), np.float32), layout="FHWC", device="gpu")
+    flow = ndd.optical_flow(video, *([given] if hints else []), output_grid=grid, enable_external_hints=hints)
+    found = np.asarray(flow.cpu())
+    assert found.shape == (3, 96 // grid, 128 // grid, 2)
+    assert np.abs(np.median(found, axis=(0, 1, 2)) - (3, -2)).max() < 0.2
+
+
+@pytest.mark.gpu
+@pytest.mark.oracle
+def test_the_engine_against_dali(cuda, dali):
+    frames = np.asarray(moving(3, -2, 4, 96, 128))
+    ours = np.asarray(ndd.optical_flow(ndd.tensor(frames, layout="FHWC", device="gpu")).cpu())
+    theirs = np.asarray(dali.optical_flow(dali.tensor(frames, layout="FHWC", device="gpu")).cpu())
+    assert ours.shape == theirs.shape
+    assert np.abs(ours - theirs).mean() < 0.1
