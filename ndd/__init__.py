@@ -95,6 +95,7 @@ from ndd.ops.tensor.permute_batch import permute_batch
 from ndd.ops.tensor.reshape import reinterpret, reshape
 from ndd.ops.tensor.tensor_resize import tensor_resize
 from ndd.ops.tensor.transpose import transpose
+from ndd.ops.video.optical_flow import optical_flow
 
 from ndd.pipeline import Pipeline, pipeline_def  # isort: skip
 from ndd import fn  # isort: skip
@@ -187,6 +188,7 @@ __all__ = [
     "ones",
     "ones_like",
     "operator",
+    "optical_flow",
     "output",
     "pad",
     "paste",

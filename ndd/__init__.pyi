@@ -69,13 +69,13 @@ __all__ = [
     'float16', 'float32', 'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream',
     'get_default_stream', 'get_num_threads', 'get_property', 'grid_mask', 'hsv', 'hue', 'imread', 'int8', 'int16',
     'int32', 'int64', 'io', 'jitter', 'jpeg_compression_distortion', 'laplacian', 'like', 'lookup_table', 'math',
-    'mixup', 'multi_paste', 'noise', 'normalize', 'one_hot', 'ones', 'ones_like', 'operator', 'output', 'pad', 'paste',
-    'peek_image_shape', 'per_frame', 'permute_batch', 'pipeline_def', 'random', 'random_crop_generator',
-    'random_resized_crop', 'readers', 'reductions', 'reinterpret', 'reshape', 'resize', 'resize_crop_mirror',
-    'roi_random_crop', 'rotate', 'saturation', 'sequence_rearrange', 'set_current_stream', 'set_default_stream',
-    'set_num_threads', 'slice', 'sphere', 'squeeze', 'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord',
-    'transforms', 'transpose', 'type_id', 'types', 'uint8', 'uint16', 'uint32', 'uint64', 'warp_affine', 'water',
-    'zeros', 'zeros_like',
+    'mixup', 'multi_paste', 'noise', 'normalize', 'one_hot', 'ones', 'ones_like', 'operator', 'optical_flow', 'output',
+    'pad', 'paste', 'peek_image_shape', 'per_frame', 'permute_batch', 'pipeline_def', 'random',
+    'random_crop_generator', 'random_resized_crop', 'readers', 'reductions', 'reinterpret', 'reshape', 'resize',
+    'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation', 'sequence_rearrange', 'set_current_stream',
+    'set_default_stream', 'set_num_threads', 'slice', 'sphere', 'squeeze', 'stack', 'stream', 'tensor',
+    'tensor_resize', 'tfrecord', 'transforms', 'transpose', 'type_id', 'types', 'uint8', 'uint16', 'uint32', 'uint64',
+    'warp_affine', 'water', 'zeros', 'zeros_like',
 ]
 
 __version__: str
@@ -826,6 +826,27 @@ def operator(
     reads: str | dict[str, str] = 'device', outputs: int | Callable[..., int] = 1, elementwise: _bool = False,
     masks: _bool = False, paths: _bool = False, register: _bool = True,
 ) -> Callable[[Callable[P, Any]], Declared[P]]: ...
+@overload
+def optical_flow(
+    input_0: TensorLike, input_1: TensorLike | None = None, /, *, batch_size: None = None,
+    device: DeviceLike | None = None, enable_external_hints: _bool = False, enable_temporal_hints: _bool = False,
+    hint_grid: int = 4, image_type: DALIImageType | int = DALIImageType.RGB, output_format: int | None = None,
+    output_grid: int = 4, preset: float = 0.0,
+) -> Tensor: ...
+@overload
+def optical_flow(
+    input_0: Batch, input_1: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
+    device: DeviceLike | None = None, enable_external_hints: _bool = False, enable_temporal_hints: _bool = False,
+    hint_grid: int = 4, image_type: DALIImageType | int = DALIImageType.RGB, output_format: int | None = None,
+    output_grid: int = 4, preset: float = 0.0,
+) -> Batch: ...
+@overload
+def optical_flow(
+    input_0: TensorLike, input_1: TensorLike | Batch | None = None, /, *, batch_size: int | None = None,
+    device: DeviceLike | None = None, enable_external_hints: _bool = False, enable_temporal_hints: _bool = False,
+    hint_grid: int = 4, image_type: DALIImageType | int = DALIImageType.RGB, output_format: int | None = None,
+    output_grid: int = 4, preset: float = 0.0,
+) -> Batch: ...
 @overload
 def pad(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,

@@ -40,7 +40,7 @@ UPWARDS = {
 }
 ONE_IMPORTER = (
     "cupy", "cupy_backends", "numba", "cv2", "PIL", "simplejpeg", "nvidia", "soundfile", "av", "pycocotools", "lmdb",
-    "astropy", "msgspec", "obstore",
+    "astropy", "msgspec", "obstore", "lz4",
 )  # fmt: skip
 MORE_IMPORTERS = {
     "PIL": {"decoders/_portable.py", "_tensor/picture.py"},  # decoding in one place, encoding in another

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 ROWS = table()
 OWN = ["cutmix", "mixup"]  # operators that DALI has not
 # Arguments that ndd takes beyond DALI's.
-BEYOND = {"last_batch", "on_error", "max_pixels", "files", "sampler", "shuffle", "shard", "device_id"}
+BEYOND = {"last_batch", "on_error", "max_pixels", "files", "sampler", "shuffle", "shard", "device_id", "times"}
 
 
 def test_the_command(capsys):

@@ -103,6 +103,7 @@ def test_example_runs(path):
 BEYOND = {
     "on_error": "decoders: what becomes of bad samples",
     "max_pixels": "decoders: refuses header bombs",
+    "times": "decoders.video: frames by the moment when they are shown",
 }
 
 

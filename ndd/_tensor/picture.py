@@ -21,12 +21,18 @@ _SHEET_WIDTH = 768
 _GAP = 4
 _MOST_TILES = 64
 _MOST_ROWS = 8
+_MOST_FRAMES = 100
+_FILM_SIZE = 320  # pixels
+_FRAME_MS = 80
 _SMALLEST = 4  # pixels: what is thinner is no picture to look at
 
 
 def tensor_html(value: Tensor) -> str:
-    """One image as itself, frames of a video as a contact sheet, other values as a table."""
+    """One image as itself, a video as an animation, other values as a table."""
     store = fetched(value)
+    frames = _tiles(store, _FILM_SIZE, _MOST_FRAMES) if (store.layout or "")[:1] == "F" else []
+    if len(frames) > 1:
+        return _caption(value, f"shape {store.shapes[0]}") + _film(frames)
     return _page(value, store, f"shape {store.shapes[0]}", 512)
 
 
@@ -38,16 +44,19 @@ def batch_html(value: Batch) -> str:
 
 def _page(value: Any, store: Store, what: str, tile: int) -> str:
     tiles = _tiles(store, tile)
+    return _caption(value, what) + (_img(tiles) if tiles else _table(store))
+
+
+def _caption(value: Any, what: str) -> str:
     facts = [type(value).__name__, what, str(value.dtype), value.layout or "no layout", str(value.device)]
-    caption = f'<div style="font-family:monospace">{html.escape(" · ".join(facts))}</div>'
-    return caption + (_img(tiles) if tiles else _table(store))
+    return f'<div style="font-family:monospace">{html.escape(" · ".join(facts))}</div>'
 
 
 # ---- pictures
 
 
-def _tiles(store: Store, size: int) -> list[np.ndarray]:
-    """The samples (or frames) as u8 RGB images of at most `size` pixels, at most 64; empty if these are no images."""
+def _tiles(store: Store, size: int, most: int = _MOST_TILES) -> list[np.ndarray]:
+    """The samples (or frames) as u8 RGB images of at most `size` pixels, at most `most`; empty if these are no images."""
     layout = store.layout or ""
     inner = layout.removeprefix("F")
     if inner not in ("HWC", "CHW", "HW"):
@@ -60,7 +69,7 @@ def _tiles(store: Store, size: int) -> list[np.ndarray]:
             if min(image.shape[:2]) < _SMALLEST or image.shape[2] not in (1, 3, 4):
                 return []
             tiles.append(_as_rgb(_shrunk(image, size)))
-            if len(tiles) == _MOST_TILES:
+            if len(tiles) == most:
                 return tiles
     return tiles
 
@@ -101,6 +110,33 @@ def _img(tiles: list[np.ndarray]) -> str:
         encoded = _encoded(sheet, "JPEG", quality=60)
     text = base64.b64encode(encoded).decode()
     return f'<img style="image-rendering:auto" src="data:image/{kind};base64,{text}">'
+
+
+def _film(frames: list[np.ndarray]) -> str:
+    """A data URI of the frames one after the other, with their numbers below, smaller and smaller until it is within
+    the limit."""
+    from PIL import Image
+
+    step, encoded = 1, b""
+    for quality in (75, 50, 25):
+        images = [Image.fromarray(np.ascontiguousarray(frame[::step, ::step])) for frame in frames]
+        encoded = _encoded(
+            images[0],
+            "WEBP",
+            save_all=True,
+            append_images=images[1:],
+            duration=_FRAME_MS,
+            loop=0,
+            quality=quality,
+            method=0,
+        )
+        if len(encoded) <= _LIMIT:
+            break
+        step += 1
+    text = base64.b64encode(encoded).decode()
+    seconds = len(frames) * _FRAME_MS / 1000
+    note = f"frames 0 to {len(frames) - 1}, {_FRAME_MS} ms each, {seconds:.1f} s"
+    return f'<img src="data:image/webp;base64,{text}"><div style="font-family:monospace">{note}</div>'
 
 
 def _encoded(sheet: Any, kind: str, **options: Any) -> bytes:

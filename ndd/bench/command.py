@@ -15,7 +15,7 @@ from ndd.bench.loop_sides import PICTURES
 from ndd.bench.rounds import Result
 
 _SECTIONS = ("dispatch", "loop", "classic", "augment", "ops", "import")
-_ON_REQUEST = ("soak", "readers")  # an hour; gigabytes of disk
+_ON_REQUEST = ("soak", "readers", "video")  # an hour; gigabytes of disk; needs PyAV
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,6 +94,10 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         from ndd.bench import readers
 
         yield from readers.measure(setting, args.data, args.only, args.records)
+    if "video" in wanted:
+        from ndd.bench import video
+
+        yield from video.measure(setting, args.data, args.only)
     if "import" in wanted:
         from ndd.bench import start
 

@@ -6,6 +6,8 @@ from ndd.decoders.image import image
 from ndd.decoders.image_crop import image_crop
 from ndd.decoders.image_random_crop import image_random_crop
 from ndd.decoders.image_slice import image_slice
+from ndd.decoders.inflate import inflate
+from ndd.decoders.video import video
 
 __all__ = [
     "BadSample",
@@ -14,5 +16,7 @@ __all__ = [
     "image_crop",
     "image_random_crop",
     "image_slice",
+    "inflate",
     "set_max_pixels",
+    "video",
 ]

@@ -11,7 +11,10 @@ from ndd.random.rng import RNG
 from ndd.types import DALIImageType
 from typing import Literal, overload
 
-__all__ = ['BadSample', 'get_max_pixels', 'image', 'image_crop', 'image_random_crop', 'image_slice', 'set_max_pixels']
+__all__ = [
+    'BadSample', 'get_max_pixels', 'image', 'image_crop', 'image_random_crop', 'image_slice', 'inflate',
+    'set_max_pixels', 'video',
+]
 
 @overload
 def image(
@@ -193,4 +196,53 @@ def image_slice(
     shape: int | Sequence[int] | Array | Batch | None = None, split_stages: bool | None = None,
     start: int | Sequence[int] | Array | Batch | None = None, use_chunk_allocator: bool | None = None,
     use_fast_idct: bool = False,
+) -> Batch: ...
+@overload
+def inflate(
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    algorithm: Literal['LZ4'] = 'LZ4', check_output_size: bool = False,
+    chunk_offsets: int | Sequence[int] | Array | None = None, chunk_sizes: int | Sequence[int] | Array | None = None,
+    dtype: DTypeLike = uint8, layout: str = '', sequence_axis_name: str = 'F', shape: int | Sequence[int] | Array,
+) -> Tensor: ...
+@overload
+def inflate(
+    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    algorithm: Literal['LZ4'] = 'LZ4', check_output_size: bool = False,
+    chunk_offsets: int | Sequence[int] | Array | Batch | None = None,
+    chunk_sizes: int | Sequence[int] | Array | Batch | None = None, dtype: DTypeLike = uint8, layout: str = '',
+    sequence_axis_name: str = 'F', shape: int | Sequence[int] | Array | Batch,
+) -> Batch: ...
+@overload
+def inflate(
+    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    algorithm: Literal['LZ4'] = 'LZ4', check_output_size: bool = False,
+    chunk_offsets: int | Sequence[int] | Array | Batch | None = None,
+    chunk_sizes: int | Sequence[int] | Array | Batch | None = None, dtype: DTypeLike = uint8, layout: str = '',
+    sequence_axis_name: str = 'F', shape: int | Sequence[int] | Array | Batch,
+) -> Batch: ...
+@overload
+def video(
+    encoded: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, affine: bool = True,
+    build_index: bool = True, end_frame: int | Array | None = None, fill_value: int | Sequence[int] | Array = (0,),
+    frames: int | Sequence[int] | Array | None = None, pad_mode: str = 'constant',
+    sequence_length: int | Array | None = None, start_frame: int | Array | None = None,
+    stride: int | Array | None = None, times: float | Sequence[float | Sequence[float]] | Array | None = None,
+) -> Tensor: ...
+@overload
+def video(
+    encoded: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, affine: bool = True,
+    build_index: bool = True, end_frame: int | Array | Batch | None = None,
+    fill_value: int | Sequence[int] | Array = (0,), frames: int | Sequence[int] | Array | Batch | None = None,
+    pad_mode: str = 'constant', sequence_length: int | Array | Batch | None = None,
+    start_frame: int | Array | Batch | None = None, stride: int | Array | Batch | None = None,
+    times: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+) -> Batch: ...
+@overload
+def video(
+    encoded: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, affine: bool = True,
+    build_index: bool = True, end_frame: int | Array | Batch | None = None,
+    fill_value: int | Sequence[int] | Array = (0,), frames: int | Sequence[int] | Array | Batch | None = None,
+    pad_mode: str = 'constant', sequence_length: int | Array | Batch | None = None,
+    start_frame: int | Array | Batch | None = None, stride: int | Array | Batch | None = None,
+    times: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...

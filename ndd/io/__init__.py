@@ -1,6 +1,6 @@
-"""Reading files inside a program that works on tensors."""
+"""Reading and writing files inside a program that works on tensors."""
 
-from ndd.io import file
+from ndd.io import file, video
 from ndd.io.object_store import object_store
 
-__all__ = ["file", "object_store"]
+__all__ = ["file", "object_store", "video"]

@@ -44,6 +44,8 @@ from ndd.readers.output import Output
 from ndd.readers.records import RecordStore
 from ndd.readers.state import ReaderState
 from ndd.readers.tfrecord import TFRecord
+from ndd.readers.video import Video
+from ndd.readers.video_resize import VideoResize
 from ndd.readers.webdataset import Webdataset
 
 __all__ = [
@@ -61,5 +63,7 @@ __all__ = [
     "RecordStore",
     "Skipped",
     "TFRecord",
+    "Video",
+    "VideoResize",
     "Webdataset",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ndd._tensor.device import DeviceLike
-from ndd._tensor.dtype import DType
+from ndd._tensor.dtype import DType, uint8
 from ndd.readers.base import Reader
 from ndd.readers.broken_records import Skipped
 from ndd.readers.caffe import Caffe as _Caffe
@@ -17,15 +17,17 @@ from ndd.readers.output import Output
 from ndd.readers.records import RecordStore
 from ndd.readers.state import ReaderState
 from ndd.readers.tfrecord import TFRecord as _TFRecord
+from ndd.readers.video import Video as _Video
+from ndd.readers.video_resize import VideoResize as _VideoResize
 from ndd.readers.webdataset import Webdataset as _Webdataset
 from ndd.tfrecord import Feature
-from ndd.types import DALIDataType
+from ndd.types import DALIDataType, DALIImageType, DALIInterpType
 from os import PathLike
 from typing import Any, Literal
 
 __all__ = [
     'COCO', 'Caffe', 'Caffe2', 'ContainerStore', 'Epoch', 'File', 'MXNet', 'Numpy', 'Output', 'Reader', 'ReaderState',
-    'RecordStore', 'Skipped', 'TFRecord', 'Webdataset',
+    'RecordStore', 'Skipped', 'TFRecord', 'Video', 'VideoResize', 'Webdataset',
 ]
 
 class COCO(_COCO):
@@ -142,6 +144,52 @@ class TFRecord(_TFRecord):
         seed: int | None = -1, shard_id: int | None = 0, shuffle_after_epoch: bool | None = False,
         shuffle_after_epoch_seed: int | None = None, skip_cached_images: bool | None = False,
         stick_to_shard: bool | None = False, tensor_init_bytes: int | None = 1048576, use_o_direct: bool | None = False,
+        enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
+        sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+        on_error: Literal['raise', 'skip'] | None = 'raise',
+    ) -> None: ...
+class Video(_Video):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, additional_decode_surfaces: int | None = 2, channels: int | None = 3,
+        dont_use_mmap: bool | None = False, dtype: DType | type | str | None = uint8,
+        enable_frame_num: str | bool | None = 'none', enable_timestamps: bool | None = False,
+        file_list: str | bytes | PathLike[str] | None = '', file_list_frame_num: bool | None = False,
+        file_list_include_preceding_frame: bool | None = False, file_root: str | bytes | PathLike[str] | None = '',
+        filenames: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]] | None = (),
+        image_type: DALIImageType | None = DALIImageType.RGB, initial_fill: int | None = 1024,
+        labels: int | Sequence[int] | None = None, lazy_init: bool | None = False, normalized: bool | None = False,
+        num_shards: int | None = 1, pad_last_batch: bool | None = False, pad_sequences: bool | None = False,
+        prefetch_queue_depth: int | None = 1, random_shuffle: bool | None = False, read_ahead: bool | None = False,
+        seed: int | None = -1, sequence_length: int, shard_id: int | None = 0, skip_cached_images: bool | None = False,
+        skip_vfr_check: bool | None = False, step: int | None = -1, stick_to_shard: bool | None = False,
+        stride: int | None = 1, tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
+        shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
+        shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
+    ) -> None: ...
+class VideoResize(_VideoResize):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, additional_decode_surfaces: int | None = 2, antialias: bool | None = True,
+        channels: int | None = 3, dont_use_mmap: bool | None = False, dtype: DType | type | str | None = uint8,
+        enable_frame_num: str | bool | None = 'none', enable_timestamps: bool | None = False,
+        file_list: str | bytes | PathLike[str] | None = '', file_list_frame_num: bool | None = False,
+        file_list_include_preceding_frame: bool | None = False, file_root: str | bytes | PathLike[str] | None = '',
+        filenames: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]] | None = (),
+        image_type: DALIImageType | None = DALIImageType.RGB, initial_fill: int | None = 1024,
+        interp_type: DALIInterpType | None = None, labels: int | Sequence[int] | None = None,
+        lazy_init: bool | None = False, mag_filter: DALIInterpType | None = None,
+        max_size: float | Sequence[float] | None = None, min_filter: DALIInterpType | None = None,
+        minibatch_size: int | None = 32, mode: str | None = None, normalized: bool | None = False,
+        num_shards: int | None = 1, pad_last_batch: bool | None = False, pad_sequences: bool | None = False,
+        prefetch_queue_depth: int | None = 1, random_shuffle: bool | None = False, read_ahead: bool | None = False,
+        resize_longer: float | None = None, resize_shorter: float | None = None, resize_x: float | None = None,
+        resize_y: float | None = None, resize_z: float | None = None, roi_end: float | Sequence[float] | None = None,
+        roi_relative: bool | None = False, roi_start: float | Sequence[float] | None = None, seed: int | None = -1,
+        sequence_length: int, shard_id: int | None = 0, size: float | Sequence[float] | None = None,
+        skip_cached_images: bool | None = False, skip_vfr_check: bool | None = False, step: int | None = -1,
+        stick_to_shard: bool | None = False, stride: int | None = 1, subpixel_scale: bool | None = True,
+        temp_buffer_hint: int | None = 0, tensor_init_bytes: int | None = 1048576,
         enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
         sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
         on_error: Literal['raise', 'skip'] | None = 'raise',

@@ -169,7 +169,7 @@ class ReadAhead:
             self._add_thread()
 
     def _start(self) -> None:
-        if not self._threads:
+        while len(self._threads) < self._store.threads:
             self._add_thread()
 
     def _add_thread(self) -> None:

@@ -16,6 +16,9 @@ class RecordStore:
     thread that reads. A store never knows about epochs, batches, shards, shuffling or devices.
     """
 
+    threads = 1
+    """How many threads begin to read ahead; more come where the user has to wait. Raise it where a record is work."""
+
     def __len__(self) -> int:
         """How many records there are."""
         raise NotImplementedError

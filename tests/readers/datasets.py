@@ -1,5 +1,6 @@
 """Small data for every reader: one entry each. `test_every_reader.py` walks `ndd.readers` and finds its data here."""
 
+import functools
 import io
 import json
 import struct
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import ndd
 
 
 @dataclass
@@ -282,6 +285,29 @@ def fits_images(folder, count):
     return {"file_root": str(folder)}
 
 
+@functools.cache
+def clip(first, codec, ending):
+    import videos
+
+    return ndd.io.video.encode(videos.numbered(first + 4)[first:], codec=codec, format=ending, quality=10).tobytes()
+
+
+def clips(folder, count, codec="libx264", ending="mp4", **more):
+    """Files of one sequence each: the frames 4 * i to 4 * i + 3 of a numbered video."""
+    paths = [folder / f"{i:03}.{ending}" for i in range(count)]
+    for i, path in enumerate(paths):
+        path.write_bytes(clip(4 * i, codec, ending))
+    return {"filenames": [str(path) for path in paths], "sequence_length": 4, **more}
+
+
+def clip_number(outputs):
+    import videos
+
+    first, *others = videos.numbers_of(outputs[0])
+    assert others == [first + 1, first + 2, first + 3]
+    return first // 4
+
+
 DATASETS = {
     "COCO": DataSet(
         objects, lambda outputs: int(outputs[1][0, 0]), lambda folder, n: (folder / f"{n:03}.jpg").unlink()
@@ -301,6 +327,18 @@ DATASETS = {
     ),
     "TFRecord": DataSet(
         tfrecords, lambda outputs: int(outputs[0][0]), damage_tfrecord, dali_shuffles=False, for_dali=dali_features
+    ),
+    "Video": DataSet(clips, clip_number, lambda folder, n: (folder / f"{n:03}.mp4").write_bytes(b"?"), dali=False),
+    "VideoResize": DataSet(
+        functools.partial(clips, resize_x=80.0, resize_y=48.0, interp_type=ndd.types.INTERP_NN, enable_timestamps=True),
+        clip_number,
+        lambda folder, n: (folder / f"{n:03}.mp4").write_bytes(b"?"),
+        dali=False,
+    ),
+    "experimental.Video": DataSet(
+        functools.partial(clips, codec="libvpx", ending="webm", enable_frame_num="sequence"),
+        clip_number,
+        lambda folder, n: (folder / f"{n:03}.webm").write_bytes(b"?"),
     ),
     "Webdataset": DataSet(tars, lambda outputs: int(bytes(outputs[0])), damage_tar, dali_shuffles=False),
 }

@@ -15,7 +15,8 @@ import ndd.readers
 from readers.datasets import DATASETS
 
 NAMES = [
-    name for home in (ndd.readers, ndd.experimental.readers) for name in home.__all__
+    f"experimental.{name}" if home is not ndd.readers and hasattr(ndd.readers, name) else name
+    for home in (ndd.readers, ndd.experimental.readers) for name in home.__all__
     if issubclass(kind := getattr(home, name), ndd.readers.Reader) and kind is not ndd.readers.Reader
 ]  # fmt: skip
 MODES = [None, 1, 3]
@@ -41,6 +42,8 @@ def made(tmp_path_factory):
 
 def kind_of(name, package=ndd):
     """The class, which may be an experimental one."""
+    if name.startswith("experimental."):
+        return getattr(package.experimental.readers, name.partition(".")[2])
     return getattr(package.readers, name, None) or getattr(package.experimental.readers, name)
 
 

@@ -140,3 +140,18 @@ def test_other_values_are_tables():
         assert "<table" in value._repr_html_()
     assert "<table" in ndd.tensor(np.zeros((2, 0, 3), np.uint8), layout="HWC")._repr_html_()
     assert "12 more" in ndd.batch(np.zeros((20, 2)))._repr_html_()
+
+
+def test_a_video_plays():
+    """One sample is an animation of its frames, small enough whatever its size."""
+    import base64
+    import io
+
+    from PIL import Image
+
+    video = np.random.default_rng(0).integers(0, 256, (12, 300, 500, 3)).astype(np.uint8)
+    shown = ndd.tensor(video, layout="FHWC")._repr_html_()
+    film = Image.open(io.BytesIO(base64.b64decode(shown.partition("base64,")[2].partition('"')[0])))
+    assert film.n_frames == 12
+    assert len(shown) < 400_000
+    assert "frames 0 to 11" in shown

@@ -1,0 +1,48 @@
+"""LZ4 blocks to bytes. The format: https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.jit import inner_kernel, kernel
+
+
+@inner_kernel
+def _length(source, at, length):
+    """A length that goes on in further bytes, and where it ends; -1 if these are missing."""
+    if length == 15:
+        while True:
+            if at >= source.size:
+                return -1, at
+            more = np.int64(source[at])
+            at += 1
+            length += more
+            if more != 255:
+                break
+    return length, at
+
+
+@kernel
+def inflate_lz4(source, out):
+    """How many bytes a block gives; they are written to `out`, u8. -1 for a block that is damaged, or gives more."""
+    at, end = 0, 0
+    while at < source.size:
+        token = np.int64(source[at])
+        count, at = _length(source, at + 1, token >> 4)
+        if count < 0 or at + count > source.size or end + count > out.size:
+            return -1
+        for i in range(count):
+            out[end + i] = source[at + i]
+        at, end = at + count, end + count
+        if at == source.size:  # the last sequence is literals only
+            return end
+        if at + 2 > source.size:
+            return -1
+        back = np.int64(source[at]) | np.int64(source[at + 1]) << 8
+        count, at = _length(source, at + 2, token & 15)
+        if count < 0 or back == 0 or back > end or end + count + 4 > out.size:
+            return -1
+        for i in range(end, end + count + 4):
+            out[i] = out[i - back]
+        end += count + 4
+    return -1

@@ -1,0 +1,176 @@
+"""Videos: clips of 16 frames at random places, and a video from its beginning to its end, in frames a second.
+
+Beside DALI's reader there are PyAV and OpenCV as one would use them without thinking: a file is opened for each clip, a
+seek goes to the clip, every frame becomes RGB. The limit is FFmpeg that decodes everything and shows nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ndd
+from ndd._cpu.opencv import opencv
+from ndd.bench.libraries import Setting
+from ndd.bench.rounds import Result, interleaved
+from ndd.decoders._video_file import library, scan
+
+_LENGTH, _BATCH, _BATCHES, _CLIPS = 16, 8, 10, 48
+_STEP = 37  # clips begin anywhere between key frames
+_KINDS = {"vp9": ("libvpx-vp9", "webm"), "h264": ("libx264", "mp4")}
+_DALI_READS = ("vp8", "vp9")
+
+
+def measure(setting: Setting, data: Path | None, only: str = "") -> Iterator[Result]:
+    """The results for videos of each codec in `data`, or for some that are made for it."""
+    folder = Path(tempfile.mkdtemp(prefix="ndd-bench-"))
+    try:
+        for codec, paths in (_made(folder) if data is None else _sorted(data)).items():
+            for name, sides in (
+                ("random clips of 16", _random(setting, codec, paths)),
+                ("in sequence", _sequential(setting, codec, paths)),
+            ):
+                if only in f"{codec} {name}":
+                    yield from _rows(setting, f"{codec}, {len(paths)} files, {name}", sides)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _rows(setting: Setting, name: str, sides: dict[str, Callable[[], float]]) -> Iterator[Result]:
+    for side in sides.values():
+        side()  # imports, compiles, fills caches
+    found = interleaved(sides, setting.rounds)
+    ours = found.pop("ndd")
+    title = f"{name}, {setting.threads} threads"
+    target = "ratio >= 1.5" if "random" in name else "ratio >= 1.0"
+    yield Result("video", title, "frames/s", ours, found.pop("DALI", None), target)
+    for other, rate in found.items():
+        yield Result(
+            "video", f"  {other} in DALI's place", "frames/s", ours, rate, "0.9" if "FFmpeg" in other else target
+        )
+
+
+def _made(folder: Path) -> dict[str, list[str]]:
+    """Two videos of 240 frames of each kind, with a key frame every 48."""
+    y, x = np.mgrid[:180, :320]
+    frames = [
+        np.stack([(x + 3 * i) % 256, (y * 2 + i) % 256, (x * y // 64 + 5 * i) % 256], axis=2).astype(np.uint8)
+        for i in range(240)
+    ]
+    found: dict[str, list[str]] = {}
+    for codec, (encoder, ending) in _KINDS.items():
+        found[codec] = [str(folder / f"{codec}{k}.{ending}") for k in range(2)]
+        for k, path in enumerate(found[codec]):
+            ndd.io.video.write(path, np.stack(frames[:: 1 - 2 * k]), codec=encoder, key_interval=48, quality=30)
+    return found
+
+
+def _sorted(data: Path) -> dict[str, list[str]]:
+    """The videos of a folder by their codec."""
+    av = library()
+    found: dict[str, list[str]] = {}
+    for path in sorted(data.iterdir()):
+        try:
+            with av.open(str(path)) as container:
+                found.setdefault(container.streams.video[0].codec_context.name, []).append(str(path))
+        except (OSError, ValueError, IndexError):
+            continue
+    return found
+
+
+def _random(setting: Setting, codec: str, paths: list[str]) -> dict[str, Callable[[], float]]:
+    arguments: dict[str, Any] = {
+        "filenames": paths, "sequence_length": _LENGTH, "step": _STEP, "random_shuffle": True, "seed": 1,
+    }  # fmt: skip
+    sides = _readers(setting, codec, arguments)
+    starts = [(p, s) for p in paths for s in range(0, len(scan(p)["times"]) - _LENGTH + 1, _STEP)]
+    order = np.random.default_rng(1).integers(0, len(starts), _CLIPS)
+    clips = [starts[i] for i in order]
+    sides["PyAV"] = lambda: _timed(lambda: sum(_by_pyav(path, start) for path, start in clips))
+    if opencv() is not None:
+        sides["OpenCV"] = lambda: _timed(lambda: sum(_by_opencv(path, start, _LENGTH) for path, start in clips))
+    return sides
+
+
+def _sequential(setting: Setting, codec: str, paths: list[str]) -> dict[str, Callable[[], float]]:
+    sides = _readers(setting, codec, {"filenames": paths, "sequence_length": _LENGTH})
+    if opencv() is not None:
+        sides["OpenCV"] = lambda: _timed(lambda: sum(_by_opencv(path, 0, 1 << 30) for path in paths))
+    sides["FFmpeg alone (the limit)"] = lambda: _timed(lambda: sum(_decoded(p, setting.threads) for p in paths))
+    return sides
+
+
+def _readers(setting: Setting, codec: str, arguments: dict[str, Any]) -> dict[str, Callable[[], float]]:
+    sides: dict[str, Callable[[], float]] = {}
+    for name, library_ in setting.libraries.items():
+        if name == "ndd" or codec in _DALI_READS or setting.device == "gpu":
+            kind = library_.readers.Video if setting.device == "gpu" else library_.experimental.readers.Video
+            sides[name] = lambda kind=kind: _by_reader(setting, kind(**arguments, device=setting.device))
+    return sides
+
+
+def _by_reader(setting: Setting, reader: Any) -> float:
+    """Frames a second of a new reader, from its second batch on."""
+    batches = _endless(reader)
+    next(batches).evaluate()
+    setting.settle()
+    start = time.perf_counter()
+    for _ in range(_BATCHES):
+        next(batches).evaluate()
+    setting.settle()
+    return _BATCHES * _BATCH * _LENGTH / (time.perf_counter() - start)
+
+
+def _endless(reader: Any) -> Iterator[Any]:
+    while True:
+        for (frames,) in reader.next_epoch(batch_size=_BATCH):
+            yield frames
+
+
+def _timed(work: Callable[[], int]) -> float:
+    start = time.perf_counter()
+    return work() / (time.perf_counter() - start)
+
+
+def _by_pyav(path: str, start: int) -> int:
+    with library().open(path) as container:
+        stream = container.streams.video[0]
+        rate = float(stream.average_rate)
+        container.seek(int(start / rate / stream.time_base), stream=stream)
+        count = 0
+        for frame in container.decode(stream):
+            if frame.time is None or frame.time * rate > start - 0.5:
+                frame.to_ndarray(format="rgb24")
+                count += 1
+                if count == _LENGTH:
+                    break
+        return count
+
+
+def _by_opencv(path: str, start: int, length: int) -> int:
+    cv2: Any = opencv()
+    video = cv2.VideoCapture(path)
+    if start:
+        video.set(cv2.CAP_PROP_POS_FRAMES, start)
+    count = 0
+    while count < length:
+        good, frame = video.read()
+        if not good:
+            break
+        cv2.cvtColor(frame, cv2.COLOR_BGR2RGB)
+        count += 1
+    video.release()
+    return count
+
+
+def _decoded(path: str, threads: int) -> int:
+    with library().open(path) as container:
+        stream = container.streams.video[0]
+        stream.thread_type, stream.thread_count = "AUTO", threads
+        return sum(1 for _ in container.decode(stream))

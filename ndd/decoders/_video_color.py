@@ -1,0 +1,76 @@
+"""The colours of video: which matrix and range a stream's Y, U and V mean, and a frame as RGB."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.yuv import rgb_of_420
+
+_PLANAR = ("yuv420p", "yuvj420p")
+# swscale: bilinear chroma (2), full chroma when it writes (0x2000), accurate rounding (0x40000)
+_EXACT = 0x42002
+
+# The weights of red and blue in Y, by the number that H.273 gives a matrix; BT.601 stands for 2, "unspecified", as in DALI.
+_WEIGHTS = {1: (0.2126, 0.0722), 4: (0.30, 0.11), 7: (0.212, 0.087), 9: (0.2627, 0.0593), 10: (0.2627, 0.0593)}
+_BT601 = (0.299, 0.114)
+_SWS_MATRICES = {1: 1, 4: 4, 7: 7, 9: 9, 10: 9}  # by the same numbers; BT.601 is 5
+_FULL_RANGE = 2
+
+
+@cache
+def factors(matrix: int, full_range: bool) -> np.ndarray:
+    """For `rgb_of_420`: 8-bit Y, U and V to R, G and B (ITU-T H.273, section 8.3). f32 `[6]`.
+
+    >>> print(factors(2, False)[:2].round(2))
+    [-18.13   1.16]
+    """
+    kr, kb = _WEIGHTS.get(matrix, _BT601)
+    kg = 1 - kr - kb
+    low, luma, chroma = (0, 1.0, 1.0) if full_range else (16, 255 / 219, 255 / 224)
+    rv, bu = 2 * (1 - kr) * chroma, 2 * (1 - kb) * chroma
+    gu, gv = -bu * kb / kg, -rv * kr / kg
+    return np.array([0.5 - low * luma, luma, rv / 16, gu / 16, gv / 16, bu / 16], np.float32)
+
+
+def write_rgb(frame: Any, out: np.ndarray, turns: int = 0) -> None:
+    """A decoded frame into `out`, u8 RGB `[height, width, 3]`; turned counterclockwise by 90 degrees, `turns` times.
+    RuntimeError for a frame of another size: some streams change it."""
+    upright = _upright(frame, out, turns)
+    if frame.format.name in _PLANAR:
+        y, u, v = (np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size) for plane in frame.planes)
+        full = frame.color_range == _FULL_RANGE or frame.format.name == "yuvj420p"
+        rgb_of_420(y, u, v, upright, factors(frame.colorspace, full))
+    else:  # more than 8 bits, 4:2:2, 4:4:4, gray, RGB
+        matrix = _SWS_MATRICES.get(frame.colorspace, 5)
+        upright[...] = frame.to_ndarray(
+            format="rgb24", interpolation=_EXACT, src_colorspace=matrix, dst_colorspace=matrix,
+            src_color_range=frame.color_range or 1, dst_color_range=_FULL_RANGE,
+        )  # fmt: skip
+    _turn(upright, out, turns)
+
+
+def write_ycbcr(frame: Any, out: np.ndarray, turns: int = 0) -> None:
+    """As `write_rgb`, with Y, Cb and Cr as the stream has them."""
+    upright = _upright(frame, out, turns)
+    planes = frame.reformat(format="yuv444p", interpolation=_EXACT).planes
+    for channel, plane in enumerate(planes):
+        upright[..., channel] = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[:, : upright.shape[1]]
+    _turn(upright, out, turns)
+
+
+def _upright(frame: Any, out: np.ndarray, turns: int) -> np.ndarray:
+    """Where a frame is written before it is turned: `out` itself, if it is not."""
+    height, width = (out.shape[1], out.shape[0]) if turns % 2 else (out.shape[0], out.shape[1])
+    if (frame.height, frame.width) != (height, width):
+        raise RuntimeError(
+            f"expected frames of {height}x{width}, the size of the first one, got one of {frame.height}x{frame.width}"
+        )
+    return np.empty((height, width, 3), np.uint8) if turns else out
+
+
+def _turn(upright: np.ndarray, out: np.ndarray, turns: int) -> None:
+    if turns:
+        out[...] = np.rot90(upright, turns)

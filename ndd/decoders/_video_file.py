@@ -1,0 +1,356 @@
+"""`VideoFile`: one video, open: an exact index of its frames, and frames by number. PyAV (FFmpeg) decodes.
+
+The index comes from all packets of the stream, without decoding: when each frame is shown, and where decoding may begin.
+A frame is known by its time, so a variable frame rate is as good as a constant one. To come to a frame the decoder goes on
+from where it is, or begins anew at the last key frame before, whatever decodes less; on the way it leaves out frames that no
+other one needs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndd.decoders._limit import get_max_pixels
+from ndd.decoders._video_color import write_rgb, write_ycbcr
+
+Index = dict[str, np.ndarray]
+
+_OPTIONS = {"protocol_whitelist": "file"}  # a play list must not fetch anything
+_CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is never shown
+
+
+class Shape(NamedTuple):
+    """What a video gives: frames, and the height and width of each, upright."""
+
+    frames: int
+    height: int
+    width: int
+
+
+class VideoFile:
+    """One open video. One thread at a time may use it.
+
+    Args:
+        source: a path, or the bytes of a file, u8.
+        threads: how many threads decode.
+        index: what `scan` gave for this file; by default it is made here.
+    """
+
+    def __init__(self, source: str | np.ndarray, threads: int = 1, index: Index | None = None):
+        self._source, self._threads = source, threads
+        self._open()
+        try:
+            self._index = _indexed(self._container, self._stream) if index is None else index
+        except BaseException:
+            self._container.close()
+            raise
+        self._times, self._keys = self._index["times"], self._index["keys"]
+        self.time_base = Fraction(*self._index["time_base"].tolist())
+        height, width = self._index["size"].tolist()
+        self.shape = Shape(len(self._times), height, width)
+        self._numbers = {time: number for number, time in enumerate(self._times.tolist())}
+        self._wanted: set[int] = set()
+        self._last_wanted = -1
+        self._untimed = bool(self._index["untimed"][0])
+        self._next = 0  # the frame that decoding on gives next
+        self._began = 0  # the frame where decoding began
+        self._frames: Iterator[tuple[int, Any]] | None = None
+        self._damage: BaseException | None = None
+
+    @property
+    def index(self) -> Index:
+        """What `scan` gives."""
+        return self._index
+
+    @property
+    def position(self) -> int:
+        """The frame that comes next when decoding goes on."""
+        return self._next
+
+    def seconds(self, frames: Any) -> np.ndarray:
+        """When frames are shown, f64, in seconds."""
+        return self._times[frames] * float(self.time_base)
+
+    def at(self, seconds: np.ndarray) -> np.ndarray:
+        """The frames that are shown at these moments; before the first one the first."""
+        ticks = np.floor(np.asarray(seconds, np.float64) / float(self.time_base) + 1e-3)
+        return (np.searchsorted(self._times, ticks, "right") - 1).clip(0)
+
+    def key_before(self, frame: int) -> int:
+        """Where decoding must begin for a frame."""
+        return key_before(self._keys, frame)
+
+    def read(self, frames: np.ndarray, out: np.ndarray) -> None:
+        """Writes frames into `out`, u8 RGB `[len(frames), height, width, 3]`.
+
+        `frames` are numbers, in any order and as often as they are listed; what is no frame of the video is left as it is.
+        """
+        places: dict[int, list[np.ndarray]] = {}
+        for place, number in enumerate(frames.tolist()):
+            if 0 <= number < self.shape.frames:
+                places.setdefault(number, []).append(out[place])
+        self.expect(sorted(places))
+        for number in sorted(places):
+            self.write(number, places[number])
+
+    def expect(self, numbers: Sequence[int]) -> None:
+        """Says which frames come next, ascending: those between them are decoded only if others need them."""
+        self._wanted = set(numbers)
+        self._last_wanted = numbers[-1] if numbers else -1
+
+    def write(self, number: int, places: Sequence[np.ndarray], ycbcr: bool = False) -> None:
+        """Writes one frame to some places, u8 `[height, width, 3]` each. RuntimeError if it cannot be decoded."""
+        frame = self._frame(number)
+        write = write_ycbcr if ycbcr else write_rgb
+        write(frame, places[0], round(frame.rotation / 90) % 4)
+        for place in places[1:]:
+            place[...] = places[0]
+
+    def close(self) -> None:
+        """Closes the file and gives the decoder up."""
+        self._frames = None
+        self._container.close()
+
+    def _open(self) -> None:
+        self._container = _opened(self._source)
+        try:
+            self._stream = _video_stream(self._container)
+        except BaseException:
+            self._container.close()
+            raise
+        self._stream.thread_type = "AUTO"
+        self._stream.thread_count = self._threads
+        self._skips = False
+
+    def _frame(self, wanted: int) -> Any:
+        if self._frames is None or not max(self.key_before(wanted), 0) <= self._next <= wanted:
+            self._go_to(self.key_before(wanted))
+        for _ in range(2):
+            for number, frame in self._frames or ():
+                self._next = number + 1
+                if self._damage is not None or (number == wanted and frame.is_corrupt):
+                    raise self._bad(wanted, self._damage)
+                if number == wanted:
+                    return frame
+                if number > wanted:
+                    break
+            if self._damage is not None or self._began == 0:
+                break
+            self._go_to(0)  # a key frame that was none: from the beginning
+        raise self._bad(wanted, self._damage)
+
+    def _bad(self, wanted: int, damage: BaseException | None) -> RuntimeError:
+        self._frames, self._damage = None, None
+        when = f"frame {wanted} of {self.shape.frames} ({self.seconds(wanted):.3f} s)"
+        said = "" if damage is None else f": {damage}"
+        return RuntimeError(f"{when} cannot be decoded, the data is damaged or cut off{said}")
+
+    def _go_to(self, key: int) -> None:
+        """Begins anew at a key frame; where the file cannot be searched, at the beginning."""
+        self._frames, self._damage, self._began = None, None, key
+        decoded_at = int(self._index["decode_times"][key])
+        for when in () if self._untimed else (int(self._times[key]), decoded_at):
+            try:
+                self._container.seek(when, stream=self._stream, backward=True)
+                packets = self._packets()
+                first = next(packets, None)
+            except (OSError, ValueError):  # FFmpeg's errors are of both kinds
+                break
+            if first is not None and first.dts is not None and first.dts <= decoded_at:
+                self._next, self._frames = key, self._numbered(chain((first,), packets))
+                return
+        self._container.close()
+        self._open()
+        self._next, self._began, self._frames = 0, 0, self._numbered(self._packets())
+
+    def _packets(self) -> Iterator[Any]:
+        return self._container.demux(self._stream)
+
+    def _numbered(self, packets: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+        """The frames in these packets, with their numbers."""
+        counted = 0
+        for packet in packets:
+            self._choose_effort(packet)
+            try:
+                frames = self._stream.codec_context.decode(packet if packet.size else None)
+            except (OSError, ValueError) as error:
+                self._damage = error
+                frames = []
+                if not packet.size:
+                    return
+            for frame in frames:
+                if self._untimed or frame.pts is None:
+                    number, counted = counted, counted + 1
+                else:
+                    number = self._number(frame.pts)
+                    counted = number + 1
+                yield number, frame
+
+    def _number(self, time: int) -> int:
+        number = self._numbers.get(time)
+        return int(np.searchsorted(self._times, time)) if number is None else number
+
+    def _choose_effort(self, packet: Any) -> None:
+        """A frame that is not asked for is decoded only if others need it."""
+        skips = False
+        if packet.size and packet.pts is not None and not self._untimed:
+            number = self._number(packet.pts)
+            skips = number < self._last_wanted and number not in self._wanted
+        if skips != self._skips:
+            self._stream.codec_context.skip_frame = "NONREF" if skips else "DEFAULT"
+            self._skips = skips
+
+
+def scan(source: str | np.ndarray) -> Index:
+    """The index of a video: `times` of its frames in ticks of the `time_base` (a fraction), ascending; `decode_times`
+    by which they are found; `keys`, the numbers of frames where decoding may begin; `size`, height and width, upright;
+    `untimed`, whether the file says no times, so that frames are counted. RuntimeError for what is no video."""
+    container = _opened(source)
+    try:
+        return _indexed(container, _video_stream(container))
+    finally:
+        container.close()
+
+
+def key_before(keys: np.ndarray, frame: int) -> int:
+    """Where decoding must begin for a frame."""
+    at = int(np.searchsorted(keys, frame, "right")) - 1
+    return int(keys[at]) if at >= 0 else 0
+
+
+def _opened(source: str | np.ndarray) -> Any:
+    av = library()
+    if not isinstance(source, str) and not len(source):
+        raise RuntimeError("expected a video, got 0 bytes: an empty file, or one that cannot be read")
+    try:
+        if isinstance(source, str):
+            return av.open(source, container_options=_OPTIONS)
+        return av.open(_Bytes(source), container_options=_OPTIONS)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise RuntimeError(f"expected a video, got what FFmpeg cannot open: {_reason(error)}") from error
+
+
+def _reason(error: BaseException) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _video_stream(container: Any) -> Any:
+    if not container.streams.video:
+        kinds = ", ".join(sorted({stream.type for stream in container.streams})) or "nothing"
+        raise RuntimeError(f"expected a video stream, the file has {kinds}")
+    stream = container.streams.video[0]
+    if stream.codec_context is None:
+        raise RuntimeError("FFmpeg here has no decoder for its video stream")
+    return stream
+
+
+def _indexed(container: Any, stream: Any) -> Index:
+    listed: list[tuple[Any, Any, bool]] = []
+    hides = stream.codec_context.name in _CODECS_WITH_HIDDEN_FRAMES
+    try:
+        for packet in container.demux(stream):
+            if packet.size and not packet.is_discard and not (hides and not bytes(packet)[0] >> 4 & 1):
+                listed.append((packet.pts, packet.dts, packet.is_keyframe))
+    except (OSError, ValueError) as error:
+        if not listed:
+            raise RuntimeError(f"its packets cannot be read: {_reason(error)}") from error
+    if not listed:
+        raise RuntimeError("expected a video, its video stream has no frames")
+    # AVI has no times: FFmpeg guesses them, wrongly where frames are stored in another order than they are shown.
+    guessed = container.format.name == "avi" and stream.codec_context.has_b_frames
+    untimed = bool(guessed) or any(pts is None for pts, _, _ in listed)
+    decode_times = np.array([place if dts is None else dts for place, (_, dts, _) in enumerate(listed)], np.int64)
+    keys = np.array([key for _, _, key in listed])
+    time_base = stream.time_base
+    if untimed:
+        times = np.arange(len(listed), dtype=np.int64)
+        keys = times == 0
+        rate = stream.average_rate or stream.guessed_rate or Fraction(25)
+        time_base = 1 / rate
+    else:
+        times, places = np.unique(np.array([pts for pts, _, _ in listed], np.int64), return_index=True)
+        decode_times, keys = decode_times[places], keys[places]
+    height, width = _size(container, stream)
+    return {
+        "times": times,
+        "decode_times": decode_times,
+        "keys": np.flatnonzero(keys).astype(np.int64),
+        "time_base": np.array([time_base.numerator, time_base.denominator], np.int64),
+        "size": np.array([height, width], np.int64),
+        "untimed": np.array([untimed]),
+    }
+
+
+def _size(container: Any, stream: Any) -> tuple[int, int]:
+    """Height and width, upright. How a video is turned stands with its frames, so the first one is decoded."""
+    height, width = stream.codec_context.height, stream.codec_context.width
+    if height * width > get_max_pixels():
+        raise RuntimeError(
+            f"expected frames of at most {get_max_pixels()} pixels, got {height}x{width}. "
+            "Allow more with ndd.decoders.set_max_pixels()."
+        )
+    rotation = _rotation(container, stream)
+    if height < 1 or width < 1:
+        raise RuntimeError("expected a video, its frames have no size: the header is damaged")
+    return (width, height) if rotation % 2 else (height, width)
+
+
+def _rotation(container: Any, stream: Any) -> int:
+    try:
+        container.seek(-(1 << 62), backward=False)
+    except OSError:
+        pass
+    try:
+        for packet in container.demux(stream):
+            for frame in stream.codec_context.decode(packet if packet.size else None):
+                return round(frame.rotation / 90) % 4
+    except (OSError, ValueError):
+        pass
+    return 0
+
+
+class _Bytes:
+    """Bytes in memory as a file for FFmpeg."""
+
+    name = "memory"
+
+    def __init__(self, data: np.ndarray):
+        self._data = np.ascontiguousarray(data).reshape(-1)
+        self._place = 0
+
+    def read(self, count: int) -> bytes:
+        """The next bytes."""
+        found = self._data[self._place : self._place + count].tobytes()
+        self._place += len(found)
+        return found
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Goes to a place, as files do."""
+        base = (0, self._place, len(self._data))[whence]
+        self._place = max(base + offset, 0)
+        return self._place
+
+    def tell(self) -> int:
+        """The place."""
+        return self._place
+
+
+_import_lock = threading.Lock()
+
+
+def library() -> Any:
+    """PyAV; ImportError, with what to install, where it is missing."""
+    with _import_lock:
+        try:
+            import av
+        except ImportError as error:
+            raise ImportError('Decoding video needs PyAV: pip install "ndd-dataloading[video]"') from error
+    return av

@@ -1,0 +1,50 @@
+"""Which frames of a video make a sequence, and what stands where the video has none."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+PadMode = Literal["none", "constant", "edge", "repeat", "reflect_101", "reflect", "reflect_1001", "symmetric"]
+
+_EDGE = ("edge", "repeat")
+_REFLECT = ("reflect_101", "reflect")
+_SYMMETRIC = ("reflect_1001", "symmetric")
+PAD_MODES = ("none", "", "constant", *_EDGE, *_REFLECT, *_SYMMETRIC)
+
+
+def padded(frames: np.ndarray, count: int, mode: str) -> np.ndarray:
+    """Frame numbers, with those that are none of the `count` frames of a video replaced: left out ("none"), -1
+    ("constant", for a fill value), the nearest frame ("edge"), or the frame that a mirror shows: one in the middle of
+    the last frame ("reflect_101") or behind it ("reflect_1001").
+
+    >>> padded(np.arange(3, 9), 5, "reflect_101").tolist()
+    [3, 4, 3, 2, 1, 0]
+    """
+    inside = (frames >= 0) & (frames < count)
+    if inside.all():
+        return frames
+    if mode in ("none", ""):
+        return frames[inside]
+    if mode == "constant":
+        return np.where(inside, frames, -1)
+    if mode in _EDGE:
+        return frames.clip(0, count - 1)
+    if mode in _REFLECT:
+        period = max(2 * count - 2, 1)
+        places = frames % period
+        return np.where(places < count, places, period - places)
+    period = 2 * count
+    places = frames % period
+    return np.where(places < count, places, period - 1 - places)
+
+
+def fill_colour(value: object) -> np.ndarray:
+    """`fill_value` as an RGB colour, u8 `[3]`. RuntimeError for one that is none."""
+    numbers = np.atleast_1d(np.asarray(value))
+    if numbers.size not in (1, 3):
+        raise RuntimeError(f"fill_value: expected one number, or one for each of the 3 channels, got {numbers.size}")
+    if ((numbers < 0) | (numbers > 255)).any():
+        raise RuntimeError(f"fill_value: expected numbers from 0 to 255, got {numbers.tolist()}")
+    return np.broadcast_to(numbers.astype(np.uint8).reshape(-1), 3)

@@ -1,0 +1,105 @@
+"""`ndd.io.video`: frames as a video file, to look at results."""
+
+from __future__ import annotations
+
+import io
+import os
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ndd.decoders._video_file import library
+
+_QUALITY = {"libx264": "crf", "libx265": "crf", "libvpx-vp9": "crf", "libsvtav1": "crf"}
+_CODECS = {"mp4": "libx264", "mov": "libx264", "mkv": "libx264", "webm": "libvpx-vp9", "avi": "mpeg4"}
+
+
+def write(
+    path: str | os.PathLike[str],
+    frames: Any,
+    *,
+    rate: float = 25,
+    codec: str | None = None,
+    quality: int = 23,
+    key_interval: int | None = None,
+) -> None:
+    """Writes a video file.
+
+    Args:
+        path: where to; the ending says the format: mp4, mov, mkv (H.264), webm (VP9), avi (MPEG-4).
+        frames: u8 `[frames, height, width, channels]` of 3 channels (RGB) or 1 (gray): a Tensor, on a GPU too, an
+            array or anything else that NumPy reads.
+        rate: frames a second.
+        codec: FFmpeg's name of an encoder, such as "libx265"; default as above.
+        quality: of H.264, HEVC, VP9 and AV1: the "crf", 0 (nothing is lost) to 51; others ignore it.
+        key_interval: how many frames lie between two key frames at most; default: the encoder's.
+
+    Needs PyAV. Raises RuntimeError for frames of another form, ValueError for an unknown format or codec.
+
+    >>> import ndd, numpy as np, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "gray.mp4")
+    >>> ndd.io.video.write(path, np.full((10, 32, 48, 1), 128, np.uint8), rate=5)
+    >>> ndd.decoders.video(ndd.io.file.read(path)).shape
+    (10, 32, 48, 3)
+    """
+    path = os.fsdecode(path)
+    with open(path, "wb") as file:
+        _encode(file, frames, os.path.splitext(path)[1][1:].lower() or "mp4", rate, codec, quality, key_interval)
+
+
+def encode(
+    frames: Any,
+    *,
+    rate: float = 25,
+    format: str = "mp4",
+    codec: str | None = None,
+    quality: int = 23,
+    key_interval: int | None = None,
+) -> np.ndarray:
+    """As `write`, into memory: the bytes of the file, u8 `[size]`. `format` stands for the ending of a path.
+
+    >>> import ndd, numpy as np
+    >>> clip = ndd.io.video.encode(np.zeros((3, 32, 48, 3), np.uint8), format="webm")
+    >>> clip[:4].tobytes()
+    b'\\x1aE\\xdf\\xa3'
+    """
+    memory = io.BytesIO()
+    _encode(memory, frames, format, rate, codec, quality, key_interval)
+    return np.frombuffer(memory.getvalue(), np.uint8)
+
+
+def _encode(
+    file: Any, frames: Any, ending: str, rate: float, codec: str | None, quality: int, interval: int | None
+) -> None:
+    array = np.asarray(frames.cpu() if hasattr(frames, "cpu") else frames)
+    if array.dtype != np.uint8 or array.ndim != 4 or array.shape[3] not in (1, 3) or not len(array):
+        raise RuntimeError(
+            "expected frames as uint8 of shape (frames, height, width, 3 or 1) and at least one of them, got "
+            f"{array.dtype} of shape {array.shape}"
+        )
+    if ending not in _CODECS and codec is None:
+        raise ValueError(f"format: expected one of {', '.join(_CODECS)}, got {ending!r}; or say a codec")
+    av = library()
+    count, height, width, channels = array.shape
+    form = {"mkv": "matroska"}.get(ending, ending)
+    with av.open(file, "w", format=form) as container:
+        name = codec or _CODECS[ending]
+        stream = container.add_stream(name, rate=Fraction(rate).limit_denominator(100_000))
+        stream.width, stream.height = width, height
+        stream.pix_fmt = "yuv444p" if width % 2 or height % 2 else "yuv420p"
+        options = {_QUALITY[name]: str(quality)} if name in _QUALITY else {}
+        if name == "libvpx-vp9":
+            options["b"] = "0"
+        stream.options = options
+        if interval is not None:
+            stream.codec_context.gop_size = interval
+        for i in range(count):
+            image = np.ascontiguousarray(array[i] if channels == 3 else np.repeat(array[i], 3, axis=2))
+            frame = av.VideoFrame.from_ndarray(image, "rgb24")
+            frame.pts = i
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+
+
+__all__ = ["encode", "write"]

@@ -1,0 +1,16 @@
+# Written by `python -m ndd stubs`. Do not edit.
+
+from numpy import ndarray
+from os import PathLike
+from typing import Any
+
+__all__ = ['encode', 'write']
+
+def encode(
+    frames: Any, *, rate: float = 25, format: str = 'mp4', codec: str | None = None, quality: int = 23,
+    key_interval: int | None = None,
+) -> ndarray: ...
+def write(
+    path: str | PathLike[str], frames: Any, *, rate: float = 25, codec: str | None = None, quality: int = 23,
+    key_interval: int | None = None,
+) -> None: ...

@@ -1,0 +1,194 @@
+"""`readers.Video`: sequences of frames from video files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ndd._tensor import Device
+from ndd._tensor.dtype import DType, dtype as to_dtype, float32, float64, int32, uint8
+from ndd.decoders._video_file import Index
+from ndd.decoders._video_frames import fill_colour
+from ndd.ops.tensor.cast import cast
+from ndd.readers.base import Reader
+from ndd.readers.file_tree import FilePath
+from ndd.readers.output import Output
+from ndd.readers.video_clips import ClipStore, Extras, Layout
+from ndd.readers.video_list import Listed, frame_range, listed_videos
+from ndd.types import DALIImageType
+
+FrameNum = str | bool | None
+
+
+class Video(Reader):
+    """Reads sequences of frames from videos: whatever FFmpeg reads (`decoders.video` lists some).
+
+    A sample is a video of `sequence_length` frames, `[F, H, W, 3]`, layout "FHWC"; then, where there are labels, the
+    label, i32 `[1]`; then what `enable_frame_num` and `enable_timestamps` ask for. Sequences begin at the frames 0, `step`, 2 *
+    `step`, ... of each video, or of the part of it that a list names, in the order of the files.
+
+    The videos come from one of
+
+    * `filenames`, with or without `labels`;
+    * `file_root`: one folder for each label, as `readers.File` has it. What is no video is left out with a warning;
+    * `file_list`: a text file with a line `file label [start [end]]` for each video, or part of a video. `start` is the
+      first frame, `end` the one after the last; they are seconds, or numbers of frames, and negative ones count from the end.
+      Paths are relative to the working directory, or to the list's own folder.
+
+    A moment in seconds means the frame that is shown then by the times in the file, so a variable frame rate is read
+    right. A video is indexed once, and the index kept on disk (`index_cache.py`); a thousand files are indexed eight at
+    a time. Sequential reading never goes back; random reading decodes from the key frame before, and leaves out what no
+    frame needs.
+
+    Args:
+        sequence_length: how many frames a sequence has.
+        stride: how far these are apart.
+        step: how far sequences begin apart; below 1: `sequence_length * stride`.
+        filenames, labels, file_root, file_list: see above. Empty `labels` stand for 0, 1, 2, ...
+        file_list_frame_num: start and end are numbers of frames; of no whole numbers the start is rounded up, the end down.
+        file_list_include_preceding_frame: round moments the other way, so that the first frame is not later than the
+            start. By default the first frame is the first one not before `start`, and the last one is before the last
+            that is not after `end`.
+        pad_sequences: give the sequences too that reach beyond the end; frames that are missing are black, their numbers
+            and timestamps -1.
+        enable_frame_num: "scalar" (or True) gives the number of the first frame, i32 `[1]`, "sequence" those of all, i32
+            `[F]`.
+        enable_timestamps: gives when each frame is shown, in seconds, f64 `[F]`.
+        dtype: u8, or f32.
+        normalized: give 0..1 instead of 0..255; needs f32.
+        image_type: RGB, or YCbCr: the numbers of the stream, chroma spread over the pixels.
+        channels: 3.
+        skip_vfr_check, additional_decode_surfaces: accepted, without effect.
+
+    Runs on the CPU and with device "gpu", where the frames are decoded on the CPU and copied from pinned memory; DALI has it
+    on a GPU only. Colours are those of `decoders.video`. A video that is stored turned comes out upright.
+
+    Needs PyAV: `pip install "ndd-dataloading[video]"`.
+
+    Raises (when the first sample is asked for): RuntimeError for no or several sources, a missing or malformed list, a
+    file that is no video (with `on_error="skip"` it is left out), no sequence in any of them; at its batch for a frame that
+    cannot be decoded.
+
+    >>> import ndd, numpy as np, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "gray.mp4")
+    >>> ndd.io.video.write(path, np.full((10, 32, 48, 3), 128, np.uint8), rate=5)
+    >>> reader = ndd.readers.Video(filenames=path, sequence_length=4, enable_frame_num="scalar", enable_timestamps=True)
+    >>> for frames, first, times in reader.next_epoch():
+    ...     print(frames.shape, first.torch().item(), times.torch().tolist())
+    (4, 32, 48, 3) 0 [0.0, 0.2, 0.4, 0.6000000000000001]
+    (4, 32, 48, 3) 4 [0.8, 1.0, 1.2000000000000002, 1.4000000000000001]
+    """
+
+    devices = ("cpu", "gpu")
+    shuffles_after_epoch = False
+
+    @classmethod
+    def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
+        dtype = to_dtype(arguments.get("dtype") or uint8)
+        if dtype not in (uint8, float32):
+            raise RuntimeError(f"{cls._display}: dtype: expected u8 or f32, got {dtype}")
+        if arguments.get("normalized") and dtype is uint8:
+            raise RuntimeError(f"{cls._display}: normalized frames are fractions: they need dtype=f32")
+        return declared(cls._display, dtype, arguments)
+
+    def _open(
+        self,
+        *,
+        additional_decode_surfaces: int = 2,
+        channels: int = 3,
+        dtype: DType | type | str = uint8,
+        enable_frame_num: FrameNum = "none",
+        enable_timestamps: bool = False,
+        file_list: FilePath = "",
+        file_list_frame_num: bool = False,
+        file_list_include_preceding_frame: bool = False,
+        file_root: FilePath = "",
+        filenames: FilePath | Sequence[FilePath] = (),
+        image_type: DALIImageType = DALIImageType.RGB,
+        labels: int | Sequence[int] | None = None,
+        normalized: bool = False,
+        pad_sequences: bool = False,
+        sequence_length: int,
+        skip_vfr_check: bool = False,
+        step: int = -1,
+        stride: int = 1,
+    ) -> ClipStore:
+        if channels != 3:
+            raise RuntimeError(f"{self._display}: channels: expected 3, got {channels}")
+        early = file_list_include_preceding_frame and not file_list_frame_num
+
+        def part(video: Listed, index: Index) -> tuple[int, int]:
+            return frame_range(video, index, file_list_frame_num, start_up=not early, end_up=early)
+
+        videos = listed_videos(self._display, filenames, file_root, file_list, labels, automatic=True)
+        layout = checked_layout(
+            self._display, sequence_length, stride, step, "constant" if pad_sequences else "none", 0
+        )
+        return self._clips(videos, part, layout, image_type)
+
+    def _clips(self, videos: list[Listed], part: Any, layout: Layout, image_type: DALIImageType) -> ClipStore:
+        """The sequences of some videos."""
+        if image_type not in (DALIImageType.RGB, DALIImageType.YCbCr):
+            raise RuntimeError(f"{self._display}: image_type: expected RGB or YCbCr, got {image_type!r}")
+        own = self._own
+        extras = Extras(
+            has_labels(own), frame_num(self._display, own.get("enable_frame_num")), bool(own.get("enable_timestamps"))
+        )
+        options = self._options
+        in_order = options.order_name == "stored"
+        skips = options.on_error == "skip" or bool(own.get("file_root"))
+        layout = layout._replace(ycbcr=image_type == DALIImageType.YCbCr)
+        return ClipStore(self._display, videos, part, layout, extras, in_order, skips)
+
+    def _present(self, video: Any, *extras: Any) -> tuple[Any, ...]:
+        return (self._scaled(self._there(video)), *extras)
+
+    def _there(self, video: Any) -> Any:
+        """Frames where the reader delivers them, so that operators run there."""
+        here = Device(str(self._options.device))
+        return video.to_device(here) if here.device_type == "gpu" else video
+
+    def _scaled(self, video: Any) -> Any:
+        """Frames in the element type and range that was asked for."""
+        if to_dtype(self._own.get("dtype") or uint8) is uint8:
+            return video
+        video = cast(video, dtype=float32)
+        return video / 255.0 if self._own.get("normalized") else video
+
+
+def declared(reader: str, dtype: DType, arguments: dict[str, Any]) -> tuple[Output, ...]:
+    """The outputs of a reader of videos."""
+    kind = frame_num(reader, arguments.get("enable_frame_num"))
+    outputs = [Output("video", dtype, 4, "FHWC", "reader")]
+    if has_labels(arguments):
+        outputs.append(Output("label", int32, 1, device="reader"))
+    if kind != "none":
+        outputs.append(Output("frame_num", int32, 1, device="reader"))
+    if arguments.get("enable_timestamps"):
+        outputs.append(Output("timestamps", float64, 1, device="reader"))
+    return tuple(outputs)
+
+
+def has_labels(arguments: dict[str, Any]) -> bool:
+    """Whether a reader with these arguments gives labels."""
+    return bool(arguments.get("file_root") or arguments.get("file_list")) or arguments.get("labels") is not None
+
+
+def frame_num(reader: str, given: Any) -> str:
+    """`enable_frame_num` as "none", "scalar" or "sequence"."""
+    found = {None: "none", False: "none", True: "scalar"}.get(given, given)
+    if found not in ("none", "scalar", "sequence"):
+        raise RuntimeError(f'{reader}: enable_frame_num: expected "none", "scalar" or "sequence", got {given!r}')
+    return found
+
+
+def checked_layout(reader: str, length: int, stride: int, step: int, pad_mode: str, fill_value: Any) -> Layout:
+    """What makes a sequence; RuntimeError for what makes none."""
+    for name, number in (("sequence_length", length), ("stride", stride)):
+        if number < 1:
+            raise RuntimeError(f"{reader}: {name}: expected a number from 1, got {number}")
+    try:
+        fill = fill_colour(fill_value)
+    except RuntimeError as error:
+        raise RuntimeError(f"{reader}: {error}") from None
+    return Layout(length, stride, step if step > 0 else length * stride, pad_mode, fill)

@@ -1,0 +1,294 @@
+"""Sequences of frames as records: where each begins, and decoding those that are asked for together.
+
+A video is indexed once (`index_cache.py` keeps the index) and stays open while it is read. The frames of sequences that are
+asked for together are decoded in the order of the file, each once, however often sequences overlap.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndd._tensor.memory import host_empty
+from ndd.decoders._video_file import Index, VideoFile, key_before, scan
+from ndd.decoders._video_frames import padded
+from ndd.io.object_store import is_remote
+from ndd.readers.file_reading import whole_file
+from ndd.readers.index_cache import cached
+from ndd.readers.output import Record
+from ndd.readers.records import RecordStore
+from ndd.readers.video_list import Listed
+
+_KEPT_OPEN = 16  # videos; each holds a decoder with some frames
+_WORTH_KEEPING = 1 << 18  # bytes of a video: smaller ones are indexed in less time than a file takes to find and check
+_SCANS_AT_ONCE = 8
+
+
+class Layout(NamedTuple):
+    """What makes a sequence: how many frames, how far apart, how far apart sequences begin; how what is missing is padded."""
+
+    length: int
+    stride: int
+    step: int
+    pad_mode: str
+    fill: np.ndarray
+    uniform: bool = False
+    ycbcr: bool = False
+
+
+class Extras(NamedTuple):
+    """What comes with the frames of a sequence."""
+
+    labels: bool
+    frame_num: str
+    timestamps: bool
+
+
+class ClipStore(RecordStore):
+    """Sequences by number."""
+
+    def __init__(
+        self,
+        reader: str,
+        videos: Sequence[Listed],
+        part: Callable[[Listed, Index], tuple[int, int]],
+        layout: Layout,
+        extras: Extras,
+        in_order: bool,
+        skips: bool,
+    ):
+        # In sequence one decoder does all the work; otherwise the threads that read ahead have one each.
+        cores = os.cpu_count() or 1
+        self.threads = 1 if in_order else cores
+        self._videos, self._indices = _scanned(reader, videos, skips)
+        self._layout, self._extras = layout, extras
+        self._parts = [part(video, index) for video, index in zip(self._videos, self._indices, strict=True)]
+        starts = [_starts(layout, *ends) for ends in self._parts]
+        self._first = np.concatenate([*starts, np.empty(0, np.int64)])
+        self._video = np.repeat(np.arange(len(starts)), [len(s) for s in starts])
+        if not len(self._first):
+            raise RuntimeError(
+                f"{reader}: No files found with a sequence of {layout.length} frames, {layout.stride} apart, among "
+                f"{len(videos)} videos"
+            )
+        self._open = OpenVideos(cores if in_order else 1)
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def source(self, number: int) -> str:
+        """ "walk.mp4 frame 32": the sequence's first frame."""
+        return f"{self._videos[self._video[number]].path} frame {self._first[number]}"
+
+    def record(self, number: int) -> Record:
+        """One sequence."""
+        found = self.records([number])[0]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def records(self, numbers: Sequence[int]) -> list[Record | Exception]:
+        """Several sequences, those of one video in one go."""
+        listed = np.asarray(numbers, np.int64)
+        found: list[Record | Exception] = [IndexError("not read")] * len(numbers)
+        videos = self._video[listed]
+        for video in np.unique(videos).tolist():
+            places = np.flatnonzero(videos == video).tolist()
+            try:
+                read = self._read(video, listed[places])
+            except Exception as error:
+                read = [error] * len(places)
+            for place, record in zip(places, read, strict=True):
+                found[place] = record
+        return found
+
+    def close(self) -> None:
+        """Close the videos."""
+        self._open.close()
+
+    def _frames(self, video: int, number: int) -> np.ndarray:
+        """The numbers of the frames of a sequence; -1 for one that is filled."""
+        layout, (start, end) = self._layout, self._parts[video]
+        first = int(self._first[number])
+        if layout.uniform:
+            return np.floor(np.linspace(start, end - 1, layout.length) + 0.5).astype(np.int64)
+        wanted = first + layout.stride * np.arange(layout.length, dtype=np.int64)
+        if wanted[-1] < end:
+            return wanted
+        return np.where((found := padded(wanted - start, end - start, layout.pad_mode)) < 0, -1, found + start)
+
+    def _read(self, video: int, numbers: np.ndarray) -> list[Record | Exception]:
+        index, layout = self._indices[video], self._layout
+        height, width = index["size"].tolist()
+        clips = [self._frames(video, number) for number in numbers.tolist()]
+        outs = [host_empty((len(clip), height, width, 3), np.uint8) for clip in clips]
+        places: dict[int, list[tuple[int, np.ndarray]]] = {}
+        for k, (clip, out) in enumerate(zip(clips, outs, strict=True)):
+            for place, frame in enumerate(clip.tolist()):
+                if frame < 0:
+                    out[place] = layout.fill
+                else:
+                    places.setdefault(frame, []).append((k, out[place]))
+        failed: dict[int, Exception] = {}
+        wanted = sorted(places)
+        if wanted:
+            with self._open.using(self._videos[video].path, index, wanted[0], wanted[-1]) as file:
+                file.expect(wanted)
+                for frame in wanted:
+                    here = [(k, place) for k, place in places[frame] if k not in failed]
+                    if here:
+                        try:
+                            file.write(frame, [place for _, place in here], layout.ycbcr)
+                        except RuntimeError as error:
+                            failed.update(dict.fromkeys([k for k, _ in here], error))
+        return [
+            failed[k] if k in failed else (out, *self._more(video, int(first), clip))
+            for k, (out, first, clip) in enumerate(zip(outs, self._first[numbers], clips, strict=True))
+        ]
+
+    def _more(self, video: int, first: int, clip: np.ndarray) -> Iterator[np.ndarray]:
+        if self._extras.labels:
+            yield np.array([self._videos[video].label], np.int32)
+        if self._extras.frame_num == "scalar":
+            yield np.array([first], np.int32)
+        elif self._extras.frame_num == "sequence":
+            yield clip.astype(np.int32)
+        if self._extras.timestamps:
+            index = self._indices[video]
+            numerator, denominator = index["time_base"].tolist()
+            yield np.where(clip < 0, -1.0, index["times"][clip] * (numerator / denominator))
+
+
+class _Opened:
+    """One open video: who uses it, and where its decoder will be."""
+
+    def __init__(self, path: str, until: int):
+        self.path, self.until, self.busy = path, until, True
+        self.file: VideoFile | None = None
+
+
+class OpenVideos:
+    """Open videos, each used by one thread at a time.
+
+    A thread that wants frames gets, of the decoders of the video, the one that needs to decode least: one that stands
+    at or before the first frame, after the key frame from which it would otherwise be decoded. If such a one is in use
+    it is waited for, because it passes by anyway: so several threads read a video in sequence as fast as one decoder can.
+    """
+
+    def __init__(self, threads: int):
+        self._threads = threads
+        self._start()
+
+    def _start(self) -> None:
+        self._process = os.getpid()
+        self._changed = threading.Condition()
+        self._opened: list[_Opened] = []  # the least recently used is the first
+
+    @contextmanager
+    def using(self, path: str, index: Index, first: int, last: int) -> Iterator[VideoFile]:
+        """The video, for these frames."""
+        if os.getpid() != self._process:  # a forked child: the threads of FFmpeg do not exist here
+            _abandoned.append(self._opened)
+            self._start()
+        mine = self._taken(path, key_before(index["keys"], first), first, last + 1)
+        try:
+            if mine.file is None:
+                source: Any = np.frombuffer(whole_file(path), np.uint8) if is_remote(path) else path
+                mine.file = VideoFile(source, self._threads, index)
+            yield mine.file
+        except BaseException:
+            if mine.file is None:
+                with self._changed:
+                    self._opened.remove(mine)
+            raise
+        finally:
+            with self._changed:
+                mine.busy = False
+                if mine.file is not None:
+                    mine.until = mine.file.position
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Close what nobody uses."""
+        with self._changed:
+            gone = [one for one in self._opened if not one.busy]
+            self._opened = [one for one in self._opened if one.busy]
+        for one in gone:
+            if one.file is not None:
+                one.file.close()
+
+    def __del__(self) -> None:
+        if os.getpid() == self._process:
+            self.close()
+
+    def _taken(self, path: str, key: int, first: int, until: int) -> _Opened:
+        old = None
+        with self._changed:
+            while True:
+                same = [one for one in self._opened if one.path == path]
+                near = [one for one in same if key <= one.until <= first]
+                idle = [one for one in near if not one.busy]
+                if idle or not near:
+                    break
+                self._changed.wait()
+            free = [one for one in same if not one.busy]
+            if idle:
+                mine = max(idle, key=lambda one: one.until)
+            elif free:
+                mine = free[0]
+            else:
+                mine = _Opened(path, until)
+                unused = next((one for one in self._opened if not one.busy), None)
+                if len(self._opened) >= _KEPT_OPEN and unused is not None:
+                    old = unused
+                    self._opened.remove(old)
+                self._opened.append(mine)
+            mine.busy, mine.until = True, until
+            self._opened.remove(mine)
+            self._opened.append(mine)
+        if old is not None and old.file is not None:
+            old.file.close()
+        return mine
+
+
+_abandoned: list[Any] = []  # decoders of a parent process, which nobody may close in its child
+
+
+def _starts(layout: Layout, start: int, end: int) -> np.ndarray:
+    """Where the sequences of a part begin."""
+    if layout.uniform:
+        return np.arange(start, min(start + 1, end), dtype=np.int64)
+    if layout.pad_mode == "none":
+        end -= (layout.length - 1) * layout.stride
+    return np.arange(start, max(end, start), layout.step, dtype=np.int64)
+
+
+def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[Listed], list[Index]]:
+    """The videos that can be read, and their indices; several files at a time, each once."""
+
+    def one(path: str) -> Index | Exception:
+        try:
+            if is_remote(path):
+                return scan(np.frombuffer(whole_file(path), np.uint8))
+            return cached(path, "video", 1, lambda: scan(path), _WORTH_KEEPING)
+        except (OSError, RuntimeError, ValueError) as error:
+            return error
+
+    paths = list(dict.fromkeys(video.path for video in videos))
+    with ThreadPoolExecutor(_SCANS_AT_ONCE, "ndd-video-index") as pool:
+        found = dict(zip(paths, pool.map(one, paths), strict=True))
+    bad = [path for path in paths if isinstance(found[path], Exception)]
+    if bad:
+        said = f"{bad[0]}: {found[bad[0]]}"
+        if not skips:
+            raise RuntimeError(f"{reader}: {said}") from found[bad[0]]  # type: ignore[arg-type]
+        warnings.warn(f"{reader}: {len(bad)} files are left out, the first is {said}", UserWarning, stacklevel=6)
+    good = [video for video in videos if not isinstance(found[video.path], Exception)]
+    return good, [found[video.path] for video in good]  # type: ignore[misc]

@@ -1,0 +1,93 @@
+"""`ndd.decoders.inflate`, against the lz4 package."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from cases import each_of
+
+import ndd
+
+REGISTRY_INPUTS = {
+    "LZ4 block": (lambda rng, i, dtype: np.concatenate([[240, 17], rng.integers(0, 256, 32)]).astype(np.uint8), None)
+}
+REGISTRY_CASES = {
+    "decoders.inflate": each_of(
+        {"shape": [4, 8]}, {"shape": [32], "chunk_offsets": [0]}, inputs=("LZ4 block",), dtypes=("uint8",), oracle=False
+    )
+}
+block = pytest.importorskip("lz4.block")
+
+
+def packed(array):
+    return np.frombuffer(block.compress(np.ascontiguousarray(array).tobytes(), store_size=False), np.uint8)
+
+
+def data(kind, count):
+    rng = np.random.default_rng(count)
+    if kind == "noise":
+        return rng.integers(0, 256, count).astype(np.uint8)
+    if kind == "zeros":
+        return np.zeros(count, np.uint8)
+    words = [b"flow", b"frame ", b"video and audio ", b"\x00\x01"]
+    return np.frombuffer(b"".join(words[i] for i in rng.integers(0, 4, count))[:count].ljust(count), np.uint8)
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_what_lz4_packed_comes_out(device, emulated_gpu):
+    arrays = [data(kind, n) for kind in ("noise", "zeros", "words") for n in (0, 1, 12, 300, 70_000)]
+    batch = ndd.batch([packed(a) for a in arrays], device=device)
+    shapes = ndd.batch([[len(a)] for a in arrays])
+    result = ndd.decoders.inflate(batch, shape=shapes, check_output_size=True).cpu()
+    for array, found in zip(arrays, result.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(found), array)
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.parametrize("given", ["offsets", "sizes", "both"])
+def test_chunks_become_an_axis(device, given, emulated_gpu):
+    frames = np.arange(5 * 6 * 4, dtype=np.int16).reshape(5, 6, 4)
+    chunks = [packed(frame) for frame in frames]
+    sizes = [len(c) for c in chunks]
+    offsets = (np.cumsum(sizes) - sizes).tolist()
+    how = {"chunk_offsets": offsets, "chunk_sizes": sizes}
+    if given != "both":
+        how.pop("chunk_offsets" if given == "sizes" else "chunk_sizes")
+    value = ndd.tensor(np.concatenate(chunks), device=device)
+    result = ndd.decoders.inflate(value, shape=[6, 4], dtype=ndd.int16, layout="HW", **how)
+    assert result.layout == "FHW"
+    np.testing.assert_array_equal(np.asarray(result.cpu()), frames)
+    part = ndd.decoders.inflate(
+        value, shape=[6, 4], dtype=ndd.int16, chunk_offsets=[offsets[3], offsets[1]], chunk_sizes=[sizes[3], sizes[1]]
+    )
+    np.testing.assert_array_equal(np.asarray(part.cpu()), frames[[3, 1]])
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_damaged_data_is_an_error(device, emulated_gpu):
+    whole = packed(data("words", 500))
+    for bad in (whole[:-3], whole[: len(whole) // 2], np.full(40, 0xFF, np.uint8), np.empty(0, np.uint8)):
+        value = ndd.tensor(bad, device=device)
+        with pytest.raises(RuntimeError, match="sample 0: chunk 0: expected 500 bytes"):
+            ndd.decoders.inflate(value, shape=[500], check_output_size=True).evaluate()
+    for count in (499, 501):
+        value = ndd.tensor(whole, device=device)
+        with pytest.raises(RuntimeError, match=f"expected {count} bytes"):
+            ndd.decoders.inflate(value, shape=[count], check_output_size=True).evaluate()
+    noise = np.random.default_rng(3)
+    for _ in range(100):
+        spoilt = whole.copy()
+        spoilt[noise.integers(0, len(whole), 3)] = noise.integers(0, 256, 3)
+        value = ndd.tensor(spoilt, device=device)
+        with contextlib.suppress(RuntimeError):  # it may also give other bytes; what counts is that it ends
+            ndd.decoders.inflate(value, shape=[500], check_output_size=True).evaluate()
+
+
+def test_chunks_outside_the_data_are_errors():
+    whole = packed(data("words", 50))
+    with pytest.raises(RuntimeError, match="lies outside"):
+        ndd.decoders.inflate(whole, shape=[50], chunk_offsets=[1], chunk_sizes=[len(whole)]).evaluate()
+    with pytest.raises(RuntimeError, match="expected a size for each of 2"):
+        ndd.decoders.inflate(whole, shape=[50], chunk_offsets=[0, 1], chunk_sizes=[1]).evaluate()
+    with pytest.raises(RuntimeError, match="sequence_axis_name"):
+        ndd.decoders.inflate(whole, shape=[50], sequence_axis_name="FH")

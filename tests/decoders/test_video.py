@@ -1,0 +1,318 @@
+"""`ndd.decoders.video`: which frames come out, against FFmpeg's own order and DALI."""
+
+import io
+import threading
+
+import numpy as np
+import pytest
+from cases import each_of
+from videos import REAL, encoded, number_of, numbered, numbers_of, timed
+
+import ndd
+from ndd.decoders._video_color import factors
+from ndd.decoders._video_file import VideoFile
+
+av = pytest.importorskip("av")
+
+
+def a_file(rng, i, dtype):
+    return encoded(6 + i, format="webm", codec="libvpx", height=32 + 8 * (i % 2))
+
+
+REGISTRY_INPUTS = {"video file": (a_file, None)}
+REGISTRY_CASES = {
+    "decoders.video": each_of({}, {"start_frame": 1, "sequence_length": 3}, inputs=("video file",), dtypes=("uint8",))
+}
+
+
+@pytest.fixture(scope="module")
+def clip():
+    return encoded(40)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, list(range(40))),
+        ({"start_frame": 37}, [37, 38, 39]),
+        ({"start_frame": 3, "end_frame": 9, "stride": 2}, [3, 5, 7]),
+        ({"start_frame": 11, "sequence_length": 3, "stride": 4}, [11, 15, 19]),
+        ({"frames": [25, 3, 3, 39, 0]}, [25, 3, 3, 39, 0]),
+        ({"frames": []}, []),
+        ({"sequence_length": 0}, []),
+        ({"start_frame": 38, "sequence_length": 4, "pad_mode": "edge"}, [38, 39, 39, 39]),
+        ({"start_frame": 38, "sequence_length": 4, "pad_mode": "reflect_101"}, [38, 39, 38, 37]),
+        ({"start_frame": 38, "sequence_length": 4, "pad_mode": "reflect_1001"}, [38, 39, 39, 38]),
+        ({"start_frame": 38, "sequence_length": 4, "pad_mode": "none"}, [38, 39]),
+        ({"times": [0.0, 0.05, 0.1, 0.39999, 0.4, 3.99, 100.0, -1.0]}, [0, 0, 1, 3, 4, 39, 39, 0]),
+    ],
+)
+def test_the_frames_that_are_asked_for_come_out(clip, arguments, expected):
+    frames = ndd.decoders.video(clip, **arguments)
+    assert frames.layout == "FHWC"
+    assert frames.shape == (len(expected), 32, 48, 3)
+    assert numbers_of(frames) == expected
+
+
+def test_places_beyond_the_end_take_the_fill_value(clip):
+    frames = np.asarray(ndd.decoders.video(clip, start_frame=39, sequence_length=3, fill_value=[1, 2, 3]))
+    assert number_of(frames[0]) == 39
+    assert (frames[1:] == [1, 2, 3]).all()
+    assert (np.asarray(ndd.decoders.video(clip, frames=[-1], fill_value=9)) == 9).all()
+
+
+def test_each_sample_of_a_batch_has_its_own_frames():
+    videos = ndd.batch([encoded(12), encoded(7, height=40, width=64, codec="mpeg4")])
+    frames = ndd.decoders.video(videos, start_frame=ndd.batch([2, 5]), sequence_length=ndd.batch([3, 2]))
+    assert [s.shape for s in frames] == [(3, 32, 48, 3), (2, 40, 64, 3)]
+    assert [numbers_of(s) for s in frames] == [[2, 3, 4], [5, 6]]
+    chosen = ndd.decoders.video(videos, frames=ndd.batch([[1, 0, 9], [6]]))
+    assert [numbers_of(s) for s in chosen] == [[1, 0, 9], [6]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"start_frame": 40}, "start_frame 40 is out of bounds"),
+        ({"start_frame": 5, "end_frame": 5}, "end_frame .5. must be greater"),
+        ({"stride": 0}, "stride: expected a number from 1"),
+        ({"sequence_length": -1}, "sequence_length: expected a number from 0"),
+        ({"sequence_length": 3, "end_frame": 9}, "cannot be given together"),
+        ({"frames": [1], "stride": 2}, "`stride` cannot be given"),
+        ({"frames": [1], "times": [0.1]}, "cannot be given"),
+        ({"fill_value": 300}, "from 0 to 255"),
+        ({"fill_value": [1, 2]}, "one for each of the 3"),
+        ({"pad_mode": "mirror"}, "pad_mode"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_errors(clip, arguments, said):
+    with pytest.raises(RuntimeError, match=said):
+        ndd.decoders.video(clip, **arguments).evaluate()
+
+
+def plain(path):
+    """All frames of a file as FFmpeg gives them, and when they are shown."""
+    from ndd.decoders._video_color import write_rgb
+
+    frames, times = [], []
+    with av.open(str(path)) as container:
+        for frame in container.decode(video=0):
+            frames.append(np.empty((frame.height, frame.width, 3), np.uint8))
+            write_rgb(frame, frames[-1])
+            times.append(float(frame.pts * frame.time_base))
+            if len(frames) == 60:
+                break
+    return frames, times
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_frames_of_real_videos_are_those_of_decoding_from_the_start(path, threads):
+    frames, times = plain(path)
+    rng = np.random.default_rng(len(frames))
+    file = VideoFile(str(path), threads)
+    assert np.allclose(file.seconds(np.arange(len(times))), times)
+    for _ in range(6):
+        wanted = (
+            rng.integers(0, len(frames), 4) if rng.random() < 0.5 else rng.integers(0, len(frames) - 7) + np.arange(4)
+        )
+        out = np.zeros((4, file.shape.height, file.shape.width, 3), np.uint8)
+        file.read(wanted, out)
+        for place, number in enumerate(wanted):
+            np.testing.assert_array_equal(out[place], frames[number])
+    file.close()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["vp8_cfr_nasa_320x180.webm", "vp9_cfr_nasa_320x180.mp4"])
+@pytest.mark.parametrize(
+    "arguments", [{"start_frame": 3, "end_frame": 20, "stride": 5}, {"frames": [30, 4, 4, -1], "fill_value": [1, 2, 3]}]
+)
+def test_it_is_dali(dali, name, arguments):
+    path = next((p for p in REAL if p.name == name), None)
+    if path is None:
+        pytest.skip("needs the real videos")
+    data = np.fromfile(path, np.uint8)
+    ours = np.asarray(ndd.decoders.video(data, **arguments)).astype(int)
+    theirs = np.asarray(dali.decoders.video(dali.as_tensor(data), **arguments))
+    assert ours.shape == theirs.shape
+    assert np.abs(ours - theirs).max() <= 1
+    assert (ours != theirs).mean() < 0.002
+
+
+@pytest.mark.parametrize("matrix", [1, 2, 9])
+@pytest.mark.parametrize("full", [1, 2])
+@pytest.mark.parametrize("pixels", ["yuv420p", "yuv420p10le", "yuv444p", "yuv422p"])
+def test_colours_follow_the_matrix_and_range_of_the_stream(matrix, full, pixels):
+    colours = np.array([[200, 30, 60], [20, 180, 240], [250, 250, 5], [128, 128, 128]], np.uint8)
+    frame = np.repeat(colours, 12, axis=0)[None].repeat(16, 0)[None]
+    shown = np.asarray(ndd.decoders.video(timed(frame, matrix=matrix, full=full, pixels=pixels)))[0, 8]
+    middles = shown[[5, 17, 29, 41]].astype(int)
+    assert np.abs(middles - colours).max() <= 4
+
+
+@pytest.mark.parametrize(("height", "width"), [(33, 47), (1, 1), (2, 3), (17, 16)])
+def test_odd_sizes(height, width):
+    frames = np.random.default_rng(0).integers(0, 256, (2, height, width, 3)).astype(np.uint8)
+    frames[:] = frames[:, :1, :1]  # chroma is shared by neighbours
+    shown = np.asarray(ndd.decoders.video(timed(frames)))
+    assert shown.shape == frames.shape
+    assert np.abs(shown.astype(int) - frames).max() <= 4
+
+
+def test_chroma_between_its_samples_is_linear():
+    """One line of the formula, computed slowly."""
+    from ndd._cpu.yuv import rgb_of_420
+
+    rng = np.random.default_rng(1)
+    y, u, v = (rng.integers(16, 236, s).astype(np.uint8) for s in ((7, 9), (4, 5), (4, 5)))
+    out = np.empty((7, 9, 3), np.uint8)
+    rgb_of_420(y, u, v, out, factors(1, False))
+
+    def spread(plane):
+        padded = np.pad(plane.astype(float), 1, "edge")
+        rows = np.empty((8, 7))
+        rows[0::2], rows[1::2] = (3 * padded[1:-1] + padded[:-2]) / 4, (3 * padded[1:-1] + padded[2:]) / 4
+        both = np.empty((8, 10))
+        both[:, 0::2], both[:, 1::2] = (3 * rows[:, 1:-1] + rows[:, :-2]) / 4, (3 * rows[:, 1:-1] + rows[:, 2:]) / 4
+        return both[:7, :9] - 128
+
+    luma, cb, cr = (y - 16.0) * 255 / 219, spread(u) * 255 / 224, spread(v) * 255 / 224
+    red, blue = luma + 1.5748 * cr, luma + 1.8556 * cb
+    green = luma - 0.0722 / 0.7152 * 1.8556 * cb - 0.2126 / 0.7152 * 1.5748 * cr
+    expected = np.stack([red, green, blue], -1).round().clip(0, 255)
+    assert np.abs(out - expected).max() <= 1
+    assert (out != expected).mean() < 0.02
+
+
+def test_a_variable_frame_rate_is_read_by_time():
+    times = [0, 40, 80, 500, 540, 2000, 2040, 2080]
+    clip = timed(numbered(8), times)
+    frames = ndd.decoders.video(clip, times=[0.03, 0.04, 0.3, 0.5, 1.9, 2.0, 9.0])
+    assert numbers_of(frames) == [0, 1, 2, 3, 4, 5, 7]
+
+
+def test_a_turned_video_comes_out_upright():
+    frames = np.zeros((2, 32, 48, 3), np.uint8)
+    frames[:, :16, :16] = [255, 0, 0]  # red at the top left of what is stored
+    clip = turned(ndd.io.video.encode(frames))
+    shown = np.asarray(ndd.decoders.video(clip))
+    assert shown.shape == (2, 48, 32, 3)
+    assert shown[0, 4, -4].tolist()[0] > 200, "turned clockwise by 90 degrees: red at the top right"
+
+
+def turned(clip):
+    """An MP4 file whose track is to be shown turned clockwise by 90 degrees."""
+    data = bytearray(clip.tobytes())
+    one, place = b"\x00\x01\x00\x00", data.index(b"tkhd") + 44
+    zero, minus, w = bytes(4), b"\xff\xff\x00\x00", b"\x40\x00\x00\x00"
+    data[place : place + 36] = zero + one + zero + minus + zero + zero + zero + zero + w
+    return np.frombuffer(bytes(data), np.uint8)
+
+
+def guarded(work, seconds=20):
+    """Runs `work` and fails if it hangs."""
+    found = []
+
+    def run():
+        try:
+            found.append(work())
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert found, f"hangs for {seconds} s"
+    return found[0]
+
+
+def broken_files():
+    whole = encoded(30)
+    audio = io.BytesIO()
+    with av.open(audio, "w", format="matroska") as container:
+        stream = container.add_stream("pcm_s16le", rate=8000)
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 800), np.int16), "s16", "mono")
+        frame.rate = 8000
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    damaged = whole.copy()
+    place = whole.tobytes().index(b"mdat") + 4
+    damaged[place : place + (len(damaged) - place) // 2] = 0x5A
+    return {
+        "nothing": (np.empty(0, np.uint8), "0 bytes"),
+        "text": (np.frombuffer(b"this is no video" * 100, np.uint8), "cannot open"),
+        "cut off before its index": (whole[: len(whole) // 3], "cannot open|cannot be read"),
+        "audio only": (np.frombuffer(audio.getvalue(), np.uint8), "expected a video stream"),
+        "damaged": (damaged, "frame 0 of 30 .* cannot be decoded"),
+    }
+
+
+@pytest.mark.parametrize("name", ["nothing", "text", "cut off before its index", "audio only", "damaged"])
+def test_broken_files_are_errors_that_name_sample_and_file(tmp_path, name):
+    data, said = broken_files()[name]
+    path = tmp_path / "bad.mp4"
+    path.write_bytes(data.tobytes())
+    good = tmp_path / "good.mp4"
+    good.write_bytes(encoded(6).tobytes())
+
+    def work():
+        return ndd.decoders.video(ndd.io.file.read([str(good), str(path)])).evaluate()
+
+    found = guarded(work)
+    assert isinstance(found, RuntimeError), found
+    assert "sample 1" in str(found)
+    assert "bad.mp4" in str(found)
+    import re
+
+    assert re.search(said, str(found)), found
+    assert numbers_of(ndd.decoders.video(ndd.io.file.read(str(good)))) == list(range(6)), "the next call works"
+
+
+def test_a_matroska_file_that_is_cut_off_has_fewer_frames():
+    whole = encoded(30, format="mkv")
+    frames = guarded(lambda: np.asarray(ndd.decoders.video(whole[: len(whole) * 2 // 3], sequence_length=3)))
+    assert numbers_of(frames) == [0, 1, 2]
+
+
+def test_one_frame_and_interlaced_and_many_codecs():
+    assert numbers_of(ndd.decoders.video(encoded(1))) == [0]
+    made_by = ["libx265 mp4", "mpeg4 avi", "libvpx webm", "libsvtav1 mp4", "libx264 avi", "libx264 mpegts"]
+    for codec, form in map(str.split, made_by):
+        clip = encoded(14, codec=codec, format=form, quality=15, height=64, width=96)
+        assert numbers_of(ndd.decoders.video(clip, frames=[9, 0, 13, 5])) == [9, 0, 13, 5], codec
+
+
+def test_many_clips_leave_no_file_and_no_memory_behind(tmp_path):
+    psutil = pytest.importorskip("psutil")
+    clip = encoded(8)
+    process = psutil.Process()
+
+    def some():
+        for _ in range(40):
+            ndd.decoders.video(ndd.batch([clip, clip]), start_frame=5, sequence_length=2).evaluate()
+
+    some()
+    files, memory = process.num_fds(), process.memory_info().rss
+    some()
+    some()
+    assert process.num_fds() <= files + 2
+    assert process.memory_info().rss < memory + (24 << 20)
+
+
+def test_too_large_a_video_is_refused(clip):
+    ndd.decoders.set_max_pixels(100)
+    try:
+        with pytest.raises(RuntimeError, match="at most 100 pixels"):
+            ndd.decoders.video(clip).evaluate()
+    finally:
+        ndd.decoders.set_max_pixels(None)
+
+
+def test_on_a_gpu_the_frames_are_those_of_the_cpu(emulated_gpu):
+    videos = ndd.batch([encoded(12), encoded(7, height=40, width=64)])
+    how = {"start_frame": ndd.batch([2, 5]), "sequence_length": ndd.batch([3, 2])}
+    there, here = ndd.decoders.video(videos, device="gpu", **how), ndd.decoders.video(videos, **how)
+    assert there.device.device_type == "gpu"
+    for one, two in zip(there.cpu().tensors, here.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(two))

@@ -1,0 +1,256 @@
+"""The readers of videos: what sequences hold, where they come from, and DALI's own reader beside them."""
+
+import threading
+
+import numpy as np
+import pytest
+from videos import REAL, encoded, numbered, numbers_of, timed, write
+
+import ndd
+from ndd.readers.video_clips import OpenVideos
+
+pytest.importorskip("av")
+Sequences = ndd.experimental.readers.Video
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two classes with two videos each, of 20, 9, 20 and 9 frames at 10 a second."""
+    root = tmp_path_factory.mktemp("videos")
+    for name in ("cat", "dog"):
+        (root / name).mkdir()
+        write(root / name / "a.mp4", 20)
+        write(root / name / "b.webm", 9, codec="libvpx")
+    return root
+
+
+def epoch(reader):
+    return [[np.asarray(part) for part in parts] for parts in reader.next_epoch()]
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ({"sequence_length": 8}, [list(range(8)), list(range(8, 16))]),
+        ({"sequence_length": 4, "stride": 3}, [[0, 3, 6, 9]]),
+        ({"sequence_length": 3, "step": 8}, [[0, 1, 2], [8, 9, 10], [16, 17, 18]]),
+        ({"sequence_length": 12, "step": 4}, [list(range(s, s + 12)) for s in (0, 4, 8)]),
+    ],
+)
+def test_sequences(folder, how, expected):
+    reader = ndd.readers.Video(
+        filenames=str(folder / "cat" / "a.mp4"), enable_frame_num="sequence", enable_timestamps=True, **how
+    )
+    found = epoch(reader)
+    assert [numbers_of(frames) for frames, _, _ in found] == expected
+    assert [numbers.tolist() for _, numbers, _ in found] == expected
+    np.testing.assert_allclose([times for _, _, times in found], np.array(expected) / 10)
+
+
+def test_folders_are_labels_and_what_is_no_video_is_left_out(folder):
+    (folder / "dog" / "notes.txt").write_text("no video")
+    reader = ndd.readers.Video(file_root=folder, sequence_length=9)
+    with pytest.warns(UserWarning, match=r"1 files are left out.*notes.txt"):
+        found = epoch(reader)
+    assert [(numbers_of(f)[0], label.tolist()) for f, label in found] == [
+        (0, [0]), (9, [0]), (0, [0]), (0, [1]), (9, [1]), (0, [1]),
+    ]  # fmt: skip
+    (folder / "dog" / "notes.txt").unlink()
+
+
+def test_padded_sequences(folder):
+    reader = ndd.readers.Video(
+        filenames=str(folder / "cat" / "b.webm"), sequence_length=6, pad_sequences=True, enable_frame_num="sequence",
+        enable_timestamps=True,
+    )  # fmt: skip
+    frames, numbers, times = epoch(reader)[1]
+    assert numbers.tolist() == [6, 7, 8, -1, -1, -1]
+    assert times[3:].tolist() == [-1.0] * 3
+    assert numbers_of(frames[:3]) == [6, 7, 8]
+    assert not frames[3:].any()
+
+
+@pytest.mark.parametrize(
+    ("line", "how", "expected"),
+    [
+        ("0.5 1.0", {}, [5, 9]),
+        ("0.5 1.0", {"file_list_include_preceding_frame": True}, [5, 9]),
+        ("0.55 1.05", {}, [6, 9]),
+        ("0.55 1.05", {"file_list_include_preceding_frame": True}, [5, 10]),
+        ("0.5", {}, [5, 19]),
+        ("3 -2", {"file_list_frame_num": True}, [3, 17]),
+        ("3.2 7.8", {"file_list_frame_num": True}, [4, 6]),
+        ("3 99", {"file_list_frame_num": True}, [3, 19]),
+        ("", {}, [0, 19]),
+    ],
+)
+def test_a_list_names_parts_of_videos(folder, tmp_path, line, how, expected):
+    listed = tmp_path / "list.txt"
+    listed.write_text(f"{folder / 'cat' / 'a.mp4'} 7 {line}\n\n")
+    found = epoch(ndd.readers.Video(file_list=listed, sequence_length=1, enable_frame_num="scalar", **how))
+    numbers = [int(first[0]) for _, _, first in found]
+    assert numbers == list(range(expected[0], expected[1] + 1))
+    assert all(label.tolist() == [7] for _, label, _ in found)
+
+
+def test_parts_of_a_video_with_a_variable_frame_rate_go_by_time(tmp_path):
+    path = tmp_path / "variable.mkv"
+    path.write_bytes(timed(numbered(8), [0, 40, 80, 500, 540, 2000, 2040, 2080]).tobytes())
+    (tmp_path / "list.txt").write_text("variable.mkv 0 0.5 2.04\n")
+    found = epoch(Sequences(file_list=tmp_path / "list.txt", sequence_length=1, enable_timestamps=True))
+    assert [numbers_of(frames)[0] for frames, _, _ in found] == [3, 4, 5]
+    assert [round(float(times[0]), 3) for _, _, times in found] == [0.5, 0.54, 2.0]
+
+
+@pytest.mark.parametrize("line", ["clip.mp4", "clip.mp4 x", "clip.mp4 -1"])
+def test_malformed_lines_are_errors(tmp_path, line):
+    (tmp_path / "list.txt").write_text(line + "\n")
+    with pytest.raises(RuntimeError, match=r'line 1 of ".*list.txt"'):
+        len(ndd.readers.Video(file_list=tmp_path / "list.txt", sequence_length=1))
+
+
+def test_sources_that_make_no_sense_are_errors(folder, tmp_path):
+    path = str(folder / "cat" / "a.mp4")
+    for how, said in [
+        ({}, "exactly one of"), ({"filenames": path, "file_root": folder}, "exactly one of"),
+        ({"filenames": path, "labels": [1, 2]}, "a label for each file"), ({"file_root": folder, "labels": 1}, "`labels`"),
+        ({"filenames": path, "channels": 1}, "channels"), ({"filenames": path, "stride": 0}, "stride"),
+        ({"filenames": path, "image_type": ndd.types.GRAY}, "image_type"),
+        ({"filenames": str(tmp_path / "none.mp4")}, "none.mp4"),
+    ]:  # fmt: skip
+        with pytest.raises(RuntimeError, match=said):
+            len(ndd.readers.Video(sequence_length=4, **how))
+    with pytest.raises(RuntimeError, match="No files found"):
+        len(ndd.readers.Video(filenames=path, sequence_length=400))
+    with pytest.raises(RuntimeError, match="dtype=f32"):
+        ndd.readers.Video(filenames=path, sequence_length=4, normalized=True)
+
+
+def test_floats_and_fractions(folder):
+    path = str(folder / "cat" / "a.mp4")
+    whole = epoch(ndd.readers.Video(filenames=path, sequence_length=5))[1][0]
+    floats = epoch(ndd.readers.Video(filenames=path, sequence_length=5, dtype=ndd.float32))[1][0]
+    parts = epoch(ndd.readers.Video(filenames=path, sequence_length=5, dtype=ndd.float32, normalized=True))[1][0]
+    assert floats.dtype == parts.dtype == np.float32
+    np.testing.assert_array_equal(floats, whole)
+    np.testing.assert_allclose(parts, whole / np.float32(255), rtol=1e-6)
+
+
+def test_ycbcr_is_what_the_stream_has(folder):
+    path = str(folder / "cat" / "a.mp4")
+    stream = epoch(ndd.readers.Video(filenames=path, sequence_length=5, image_type=ndd.types.YCbCr))[0][0].astype(float)
+    red_green_blue = epoch(ndd.readers.Video(filenames=path, sequence_length=5))[0][0]
+    luma = 16 + (red_green_blue @ [0.299, 0.587, 0.114]) * 219 / 255
+    assert np.abs(stream[..., 0] - luma).mean() < 1
+    assert np.abs(stream[..., 1:] - 128).max() <= 2, "gray has no colour"
+
+
+def test_resized_sequences_are_those_of_resize(folder):
+    path = str(folder / "cat" / "a.mp4")
+    how = {"resize_shorter": 20, "interp_type": ndd.types.INTERP_NN}
+    frames = next(ndd.readers.Video(filenames=path, sequence_length=3).next_epoch(batch_size=2))[0]
+    resized = next(ndd.readers.VideoResize(filenames=path, sequence_length=3, **how).next_epoch(batch_size=2))[0]
+    expected = ndd.resize(frames, **how)
+    assert [s.shape for s in resized] == [(3, 20, 30, 3)] * 2
+    for one, two in zip(resized.tensors, expected.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(two))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"sequence_length": 4, "stride": 3, "enable_frame_num": "sequence", "enable_timestamps": True},
+        {"sequence_length": 24, "pad_mode": "reflect_1001", "enable_frame_num": "sequence"},
+        {"sequence_length": 24, "pad_mode": "constant", "fill_value": [1, 2, 3], "enable_timestamps": True},
+        {"sequence_length": 7, "uniform_sample": True, "enable_frame_num": "sequence"},
+        {"sequence_length": 4, "step": 9, "labels": [3], "enable_frame_num": "scalar"},
+        {"sequence_length": 4, "random_shuffle": True, "seed": 3, "initial_fill": 5, "enable_frame_num": "scalar"},
+    ],
+    ids=str,
+)
+def test_against_dali(dali, how):
+    path = next((str(p) for p in REAL if p.name == "vp8_cfr_nasa_320x180.webm"), None)
+    if path is None:
+        pytest.skip("needs the real videos")
+    sides = [kind.experimental.readers.Video(filenames=[path], **how) for kind in (ndd, dali)]
+    assert sides[0].get_metadata() == sides[1].get_metadata()
+    for _, *batches in zip(range(3), *(side.next_epoch(batch_size=1) for side in sides), strict=False):
+        for one, two in zip(*batches, strict=True):
+            ours, theirs = (np.asarray(side.tensors[0]) for side in (one, two))
+            assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+            assert np.abs(ours.astype(float) - theirs).max() <= (1 if ours.ndim == 4 else 1e-9)
+
+
+@pytest.mark.parametrize("rounding", ["start_down_end_up", "start_up_end_down", "all_up", "all_down"])
+def test_rounding_of_moments(folder, tmp_path, rounding):
+    (tmp_path / "list.txt").write_text(f"{folder / 'cat' / 'a.mp4'} 0 0.41 0.77\n")
+    reader = Sequences(
+        file_list=tmp_path / "list.txt", sequence_length=1, enable_frame_num="scalar", file_list_rounding=rounding
+    )
+    first = 5 if rounding in ("start_up_end_down", "all_up") else 4
+    last = 7 if rounding in ("start_down_end_up", "all_up") else 6
+    assert [int(number[0]) for _, _, number in epoch(reader)] == list(range(first, last + 1))
+
+
+def test_a_broken_file_is_named_or_left_out(folder, tmp_path):
+    bad = tmp_path / "bad.mp4"
+    bad.write_bytes(encoded(20)[:400].tobytes())
+    files = [str(folder / "cat" / "a.mp4"), str(bad)]
+    with pytest.raises(RuntimeError, match=r"bad.mp4: expected a video"):
+        len(ndd.readers.Video(filenames=files, sequence_length=4))
+    with pytest.warns(UserWarning, match="bad.mp4"):
+        assert len(ndd.readers.Video(filenames=files, sequence_length=4, on_error="skip")) == 5
+
+
+def test_threads_share_a_decoder_that_passes_by(folder):
+    """A thread that wants later frames waits for the decoder that is on its way there."""
+    from ndd.decoders._video_file import scan
+
+    path = str(folder / "cat" / "a.mp4")
+    index = {**scan(path), "keys": np.array([0])}
+    videos, seen = OpenVideos(1), []
+
+    def second():
+        with videos.using(path, index, 8, 11) as file:
+            seen.append(file)
+
+    with videos.using(path, index, 0, 5) as file:
+        file.expect([5])
+        file.write(5, [np.empty((32, 48, 3), np.uint8)])
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join(0.1)
+        assert thread.is_alive()
+    thread.join(10)
+    assert seen == [file]
+    videos.close()
+
+
+def test_overlapping_sequences_decode_each_frame_once(folder, monkeypatch):
+    from ndd.decoders import _video_file
+
+    written = []
+    plain = _video_file.write_rgb
+    monkeypatch.setattr(_video_file, "write_rgb", lambda frame, *rest: (written.append(frame.pts), plain(frame, *rest)))
+    reader = ndd.readers.Video(filenames=str(folder / "cat" / "a.mp4"), sequence_length=8, step=2)
+    found = reader.fetch(list(range(7)))[0]
+    assert numbers_of(found.tensors[6]) == list(range(12, 20))
+    assert len(written) == len(set(written)) == 20
+
+
+def test_videos_go_into_operators_frame_by_frame(folder):
+    frames = next(
+        ndd.readers.Video(filenames=str(folder / "cat" / "a.mp4"), sequence_length=4).next_epoch(batch_size=2)
+    )[0]
+    turned = ndd.sequence_rearrange(frames, new_order=[3, 2, 1, 0])
+    assert [numbers_of(sample) for sample in turned.tensors] == [[3, 2, 1, 0], [7, 6, 5, 4]]
+    first, last = ndd.element_extract(frames, element_map=[0, 3])
+    assert first.layout == "HWC"
+    assert [numbers_of([np.asarray(one), np.asarray(two)]) for one, two in zip(first.tensors, last.tensors, strict=True)] == [
+        [0, 3], [4, 7],
+    ]  # fmt: skip
+    turned = ndd.rotate(frames, angle=ndd.per_frame(ndd.batch([[0, 180, 0, 180]] * 2)), interp_type=ndd.types.INTERP_NN)
+    whole, turned = np.asarray(frames.tensors[0]), np.asarray(turned.tensors[0])
+    np.testing.assert_array_equal(turned[[0, 2]], whole[[0, 2]])
+    np.testing.assert_array_equal(turned[[1, 3]], whole[[1, 3], ::-1, ::-1])
