@@ -1,4 +1,4 @@
-"""Resampling of signals with a windowed sinc, as DALI does it to 1e-6: table, positions and sums.
+"""Resampling of signals with a windowed sinc, by DALI's rule: its table, its positions, its borders.
 
 The kernel `h` is a table of `sinc(t) * (1 + cos(pi t / (lobes + 1/64))) / 2` with 32 entries a sample, read with linear
 interpolation. The samples that one output needs lie one sample apart, so they all fall between the same two of the 32

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 
-def room(counts: np.ndarray) -> np.ndarray:
+def memory(launch: Any, counts: np.ndarray, n: int) -> tuple[Any, Any]:
+    """Memory for `counts[i]` rows of `n` float32 of each sample, and for their transforms: `n // 2 + 1` pairs a row."""
+    rows = _room(counts)
+    return launch.scratch(rows * n, np.float32), launch.scratch(rows * (2 * (n // 2 + 1)), np.float32)
+
+
+def _room(counts: np.ndarray) -> np.ndarray:
     """Rows to make room for, of each sample: `counts`, and some more behind the last sample.
 
     torch keeps a plan of cuFFT for every number of rows that it has seen; making one takes longer than the transform. With
@@ -20,14 +26,9 @@ def room(counts: np.ndarray) -> np.ndarray:
     return found
 
 
-def rfft(launch: Any, rows: Any, counts: np.ndarray, n: int) -> Any:
-    """The transforms of `counts[i]` rows of `n` float32 of each sample: memory of pairs of float32, `n // 2 + 1` a row.
-
-    `rows` is `launch.scratch(room(counts) * n, np.float32)`.
-    """
+def rfft(rows: Any, spectra: Any, n: int) -> None:
+    """Transforms all rows of `n` numbers, between what `memory` gave."""
     import torch
 
-    bins = n // 2 + 1
-    spectra = launch.scratch(room(counts) * (2 * bins), np.float32)
-    torch.fft.rfft(rows.tensor.view(-1, n), out=torch.view_as_complex(spectra.tensor.view(-1, bins, 2)))
-    return spectra
+    pairs = spectra.tensor.view(-1, n // 2 + 1, 2)
+    torch.fft.rfft(rows.tensor.view(-1, n), out=torch.view_as_complex(pairs))

@@ -29,12 +29,12 @@ KERNEL_NAME(audio_resample)(const Sample* samples, int count, Shared shared) {
         const int low = first < 0 ? int(-first) : 0, high = n - first < width ? int(n - first) : width;
         float sum = 0;
         for (int k = low; k < high; k++)
-          sum += (float(s.in0[(first + k) * s.channels + channel]) - shared.before) * shared.one *
+          sum += ((float(s.in0[(first + k) * s.channels + channel]) - shared.before) * shared.times + shared.after) *
                  (taps[k] + r * slopes[k]);
         if constexpr (limits<OUT0>::is_float)
           s.out0[o * s.channels + channel] = sum;
         else
-          s.out0[o * s.channels + channel] = saturated<OUT0>(rintf(sum * shared.full + shared.after));
+          s.out0[o * s.channels + channel] = saturated<OUT0>(rintf(sum));
       }
       __syncthreads();
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ndd._cpu.windowed_sinc import BLOCK, PHASES, lobes_of, resample, taps_of
@@ -40,6 +38,9 @@ def audio_resample(
         out_length: `out_n` itself.
         quality: 0 (3 lobes) to 100 (64 lobes); 50 are 16.
         scale: `out_n = ceil(n * scale)`.
+
+    Each output is within 3e-7 of the sum of exact numbers; DALI's are within 2e-6 for a quality of 50 and 1.2e-5 for 100,
+    since it rounds the places where it reads its table of the sinc.
 
     As in DALI the signal counts as 0 beyond its ends, and downsampling does not widen the sinc: frequencies above half of the
     new rate fold back. `librosa.resample` and `soxr` filter them out.
@@ -100,13 +101,18 @@ def _(signal, out, step, quality):
     if signal.dtype == out.dtype == np.float32:
         resample(signal, out, step, quality)
         return
-    levels = signal.astype(np.float32)
-    if signal.dtype != out.dtype:
-        middle, span = full_range(signal.dtype)
-        levels = (levels - middle) * np.float32(1 / span)
     found = np.empty(out.shape, np.float32)
-    resample(levels, found, step, quality)
-    to_levels(found, out, signal.dtype != out.dtype)
+    resample(to_units_of(signal, out.dtype), found, step, quality)
+    rounded(found, out)
+
+
+def to_units_of(signal: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """The signal in float32, in units of another element type: what is outside of it is then 0 in these."""
+    levels = signal.astype(np.float32)
+    if signal.dtype == kind:
+        return levels
+    (before, one), (after, full) = full_range(signal.dtype), full_range(kind)
+    return (levels - before) * np.float32(full / one) + after
 
 
 def full_range(kind: np.dtype) -> tuple[np.float32, np.float32]:
@@ -117,14 +123,11 @@ def full_range(kind: np.dtype) -> tuple[np.float32, np.float32]:
     return (np.float32(0), np.float32(half)) if kind.kind == "i" else (np.float32(half / 2), np.float32(half / 2))
 
 
-def to_levels(values: np.ndarray, out: np.ndarray, scaled: bool) -> None:
-    """float32 to an element type, rounded and saturated; `scaled`: -1..1 becomes its full range."""
+def rounded(values: np.ndarray, out: np.ndarray) -> None:
+    """float32 to an element type, saturated; halves to even."""
     if out.dtype.kind == "f":
         out[...] = values
         return
-    if scaled:
-        middle, span = full_range(out.dtype)
-        values = values * span + middle
     limits = np.iinfo(out.dtype)
     np.copyto(out, np.clip(np.rint(values.astype(np.float64)), limits.min, limits.max), casting="unsafe")
 
@@ -140,15 +143,7 @@ def _(launch, signal, out, step, quality):
     launch(
         "audio_resample", blocks * BLOCK, per_sample={"taps": taps, "channels": channels},
         shared={
-            "lobes": lobes_of(quality), "before": before, "one": np.float32(1 / one), "after": after, "full": full
+            "lobes": lobes_of(quality), "before": before, "after": after, "times": np.float32(full / one)
         },
         macros={"BLOCK": BLOCK, "PHASES": PHASES},
     )  # fmt: skip
-
-
-def resampled_length(n: int, in_rate: float, out_rate: float) -> int:
-    """How many samples `n` samples become."""
-    return int(np.ceil(n * (out_rate / in_rate)))
-
-
-__all__: list[Any] = ["audio_resample", "full_range", "resampled_length", "to_levels"]

@@ -39,15 +39,16 @@ def mel_filter_bank(
         sample_rate: that of the signal, in Hz. It cannot be seen in a spectrogram: the default is 44.1 kHz, so give it.
 
     As `librosa.feature.melspectrogram(S=...)`; there `htk=True` is the second formula and `norm=None` leaves out the
-    normalization. `torchaudio`'s `melscale_fbanks` has "htk" and no normalization by default.
+    normalization. A triangle beyond half of `sample_rate` gives 0 (DALI reads past the end of the data there, for frequencies
+    along the last axis). `torchaudio`'s `melscale_fbanks` has "htk" and no normalization by default.
 
     Errors: RuntimeError for another element type, a layout without `f`, and arguments outside of what is said here.
 
     >>> import ndd
     >>> flat = ndd.ones(shape=[5, 2], dtype=ndd.float32)
     >>> ndd.mel_filter_bank(flat, nfilter=2, sample_rate=8000, normalize=False, mel_formula="htk").torch()
-    tensor([[1.0000, 1.0000],
-            [1.2683, 1.2683]])
+    tensor([[0.6759, 0.6759],
+            [1.6824, 1.6824]])
     """
     if mel_formula not in ("slaney", "htk"):
         raise RuntimeError(f"`mel_formula`: expected 'slaney' or 'htk', got {mel_formula!r}")

@@ -63,7 +63,6 @@ def _cosines(length: int, kind: int, count: int, normalize: bool, lifter: float)
     if kind == 1:
         matrix = np.cos(np.pi / (length - 1) * n * k)
         matrix[:, [0, -1]] /= 2
-        matrix[:, -1] = (-1.0) ** k[:, 0] / 2
     elif kind == 2:
         matrix = np.cos(np.pi / length * (n + 0.5) * k)
     elif kind == 3:
@@ -71,7 +70,7 @@ def _cosines(length: int, kind: int, count: int, normalize: bool, lifter: float)
         matrix[:, :1] *= np.sqrt(0.5) if normalize else 0.5
     else:
         matrix = np.cos(np.pi / length * (n + 0.5) * (k + 0.5))
-    if normalize and length:
+    if normalize:
         matrix *= np.sqrt(2 / length)
         if kind == 2:
             matrix[0] *= np.sqrt(0.5)
@@ -94,7 +93,8 @@ def _(spectrogram, *, axis, dct_type, lifter, n_mfcc, normalize):
 
 @mfcc.cpu
 def _(spectrogram, out, axis, length, kept, given):
-    along(spectrogram, out, axis, _transform(length, kept, given))
+    if out.size:
+        along(spectrogram, out, axis, _transform(length, kept, given))
 
 
 def _transform(length: int, count: int, given: tuple[int, bool, float]) -> Weights:
@@ -105,5 +105,8 @@ def _transform(length: int, count: int, given: tuple[int, bool, float]) -> Weigh
 @mfcc.cuda("weighted_sums.cu")
 def _(launch, spectrogram, out, axis, length, kept, given):
     pairs = list(zip(length.tolist(), kept.tolist(), strict=True))
-    made = {pair: _transform(*pair, given) for pair in set(pairs)}
-    along_on_gpu(launch, spectrogram, out, axis, [made[pair] for pair in pairs])
+    made = {pair: _transform(*pair, given) for pair in set(pairs) if pair[1]}
+    if not made:
+        return
+    nothing = next(iter(made.values()))  # of an empty sample, for which no thread runs
+    along_on_gpu(launch, spectrogram, out, axis, [made.get(pair, nothing) for pair in pairs])

@@ -42,7 +42,8 @@ def spectrogram(
 
     Args:
         center_windows: windows around their sample, `n // window_step + 1` of them; else only those that lie inside the
-            signal, `(n - window_length) // window_step + 1`.
+            signal, `(n - window_length) // window_step + 1` (a signal that is too short by less than a step gets one, which
+            goes on with zeros).
         layout: "ft", or "tf" for the transposed result, `(windows, nfft // 2 + 1)`.
         nfft: the length of the transform, at least `window_length`, which is the default; of windows shorter than it the
             rest is zeros.
@@ -61,10 +62,11 @@ def spectrogram(
     that is not centred, and for arguments outside of what is said here.
 
     >>> import ndd
-    >>> ndd.spectrogram(ndd.tensor([1.0, 0.0, -1.0, 0.0] * 4), window_length=4, window_step=8, window_fn=[1] * 4).torch()
-    tensor([[0., 0., 0.],
-            [4., 4., 4.],
-            [0., 0., 0.]])
+    >>> wave = ndd.tensor([1.0, 0.0, -1.0, 0.0] * 4)
+    >>> ndd.spectrogram(wave, window_length=4, window_step=8, window_fn=[1] * 4, center_windows=False).torch()
+    tensor([[0., 0.],
+            [4., 4.],
+            [0., 0.]])
     """
     _checked(layout, nfft, power, window_fn, window_length, window_step)
     return output(float32, 2, layout)
@@ -86,13 +88,17 @@ def _checked(layout: str, nfft: Any, power: int, window: Any, length: int, step:
 class _Frames:
     """Which windows the signals of a batch have, and what each is multiplied with."""
 
-    def __init__(self, signal: Any, centred: bool, window: Any, nfft: int | None, length: int, step: int):
+    def __init__(
+        self, signal: Any, centred: bool, reflect: bool, window: Any, nfft: int | None, length: int, step: int
+    ):
         self.lengths = lengths_of(signal)
-        for i in np.flatnonzero(self.lengths < (1 if centred else length))[:1].tolist():
+        least = 1 if centred else max(1, length - step + 1)
+        for i in np.flatnonzero(self.lengths < least)[:1].tolist():
             n = int(self.lengths[i])
             text = f"the signal is shorter ({n}) than a window ({length}): `center_windows=True` would take it"
             raise bad_sample(i, text if n else "the signal is empty")
-        self.counts = (self.lengths - (0 if centred else length)) // step + 1
+        self.counts = np.maximum(self.lengths - (0 if centred else length), 0) // step + 1
+        self.reflect = reflect and centred
         self.first = -(length // 2) if centred else 0
         self.step, self.length, self.nfft = step, length, nfft or length
         self.bins = self.nfft // 2 + 1
@@ -113,7 +119,7 @@ def _hann(length: int) -> np.ndarray:
 def _(
     call, signal, *, center_windows, layout, nfft, power, reflect_padding, window_fn, window_length, window_step
 ) -> Store:
-    frames = _Frames(signal, center_windows, window_fn, nfft, window_length, window_step)
+    frames = _Frames(signal, center_windows, reflect_padding, window_fn, nfft, window_length, window_step)
     shapes = frames.shapes(layout)
     flat = host_empty(int(frames.counts.sum()) * frames.bins, np.float32)
     store = Store(float32, layout, call.device, shapes, flat=flat)
@@ -126,9 +132,7 @@ def _(
         row = 0
         for i, first, last in parts:
             start = frames.first + first * frames.step
-            cut_windows(
-                signals[i], frames.window, start, frames.step, reflect_padding, rows[row : row + last - first]
-            )
+            cut_windows(signals[i], frames.window, start, frames.step, frames.reflect, rows[row : row + last - first])
             row += last - first
         values = power_of(rfft(rows), power)
         row = 0
@@ -190,18 +194,17 @@ def _(
 ) -> Store:
     from ndd._cuda import fourier
 
-    frames = _Frames(signal, center_windows, window_fn, nfft, window_length, window_step)
+    frames = _Frames(signal, center_windows, reflect_padding, window_fn, nfft, window_length, window_step)
     lengths = {"n": frames.lengths, "windows": frames.counts, "window": launch.table(frames.window)}
     numbers = {
         "first": frames.first, "step": frames.step, "length": frames.length, "nfft": frames.nfft, "bins": frames.bins,
     }  # fmt: skip
-    macros = {"REFLECT": reflect_padding, "ROOT": power == 1, "TRANSPOSED": layout == "ft"}
-    rows = launch.scratch(fourier.room(frames.counts) * frames.nfft, np.float32)
-    cut = {**lengths, "rows": rows}
-    launch("cut_windows", frames.counts * frames.nfft, per_sample=cut, shared=numbers, macros=macros)
-    spectra = fourier.rfft(launch, rows, frames.counts, frames.nfft)
+    macros = {"REFLECT": frames.reflect, "ROOT": power == 1, "TRANSPOSED": layout == "ft"}
+    rows, spectra = fourier.memory(launch, frames.counts, frames.nfft)
     sizes = frames.counts * frames.bins
     result = launch.scratch(sizes, np.float32)
-    there = {**lengths, "spectra": spectra, "result": result}
-    launch("power", sizes, per_sample=there, shared=numbers, macros=macros)
+    fields = {**lengths, "rows": rows, "spectra": spectra, "result": result}
+    launch("cut_windows", frames.counts * frames.nfft, per_sample=fields, shared=numbers, macros=macros)
+    fourier.rfft(rows, spectra, frames.nfft)
+    launch("power", sizes, per_sample=fields, shared=numbers, macros=macros)
     return Store(float32, layout, launch.device, frames.shapes(layout), flat=result.tensor)
