@@ -103,6 +103,8 @@ def test_example_runs(path):
 BEYOND = {
     "on_error": "decoders: what becomes of bad samples",
     "max_pixels": "decoders: refuses header bombs",
+    "start": "decoders.audio: a part of a long recording",
+    "duration": "decoders.audio: a part of a long recording",
 }
 
 

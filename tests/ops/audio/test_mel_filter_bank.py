@@ -55,7 +55,7 @@ def test_mel_edges_and_errors(dali):
         check_same(dali, lambda m: m.mel_filter_bank(m.tensor(x, layout=layout)), 6e-6, (x.shape, layout))
     for arguments in (
         {"freq_high": 50000.0}, {"freq_low": -1.0}, {"freq_low": 5000.0, "freq_high": 4000.0}, {"nfilter": 0},
-        {"mel_formula": "HTK"}, {"sample_rate": 0.0}, {"freq_high": -5.0}, {"nfilter": 300},
+        {"mel_formula": "HTK"}, {"sample_rate": 0.0}, {"freq_high": -5.0}, {"nfilter": 140},
     ):  # fmt: skip
         check_same(dali, lambda m: m.mel_filter_bank(m.tensor(s), **arguments), 6e-6, arguments)
 
