@@ -127,17 +127,24 @@ def test_a_part_of_a_long_mapped_file_is_read_alone(tmp_path):
     assert peak < 2e6
 
 
-def test_a_header_that_claims_hours_allocates_little(monkeypatch):
+def test_a_header_that_claims_days_costs_an_error_and_little_memory(monkeypatch):
     from ndd.decoders import _sound_file
 
+    sizes = []
+    host_empty = _sound_file.host_empty
+    monkeypatch.setattr(_sound_file, "host_empty", lambda *a: sizes.append(a[0]) or host_empty(*a))
     data = bytearray(encoded(sound(3000), format="FLAC").tobytes())
     data[21] |= 0x0F  # the upper bits of the number of samples: 64 billion
-    wanted = _sound_file.Wanted(np.dtype(np.float32), False, 0.0, 50.0)
-    samples, _ = _sound_file.decode(np.frombuffer(bytes(data), np.uint8), wanted)
-    assert samples.shape == (3000, 2)
-    monkeypatch.setattr(_sound_file, "_BLOCK", 1000)  # several blocks
-    again, _ = _sound_file.decode(encoded(sound(3000)), wanted)
-    assert again.shape == (3000, 2)
+    with pytest.raises(RuntimeError, match="cannot be decoded"):
+        ndd.decoders.audio(ndd.tensor(bytes(data)))[0].evaluate()
+    assert max(n for n, _ in sizes) <= _sound_file._BLOCK
+
+
+@pytest.mark.parametrize("kind", ["FLAC PCM_16", "OGG VORBIS", "WAV PCM_24", "AIFF PCM_16"])
+def test_files_that_are_cut_off(dali, kind):
+    data = encoded(sound(30000), 16000, *kind.split())
+    for share in (0.3, 0.99):
+        check_same(dali, lambda m: m.decoders.audio(m.tensor(data[: int(len(data) * share)])), 1e-6, share)  # noqa: B023
 
 
 @pytest.mark.parametrize(("format", "codec"), [("mp4", "aac"), ("mp3", "libmp3lame"), ("webm", "libopus")])
