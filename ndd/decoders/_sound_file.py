@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import os
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +12,9 @@ from ndd._tensor.memory import host_empty
 from ndd.decoders._wav import Samples, samples_of
 
 _BLOCK = 1 << 22  # frames that are read at once where a header may claim too many
-_COPIED = 1 << 24  # bytes of a file up to which libsndfile gets them in a memory file: it then reads without the GIL
 _FLOATS = ("FLOAT", "DOUBLE", "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III")
+_READERS = {"float32": "sf_readf_float", "int16": "sf_readf_short", "int32": "sf_readf_int"}
+_C_TYPES = {"float32": "float *", "int16": "short *", "int32": "int *"}
 _FULL = {np.dtype(np.int16): np.float32(32767), np.dtype(np.int32): np.float32(2147483647)}
 
 
@@ -48,25 +46,20 @@ def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]
     if plain is not None:
         return _of_wav(plain, wanted)
     library = soundfile()
-    with _opened(source) as file:
-        found, refusal = None, "the file is empty"
-        if not isinstance(file, bytes):
-            try:
-                found = library.SoundFile(file, closefd=False)
-            except library.LibsndfileError as error:
-                refusal = error.error_string.rstrip(".")
-        if found is None:
-            return _by_ffmpeg(source, wanted, refusal)
-        with found:
-            rate = float(found.samplerate)
-            first, count = _part(found.frames, rate, wanted)
-            exact = _exact(found.channels, rate, found.subtype in _FLOATS, wanted)
-            try:
-                if first:
-                    found.seek(first)
-                samples = _read(found, count, wanted.dtype.name if exact else "float32")
-            except library.LibsndfileError as error:
-                raise RuntimeError(f"the sound cannot be decoded: {error.error_string}") from None
+    try:
+        found = library.SoundFile(source if isinstance(source, str) else _Bytes(memoryview(source)))
+    except library.LibsndfileError as error:
+        return _by_ffmpeg(source, wanted, error.error_string.rstrip("."))
+    with found:
+        rate = float(found.samplerate)
+        first, count = _part(found.frames, rate, wanted)
+        exact = _exact(found.channels, rate, found.subtype in _FLOATS, wanted)
+        try:
+            if first:
+                found.seek(first)
+            samples = _read(found, count, wanted.dtype.name if exact else "float32")
+        except library.LibsndfileError as error:
+            raise RuntimeError(f"the sound cannot be decoded: {error.error_string}") from None
     if exact:
         return (samples[:, 0] if wanted.downmix else samples), rate
     return finished(samples, rate, wanted), rate
@@ -130,40 +123,22 @@ def finished(samples: np.ndarray, rate: float, wanted: Wanted) -> np.ndarray:
 
 
 def _read(file: Any, count: int, dtype: str) -> np.ndarray:
-    """The next `count` frames, fewer if the file is cut off. A header that claims very many is not believed."""
+    """The next `count` frames, fewer if the file is cut off. A header that claims very many is not believed.
+
+    By libsndfile's own functions: those of soundfile seek after reading, which in a FLAC file means to decode again.
+    """
+    library = soundfile()
+    read, kind = getattr(library._snd, _READERS[dtype]), _C_TYPES[dtype]
     blocks = []
     while True:
         block = host_empty((min(count, _BLOCK), file.channels), np.dtype(dtype))
-        got = file.buffer_read_into(block, dtype) if len(block) else 0
+        got = read(file._file, library._ffi.cast(kind, block.ctypes.data), len(block))
+        library._error_check(library._snd.sf_error(file._file))
         blocks.append(block[:got])
         count -= got
         if count <= 0 or got < len(block):
             break
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-
-
-@contextlib.contextmanager
-def _opened(source: np.ndarray | str) -> Iterator[Any]:
-    """What libsndfile opens; `b""` where there is nothing."""
-    if isinstance(source, str):
-        yield source
-    elif not source.size:
-        yield b""
-    elif source.size <= _COPIED and hasattr(os, "memfd_create"):
-        handle = os.memfd_create("sound")
-        try:
-            _written(handle, memoryview(source))
-            os.lseek(handle, 0, os.SEEK_SET)
-            yield handle
-        finally:
-            os.close(handle)
-    else:
-        yield _Bytes(memoryview(source))
-
-
-def _written(handle: int, data: memoryview) -> None:
-    while len(data):
-        data = data[os.write(handle, data) :]
 
 
 class _Bytes:

@@ -127,7 +127,7 @@ def test_a_part_of_a_long_mapped_file_is_read_alone(tmp_path):
     assert peak < 2e6
 
 
-def test_a_header_that_claims_days_costs_an_error_and_little_memory(monkeypatch):
+def test_a_header_that_claims_days_takes_little_memory(monkeypatch):
     from ndd.decoders import _sound_file
 
     sizes = []
@@ -135,8 +135,7 @@ def test_a_header_that_claims_days_costs_an_error_and_little_memory(monkeypatch)
     monkeypatch.setattr(_sound_file, "host_empty", lambda *a: sizes.append(a[0]) or host_empty(*a))
     data = bytearray(encoded(sound(3000), format="FLAC").tobytes())
     data[21] |= 0x0F  # the upper bits of the number of samples: 64 billion
-    with pytest.raises(RuntimeError, match="cannot be decoded"):
-        ndd.decoders.audio(ndd.tensor(bytes(data)))[0].evaluate()
+    assert ndd.decoders.audio(ndd.tensor(np.frombuffer(bytes(data), np.uint8)))[0].shape == (3000, 2)
     assert max(n for n, _ in sizes) <= _sound_file._BLOCK
 
 
