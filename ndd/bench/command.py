@@ -23,13 +23,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("section", nargs="?", default="all", choices=[*_SECTIONS, *_ON_REQUEST, "all"])
     parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
     parser.add_argument(
-        "--data", type=Path, metavar="DIR", help="a folder of JPEGs in class folders (default: embedded); of speech: of sound files (default: made)"
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="a folder of JPEGs in class folders (default: embedded); of speech: of sound files (default: made)",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers to this file too")
     parser.add_argument("--threads", type=int, help="CPU threads of both libraries (default: the CPUs of this process)")
     parser.add_argument("--batch-size", type=int, help="of loop and ops (default: loop 64, on a GPU also 256; ops 64)")
     parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds; medians are shown")
-    parser.add_argument("--images", type=int, help="images of an epoch of the loop (default 512, on a GPU 8192), recordings of speech (256, 2048)")
+    parser.add_argument(
+        "--images",
+        type=int,
+        help="images of an epoch of the loop (default 512, on a GPU 8192), recordings of speech (256, 2048)",
+    )
     parser.add_argument("--records", type=int, help="records that each reader reads (default 20,000)")
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="operators, readers or parts of soak whose name contains this"

@@ -60,7 +60,9 @@ def measure(
     batch = batch_size or _BATCH
     count = recordings or (256 if setting.device == "cpu" else 2048)
     with tempfile.TemporaryDirectory() as folder:
-        found = sorted(itertools.chain.from_iterable(data.rglob(kind) for kind in _KINDS)) if data else _made(Path(folder))
+        found = (
+            sorted(itertools.chain.from_iterable(data.rglob(kind) for kind in _KINDS)) if data else _made(Path(folder))
+        )
         if not found:
             raise ValueError(f"--data {data}: no file matches {', '.join(_KINDS)}")
         listed = Path(folder) / "files.json"

@@ -47,7 +47,7 @@ def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]
         return _of_wav(plain, wanted)
     library = soundfile()
     try:
-        found = library.SoundFile(source if isinstance(source, str) else _Bytes(memoryview(source)))
+        found = library.SoundFile(source if isinstance(source, str) else _Bytes(source.data))
     except library.LibsndfileError as error:
         return _by_ffmpeg(source, wanted, error.error_string.rstrip("."))
     with found:

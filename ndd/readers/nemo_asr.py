@@ -140,7 +140,7 @@ def read_manifest(reader: str, path: str, shortest: float, longest: float) -> li
             example = example or f"line {number}: {error}"
             continue
         length = -1.0 if entry.duration is None else entry.duration
-        if length >= least and (most <= 0 or length <= most) or least <= 0 and length < 0:
+        if (length >= least and (most <= 0 or length <= most)) or (least <= 0 and length < 0):
             entries.append(entry)
     if broken:
         warnings.warn(f"{reader}: {path}: {broken} lines are left out. The first: {example}", UserWarning, stacklevel=7)

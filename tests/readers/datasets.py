@@ -71,7 +71,22 @@ def damage_recordio(folder, number):
 def recordings(folder, count):
     lines = []
     for i in range(count):
-        header = struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 38 + 2 * i, b"WAVE", b"fmt ", 16, 1, 1, 8000, 16000, 2, 16, b"data", 2 * i + 2)
+        header = struct.pack(
+            "<4sI4s4sIHHIIHH4sI",
+            b"RIFF",
+            38 + 2 * i,
+            b"WAVE",
+            b"fmt ",
+            16,
+            1,
+            1,
+            8000,
+            16000,
+            2,
+            16,
+            b"data",
+            2 * i + 2,
+        )
         (folder / f"{i:03}.wav").write_bytes(header + np.full(i + 1, i, np.int16).tobytes())
         lines.append(json.dumps({"audio_filepath": str(folder / f"{i:03}.wav"), "text": str(i)}))
     (folder / "all.json").write_text("\n".join(lines))

@@ -71,15 +71,16 @@ def _axis(spectrogram) -> int:
     if not layout:
         return max(0, spectrogram.ndim - 2)
     if "f" not in layout:
-        raise RuntimeError(f"the axis of frequencies, 'f', is not in the layout {layout!r}: give the value one, as 'ft'")
+        raise RuntimeError(
+            f"the axis of frequencies, 'f', is not in the layout {layout!r}: give the value one, as 'ft'"
+        )
     return layout.index("f")
 
 
 @functools.lru_cache(maxsize=64)
-def _triangles(
-    bins: int, formula: str, count: int, rate: float, low: float, high: float, normalize: bool
-) -> Weights:
-    edges = _to_hz(np.linspace(*_to_mel(np.array([low, high]), formula), count + 2), formula)
+def _triangles(bins: int, formula: str, count: int, rate: float, low: float, high: float, normalize: bool) -> Weights:
+    least, most = _to_mel(np.array([low, high]), formula).tolist()
+    edges = _to_hz(np.linspace(least, most, count + 2), formula)
     with np.errstate(all="ignore"):
         hz = np.arange(bins) * (rate / 2 / (bins - 1)) if bins > 1 else np.full(bins, np.nan)
         widths = np.diff(edges)[:, None]

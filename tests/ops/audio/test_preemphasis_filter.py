@@ -1,5 +1,6 @@
 """`ndd.preemphasis_filter` and `ndd.nonsilent_region` against DALI."""
 
+# ruff: noqa: B023  (every closure runs before the loop goes on)
 from __future__ import annotations
 
 import numpy as np
@@ -40,9 +41,7 @@ def test_borders_and_types(dali, border):
     for signal in (x, x[:1], x[0], x.reshape(4, 2)):
         check_same(dali, lambda m: m.preemphasis_filter(m.tensor(signal), border=border), 1e-6, signal.shape)
     for kind in DTYPES:
-        check_same(
-            dali, lambda m: m.preemphasis_filter(m.tensor(x), border=border, dtype=getattr(m, kind)), 1e-6, kind
-        )
+        check_same(dali, lambda m: m.preemphasis_filter(m.tensor(x), border=border, dtype=getattr(m, kind)), 1e-6, kind)
 
 
 def test_what_an_empty_signal_gives():
@@ -50,7 +49,7 @@ def test_what_an_empty_signal_gives():
     assert ndd.preemphasis_filter(empty).shape == (0,)
     begin, length = ndd.nonsilent_region(empty)
     assert (begin.item(), length.item()) == (0, 0)
-    with pytest.raises(RuntimeError, match="preemphasis_filter: `border`"):
+    with pytest.raises(RuntimeError, match=r"preemphasis_filter: `border`"):
         ndd.preemphasis_filter(empty, border="mirror")
 
 
@@ -78,13 +77,18 @@ def test_region_errors(dali):
     for signal in (x * 0, np.array([0, np.nan, 1, 0], np.float32), x.reshape(50, 2), x[0]):
         check_same(dali, lambda m: m.nonsilent_region(m.tensor(signal), window_length=2, reset_interval=-1))
     for arguments in ({"window_length": 0}, {"reset_interval": 0}, {"reset_interval": -2}):  # DALI dies of these
-        with pytest.raises(RuntimeError, match="nonsilent_region: `"):
+        with pytest.raises(RuntimeError, match=r"nonsilent_region: `"):
             ndd.nonsilent_region(ndd.tensor(x), **arguments)
 
 
 def test_regions_on_a_gpu(emulated_gpu):
     rng = np.random.default_rng(0)
-    signals = [np.zeros(0), np.zeros(5), rng.random(700), np.concatenate([np.zeros(900), rng.random(100), np.zeros(99)])]
+    signals = [
+        np.zeros(0),
+        np.zeros(5),
+        rng.random(700),
+        np.concatenate([np.zeros(900), rng.random(100), np.zeros(99)]),
+    ]
     for kind in (np.float32, np.int16):
         b = ndd.batch([(s * 100).astype(kind) for s in signals])
         for arguments in ({"window_length": 32, "reset_interval": 64}, {"window_length": 3, "reset_interval": -1}):

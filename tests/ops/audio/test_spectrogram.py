@@ -1,5 +1,6 @@
 """`ndd.spectrogram` and `ndd.power_spectrum` against DALI, and the GPU against the CPU."""
 
+# ruff: noqa: B023  (every closure runs before the loop goes on)
 from __future__ import annotations
 
 import numpy as np
@@ -55,7 +56,7 @@ def test_windows_of_many_short_and_a_long_signal_share_transforms(monkeypatch):
     signals = [rng.standard_normal(n).astype(np.float32) for n in (*[300] * 20, 20000)]
     found = ndd.spectrogram(ndd.batch(signals), window_length=256, window_step=100)
     assert [s[1] for s in found.shape] == [4] * 20 + [201]
-    assert calls and max(calls) == 128 and len(calls) == 3, calls
+    assert calls == [128, 128, 25]
     for i in (0, 19, 20):
         alone = ndd.spectrogram(ndd.tensor(signals[i]), window_length=256, window_step=100)
         np.testing.assert_array_equal(np.asarray(found.select(i)), np.asarray(alone))
@@ -89,5 +90,5 @@ def test_signals_of_different_lengths_on_a_gpu(emulated_gpu):
 def test_a_stereo_signal_and_integers_get_a_sentence():
     with pytest.raises(RuntimeError, match="downmix=True"):
         ndd.spectrogram(ndd.tensor(np.zeros((400, 2), np.float32))).evaluate()
-    with pytest.raises(RuntimeError, match="spectrogram: .*i16"):
+    with pytest.raises(RuntimeError, match=r"spectrogram: .*i16"):
         ndd.spectrogram(ndd.tensor(np.zeros(400, np.int16)))
