@@ -9,6 +9,7 @@ import numpy as np
 from ndd._operator import PerSample, operator, output
 from ndd._tensor import DType, Store
 from ndd._tensor.dtype import float32, uint8
+from ndd._tensor.sound import Scale
 from ndd.decoders._sound_file import Wanted, decode
 
 _TYPES = ("f32", "i16", "i32")
@@ -53,6 +54,8 @@ def audio(
     `start` beyond the end, for a `quality` outside of its range, and for other element types; ImportError where soundfile is
     not installed. The error names sample and file.
 
+    In a notebook the samples show themselves as a player with their waveform.
+
     >>> import ndd, io, soundfile
     >>> file = io.BytesIO()
     >>> soundfile.write(file, [[0.5, 0.0], [0.25, -0.25]], 8000, format="WAV")
@@ -89,4 +92,6 @@ def _(call, input, *, downmix, dtype, duration, quality, sample_rate, start) -> 
         errors[i].sample = i  # type: ignore[attr-defined]
         raise errors[i]
     spec = call.outs[0]
-    return [Store(spec.dtype, None, spec.device, [p.shape for p in parts], parts=parts), found]
+    samples = Store(spec.dtype, None, spec.device, [p.shape for p in parts], parts=parts)
+    samples.scales = [Scale(1 / float(rate)) for rate in found]
+    return [samples, found]

@@ -14,6 +14,7 @@ from ndd._operator import bad_sample, operator, output
 from ndd._tensor import Store
 from ndd._tensor.dtype import float32
 from ndd._tensor.memory import host_empty
+from ndd._tensor.sound import Scale
 from ndd.ops.audio.signal import lengths_of
 
 _CHUNK = 1 << 15  # numbers of the frames that are transformed together on the CPU: they stay in its cache
@@ -147,7 +148,16 @@ def _(
     errors = call.spread(transform, len(chunks), flat.nbytes)
     for error in errors.values():
         raise error
+    store.scales = _scales(signal, frames)
     return store
+
+
+def _scales(signal: Any, frames: _Frames) -> list[Scale] | None:
+    """What the axes stand for, if the rate of the signal is known."""
+    known = signal._store_.scales
+    if known is None or len(known) != signal.n:
+        return None
+    return [Scale(s.seconds * frames.step, 1 / (s.seconds * frames.nfft)) for s in known]
 
 
 def _chunks(counts: list[int], most: int) -> list[list[tuple[int, int, int]]]:
@@ -207,4 +217,6 @@ def _(
     launch("cut_windows", frames.counts * frames.nfft, per_sample=fields, shared=numbers, macros=macros)
     fourier.rfft(rows, spectra, frames.nfft)
     launch("power", sizes, per_sample=fields, shared=numbers, macros=macros)
-    return Store(float32, layout, launch.device, frames.shapes(layout), flat=result.tensor)
+    store = Store(float32, layout, launch.device, frames.shapes(layout), flat=result.tensor)
+    store.scales = _scales(signal, frames)
+    return store

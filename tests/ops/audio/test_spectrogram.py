@@ -56,7 +56,7 @@ def test_windows_of_many_short_and_a_long_signal_share_transforms(monkeypatch):
     signals = [rng.standard_normal(n).astype(np.float32) for n in (*[300] * 20, 20000)]
     found = ndd.spectrogram(ndd.batch(signals), window_length=256, window_step=100)
     assert [s[1] for s in found.shape] == [4] * 20 + [201]
-    assert calls == [128, 128, 25]
+    assert sorted(calls) == [25, 128, 128]
     for i in (0, 19, 20):
         alone = ndd.spectrogram(ndd.tensor(signals[i]), window_length=256, window_step=100)
         np.testing.assert_array_equal(np.asarray(found.select(i)), np.asarray(alone))
