@@ -40,6 +40,14 @@ from ndd._tensor.dtype import (
 )
 from ndd.imread import imread
 from ndd.installation import __getattr__ as __getattr__
+from ndd.ops.audio.audio_resample import audio_resample
+from ndd.ops.audio.mel_filter_bank import mel_filter_bank
+from ndd.ops.audio.mfcc import mfcc
+from ndd.ops.audio.nonsilent_region import nonsilent_region
+from ndd.ops.audio.power_spectrum import power_spectrum
+from ndd.ops.audio.preemphasis_filter import preemphasis_filter
+from ndd.ops.audio.spectrogram import spectrogram
+from ndd.ops.audio.to_decibels import to_decibels
 from ndd.ops.color.brightness import brightness
 from ndd.ops.color.brightness_contrast import brightness_contrast
 from ndd.ops.color.clahe import clahe
@@ -120,6 +128,7 @@ __all__ = [
     "__version__",
     "as_batch",
     "as_tensor",
+    "audio_resample",
     "auto_aug",
     "bad_sample",
     "batch",
@@ -169,10 +178,10 @@ __all__ = [
     "hsv",
     "hue",
     "imread",
-    "int8",
     "int16",
     "int32",
     "int64",
+    "int8",
     "io",
     "jitter",
     "jpeg_compression_distortion",
@@ -180,9 +189,12 @@ __all__ = [
     "like",
     "lookup_table",
     "math",
+    "mel_filter_bank",
+    "mfcc",
     "mixup",
     "multi_paste",
     "noise",
+    "nonsilent_region",
     "normalize",
     "one_hot",
     "ones",
@@ -196,6 +208,8 @@ __all__ = [
     "per_frame",
     "permute_batch",
     "pipeline_def",
+    "power_spectrum",
+    "preemphasis_filter",
     "random",
     "random_crop_generator",
     "random_resized_crop",
@@ -213,6 +227,7 @@ __all__ = [
     "set_default_stream",
     "set_num_threads",
     "slice",
+    "spectrogram",
     "sphere",
     "squeeze",
     "stack",
@@ -220,14 +235,15 @@ __all__ = [
     "tensor",
     "tensor_resize",
     "tfrecord",
+    "to_decibels",
     "transforms",
     "transpose",
     "type_id",
     "types",
-    "uint8",
     "uint16",
     "uint32",
     "uint64",
+    "uint8",
     "warp_affine",
     "water",
     "zeros",

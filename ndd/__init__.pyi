@@ -62,23 +62,44 @@ from typing import Any, Literal, overload
 __all__ = [
     'Batch', 'DType', 'DataType', 'Device', 'DeviceLike', 'EvalContext', 'EvalMode', 'ImageType', 'InterpType',
     'PerSample', 'Pipeline', 'Plan', 'Stream', 'Tensor', 'ThreadPool', '__version__', 'as_batch', 'as_tensor',
-    'auto_aug', 'bad_sample', 'batch', 'batch_permutation', 'bfloat16', 'bool', 'brightness', 'brightness_contrast',
-    'cast', 'cast_like', 'cat', 'clahe', 'color_space_conversion', 'color_twist', 'contrast', 'coord_flip',
-    'coord_transform', 'copy', 'crop', 'crop_mirror_normalize', 'cutmix', 'debayer', 'decoders', 'demo', 'device',
-    'dtype', 'dump_image', 'element_extract', 'equalize', 'erase', 'expand_dims', 'experimental', 'filter', 'flip',
-    'float16', 'float32', 'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream',
-    'get_default_stream', 'get_num_threads', 'get_property', 'grid_mask', 'hsv', 'hue', 'imread', 'int8', 'int16',
-    'int32', 'int64', 'io', 'jitter', 'jpeg_compression_distortion', 'laplacian', 'like', 'lookup_table', 'math',
-    'mixup', 'multi_paste', 'noise', 'normalize', 'one_hot', 'ones', 'ones_like', 'operator', 'optical_flow', 'output',
-    'pad', 'paste', 'peek_image_shape', 'per_frame', 'permute_batch', 'pipeline_def', 'random',
-    'random_crop_generator', 'random_resized_crop', 'readers', 'reductions', 'reinterpret', 'reshape', 'resize',
-    'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation', 'sequence_rearrange', 'set_current_stream',
-    'set_default_stream', 'set_num_threads', 'slice', 'sphere', 'squeeze', 'stack', 'stream', 'tensor',
-    'tensor_resize', 'tfrecord', 'transforms', 'transpose', 'type_id', 'types', 'uint8', 'uint16', 'uint32', 'uint64',
+    'audio_resample', 'auto_aug', 'bad_sample', 'batch', 'batch_permutation', 'bfloat16', 'bool', 'brightness',
+    'brightness_contrast', 'cast', 'cast_like', 'cat', 'clahe', 'color_space_conversion', 'color_twist', 'contrast',
+    'coord_flip', 'coord_transform', 'copy', 'crop', 'crop_mirror_normalize', 'cutmix', 'debayer', 'decoders', 'demo',
+    'device', 'dtype', 'dump_image', 'element_extract', 'equalize', 'erase', 'expand_dims', 'experimental', 'filter',
+    'flip', 'float16', 'float32', 'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream',
+    'get_default_stream', 'get_num_threads', 'get_property', 'grid_mask', 'hsv', 'hue', 'imread', 'int16', 'int32',
+    'int64', 'int8', 'io', 'jitter', 'jpeg_compression_distortion', 'laplacian', 'like', 'lookup_table', 'math',
+    'mel_filter_bank', 'mfcc', 'mixup', 'multi_paste', 'noise', 'nonsilent_region', 'normalize', 'one_hot', 'ones',
+    'ones_like', 'operator', 'optical_flow', 'output', 'pad', 'paste', 'peek_image_shape', 'per_frame',
+    'permute_batch', 'pipeline_def', 'power_spectrum', 'preemphasis_filter', 'random', 'random_crop_generator',
+    'random_resized_crop', 'readers', 'reductions', 'reinterpret', 'reshape', 'resize', 'resize_crop_mirror',
+    'roi_random_crop', 'rotate', 'saturation', 'sequence_rearrange', 'set_current_stream', 'set_default_stream',
+    'set_num_threads', 'slice', 'spectrogram', 'sphere', 'squeeze', 'stack', 'stream', 'tensor', 'tensor_resize',
+    'tfrecord', 'to_decibels', 'transforms', 'transpose', 'type_id', 'types', 'uint16', 'uint32', 'uint64', 'uint8',
     'warp_affine', 'water', 'zeros', 'zeros_like',
 ]
 
 __version__: str
+@overload
+def audio_resample(
+    signal: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    dtype: DTypeLike | None = None, in_rate: float | Array | None = None, out_length: int | Array | None = None,
+    out_rate: float | Array | None = None, quality: float = 50.0, scale: float | Array | None = None,
+) -> Tensor: ...
+@overload
+def audio_resample(
+    signal: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    dtype: DTypeLike | None = None, in_rate: float | Array | Batch | None = None,
+    out_length: int | Array | Batch | None = None, out_rate: float | Array | Batch | None = None,
+    quality: float = 50.0, scale: float | Array | Batch | None = None,
+) -> Batch: ...
+@overload
+def audio_resample(
+    signal: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    dtype: DTypeLike | None = None, in_rate: float | Array | Batch | None = None,
+    out_length: int | Array | Batch | None = None, out_rate: float | Array | Batch | None = None,
+    quality: float = 50.0, scale: float | Array | Batch | None = None,
+) -> Batch: ...
 def batch_permutation(
     *, batch_size: int, device: DeviceLike | None = None, allow_repetitions: _bool = False,
     no_fixed_points: _bool = False, rng: RNG | None = None,
@@ -698,6 +719,39 @@ def lookup_table(
     output_dtype: DTypeLike | None = None, values: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Batch: ...
 @overload
+def mel_filter_bank(
+    spectrogram: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, freq_high: float = 0.0,
+    freq_low: float = 0.0, mel_formula: str = 'slaney', nfilter: int = 128, normalize: _bool = True,
+    sample_rate: float = 44100.0,
+) -> Tensor: ...
+@overload
+def mel_filter_bank(
+    spectrogram: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, freq_high: float = 0.0,
+    freq_low: float = 0.0, mel_formula: str = 'slaney', nfilter: int = 128, normalize: _bool = True,
+    sample_rate: float = 44100.0,
+) -> Batch: ...
+@overload
+def mel_filter_bank(
+    spectrogram: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    freq_high: float = 0.0, freq_low: float = 0.0, mel_formula: str = 'slaney', nfilter: int = 128,
+    normalize: _bool = True, sample_rate: float = 44100.0,
+) -> Batch: ...
+@overload
+def mfcc(
+    spectrogram: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, axis: int = 0,
+    dct_type: int = 2, lifter: float = 0.0, n_mfcc: int = 20, normalize: _bool = False,
+) -> Tensor: ...
+@overload
+def mfcc(
+    spectrogram: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, axis: int = 0,
+    dct_type: int = 2, lifter: float = 0.0, n_mfcc: int = 20, normalize: _bool = False,
+) -> Batch: ...
+@overload
+def mfcc(
+    spectrogram: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, axis: int = 0,
+    dct_type: int = 2, lifter: float = 0.0, n_mfcc: int = 20, normalize: _bool = False,
+) -> Batch: ...
+@overload
 def mixup(
     images: TensorLike, labels: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     alpha: float | Array = 1.0, num_classes: int | None = None, partners: int | Array | None = None,
@@ -750,6 +804,22 @@ def multi_paste(
     shapes: int | Sequence[int] | Array | Batch | None = None,
     shapes_rel: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
+@overload
+def nonsilent_region(
+    signal: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, cutoff_db: float = -60.0,
+    reference_power: float | None = None, reset_interval: int = 8192, window_length: int = 2048,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def nonsilent_region(
+    signal: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, cutoff_db: float = -60.0,
+    reference_power: float | None = None, reset_interval: int = 8192, window_length: int = 2048,
+) -> tuple[Batch, Batch]: ...
+@overload
+def nonsilent_region(
+    signal: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    cutoff_db: float = -60.0, reference_power: float | None = None, reset_interval: int = 8192,
+    window_length: int = 2048,
+) -> tuple[Batch, Batch]: ...
 @overload
 def normalize(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
@@ -926,6 +996,36 @@ def permute_batch(
 def permute_batch(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
     indices: int | Sequence[int] | Array | Batch,
+) -> Batch: ...
+@overload
+def power_spectrum(
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, axis: int = -1,
+    nfft: int | None = None, power: int = 2,
+) -> Tensor: ...
+@overload
+def power_spectrum(
+    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, axis: int = -1,
+    nfft: int | None = None, power: int = 2,
+) -> Batch: ...
+@overload
+def power_spectrum(
+    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, axis: int = -1,
+    nfft: int | None = None, power: int = 2,
+) -> Batch: ...
+@overload
+def preemphasis_filter(
+    signal: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, border: str = 'clamp',
+    dtype: DTypeLike = float32, preemph_coeff: float | Array = 0.97,
+) -> Tensor: ...
+@overload
+def preemphasis_filter(
+    signal: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, border: str = 'clamp',
+    dtype: DTypeLike = float32, preemph_coeff: float | Array | Batch = 0.97,
+) -> Batch: ...
+@overload
+def preemphasis_filter(
+    signal: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, border: str = 'clamp',
+    dtype: DTypeLike = float32, preemph_coeff: float | Array | Batch = 0.97,
 ) -> Batch: ...
 @overload
 def random_crop_generator(
@@ -1280,6 +1380,27 @@ def slice(
     shape: int | Sequence[int] | Array | Batch | None = None, start: int | Sequence[int] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
+def spectrogram(
+    signal: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, center_windows: _bool = True,
+    layout: str = 'ft', nfft: int | None = None, power: int = 2, reflect_padding: _bool = True,
+    window_fn: float | Sequence[float | Sequence[float]] | Array | None = None, window_length: int = 512,
+    window_step: int = 256,
+) -> Tensor: ...
+@overload
+def spectrogram(
+    signal: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, center_windows: _bool = True,
+    layout: str = 'ft', nfft: int | None = None, power: int = 2, reflect_padding: _bool = True,
+    window_fn: float | Sequence[float | Sequence[float]] | Array | None = None, window_length: int = 512,
+    window_step: int = 256,
+) -> Batch: ...
+@overload
+def spectrogram(
+    signal: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    center_windows: _bool = True, layout: str = 'ft', nfft: int | None = None, power: int = 2,
+    reflect_padding: _bool = True, window_fn: float | Sequence[float | Sequence[float]] | Array | None = None,
+    window_length: int = 512, window_step: int = 256,
+) -> Batch: ...
+@overload
 def sphere(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, fill_value: float = 0.0,
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_NN, mask: int | Array = 1,
@@ -1367,6 +1488,21 @@ def tensor_resize(
     scales: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, size_rounding: str = 'round',
     sizes: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
     temp_buffer_hint: int = 0,
+) -> Batch: ...
+@overload
+def to_decibels(
+    magnitude: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, cutoff_db: float = -200.0,
+    multiplier: float = 10.0, reference: float | None = None,
+) -> Tensor: ...
+@overload
+def to_decibels(
+    magnitude: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, cutoff_db: float = -200.0,
+    multiplier: float = 10.0, reference: float | None = None,
+) -> Batch: ...
+@overload
+def to_decibels(
+    magnitude: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    cutoff_db: float = -200.0, multiplier: float = 10.0, reference: float | None = None,
 ) -> Batch: ...
 @overload
 def transpose(

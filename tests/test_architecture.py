@@ -43,6 +43,7 @@ ONE_IMPORTER = (
     "astropy", "msgspec", "obstore", "lz4",
 )  # fmt: skip
 MORE_IMPORTERS = {
+    "av": {"decoders/_video_file.py", "decoders/_ffmpeg_sound.py"},  # pictures, and sound that libsndfile cannot read
     "PIL": {"decoders/_portable.py", "_tensor/picture.py"},  # decoding in one place, encoding in another
     # compiler, its cache, instructions that it lacks or does not find
     "numba": {"_cpu/jit.py", "_cpu/kernel_cache.py", "_cpu/half.py", "_cpu/lanes.py"},

@@ -36,6 +36,16 @@ def test_dispatch(alone, monkeypatch):
     assert all(r.ratio is None for r in found)
 
 
+def test_speech(alone):
+    from ndd.bench import speech
+
+    alone.rounds = 1
+    whole, read, decoded = speech.measure(alone, None, batch_size=4, recordings=4)
+    assert whole.ndd > 0
+    assert whole.dali is None
+    assert (read.section, decoded.unit) == ("speech", "files/s")
+
+
 def test_loop(alone):
     found, spent = loop.measure(alone, None, batch_sizes=[8], images=16, only="resize")
     assert spent.unit == "ms"

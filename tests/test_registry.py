@@ -104,6 +104,8 @@ BEYOND = {
     "on_error": "decoders: what becomes of bad samples",
     "max_pixels": "decoders: refuses header bombs",
     "times": "decoders.video: frames by the moment when they are shown",
+    "start": "decoders.audio: a part of a long recording",
+    "duration": "decoders.audio: a part of a long recording",
 }
 
 

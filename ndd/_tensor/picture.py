@@ -1,4 +1,4 @@
-"""Values in a notebook: images as a contact sheet, everything else as a compact table. At most about 200 kB each."""
+"""Values in a notebook: images as a contact sheet, sounds as players (`sound.py`), all else as a table; 200 kB at most."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndd._tensor.display import fetched, readable
+from ndd._tensor.sound import sound_html
 
 if TYPE_CHECKING:
     from ndd._tensor.batch import Batch
@@ -44,7 +45,7 @@ def batch_html(value: Batch) -> str:
 
 def _page(value: Any, store: Store, what: str, tile: int) -> str:
     tiles = _tiles(store, tile)
-    return _caption(value, what) + (_img(tiles) if tiles else _table(store))
+    return _caption(value, what) + (sound_html(store) or (_img(tiles) if tiles else _table(store)))
 
 
 def _caption(value: Any, what: str) -> str:
@@ -95,10 +96,14 @@ def _as_rgb(image: np.ndarray) -> np.ndarray:
 
 
 def _img(tiles: list[np.ndarray]) -> str:
-    """A data URI of the sheet, smaller and smaller until it is within the limit."""
+    return f'<img style="image-rendering:auto" src="{picture_uri(_sheet(tiles))}">'
+
+
+def picture_uri(pixels: np.ndarray) -> str:
+    """A data URI of u8 RGB pixels, smaller and smaller until it is within the limit."""
     from PIL import Image
 
-    sheet = Image.fromarray(_sheet(tiles))
+    sheet = Image.fromarray(pixels)
     encoded = _encoded(sheet, "PNG")
     kind = "png"
     for quality in (90, 75, 60):
@@ -108,8 +113,7 @@ def _img(tiles: list[np.ndarray]) -> str:
     while len(encoded) > _LIMIT:
         sheet = sheet.resize((max(1, sheet.width * 3 // 4), max(1, sheet.height * 3 // 4)))
         encoded = _encoded(sheet, "JPEG", quality=60)
-    text = base64.b64encode(encoded).decode()
-    return f'<img style="image-rendering:auto" src="data:image/{kind};base64,{text}">'
+    return f"data:image/{kind};base64,{base64.b64encode(encoded).decode()}"
 
 
 def _film(frames: list[np.ndarray]) -> str:

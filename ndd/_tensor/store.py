@@ -72,6 +72,7 @@ class Store:
         "layout",
         "parts",
         "ready",
+        "scales",
         "source_info",
         "stream",
         "whole",
@@ -106,6 +107,7 @@ class Store:
         self.parts = parts
         self.batched = batched
         self.source_info = source_info
+        self.scales: list[Any] | None = None  # of sounds: a `Scale` of each sample
         self.dropped: list[Any] | None = None
         self.stream: Any = None  # GPU: the torch stream that writes the memory
         self.ready: Any = None  # GPU: an event to wait for, when the memory came from a stream that is not ours
@@ -202,6 +204,7 @@ class Store:
             self.dtype, self.layout, self.device, [self.shapes[i]], parts=[array], batched=False, source_info=info
         )
         one.stream, one.ready = self.stream, self.ready
+        one.scales = None if self.scales is None else [self.scales[i]]
         return one
 
     def select(self, indices: list[int]) -> Store:
@@ -225,6 +228,7 @@ class Store:
         ):
             chosen.whole = self.whole[indices[0] : indices[-1] + 1 : step]
         chosen.stream, chosen.ready = self.stream, self.ready
+        chosen.scales = None if self.scales is None else [self.scales[i] for i in indices]
         return chosen
 
     def dense(self) -> Any:
@@ -306,7 +310,7 @@ class Store:
             self.dtype, layout, self.device, shapes, batched=self.batched, source_info=self.source_info, **forms
         )
         other.stream, other.ready, other._shape_array = self.stream, self.ready, self._shape_array
-        other._volumes = self._volumes
+        other._volumes, other.scales = self._volumes, self.scales
         return other
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -14,7 +15,7 @@ from ndd.bench.libraries import Setting, make_setting
 from ndd.bench.loop_sides import PICTURES
 from ndd.bench.rounds import Result
 
-_SECTIONS = ("dispatch", "loop", "classic", "augment", "ops", "import")
+_SECTIONS = ("dispatch", "loop", "classic", "augment", "speech", "ops", "import")
 _ON_REQUEST = ("soak", "readers", "video")  # an hour; gigabytes of disk; needs PyAV
 
 
@@ -23,13 +24,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("section", nargs="?", default="all", choices=[*_SECTIONS, *_ON_REQUEST, "all"])
     parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
     parser.add_argument(
-        "--data", type=Path, metavar="DIR", help="a folder of JPEGs in class folders (default: embedded)"
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="a folder of JPEGs in class folders (default: embedded); of speech: of sound files (default: made)",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers to this file too")
     parser.add_argument("--threads", type=int, help="CPU threads of both libraries (default: the CPUs of this process)")
     parser.add_argument("--batch-size", type=int, help="of loop and ops (default: loop 64, on a GPU also 256; ops 64)")
     parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds; medians are shown")
-    parser.add_argument("--images", type=int, help="images of an epoch of the loop (default 512, on a GPU 8192)")
+    parser.add_argument(
+        "--images",
+        type=int,
+        help="images of an epoch of the loop (default 512, on a GPU 8192), recordings of speech (256, 2048)",
+    )
     parser.add_argument("--records", type=int, help="records that each reader reads (default 20,000)")
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="operators, readers or parts of soak whose name contains this"
@@ -86,6 +94,11 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         from ndd.bench import augment
 
         yield from augment.measure(setting, args.data, args.batch_size, args.images)
+    if "speech" in wanted and (args.section == "speech" or speech_is_read()):
+        from ndd.bench import speech
+
+        sounds = args.data if args.section == "speech" else None  # else it holds pictures
+        yield from speech.measure(setting, sounds, args.batch_size, args.images)
     if "ops" in wanted:
         from ndd.bench import operators
 
@@ -107,6 +120,11 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         from ndd.bench import soak
 
         yield from soak.measure(setting, args.data, args.count, args.only)
+
+
+def speech_is_read() -> bool:
+    """Whether what reads sound files is installed; who asks for the section is told what is missing."""
+    return importlib.util.find_spec("soundfile") is not None
 
 
 def line(result: Result) -> str:

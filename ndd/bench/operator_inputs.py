@@ -20,7 +20,8 @@ def arrays(data: Path | None, count: int) -> dict[str, tuple[list[Any], str | No
     small = [np.resize(i, (224, 224, 3)) for i in images]
     files = folder(data, count)
     boxes = np.sort(rng.random((count, 20, 2, 2), np.float32), axis=2).reshape(count, 20, 4)
-    waves = [np.sin(np.arange(n) * 0.05).astype(np.float32) for n in rng.integers(16000, 64000, count)]
+    lengths = rng.integers(16000, 160000, count)  # 1 to 10 s of speech
+    waves = [0.3 * rng.standard_normal(n, np.float32) for n in lengths]
     grid = np.meshgrid(np.arange(224, dtype=np.float32), np.arange(224, dtype=np.float32))
     mask = np.zeros((224, 224), np.int32)
     mask[40:100, 50:150] = 1
@@ -46,7 +47,9 @@ def arrays(data: Path | None, count: int) -> dict[str, tuple[list[Any], str | No
         "matrices": (many(np.array([[1, 2, 3], [4, 5, 6]], np.float32)), None),
         "extents": (many(np.array([375, 500], np.int64)), None),
         "sound": (waves, None),
-        "spectrum": (list(rng.random((count, 257, 200), np.float32)), "ft"),
+        "spectrum": ([rng.random((257, n // 160), np.float32) for n in lengths], "ft"),
+        "mel": ([rng.random((80, n // 160), np.float32) for n in lengths], "ft"),
+        "lines": ([rng.random((n // 160, 400), np.float32) for n in lengths], None),
         "jpegs": ([np.fromfile(files.root / f, np.uint8) for f in files.files[:count]], None),
     }
 

@@ -132,13 +132,14 @@ TABLE: dict[str, Callable[[Any, Any], Any]] = {
         from_start=[0.0, 0.0], from_end=[2.0, 2.0], batch_size=x.batch_size),
     "transforms.combine": lambda m, x: m.transforms.combine(x.matrices, x.matrices),
     # sound
-    "audio_resample": lambda m, x: m.audio_resample(x.sound, scale=0.5),
+    "audio_resample": lambda m, x: m.audio_resample(x.sound, in_rate=44100.0, out_rate=16000.0),
     "preemphasis_filter": lambda m, x: m.preemphasis_filter(x.sound),
-    "power_spectrum": lambda m, x: m.power_spectrum(x.sound),
+    "power_spectrum": lambda m, x: m.power_spectrum(x.lines),
     "spectrogram": lambda m, x: m.spectrogram(x.sound, nfft=512, window_length=400, window_step=160),
+    "spectrogram tf": lambda m, x: m.spectrogram(x.sound, nfft=512, window_length=400, window_step=160, layout="tf"),
     "mel_filter_bank": lambda m, x: m.mel_filter_bank(x.spectrum, nfilter=80, sample_rate=16000.0),
-    "to_decibels": lambda m, x: m.to_decibels(x.spectrum),
-    "mfcc": lambda m, x: m.mfcc(x.spectrum),
+    "to_decibels": lambda m, x: m.to_decibels(x.mel),
+    "mfcc": lambda m, x: m.mfcc(x.mel),
     "nonsilent_region": lambda m, x: m.nonsilent_region(x.sound),
     # flow
     "optical_flow": lambda m, x: m.optical_flow(x.frames),

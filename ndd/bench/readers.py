@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import struct
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -23,6 +22,7 @@ import numpy as np
 
 import ndd
 from ndd.bench.libraries import Setting, make_setting
+from ndd.bench.process import Process
 from ndd.bench.rounds import Result
 
 _BATCH = 256
@@ -251,7 +251,9 @@ def _alternating(
     sides: list[str], name: str, arguments: Written, setting: Setting, count: int
 ) -> dict[str, dict[str, float]]:
     """Medians of the epochs' rates, an epoch of each library in turn; each library's process lives through all."""
-    processes = {side: _Side(side, name, arguments, setting.threads) for side in sides}
+    processes = {
+        side: Process("ndd.bench.readers", side, name, str(setting.threads), json.dumps(arguments)) for side in sides
+    }
     try:
         found = {side: process.ask("first") for side, process in processes.items()}
         rates: dict[str, list[float]] = {side: [] for side in sides}
@@ -262,30 +264,6 @@ def _alternating(
     finally:
         for process in processes.values():
             process.close()
-
-
-class _Side:
-    """One library in a process of its own."""
-
-    def __init__(self, side: str, name: str, arguments: Written, threads: int):
-        command = [sys.executable, "-m", "ndd.bench.readers", side, name, str(threads), json.dumps(arguments)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, what: str) -> dict[str, float]:
-        """What the process answers."""
-        pipes = self._process.stdin, self._process.stdout
-        if pipes[0] is None or pipes[1] is None:
-            raise RuntimeError("the process has no pipes")
-        print(what, file=pipes[0], flush=True)
-        answer = pipes[1].readline()
-        if not answer:
-            raise RuntimeError(f"the process that measures ended: {self._process.wait()}")
-        return json.loads(answer)
-
-    def close(self) -> None:
-        """Ends the process."""
-        self._process.kill()
-        self._process.wait()
 
 
 def _resident() -> float:

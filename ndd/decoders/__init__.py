@@ -2,6 +2,7 @@
 
 from ndd.decoders._limit import get_max_pixels, set_max_pixels
 from ndd.decoders._policy import BadSample
+from ndd.decoders.audio import audio
 from ndd.decoders.image import image
 from ndd.decoders.image_crop import image_crop
 from ndd.decoders.image_random_crop import image_random_crop
@@ -11,6 +12,7 @@ from ndd.decoders.video import video
 
 __all__ = [
     "BadSample",
+    "audio",
     "get_max_pixels",
     "image",
     "image_crop",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
-from ndd._tensor.dtype import uint8
+from ndd._tensor.dtype import float32, uint8
 from ndd._typing import Array, DTypeLike, TensorLike
 from ndd.decoders._limit import get_max_pixels, set_max_pixels
 from ndd.decoders._policy import BadSample
@@ -12,10 +12,28 @@ from ndd.types import DALIImageType
 from typing import Literal, overload
 
 __all__ = [
-    'BadSample', 'get_max_pixels', 'image', 'image_crop', 'image_random_crop', 'image_slice', 'inflate',
+    'BadSample', 'audio', 'get_max_pixels', 'image', 'image_crop', 'image_random_crop', 'image_slice', 'inflate',
     'set_max_pixels', 'video',
 ]
 
+@overload
+def audio(
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, downmix: bool = False,
+    dtype: DTypeLike = float32, duration: float | Array | None = None, quality: float = 50.0,
+    sample_rate: float | Array = 0.0, start: float | Array = 0.0,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def audio(
+    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, downmix: bool = False,
+    dtype: DTypeLike = float32, duration: float | Array | Batch | None = None, quality: float = 50.0,
+    sample_rate: float | Array | Batch = 0.0, start: float | Array | Batch = 0.0,
+) -> tuple[Batch, Batch]: ...
+@overload
+def audio(
+    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, downmix: bool = False,
+    dtype: DTypeLike = float32, duration: float | Array | Batch | None = None, quality: float = 50.0,
+    sample_rate: float | Array | Batch = 0.0, start: float | Array | Batch = 0.0,
+) -> tuple[Batch, Batch]: ...
 @overload
 def image(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,

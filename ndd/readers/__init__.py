@@ -39,6 +39,7 @@ from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
 from ndd.readers.file import File
 from ndd.readers.mxnet import MXNet
+from ndd.readers.nemo_asr import NemoAsr
 from ndd.readers.numpy import Numpy
 from ndd.readers.output import Output
 from ndd.readers.records import RecordStore
@@ -56,6 +57,7 @@ __all__ = [
     "Epoch",
     "File",
     "MXNet",
+    "NemoAsr",
     "Numpy",
     "Output",
     "Reader",

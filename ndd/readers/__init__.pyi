@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ndd._tensor.device import DeviceLike
-from ndd._tensor.dtype import DType, uint8
+from ndd._tensor.dtype import DType, float32, uint8
 from ndd.readers.base import Reader
 from ndd.readers.broken_records import Skipped
 from ndd.readers.caffe import Caffe as _Caffe
@@ -12,6 +12,7 @@ from ndd.readers.container import ContainerStore
 from ndd.readers.epoch import Epoch
 from ndd.readers.file import File as _File
 from ndd.readers.mxnet import MXNet as _MXNet
+from ndd.readers.nemo_asr import NemoAsr as _NemoAsr
 from ndd.readers.numpy import Numpy as _Numpy
 from ndd.readers.output import Output
 from ndd.readers.records import RecordStore
@@ -26,8 +27,8 @@ from os import PathLike
 from typing import Any, Literal
 
 __all__ = [
-    'COCO', 'Caffe', 'Caffe2', 'ContainerStore', 'Epoch', 'File', 'MXNet', 'Numpy', 'Output', 'Reader', 'ReaderState',
-    'RecordStore', 'Skipped', 'TFRecord', 'Video', 'VideoResize', 'Webdataset',
+    'COCO', 'Caffe', 'Caffe2', 'ContainerStore', 'Epoch', 'File', 'MXNet', 'NemoAsr', 'Numpy', 'Output', 'Reader',
+    'ReaderState', 'RecordStore', 'Skipped', 'TFRecord', 'Video', 'VideoResize', 'Webdataset',
 ]
 
 class COCO(_COCO):
@@ -106,6 +107,23 @@ class MXNet(_MXNet):
         path: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]], prefetch_queue_depth: int | None = 1,
         random_shuffle: bool | None = False, read_ahead: bool | None = False, seed: int | None = -1,
         shard_id: int | None = 0, shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
+        shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
+        shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
+    ) -> None: ...
+class NemoAsr(_NemoAsr):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, dont_use_mmap: bool | None = False, downmix: bool | None = True,
+        dtype: DType | None = float32, initial_fill: int | None = 1024, lazy_init: bool | None = False,
+        manifest_filepaths: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]],
+        max_duration: float | None = 0.0, min_duration: float | None = 0.0, normalize_text: bool | None = None,
+        num_shards: int | None = 1, pad_last_batch: bool | None = False, prefetch_queue_depth: int | None = 1,
+        quality: float | None = 50.0, random_shuffle: bool | None = False, read_ahead: bool | None = False,
+        read_idxs: bool | None = False, read_sample_rate: bool | None = True, read_text: bool | None = True,
+        sample_rate: float | None = -1.0, seed: int | None = -1, shard_id: int | None = 0,
+        shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
         skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
         shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,

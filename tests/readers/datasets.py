@@ -71,6 +71,31 @@ def damage_recordio(folder, number):
         file.write(b"????")
 
 
+def recordings(folder, count):
+    lines = []
+    for i in range(count):
+        header = struct.pack(
+            "<4sI4s4sIHHIIHH4sI",
+            b"RIFF",
+            38 + 2 * i,
+            b"WAVE",
+            b"fmt ",
+            16,
+            1,
+            1,
+            8000,
+            16000,
+            2,
+            16,
+            b"data",
+            2 * i + 2,
+        )
+        (folder / f"{i:03}.wav").write_bytes(header + np.full(i + 1, i, np.int16).tobytes())
+        lines.append(json.dumps({"audio_filepath": str(folder / f"{i:03}.wav"), "text": str(i)}))
+    (folder / "all.json").write_text("\n".join(lines))
+    return {"manifest_filepaths": str(folder / "all.json")}
+
+
 def arrays(folder, count):
     for i in range(count):
         np.save(folder / f"{i:03}.npy", np.full((2, i + 1), i, np.int16))
@@ -322,6 +347,9 @@ DATASETS = {
         dali=False,
     ),
     "MXNet": DataSet(recordio, lambda outputs: int(outputs[1][0]), damage_recordio, dali_shuffles=False),
+    "NemoAsr": DataSet(
+        recordings, lambda outputs: int(bytes(outputs[2])), lambda folder, n: (folder / f"{n:03}.wav").write_bytes(b"?")
+    ),
     "Numpy": DataSet(
         arrays, lambda outputs: int(outputs[0][0, 0]), lambda folder, n: (folder / f"{n:03}.npy").write_bytes(b"?")
     ),

@@ -155,3 +155,23 @@ def test_a_video_plays():
     assert film.n_frames == 12
     assert len(shown) < 400_000
     assert "frames 0 to 11" in shown
+def test_a_sound_is_a_player_and_a_spectrogram_has_axes():
+    import struct
+
+    levels = (np.sin(np.arange(8000) * 0.3) * 20000).astype("<i2").tobytes()
+    header = struct.pack(
+        "<4sI4s4sIHHIIHH4sI", b"RIFF", 0, b"WAVE", b"fmt ", 16, 1, 1, 8000, 16000, 2, 16, b"data", 16000
+    )
+    files = ndd.batch([np.frombuffer(header + levels, np.uint8)] * 6)
+    samples, _ = ndd.decoders.audio(files, downmix=True)
+    page = ndd.preemphasis_filter(samples)._repr_html_()
+    assert page.count("<audio controls") == 4
+    assert "1.00 s at 8000 Hz" in page
+    assert "... 2 more" in page
+    played = base64.b64decode(re.search(r"data:audio/wav;base64,([^\"]*)", samples._repr_html_())[1])
+    assert played[44:] == (np.frombuffer(levels, "<i2") / 32768 * 32767).astype("<i2").tobytes()
+    spectra = ndd.spectrogram(samples, nfft=256, window_length=200, window_step=80)
+    page = ndd.to_decibels(spectra).select(1)._repr_html_()
+    assert "4000 Hz" in page
+    assert "1.01 s" in page
+    assert "<table" in ndd.tensor(np.zeros(100, np.float32))._repr_html_()  # no rate, no sound

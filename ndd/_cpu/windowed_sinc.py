@@ -1,0 +1,76 @@
+"""Resampling of signals with a windowed sinc, by DALI's rule: its table, its positions, its borders.
+
+The kernel `h` is a table of `sinc(t) * (1 + cos(pi t / (lobes + 1/64))) / 2` with 32 entries a sample, read with linear
+interpolation. The samples that one output needs lie one sample apart, so they all fall between the same two of the 32
+phases: with a row of taps for each phase an output is the product of two runs of memory, `x` and
+`taps[q] + r * slopes[q]`.
+
+An output's position is accumulated in float32 inside of blocks of 256, as DALI does: with exact positions the values
+differ by 1e-3.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+
+BLOCK = 256  # outputs from one exact position to the next
+PHASES = 32  # table entries between two samples
+
+
+def lobes_of(quality: float) -> int:
+    """Lobes of the sinc on either side: 3 for quality 0, 16 for 50, 64 for 100."""
+    return round(0.007 * quality * quality - 0.09 * quality + 3)
+
+
+@functools.lru_cache(maxsize=16)
+def taps_of(lobes: int) -> np.ndarray:
+    """float32 `[2, PHASES, 2 * lobes]`: for each phase the taps, and how they differ from those of the next phase."""
+    t = np.arange(1 - lobes, lobes + 1) - np.arange(PHASES + 1)[:, None] / PHASES
+    table = (np.sinc(t) * (1 + np.cos(np.pi * t / (lobes + 1 / 64))) / 2).astype(np.float32)
+    return np.stack([table[:-1], np.diff(table, axis=0)])
+
+
+def resample(signal: np.ndarray, out: np.ndarray, step: float, quality: float) -> None:
+    """`out[o]` = the signal at `o * step`; float32, 1-D or `[n, channels]`. What lies outside is 0."""
+    if out.shape[0] == signal.shape[0] and step == 1.0:
+        out[...] = signal
+        return
+    taps = taps_of(lobes_of(quality))
+    if signal.ndim == 1:
+        _resample(signal, out, step, taps[0], taps[1])
+        return
+    for channel in range(signal.shape[1]):
+        one = np.empty(out.shape[0], np.float32)
+        _resample(np.ascontiguousarray(signal[:, channel]), one, step, taps[0], taps[1])
+        out[:, channel] = one
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz"})
+def _resample(x, out, step, taps, slopes):
+    n, count = x.size, taps.shape[1]
+    narrow_step = np.float32(step)
+    for block in range(0, out.size, BLOCK):
+        position = block * step
+        base = np.int64(np.floor(position)) - (count // 2 - 1)
+        fraction = np.float32(position - np.floor(position))
+        for o in range(block, min(block + BLOCK, out.size)):
+            whole = np.int64(fraction)
+            scaled = (fraction - np.float32(whole)) * np.float32(PHASES)
+            q = np.int64(scaled)
+            r = scaled - np.float32(q)
+            first = base + whole
+            low, high = max(0, -first), min(count, n - first)
+            total = np.float32(0)
+            if low == 0 and high == count:
+                part, tap, slope = x[first : first + count], taps[q], slopes[q]
+                for k in range(count):
+                    total += part[k] * (tap[k] + r * slope[k])
+            else:
+                for k in range(low, high):
+                    total += x[first + k] * (taps[q, k] + r * slopes[q, k])
+            out[o] = total
+            fraction += narrow_step

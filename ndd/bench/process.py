@@ -1,0 +1,31 @@
+"""One library in a process of its own, which answers questions: each would else find what the other left behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+
+class Process:
+    """`python -m module arguments...`: it writes a line of JSON for each line that it reads."""
+
+    def __init__(self, module: str, *arguments: str):
+        command = [sys.executable, "-m", module, *arguments]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, what: str) -> dict[str, float]:
+        """What the process answers."""
+        pipes = self._process.stdin, self._process.stdout
+        if pipes[0] is None or pipes[1] is None:
+            raise RuntimeError("the process has no pipes")
+        print(what, file=pipes[0], flush=True)
+        answer = pipes[1].readline()
+        if not answer:
+            raise RuntimeError(f"the process that measures ended: {self._process.wait()}")
+        return json.loads(answer)
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._process.kill()
+        self._process.wait()

@@ -1,0 +1,175 @@
+"""Sound files to samples: libsndfile by soundfile, and what it does not know by FFmpeg (`_ffmpeg_sound.py`)."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndd._cpu.windowed_sinc import resample
+from ndd._tensor.memory import host_empty
+from ndd.decoders._wav import Samples, samples_of
+
+_BLOCK = 1 << 22  # frames that are read at once where a header may claim too many
+_FLOATS = ("FLOAT", "DOUBLE", "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III")
+_READERS = {"float32": "sf_readf_float", "int16": "sf_readf_short", "int32": "sf_readf_int"}
+_C_TYPES = {"float32": "float *", "int16": "short *", "int32": "int *"}
+_FULL = {np.dtype(np.int16): np.float32(32767), np.dtype(np.int32): np.float32(2147483647)}
+
+
+class Wanted(NamedTuple):
+    """What is wanted of a recording."""
+
+    dtype: np.dtype  # float32, int16 or int32
+    downmix: bool
+    sample_rate: float  # 0 or less: that of the file
+    quality: float
+    start: float = 0.0  # seconds
+    duration: float | None = None  # seconds; None: to the end
+
+
+@functools.cache
+def soundfile() -> Any:
+    """The module; ImportError, with what to install, where it is missing."""
+    try:
+        import soundfile
+    except (ImportError, OSError) as error:
+        raise ImportError(f'sound files need soundfile: pip install "ndd-dataloading[audio]" ({error})') from None
+    return soundfile
+
+
+def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]:
+    """The samples `(n, channels)`, or `(n,)` with `downmix`, and the file's rate. `source`: the bytes of a file, of
+    which only those that are needed are looked at, or its path. RuntimeError for what cannot be decoded."""
+    plain = None if isinstance(source, str) else samples_of(source)
+    if plain is not None:
+        return _of_wav(plain, wanted)
+    library = soundfile()
+    try:
+        found = library.SoundFile(source if isinstance(source, str) else _Bytes(source.data))
+    except library.LibsndfileError as error:
+        return _by_ffmpeg(source, wanted, error.error_string.rstrip("."))
+    with found:
+        rate = float(found.samplerate)
+        first, count = _part(found.frames, rate, wanted)
+        exact = _exact(found.channels, rate, found.subtype in _FLOATS, wanted)
+        try:
+            if first:
+                found.seek(first)
+            samples = _read(found, count, wanted.dtype.name if exact else "float32")
+        except library.LibsndfileError as error:
+            raise RuntimeError(f"the sound cannot be decoded: {error.error_string}") from None
+    if exact:
+        return (samples[:, 0] if wanted.downmix else samples), rate
+    return finished(samples, rate, wanted), rate
+
+
+def _of_wav(found: Samples, wanted: Wanted) -> tuple[np.ndarray, float]:
+    rate, channels = float(found.rate), found.frames.shape[1]
+    first, count = _part(len(found.frames), rate, wanted)
+    exact = _exact(channels, rate, found.floats, wanted)
+    kind = wanted.dtype if exact else np.dtype(np.float32)
+    samples = found.part(first, count, kind, host_empty((count, channels), kind))
+    if exact:
+        return (samples[:, 0] if wanted.downmix else samples), rate
+    return finished(samples, rate, wanted), rate
+
+
+def _exact(channels: int, rate: float, floats: bool, wanted: Wanted) -> bool:
+    """Whether samples are only converted: neither mixed nor resampled nor floats that are to become integers."""
+    if (wanted.downmix and channels > 1) or _other_rate(rate, wanted):
+        return False
+    return wanted.dtype.kind == "f" or not floats
+
+
+def _by_ffmpeg(source: np.ndarray | str, wanted: Wanted, refusal: str) -> tuple[np.ndarray, float]:
+    from ndd.decoders import _ffmpeg_sound
+
+    samples, rate = _ffmpeg_sound.decode(source, refusal)
+    first, count = _part(len(samples), rate, wanted)
+    return finished(samples[first : first + count], rate, wanted), rate
+
+
+def _part(frames: int, rate: float, wanted: Wanted) -> tuple[int, int]:
+    """The first frame that is wanted, and how many are."""
+    first = int(np.floor(wanted.start * rate))
+    if not 0 <= first <= frames:
+        raise RuntimeError(f"`start`={wanted.start:g} s is not in the recording, which has {frames / rate:g} s")
+    count = frames - first
+    if wanted.duration is not None:
+        count = min(count, int(np.floor(wanted.duration * rate)))
+    return first, count
+
+
+def _other_rate(rate: float, wanted: Wanted) -> bool:
+    return wanted.sample_rate > 0 and wanted.sample_rate != rate
+
+
+def finished(samples: np.ndarray, rate: float, wanted: Wanted) -> np.ndarray:
+    """float32 `(n, channels)` downmixed, resampled and in the wanted element type."""
+    if wanted.downmix:
+        samples = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
+    if _other_rate(rate, wanted):
+        length = int(np.ceil(len(samples) * (wanted.sample_rate / rate)))
+        out = host_empty((length, *samples.shape[1:]), np.float32)
+        resample(np.ascontiguousarray(samples), out, rate / wanted.sample_rate, wanted.quality)
+        samples = out
+    if wanted.dtype.kind == "f":
+        return samples
+    full, limits = _FULL[wanted.dtype], np.iinfo(wanted.dtype)
+    levels = np.rint(samples * full).astype(np.float64)
+    return np.clip(levels, limits.min, limits.max).astype(wanted.dtype)
+
+
+def _read(file: Any, count: int, dtype: str) -> np.ndarray:
+    """The next `count` frames, fewer if the file is cut off. A header that claims very many is not believed.
+
+    By libsndfile's own functions: those of soundfile seek after reading, which in a FLAC file means to decode again.
+    """
+    library = soundfile()
+    read, kind = getattr(library._snd, _READERS[dtype]), _C_TYPES[dtype]
+    blocks = []
+    while True:
+        block = host_empty((min(count, _BLOCK), file.channels), np.dtype(dtype))
+        got = read(file._file, library._ffi.cast(kind, block.ctypes.data), len(block))
+        library._error_check(library._snd.sf_error(file._file))
+        blocks.append(block[:got])
+        count -= got
+        if count <= 0 or got < len(block):
+            break
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+
+class _Bytes:
+    """A file over memory that is not copied: `io.BytesIO` would copy all of it."""
+
+    def __init__(self, data: memoryview):
+        self._data = data
+        self._place = 0
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """As of any file."""
+        self._place = max(0, (0, self._place, len(self._data))[whence] + offset)
+        return self._place
+
+    def tell(self) -> int:
+        """As of any file."""
+        return self._place
+
+    def read(self, size: int = -1) -> bytes:
+        """As of any file."""
+        end = len(self._data) if size < 0 else min(len(self._data), self._place + size)
+        found = bytes(self._data[self._place : end])
+        self._place += len(found)
+        return found
+
+    def readinto(self, target: Any) -> int:
+        """As of any file."""
+        found = self.read(len(target))
+        target[: len(found)] = found
+        return len(found)
+
+    def write(self, data: Any) -> int:
+        """Nothing is ever written."""
+        raise OSError("the file is read only")

@@ -1,0 +1,97 @@
+"""`ndd.decoders.audio`: sound files to samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._operator import PerSample, operator, output
+from ndd._tensor import DType, Store
+from ndd._tensor.dtype import float32, uint8
+from ndd._tensor.sound import Scale
+from ndd.decoders._sound_file import Wanted, decode
+
+_TYPES = ("f32", "i16", "i32")
+
+
+@operator(reads="cpu", dtypes=_TYPES, outputs=2)
+def audio(
+    input,
+    /,
+    *,
+    downmix: bool = False,
+    dtype: DType = float32,
+    duration: PerSample[float] = None,
+    quality: float = 50.0,
+    sample_rate: PerSample[float] = 0.0,
+    start: PerSample[float] = 0.0,
+):
+    """Decodes sound: WAV, FLAC, OGG (Vorbis, Opus), MP3, AIFF, AU, W64, CAF; with PyAV also AAC (m4a, mp4), WMA, WebM.
+
+    Gives two outputs: the samples, `(n, channels)`, or `(n,)` with `downmix`; and the sampling rate in Hz, float32 of shape
+    `()`. That is the rate of what comes out: `sample_rate`, where it is given.
+
+    As float32 a sample is between -1 and 1: an integer of b bits is divided by 2**(b - 1). As an integer it keeps its upper
+    bits. What was made of floats (by resampling or downmixing, or since the file holds floats, as MP3 and Vorbis do) becomes
+    an integer by rounding `x * 32767`, or `x * 2147483647`, and saturates.
+
+    Args:
+        input: the bytes of files, 1-D u8 on the CPU, as `readers.File` and `io.file.read` give them. A mapped file
+            (`np.memmap(path, np.uint8)`) is read where it is needed only: with `start` and `duration` a few pages of it.
+        downmix: give the mean of the channels.
+        dtype: float32, int16 or int32.
+        duration: how many seconds to decode. Default: to the end. (Not in DALI.)
+        quality: of resampling, 0 to 100, see `ndd.audio_resample`.
+        sample_rate: the rate to resample to, in Hz. 0: that of the file.
+        start: where to begin, in seconds. (Not in DALI.)
+
+    Differs from DALI: MP3 and what FFmpeg decodes are read as well; floats as integers are scaled and saturated (DALI gives
+    1 for 1.0, and lets Vorbis samples above 1 wrap); a negative `sample_rate` counts as 0. librosa's `load` downmixes and
+    resamples to 22.05 kHz by default, this does not.
+
+    Raises RuntimeError for data that is no sound or cut off in its header (a file cut off later gives what is there), for a
+    `start` beyond the end, for a `quality` outside of its range, and for other element types; ImportError where soundfile is
+    not installed. The error names sample and file.
+
+    In a notebook the samples show themselves as a player with their waveform.
+
+    >>> import ndd, io, soundfile
+    >>> file = io.BytesIO()
+    >>> soundfile.write(file, [[0.5, 0.0], [0.25, -0.25]], 8000, format="WAV")
+    >>> samples, rate = ndd.decoders.audio(ndd.tensor(file.getvalue()), downmix=True)
+    >>> samples.torch(), rate.item()
+    (tensor([0.2500, 0.0000]), 8000.0)
+    """
+    if input.dtype is not uint8 or input.ndim != 1:
+        raise RuntimeError(f"expected the bytes of sound files, 1-D uint8, got {input.ndim}-D {input.dtype}")
+    if not 0 <= quality <= 100:
+        raise RuntimeError(f"`quality` is from 0 to 100, got {quality}")
+    return output(dtype, 1 if downmix else 2), output(float32, 0)
+
+
+@audio.batch
+def _(call, input, *, downmix, dtype, duration, quality, sample_rate, start) -> list[Any]:
+    count = input.n
+    rates, starts = sample_rate.each(), start.each().astype(np.float64)
+    durations = [None] * count if duration is None else duration.each().astype(np.float64).tolist()
+    for i in [i for i, d in enumerate(durations) if d is not None and not d >= 0][:1]:
+        raise duration.error(i, f"`duration` is 0 s or more, got {durations[i]}")
+    kind = np.dtype(dtype.numpy)
+    parts: list[Any] = [None] * count
+    found = np.zeros(count, np.float32)
+    files = [np.ascontiguousarray(a) for a in input.arrays]
+
+    def one(i: int) -> None:
+        wanted = Wanted(kind, downmix, float(rates[i]), quality, float(starts[i]), durations[i])
+        parts[i], rate = decode(files[i], wanted)
+        found[i] = rates[i] if rates[i] > 0 else rate
+
+    errors = call.spread(one, count)
+    for i in sorted(errors)[:1]:
+        errors[i].sample = i  # type: ignore[attr-defined]
+        raise errors[i]
+    spec = call.outs[0]
+    samples = Store(spec.dtype, None, spec.device, [p.shape for p in parts], parts=parts)
+    samples.scales = [Scale(1 / float(rate)) for rate in found]
+    return [samples, found]

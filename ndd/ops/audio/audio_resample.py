@@ -1,0 +1,149 @@
+"""`ndd.audio_resample`: signals at another sampling rate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.windowed_sinc import BLOCK, PHASES, lobes_of, resample, taps_of
+from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
+from ndd._tensor import DType
+
+_TYPES = ("u8", "i8", "u16", "i16", "u32", "i32", "f32")
+
+
+@operator(types=_TYPES, dtypes=_TYPES)
+def audio_resample(
+    signal,
+    /,
+    *,
+    dtype: DType | None = None,
+    in_rate: PerSample[float] = None,
+    out_length: PerSample[int] = None,
+    out_rate: PerSample[float] = None,
+    quality: float = 50.0,
+    scale: PerSample[float] = None,
+):
+    """Resamples signals with a windowed sinc.
+
+    Output `o` is the signal at position `o * n / out_n`: `sum of x[i] * h(i - position)`, with a sinc under a Hann window
+    of 3 to 64 lobes as `h`. Takes `(n,)` or `(n, channels)`, integers of up to 32 bits and float32, and gives `(out_n,)` or
+    `(out_n, channels)`.
+
+    Say what comes out in exactly one way: `in_rate` and `out_rate`, or `scale`, or `out_length`.
+
+    Args:
+        dtype: the element type of the result. Default: that of the input. Between types the full range of an integer type
+            stands for -1..1: an int16 is divided by 32767.
+        in_rate, out_rate: sampling rates, in the same unit: `out_n = ceil(n * out_rate / in_rate)`.
+        out_length: `out_n` itself.
+        quality: 0 (3 lobes) to 100 (64 lobes); 50 are 16.
+        scale: `out_n = ceil(n * scale)`.
+
+    Each output is within 3e-7 of the sum of exact numbers; DALI's are within 2e-6 for a quality of 50 and 1.2e-5 for 100,
+    since it rounds the places where it reads its table of the sinc.
+
+    As in DALI the signal counts as 0 beyond its ends, and downsampling does not widen the sinc: frequencies above half of the
+    new rate fold back. `librosa.resample` and `soxr` filter them out.
+
+    Errors: RuntimeError for other element types and ranks, for no or several ways to say what comes out, for one rate
+    without the other, for rates that are not positive, negative scales and lengths, a `quality` outside of its range, and
+    for an empty signal that is to get a length.
+
+    >>> import ndd
+    >>> ndd.audio_resample(ndd.tensor([0.0, 1.0, 0.0, -1.0] * 8), in_rate=8000, out_rate=4000).shape
+    (16,)
+    """
+    if signal.ndim not in (1, 2):
+        raise RuntimeError(f"expected a signal (n,) or (n, channels), got {signal.ndim} dimensions")
+    if not 0 <= quality <= 100:
+        raise RuntimeError(f"`quality` is from 0 to 100, got {quality}")
+    if (in_rate is None) != (out_rate is None):
+        raise RuntimeError("`in_rate` and `out_rate` belong together: give both")
+    ways = [name for name, v in (("in_rate", in_rate), ("scale", scale), ("out_length", out_length)) if v is not None]
+    if len(ways) != 1:
+        given = " and ".join(ways) or "nothing"
+        raise RuntimeError(
+            f"say what comes out in one way: `in_rate` and `out_rate`, or `scale`, or `out_length`; got {given}"
+        )
+    return like(signal, dtype=dtype)
+
+
+@audio_resample.plan
+def _(signal, *, dtype, in_rate, out_length, out_rate, quality, scale):
+    shapes = signal.shapes.copy()
+    n = shapes[:, 0]
+    if scale is not None:
+        factors = _from_zero(scale).astype(np.float64)
+        lengths, steps = np.ceil(n * factors), 1 / np.where(factors, factors, 1)
+    elif in_rate is not None:
+        before, after = _from_zero(in_rate).astype(np.float64), _from_zero(out_rate).astype(np.float64)
+        for i in np.flatnonzero(before == 0)[:1].tolist():
+            raise in_rate.error(i, "`in_rate` is to be positive, got 0")
+        lengths, steps = np.ceil(n * (after / before)), before / np.where(after, after, 1)
+    else:
+        lengths = _from_zero(out_length)
+        for i in np.flatnonzero((n == 0) & (lengths > 0))[:1].tolist():
+            raise bad_sample(i, f"an empty signal cannot be made {lengths[i]} samples long")
+        steps = n / np.maximum(lengths, 1)
+    shapes[:, 0] = lengths
+    return Plan(shapes, {"step": steps}, {"quality": quality})
+
+
+def _from_zero(values: Values) -> np.ndarray:
+    found = values.each()
+    for i in np.flatnonzero(~(found >= 0))[:1].tolist():
+        raise values.error(i, f"`{values.name}` is to be positive, got {found[i]}")
+    return found
+
+
+@audio_resample.cpu
+def _(signal, out, step, quality):
+    if signal.dtype == out.dtype == np.float32:
+        resample(signal, out, step, quality)
+        return
+    found = np.empty(out.shape, np.float32)
+    resample(to_units_of(signal, out.dtype), found, step, quality)
+    rounded(found, out)
+
+
+def to_units_of(signal: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """The signal in float32, in units of another element type: what is outside of it is then 0 in these."""
+    levels = signal.astype(np.float32)
+    if signal.dtype == kind:
+        return levels
+    (before, one), (after, full) = full_range(signal.dtype), full_range(kind)
+    return (levels - before) * np.float32(full / one) + after
+
+
+def full_range(kind: np.dtype) -> tuple[np.float32, np.float32]:
+    """What stands for 0, and how much for 1, in an element type."""
+    if kind.kind == "f":
+        return np.float32(0), np.float32(1)
+    half = float(np.iinfo(kind).max)
+    return (np.float32(0), np.float32(half)) if kind.kind == "i" else (np.float32(half / 2), np.float32(half / 2))
+
+
+def rounded(values: np.ndarray, out: np.ndarray) -> None:
+    """float32 to an element type, saturated; halves to even."""
+    if out.dtype.kind == "f":
+        out[...] = values
+        return
+    limits = np.iinfo(out.dtype)
+    np.copyto(out, np.clip(np.rint(values.astype(np.float64)), limits.min, limits.max), casting="unsafe")
+
+
+@audio_resample.cuda("audio_resample.cu")
+def _(launch, signal, out, step, quality):
+    taps = launch.table(taps_of(lobes_of(quality)))
+    (before, one), (after, full) = full_range(signal.dtype.numpy), full_range(out.dtype.numpy)
+    if signal.dtype is out.dtype:
+        before, one, after, full = (np.float32(v) for v in (0, 1, 0, 1))
+    channels = signal.shapes[:, 1] if signal.ndim == 2 else np.ones(signal.n, np.int64)
+    blocks = -(-out.shapes[:, 0] // BLOCK) * channels
+    launch(
+        "audio_resample", blocks * BLOCK, per_sample={"taps": taps, "channels": channels},
+        shared={
+            "lobes": lobes_of(quality), "before": before, "after": after, "times": np.float32(full / one)
+        },
+        macros={"BLOCK": BLOCK, "PHASES": PHASES},
+    )  # fmt: skip

@@ -1,0 +1,149 @@
+"""`ndd.mel_filter_bank`: spectrograms on the mel scale."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ndd._cpu.weighted_sums import Weights, weighted_sums, without_zeros
+from ndd._operator import Plan, like, operator
+
+
+@operator(types=("f32",))
+def mel_filter_bank(
+    spectrogram,
+    /,
+    *,
+    freq_high: float = 0.0,
+    freq_low: float = 0.0,
+    mel_formula: str = "slaney",
+    nfilter: int = 128,
+    normalize: bool = True,
+    sample_rate: float = 44100.0,
+):
+    """Sums the frequencies of a spectrogram under triangles that are evenly spaced on the mel scale.
+
+    Takes float32 of any layout; the frequencies lie along its axis `f`, without a layout along the last axis but one. With
+    `bins` of them, bin `k` has the frequency `k * sample_rate / 2 / (bins - 1)` Hz. That axis becomes `nfilter` long.
+
+    Triangle `m` rises from edge `m` to edge `m + 1` and falls to edge `m + 2`, straight in Hz, where the `nfilter + 2`
+    edges are evenly spaced in mel from `freq_low` to `freq_high`.
+
+    Args:
+        freq_high: the last edge in Hz. Default (0): half of `sample_rate`.
+        freq_low: the first edge in Hz.
+        mel_formula: "slaney" (straight up to 1 kHz, then a logarithm) or "htk", `2595 * log10(1 + hz / 700)`.
+        nfilter: how many triangles there are.
+        normalize: triangles of area 1, `2 / (width in Hz)` high; else they are 1 high.
+        sample_rate: that of the signal, in Hz. It cannot be seen in a spectrogram: the default is 44.1 kHz, so give it.
+
+    As `librosa.feature.melspectrogram(S=...)`; there `htk=True` is the second formula and `norm=None` leaves out the
+    normalization. A triangle beyond half of `sample_rate` gives 0 (DALI reads past the end of the data there, for frequencies
+    along the last axis). `torchaudio`'s `melscale_fbanks` has "htk" and no normalization by default.
+
+    Errors: RuntimeError for another element type, a layout without `f`, and arguments outside of what is said here.
+
+    >>> import ndd
+    >>> flat = ndd.ones(shape=[5, 2], dtype=ndd.float32)
+    >>> ndd.mel_filter_bank(flat, nfilter=2, sample_rate=8000, normalize=False, mel_formula="htk").torch()
+    tensor([[0.6759, 0.6759],
+            [1.6824, 1.6824]])
+    """
+    if mel_formula not in ("slaney", "htk"):
+        raise RuntimeError(f"`mel_formula`: expected 'slaney' or 'htk', got {mel_formula!r}")
+    if nfilter < 1 or not sample_rate > 0 or not freq_low >= 0:
+        raise RuntimeError(
+            f"expected `nfilter` from 1, `sample_rate` above 0, `freq_low` from 0; got {nfilter}, {sample_rate}, {freq_low}"
+        )
+    if not freq_low < (freq_high if freq_high > 0 else sample_rate / 2) <= sample_rate:
+        raise RuntimeError(
+            f"`freq_high` lies above `freq_low` and not above `sample_rate`: got {freq_high}, {freq_low}, {sample_rate}"
+        )
+    if not spectrogram.ndim:
+        raise RuntimeError("expected a spectrogram, got a single number")
+    _axis(spectrogram)
+    return like(spectrogram)
+
+
+def _axis(spectrogram) -> int:
+    layout = spectrogram.layout
+    if not layout:
+        return max(0, spectrogram.ndim - 2)
+    if "f" not in layout:
+        raise RuntimeError(
+            f"the axis of frequencies, 'f', is not in the layout {layout!r}: give the value one, as 'ft'"
+        )
+    return layout.index("f")
+
+
+@functools.lru_cache(maxsize=64)
+def _triangles(bins: int, formula: str, count: int, rate: float, low: float, high: float, normalize: bool) -> Weights:
+    least, most = _to_mel(np.array([low, high]), formula).tolist()
+    edges = _to_hz(np.linspace(least, most, count + 2), formula)
+    with np.errstate(all="ignore"):
+        hz = np.arange(bins) * (rate / 2 / (bins - 1)) if bins > 1 else np.full(bins, np.nan)
+        widths = np.diff(edges)[:, None]
+        rising = (hz - edges[:-2, None]) / widths[:-1]
+        falling = (edges[2:, None] - hz) / widths[1:]
+        weights = np.nan_to_num(np.maximum(0, np.minimum(rising, falling)))
+    if normalize:
+        weights *= 2 / (edges[2:] - edges[:-2])[:, None]
+    return without_zeros(weights)
+
+
+def _to_mel(hz: np.ndarray, formula: str) -> np.ndarray:
+    if formula == "htk":
+        return 2595 * np.log10(1 + hz / 700)
+    with np.errstate(divide="ignore"):
+        return np.where(hz < 1000, hz * (3 / 200), 15 + 27 * np.log(hz / 1000) / np.log(6.4))
+
+
+def _to_hz(mel: np.ndarray, formula: str) -> np.ndarray:
+    if formula == "htk":
+        return 700 * (10 ** (mel / 2595) - 1)
+    return np.where(mel < 15, mel * (200 / 3), 1000 * 6.4 ** ((mel - 15) / 27))
+
+
+@mel_filter_bank.plan
+def _(spectrogram, *, freq_high, freq_low, mel_formula, nfilter, normalize, sample_rate):
+    axis = _axis(spectrogram)
+    high = freq_high if freq_high > 0 else sample_rate / 2
+    shapes = spectrogram.shapes.copy()
+    bins = shapes[:, axis].copy()
+    shapes[:, axis] = nfilter
+    settings = (mel_formula, nfilter, sample_rate, freq_low, high, normalize)
+    return Plan(shapes, {"bins": bins}, {"axis": axis, "settings": settings})
+
+
+@mel_filter_bank.cpu
+def _(spectrogram, out, bins, axis, settings):
+    along(spectrogram, out, axis, _triangles(bins, *settings))
+
+
+def along(x: np.ndarray, out: np.ndarray, axis: int, weights: Weights) -> None:
+    """`weighted_sums` along an axis."""
+    outer, inner = int(np.prod(x.shape[:axis])), int(np.prod(x.shape[axis + 1 :]))
+    weighted_sums(x.reshape(outer, x.shape[axis], inner), out.reshape(outer, out.shape[axis], inner), weights)
+
+
+@mel_filter_bank.cuda("weighted_sums.cu")
+def _(launch, spectrogram, out, bins, axis, settings):
+    rows = {count: _triangles(count, *settings) for count in set(bins.tolist())}
+    along_on_gpu(launch, spectrogram, out, axis, [rows[count] for count in bins.tolist()])
+
+
+def along_on_gpu(launch, x, out, axis: int, weights: list[Weights]) -> None:
+    """As `along`, the weights being those of each sample."""
+    if all([w is weights[0] for w in weights]):
+        tables = [launch.table(part) for part in weights[0]]
+    else:
+        widest = [max([len(w[k]) for w in weights]) for k in range(4)]
+        tables = [
+            launch.table(np.stack([np.resize(w[k], widest[k]) for w in weights]), each=True) for k in range(4)
+        ]  # what is behind a row is never read
+    inner = np.prod(x.shapes[:, axis + 1 :], axis=1, dtype=np.int64)
+    names = ("first", "last", "start", "weights")
+    per_sample = {**dict(zip(names, tables, strict=True)), "inner": inner}
+    extents = {"rows_in": x.shapes[:, axis], "rows_out": out.shapes[:, axis]}
+    launch("weighted_sums", per_sample={**per_sample, **extents})

@@ -1,0 +1,112 @@
+"""`ndd.mfcc`: cosine transforms of mel spectrograms in decibels."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ndd._cpu.weighted_sums import Weights, without_zeros
+from ndd._operator import Plan, like, operator
+from ndd.ops.audio.mel_filter_bank import along, along_on_gpu
+
+
+@operator(types=("f32",))
+def mfcc(
+    spectrogram,
+    /,
+    *,
+    axis: int = 0,
+    dct_type: int = 2,
+    lifter: float = 0.0,
+    n_mfcc: int = 20,
+    normalize: bool = False,
+):
+    """Gives mel-frequency cepstral coefficients: the first numbers of a discrete cosine transform along an axis.
+
+    Takes float32 of any layout, as a rule `to_decibels(mel_filter_bank(spectrogram(x)))`, and keeps its layout; the axis
+    becomes `n_mfcc` long (or stays as it is, where it is shorter). For type 2, coefficient `k` of `N` numbers is
+    `sum of x[n] * cos(pi / N * (n + 0.5) * k)`.
+
+    Args:
+        axis: the axis of the mel bands.
+        dct_type: 1 to 4, the kind of the transform; 1 needs two numbers or more.
+        lifter: L, if it is not 0: coefficient `k` is multiplied with `1 + L / 2 * sin(pi * (k + 1) / L)`.
+        n_mfcc: how many coefficients are kept.
+        normalize: makes the transform orthonormal: `sqrt(2 / N)`, and another `sqrt(1 / 2)` for what is constant in
+            types 2 and 3. Not for type 1.
+
+    `librosa.feature.mfcc` has `normalize=True` (`norm="ortho"`) by default, the same `lifter`, and transforms types 2 and 3
+    only. `scipy.fft.dct` has twice these numbers.
+
+    Errors: RuntimeError for another element type, an axis that does not exist, and arguments outside of what is said here.
+
+    >>> import ndd
+    >>> ndd.mfcc(ndd.tensor([[1.0], [2.0], [3.0]]), n_mfcc=2).torch()
+    tensor([[ 6.0000],
+            [-1.7321]])
+    """
+    if not 0 <= axis < spectrogram.ndim:
+        raise RuntimeError(f"`axis`={axis} does not exist: expected 0 to {spectrogram.ndim - 1}")
+    if dct_type not in (1, 2, 3, 4):
+        raise RuntimeError(f"`dct_type`: expected 1, 2, 3 or 4, got {dct_type}")
+    if dct_type == 1 and normalize:
+        raise RuntimeError("`normalize`: there is no orthonormal transform of `dct_type` 1")
+    if n_mfcc < 1:
+        raise RuntimeError(f"`n_mfcc` is at least 1, got {n_mfcc}")
+    return like(spectrogram)
+
+
+@functools.lru_cache(maxsize=64)
+def _cosines(length: int, kind: int, count: int, normalize: bool, lifter: float) -> Weights:
+    n, k = np.arange(length), np.arange(count)[:, None]
+    if kind == 1:
+        matrix = np.cos(np.pi / (length - 1) * n * k)
+        matrix[:, [0, -1]] /= 2
+    elif kind == 2:
+        matrix = np.cos(np.pi / length * (n + 0.5) * k)
+    elif kind == 3:
+        matrix = np.cos(np.pi / length * n * (k + 0.5))
+        matrix[:, :1] *= np.sqrt(0.5) if normalize else 0.5
+    else:
+        matrix = np.cos(np.pi / length * (n + 0.5) * (k + 0.5))
+    if normalize:
+        matrix *= np.sqrt(2 / length)
+        if kind == 2:
+            matrix[0] *= np.sqrt(0.5)
+    if lifter:
+        matrix *= 1 + lifter / 2 * np.sin(np.pi * (k + 1) / lifter)
+    return without_zeros(matrix)
+
+
+@mfcc.plan
+def _(spectrogram, *, axis, dct_type, lifter, n_mfcc, normalize):
+    shapes = spectrogram.shapes.copy()
+    lengths = shapes[:, axis].copy()
+    if dct_type == 1 and (lengths == 1).any():
+        raise RuntimeError("`dct_type` 1 needs two numbers or more along the axis, got 1")
+    counts = np.minimum(lengths, n_mfcc)
+    shapes[:, axis] = counts
+    given = (dct_type, normalize, lifter)
+    return Plan(shapes, {"length": lengths, "kept": counts}, {"axis": axis, "given": given})
+
+
+@mfcc.cpu
+def _(spectrogram, out, axis, length, kept, given):
+    if out.size:
+        along(spectrogram, out, axis, _transform(length, kept, given))
+
+
+def _transform(length: int, count: int, given: tuple[int, bool, float]) -> Weights:
+    kind, normalize, lifter = given
+    return _cosines(length, kind, count, normalize, lifter)
+
+
+@mfcc.cuda("weighted_sums.cu")
+def _(launch, spectrogram, out, axis, length, kept, given):
+    pairs = list(zip(length.tolist(), kept.tolist(), strict=True))
+    made = {pair: _transform(*pair, given) for pair in set(pairs) if pair[1]}
+    if not made:
+        return
+    nothing = next(iter(made.values()))  # of an empty sample, for which no thread runs
+    along_on_gpu(launch, spectrogram, out, axis, [made.get(pair, nothing) for pair in pairs])

@@ -1,0 +1,83 @@
+// The power of a moving window, and where it is not below a threshold. Sums in float32, as on the CPU, without fused
+// multiply-add: the region is the same sample for sample.
+#include "scalar.cuh"
+
+#ifdef __CUDACC_RTC__
+#define TIMES(a, b) __fmul_rn(a, b)
+#define PLUS(a, b) __fadd_rn(a, b)
+#else
+#define TIMES(a, b) ((a) * (b))
+#define PLUS(a, b) ((a) + (b))
+#endif
+
+// One thread for each interval at whose beginning the sum is formed anew.
+PER_ITEM(powers) {
+  const long long n = s.in0_shape[0], window = shared.window;
+  const long long first = i * shared.interval, last = i + 1 == s.intervals ? n : first + shared.interval;
+  const float share = 1.0f / float(window);
+  float* powers = (float*)s.powers;
+  float total = 0, peak = 0;
+  if (i)
+    for (long long k = first - window + 1; k < first; k++) total = PLUS(total, TIMES(float(s.in0[k]), float(s.in0[k])));
+  for (long long k = first; k < last; k++) {
+    const float value = float(s.in0[k]);
+    if (k >= window && (k > first || !i)) {
+      const float old = float(s.in0[k - window]);
+      total = PLUS(total, -TIMES(old, old));
+    }
+    total = PLUS(total, TIMES(value, value));
+    const float power = TIMES(total, share);
+    powers[k] = power;
+    peak = power > peak ? power : peak;
+  }
+  ((float*)s.peaks)[i] = peak;
+}
+
+// One block for each sample: the threshold, then the first and the last power that reaches it.
+KERNEL_NAME(region)(const Sample* samples, int count, Shared shared) {
+  __shared__ float highest[256];
+  __shared__ long long firsts[256], lasts[256];
+  const int thread = threadIdx.x;
+  EACH_SAMPLE(s) {
+    const long long n = s.in0_shape[0];
+    const float *powers = (const float*)s.powers, *peaks = (const float*)s.peaks;
+    float peak = 0;
+    for (long long k = thread; k < s.intervals; k += 256) peak = peaks[k] > peak ? peaks[k] : peak;
+    highest[thread] = peak;
+    __syncthreads();
+    for (int half = 128; half > 0; half /= 2) {
+      if (thread < half && highest[thread + half] > highest[thread]) highest[thread] = highest[thread + half];
+      __syncthreads();
+    }
+    const float threshold = TIMES(shared.reference > 0 ? shared.reference : highest[0], shared.ratio);
+    long long first = n, last = -1;
+    for (long long k = thread; k < n; k += 256)
+      if (powers[k] >= threshold) {
+        first = k;
+        break;
+      }
+    if (n) {
+      for (long long k = (n - 1 - thread); k >= 0; k -= 256)
+        if (powers[k] >= threshold) {
+          last = k;
+          break;
+        }
+    }
+    firsts[thread] = first;
+    lasts[thread] = last;
+    __syncthreads();
+    for (int half = 128; half > 0; half /= 2) {
+      if (thread < half) {
+        if (firsts[thread + half] < firsts[thread]) firsts[thread] = firsts[thread + half];
+        if (lasts[thread + half] > lasts[thread]) lasts[thread] = lasts[thread + half];
+      }
+      __syncthreads();
+    }
+    if (thread == 0) {
+      const long long begin = firsts[0] - shared.window + 1 > 0 ? firsts[0] - shared.window + 1 : 0;
+      *s.out0 = lasts[0] < 0 ? 0 : int(begin);
+      *s.out1 = lasts[0] < 0 ? 0 : int(lasts[0] - begin + 1);
+    }
+    __syncthreads();
+  }
+}

@@ -1,0 +1,151 @@
+"""`ndd.nonsilent_region`: where a signal is louder than silence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+from ndd._operator import Plan, operator, output
+from ndd._tensor.dtype import int32
+
+_TYPES = ("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32")
+
+
+@operator(types=_TYPES, outputs=2)
+def nonsilent_region(
+    signal,
+    /,
+    *,
+    cutoff_db: float = -60.0,
+    reference_power: float | None = None,
+    reset_interval: int = 8192,
+    window_length: int = 2048,
+):
+    """Finds the part of a signal that is not silent at its beginning and end.
+
+    The power of a moving window, `mean of x ** 2` over the last `window_length` samples, is compared with a reference. The
+    region reaches from the beginning of the first window whose power is not below
+    `reference * 10 ** (cutoff_db / 10)` to the end of the last one.
+
+    Takes integers and float32 of shape `(n,)`; gives two int32 numbers for each sample, where the region begins and how long
+    it is: `ndd.slice(x, begin, length, axes=[0])`. Nothing loud: 0 and 0.
+
+    Args:
+        cutoff_db: the power that counts as silence, in dB of the reference.
+        reference_power: the reference. Default: the largest power of a window of the sample.
+        reset_interval: after so many samples the moving sum is formed anew, so that its rounding errors do not grow; a
+            multiple of `window_length`, or -1 for never. On a GPU the intervals are worked on at once.
+        window_length: samples of a window. Before the signal are zeros.
+
+    As `librosa.effects.trim`, whose windows do not overlap at every sample, and whose `top_db` is `-cutoff_db`. The sums are
+    DALI's to the last bit, in float32, so that the region is the same sample for sample. An empty signal gives 0 and 0; DALI
+    2.4.0 dies of it, and of `reset_interval=0`.
+
+    Errors: RuntimeError for other element types and ranks, and for arguments outside of what is said here.
+
+    >>> import ndd
+    >>> begin, length = ndd.nonsilent_region(ndd.tensor([0, 0, 5, -7, 3, 0, 0, 0]), window_length=2, reset_interval=-1)
+    >>> begin.item(), length.item()
+    (1, 5)
+    """
+    if signal.ndim != 1:
+        raise RuntimeError(f"expected a signal (n,), got {signal.ndim} dimensions: take one channel of it")
+    if window_length < 1:
+        raise RuntimeError(f"`window_length` is at least 1, got {window_length}")
+    if reset_interval != -1 and (reset_interval < 1 or reset_interval % window_length):
+        raise RuntimeError(
+            f"`reset_interval` is -1 or a multiple of `window_length`={window_length}, got {reset_interval}"
+        )
+    if reference_power is not None and not reference_power > 0:
+        raise RuntimeError(f"`reference_power` is to be positive, got {reference_power}")
+    return output(int32, 0), output(int32, 0)
+
+
+@nonsilent_region.plan
+def _(signal, *, cutoff_db, reference_power, reset_interval, window_length):
+    none = np.zeros((signal.n, 0), np.int64)
+    numbers = {
+        "ratio": np.float32(10.0 ** (np.float64(cutoff_db) / 10)), "reference": np.float32(reference_power or 0),
+        "interval": reset_interval, "window": window_length,
+    }  # fmt: skip
+    return Plan([none, none], {}, numbers)
+
+
+@nonsilent_region.cpu
+def _(signal, begin, length, ratio, reference, interval, window):
+    x = np.ascontiguousarray(signal).astype(np.float32, copy=False)
+    interval = interval if interval > 0 else max(1, x.size)
+    begin[...], length[...] = _region(x, window, interval, reference, ratio, np.empty(x.size, np.float32))
+
+
+@kernel
+def _summed(x, window, i):
+    """The power of the window that ends at `i`, oldest sample first."""
+    total = np.float32(0)
+    for k in range(max(0, i - window + 1), i + 1):
+        total += x[k] * x[k]
+    return total
+
+
+@kernel
+def _moved(x, window, first, last, total, powers):
+    """The powers of `first`..`last`, from the sum before."""
+    share = np.float32(1) / np.float32(window)
+    for i in range(first, last):
+        if i >= window:
+            total -= x[i - window] * x[i - window]
+        total += x[i] * x[i]
+        powers[i] = total * share
+
+
+@kernel
+def _region(x, window, interval, reference, ratio, powers):
+    n, share = x.size, np.float32(1) / np.float32(window)
+    _moved(x, window, 0, min(interval, n), np.float32(0), powers)
+    start = interval
+    while start + 4 * interval <= n:  # four sums side by side: each waits for its own additions only
+        a, b, c, d = start, start + interval, start + 2 * interval, start + 3 * interval
+        p, q, r, s = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+        for k in range(1 - window, 1):
+            p += x[a + k] * x[a + k]
+            q += x[b + k] * x[b + k]
+            r += x[c + k] * x[c + k]
+            s += x[d + k] * x[d + k]
+        powers[a], powers[b], powers[c], powers[d] = p * share, q * share, r * share, s * share
+        for k in range(1, interval):
+            p = p - x[a + k - window] * x[a + k - window] + x[a + k] * x[a + k]
+            q = q - x[b + k - window] * x[b + k - window] + x[b + k] * x[b + k]
+            r = r - x[c + k - window] * x[c + k - window] + x[c + k] * x[c + k]
+            s = s - x[d + k - window] * x[d + k - window] + x[d + k] * x[d + k]
+            powers[a + k] = p * share
+            powers[b + k] = q * share
+            powers[c + k] = r * share
+            powers[d + k] = s * share
+        start += 4 * interval
+    while start < n:
+        total = _summed(x, window, start)
+        powers[start] = total * share
+        _moved(x, window, start + 1, min(start + interval, n), total, powers)
+        start += interval
+    if reference == 0:
+        for i in range(n):
+            reference = powers[i] if powers[i] > reference else reference
+    threshold = reference * ratio
+    first, last = 0, n - 1
+    while first < n and not powers[first] >= threshold:
+        first += 1
+    if first == n:
+        return 0, 0
+    while not powers[last] >= threshold:
+        last -= 1
+    begin = max(0, first - window + 1)
+    return begin, last - begin + 1
+
+
+@nonsilent_region.cuda("nonsilent_region.cu")
+def _(launch, signal, begin, length, ratio, reference, interval, window):
+    intervals = -(-signal.sizes // interval) if interval > 0 else np.minimum(signal.sizes, 1)
+    powers, peaks = launch.scratch(signal.sizes, np.float32), launch.scratch(np.maximum(intervals, 1), np.float32)
+    fields = {"powers": powers, "peaks": peaks, "intervals": intervals}
+    launch("powers", intervals, per_sample=fields)
+    launch("region", 1, per_sample=fields)

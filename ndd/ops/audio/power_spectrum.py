@@ -1,0 +1,78 @@
+"""`ndd.power_spectrum`: Fourier transforms along an axis."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.fourier import power_of, rfft
+from ndd._operator import Plan, bad_sample, like, operator
+
+
+@operator(types=("f32",))
+def power_spectrum(
+    input,
+    /,
+    *,
+    axis: int = -1,
+    nfft: int | None = None,
+    power: int = 2,
+):
+    """Gives the power (or magnitude) of the frequencies along an axis: `|rfft(x, nfft)| ** power`.
+
+    Takes float32 of rank 1 and up, keeps its layout; the axis becomes `nfft // 2 + 1` long. `spectrogram` does this
+    with windows of a signal.
+
+    Args:
+        axis: the axis; any negative number is the last one.
+        nfft: the length of the transform: what is longer is cut, what is shorter filled up with zeros. Default (also 0 and
+            less): the extent of each sample.
+        power: 2 for the power, 1 for the magnitude.
+
+    DALI has it on the CPU only, and for rank 2 and up.
+
+    Errors: RuntimeError for another element type, an axis that does not exist or is empty, and another `power`.
+
+    >>> import ndd
+    >>> ndd.power_spectrum(ndd.tensor([1.0, 0.0, -1.0, 0.0])).torch()
+    tensor([0., 4., 0.])
+    """
+    if power not in (1, 2):
+        raise RuntimeError(f"`power`: expected 1 (magnitude) or 2 (power), got {power}")
+    if axis >= input.ndim or not input.ndim:
+        raise RuntimeError(f"`axis`={axis} does not exist: the input has {input.ndim} dimension(s)")
+    return like(input)
+
+
+@power_spectrum.plan
+def _(input, *, axis, nfft, power):
+    axis = axis if axis >= 0 else input.ndim - 1
+    shapes = input.shapes.copy()
+    extents = shapes[:, axis].copy()
+    lengths = extents if nfft is None or nfft <= 0 else np.full_like(extents, nfft)
+    for i in np.flatnonzero((extents == 0) | (lengths == 0))[:1].tolist():
+        raise bad_sample(i, f"axis {axis} is empty: the shape is {tuple(input.shapes[i].tolist())}")
+    shapes[:, axis] = lengths // 2 + 1
+    return Plan(shapes, {"length": lengths, "extent": extents}, {"axis": axis, "power": power})
+
+
+@power_spectrum.cpu_batch
+def _(input, out, length, axis, power):
+    if out.size:
+        power_of(rfft(input, int(length[0]), axis + 1), power, out)
+
+
+@power_spectrum.cuda("power_spectrum.cu")
+def _(launch, input, out, length, extent, axis, power):
+    from ndd._cuda import fourier
+
+    outer = np.prod(input.shapes[:, :axis], axis=1, dtype=np.int64)
+    inner = np.prod(input.shapes[:, axis + 1 :], axis=1, dtype=np.int64)
+    input.pointers()  # the transform is none of our launches: they cannot be made again by themselves
+    for n in sorted(set(length.tolist())):  # one transform for all rows of a length
+        counts = np.where(length == n, outer * inner, 0)
+        rows, spectra = fourier.memory(launch, counts, n)
+        fields = {"inner": inner, "rows": rows, "spectra": spectra}
+        numbers, macros = {"n": n, "bins": n // 2 + 1}, {"ROOT": power == 1}
+        launch("gather", counts * n, per_sample=fields, shared=numbers, macros=macros)
+        fourier.rfft(rows, spectra, n)
+        launch("power", counts * (n // 2 + 1), per_sample=fields, shared=numbers, macros=macros)

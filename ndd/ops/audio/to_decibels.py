@@ -1,0 +1,114 @@
+"""`ndd.to_decibels`: magnitudes or powers on a logarithmic scale."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+from ndd._operator import Plan, like, operator
+from ndd.reductions.launches import reduce_on_gpu
+
+_CHUNK = 512
+_LEAST = np.nextafter(np.float32(0), np.float32(1))
+
+
+@operator(types=("f32",))
+def to_decibels(
+    magnitude,
+    /,
+    *,
+    cutoff_db: float = -200.0,
+    multiplier: float = 10.0,
+    reference: float | None = None,
+):
+    """Converts to decibels: `multiplier * log10(x / reference)`, and nothing below `cutoff_db`.
+
+    Takes float32 of any rank and layout. What is negative, 0 or NaN becomes `cutoff_db`.
+
+    Args:
+        cutoff_db: the least result: silence is `-inf` dB.
+        multiplier: 10 for powers (and energies), 20 for magnitudes.
+        reference: what has 0 dB. Default: the largest value of the sample, or 1 where that is not positive.
+
+    As `librosa.power_to_db(x, ref=np.max, top_db=200)`. To keep to 80 dB below the peak, take `cutoff_db=-80`.
+
+    Errors: RuntimeError for another element type (integer samples: `ndd.cast(x, dtype=ndd.float32)`) and for
+    `reference=0`.
+
+    >>> import ndd
+    >>> ndd.to_decibels(ndd.tensor([1.0, 0.1, 0.001, 0.0]), cutoff_db=-20).torch()
+    tensor([  0., -10., -20., -20.])
+    """
+    if reference == 0:
+        raise RuntimeError("`reference` cannot be 0: leave it out to take the largest value of each sample")
+    return like(magnitude)
+
+
+@to_decibels.plan
+def _(magnitude, *, cutoff_db, multiplier, reference):
+    with np.errstate(all="ignore"):
+        least = np.maximum(np.float32(10.0 ** np.float64(np.float64(cutoff_db) / multiplier)), _LEAST)
+    factor = np.float32(multiplier * np.log10(2))
+    return Plan(magnitude.shapes, {}, {"least": least, "factor": factor, "reference": reference})
+
+
+@to_decibels.cpu
+def _(magnitude, out, least, factor, reference):
+    x = magnitude.reshape(-1)
+    if not x.size:
+        return
+    if reference is None:
+        reference = x.max()
+        if reference != reference:
+            reference = np.fmax.reduce(x)
+        reference = reference if reference > 0 else 1.0
+    words = np.empty((2, _CHUNK), np.int32)
+    inverse = np.float32(1) / np.float32(reference)
+    _decibels(x, out.reshape(-1), inverse, least, factor, words, words.view(np.float32))
+
+
+@kernel(fastmath={"contract"})
+def _decibels(x, out, inverse, least, factor, words, values):
+    """factor * log2(max(x * inverse, least)); the logarithm as in Cephes' `logf`, in loops that compile to vectors."""
+    smallest, huge = np.float32(1.1754944e-38), np.float32(np.inf)
+    for start in range(0, x.size, _CHUNK):
+        part, target = x[start : start + _CHUNK], out[start : start + _CHUNK]
+        for j in range(part.size):
+            value = part[j] * inverse
+            value = value if value > least else least
+            target[j] = value
+            values[0, j] = value if value >= smallest else value * np.float32(8388608)
+        for j in range(part.size):
+            bits = words[0, j]
+            words[0, j] = (bits >> 23) - 126
+            words[1, j] = (bits & 0x7FFFFF) | 0x3F000000
+        for j in range(part.size):
+            m, e = values[1, j], np.float32(words[0, j])
+            low = m < np.float32(0.70710678)
+            e = e - np.float32(1) if low else e
+            m = m + m - np.float32(1) if low else m - np.float32(1)
+            e = e if target[j] >= smallest else e - np.float32(23)
+            y = np.float32(7.0376836292e-2)
+            y = y * m - np.float32(1.1514610310e-1)
+            y = y * m + np.float32(1.1676998740e-1)
+            y = y * m - np.float32(1.2420140846e-1)
+            y = y * m + np.float32(1.4249322787e-1)
+            y = y * m - np.float32(1.6668057665e-1)
+            y = y * m + np.float32(2.0000714765e-1)
+            y = y * m - np.float32(2.4999993993e-1)
+            y = y * m + np.float32(3.3333331174e-1)
+            z = m * m
+            y = (y * m - np.float32(0.5)) * z + m
+            result = (y * np.float32(1.44269504) + e) * factor
+            target[j] = result if target[j] < huge else huge * factor
+
+
+@to_decibels.cuda("to_decibels.cu")
+def _(launch, magnitude, out, least, factor, reference):
+    fields = {}
+    if reference is None:
+        peaks = launch.scratch(1, np.float32)
+        reduce_on_gpu(launch, "max", "plain", magnitude, tuple(range(magnitude.ndim)), peaks)
+        fields["peak"] = peaks
+    own = {"inverse": np.float32(1) / np.float32(reference or 1)}
+    launch("to_decibels", per_sample=fields, shared=own, macros={"PEAK": reference is None})

@@ -1,0 +1,196 @@
+"""`readers.NemoAsr`: speech and its transcript, from manifests as NVIDIA NeMo has them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndd._tensor import DType
+from ndd._tensor.dtype import float32, int64, uint8
+from ndd.decoders._sound_file import Wanted, decode
+from ndd.io.object_store import is_remote
+from ndd.readers.base import Reader
+from ndd.readers.file_reading import read_files
+from ndd.readers.file_tree import FilePath, listed_names, read_lines
+from ndd.readers.output import Output, Record
+from ndd.readers.records import RecordStore
+
+_LARGE = 1 << 24  # bytes of a file from which a part of it is read where it lies
+
+
+class NemoAsr(Reader):
+    """Reads recordings that manifests list, with their transcripts.
+
+    A manifest has a JSON object on each line: `{"audio_filepath": "a.wav", "duration": 1.5, "offset": 0.0, "text":
+    "..."}`. Only `audio_filepath` is required. Relative paths begin at the working directory, as in DALI; where the first
+    one of a manifest does not exist there, at the manifest's folder. `offset` and `duration` (in s) choose a part,
+    `floor(duration * rate)` samples from `floor(offset * rate)`; without a duration, or with a negative one, it goes to the
+    end.
+
+    Gives the samples, `(n,)`, or with `downmix=False` `(n, channels)` of a file with several channels; the sampling rate of
+    the file in Hz, float32 of shape `()`; the transcript, u8, its UTF-8 bytes; and with `read_idxs` the place of the entry
+    among those kept of its manifest, int64 `(1,)`.
+
+    Args:
+        manifest_filepaths: a path or a list of them; their entries follow each other.
+        downmix: give the mean of the channels.
+        dtype: float32, int16 or int32, scaled as by `decoders.audio`.
+        max_duration: leave out longer entries, in s. 0: none.
+        min_duration: leave out shorter entries, and those without a duration.
+        quality: of resampling, 0 to 100.
+        read_idxs, read_sample_rate, read_text: which outputs there are beside the samples.
+        sample_rate: the rate to resample to. 0 or less: that of the file. The rate that comes out is the file's in any
+            case, unlike that of `decoders.audio`.
+        normalize_text: taken for DALI's sake, without effect.
+
+    Lines that cannot be read (broken JSON, no `audio_filepath`, a duration that is no number, a text that is no string: of
+    those DALI dies or makes empty signals) are left out, and a warning says how many.
+
+    Differences from DALI: MP3 and what FFmpeg decodes are read as well. Of a file of more than 16 MB only the part is read.
+
+    Raises (when the first sample is asked for): RuntimeError for a manifest that cannot be read and where nothing is left;
+    at its batch for a file that is missing or no sound, and for an offset beyond the end.
+
+    >>> import ndd, json, pathlib, soundfile, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> soundfile.write(folder / "a.wav", [0.5, -0.5, 0.25], 8000)
+    >>> entry = {"audio_filepath": str(folder / "a.wav"), "text": "yes"}
+    >>> _ = (folder / "all.json").write_text(json.dumps(entry))
+    >>> samples, rate, text = ndd.readers.NemoAsr(manifest_filepaths=folder / "all.json")[0]
+    >>> samples.torch().tolist(), rate.item(), bytes(text.numpy()).decode()
+    ([0.5, -0.5, 0.25], 8000.0, 'yes')
+    """
+
+    @classmethod
+    def _outputs(
+        cls,
+        *,
+        dtype: DType = float32,
+        downmix: bool = True,
+        read_idxs: bool = False,
+        read_sample_rate: bool = True,
+        read_text: bool = True,
+        **_others: Any,
+    ) -> tuple[Output, ...]:
+        every = (
+            (Output("audio", dtype, 1 if downmix else None), True),
+            (Output("sample_rate", float32, 0), read_sample_rate),
+            (Output("text", uint8, 1), read_text),
+            (Output("index", int64, 1), read_idxs),
+        )
+        return tuple([output for output, wanted in every if wanted])
+
+    def _open(
+        self,
+        *,
+        manifest_filepaths: FilePath | Sequence[FilePath],
+        downmix: bool = True,
+        dtype: DType = float32,
+        max_duration: float = 0.0,
+        min_duration: float = 0.0,
+        normalize_text: bool | None = None,
+        quality: float = 50.0,
+        read_idxs: bool = False,
+        read_sample_rate: bool = True,
+        read_text: bool = True,
+        sample_rate: float = -1.0,
+    ) -> RecordStore:
+        if dtype.name not in ("f32", "i16", "i32"):
+            raise RuntimeError(f"{self._display}: Unsupported output type: {dtype}. Expected one of f32, i16, i32.")
+        if not 0 <= quality <= 100:
+            raise RuntimeError(f"{self._display}: `quality` is from 0 to 100, got {quality}")
+        entries: list[Entry] = []
+        for path in listed_names(self._display, "manifest_filepaths", manifest_filepaths):
+            entries += read_manifest(self._display, path, min_duration, max_duration)
+        if not entries:
+            raise RuntimeError(f"{self._display}: No files found in {manifest_filepaths}")
+        wanted = Wanted(np.dtype(dtype.numpy), downmix, sample_rate, quality)
+        return _Recordings(entries, wanted, (True, read_sample_rate, read_text, read_idxs))
+
+
+class Entry(NamedTuple):
+    """A line of a manifest."""
+
+    path: str
+    offset: float
+    duration: float | None
+    text: str
+    index: int
+
+
+def read_manifest(reader: str, path: str, shortest: float, longest: float) -> list[Entry]:
+    """The entries of a manifest that are neither too short nor too long."""
+    entries: list[Entry] = []
+    broken = 0
+    example = ""
+    least, most = float(np.float32(shortest)), float(np.float32(longest))  # DALI's arguments are 32-bit
+    for number, line in enumerate(read_lines(reader, path), 1):
+        if not line.strip():
+            continue
+        try:
+            entry = _entry(json.loads(line), len(entries))
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            broken += 1
+            example = example or f"line {number}: {error}"
+            continue
+        length = -1.0 if entry.duration is None else entry.duration
+        if (length >= least and (most <= 0 or length <= most)) or (least <= 0 and length < 0):
+            entries.append(entry)
+    if broken:
+        warnings.warn(f"{reader}: {path}: {broken} lines are left out. The first: {example}", UserWarning, stacklevel=7)
+    first = next((e.path for e in entries if not (os.path.isabs(e.path) or is_remote(e.path))), None)
+    if first is not None and not os.path.exists(first):
+        folder = os.path.dirname(path)
+        if is_remote(path) or os.path.exists(os.path.join(folder, first)):
+            entries = [e if is_remote(e.path) else e._replace(path=os.path.join(folder, e.path)) for e in entries]
+    return entries
+
+
+def _entry(fields: dict[str, Any], index: int) -> Entry:
+    path, text = fields.get("audio_filepath"), fields.get("text", "")
+    if not isinstance(path, str) or not isinstance(text, str):
+        raise ValueError("expected texts as `audio_filepath` and `text`")
+    duration, offset = fields.get("duration"), fields.get("offset", 0.0)
+    for value in (duration, offset):
+        if value is not None and (isinstance(value, bool) or not math.isfinite(value)):
+            raise ValueError(f"expected seconds as `duration` and `offset`, got {value!r}")
+    return Entry(path, float(offset or 0), None if duration is None or duration < 0 else float(duration), text, index)
+
+
+class _Recordings(RecordStore):
+    def __init__(self, entries: list[Entry], wanted: Wanted, outputs: tuple[bool, ...]):
+        self._entries = entries
+        self._wanted = wanted
+        self._outputs = outputs
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def source(self, number: int) -> str:
+        return self._entries[number].path
+
+    def record(self, number: int) -> Record:
+        entry = self._entries[number]
+        wanted = self._wanted._replace(start=entry.offset, duration=entry.duration)
+        samples, rate = decode(_file(entry.path), wanted)
+        if samples.ndim == 2 and samples.shape[1] == 1:
+            samples = samples[:, 0]
+        text = np.frombuffer(entry.text.encode("utf-8", "surrogatepass"), np.uint8)
+        every = (samples, np.float32(rate).reshape(()), text, np.array([entry.index], np.int64))
+        return tuple([np.asarray(value) for value, wanted in zip(every, self._outputs, strict=True) if wanted])
+
+
+def _file(path: str) -> np.ndarray | str:
+    """What `decode` takes: the bytes, or the path of a large file."""
+    if not is_remote(path) and os.path.getsize(path) > _LARGE:
+        return path
+    found = read_files([path])[0]
+    if isinstance(found, Exception):
+        raise found
+    return found

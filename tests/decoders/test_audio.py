@@ -1,0 +1,161 @@
+"""`ndd.decoders.audio` against DALI: formats, element types, mixing, resampling; and what DALI refuses."""
+
+# ruff: noqa: B023  (every closure runs before the loop goes on)
+from __future__ import annotations
+
+import io
+import tracemalloc
+
+import numpy as np
+import pytest
+import soundfile
+from cases import I16, each_of
+from compare import arrays_of, assert_same_values, check_same
+
+import ndd
+
+
+def encoded(samples, rate=16000, format="WAV", subtype="PCM_16"):
+    file = io.BytesIO()
+    soundfile.write(file, samples, rate, format=format, subtype=subtype)
+    return np.frombuffer(file.getvalue(), np.uint8)
+
+
+def sound(n, channels=2, seed=0):
+    x = np.random.default_rng(seed).uniform(-1, 1, (n, channels))
+    x[: min(n, 4)] = np.array([[1, 1], [-1, -1], [0.5, 0], [0, -0.5]])[: min(n, 4), :channels]
+    return x
+
+
+def ffmpeg_file(format, codec, rate=16000):
+    """A second of a tone of 440 Hz."""
+    av = pytest.importorskip("av")
+    file = io.BytesIO()
+    tone = (0.5 * np.sin(np.arange(rate) * (2 * np.pi * 440 / rate))).astype(np.float32)
+    with av.open(file, "w", format=format) as container:
+        stream = container.add_stream(codec, rate=rate, layout="mono")
+        frame = av.AudioFrame.from_ndarray(tone[None], format="fltp", layout="mono")
+        frame.sample_rate = rate
+        container.mux([*stream.encode(frame), *stream.encode(None)])
+    return np.frombuffer(file.getvalue(), np.uint8)
+
+
+REGISTRY_INPUTS = {
+    "wav": (lambda rng, i, dtype: encoded(sound(200 + 50 * i, seed=i), 8000 * (1 + i)), None),
+    "flac": (lambda rng, i, dtype: encoded(sound(200 + 50 * i, seed=i), format="FLAC", subtype="PCM_24"), None),
+}
+U8 = ("uint8",)
+REGISTRY_CASES = {
+    "decoders.audio": [
+        *each_of({}, {"downmix": True, "sample_rate": 11025.0}, inputs=("wav",), dtypes=U8, relative=4e-6),
+        *each_of({"dtype": I16, "downmix": True}, {"sample_rate": 12000.0, "dtype": I16}, inputs=("flac",), dtypes=U8),
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["WAV PCM_U8", "WAV PCM_16", "WAV PCM_24", "WAV PCM_32", "WAV ULAW", "FLAC PCM_S8", "FLAC PCM_24", "AIFF PCM_16"],
+)
+def test_integers(dali, kind):
+    data = encoded(sound(50), 16000, *kind.split())
+    for dtype in ("float32", "int16", "int32"):
+        check_same(dali, lambda m: m.decoders.audio(m.tensor(data), dtype=getattr(m, dtype)), 0.0, dtype)
+        for more in ({"downmix": True}, {"sample_rate": 8000.0}, {"sample_rate": 11025.5, "downmix": True}):
+            check_same(dali, lambda m: m.decoders.audio(m.tensor(data), dtype=getattr(m, dtype), **more), 3e-6, more)
+
+
+@pytest.mark.parametrize("kind", ["WAV FLOAT", "WAV DOUBLE", "OGG VORBIS", "OGG OPUS"])
+def test_floats(dali, kind):
+    data = encoded(sound(50), 16000, *kind.split())
+    for more in ({}, {"downmix": True}, {"sample_rate": 8000.0}):
+        check_same(dali, lambda m: m.decoders.audio(m.tensor(data), **more), 3e-6, more)
+    check_same(dali, lambda m: m.decoders.audio(m.tensor(data), downmix=True, dtype=m.int16), 1e-9)
+    exact = np.asarray(ndd.decoders.audio(ndd.tensor(data))[0])
+    levels = np.asarray(ndd.decoders.audio(ndd.tensor(data), dtype=ndd.int16)[0])
+    np.testing.assert_array_equal(levels, np.clip(np.rint(exact * np.float32(32767)), -32768, 32767).astype(np.int16))
+
+
+def test_edges_and_errors(dali):
+    data = encoded(sound(50))
+    for odd in (
+        encoded(sound(0)), encoded(sound(0, 1)), data[:100], data[:20], data[:0], np.arange(100, dtype=np.uint8),
+        data.reshape(2, -1), data.view(np.int8),
+    ):  # fmt: skip
+        for more in ({}, {"downmix": True}, {"sample_rate": 8000.0}):
+            check_same(dali, lambda m: m.decoders.audio(m.tensor(odd), **more), 3e-6, (odd.shape, more))
+    for arguments in (
+        {"dtype": "uint8"}, {"dtype": "float64"}, {"quality": -1.0, "sample_rate": 8000.0}, {"sample_rate": 16000.0},
+    ):  # fmt: skip
+        named = lambda m: {k: getattr(m, v) if k == "dtype" else v for k, v in arguments.items()}  # noqa: E731
+        check_same(dali, lambda m: m.decoders.audio(m.tensor(data), **named(m)), 0.0, arguments)
+
+
+def test_errors_name_the_file(tmp_path):
+    (tmp_path / "good.wav").write_bytes(encoded(sound(50)).tobytes())
+    (tmp_path / "bad.wav").write_bytes(b"no sound at all")
+    files = ndd.io.file.read([tmp_path / "good.wav", tmp_path / "bad.wav"])
+    with pytest.raises(RuntimeError, match=r"audio: sample 1 \(.*bad\.wav\): no sound can be read: Format not rec"):
+        ndd.decoders.audio(files)[0].evaluate()
+
+
+@pytest.mark.parametrize("kind", ["WAV PCM_16", "FLAC PCM_16", "OGG VORBIS"])
+def test_parts(kind):
+    data = [encoded(sound(8000 * (i + 2), seed=i), 8000, *kind.split()) for i in range(3)]
+    whole = arrays_of(ndd.decoders.audio(ndd.batch(data))[0])
+    starts, durations = [0.25, 1.0, 0.0], [0.5, 0.125, 99.0]
+    parts, _ = ndd.decoders.audio(ndd.batch(data), start=ndd.batch(starts), duration=ndd.batch(durations))
+    for found, all_of_it, start, duration in zip(arrays_of(parts), whole, starts, durations, strict=True):
+        first = int(start * 8000)
+        assert_same_values([found], [all_of_it[first : first + int(duration * 8000)]], 1e-6)
+    assert ndd.decoders.audio(ndd.tensor(data[0]), start=2.0)[0].shape == (0, 2)
+    for arguments in ({"start": 2.5}, {"start": -1.0}, {"duration": -1.0}):
+        with pytest.raises(RuntimeError, match=f"audio: .*`{next(iter(arguments))}`"):
+            ndd.decoders.audio(ndd.tensor(data[0]), **arguments)[0].evaluate()
+
+
+def test_a_part_of_a_long_mapped_file_is_read_alone(tmp_path):
+    rate = 16000
+    long = np.arange(rate * 600, dtype=np.int16)  # 10 minutes, 19 MB
+    soundfile.write(tmp_path / "long.wav", long, rate)
+    mapped = np.memmap(tmp_path / "long.wav", np.uint8, "r")
+    tracemalloc.start()
+    part, _ = ndd.decoders.audio(ndd.as_tensor(mapped), start=500.0, duration=1.0, dtype=ndd.int16, downmix=True)
+    found = np.asarray(part)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(found, long[500 * rate : 501 * rate])
+    assert peak < 2e6
+
+
+def test_a_header_that_claims_days_takes_little_memory(monkeypatch):
+    from ndd.decoders import _sound_file
+
+    sizes = []
+    host_empty = _sound_file.host_empty
+    monkeypatch.setattr(_sound_file, "host_empty", lambda *a: sizes.append(a[0]) or host_empty(*a))
+    data = bytearray(encoded(sound(3000), format="FLAC").tobytes())
+    data[21] |= 0x0F  # the upper bits of the number of samples: 64 billion
+    assert ndd.decoders.audio(ndd.tensor(np.frombuffer(bytes(data), np.uint8)))[0].shape == (3000, 2)
+    assert max(n for n, _ in sizes) <= _sound_file._BLOCK
+
+
+@pytest.mark.parametrize("kind", ["FLAC PCM_16", "OGG VORBIS", "WAV PCM_24", "AIFF PCM_16"])
+def test_files_that_are_cut_off(dali, kind):
+    data = encoded(sound(30000), 16000, *kind.split())
+    for share in (0.3, 0.99):
+        check_same(dali, lambda m: m.decoders.audio(m.tensor(data[: int(len(data) * share)])), 1e-6, share)
+
+
+@pytest.mark.parametrize(("format", "codec"), [("mp4", "aac"), ("mp3", "libmp3lame"), ("webm", "libopus")])
+def test_what_dali_refuses(format, codec):
+    rate = 48000 if codec == "libopus" else 16000
+    data = ffmpeg_file(format, codec, rate)
+    samples, found = ndd.decoders.audio(ndd.tensor(data), downmix=True)
+    assert found.item() == rate
+    x = np.asarray(samples)
+    assert abs(len(x) - rate) < 3000  # codecs add some silence
+    assert abs(np.argmax(np.abs(np.fft.rfft(x))) * rate / len(x) - 440) < 2
+    assert 0.45 < np.abs(x[2000:-3000]).max() < 0.6
+    part, _ = ndd.decoders.audio(ndd.tensor(data), downmix=True, start=0.25, duration=0.5, sample_rate=8000.0)
+    assert part.shape == (4000,)

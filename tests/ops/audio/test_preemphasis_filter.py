@@ -1,0 +1,99 @@
+"""`ndd.preemphasis_filter` and `ndd.nonsilent_region` against DALI."""
+
+# ruff: noqa: B023  (every closure runs before the loop goes on)
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cases import DTYPES, I16, EachSample, each_of
+from compare import check_same
+
+import ndd
+
+REGISTRY_INPUTS = {
+    "steps": (lambda rng, i, dtype: rng.integers(0, 2 if dtype == "bool" else 100, 300 + 40 * i).astype(dtype), None),
+    "burst": (
+        lambda rng, i, dtype: (np.concatenate([np.zeros(200 * i), rng.random(400) * 100, np.zeros(333)])).astype(dtype),
+        None,
+    ),
+}
+REGISTRY_CASES = {
+    "preemphasis_filter": each_of(
+        {},
+        {"preemph_coeff": EachSample([0.5, 0.0, 0.9]), "border": "zero", "dtype": I16},
+        {"border": "reflect"},
+        inputs=("steps",),
+        dtypes=("float32", *DTYPES),
+    ),
+    "nonsilent_region": each_of(
+        {"window_length": 16, "reset_interval": 64},
+        {},
+        {"window_length": 5, "reset_interval": -1, "reference_power": 400.0, "cutoff_db": -6.0},
+        inputs=("burst",),
+        dtypes=("float32", *DTYPES),
+    ),
+}
+
+
+@pytest.mark.parametrize("border", ["zero", "clamp", "reflect"])
+def test_borders_and_types(dali, border):
+    x = np.array([1.7, -300, 70000.5, -3e10, 3e10, 1e20, 0.9, -5], np.float32)
+    for signal in (x, x[:1], x[0], x.reshape(4, 2)):
+        check_same(dali, lambda m: m.preemphasis_filter(m.tensor(signal), border=border), 1e-6, signal.shape)
+    for kind in DTYPES:
+        check_same(dali, lambda m: m.preemphasis_filter(m.tensor(x), border=border, dtype=getattr(m, kind)), 1e-6, kind)
+
+
+def test_what_an_empty_signal_gives():
+    empty = ndd.tensor(np.zeros(0, np.float32))
+    assert ndd.preemphasis_filter(empty).shape == (0,)
+    begin, length = ndd.nonsilent_region(empty)
+    assert (begin.item(), length.item()) == (0, 0)
+    with pytest.raises(RuntimeError, match=r"preemphasis_filter: `border`"):
+        ndd.preemphasis_filter(empty, border="mirror")
+
+
+@pytest.mark.parametrize("reset", [-1, 1, 4])
+def test_regions_are_the_same_sample_for_sample(dali, reset):
+    rng = np.random.default_rng(reset + 1)
+    for window in (1, 7, 64, 512):
+        for n in (100, 6000, 20011):
+            envelope = np.abs(np.sin(np.linspace(0, 9, n))) ** 8 * np.linspace(0, 1, n)
+            x = (rng.standard_normal(n) * envelope).astype(np.float32)
+            for cutoff in (-80.0, -40.0, -20.0, -3.0):
+                arguments = {
+                    "window_length": window, "cutoff_db": cutoff, "reset_interval": reset * window if reset > 0 else -1,
+                }  # fmt: skip
+                check_same(dali, lambda m: m.nonsilent_region(m.tensor(x), **arguments), note=(n, arguments))
+
+
+def test_region_errors(dali):
+    x = np.random.default_rng(0).random(100).astype(np.float32)
+    for arguments in (
+        {"reset_interval": 1000}, {"reference_power": -1.0}, {"reference_power": 0.0}, {"reference_power": 1e9},
+        {"cutoff_db": 10.0}, {"window_length": 5000, "reset_interval": -1},
+    ):  # fmt: skip
+        check_same(dali, lambda m: m.nonsilent_region(m.tensor(x), **arguments), note=arguments)
+    for signal in (x * 0, np.array([0, np.nan, 1, 0], np.float32), x.reshape(50, 2), x[0]):
+        check_same(dali, lambda m: m.nonsilent_region(m.tensor(signal), window_length=2, reset_interval=-1))
+    for arguments in ({"window_length": 0}, {"reset_interval": 0}, {"reset_interval": -2}):  # DALI dies of these
+        with pytest.raises(RuntimeError, match=r"nonsilent_region: `"):
+            ndd.nonsilent_region(ndd.tensor(x), **arguments)
+
+
+def test_regions_on_a_gpu(emulated_gpu):
+    rng = np.random.default_rng(0)
+    signals = [
+        np.zeros(0),
+        np.zeros(5),
+        rng.random(700),
+        np.concatenate([np.zeros(900), rng.random(100), np.zeros(99)]),
+    ]
+    for kind in (np.float32, np.int16):
+        b = ndd.batch([(s * 100).astype(kind) for s in signals])
+        for arguments in ({"window_length": 32, "reset_interval": 64}, {"window_length": 3, "reset_interval": -1}):
+            for reference in (None, 100.0):
+                there = ndd.nonsilent_region(b.gpu(), reference_power=reference, **arguments)
+                here = ndd.nonsilent_region(b, reference_power=reference, **arguments)
+                for found, expected in zip(there, here, strict=True):
+                    assert found.torch().tolist() == expected.torch().tolist()

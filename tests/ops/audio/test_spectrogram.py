@@ -1,0 +1,94 @@
+"""`ndd.spectrogram` and `ndd.power_spectrum` against DALI, and the GPU against the CPU."""
+
+# ruff: noqa: B023  (every closure runs before the loop goes on)
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cases import each_of
+from compare import arrays_of, assert_same_values, check_same
+
+import ndd
+
+SHORT = {"window_length": 64, "window_step": 24}
+REGISTRY_CASES = {
+    "spectrogram": each_of(
+        {},
+        {**SHORT, "nfft": 100, "layout": "tf", "power": 1},
+        {**SHORT, "center_windows": False},
+        {**SHORT, "reflect_padding": False, "nfft": 81},
+        {"window_length": 5, "window_step": 100, "window_fn": [0.1, 0.5, 1.0, 2.0, 0.0]},
+        inputs=("wave",),
+        dtypes=("float32",),
+    ),
+    "power_spectrum": each_of(
+        {},
+        {"axis": 1, "power": 1, "nfft": 7},
+        {"axis": 0, "nfft": 8},
+        inputs=("cube",),
+        dtypes=("float32",),
+    ),
+}
+
+
+def test_edges_and_errors(dali):
+    x = np.random.default_rng(0).standard_normal(1000).astype(np.float32)
+    for signal in (x[:1], x[:3], x[:100], x.reshape(1000, 1), x.reshape(1, 1000), x[0], x[:0], x.reshape(500, 2)):
+        check_same(dali, lambda m: m.spectrogram(m.tensor(signal)), 1e-6, signal.shape)
+    for arguments in (
+        {"layout": "TF"}, {"layout": "x"}, {"window_step": 0}, {"power": 3}, {"nfft": 256}, {"nfft": 0},
+        {"window_fn": [1.0] * 5}, {"window_length": 0}, {"center_windows": False, "window_length": 1001},
+        {"center_windows": False, "window_length": 1000}, {"window_length": 511, "nfft": 1024},
+    ):  # fmt: skip
+        check_same(dali, lambda m: m.spectrogram(m.tensor(x), **arguments), 1e-6, arguments)
+    m = x.reshape(10, 100)
+    for arguments in ({"axis": 2}, {"axis": -3}, {"nfft": 0}, {"nfft": 600}, {"power": 3}):
+        check_same(dali, lambda n: n.power_spectrum(n.tensor(m, layout="ab"), **arguments), 1e-6, arguments)
+
+
+def test_windows_of_many_short_and_a_long_signal_share_transforms(monkeypatch):
+    from ndd.ops.audio import spectrogram
+
+    calls = []
+    rfft = spectrogram.rfft
+    monkeypatch.setattr(spectrogram, "rfft", lambda rows: calls.append(len(rows)) or rfft(rows))
+    rng = np.random.default_rng(0)
+    signals = [rng.standard_normal(n).astype(np.float32) for n in (*[300] * 20, 20000)]
+    found = ndd.spectrogram(ndd.batch(signals), window_length=256, window_step=100)
+    assert [s[1] for s in found.shape] == [4] * 20 + [201]
+    assert sorted(calls) == [25, 128, 128]
+    for i in (0, 19, 20):
+        alone = ndd.spectrogram(ndd.tensor(signals[i]), window_length=256, window_step=100)
+        np.testing.assert_array_equal(np.asarray(found.select(i)), np.asarray(alone))
+
+
+def test_without_scipy(monkeypatch):
+    import sys
+
+    from ndd._cpu import fourier
+
+    x = ndd.tensor(np.random.default_rng(0).standard_normal(3000).astype(np.float32))
+    expected = arrays_of(ndd.spectrogram(x))
+    monkeypatch.setitem(sys.modules, "scipy.fft", None)
+    fourier._library.cache_clear()
+    try:
+        assert_same_values(arrays_of(ndd.spectrogram(x)), expected, 1e-6)
+    finally:
+        fourier._library.cache_clear()
+
+
+def test_signals_of_different_lengths_on_a_gpu(emulated_gpu):
+    rng = np.random.default_rng(1)
+    b = ndd.batch([rng.standard_normal((2, n, 2)).astype(np.float32) for n in (9, 16, 9)])
+    for call in (lambda x: ndd.power_spectrum(x, axis=1), lambda x: ndd.power_spectrum(x, axis=1, nfft=5, power=1)):
+        assert_same_values(arrays_of(call(b.gpu())), arrays_of(call(b)), 1e-5)
+    same = ndd.batch([rng.standard_normal((3, 8)).astype(np.float32) for _ in range(2)]).gpu()
+    for values in (same, same + 1):  # the second call finds the plan of the first
+        assert_same_values(arrays_of(ndd.power_spectrum(values)), arrays_of(ndd.power_spectrum(values.cpu())), 1e-5)
+
+
+def test_a_stereo_signal_and_integers_get_a_sentence():
+    with pytest.raises(RuntimeError, match="downmix=True"):
+        ndd.spectrogram(ndd.tensor(np.zeros((400, 2), np.float32))).evaluate()
+    with pytest.raises(RuntimeError, match=r"spectrogram: .*i16"):
+        ndd.spectrogram(ndd.tensor(np.zeros(400, np.int16)))
