@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.jit import kernel
-from ndd._operator import Operand, Plan, bad_sample, operator, output
+from ndd._operator import Plan, operator, output
 from ndd._tensor.dtype import float32, int32
+from ndd.ops.boxes.columns import check_boxes, check_labels
 
 
 @operator(types=("f32",), outputs=2)
@@ -51,11 +52,7 @@ def box_encoder(
     >>> ndd.box_encoder(boxes, labels, anchors=[0, 0, 0.5, 0.75, 0.5, 0.5, 1, 1])[1].torch()
     tensor([7, 0], dtype=torch.int32)
     """
-    if labels.dtype is not int32:
-        raise RuntimeError(f"labels: expected int32, got {labels.dtype}")
-    for what, spec, ranks in (("boxes", boxes, (2,)), ("labels", labels, (1, 2))):
-        if spec.ndim not in ranks:
-            raise RuntimeError(f"{what}: expected {' or '.join(map(str, ranks))} axes, got {spec.ndim}")
+    check_labels(labels)
     if not anchors.size or anchors.size % 4:
         raise RuntimeError(f"`anchors`: expected a number of numbers that 4 divides, above 0, got {anchors.size}")
     for name, values in (("means", means), ("stds", stds)):
@@ -70,20 +67,12 @@ def box_encoder(
 
 @box_encoder.plan
 def _(boxes, labels, *, anchors, criteria, means, offset, scale, stds):
-    _check_counts(boxes, labels)
+    check_boxes(boxes, (4,), labels)
     corners = anchors.reshape(-1, 4)
     shapes = np.tile(np.int64([len(corners)]), (boxes.n, 1))
     numbers = np.concatenate((means, 1 / stds)).astype(np.float32)
     shared = {"anchors": corners, "numbers": numbers, "criteria": np.float32(criteria), "scale": np.float32(scale)}
     return Plan((np.insert(shapes, 1, 4, axis=1), shapes), {}, {**shared, "offset": offset})
-
-
-def _check_counts(boxes: Operand, labels: Operand) -> None:
-    for i, shape in enumerate(boxes.shapes.tolist()):
-        if shape[1] != 4:
-            raise bad_sample(i, f"boxes: expected shape (N, 4), got {tuple(shape)}")
-        if labels.sizes[i] != shape[0]:
-            raise bad_sample(i, f"labels: expected {shape[0]}, one for each box, got {labels.sizes[i]}")
 
 
 @box_encoder.cpu
