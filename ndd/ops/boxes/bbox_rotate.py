@@ -41,13 +41,13 @@ def bbox_rotate(
             "fixed": one of the old width and height about the same middle, exchanged if the other one is wide where this one
             is high. "halfway": the mean of the two.
         remove_threshold: boxes are cut off at the border of the canvas. One of which less than this share of its area is
-            left is dropped. From 0, which keeps all that have an area, to 1 (DALI: below 1).
+            left is dropped. From 0, which keeps all that have an area, to below 1.
 
     Turn the boxes with the extents that the image has *before* `rotate`. Boxes need not lie inside the image. Results on
     a GPU are worked out on the CPU, since how many there are depends on them.
 
     Raises RuntimeError for other types, shapes, layouts and modes, another number of labels than of boxes, both
-    `keep_size` and `size`, and a `remove_threshold` beyond 0..1.
+    `keep_size` and `size`, and a `remove_threshold` that is not in [0, 1).
 
     >>> import ndd
     >>> boxes = ndd.tensor([[0.25, 0.5, 0.5, 0.75]])
@@ -63,8 +63,8 @@ def bbox_rotate(
         raise RuntimeError(f"`shape_layout`: expected a layout with H and W, got {shape_layout!r}")
     if keep_size and size is not None:
         raise RuntimeError("`keep_size` and `size` exclude each other")
-    if not 0 <= remove_threshold <= 1:
-        raise RuntimeError(f"`remove_threshold`: expected a number in 0..1, got {remove_threshold}")
+    if not 0 <= remove_threshold < 1:
+        raise RuntimeError(f"`remove_threshold`: expected a number from 0 to below 1, got {remove_threshold}")
     boxes = output(float32, 2)
     return boxes if labels is None else (boxes, output(int32, labels.ndim))
 
