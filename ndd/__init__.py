@@ -3,7 +3,21 @@
 Code for DALI's dynamic mode runs with `import ndd` in the place of `import nvidia.dali.experimental.dynamic as ndd`.
 """
 
-from ndd import decoders, demo, experimental, io, math, noise, random, readers, reductions, tfrecord, transforms, types
+from ndd import (
+    decoders,
+    demo,
+    experimental,
+    io,
+    math,
+    noise,
+    random,
+    readers,
+    reductions,
+    segmentation,
+    tfrecord,
+    transforms,
+    types,
+)
 from ndd._execution import (
     EvalContext,
     EvalMode,
@@ -40,6 +54,11 @@ from ndd._tensor.dtype import (
 )
 from ndd.imread import imread
 from ndd.installation import __getattr__ as __getattr__
+from ndd.ops.boxes.bb_flip import bb_flip
+from ndd.ops.boxes.bbox_paste import bbox_paste
+from ndd.ops.boxes.bbox_rotate import bbox_rotate
+from ndd.ops.boxes.box_encoder import box_encoder
+from ndd.ops.boxes.random_bbox_crop import random_bbox_crop
 from ndd.ops.color.brightness import brightness
 from ndd.ops.color.brightness_contrast import brightness_contrast
 from ndd.ops.color.clahe import clahe
@@ -119,8 +138,12 @@ __all__ = [
     "bad_sample",
     "batch",
     "batch_permutation",
+    "bb_flip",
+    "bbox_paste",
+    "bbox_rotate",
     "bfloat16",
     "bool",
+    "box_encoder",
     "brightness",
     "brightness_contrast",
     "cast",
@@ -189,6 +212,7 @@ __all__ = [
     "permute_batch",
     "pipeline_def",
     "random",
+    "random_bbox_crop",
     "random_crop_generator",
     "random_resized_crop",
     "readers",
@@ -200,6 +224,7 @@ __all__ = [
     "roi_random_crop",
     "rotate",
     "saturation",
+    "segmentation",
     "sequence_rearrange",
     "set_current_stream",
     "set_default_stream",

@@ -136,7 +136,9 @@ class _Labels:
         self.background = np.zeros(n, np.int32) if background is None else background.each().astype(np.int32)
         for i, own in enumerate(self.classes or []):
             if self.weights is not None and len(self.weights[i]) != len(own):
-                raise weights.error(i, f"`class_weights`: expected {len(own)}, as `classes`, got {len(self.weights[i])}")  # type: ignore[union-attr]
+                raise weights.error(
+                    i, f"`class_weights`: expected {len(own)}, as `classes`, got {len(self.weights[i])}"
+                )  # type: ignore[union-attr]
             if background is None:
                 while self.background[i] in own:
                     self.background[i] -= 1
@@ -231,7 +233,7 @@ class _Objects:
         extents = boxes[:, 1].astype(np.int64) - boxes[:, 0]
         kept = (extents >= self.least).all(axis=1)
         boxes, extents = boxes[kept], extents[kept]
-        if self.k_largest is not None:
+        if self.k_largest is not None and self.k_largest < len(boxes):
             boxes = boxes[np.argsort(-extents.prod(axis=1), kind="stable")[: self.k_largest]]
         return boxes
 

@@ -79,7 +79,10 @@ def _keys(numbers: np.ndarray, operand: Operand) -> np.ndarray:
 def _check_wanted(ranked: np.ndarray, given: np.ndarray) -> None:
     twice = np.flatnonzero(ranked[1:] == ranked[:-1])
     absent = np.flatnonzero(~np.isin(ranked, given))
-    for found, what in ((twice, "once, got it twice"), (absent, "to be the number of a polygon's object, which it is not")):
+    for found, what in (
+        (twice, "once, got it twice"),
+        (absent, "to be the number of a polygon's object, which it is not"),
+    ):
         for k in found[:1]:
             key = int(ranked[k])
             raise bad_sample(key >> 32, f"mask_ids: expected {(key & 0xFFFFFFFF) - (1 << 31)} {what}")

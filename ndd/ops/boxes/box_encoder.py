@@ -77,7 +77,9 @@ def _(boxes, labels, *, anchors, criteria, means, offset, scale, stds):
 
 @box_encoder.cpu
 def _(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset):
-    _encode(boxes, labels.reshape(-1), out, out_labels, np.ascontiguousarray(anchors.T), numbers, criteria, scale, offset)
+    _encode(
+        boxes, labels.reshape(-1), out, out_labels, np.ascontiguousarray(anchors.T), numbers, criteria, scale, offset
+    )
 
 
 @kernel

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.draws import below, canonical
-from ndd._cpu.jit import kernel
-from ndd._cpu.philox import new_cursor, seek
-from ndd._operator import Operand, PerSample, Values, bad_sample, computed_on_host, operator, output
+from ndd._cpu.draws import below_word
+from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.philox import new_cursor, next_word, seek
+from ndd._operator import PerSample, Values, bad_sample, computed_on_host, operator, output
 from ndd._tensor.dtype import float32, int32
-from ndd.ops.boxes.columns import check_boxes, check_labels, divided, joined
+from ndd.ops.boxes.columns import check_boxes, divided, joined
 
 _F = np.float32
+_BOX_LAYOUTS = {2: ("xyXY", "xyWH"), 3: ("xyzXYZ", "xyzWHD")}
 _MOST_ATTEMPTS = 1_000_000
 _FOUND, _BEST, _NONE = 0, 1, 2  # how a sample's search ended: _NONE after `_MOST_ATTEMPTS`, which DALI does not count
 
@@ -113,6 +114,8 @@ def random_bbox_crop(
             raise RuntimeError(f"`{name}`: expected a number above 0, got {count}")
     _range("scaling", scaling, (2,))
     _range("aspect_ratio", aspect_ratio, (2, 6))
+    _check_letters("bbox_layout", bbox_layout, (*_BOX_LAYOUTS[2], *_BOX_LAYOUTS[3]))
+    _check_letters("shape_layout", shape_layout, ("WH", "WHD"))
     vector, listed = output(float32, 1), output(float32, 2)
     found = [vector, vector, listed]
     if labels is not None:
@@ -120,6 +123,12 @@ def random_bbox_crop(
     if output_bbox_indices:
         found.append(output(int32, 1))
     return tuple(found)
+
+
+def _check_letters(name: str, layout: str | None, known: tuple[str, ...]) -> None:
+    if layout is not None and sorted(layout) not in map(sorted, known):
+        listed = ", ".join(map(repr, known))
+        raise RuntimeError(f"`{name}`: expected a permutation of one of {listed}, got {layout!r}")
 
 
 def _range(name: str, values: Any, sizes: tuple[int, ...]) -> np.ndarray:
@@ -147,7 +156,7 @@ def _(
     if labels is not None:
         for i in np.flatnonzero(labels.shapes[:, 0] != counts)[:1]:
             raise bad_sample(int(i), f"labels: expected {counts[i]}, one for each box, got {labels.shapes[i, 0]}")
-    columns, with_extents = _columns(("xyWH" if ltrb is False else None) or bbox_layout, axes)
+    columns, with_extents = _columns(_BOX_LAYOUTS[axes][1] if ltrb is False else bbox_layout, axes)
     corners = joined(boxes)[:, columns]
     if with_extents:
         corners[:, axes:] += corners[:, :axes]
@@ -190,12 +199,11 @@ def _(
 
 def _columns(layout: str | None, axes: int) -> tuple[list[int], bool]:
     """The columns in the order x, y[, z] of starts, then of ends or extents; whether they are extents."""
-    ends, extents = ("xyXY", "xyWH") if axes == 2 else ("xyzXYZ", "xyzWHD")
-    layout = {None: ends, "xyWH": "xyWH" if axes == 2 else extents}.get(layout, layout)
-    for order in (ends, extents):
-        if sorted(order) == sorted(layout):
-            return [layout.index(c) for c in order], order is extents
-    raise RuntimeError(f"`bbox_layout`: expected a permutation of {ends!r} or {extents!r}, got {layout!r}")
+    ends, extents = _BOX_LAYOUTS[axes]
+    layout = ends if layout is None else layout
+    _check_letters("bbox_layout", layout, (ends, extents))
+    with_extents = sorted(layout) == sorted(extents)
+    return [layout.index(c) for c in (extents if with_extents else ends)], with_extents
 
 
 def _extents(name: str, values: Values | None, layout: str | None, axes: int, rows: int) -> np.ndarray:
@@ -204,8 +212,7 @@ def _extents(name: str, values: Values | None, layout: str | None, axes: int, ro
         return np.ones((rows, axes), np.float32)
     order = "WHD"[:axes]
     layout = layout or order
-    if sorted(layout) != sorted(order):
-        raise RuntimeError(f"`shape_layout`: expected a permutation of {order!r}, got {layout!r}")
+    _check_letters("shape_layout", layout, (order,))
     return values.rows(axes, what=layout)[:, [layout.index(c) for c in order]].astype(np.float32)
 
 
@@ -213,7 +220,9 @@ def _check_inside(corners: np.ndarray, counts: np.ndarray) -> None:
     for k in np.flatnonzero(~((corners >= 0) & (corners <= 1)).all(axis=1))[:1]:
         sample = int(np.searchsorted(np.cumsum(counts), k, side="right"))
         number = k - counts[:sample].sum()
-        raise bad_sample(sample, f"boxes: expected fractions in 0..1, got a box from {corners[k].tolist()}, number {number}")
+        raise bad_sample(
+            sample, f"boxes: expected fractions in 0..1, got a box from {corners[k].tolist()}, number {number}"
+        )
 
 
 def _tell(ended: np.ndarray, quiet: bool, total: int) -> None:
@@ -258,21 +267,24 @@ def _search(corners, counts, streams, options, limits, pairs, extents, crop, rul
             if total < 0 and tried >= _MOST_ATTEMPTS:
                 ended[n] = _NONE
                 break
-            threshold = options[np.int64(below(cursor, np.uint64(len(options))))]
+            threshold = options[np.int64(below_word(cursor, np.uint64(len(options))))]
             if threshold < 0:
-                windows[n, 0], windows[n, 1] = _F(0), _F(1)
-                kept[first:last] = True
+                for k in range(axes):
+                    windows[n, 0, k], windows[n, 1, k] = _F(0), _F(1)
+                for i in range(first, last):
+                    kept[i] = True
                 done = True
                 break
             for _ in range(attempts):
                 tried += 1
-                if not _candidate(cursor, limits, pairs, extents[n], crop, n, low, high):
+                if not _candidate(cursor, limits, pairs, extents, crop, n, low, high):
                     continue
                 value = _overlap(corners, first, last, low, high, take_least, is_iou)
                 if value < threshold and value <= best:
                     continue
                 best = value
-                windows[n, 0], windows[n, 1] = low, high
+                for k in range(axes):
+                    windows[n, 0, k], windows[n, 1, k] = low[k], high[k]
                 count = _keep(corners, first, last, low, high, prune, kept)
                 done = value >= threshold and (count > 0 or first == last)
         if not done and ended[n] != _NONE:
@@ -280,44 +292,50 @@ def _search(corners, counts, streams, options, limits, pairs, extents, crop, rul
         first = last
 
 
-@kernel
-def _candidate(cursor, limits, pairs, extent, crop, n, low, high):
+@inner_kernel
+def _uniform(cursor):
+    """In [0, 1), with the 24 bits of a float32: `canonical` of one word."""
+    return min(_F(next_word(cursor)) * _F(2.0**-32), _F(1 - 2.0**-24))
+
+
+@inner_kernel
+def _candidate(cursor, limits, pairs, extents, crop, n, low, high):
     """Draws a window; False if its aspect ratio is not permitted."""
-    axes, span = extent.size, high
+    axes, span = low.size, high
     if crop.shape[0]:
         for k in range(axes):
-            free = extent[k] - crop[n, k]
+            free = extents[n, k] - crop[n, k]
             start = min(free, _F(0))
             if free != 0:  # nothing is drawn where there is one place only
-                start += _F(below(cursor, np.uint64(abs(free) + 1)))
-            low[k] = start / extent[k]
-            high[k] = low[k] + crop[n, k] / extent[k]
+                start += _F(below_word(cursor, np.uint64(abs(free) + 1)))
+            low[k] = start / extents[n, k]
+            high[k] = low[k] + crop[n, k] / extents[n, k]
         return True
     for k in range(axes):
-        span[k] = limits[0, 0] + _F(canonical(cursor, False)) * (limits[0, 1] - limits[0, 0])
+        span[k] = limits[0, 0] + _uniform(cursor) * (limits[0, 1] - limits[0, 0])
     for _ in range(axes - 1):  # of three ratios one may undo another: the second time round they agree, if they can
         for p in range(len(pairs)):
             a, b = pairs[p, 0], pairs[p, 1]
             ratio = limits[1 + p, 0]
             if ratio == limits[1 + p, 1]:
-                greater = max(span[a] * extent[a], span[b] * extent[b])
-                span[a] = (greater if ratio >= 1 else greater * ratio) / extent[a]
-                span[b] = (greater / ratio if ratio >= 1 else greater) / extent[b]
+                greater = max(span[a] * extents[n, a], span[b] * extents[n, b])
+                span[a] = (greater if ratio >= 1 else greater * ratio) / extents[n, a]
+                span[b] = (greater / ratio if ratio >= 1 else greater) / extents[n, b]
     for p in range(len(pairs)):
         a, b = pairs[p, 0], pairs[p, 1]
         least, most = limits[1 + p, 0], limits[1 + p, 1]
         if least == most:
             least, most = least * _F(0.9999), most * _F(1.0001)
-        ratio = span[a] * extent[a] / (span[b] * extent[b])
+        ratio = span[a] * extents[n, a] / (span[b] * extents[n, b])
         if not (least <= ratio <= most):
             return False
     for k in range(axes):
-        low[k] = _F(canonical(cursor, False)) * (_F(1) - span[k])
+        low[k] = _uniform(cursor) * (_F(1) - span[k])
         high[k] = low[k] + span[k]
     return True
 
 
-@kernel
+@inner_kernel
 def _overlap(corners, first, last, low, high, take_least, is_iou):
     """The least or greatest overlap of the boxes with a window; without boxes every window is as good as can be."""
     axes = low.size
@@ -336,7 +354,7 @@ def _overlap(corners, first, last, low, high, take_least, is_iou):
     return found
 
 
-@kernel
+@inner_kernel
 def _keep(corners, first, last, low, high, prune, kept):
     """Notes the boxes that a window keeps, and counts them."""
     axes, count = low.size, 0
