@@ -1,5 +1,6 @@
 """segmentation.random_mask_pixel beside DALI; the GPU; misuse."""
 
+# ruff: noqa: B023  (every closure runs before the loop goes on)
 from __future__ import annotations
 
 import numpy as np
@@ -44,8 +45,8 @@ def test_the_same_pixels_as_dali(dali):
         masks, arguments = drawn(rng, i)
 
         def call(m):
-            own = {"foreground": m.batch([0, 1, 1]), "rng": m.random.RNG(seed=i)}  # noqa: B023
-            return m.segmentation.random_mask_pixel(m.batch(masks), **own, **arguments)  # noqa: B023
+            own = {"foreground": m.batch([0, 1, 1]), "rng": m.random.RNG(seed=i)}
+            return m.segmentation.random_mask_pixel(m.batch(masks), **own, **arguments)
 
         assert check_same(dali, call, note=(i, arguments))
 

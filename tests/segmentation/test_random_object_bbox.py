@@ -1,5 +1,6 @@
 """segmentation.random_object_bbox beside DALI; objects beside OpenCV's; the cache; misuse."""
 
+# ruff: noqa: B023  (every closure runs before the loop goes on)
 from __future__ import annotations
 
 import numpy as np
@@ -47,8 +48,8 @@ def test_the_same_objects_as_dali(dali):
         masks, arguments = drawn(rng, i)
 
         def call(m, cached=False):
-            own = {"rng": m.random.RNG(seed=i), "cache_objects": cached}  # noqa: B023
-            return m.segmentation.random_object_bbox(m.batch(masks), **own, **arguments)  # noqa: B023
+            own = {"rng": m.random.RNG(seed=i), "cache_objects": cached}
+            return m.segmentation.random_object_bbox(m.batch(masks), **own, **arguments)
 
         assert check_same(dali, call, note=(i, arguments))
         if i % 8 == 0:

@@ -1,5 +1,6 @@
 """segmentation.select_masks beside DALI; objects of several polygons; misuse."""
 
+# ruff: noqa: B023  (every closure runs before the loop goes on)
 from __future__ import annotations
 
 import numpy as np
@@ -35,8 +36,8 @@ def test_as_dali(dali):
             vertices.append(rng.random((30, 2 + i % 2)).astype((np.float32, np.float64, np.int16)[i % 3]))
 
         def call(m):
-            given = [m.batch(v) for v in (ids, polygons, vertices)]  # noqa: B023
-            return m.segmentation.select_masks(*given, reindex_masks=bool(i % 2))  # noqa: B023
+            given = [m.batch(v) for v in (ids, polygons, vertices)]
+            return m.segmentation.select_masks(*given, reindex_masks=bool(i % 2))
 
         assert check_same(dali, call, note=i)
 

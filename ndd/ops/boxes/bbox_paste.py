@@ -24,7 +24,7 @@ def bbox_paste(
     Args:
         input: float32 boxes, (N, 4) or (4,), as fractions of the image's width and height.
         ratio: of the canvas' width and height to the image's; above 0.
-        paste_x, paste_y: where the image lies on the canvas, from 0 (left, top) to 1 (right, bottom).
+        paste_x, paste_y: where the image lies on the canvas, from 0 (left, top) to 1 (right, bottom); more counts as 1.
         ltrb: boxes are left, top, right, bottom. Default: x, y, width, height.
 
     A corner becomes `x / ratio + paste_x (1 - 1 / ratio)`, a width `w / ratio`: fractions of the canvas. Shape and type
@@ -49,7 +49,8 @@ def _(input, *, ltrb, paste_x, paste_y, ratio):
     factor = np.float32(1) / ratios
     rest = np.float32(1) - factor
     shift = np.zeros((input.n, 4), np.float32)
-    shift[:, 0], shift[:, 1] = paste_x.each() * rest, paste_y.each() * rest
+    for axis, place in enumerate((paste_x, paste_y)):
+        shift[:, axis] = np.minimum(place.each() * rest, rest)  # beyond 1 as 1, as in DALI; below 0 as it is
     if ltrb:
         shift[:, 2:] = shift[:, :2]
     return Plan(input.shapes, {"factor": factor, "shift": shift})

@@ -1,5 +1,6 @@
 """bbox_paste beside DALI and beside paste; misuse."""
 
+# ruff: noqa: B023  (every closure runs before the loop goes on)
 from __future__ import annotations
 
 import numpy as np
@@ -25,7 +26,7 @@ def test_as_dali(dali):
     samples = [rng.random((n, 4)).astype(np.float32) for n in (50, 0, 1)]
     for ratio, x, y, ltrb in ((1.0, 0.5, 0.5, False), (1.7, 0.1, 0.9, True), (0.5, 2.0, 0.1, False)):
         arguments = {"ratio": ratio, "paste_x": x, "paste_y": y, "ltrb": ltrb}
-        assert check_same(dali, lambda m: m.bbox_paste(m.batch(samples), **arguments), tolerance=1e-6)  # noqa: B023
+        assert check_same(dali, lambda m: m.bbox_paste(m.batch(samples), **arguments), tolerance=1e-6)
 
 
 def test_misuse():

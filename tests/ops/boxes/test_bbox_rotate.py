@@ -1,5 +1,6 @@
 """bbox_rotate beside DALI over random calls; what is dropped; misuse."""
 
+# ruff: noqa: B023  (every closure runs before the loop goes on)
 from __future__ import annotations
 
 import numpy as np
@@ -54,8 +55,8 @@ def test_as_dali(dali):
         labels = [rng.integers(0, 9, (len(b), 1) if i % 2 else len(b)).astype(np.int32) for b in boxes]
 
         def call(m):
-            each = {"angle": m.batch(angles), "input_shape": m.batch(shapes)}  # noqa: B023
-            return m.bbox_rotate(m.batch(boxes), m.batch(labels), **each, **arguments)  # noqa: B023
+            each = {"angle": m.batch(angles), "input_shape": m.batch(shapes)}
+            return m.bbox_rotate(m.batch(boxes), m.batch(labels), **each, **arguments)
 
         assert check_same(dali, call, tolerance=3e-6, note=(i, arguments))
 
@@ -69,7 +70,7 @@ def test_boxes_that_are_none_and_boxes_outside_as_dali(dali):
         )
     for layout, shape in (("WH", [200, 100]), ("CHW", [3, 100, 200]), ("HW", [100, 200, 3])):
         shaped = {"shape_layout": layout, "input_shape": shape}
-        assert check_same(dali, lambda m: m.bbox_rotate(m.tensor(boxes), angle=30.0, **shaped), 1e-6)  # noqa: B023
+        assert check_same(dali, lambda m: m.bbox_rotate(m.tensor(boxes), angle=30.0, **shaped), 1e-6)
 
 
 def test_misuse():

@@ -1,5 +1,6 @@
 """box_encoder beside DALI: matching with ties, offsets; the GPU; misuse."""
 
+# ruff: noqa: B023  (every closure runs before the loop goes on)
 from __future__ import annotations
 
 import numpy as np
@@ -45,7 +46,7 @@ def test_as_dali(dali):
         more = ({}, {"criteria": 0.1}, {"criteria": 0.95} if i % 3 == 0 else OFFSETS)[i // 3 % 3]
 
         def call(m):
-            return m.box_encoder(m.batch(boxes), m.batch(labels), anchors=anchors.tolist(), **more)  # noqa: B023
+            return m.box_encoder(m.batch(boxes), m.batch(labels), anchors=anchors.tolist(), **more)
 
         assert check_same(dali, call, tolerance=3e-5 if "offset" in more else 1e-6, note=(i, more))
 

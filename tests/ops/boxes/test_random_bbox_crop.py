@@ -1,5 +1,6 @@
 """random_bbox_crop beside DALI: the same windows, boxes, labels and indices over random calls; misuse; no end."""
 
+# ruff: noqa: B023  (every closure runs before the loop goes on)
 from __future__ import annotations
 
 import numpy as np
@@ -83,8 +84,8 @@ def test_the_same_windows_as_dali(dali):
         labels = [rng.integers(0, 9, (len(b), 1) if i % 2 else len(b)).astype(np.int32) for b in boxes]
 
         def call(m):
-            own = {k: m.batch(v) for k, v in each.items()}  # noqa: B023
-            return m.random_bbox_crop(m.batch(boxes), m.batch(labels), rng=m.random.RNG(seed=i), **own, **arguments)  # noqa: B023
+            own = {k: m.batch(v) for k, v in each.items()}
+            return m.random_bbox_crop(m.batch(boxes), m.batch(labels), rng=m.random.RNG(seed=i), **own, **arguments)
 
         assert check_same(dali, call, tolerance=1e-6, note=(i, arguments))
 
