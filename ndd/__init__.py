@@ -57,6 +57,7 @@ from ndd.installation import __getattr__ as __getattr__
 from ndd.ops.boxes.bb_flip import bb_flip
 from ndd.ops.boxes.bbox_paste import bbox_paste
 from ndd.ops.boxes.bbox_rotate import bbox_rotate
+from ndd.ops.boxes.bbox_transform import bbox_transform
 from ndd.ops.boxes.box_encoder import box_encoder
 from ndd.ops.boxes.random_bbox_crop import random_bbox_crop
 from ndd.ops.color.brightness import brightness
@@ -112,6 +113,7 @@ from ndd.ops.tensor.permute_batch import permute_batch
 from ndd.ops.tensor.reshape import reinterpret, reshape
 from ndd.ops.tensor.tensor_resize import tensor_resize
 from ndd.ops.tensor.transpose import transpose
+from ndd.targets import Targets
 
 from ndd.pipeline import Pipeline, pipeline_def  # isort: skip
 from ndd import fn  # isort: skip
@@ -130,6 +132,7 @@ __all__ = [
     "Pipeline",
     "Plan",
     "Stream",
+    "Targets",
     "Tensor",
     "ThreadPool",
     "__version__",
@@ -141,6 +144,7 @@ __all__ = [
     "bb_flip",
     "bbox_paste",
     "bbox_rotate",
+    "bbox_transform",
     "bfloat16",
     "bool",
     "box_encoder",

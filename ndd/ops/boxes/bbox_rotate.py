@@ -6,7 +6,7 @@ import numpy as np
 
 from ndd._operator import PerSample, bad_sample, computed_on_host, operator, output
 from ndd._tensor.dtype import float32, int32
-from ndd.ops.boxes.columns import check_boxes, check_labels, divided, joined
+from ndd.ops.boxes.columns import check_boxes, check_labels, cut_off, divided, joined
 from ndd.ops.image.rotate import turned_extents
 
 
@@ -92,9 +92,7 @@ def _(
     if bbox_normalized:
         with np.errstate(invalid="ignore", divide="ignore"):
             turned /= after
-    inside = np.clip(turned, 0, 1 if bbox_normalized else after)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        kept = _area(inside) / _area(turned) >= remove_threshold
+    inside, kept = cut_off(turned, 1 if bbox_normalized else after, remove_threshold)
     if bbox_layout == "xyWH":
         inside[:, 2:] -= inside[:, :2]
     left = np.bincount(owner[kept], minlength=call.n)
@@ -128,10 +126,6 @@ def _turned(boxes: np.ndarray, before: np.ndarray, after: np.ndarray, c, s, mode
     if mode == "halfway":
         half = (half + whole) / 2
     return np.concatenate([middle - half, middle + half], axis=1)
-
-
-def _area(boxes: np.ndarray) -> np.ndarray:
-    return (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
 
 
 bbox_rotate.cuda(computed_on_host)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -47,3 +48,14 @@ def divided(rows: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
     """Rows of all samples as those of each one, `counts[i]` of sample i: what `joined` puts together."""
     ends = np.cumsum(counts).tolist()
     return [rows[start:end] for start, end in pairwise([0, *ends])]
+
+
+def cut_off(boxes: np.ndarray, end: Any, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+    """Boxes (left, top, right, bottom) cut off at 0 and `end`, and of which of them at least this share is left."""
+    inside = np.clip(boxes, 0, end)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return inside, _area(inside) / _area(boxes) >= threshold
+
+
+def _area(boxes: np.ndarray) -> np.ndarray:
+    return (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
