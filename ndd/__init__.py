@@ -113,6 +113,7 @@ from ndd.ops.tensor.permute_batch import permute_batch
 from ndd.ops.tensor.reshape import reinterpret, reshape
 from ndd.ops.tensor.tensor_resize import tensor_resize
 from ndd.ops.tensor.transpose import transpose
+from ndd.picture import picture
 from ndd.targets import Targets
 
 from ndd.pipeline import Pipeline, pipeline_def  # isort: skip
@@ -214,6 +215,7 @@ __all__ = [
     "peek_image_shape",
     "per_frame",
     "permute_batch",
+    "picture",
     "pipeline_def",
     "random",
     "random_bbox_crop",

@@ -53,29 +53,32 @@ from ndd._tensor.dtype import (
     uint8,
 )
 from ndd._typing import Array, DTypeLike, Declared, P, PerSample, TensorLike
+from ndd.picture import picture
 from ndd.pipeline import Pipeline, pipeline_def
 from ndd.random.rng import RNG
+from ndd.targets import Targets
 from ndd.types import DALIImageType, DALIInterpType
 from os import PathLike
 from typing import Any, Literal, overload
 
 __all__ = [
     'Batch', 'DType', 'DataType', 'Device', 'DeviceLike', 'EvalContext', 'EvalMode', 'ImageType', 'InterpType',
-    'PerSample', 'Pipeline', 'Plan', 'Stream', 'Tensor', 'ThreadPool', '__version__', 'as_batch', 'as_tensor',
-    'bad_sample', 'batch', 'batch_permutation', 'bb_flip', 'bbox_paste', 'bbox_rotate', 'bfloat16', 'bool',
-    'box_encoder', 'brightness', 'brightness_contrast', 'cast', 'cast_like', 'cat', 'clahe', 'color_space_conversion',
-    'color_twist', 'contrast', 'coord_flip', 'coord_transform', 'copy', 'crop', 'crop_mirror_normalize', 'debayer',
-    'decoders', 'demo', 'device', 'dtype', 'dump_image', 'element_extract', 'equalize', 'erase', 'expand_dims',
-    'experimental', 'filter', 'flip', 'float16', 'float32', 'float64', 'fn', 'full', 'full_like', 'gaussian_blur',
-    'get_current_stream', 'get_default_stream', 'get_num_threads', 'get_property', 'grid_mask', 'hsv', 'hue', 'imread',
-    'int8', 'int16', 'int32', 'int64', 'io', 'jitter', 'jpeg_compression_distortion', 'laplacian', 'like',
-    'lookup_table', 'math', 'multi_paste', 'noise', 'normalize', 'one_hot', 'ones', 'ones_like', 'operator', 'output',
-    'pad', 'paste', 'peek_image_shape', 'per_frame', 'permute_batch', 'pipeline_def', 'random', 'random_bbox_crop',
-    'random_crop_generator', 'random_resized_crop', 'readers', 'reductions', 'reinterpret', 'reshape', 'resize',
-    'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation', 'segmentation', 'sequence_rearrange',
-    'set_current_stream', 'set_default_stream', 'set_num_threads', 'slice', 'sphere', 'squeeze', 'stack', 'stream',
-    'tensor', 'tensor_resize', 'tfrecord', 'transforms', 'transpose', 'type_id', 'types', 'uint8', 'uint16', 'uint32',
-    'uint64', 'warp_affine', 'water', 'zeros', 'zeros_like',
+    'PerSample', 'Pipeline', 'Plan', 'Stream', 'Targets', 'Tensor', 'ThreadPool', '__version__', 'as_batch',
+    'as_tensor', 'bad_sample', 'batch', 'batch_permutation', 'bb_flip', 'bbox_paste', 'bbox_rotate', 'bbox_transform',
+    'bfloat16', 'bool', 'box_encoder', 'brightness', 'brightness_contrast', 'cast', 'cast_like', 'cat', 'clahe',
+    'color_space_conversion', 'color_twist', 'contrast', 'coord_flip', 'coord_transform', 'copy', 'crop',
+    'crop_mirror_normalize', 'debayer', 'decoders', 'demo', 'device', 'dtype', 'dump_image', 'element_extract',
+    'equalize', 'erase', 'expand_dims', 'experimental', 'filter', 'flip', 'float16', 'float32', 'float64', 'fn',
+    'full', 'full_like', 'gaussian_blur', 'get_current_stream', 'get_default_stream', 'get_num_threads',
+    'get_property', 'grid_mask', 'hsv', 'hue', 'imread', 'int8', 'int16', 'int32', 'int64', 'io', 'jitter',
+    'jpeg_compression_distortion', 'laplacian', 'like', 'lookup_table', 'math', 'multi_paste', 'noise', 'normalize',
+    'one_hot', 'ones', 'ones_like', 'operator', 'output', 'pad', 'paste', 'peek_image_shape', 'per_frame',
+    'permute_batch', 'picture', 'pipeline_def', 'random', 'random_bbox_crop', 'random_crop_generator',
+    'random_resized_crop', 'readers', 'reductions', 'reinterpret', 'reshape', 'resize', 'resize_crop_mirror',
+    'roi_random_crop', 'rotate', 'saturation', 'segmentation', 'sequence_rearrange', 'set_current_stream',
+    'set_default_stream', 'set_num_threads', 'slice', 'sphere', 'squeeze', 'stack', 'stream', 'tensor',
+    'tensor_resize', 'tfrecord', 'transforms', 'transpose', 'type_id', 'types', 'uint8', 'uint16', 'uint32', 'uint64',
+    'warp_affine', 'water', 'zeros', 'zeros_like',
 ]
 
 __version__: str
@@ -160,6 +163,37 @@ def bbox_rotate(
     bbox_normalized: _bool = True, input_shape: int | Sequence[int] | Array | Batch, keep_size: _bool = False,
     mode: str = 'expand', remove_threshold: float = 0.1, shape_layout: str = 'HW',
     size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+) -> tuple[Batch, Batch]: ...
+@overload
+def bbox_transform(
+    boxes: TensorLike, labels: None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array, remove_threshold: float = 0.1,
+) -> Tensor: ...
+@overload
+def bbox_transform(
+    boxes: Batch, labels: None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array | Batch, remove_threshold: float = 0.1,
+) -> Batch: ...
+@overload
+def bbox_transform(
+    boxes: TensorLike, labels: None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array | Batch, remove_threshold: float = 0.1,
+) -> Batch: ...
+@overload
+def bbox_transform(
+    boxes: TensorLike, labels: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array, remove_threshold: float = 0.1,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def bbox_transform(
+    boxes: Batch, labels: TensorLike | Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array | Batch, remove_threshold: float = 0.1,
+) -> tuple[Batch, Batch]: ...
+@overload
+def bbox_transform(
+    boxes: TensorLike, labels: TensorLike | Batch, /, *, batch_size: int | None = None,
+    device: DeviceLike | None = None, MT: float | Sequence[float | Sequence[float]] | Array | Batch,
+    remove_threshold: float = 0.1,
 ) -> tuple[Batch, Batch]: ...
 @overload
 def box_encoder(

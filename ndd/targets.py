@@ -21,12 +21,15 @@ from ndd.ops.image.rotate import rotate, turned_extents
 from ndd.ops.image.slice import slice as window
 from ndd.ops.image.warp_affine import warp_affine
 from ndd.ops.image.warping import output_extents
+from ndd.ops.tensor.cast import cast
 from ndd.ops.tensor.coord_flip import coord_flip
 from ndd.ops.tensor.coord_transform import coord_transform
+from ndd.picture import picture
 from ndd.types import DALIInterpType
 
 Value = Tensor | Batch
 _NEAREST = DALIInterpType.INTERP_NN
+_OF_MASKS = {"interp_type": _NEAREST, "fill_value": 0}
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,9 @@ class Targets:
     labels: Value | None = None
     masks: Value | None = None
     points: Value | None = None
+
+    def _repr_html_(self) -> str:
+        return picture(self)._repr_html_()
 
     def flip(self, *, horizontal: Any = 1, vertical: Any = 0) -> Targets:
         """Mirrored, as `ndd.flip`: `horizontal=ndd.random.coin_flip(batch_size=n)` for some of them."""
@@ -93,7 +99,8 @@ class Targets:
 
     def resize(self, *, size: Any, **how: Any) -> Targets:
         """Resized, as `ndd.resize`; fractions stay as they are."""
-        masks = None if self.masks is None else resize(self.masks, size=size, **{**how, "interp_type": _NEAREST})
+        own = {**how, "interp_type": _NEAREST}
+        masks = None if self.masks is None else _unmixed(lambda mask: resize(mask, size=size, **own), self.masks)
         return replace(self, images=resize(self.images, size=size, **how), masks=masks)
 
     def rotate(
@@ -128,9 +135,15 @@ class Targets:
             move(self.images, {}),
             boxes,
             labels,
-            None if self.masks is None else move(self.masks, {"interp_type": _NEAREST, "fill_value": 0}),
+            None if self.masks is None else _unmixed(lambda mask: move(mask, _OF_MASKS), self.masks),
             None if self.points is None else coord_transform(self.points, MT=matrix),
         )
+
+
+def _unmixed(move: Callable[[Any], Any], mask: Any) -> Any:
+    """A mask through `move`, in a type that all operators on images take: labels up to 2**24 stay exact."""
+    kind = mask.dtype
+    return move(mask) if kind.name in ("u8", "i16", "f32") else cast(move(cast(mask, dtype=float32)), dtype=kind)
 
 
 def _sum(start: Any, shape: Any) -> Any:

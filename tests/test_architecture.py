@@ -43,7 +43,8 @@ ONE_IMPORTER = (
     "astropy", "msgspec", "obstore",
 )  # fmt: skip
 MORE_IMPORTERS = {
-    "PIL": {"decoders/_portable.py", "_tensor/picture.py"},  # decoding in one place, encoding in another
+    # decoding in one place, encoding in another, drawing in a third
+    "PIL": {"decoders/_portable.py", "_tensor/picture.py", "picture.py"},
     # compiler, its cache, instructions that it lacks or does not find
     "numba": {"_cpu/jit.py", "_cpu/kernel_cache.py", "_cpu/half.py", "_cpu/lanes.py"},
 }

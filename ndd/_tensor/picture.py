@@ -40,7 +40,7 @@ def _page(value: Any, store: Store, what: str, tile: int) -> str:
     tiles = _tiles(store, tile)
     facts = [type(value).__name__, what, str(value.dtype), value.layout or "no layout", str(value.device)]
     caption = f'<div style="font-family:monospace">{html.escape(" · ".join(facts))}</div>'
-    return caption + (_img(tiles) if tiles else _table(store))
+    return caption + (image_tag(tiles) if tiles else _table(store))
 
 
 # ---- pictures
@@ -59,7 +59,7 @@ def _tiles(store: Store, size: int) -> list[np.ndarray]:
             image = frame[..., None] if inner == "HW" else np.moveaxis(frame, 0, -1) if inner == "CHW" else frame
             if min(image.shape[:2]) < _SMALLEST or image.shape[2] not in (1, 3, 4):
                 return []
-            tiles.append(_as_rgb(_shrunk(image, size)))
+            tiles.append(as_rgb(_shrunk(image, size)))
             if len(tiles) == _MOST_TILES:
                 return tiles
     return tiles
@@ -71,7 +71,7 @@ def _shrunk(image: np.ndarray, size: int) -> np.ndarray:
     return image[::step, ::step]
 
 
-def _as_rgb(image: np.ndarray) -> np.ndarray:
+def as_rgb(image: np.ndarray) -> np.ndarray:
     """Any element type as u8: integers keep their scale, floats are stretched from their minimum to their maximum
     unless they are within 0..1 or 0..255 already."""
     if image.dtype != np.uint8:
@@ -85,31 +85,31 @@ def _as_rgb(image: np.ndarray) -> np.ndarray:
     return np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image[:, :, :3]
 
 
-def _img(tiles: list[np.ndarray]) -> str:
+def image_tag(tiles: list[np.ndarray]) -> str:
     """A data URI of the sheet, smaller and smaller until it is within the limit."""
     from PIL import Image
 
-    sheet = Image.fromarray(_sheet(tiles))
-    encoded = _encoded(sheet, "PNG")
+    sheet = Image.fromarray(contact_sheet(tiles))
+    encoded = encoded_as(sheet, "PNG")
     kind = "png"
     for quality in (90, 75, 60):
         if len(encoded) <= _LIMIT:
             break
-        encoded, kind = _encoded(sheet, "JPEG", quality=quality), "jpeg"
+        encoded, kind = encoded_as(sheet, "JPEG", quality=quality), "jpeg"
     while len(encoded) > _LIMIT:
         sheet = sheet.resize((max(1, sheet.width * 3 // 4), max(1, sheet.height * 3 // 4)))
-        encoded = _encoded(sheet, "JPEG", quality=60)
+        encoded = encoded_as(sheet, "JPEG", quality=60)
     text = base64.b64encode(encoded).decode()
     return f'<img style="image-rendering:auto" src="data:image/{kind};base64,{text}">'
 
 
-def _encoded(sheet: Any, kind: str, **options: Any) -> bytes:
+def encoded_as(sheet: Any, kind: str, **options: Any) -> bytes:
     stream = io.BytesIO()
     sheet.save(stream, kind, **options)
     return stream.getvalue()
 
 
-def _sheet(tiles: list[np.ndarray]) -> np.ndarray:
+def contact_sheet(tiles: list[np.ndarray]) -> np.ndarray:
     """The tiles side by side in rows, on white."""
     if len(tiles) == 1:
         return tiles[0]
