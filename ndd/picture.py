@@ -163,7 +163,7 @@ def _drawn(
         corners = box.copy()
         if not ltrb:
             corners[2:] += corners[:2]
-        left, top, right, bottom = (corners * np.tile(factor, 2)).tolist()
+        left, top, right, bottom = np.round(corners * np.tile(factor, 2)).tolist()
         if right < left or bottom < top:
             continue
         label = numbers[k] if k < len(numbers) else None

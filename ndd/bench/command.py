@@ -13,7 +13,7 @@ from typing import Any
 from ndd.bench.libraries import Setting, make_setting
 from ndd.bench.rounds import Result
 
-_SECTIONS = ("dispatch", "loop", "classic", "ops", "import")
+_SECTIONS = ("dispatch", "loop", "detection", "classic", "ops", "import")
 _ON_REQUEST = ("soak", "readers")  # an hour; gigabytes of disk
 
 
@@ -72,6 +72,10 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         from ndd.bench import loop
 
         yield from loop.measure(setting, args.data, [args.batch_size] if args.batch_size else None, args.images)
+    if "detection" in wanted:
+        from ndd.bench import detection
+
+        yield from detection.measure(setting, args.data, args.batch_size, args.images)
     if "classic" in wanted:
         from ndd.bench import classic
 
