@@ -97,8 +97,7 @@ def _epochs(library: Any, setting: Setting, root: Path, annotations: Path, batch
         start = time.perf_counter()
         for jpegs, boxes, labels in reader.next_epoch(batch_size=batch):
             images, targets, classes = _step(library, device, boxes_of_ssd, jpegs, boxes, labels)
-            images.torch(), targets.torch()
-            count += len(classes.torch())
+            count += len([v.torch() for v in (images, targets, classes)][2])
         setting.settle()
         return count / (time.perf_counter() - start)
 

@@ -119,7 +119,9 @@ def _(
     raise_first(call.spread(one, call.n, 16 * input.volumes.total))
     if format == "anchor_shape":
         boxes[:, 1] -= boxes[:, 0]
-    results = [boxes.reshape(call.n, -1)] if format == "box" else [boxes[:, 0].copy(), boxes[:, 1].copy()]
+    results: list[np.ndarray] = (
+        [boxes.reshape(call.n, -1)] if format == "box" else [boxes[:, 0].copy(), boxes[:, 1].copy()]
+    )
     if output_class:
         results.append(found)
     return results if len(results) > 1 else results[0]
@@ -187,7 +189,7 @@ class _Objects:
         self.background = np.int32(background)
         self.least = least
         self.k_largest = k_largest
-        self.key = blake2b(self.mask, digest_size=32).digest() if cached else None
+        self.key = blake2b(self.mask.tobytes(), digest_size=32).digest() if cached else None
 
     def any(self, draw: _Draw) -> Any:
         """The box of one of all objects, and no label."""

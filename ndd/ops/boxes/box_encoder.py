@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ndd._cpu.jit import kernel
@@ -16,12 +18,12 @@ def box_encoder(
     labels,
     /,
     *,
-    anchors: list[float],
+    anchors: Sequence[float],
     criteria: float = 0.5,
-    means: list[float] = (0.0, 0.0, 0.0, 0.0),
+    means: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
     offset: bool = False,
     scale: float = 1.0,
-    stds: list[float] = (1.0, 1.0, 1.0, 1.0),
+    stds: Sequence[float] = (1.0, 1.0, 1.0, 1.0),
 ):
     """Gives each anchor the box that it is to learn, and its label: the targets of SSD ("SSD: Single Shot MultiBox
     Detector", section 2.2).
@@ -53,13 +55,14 @@ def box_encoder(
     tensor([7, 0], dtype=torch.int32)
     """
     check_labels(labels)
-    if not anchors.size or anchors.size % 4:
-        raise RuntimeError(f"`anchors`: expected a number of numbers that 4 divides, above 0, got {anchors.size}")
+    count = np.size(anchors)
+    if not count or count % 4:
+        raise RuntimeError(f"`anchors`: expected a number of numbers that 4 divides, above 0, got {count}")
     for name, values in (("means", means), ("stds", stds)):
-        if values.size != 4:
-            raise RuntimeError(f"`{name}`: expected 4 numbers (x, y, w, h), got {values.size}")
-    if not stds.all():
-        raise RuntimeError(f"`stds`: expected numbers other than 0, got {stds.tolist()}")
+        if np.size(values) != 4:
+            raise RuntimeError(f"`{name}`: expected 4 numbers (x, y, w, h), got {np.size(values)}")
+    if not np.all(stds):
+        raise RuntimeError(f"`stds`: expected numbers other than 0, got {np.asarray(stds).tolist()}")
     if not 0 <= criteria <= 1:
         raise RuntimeError(f"`criteria`: expected a number in 0..1, got {criteria}")
     return output(float32, 2), output(int32, 1)
@@ -69,7 +72,7 @@ def box_encoder(
 def _(boxes, labels, *, anchors, criteria, means, offset, scale, stds):
     check_boxes(boxes, (4,), labels)
     corners = anchors.reshape(-1, 4)
-    shapes = np.tile(np.int64([len(corners)]), (boxes.n, 1))
+    shapes = np.tile(np.array([len(corners)], np.int64), (boxes.n, 1))
     numbers = np.concatenate((means, 1 / stds)).astype(np.float32)
     shared = {"anchors": corners, "numbers": numbers, "criteria": np.float32(criteria), "scale": np.float32(scale)}
     return Plan((np.insert(shapes, 1, 4, axis=1), shapes), {}, {**shared, "offset": offset})

@@ -47,7 +47,7 @@ def random_bbox_crop(
     scaling: Sequence[float] | None = None,
     shape_layout: str | None = None,
     threshold_type: str = "iou",
-    thresholds: list[float] = (0.0,),
+    thresholds: Sequence[float] = (0.0,),
     total_num_attempts: int = -1,
 ):
     """Draws windows until one overlaps the boxes enough, and gives the window and the boxes in it: the crop of SSD.
@@ -106,7 +106,8 @@ def random_bbox_crop(
         raise RuntimeError("`crop_shape` needs `input_shape`, and excludes `scaling` and `aspect_ratio`")
     if threshold_type not in ("iou", "overlap"):
         raise RuntimeError(f'`threshold_type`: expected "iou" or "overlap", got {threshold_type!r}')
-    for name, values in (("thresholds", thresholds), ("bbox_prune_threshold", np.array([bbox_prune_threshold or 0]))):
+    shares = {"thresholds": np.asarray(thresholds), "bbox_prune_threshold": np.array([bbox_prune_threshold or 0])}
+    for name, values in shares.items():
         if not values.size or not ((values >= 0) & (values <= 1)).all():
             raise RuntimeError(f"`{name}`: expected numbers in 0..1, got {values.tolist()}")
     for name, count in (("num_attempts", num_attempts), ("total_num_attempts", total_num_attempts)):
