@@ -96,8 +96,8 @@ def _epochs(library: Any, setting: Setting, root: Path, annotations: Path, batch
         setting.settle()
         start = time.perf_counter()
         for jpegs, boxes, labels in reader.next_epoch(batch_size=batch):
-            images, targets, classes = _step(library, device, boxes_of_ssd, jpegs, boxes, labels)
-            count += len([v.torch() for v in (images, targets, classes)][2])
+            made = [value.torch() for value in _step(library, device, boxes_of_ssd, jpegs, boxes, labels)]
+            count += len(made[0])
         setting.settle()
         return count / (time.perf_counter() - start)
 
