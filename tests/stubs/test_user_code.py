@@ -29,8 +29,12 @@ VALUES = {
     int: "1", float: "0.5", bool: "True", str: "'x'", DType: "ndd.uint8", DALIImageType: "ndd.types.RGB",
     DALIInterpType: "ndd.types.INTERP_NN", typing.Any: "1",
 }  # fmt: skip
-SEVERAL = {"random_crop_generator": 2}  # operators with more outputs than one, whatever their arguments
-UNKNOWN = ("element_extract",)  # as many outputs as the values of an argument say
+# Operators with more outputs than one, whatever their arguments.
+SEVERAL = {"box_encoder": 2, "random_crop_generator": 2, "segmentation.select_masks": 2}
+# As many outputs as the values of an argument say, or the inputs that are given.
+UNKNOWN = (
+    "bbox_rotate", "bbox_transform", "element_extract", "random_bbox_crop", "segmentation.random_object_bbox",
+)  # fmt: skip
 
 
 def value_of(annotation):
