@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -69,8 +70,10 @@ def _bounds(given: Values | None, n: int, kind: Any) -> np.ndarray:
 @random_mask_pixel.cpu
 def _(input, out, stream, foreground, against, equal):
     if foreground:
-        # A scalar of NumPy, so that an integer mask is compared as it is, not as one of a narrower type.
-        chosen = (input == int(against) if equal else input > np.float64(against)).reshape(-1)
+        # Integers exceed a number if they exceed its whole part: they are compared in their own type, not as float64.
+        whole = input.dtype.kind in "iu" and np.isfinite(against)
+        limit = math.floor(against) if whole else np.float64(against)
+        chosen = (input == int(against) if equal else input > limit).reshape(-1)
         count = np.count_nonzero(chosen)
         if count:
             number = _below(stream, count)
