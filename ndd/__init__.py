@@ -3,7 +3,21 @@
 Code for DALI's dynamic mode runs with `import ndd` in the place of `import nvidia.dali.experimental.dynamic as ndd`.
 """
 
-from ndd import decoders, demo, experimental, io, math, noise, random, readers, reductions, tfrecord, transforms, types
+from ndd import (
+    decoders,
+    demo,
+    experimental,
+    io,
+    math,
+    noise,
+    random,
+    readers,
+    reductions,
+    segmentation,
+    tfrecord,
+    transforms,
+    types,
+)
 from ndd._execution import (
     EvalContext,
     EvalMode,
@@ -48,6 +62,12 @@ from ndd.ops.audio.power_spectrum import power_spectrum
 from ndd.ops.audio.preemphasis_filter import preemphasis_filter
 from ndd.ops.audio.spectrogram import spectrogram
 from ndd.ops.audio.to_decibels import to_decibels
+from ndd.ops.boxes.bb_flip import bb_flip
+from ndd.ops.boxes.bbox_paste import bbox_paste
+from ndd.ops.boxes.bbox_rotate import bbox_rotate
+from ndd.ops.boxes.bbox_transform import bbox_transform
+from ndd.ops.boxes.box_encoder import box_encoder
+from ndd.ops.boxes.random_bbox_crop import random_bbox_crop
 from ndd.ops.color.brightness import brightness
 from ndd.ops.color.brightness_contrast import brightness_contrast
 from ndd.ops.color.clahe import clahe
@@ -104,6 +124,8 @@ from ndd.ops.tensor.reshape import reinterpret, reshape
 from ndd.ops.tensor.tensor_resize import tensor_resize
 from ndd.ops.tensor.transpose import transpose
 from ndd.ops.video.optical_flow import optical_flow
+from ndd.picture import picture
+from ndd.targets import Targets
 
 from ndd.pipeline import Pipeline, pipeline_def  # isort: skip
 from ndd import fn  # isort: skip
@@ -123,6 +145,7 @@ __all__ = [
     "Pipeline",
     "Plan",
     "Stream",
+    "Targets",
     "Tensor",
     "ThreadPool",
     "__version__",
@@ -133,8 +156,13 @@ __all__ = [
     "bad_sample",
     "batch",
     "batch_permutation",
+    "bb_flip",
+    "bbox_paste",
+    "bbox_rotate",
+    "bbox_transform",
     "bfloat16",
     "bool",
+    "box_encoder",
     "brightness",
     "brightness_contrast",
     "cast",
@@ -178,10 +206,10 @@ __all__ = [
     "hsv",
     "hue",
     "imread",
+    "int8",
     "int16",
     "int32",
     "int64",
-    "int8",
     "io",
     "jitter",
     "jpeg_compression_distortion",
@@ -207,10 +235,12 @@ __all__ = [
     "peek_image_shape",
     "per_frame",
     "permute_batch",
+    "picture",
     "pipeline_def",
     "power_spectrum",
     "preemphasis_filter",
     "random",
+    "random_bbox_crop",
     "random_crop_generator",
     "random_resized_crop",
     "readers",
@@ -222,6 +252,7 @@ __all__ = [
     "roi_random_crop",
     "rotate",
     "saturation",
+    "segmentation",
     "sequence_rearrange",
     "set_current_stream",
     "set_default_stream",
@@ -240,10 +271,10 @@ __all__ = [
     "transpose",
     "type_id",
     "types",
+    "uint8",
     "uint16",
     "uint32",
     "uint64",
-    "uint8",
     "warp_affine",
     "water",
     "zeros",

@@ -14,6 +14,7 @@ from ndd import (
     random,
     readers,
     reductions,
+    segmentation,
     tfrecord,
     transforms,
     types,
@@ -53,30 +54,33 @@ from ndd._tensor.dtype import (
     uint8,
 )
 from ndd._typing import Array, DTypeLike, Declared, P, PerSample, TensorLike
+from ndd.picture import picture
 from ndd.pipeline import Pipeline, pipeline_def
 from ndd.random.rng import RNG
+from ndd.targets import Targets
 from ndd.types import DALIImageType, DALIInterpType
 from os import PathLike
 from typing import Any, Literal, overload
 
 __all__ = [
     'Batch', 'DType', 'DataType', 'Device', 'DeviceLike', 'EvalContext', 'EvalMode', 'ImageType', 'InterpType',
-    'PerSample', 'Pipeline', 'Plan', 'Stream', 'Tensor', 'ThreadPool', '__version__', 'as_batch', 'as_tensor',
-    'audio_resample', 'auto_aug', 'bad_sample', 'batch', 'batch_permutation', 'bfloat16', 'bool', 'brightness',
-    'brightness_contrast', 'cast', 'cast_like', 'cat', 'clahe', 'color_space_conversion', 'color_twist', 'contrast',
-    'coord_flip', 'coord_transform', 'copy', 'crop', 'crop_mirror_normalize', 'cutmix', 'debayer', 'decoders', 'demo',
-    'device', 'dtype', 'dump_image', 'element_extract', 'equalize', 'erase', 'expand_dims', 'experimental', 'filter',
-    'flip', 'float16', 'float32', 'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream',
-    'get_default_stream', 'get_num_threads', 'get_property', 'grid_mask', 'hsv', 'hue', 'imread', 'int16', 'int32',
-    'int64', 'int8', 'io', 'jitter', 'jpeg_compression_distortion', 'laplacian', 'like', 'lookup_table', 'math',
-    'mel_filter_bank', 'mfcc', 'mixup', 'multi_paste', 'noise', 'nonsilent_region', 'normalize', 'one_hot', 'ones',
-    'ones_like', 'operator', 'optical_flow', 'output', 'pad', 'paste', 'peek_image_shape', 'per_frame',
-    'permute_batch', 'pipeline_def', 'power_spectrum', 'preemphasis_filter', 'random', 'random_crop_generator',
+    'PerSample', 'Pipeline', 'Plan', 'Stream', 'Targets', 'Tensor', 'ThreadPool', '__version__', 'as_batch',
+    'as_tensor', 'audio_resample', 'auto_aug', 'bad_sample', 'batch', 'batch_permutation', 'bb_flip', 'bbox_paste',
+    'bbox_rotate', 'bbox_transform', 'bfloat16', 'bool', 'box_encoder', 'brightness', 'brightness_contrast', 'cast',
+    'cast_like', 'cat', 'clahe', 'color_space_conversion', 'color_twist', 'contrast', 'coord_flip', 'coord_transform',
+    'copy', 'crop', 'crop_mirror_normalize', 'cutmix', 'debayer', 'decoders', 'demo', 'device', 'dtype', 'dump_image',
+    'element_extract', 'equalize', 'erase', 'expand_dims', 'experimental', 'filter', 'flip', 'float16', 'float32',
+    'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream', 'get_default_stream',
+    'get_num_threads', 'get_property', 'grid_mask', 'hsv', 'hue', 'imread', 'int8', 'int16', 'int32', 'int64', 'io',
+    'jitter', 'jpeg_compression_distortion', 'laplacian', 'like', 'lookup_table', 'math', 'mel_filter_bank', 'mfcc',
+    'mixup', 'multi_paste', 'noise', 'nonsilent_region', 'normalize', 'one_hot', 'ones', 'ones_like', 'operator',
+    'optical_flow', 'output', 'pad', 'paste', 'peek_image_shape', 'per_frame', 'permute_batch', 'picture',
+    'pipeline_def', 'power_spectrum', 'preemphasis_filter', 'random', 'random_bbox_crop', 'random_crop_generator',
     'random_resized_crop', 'readers', 'reductions', 'reinterpret', 'reshape', 'resize', 'resize_crop_mirror',
-    'roi_random_crop', 'rotate', 'saturation', 'sequence_rearrange', 'set_current_stream', 'set_default_stream',
-    'set_num_threads', 'slice', 'spectrogram', 'sphere', 'squeeze', 'stack', 'stream', 'tensor', 'tensor_resize',
-    'tfrecord', 'to_decibels', 'transforms', 'transpose', 'type_id', 'types', 'uint16', 'uint32', 'uint64', 'uint8',
-    'warp_affine', 'water', 'zeros', 'zeros_like',
+    'roi_random_crop', 'rotate', 'saturation', 'segmentation', 'sequence_rearrange', 'set_current_stream',
+    'set_default_stream', 'set_num_threads', 'slice', 'spectrogram', 'sphere', 'squeeze', 'stack', 'stream', 'tensor',
+    'tensor_resize', 'tfrecord', 'to_decibels', 'transforms', 'transpose', 'type_id', 'types', 'uint8', 'uint16',
+    'uint32', 'uint64', 'warp_affine', 'water', 'zeros', 'zeros_like',
 ]
 
 __version__: str
@@ -104,6 +108,137 @@ def batch_permutation(
     *, batch_size: int, device: DeviceLike | None = None, allow_repetitions: _bool = False,
     no_fixed_points: _bool = False, rng: RNG | None = None,
 ) -> Batch: ...
+@overload
+def bb_flip(
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, horizontal: int | Array = 1,
+    ltrb: _bool = False, vertical: int | Array = 0,
+) -> Tensor: ...
+@overload
+def bb_flip(
+    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    horizontal: int | Array | Batch = 1, ltrb: _bool = False, vertical: int | Array | Batch = 0,
+) -> Batch: ...
+@overload
+def bb_flip(
+    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    horizontal: int | Array | Batch = 1, ltrb: _bool = False, vertical: int | Array | Batch = 0,
+) -> Batch: ...
+@overload
+def bbox_paste(
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, ltrb: _bool = False,
+    paste_x: float | Array = 0.5, paste_y: float | Array = 0.5, ratio: float | Array,
+) -> Tensor: ...
+@overload
+def bbox_paste(
+    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, ltrb: _bool = False,
+    paste_x: float | Array | Batch = 0.5, paste_y: float | Array | Batch = 0.5, ratio: float | Array | Batch,
+) -> Batch: ...
+@overload
+def bbox_paste(
+    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, ltrb: _bool = False,
+    paste_x: float | Array | Batch = 0.5, paste_y: float | Array | Batch = 0.5, ratio: float | Array | Batch,
+) -> Batch: ...
+@overload
+def bbox_rotate(
+    bboxes: TensorLike, labels: None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    angle: float | Array, bbox_layout: str = 'xyXY', bbox_normalized: _bool = True,
+    input_shape: int | Sequence[int] | Array, keep_size: _bool = False, mode: str = 'expand',
+    remove_threshold: float = 0.1, shape_layout: str = 'HW',
+    size: float | Sequence[float | Sequence[float]] | Array | None = None,
+) -> Tensor: ...
+@overload
+def bbox_rotate(
+    bboxes: Batch, labels: None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    angle: float | Array | Batch, bbox_layout: str = 'xyXY', bbox_normalized: _bool = True,
+    input_shape: int | Sequence[int] | Array | Batch, keep_size: _bool = False, mode: str = 'expand',
+    remove_threshold: float = 0.1, shape_layout: str = 'HW',
+    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+) -> Batch: ...
+@overload
+def bbox_rotate(
+    bboxes: TensorLike, labels: None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    angle: float | Array | Batch, bbox_layout: str = 'xyXY', bbox_normalized: _bool = True,
+    input_shape: int | Sequence[int] | Array | Batch, keep_size: _bool = False, mode: str = 'expand',
+    remove_threshold: float = 0.1, shape_layout: str = 'HW',
+    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+) -> Batch: ...
+@overload
+def bbox_rotate(
+    bboxes: TensorLike, labels: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    angle: float | Array, bbox_layout: str = 'xyXY', bbox_normalized: _bool = True,
+    input_shape: int | Sequence[int] | Array, keep_size: _bool = False, mode: str = 'expand',
+    remove_threshold: float = 0.1, shape_layout: str = 'HW',
+    size: float | Sequence[float | Sequence[float]] | Array | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def bbox_rotate(
+    bboxes: Batch, labels: TensorLike | Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    angle: float | Array | Batch, bbox_layout: str = 'xyXY', bbox_normalized: _bool = True,
+    input_shape: int | Sequence[int] | Array | Batch, keep_size: _bool = False, mode: str = 'expand',
+    remove_threshold: float = 0.1, shape_layout: str = 'HW',
+    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+) -> tuple[Batch, Batch]: ...
+@overload
+def bbox_rotate(
+    bboxes: TensorLike, labels: TensorLike | Batch, /, *, batch_size: int | None = None,
+    device: DeviceLike | None = None, angle: float | Array | Batch, bbox_layout: str = 'xyXY',
+    bbox_normalized: _bool = True, input_shape: int | Sequence[int] | Array | Batch, keep_size: _bool = False,
+    mode: str = 'expand', remove_threshold: float = 0.1, shape_layout: str = 'HW',
+    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+) -> tuple[Batch, Batch]: ...
+@overload
+def bbox_transform(
+    boxes: TensorLike, labels: None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array, remove_threshold: float = 0.1,
+) -> Tensor: ...
+@overload
+def bbox_transform(
+    boxes: Batch, labels: None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array | Batch, remove_threshold: float = 0.1,
+) -> Batch: ...
+@overload
+def bbox_transform(
+    boxes: TensorLike, labels: None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array | Batch, remove_threshold: float = 0.1,
+) -> Batch: ...
+@overload
+def bbox_transform(
+    boxes: TensorLike, labels: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array, remove_threshold: float = 0.1,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def bbox_transform(
+    boxes: Batch, labels: TensorLike | Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array | Batch, remove_threshold: float = 0.1,
+) -> tuple[Batch, Batch]: ...
+@overload
+def bbox_transform(
+    boxes: TensorLike, labels: TensorLike | Batch, /, *, batch_size: int | None = None,
+    device: DeviceLike | None = None, MT: float | Sequence[float | Sequence[float]] | Array | Batch,
+    remove_threshold: float = 0.1,
+) -> tuple[Batch, Batch]: ...
+@overload
+def box_encoder(
+    boxes: TensorLike, labels: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    anchors: float | Sequence[float | Sequence[float]] | Array, criteria: float = 0.5,
+    means: float | Sequence[float | Sequence[float]] | Array = (0.0, 0.0, 0.0, 0.0), offset: _bool = False,
+    scale: float = 1.0, stds: float | Sequence[float | Sequence[float]] | Array = (1.0, 1.0, 1.0, 1.0),
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def box_encoder(
+    boxes: Batch, labels: TensorLike | Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    anchors: float | Sequence[float | Sequence[float]] | Array, criteria: float = 0.5,
+    means: float | Sequence[float | Sequence[float]] | Array = (0.0, 0.0, 0.0, 0.0), offset: _bool = False,
+    scale: float = 1.0, stds: float | Sequence[float | Sequence[float]] | Array = (1.0, 1.0, 1.0, 1.0),
+) -> tuple[Batch, Batch]: ...
+@overload
+def box_encoder(
+    boxes: TensorLike, labels: TensorLike | Batch, /, *, batch_size: int | None = None,
+    device: DeviceLike | None = None, anchors: float | Sequence[float | Sequence[float]] | Array,
+    criteria: float = 0.5, means: float | Sequence[float | Sequence[float]] | Array = (0.0, 0.0, 0.0, 0.0),
+    offset: _bool = False, scale: float = 1.0,
+    stds: float | Sequence[float | Sequence[float]] | Array = (1.0, 1.0, 1.0, 1.0),
+) -> tuple[Batch, Batch]: ...
 @overload
 def brightness(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
@@ -1027,6 +1162,150 @@ def preemphasis_filter(
     signal: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, border: str = 'clamp',
     dtype: DTypeLike = float32, preemph_coeff: float | Array | Batch = 0.97,
 ) -> Batch: ...
+@overload
+def random_bbox_crop(
+    boxes: TensorLike, labels: None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    all_boxes_above_threshold: _bool = True, allow_no_crop: _bool = True,
+    aspect_ratio: float | Sequence[float | Sequence[float]] | Array | None = None, bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None, crop_shape: int | Sequence[int] | Array | None = None,
+    input_shape: int | Sequence[int] | Array | None = None, ltrb: _bool | None = None, num_attempts: int = 1,
+    output_bbox_indices: Literal[False] = False, quiet: _bool = False,
+    scaling: float | Sequence[float | Sequence[float]] | Array | None = None, shape_layout: str | None = None,
+    threshold_type: str = 'iou', thresholds: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    total_num_attempts: int = -1, rng: RNG | None = None,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def random_bbox_crop(
+    boxes: Batch, labels: None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    all_boxes_above_threshold: _bool = True, allow_no_crop: _bool = True,
+    aspect_ratio: float | Sequence[float | Sequence[float]] | Array | None = None, bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None, crop_shape: int | Sequence[int] | Array | Batch | None = None,
+    input_shape: int | Sequence[int] | Array | Batch | None = None, ltrb: _bool | None = None, num_attempts: int = 1,
+    output_bbox_indices: Literal[False] = False, quiet: _bool = False,
+    scaling: float | Sequence[float | Sequence[float]] | Array | None = None, shape_layout: str | None = None,
+    threshold_type: str = 'iou', thresholds: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    total_num_attempts: int = -1, rng: RNG | None = None,
+) -> tuple[Batch, Batch, Batch]: ...
+@overload
+def random_bbox_crop(
+    boxes: TensorLike, labels: None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    all_boxes_above_threshold: _bool = True, allow_no_crop: _bool = True,
+    aspect_ratio: float | Sequence[float | Sequence[float]] | Array | None = None, bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None, crop_shape: int | Sequence[int] | Array | Batch | None = None,
+    input_shape: int | Sequence[int] | Array | Batch | None = None, ltrb: _bool | None = None, num_attempts: int = 1,
+    output_bbox_indices: Literal[False] = False, quiet: _bool = False,
+    scaling: float | Sequence[float | Sequence[float]] | Array | None = None, shape_layout: str | None = None,
+    threshold_type: str = 'iou', thresholds: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    total_num_attempts: int = -1, rng: RNG | None = None,
+) -> tuple[Batch, Batch, Batch]: ...
+@overload
+def random_bbox_crop(
+    boxes: TensorLike, labels: None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    all_boxes_above_threshold: _bool = True, allow_no_crop: _bool = True,
+    aspect_ratio: float | Sequence[float | Sequence[float]] | Array | None = None, bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None, crop_shape: int | Sequence[int] | Array | None = None,
+    input_shape: int | Sequence[int] | Array | None = None, ltrb: _bool | None = None, num_attempts: int = 1,
+    output_bbox_indices: Literal[True], quiet: _bool = False,
+    scaling: float | Sequence[float | Sequence[float]] | Array | None = None, shape_layout: str | None = None,
+    threshold_type: str = 'iou', thresholds: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    total_num_attempts: int = -1, rng: RNG | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
+@overload
+def random_bbox_crop(
+    boxes: Batch, labels: None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    all_boxes_above_threshold: _bool = True, allow_no_crop: _bool = True,
+    aspect_ratio: float | Sequence[float | Sequence[float]] | Array | None = None, bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None, crop_shape: int | Sequence[int] | Array | Batch | None = None,
+    input_shape: int | Sequence[int] | Array | Batch | None = None, ltrb: _bool | None = None, num_attempts: int = 1,
+    output_bbox_indices: Literal[True], quiet: _bool = False,
+    scaling: float | Sequence[float | Sequence[float]] | Array | None = None, shape_layout: str | None = None,
+    threshold_type: str = 'iou', thresholds: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    total_num_attempts: int = -1, rng: RNG | None = None,
+) -> tuple[Batch, Batch, Batch, Batch]: ...
+@overload
+def random_bbox_crop(
+    boxes: TensorLike, labels: None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    all_boxes_above_threshold: _bool = True, allow_no_crop: _bool = True,
+    aspect_ratio: float | Sequence[float | Sequence[float]] | Array | None = None, bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None, crop_shape: int | Sequence[int] | Array | Batch | None = None,
+    input_shape: int | Sequence[int] | Array | Batch | None = None, ltrb: _bool | None = None, num_attempts: int = 1,
+    output_bbox_indices: Literal[True], quiet: _bool = False,
+    scaling: float | Sequence[float | Sequence[float]] | Array | None = None, shape_layout: str | None = None,
+    threshold_type: str = 'iou', thresholds: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    total_num_attempts: int = -1, rng: RNG | None = None,
+) -> tuple[Batch, Batch, Batch, Batch]: ...
+@overload
+def random_bbox_crop(
+    boxes: TensorLike, labels: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    all_boxes_above_threshold: _bool = True, allow_no_crop: _bool = True,
+    aspect_ratio: float | Sequence[float | Sequence[float]] | Array | None = None, bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None, crop_shape: int | Sequence[int] | Array | None = None,
+    input_shape: int | Sequence[int] | Array | None = None, ltrb: _bool | None = None, num_attempts: int = 1,
+    output_bbox_indices: Literal[False] = False, quiet: _bool = False,
+    scaling: float | Sequence[float | Sequence[float]] | Array | None = None, shape_layout: str | None = None,
+    threshold_type: str = 'iou', thresholds: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    total_num_attempts: int = -1, rng: RNG | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
+@overload
+def random_bbox_crop(
+    boxes: Batch, labels: TensorLike | Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    all_boxes_above_threshold: _bool = True, allow_no_crop: _bool = True,
+    aspect_ratio: float | Sequence[float | Sequence[float]] | Array | None = None, bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None, crop_shape: int | Sequence[int] | Array | Batch | None = None,
+    input_shape: int | Sequence[int] | Array | Batch | None = None, ltrb: _bool | None = None, num_attempts: int = 1,
+    output_bbox_indices: Literal[False] = False, quiet: _bool = False,
+    scaling: float | Sequence[float | Sequence[float]] | Array | None = None, shape_layout: str | None = None,
+    threshold_type: str = 'iou', thresholds: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    total_num_attempts: int = -1, rng: RNG | None = None,
+) -> tuple[Batch, Batch, Batch, Batch]: ...
+@overload
+def random_bbox_crop(
+    boxes: TensorLike, labels: TensorLike | Batch, /, *, batch_size: int | None = None,
+    device: DeviceLike | None = None, all_boxes_above_threshold: _bool = True, allow_no_crop: _bool = True,
+    aspect_ratio: float | Sequence[float | Sequence[float]] | Array | None = None, bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None, crop_shape: int | Sequence[int] | Array | Batch | None = None,
+    input_shape: int | Sequence[int] | Array | Batch | None = None, ltrb: _bool | None = None, num_attempts: int = 1,
+    output_bbox_indices: Literal[False] = False, quiet: _bool = False,
+    scaling: float | Sequence[float | Sequence[float]] | Array | None = None, shape_layout: str | None = None,
+    threshold_type: str = 'iou', thresholds: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    total_num_attempts: int = -1, rng: RNG | None = None,
+) -> tuple[Batch, Batch, Batch, Batch]: ...
+@overload
+def random_bbox_crop(
+    boxes: TensorLike, labels: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    all_boxes_above_threshold: _bool = True, allow_no_crop: _bool = True,
+    aspect_ratio: float | Sequence[float | Sequence[float]] | Array | None = None, bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None, crop_shape: int | Sequence[int] | Array | None = None,
+    input_shape: int | Sequence[int] | Array | None = None, ltrb: _bool | None = None, num_attempts: int = 1,
+    output_bbox_indices: Literal[True], quiet: _bool = False,
+    scaling: float | Sequence[float | Sequence[float]] | Array | None = None, shape_layout: str | None = None,
+    threshold_type: str = 'iou', thresholds: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    total_num_attempts: int = -1, rng: RNG | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]: ...
+@overload
+def random_bbox_crop(
+    boxes: Batch, labels: TensorLike | Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    all_boxes_above_threshold: _bool = True, allow_no_crop: _bool = True,
+    aspect_ratio: float | Sequence[float | Sequence[float]] | Array | None = None, bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None, crop_shape: int | Sequence[int] | Array | Batch | None = None,
+    input_shape: int | Sequence[int] | Array | Batch | None = None, ltrb: _bool | None = None, num_attempts: int = 1,
+    output_bbox_indices: Literal[True], quiet: _bool = False,
+    scaling: float | Sequence[float | Sequence[float]] | Array | None = None, shape_layout: str | None = None,
+    threshold_type: str = 'iou', thresholds: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    total_num_attempts: int = -1, rng: RNG | None = None,
+) -> tuple[Batch, Batch, Batch, Batch, Batch]: ...
+@overload
+def random_bbox_crop(
+    boxes: TensorLike, labels: TensorLike | Batch, /, *, batch_size: int | None = None,
+    device: DeviceLike | None = None, all_boxes_above_threshold: _bool = True, allow_no_crop: _bool = True,
+    aspect_ratio: float | Sequence[float | Sequence[float]] | Array | None = None, bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None, crop_shape: int | Sequence[int] | Array | Batch | None = None,
+    input_shape: int | Sequence[int] | Array | Batch | None = None, ltrb: _bool | None = None, num_attempts: int = 1,
+    output_bbox_indices: Literal[True], quiet: _bool = False,
+    scaling: float | Sequence[float | Sequence[float]] | Array | None = None, shape_layout: str | None = None,
+    threshold_type: str = 'iou', thresholds: float | Sequence[float | Sequence[float]] | Array = (0.0,),
+    total_num_attempts: int = -1, rng: RNG | None = None,
+) -> tuple[Batch, Batch, Batch, Batch, Batch]: ...
 @overload
 def random_crop_generator(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, num_attempts: int = 10,

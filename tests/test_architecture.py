@@ -23,7 +23,8 @@ LEVELS = [
     {"_cuda"},
     {"_operator"},
     {"ops", "math", "random", "noise", "reductions", "segmentation", "transforms", "decoders", "io"},
-    {"readers", "imread", "external_source", "checkpoint"},
+    {"readers", "imread", "external_source", "checkpoint", "picture"},
+    {"targets"},
     {"experimental"},
     {"capture", "pytorch"},
     {"pipeline", "fn"},
@@ -44,7 +45,8 @@ ONE_IMPORTER = (
 )  # fmt: skip
 MORE_IMPORTERS = {
     "av": {"decoders/_video_file.py", "decoders/_ffmpeg_sound.py"},  # pictures, and sound that libsndfile cannot read
-    "PIL": {"decoders/_portable.py", "_tensor/picture.py"},  # decoding in one place, encoding in another
+    # decoding in one place, encoding in another, drawing in a third
+    "PIL": {"decoders/_portable.py", "_tensor/picture.py", "picture.py"},
     # compiler, its cache, instructions that it lacks or does not find
     "numba": {"_cpu/jit.py", "_cpu/kernel_cache.py", "_cpu/half.py", "_cpu/lanes.py"},
 }

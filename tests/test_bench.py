@@ -10,7 +10,7 @@ import pytest
 
 import ndd
 from ndd.__main__ import main
-from ndd.bench import augment, command, dispatch, loop, operator_inputs, operators, rounds, soak, start
+from ndd.bench import augment, command, detection, dispatch, loop, operator_inputs, operators, rounds, soak, start
 from ndd.bench.libraries import Setting, enumerations, finish, make_setting
 from ndd.bench.operator_table import TABLE
 
@@ -60,6 +60,15 @@ def test_augment(alone):
     assert loop.ndd > 1
     assert by_itself.ndd > 1
     assert "RandAugment" in loop.name
+
+
+def test_detection(alone):
+    (found,) = detection.measure(alone, None, batch_size=4, images=8)
+    assert found.unit == "images/s"
+    assert found.ndd > 0.1
+    boxes = np.array(detection.anchors()).reshape(-1, 4)
+    assert len(boxes) == 8732  # of SSD300
+    assert (boxes[:, :2] < boxes[:, 2:]).all()
 
 
 @pytest.mark.parametrize("part", ["threads", "abandoned", "exceptions"])

@@ -16,7 +16,8 @@
    put together after (`frames.py`).
 5. `on_cpu.py` allocates the outputs and runs the kernel: over pieces of the batch (`pieces.py`) or sample by sample, on
    the thread pool if that is worth it. `on_gpu.py` runs the operator's `.cuda` function, whose launches
-   (`_cuda/launch.py`) are written down and made again for the next batch of these shapes without asking it.
+   (`_cuda/launch.py`) are written down and made again for the next batch of these shapes without asking it. Where
+   shapes follow from data, `.cuda(computed_on_host)` copies what `.batch` gives.
 6. `naming.py` puts operator, sample and file in front of an error.
 
 `structural.py` has what is no operator: picking samples, indexing inside them, stacking. `registry.py` lists the
@@ -25,13 +26,15 @@ operators for the tests, stubs, benchmarks and tables that walk them. `deprecate
 **The concepts**, all of them: `@operator` with `layouts`, `types`, `dtypes`, `frames`, `random`, `reads`, `outputs`,
 `elementwise`, `masks`, `paths`, `register`; what a declaring function returns, `like`, `output`, `Samples`; the roles
 `.plan`, `.cpu`, `.cpu_batch`, `.cuda`, `.batch`, `.views`; what the roles see, `PerSample` and its `Values`,
-`Operand`, `Call`, `Plan`, and on a GPU the launch with `scratch` and `table`; `bad_sample`. A `Call` has `n`,
-`draws`, `sources`, `threads`, `spread` (over the pool) and `once` (made once for all calls with the same constants).
+`Operand`, `Call`, `Plan`, and on a GPU the launch with `scratch` and `table`, or `computed_on_host`; `bad_sample`. A
+`Call` has `n`, `draws`, `sources`, `threads`, `spread` (over the pool) and `once` (made once for all calls with the same
+constants).
 """
 
 from ndd._operator import structural as _structural  # noqa: F401  (binds the methods of values)
 from ndd._operator.arguments import PerSample
 from ndd._operator.call import Call
+from ndd._operator.computed_on_host import computed_on_host
 from ndd._operator.declare import operator
 from ndd._operator.operator import Operator, bind_random
 from ndd._operator.plan import Plan, Samples, bad_sample, like, output
@@ -50,6 +53,7 @@ __all__ = [
     "all_operators",
     "bad_sample",
     "bind_random",
+    "computed_on_host",
     "like",
     "operator",
     "output",

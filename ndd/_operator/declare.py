@@ -39,7 +39,8 @@ def operator(
         random: adds `rng=`; `call.draws` is the place in the stream of random words.
         reads: where inputs are read, for all of them or by name: "device" (where the operator runs), "cpu" (in host
             memory, also when the work is on a GPU), "anywhere" (where they lie).
-        outputs: how many outputs there are, or a function that says so; its parameters name the arguments that it needs.
+        outputs: how many outputs there are, or a function that says so; its parameters name the arguments that it
+            needs, or inputs, which are True if given.
         elementwise: the CPU kernel may get several samples, or a part of one, as one array: it looks at elements only.
         masks: an image HW is taken as HWC with one channel, and comes out as HW. The operator never sees it.
         paths: inputs may be paths (str, os.PathLike, lists of them), which the operator gets as characters.

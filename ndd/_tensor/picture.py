@@ -45,7 +45,7 @@ def batch_html(value: Batch) -> str:
 
 def _page(value: Any, store: Store, what: str, tile: int) -> str:
     tiles = _tiles(store, tile)
-    return _caption(value, what) + (sound_html(store) or (_img(tiles) if tiles else _table(store)))
+    return _caption(value, what) + (sound_html(store) or (image_tag(tiles) if tiles else _table(store)))
 
 
 def _caption(value: Any, what: str) -> str:
@@ -69,7 +69,7 @@ def _tiles(store: Store, size: int, most: int = _MOST_TILES) -> list[np.ndarray]
             image = frame[..., None] if inner == "HW" else np.moveaxis(frame, 0, -1) if inner == "CHW" else frame
             if min(image.shape[:2]) < _SMALLEST or image.shape[2] not in (1, 3, 4):
                 return []
-            tiles.append(_as_rgb(_shrunk(image, size)))
+            tiles.append(as_rgb(_shrunk(image, size)))
             if len(tiles) == most:
                 return tiles
     return tiles
@@ -81,7 +81,7 @@ def _shrunk(image: np.ndarray, size: int) -> np.ndarray:
     return image[::step, ::step]
 
 
-def _as_rgb(image: np.ndarray) -> np.ndarray:
+def as_rgb(image: np.ndarray) -> np.ndarray:
     """Any element type as u8: integers keep their scale, floats are stretched from their minimum to their maximum
     unless they are within 0..1 or 0..255 already."""
     if image.dtype != np.uint8:
@@ -95,8 +95,8 @@ def _as_rgb(image: np.ndarray) -> np.ndarray:
     return np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image[:, :, :3]
 
 
-def _img(tiles: list[np.ndarray]) -> str:
-    return f'<img style="image-rendering:auto" src="{picture_uri(_sheet(tiles))}">'
+def image_tag(tiles: list[np.ndarray]) -> str:
+    return f'<img style="image-rendering:auto" src="{picture_uri(contact_sheet(tiles))}">'
 
 
 def picture_uri(pixels: np.ndarray) -> str:
@@ -104,15 +104,15 @@ def picture_uri(pixels: np.ndarray) -> str:
     from PIL import Image
 
     sheet = Image.fromarray(pixels)
-    encoded = _encoded(sheet, "PNG")
+    encoded = encoded_as(sheet, "PNG")
     kind = "png"
     for quality in (90, 75, 60):
         if len(encoded) <= _LIMIT:
             break
-        encoded, kind = _encoded(sheet, "JPEG", quality=quality), "jpeg"
+        encoded, kind = encoded_as(sheet, "JPEG", quality=quality), "jpeg"
     while len(encoded) > _LIMIT:
         sheet = sheet.resize((max(1, sheet.width * 3 // 4), max(1, sheet.height * 3 // 4)))
-        encoded = _encoded(sheet, "JPEG", quality=60)
+        encoded = encoded_as(sheet, "JPEG", quality=60)
     return f"data:image/{kind};base64,{base64.b64encode(encoded).decode()}"
 
 
@@ -124,7 +124,7 @@ def _film(frames: list[np.ndarray]) -> str:
     step, encoded = 1, b""
     for quality in (75, 50, 25):
         images = [Image.fromarray(np.ascontiguousarray(frame[::step, ::step])) for frame in frames]
-        encoded = _encoded(
+        encoded = encoded_as(
             images[0],
             "WEBP",
             save_all=True,
@@ -143,13 +143,13 @@ def _film(frames: list[np.ndarray]) -> str:
     return f'<img src="data:image/webp;base64,{text}"><div style="font-family:monospace">{note}</div>'
 
 
-def _encoded(sheet: Any, kind: str, **options: Any) -> bytes:
+def encoded_as(sheet: Any, kind: str, **options: Any) -> bytes:
     stream = io.BytesIO()
     sheet.save(stream, kind, **options)
     return stream.getvalue()
 
 
-def _sheet(tiles: list[np.ndarray]) -> np.ndarray:
+def contact_sheet(tiles: list[np.ndarray]) -> np.ndarray:
     """The tiles side by side in rows, on white."""
     if len(tiles) == 1:
         return tiles[0]

@@ -15,7 +15,7 @@ from ndd.bench.libraries import Setting, make_setting
 from ndd.bench.loop_sides import PICTURES
 from ndd.bench.rounds import Result
 
-_SECTIONS = ("dispatch", "loop", "classic", "augment", "speech", "ops", "import")
+_SECTIONS = ("dispatch", "loop", "classic", "augment", "detection", "speech", "ops", "import")
 _ON_REQUEST = ("soak", "readers", "video")  # an hour; gigabytes of disk; needs PyAV
 
 
@@ -86,6 +86,10 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
 
         sizes = [args.batch_size] if args.batch_size else None
         yield from loop.measure(setting, args.data, sizes, args.images, args.only, args.pictures, args.hw_load)
+    if "detection" in wanted:
+        from ndd.bench import detection
+
+        yield from detection.measure(setting, args.data, args.batch_size, args.images)
     if "classic" in wanted:
         from ndd.bench import classic
 

@@ -20,6 +20,7 @@ _FAMILIES = {
     "ops.color": "Colour",
     "ops.filter": "Filters",
     "noise": "Noise",
+    "ops.boxes": "Boxes",
     "ops.tensor": "Tensors, coordinates, video frames, order of a batch",
     "reductions": "Reductions",
     "random": "Random numbers",

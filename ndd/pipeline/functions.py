@@ -126,7 +126,7 @@ def _operator_function(operator: Any, path: str) -> Any:
         if plain.get("device") == "gpu":
             pipeline.require_gpu(path)
         generator = pipeline.generator(path, seed) if is_random else None
-        outputs = 1 if declared is None else declared.outputs(**plain)
+        outputs = 1 if declared is None else declared.outputs(*inputs, **plain)
 
         def run(memo: dict[int, Any]) -> Any:
             given = [unwrapped(v, memo) for v in inputs]

@@ -19,13 +19,13 @@ _EMPTY = inspect.Parameter.empty
 
 def outputs_of(operator: Any) -> list[tuple[dict[str, Any], int | None]]:
     """How many outputs there are, for which values of arguments: `[({}, 1)]`, or `[({"save_attrs": False}, 1),
-    ({"save_attrs": True}, 2)]`. None stands for a number that depends on more than flags and fixed choices."""
+    ({"save_attrs": True}, 2)]`; an input is True if it is given. None stands for a number that depends on more."""
     declared: Any = operator.declared_outputs
     if isinstance(declared, int):
         return [({}, declared)]
     annotations = {name: p.annotation for name, p in _declaration(operator).items()}
     names = list(inspect.signature(declared).parameters)
-    choices = [_choices(annotations[name]) for name in names]
+    choices = [(False, True) if name in operator.inputs else _choices(annotations[name]) for name in names]
     if not all(choices):
         return [({}, None)]
     found: list[tuple[dict[str, Any], int | None]] = []
@@ -75,7 +75,7 @@ def operator_overloads(name: str, function: Any, names: Names) -> list[str]:
             if operator.required:
                 inputs[operator.inputs[0]] = [first]
             parameters = [
-                _fixed(p, fixed[p.name], names)
+                _fixed(p, fixed[p.name], inputs.get(p.name), names)
                 if p.name in fixed
                 else _written(p, inputs.get(p.name) or accepted(declared[p.name].annotation, names, batch), names)
                 if p.name in declared
@@ -86,8 +86,11 @@ def operator_overloads(name: str, function: Any, names: Names) -> list[str]:
     return overloaded(found, names)
 
 
-def _fixed(p: inspect.Parameter, value: Any, names: Names) -> inspect.Parameter:
-    """An argument that has one value in this form; the default stays with the form that has it."""
+def _fixed(p: inspect.Parameter, value: Any, options: list[str] | None, names: Names) -> inspect.Parameter:
+    """An argument that has one value in this form, or an input that is given or not; the default stays with the form
+    that has it."""
+    if options is not None:
+        return _written(p.replace(default=_EMPTY), options, names) if value else _written(p, [], names)
     kind = plain(typing.Literal[value], names)  # type: ignore[valid-type]
     return _written(p if p.default == value else p.replace(default=_EMPTY), [kind], names)
 

@@ -155,6 +155,8 @@ def test_a_video_plays():
     assert film.n_frames == 12
     assert len(shown) < 400_000
     assert "frames 0 to 11" in shown
+
+
 def test_a_sound_is_a_player_and_a_spectrogram_has_axes():
     import struct
 

@@ -81,20 +81,18 @@ def _(input, *, angle, axis, dtype, fill_value, interp_type, keep_size, output_d
     degrees = angle.numbers
     if not np.isfinite(degrees).all():
         raise RuntimeError(f"`angle`: expected finite numbers, got {degrees}")
-    # DALI's radians are 32-bit; it shows where two axes of the output are equally long (45 degrees).
-    radians = np.float32(np.asarray(degrees, np.float32) * np.float32(np.pi / 180)).astype(np.float64)
-    c, s = np.cos(radians), np.sin(radians)
     extents = input.shapes[:, :-1]
-    volumes = extents.shape[1] == 3
-    turned = _rotations(axis, c, s) if volumes else None
-    if size is not None:
-        targets = output_extents(size, extents)
-    elif keep_size:
-        targets = extents
-    elif turned is not None:
-        targets = _canvas(*_needed(turned, extents[:, ::-1]), extents[:, ::-1], input.frames)[:, ::-1]
+    if extents.shape[1] == 2:
+        turned = None
+        c, s, targets = turned_extents(degrees, size, keep_size, extents, input.frames if angle.varies else None)
     else:
-        targets = _canvas(*_flat_needed(c, s, extents), extents, input.frames if angle.varies else None)
+        c, s = _cosine_and_sine(degrees)
+        turned = _rotations(axis, c, s)
+        targets = (
+            output_extents(size, extents) if size is not None
+            else extents if keep_size
+            else _canvas(*_needed(turned, extents[:, ::-1]), extents[:, ::-1], input.frames)[:, ::-1]
+        )  # fmt: skip
     # From here on in float32 and in DALI's order: it shows where a point lies between two pixels.
     if turned is None:
         maps = _flat_maps(c.astype(np.float32), s.astype(np.float32), extents, targets)
@@ -103,6 +101,22 @@ def _(input, *, angle, axis, dtype, fill_value, interp_type, keep_size, output_d
         shift = turned_point(turned, targets[:, ::-1] / -2) + (extents[:, ::-1] / 2).astype(np.float32)
         maps = np.concatenate([turned, shift[..., None]], axis=2)
     return affine_plan(input, maps, targets, dtype or output_dtype, interp_type, fill_value)
+
+
+def turned_extents(
+    degrees, size: Values | None, keep_size: bool, extents: np.ndarray, frames: FrameMap | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cosines and sines of the angles, and the extents (H, W) that images of these extents get."""
+    c, s = _cosine_and_sine(degrees)
+    if size is not None:
+        return c, s, output_extents(size, extents)
+    return c, s, extents if keep_size else _canvas(*_flat_needed(c, s, extents), extents, frames)
+
+
+def _cosine_and_sine(degrees) -> tuple[np.ndarray, np.ndarray]:
+    # DALI's radians are 32-bit; it shows where two axes of the output are equally long (45 degrees).
+    radians = np.float32(np.asarray(degrees, np.float32) * np.float32(np.pi / 180)).astype(np.float64)
+    return np.cos(radians), np.sin(radians)
 
 
 def _flat_maps(c, s, extents: np.ndarray, targets: np.ndarray) -> np.ndarray:

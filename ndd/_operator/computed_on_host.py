@@ -1,0 +1,25 @@
+"""A `.cuda` for operators whose shapes follow from data: a GPU could not know them without waiting either."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ndd._operator.on_cpu import store_of
+from ndd._tensor import Device, Spec
+
+
+def computed_on_host(launch: Any, *operands: Any, **arguments: Any) -> Any:
+    """What `.batch` gives, computed on the CPU and copied to the GPU: `op.cuda(computed_on_host)`.
+
+    The operator is declared with `reads="cpu"`, so that its inputs are in host memory.
+    """
+    from ndd._cuda import transfer
+
+    call = launch.call
+    found = call.op.batch(call, *operands, **arguments)
+    values = [found] if call.settled.single else found
+    stores = [
+        transfer.to_gpu(store_of(v, Spec.of(s.dtype, s.ndim, s.layout, Device.CPU)), call.device)
+        for v, s in zip(values, call.outs, strict=True)
+    ]
+    return stores[0] if call.settled.single else stores

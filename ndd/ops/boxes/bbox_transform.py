@@ -1,0 +1,54 @@
+"""`ndd.bbox_transform`: boxes through a linear map."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._operator import PerSample, computed_on_host, operator, output
+from ndd._tensor.dtype import float32, int32
+from ndd.ops.boxes.columns import check_boxes, check_labels, cut_off, divided, joined
+
+
+@operator(types=("f32",), reads="cpu", outputs=lambda labels: 2 if labels else 1)
+def bbox_transform(boxes, labels=None, /, *, MT: PerSample[list[float]], remove_threshold: float = 0.1):
+    """Maps the corners of boxes, as `coord_transform` maps points, and takes the least upright boxes that hold them.
+
+    Args:
+        boxes: float32 (N, 4): left, top, right, bottom, as fractions of the image.
+        labels: int32 (N,) or (N, 1), which go with their boxes. The call then has two results.
+        MT: [M T], 2 x 3 numbers or one list: x and y of a corner become `M @ (x, y) + T`, in fractions too.
+            `ndd.transforms` makes such matrices.
+        remove_threshold: boxes are cut off at 0 and 1. One of which less than this share of its area is left is dropped.
+
+    DALI has no such operator. For `crop`, `flip`, `rotate` and `warp_affine` of images with all that belongs to them see
+    `ndd.Targets`. Results on a GPU are worked out on the CPU.
+
+    Raises RuntimeError for other types and shapes, and another number of labels than of boxes.
+
+    >>> import ndd
+    >>> boxes = ndd.tensor([[0.25, 0.5, 0.5, 0.75], [0.75, 0.75, 1.0, 1.0]])
+    >>> ndd.bbox_transform(boxes, MT=ndd.transforms.crop(from_start=[0, 0.5], from_end=[0.5, 1])).torch()
+    tensor([[0.5000, 0.0000, 1.0000, 0.5000]])
+    """
+    check_labels(labels)
+    if not 0 <= remove_threshold < 1:
+        raise RuntimeError(f"`remove_threshold`: expected a number from 0 to below 1, got {remove_threshold}")
+    found = output(float32, 2)
+    return found if labels is None else (found, output(int32, labels.ndim))
+
+
+@bbox_transform.batch
+def _(call, boxes, labels, *, MT, remove_threshold):
+    check_boxes(boxes, (4,), labels)
+    owner = np.repeat(np.arange(call.n), boxes.shapes[:, 0])
+    matrices = MT.matrices(2, 3).astype(np.float64)[owner]
+    left, top, right, bottom = joined(boxes).astype(np.float64).T
+    corners = np.stack([[left, right, left, right], [top, top, bottom, bottom]])  # [2, 4, boxes]
+    moved = np.einsum("brc,ckb->brk", matrices[:, :, :2], corners) + matrices[:, :, 2:]
+    inside, kept = cut_off(np.concatenate([moved.min(axis=2), moved.max(axis=2)], axis=1), 1, remove_threshold)
+    left_over = np.bincount(owner[kept], minlength=call.n)
+    found = divided(inside[kept].astype(np.float32), left_over)
+    return found if labels is None else (found, divided(joined(labels)[kept], left_over))
+
+
+bbox_transform.cuda(computed_on_host)

@@ -1,0 +1,143 @@
+"""`ndd.box_encoder`: which anchor learns which box."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ndd._cpu.jit import kernel
+from ndd._operator import Plan, operator, output
+from ndd._tensor.dtype import float32, int32
+from ndd.ops.boxes.columns import check_boxes, check_labels
+
+
+@operator(types=("f32",), outputs=2)
+def box_encoder(
+    boxes,
+    labels,
+    /,
+    *,
+    anchors: Sequence[float],
+    criteria: float = 0.5,
+    means: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
+    offset: bool = False,
+    scale: float = 1.0,
+    stds: Sequence[float] = (1.0, 1.0, 1.0, 1.0),
+):
+    """Gives each anchor the box that it is to learn, and its label: the targets of SSD ("SSD: Single Shot MultiBox
+    Detector", section 2.2).
+
+    Args:
+        boxes: float32 (N, 4): left, top, right, bottom, as fractions of the image.
+        labels: int32 (N,) or (N, 1); 0 is the background's.
+        anchors: A default boxes as boxes are, one behind the other: 4 A numbers, or an array (A, 4). An array is taken
+            much faster than a list: SSD300 has 8732.
+        criteria: an anchor takes its best box if their intersection over union is more than this, from 0 to 1.
+        offset: give distances from the anchor in place of boxes.
+        scale: `offset`: boxes and anchors are multiplied by it first.
+        means, stds: `offset`: 4 numbers each (x, y, w, h), subtracted and divided by.
+
+    Two results: float32 (A, 4) and int32 (A,). An anchor takes the box with which its intersection over union is
+    greatest; a box has at least the anchor that fits it best, below `criteria` too. Of equal ones the last counts, and of
+    two boxes with one best anchor the later. The result is the box as (centre x, centre y, width, height); an anchor without
+    a box has its own, and label 0. With `offset`: `((box centre - anchor centre) / anchor size - mean) / std` and
+    `(ln(box size / anchor size) - mean) / std`, 0 for an anchor without a box. Overlaps are worked out in float32, so that
+    CPU, GPU and DALI choose alike.
+
+    Raises RuntimeError for other types and shapes, another number of labels than of boxes (DALI reads past the end),
+    anchors, `means` or `stds` that are not fours of numbers, no anchors (DALI crashes), a std of 0 and a `criteria`
+    beyond 0..1.
+
+    >>> import ndd
+    >>> boxes, labels = ndd.tensor([[0.0, 0.0, 0.5, 0.5]]), ndd.tensor([7])
+    >>> ndd.box_encoder(boxes, labels, anchors=[0, 0, 0.5, 0.75, 0.5, 0.5, 1, 1])[1].torch()
+    tensor([7, 0], dtype=torch.int32)
+    """
+    check_labels(labels)
+    count = np.size(anchors)
+    if not count or count % 4:
+        raise RuntimeError(f"`anchors`: expected a number of numbers that 4 divides, above 0, got {count}")
+    for name, values in (("means", means), ("stds", stds)):
+        if np.size(values) != 4:
+            raise RuntimeError(f"`{name}`: expected 4 numbers (x, y, w, h), got {np.size(values)}")
+    if not np.all(stds):
+        raise RuntimeError(f"`stds`: expected numbers other than 0, got {np.asarray(stds).tolist()}")
+    if not 0 <= criteria <= 1:
+        raise RuntimeError(f"`criteria`: expected a number in 0..1, got {criteria}")
+    return output(float32, 2), output(int32, 1)
+
+
+@box_encoder.plan
+def _(boxes, labels, *, anchors, criteria, means, offset, scale, stds):
+    check_boxes(boxes, (4,), labels)
+    corners = anchors.reshape(-1, 4)
+    shapes = np.tile(np.array([len(corners)], np.int64), (boxes.n, 1))
+    numbers = np.concatenate((means, 1 / stds)).astype(np.float32)
+    shared = {"anchors": corners, "numbers": numbers, "criteria": np.float32(criteria), "scale": np.float32(scale)}
+    return Plan((np.insert(shapes, 1, 4, axis=1), shapes), {}, {**shared, "offset": offset})
+
+
+@box_encoder.cpu
+def _(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset):
+    _encode(
+        boxes, labels.reshape(-1), out, out_labels, np.ascontiguousarray(anchors.T), numbers, criteria, scale, offset
+    )
+
+
+@kernel
+def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset):
+    """Anchors [4, A]: the inner loop runs over them in vector registers."""
+    count = anchors.shape[1]
+    most, found = np.full(count, np.float32(-1)), np.full(count, np.int32(-1))
+    overlap = np.empty(count, np.float32)
+    zero, two, half = np.float32(0), np.float32(2), np.float32(0.5)
+    left, top, right, bottom = anchors[0], anchors[1], anchors[2], anchors[3]
+    for b in range(boxes.shape[0]):
+        l, t, r, d = boxes[b, 0], boxes[b, 1], boxes[b, 2], boxes[b, 3]
+        area = (r - l) * (d - t)
+        for a in range(count):
+            w = min(r, right[a]) - max(l, left[a])
+            h = min(d, bottom[a]) - max(t, top[a])
+            shared = w * h if w > zero and h > zero else zero
+            union = area + (right[a] - left[a]) * (bottom[a] - top[a]) - shared
+            overlap[a] = shared / union if shared > zero else zero
+        best, at = zero, -1
+        for a in range(count):
+            if overlap[a] >= best:
+                best, at = overlap[a], a
+        if at >= 0:
+            overlap[at] = two
+        for a in range(count):
+            if overlap[a] >= most[a]:
+                most[a], found[a] = overlap[a], b
+    for a in range(count):
+        w, h = right[a] - left[a], bottom[a] - top[a]
+        x, y = (left[a] + right[a]) * half, (top[a] + bottom[a]) * half
+        matched = most[a] > criteria
+        out_labels[a] = labels[found[a]] if matched else 0
+        if not matched:
+            out[a, 0], out[a, 1] = zero if offset else x, zero if offset else y
+            out[a, 2], out[a, 3] = zero if offset else w, zero if offset else h
+            continue
+        l, t, r, d = boxes[found[a], 0], boxes[found[a], 1], boxes[found[a], 2], boxes[found[a], 3]
+        bx, by, bw, bh = (l + r) * half, (t + d) * half, r - l, d - t
+        if offset:
+            bx = ((bx * scale - x * scale) / (w * scale) - numbers[0]) * numbers[4]
+            by = ((by * scale - y * scale) / (h * scale) - numbers[1]) * numbers[5]
+            bw = (np.log(bw * scale / (w * scale)) - numbers[2]) * numbers[6]
+            bh = (np.log(bh * scale / (h * scale)) - numbers[3]) * numbers[7]
+        out[a, 0], out[a, 1], out[a, 2], out[a, 3] = bx, by, bw, bh
+
+
+_BLOCK = 256
+
+
+@box_encoder.cuda("box_encoder.cu")
+def _(launch, boxes, labels, out, out_labels, *, anchors):
+    """First the best anchor of each box, by a block of threads, then the best box of each anchor, by a thread."""
+    counts = boxes.shapes[:, 0]
+    fields = {"anchors": launch.table(anchors), "best": launch.scratch(counts, np.int32)}
+    shared = {"anchor_count": len(anchors)}
+    launch("best_anchor", counts * _BLOCK, per_sample=fields, shared=shared)
+    launch("box_encoder", len(anchors), per_sample=fields, shared=shared)

@@ -1,0 +1,61 @@
+"""What the numbers of a box are: the columns of an array of boxes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ndd._operator import Operand, bad_sample
+from ndd._tensor import Spec
+from ndd._tensor.dtype import int32
+
+
+def check_columns(boxes: Operand) -> None:
+    """RuntimeError unless the last axis has the 4 numbers of a box."""
+    shapes = boxes.shapes
+    if boxes.ndim == 0:
+        raise RuntimeError("expected boxes, (N, 4) or (4,), got one number")
+    for i in np.flatnonzero(shapes[:, -1] != 4)[:1]:
+        raise bad_sample(int(i), f"expected boxes of 4 numbers, (N, 4) or (4,), got shape {tuple(shapes[i].tolist())}")
+
+
+def check_boxes(boxes: Operand, columns: tuple[int, ...], labels: Operand | None) -> None:
+    """RuntimeError unless every sample is (N, `columns`), with labels (N,) or (N, 1) where there are labels."""
+    listed = " or ".join([f"(N, {k})" for k in columns])
+    counts = None if labels is None else labels.sizes
+    for i, shape in enumerate(boxes.shapes.tolist()):
+        if len(shape) != 2 or shape[1] not in columns:
+            raise bad_sample(i, f"boxes: expected shape {listed}, got {tuple(shape)}")
+        if counts is not None and counts[i] != shape[0]:
+            raise bad_sample(i, f"labels: expected {shape[0]}, one for each box, got {counts[i]}")
+
+
+def check_labels(labels: Spec | None) -> None:
+    """RuntimeError unless labels are int32, (N,) or (N, 1)."""
+    if labels is not None and (labels.dtype is not int32 or labels.ndim not in (1, 2)):
+        raise RuntimeError(f"labels: expected int32 of shape (N,) or (N, 1), got {labels.dtype} of {labels.ndim} axes")
+
+
+def joined(values: Operand) -> np.ndarray:
+    """The rows of all samples behind each other."""
+    arrays = values.arrays
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def divided(rows: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
+    """Rows of all samples as those of each one, `counts[i]` of sample i: what `joined` puts together."""
+    ends = np.cumsum(counts).tolist()
+    return [rows[start:end] for start, end in pairwise([0, *ends])]
+
+
+def cut_off(boxes: np.ndarray, end: Any, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+    """Boxes (left, top, right, bottom) cut off at 0 and `end`, and of which of them at least this share is left."""
+    inside = np.clip(boxes, 0, end)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return inside, _area(inside) / _area(boxes) >= threshold
+
+
+def _area(boxes: np.ndarray) -> np.ndarray:
+    return (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])

@@ -1,0 +1,374 @@
+"""`ndd.random_bbox_crop`: a random window that keeps enough of the boxes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.draws import below_word
+from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.philox import new_cursor, next_word, seek
+from ndd._operator import PerSample, Values, bad_sample, computed_on_host, operator, output
+from ndd._tensor.dtype import float32, int32
+from ndd.ops.boxes.columns import check_boxes, divided, joined
+
+_F = np.float32
+_BOX_LAYOUTS = {2: ("xyXY", "xyWH"), 3: ("xyzXYZ", "xyzWHD")}
+_MOST_ATTEMPTS = 1_000_000
+_FOUND, _BEST, _NONE = 0, 1, 2  # how a sample's search ended: _NONE after `_MOST_ATTEMPTS`, which DALI does not count
+
+
+@operator(
+    types=("f32",),
+    random=True,
+    reads="cpu",
+    outputs=lambda labels, output_bbox_indices: 3 + labels + output_bbox_indices,
+)
+def random_bbox_crop(
+    boxes,
+    labels=None,
+    /,
+    *,
+    all_boxes_above_threshold: bool = True,
+    allow_no_crop: bool = True,
+    aspect_ratio: Sequence[float] | None = None,
+    bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None,
+    crop_shape: PerSample[list[int]] = None,
+    input_shape: PerSample[list[int]] = None,
+    ltrb: bool | None = None,
+    num_attempts: int = 1,
+    output_bbox_indices: bool = False,
+    quiet: bool = False,
+    scaling: Sequence[float] | None = None,
+    shape_layout: str | None = None,
+    threshold_type: str = "iou",
+    thresholds: Sequence[float] = (0.0,),
+    total_num_attempts: int = -1,
+):
+    """Draws windows until one overlaps the boxes enough, and gives the window and the boxes in it: the crop of SSD.
+
+    Args:
+        boxes: float32 (N, 4), or (N, 6) for volumes, as fractions in 0..1.
+        labels: int32 (N,) or (N, k), which go with their boxes.
+        bbox_layout: the columns of boxes: a permutation of "xyXY" (starts and ends; default) or "xyWH" (starts and
+            extents), of volumes "xyzXYZ" or "xyzWHD".
+        ltrb: old form of `bbox_layout`: True "xyXY", False "xyWH".
+        thresholds: each round of attempts draws one of these; a window is good if its overlap is at least that.
+        threshold_type: "iou": intersection over union of box and window. "overlap": the share of the box inside it.
+        all_boxes_above_threshold: the least overlap of all boxes counts; else the greatest.
+        allow_no_crop: a round may also draw to keep the whole image, as often as any one threshold.
+        num_attempts: windows drawn in a round.
+        total_num_attempts: after so many (rounded up to whole rounds) the best window so far is taken, with a warning
+            unless `quiet`; if none had a permitted aspect ratio, window and boxes are 0. Default: no limit, but after a
+            million attempts without a good window there is an error (DALI goes on for ever).
+        scaling: range of the window's extents, as fractions. Default: (1, 1).
+        aspect_ratio: range of x / y; of volumes also three ranges, for x / y, x / z, y / z. Relative to the image's own
+            ratio, or with `input_shape` in pixels. Default: (1, 1). Of a single value the greater side counts.
+        crop_shape: the window's extents in pixels, in place of `scaling` and `aspect_ratio`; needs `input_shape`. The whole
+            image is then never taken. A window may be larger than the image.
+        input_shape: the image's extents.
+        shape_layout: order of these two, a permutation of "WH" (default) or "WHD".
+        bbox_prune_threshold: keep boxes of which at least this share, and something, is inside. Default: those whose middle
+            is.
+        output_bbox_indices: also give which boxes are kept.
+        quiet: see `total_num_attempts`.
+        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+
+    Results: where the window begins and its extents, float32 (x, y[, z]) each, as fractions or with `crop_shape` in
+    pixels, for `slice(images, anchor, shape, axis_names="WH")`; the boxes that are kept, cut off at the window and relative
+    to it, in their layout; with labels these, int32; with `output_bbox_indices` the numbers of the boxes, int32 (M,). Equal
+    to DALI's, which draws the same numbers. torchvision's `RandomIoUCrop` draws by the same paper from fixed ranges, and
+    keeps boxes whose middle is inside. Results on a GPU are worked out on the CPU.
+
+    Raises RuntimeError for other types and shapes, another number of labels than of boxes (DALI reads past the end), boxes
+    beyond 0..1, ranges that are none, no thresholds or such beyond 0..1, no attempts, layouts that are no permutations,
+    and arguments that exclude each other.
+
+    >>> import ndd
+    >>> boxes = ndd.tensor([[0.25, 0.5, 0.5, 0.75]])
+    >>> anchor, shape, boxes = ndd.random_bbox_crop(
+    ...     boxes, thresholds=[1.0], threshold_type="overlap", allow_no_crop=False, scaling=[0.5, 0.9], rng=ndd.random.RNG(1))
+    >>> anchor.torch(), shape.torch(), boxes.torch()
+    (tensor([0.1082, 0.0739]), tensor([0.8436, 0.8436]), tensor([[0.1681, 0.5051, 0.4644, 0.8015]]))
+    """
+    if labels is not None and (labels.dtype is not int32 or labels.ndim not in (1, 2)):
+        raise RuntimeError(f"labels: expected int32 of 1 or 2 axes, got {labels.dtype} of {labels.ndim}")
+    if boxes.ndim != 2:
+        raise RuntimeError(f"boxes: expected shape (N, 4) or (N, 6), got {boxes.ndim} axes")
+    if ltrb is not None and bbox_layout is not None:
+        raise RuntimeError("`ltrb` is the old form of `bbox_layout`: give one of them")
+    if crop_shape is not None and (input_shape is None or scaling is not None or aspect_ratio is not None):
+        raise RuntimeError("`crop_shape` needs `input_shape`, and excludes `scaling` and `aspect_ratio`")
+    if threshold_type not in ("iou", "overlap"):
+        raise RuntimeError(f'`threshold_type`: expected "iou" or "overlap", got {threshold_type!r}')
+    shares = {"thresholds": np.asarray(thresholds), "bbox_prune_threshold": np.array([bbox_prune_threshold or 0])}
+    for name, values in shares.items():
+        if not values.size or not ((values >= 0) & (values <= 1)).all():
+            raise RuntimeError(f"`{name}`: expected numbers in 0..1, got {values.tolist()}")
+    for name, count in (("num_attempts", num_attempts), ("total_num_attempts", total_num_attempts)):
+        if count <= 0 and not (count == -1 and name == "total_num_attempts"):
+            raise RuntimeError(f"`{name}`: expected a number above 0, got {count}")
+    _range("scaling", scaling, (2,))
+    _range("aspect_ratio", aspect_ratio, (2, 6))
+    _check_letters("bbox_layout", bbox_layout, (*_BOX_LAYOUTS[2], *_BOX_LAYOUTS[3]))
+    _check_letters("shape_layout", shape_layout, ("WH", "WHD"))
+    vector, listed = output(float32, 1), output(float32, 2)
+    found = [vector, vector, listed]
+    if labels is not None:
+        found.append(output(int32, labels.ndim))
+    if output_bbox_indices:
+        found.append(output(int32, 1))
+    return tuple(found)
+
+
+def _check_letters(name: str, layout: str | None, known: tuple[str, ...]) -> None:
+    if layout is not None and sorted(layout) not in map(sorted, known):
+        listed = ", ".join(map(repr, known))
+        raise RuntimeError(f"`{name}`: expected a permutation of one of {listed}, got {layout!r}")
+
+
+def _range(name: str, values: Any, sizes: tuple[int, ...]) -> np.ndarray:
+    """The ranges, float32 (k, 2)."""
+    found = np.asarray((1, 1) if values is None else values, np.float32).reshape(-1)
+    if found.size not in sizes:
+        raise RuntimeError(f"`{name}`: expected {' or '.join(map(str, sizes))} numbers, got {found.size}")
+    pairs = found.reshape(-1, 2)
+    if not ((pairs[:, 0] >= 0) & (pairs[:, 0] <= pairs[:, 1])).all():
+        raise RuntimeError(f"`{name}`: expected low and high, 0 or more, got {found.tolist()}")
+    return pairs
+
+
+@random_bbox_crop.batch
+def _(
+    call, boxes, labels, *, all_boxes_above_threshold, allow_no_crop, aspect_ratio, bbox_layout, bbox_prune_threshold,
+    crop_shape, input_shape, ltrb, num_attempts, output_bbox_indices, quiet, scaling, shape_layout, threshold_type,
+    thresholds, total_num_attempts,
+):  # fmt: skip
+    check_boxes(boxes, (4, 6), None)
+    axes = int(boxes.shapes[0, 1]) // 2
+    if (boxes.shapes[:, 1] != 2 * axes).any():
+        raise RuntimeError("boxes: expected as many columns in every sample")
+    counts = boxes.shapes[:, 0]
+    if labels is not None:
+        for i in np.flatnonzero(labels.shapes[:, 0] != counts)[:1]:
+            raise bad_sample(int(i), f"labels: expected {counts[i]}, one for each box, got {labels.shapes[i, 0]}")
+    columns, with_extents = _columns(_BOX_LAYOUTS[axes][1] if ltrb is False else bbox_layout, axes)
+    corners = joined(boxes)[:, columns]
+    if with_extents:
+        corners[:, axes:] += corners[:, :axes]
+    _check_inside(corners, counts)
+    extents = _extents("input_shape", input_shape, shape_layout, axes, call.n)
+    crop = _extents("crop_shape", crop_shape, shape_layout, axes, 0)
+    options = thresholds if crop.size or not allow_no_crop else np.append(thresholds, _F(-1))
+    ratios = _range("aspect_ratio", aspect_ratio, (2, 6))
+    pairs = list(combinations(range(axes), 2))
+    ratios = np.resize(ratios, (len(pairs), 2)) if len(ratios) == 1 else ratios[: len(pairs)]
+    limits = np.concatenate([_range("scaling", scaling, (2,)), ratios])
+    prune = _F(-1 if bbox_prune_threshold is None else bbox_prune_threshold)
+    windows, kept = np.zeros((call.n, 2, axes), np.float32), np.zeros(len(corners), np.bool_)
+    ended = np.zeros(call.n, np.int8)
+    rules = (all_boxes_above_threshold, threshold_type == "iou", prune, num_attempts, total_num_attempts)
+    _search(
+        corners, counts, call.draws.streams(call.n), options.astype(np.float32), limits, np.array(pairs), extents, crop,
+        rules, windows, kept, ended,
+    )  # fmt: skip
+    _tell(ended, quiet, total_num_attempts)
+    left = np.add.reduceat(np.append(kept, False), np.minimum(np.cumsum(counts) - counts, len(kept)), dtype=np.int64)
+    left[counts == 0] = 0
+    owner = np.repeat(np.arange(call.n), left)
+    cut = _cut(corners[kept], windows[owner, 0], windows[owner, 1], axes)
+    if with_extents:
+        cut[:, axes:] -= cut[:, :axes]
+    given = np.empty_like(cut)
+    given[:, columns] = cut
+    windows[:, 1] -= windows[:, 0]
+    if crop.size:
+        windows = np.round(windows * extents[:, None])
+    found = [windows[:, 0].copy(), windows[:, 1].copy(), divided(given, left)]
+    if labels is not None:
+        found.append(divided(joined(labels)[kept], left))
+    if output_bbox_indices:
+        numbers = np.arange(len(kept)) - np.repeat(np.cumsum(counts) - counts, counts)
+        found.append(divided(numbers[kept].astype(np.int32), left))
+    return found
+
+
+def _columns(layout: str | None, axes: int) -> tuple[list[int], bool]:
+    """The columns in the order x, y[, z] of starts, then of ends or extents; whether they are extents."""
+    ends, extents = _BOX_LAYOUTS[axes]
+    layout = ends if layout is None else layout
+    _check_letters("bbox_layout", layout, (ends, extents))
+    with_extents = sorted(layout) == sorted(extents)
+    return [layout.index(c) for c in (extents if with_extents else ends)], with_extents
+
+
+def _extents(name: str, values: Values | None, layout: str | None, axes: int, rows: int) -> np.ndarray:
+    """float32 (n, axes) in the order x, y[, z]; ones in `rows` rows if they are not given."""
+    if values is None:
+        return np.ones((rows, axes), np.float32)
+    order = "WHD"[:axes]
+    layout = layout or order
+    _check_letters("shape_layout", layout, (order,))
+    return values.rows(axes, what=layout)[:, [layout.index(c) for c in order]].astype(np.float32)
+
+
+def _check_inside(corners: np.ndarray, counts: np.ndarray) -> None:
+    for k in np.flatnonzero(~((corners >= 0) & (corners <= 1)).all(axis=1))[:1]:
+        sample = int(np.searchsorted(np.cumsum(counts), k, side="right"))
+        number = k - counts[:sample].sum()
+        raise bad_sample(
+            sample, f"boxes: expected fractions in 0..1, got a box from {corners[k].tolist()}, number {number}"
+        )
+
+
+def _tell(ended: np.ndarray, quiet: bool, total: int) -> None:
+    """An error or a warning where the search ended without a good window."""
+    for i in np.flatnonzero(ended == _NONE)[:1]:
+        raise bad_sample(
+            int(i),
+            f"no window met the thresholds in {_MOST_ATTEMPTS} attempts: give `total_num_attempts` to take the best one, or "
+            "lower `thresholds`",
+        )
+    if not quiet and (ended == _BEST).any():
+        i = int(np.flatnonzero(ended == _BEST)[0])
+        warnings.warn(
+            f"random_bbox_crop: sample {i}: no window met the thresholds in {total} attempts: the best one is taken "
+            "(`quiet=True` says nothing)",
+            stacklevel=2,
+        )
+
+
+def _cut(corners: np.ndarray, low: np.ndarray, high: np.ndarray, axes: int) -> np.ndarray:
+    """Boxes cut off at their windows and relative to them."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        starts = (np.maximum(corners[:, :axes], low) - low) / (high - low)
+        ends = (np.minimum(corners[:, axes:], high) - low) / (high - low)
+    return np.concatenate([starts, ends], axis=1).astype(np.float32)
+
+
+@kernel
+def _search(corners, counts, streams, options, limits, pairs, extents, crop, rules, windows, kept, ended):
+    """The window of each sample and the boxes that it keeps; float32 step by step, word by word as DALI."""
+    take_least, is_iou, prune, attempts, total = rules
+    axes = extents.shape[1]
+    cursor = new_cursor()
+    low, high = np.empty(axes, np.float32), np.empty(axes, np.float32)
+    first = 0
+    for n in range(len(counts)):
+        last = first + counts[n]
+        seek(cursor, streams[n], 0)
+        best, done = _F(-1), False
+        tried = np.int64(0)
+        while not done and (total < 0 or tried < total):
+            if total < 0 and tried >= _MOST_ATTEMPTS:
+                ended[n] = _NONE
+                break
+            threshold = options[np.int64(below_word(cursor, np.uint64(len(options))))]
+            if threshold < 0:
+                for k in range(axes):
+                    windows[n, 0, k], windows[n, 1, k] = _F(0), _F(1)
+                for i in range(first, last):
+                    kept[i] = True
+                done = True
+                break
+            for _ in range(attempts):
+                tried += 1
+                if not _candidate(cursor, limits, pairs, extents, crop, n, low, high):
+                    continue
+                value = _overlap(corners, first, last, low, high, take_least, is_iou)
+                if value < threshold and value <= best:
+                    continue
+                best = value
+                for k in range(axes):
+                    windows[n, 0, k], windows[n, 1, k] = low[k], high[k]
+                count = _keep(corners, first, last, low, high, prune, kept)
+                done = value >= threshold and (count > 0 or first == last)
+        if not done and ended[n] != _NONE:
+            ended[n] = _BEST
+        first = last
+
+
+@inner_kernel
+def _uniform(cursor):
+    """In [0, 1), with the 24 bits of a float32: `canonical` of one word."""
+    return min(_F(next_word(cursor)) * _F(2.0**-32), _F(1 - 2.0**-24))
+
+
+@inner_kernel
+def _candidate(cursor, limits, pairs, extents, crop, n, low, high):
+    """Draws a window; False if its aspect ratio is not permitted."""
+    axes, span = low.size, high
+    if crop.shape[0]:
+        for k in range(axes):
+            free = extents[n, k] - crop[n, k]
+            start = min(free, _F(0))
+            if free != 0:  # nothing is drawn where there is one place only
+                start += _F(below_word(cursor, np.uint64(abs(free) + 1)))
+            low[k] = start / extents[n, k]
+            high[k] = low[k] + crop[n, k] / extents[n, k]
+        return True
+    for k in range(axes):
+        span[k] = limits[0, 0] + _uniform(cursor) * (limits[0, 1] - limits[0, 0])
+    for _ in range(axes - 1):  # of three ratios one may undo another: the second time round they agree, if they can
+        for p in range(len(pairs)):
+            a, b = pairs[p, 0], pairs[p, 1]
+            ratio = limits[1 + p, 0]
+            if ratio == limits[1 + p, 1]:
+                greater = max(span[a] * extents[n, a], span[b] * extents[n, b])
+                span[a] = (greater if ratio >= 1 else greater * ratio) / extents[n, a]
+                span[b] = (greater / ratio if ratio >= 1 else greater) / extents[n, b]
+    for p in range(len(pairs)):
+        a, b = pairs[p, 0], pairs[p, 1]
+        least, most = limits[1 + p, 0], limits[1 + p, 1]
+        if least == most:
+            least, most = least * _F(0.9999), most * _F(1.0001)
+        ratio = span[a] * extents[n, a] / (span[b] * extents[n, b])
+        if not (least <= ratio <= most):
+            return False
+    for k in range(axes):
+        low[k] = _uniform(cursor) * (_F(1) - span[k])
+        high[k] = low[k] + span[k]
+    return True
+
+
+@inner_kernel
+def _overlap(corners, first, last, low, high, take_least, is_iou):
+    """The least or greatest overlap of the boxes with a window; without boxes every window is as good as can be."""
+    axes = low.size
+    found = _F(1) if take_least or first == last else _F(0)
+    window = _F(1)
+    for k in range(axes):
+        window *= high[k] - low[k]
+    for i in range(first, last):
+        both, own = _F(1), _F(1)
+        for k in range(axes):
+            start, end = corners[i, k], corners[i, axes + k]
+            own *= end - start
+            both *= max(min(end, high[k]) - max(start, low[k]), _F(0))
+        value = both / (own + window - both if is_iou else own) if both > 0 else _F(0)
+        found = min(found, value) if take_least else max(found, value)
+    return found
+
+
+@inner_kernel
+def _keep(corners, first, last, low, high, prune, kept):
+    """Notes the boxes that a window keeps, and counts them."""
+    axes, count = low.size, 0
+    for i in range(first, last):
+        inside, both, own = True, _F(1), _F(1)
+        for k in range(axes):
+            start, end = corners[i, k], corners[i, axes + k]
+            inside &= low[k] <= _F(0.5) * (start + end) <= high[k]
+            own *= end - start
+            both *= max(min(end, high[k]) - max(start, low[k]), _F(0))
+        kept[i] = inside if prune < 0 else both > 0 and both / own >= prune
+        count += kept[i]
+    return count
+
+
+random_bbox_crop.cuda(computed_on_host)

@@ -1,0 +1,212 @@
+"""`ndd.picture`: images with boxes, labels, masks, polygons and points drawn over them, for notebooks and files."""
+
+from __future__ import annotations
+
+import colorsys
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ndd._tensor import Batch, Tensor, as_batch
+from ndd._tensor.dtype import uint8
+from ndd._tensor.picture import as_rgb, contact_sheet, encoded_as, image_tag
+from ndd.decoders.image import image as decode
+
+_MOST = 64  # tiles
+_VEIL = 0.45  # how much of a mask's colour is over the pixels
+_TURN = 0.61803399  # of the circle of hues between labels: neighbours look different
+
+
+class Picture:
+    """A contact sheet. In a notebook it shows itself; `png()` and `save(path)` give the file."""
+
+    def __init__(self, tiles: list[np.ndarray]):
+        self._tiles = tiles
+
+    def beside(self, after: Picture) -> Picture:
+        """Each tile of this over the same one of another: before and after."""
+        if len(self._tiles) != len(after._tiles):
+            raise ValueError(
+                f"beside: expected pictures of as many images, got {len(self._tiles)} and {len(after._tiles)}"
+            )
+        return Picture([_stacked(a, b) for a, b in zip(self._tiles, after._tiles, strict=True)])
+
+    def png(self) -> bytes:
+        """The sheet as a PNG."""
+        from PIL import Image
+
+        return encoded_as(Image.fromarray(contact_sheet(self._tiles)), "PNG")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the PNG."""
+        with open(path, "wb") as file:
+            file.write(self.png())
+
+    def _repr_html_(self) -> str:
+        return image_tag(self._tiles)
+
+    def __repr__(self) -> str:
+        return f"Picture of {len(self._tiles)} images"
+
+
+def picture(
+    images: Any,
+    boxes: Any = None,
+    labels: Any = None,
+    masks: Any = None,
+    points: Any = None,
+    *,
+    polygons: Any = None,
+    vertices: Any = None,
+    ltrb: bool = True,
+    ratio: bool = True,
+    names: Sequence[str] | Mapping[int, str] | None = None,
+    tile: int = 250,
+) -> Picture:
+    """Draws what is known of images over them.
+
+    Args:
+        images: a Batch or one Tensor: pixels (HWC, CHW or HW), or encoded images as readers give them, u8 of one axis;
+            or an `ndd.Targets`, which has all that follows.
+        boxes: (N, 4) each.
+        labels: (N,) each, which colour and name the boxes.
+        masks: labels of pixels, HW or HWC with one channel; 0 is left clear.
+        points: (P, 2) each: x, y.
+        polygons, vertices: (P, 3) and (V, 2) each, as `readers.COCO(polygon_masks=True)` gives them; coloured by their boxes.
+        ltrb: boxes are left, top, right, bottom; else x, y, width, height, which is the default of `readers.COCO`.
+        ratio: numbers are fractions of the image's width and height; else pixels, which is the default of `readers.COCO`.
+        names: of the labels: a list, from 0 on, or a dict. Default: the number itself.
+        tile: the longer side of each image in the sheet, in pixels.
+
+    At most 64 images are shown. Needs Pillow.
+
+    Raises ValueError where something is not there for each image, and for an image that is none.
+
+    >>> import ndd, numpy as np
+    >>> image = ndd.tensor(np.zeros((40, 60, 3), np.uint8), layout="HWC")
+    >>> sheet = ndd.picture(image, ndd.tensor([[0.25, 0.25, 0.75, 0.75]]), ndd.tensor([2]), names=["none", "cat", "dog"])
+    >>> sheet.png()[1:4]
+    b'PNG'
+    """
+    if hasattr(images, "images"):
+        images, boxes, labels, masks, points = (
+            getattr(images, name) for name in ("images", "boxes", "labels", "masks", "points")
+        )
+    layout = images.layout
+    if images.ndim == 1 and images.dtype is uint8:
+        images, layout = decode(images), "HWC"
+    pixels = _samples(images)
+    given = {
+        "boxes": boxes,
+        "labels": labels,
+        "masks": masks,
+        "points": points,
+        "polygons": polygons,
+        "vertices": vertices,
+    }
+    found = {name: None if value is None else _samples(value) for name, value in given.items()}
+    for name, values in found.items():
+        if values is not None and len(values) != len(pixels):
+            raise ValueError(f"picture: {name}: expected {len(pixels)}, one for each image, got {len(values)}")
+    tiles = []
+    for i, image in enumerate(pixels[:_MOST]):
+        own = {name: None if values is None else values[i] for name, values in found.items()}
+        tiles.append(_drawn(_upright(image, layout), **own, ltrb=ltrb, ratio=ratio, names=names, tile=tile))
+    return Picture(tiles)
+
+
+def _samples(value: Any) -> list[np.ndarray]:
+    batch = value if isinstance(value, Batch) else as_batch([value]) if isinstance(value, Tensor) else as_batch(value)
+    return [np.asarray(t) for t in batch.cpu().tensors]
+
+
+def _upright(image: np.ndarray, layout: str | None) -> np.ndarray:
+    """u8 RGB, HWC."""
+    if image.ndim == 2:
+        image = image[..., None]
+    elif layout == "CHW":
+        image = np.moveaxis(image, 0, -1)
+    if image.ndim != 3 or image.shape[2] not in (1, 3, 4) or not image.size:
+        raise ValueError(
+            f"picture: expected images HWC, CHW or HW of 1, 3 or 4 channels, got shape {image.shape}, {layout}"
+        )
+    return as_rgb(image)
+
+
+def _drawn(
+    image: np.ndarray, boxes: Any, labels: Any, masks: Any, points: Any, polygons: Any, vertices: Any, *, ltrb: bool,
+    ratio: bool, names: Any, tile: int,
+) -> np.ndarray:  # fmt: skip
+    from PIL import Image, ImageDraw
+
+    height, width = image.shape[:2]
+    scale = tile / max(height, width)
+    size = max(1, round(width * scale)), max(1, round(height * scale))
+    canvas = Image.fromarray(image).resize(size)
+    if masks is not None:
+        canvas = _veiled(canvas, masks.reshape(masks.shape[:2]))
+    factor = np.array(size, np.float64) / ((1, 1) if ratio else (width, height))
+    numbers = [] if labels is None else labels.reshape(-1).tolist()
+    if polygons is not None:
+        layer = Image.new("RGBA", size)
+        brush = ImageDraw.Draw(layer)
+        for number, first, end in polygons.tolist():
+            corners = [tuple(c) for c in (vertices[first:end] * factor).tolist()]
+            if len(corners) > 1:
+                color = _color(numbers[number] if number < len(numbers) else number)
+                brush.polygon(corners, fill=(*color, int(255 * _VEIL)), outline=(*color, 255))
+        canvas = Image.alpha_composite(canvas.convert("RGBA"), layer).convert("RGB")
+    draw = ImageDraw.Draw(canvas)
+    for k, box in enumerate([] if boxes is None else boxes.reshape(-1, 4).astype(np.float64)):
+        corners = box.copy()
+        if not ltrb:
+            corners[2:] += corners[:2]
+        left, top, right, bottom = np.round(corners * np.tile(factor, 2)).tolist()
+        if right < left or bottom < top:
+            continue
+        label = numbers[k] if k < len(numbers) else None
+        color = _color(k if label is None else label)
+        draw.rectangle((left, top, right - 1, bottom - 1), outline=color, width=2)
+        if label is not None:
+            _write(draw, (left + 2, top + 1), _name(label, names), color)
+    for x, y in [] if points is None else (points.reshape(-1, 2) * factor).tolist():
+        draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=(255, 255, 0), outline=(0, 0, 0))
+    return np.asarray(canvas)
+
+
+def _veiled(canvas: Any, mask: np.ndarray) -> Any:
+    from PIL import Image
+
+    labels = np.asarray(Image.fromarray(mask.astype(np.int32)).resize(canvas.size, Image.Resampling.NEAREST))
+    pixels = np.asarray(canvas).astype(np.float32)
+    for label in np.unique(labels[labels != 0]).tolist():
+        where = labels == label
+        pixels[where] = pixels[where] * (1 - _VEIL) + np.array(_color(label), np.float32) * _VEIL
+    return Image.fromarray(pixels.astype(np.uint8))
+
+
+def _write(draw: Any, place: tuple[float, float], text: str, color: tuple[int, ...]) -> None:
+    draw.rectangle(draw.textbbox(place, text), fill=color)
+    draw.text(place, text, fill=(0, 0, 0))
+
+
+def _name(label: int, names: Any) -> str:
+    if names is None:
+        return str(label)
+    if isinstance(names, Mapping):
+        return str(names.get(label, label))
+    return str(names[label]) if 0 <= label < len(names) else str(label)
+
+
+def _color(label: int) -> tuple[int, int, int]:
+    red, green, blue = colorsys.hsv_to_rgb(label * _TURN % 1, 0.75, 1)
+    return int(255 * red), int(255 * green), int(255 * blue)
+
+
+def _stacked(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    width = max(above.shape[1], below.shape[1])
+    gap = np.full((2, width, 3), 255, np.uint8)
+    wide = [np.pad(t, ((0, 0), (0, width - t.shape[1]), (0, 0)), constant_values=255) for t in (above, below)]
+    return np.concatenate([wide[0], gap, wide[1]])

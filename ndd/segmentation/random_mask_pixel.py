@@ -1,0 +1,107 @@
+"""`ndd.segmentation.random_mask_pixel`: a random place in a mask."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.draws import below
+from ndd._cpu.jit import kernel
+from ndd._cpu.philox import new_cursor, seek
+from ndd._operator import PerSample, Plan, Values, bad_sample, operator, output
+from ndd._tensor.dtype import int64
+
+_CHUNK = 64  # pixels that a GPU thread counts
+
+
+@operator(types=("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "bool"), random=True)
+def random_mask_pixel(
+    input,
+    /,
+    *,
+    foreground: PerSample[int] = 0,
+    threshold: PerSample[float] = None,
+    value: PerSample[int] = None,
+):
+    """Draws a pixel of a mask, from all of them or from its foreground.
+
+    Args:
+        input: a mask of any rank: integers, bool or float32. An axis of channels counts as any other.
+        foreground: draw from the foreground where not 0. A mask without any is treated as with 0.
+        threshold: the foreground is what exceeds this. Default: 0.
+        value: the foreground is what equals this; not beside `threshold`.
+        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+
+    The result is int64 with an entry for each axis: an anchor for `slice` or `crop` around an object. Every pixel, or every
+    one of the foreground, is equally likely. The numbers are DALI's, and those of the CPU on a GPU.
+
+    Raises RuntimeError for other types, both `threshold` and `value`, and masks without pixels (DALI gives any number).
+
+    >>> import ndd
+    >>> mask = ndd.tensor([[0, 0, 0], [0, 0, 7]])
+    >>> ndd.segmentation.random_mask_pixel(mask, foreground=1).torch()
+    tensor([1, 2])
+    """
+    if threshold is not None and value is not None:
+        raise RuntimeError("`threshold` and `value` exclude each other")
+    return output(int64, 1)
+
+
+@random_mask_pixel.plan
+def _(call, input, *, foreground, threshold, value):
+    shapes = input.shapes
+    for i in np.flatnonzero((shapes == 0).any(axis=1))[:1]:
+        raise bad_sample(int(i), f"expected a mask with pixels, got shape {tuple(shapes[i].tolist())}")
+    given = threshold if value is None else value
+    per_sample = {
+        "stream": call.draws.streams(input.n),
+        "foreground": (foreground.each() != 0).astype(np.int32),
+        "against": _bounds(given, input.n, np.float32 if value is None else np.int64),
+    }
+    return Plan(np.full((input.n, 1), shapes.shape[1]), per_sample, {"equal": value is not None})
+
+
+def _bounds(given: Values | None, n: int, kind: Any) -> np.ndarray:
+    return np.zeros(n, kind) if given is None else given.each().astype(kind)
+
+
+@random_mask_pixel.cpu
+def _(input, out, stream, foreground, against, equal):
+    if foreground:
+        # Integers exceed a number if they exceed its whole part: they are compared in their own type, not as float64.
+        whole = input.dtype.kind in "iu" and np.isfinite(against)
+        limit = math.floor(against) if whole else np.float64(against)
+        chosen = (input == int(against) if equal else input > limit).reshape(-1)
+        count = np.count_nonzero(chosen)
+        if count:
+            number = _below(stream, count)
+            out[:] = np.unravel_index(np.flatnonzero(chosen)[number], input.shape)
+            return
+    _place(stream, np.array(input.shape, np.int64), out)
+
+
+@kernel
+def _below(stream, count):
+    cursor = new_cursor()
+    seek(cursor, stream, 0)
+    return np.int64(below(cursor, np.uint64(count)))
+
+
+@kernel
+def _place(stream, extents, out):
+    cursor = new_cursor()
+    seek(cursor, stream, 0)
+    for k in range(out.size):
+        out[k] = below(cursor, np.uint64(extents[k]))
+
+
+@random_mask_pixel.cuda("random_mask_pixel.cu")
+def _(launch, input, out):
+    """First the foreground of chunks is counted, then a block of threads for each mask finds the pixel."""
+    chunks = -(-input.sizes // _CHUNK)
+    fields = {"counts": launch.scratch(chunks, np.int32), "chunks": chunks, "size": input.sizes}
+    macros = {"CHUNK": _CHUNK, "AXES": input.ndim}
+    launch("count_foreground", chunks, per_sample=fields, macros=macros)
+    launch("random_mask_pixel", 1, per_sample=fields, macros=macros)

@@ -1,0 +1,104 @@
+"""`ndd.segmentation.select_masks`: some of an image's polygons."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._operator import Operand, bad_sample, computed_on_host, operator, output
+from ndd._tensor.dtype import int32
+from ndd.ops.boxes.columns import divided, joined
+
+
+@operator(reads="cpu", outputs=2)
+def select_masks(mask_ids, polygons, vertices, /, *, reindex_masks: bool = False):
+    """Takes the polygons of some objects, as `readers.COCO(polygon_masks=True)` gives them.
+
+    Args:
+        mask_ids: int32 (M,): numbers of objects, in the order in which they are wanted.
+        polygons: int32 (P, 3): the number of the object, the polygon's first vertex, the one after its last.
+        vertices: (V, d) of any type: the coordinates of all vertices.
+        reindex_masks: the objects get the numbers 0, 1, ... in the order of `mask_ids`.
+
+    Two results: the chosen polygons, int32 (Q, 3), in the order of `mask_ids` and for each object as they came; their
+    vertices behind each other, (W, d). With the box numbers that `random_bbox_crop(output_bbox_indices=True)` gives as
+    `mask_ids`, boxes and polygons stay together; an object without polygons cannot be chosen. Of an object with several
+    polygons all are given (DALI 2.4.0 loses all but the last).
+
+    Raises RuntimeError for other types and shapes, for a number in `mask_ids` that comes twice or that no polygon has, and
+    for a chosen polygon whose vertices lie beyond the given ones.
+
+    >>> import ndd
+    >>> polygons, vertices = ndd.tensor([[0, 0, 3], [1, 3, 5]]), ndd.tensor([[1], [2], [3], [4], [5]])
+    >>> polygons, vertices = ndd.segmentation.select_masks(ndd.tensor([1]), polygons, vertices)
+    >>> polygons.torch(), vertices.torch()[:, 0]
+    (tensor([[1, 0, 2]], dtype=torch.int32), tensor([4, 5], dtype=torch.int32))
+    """
+    for name, spec, axes in (("mask_ids", mask_ids, 1), ("polygons", polygons, 2), ("vertices", vertices, 2)):
+        if spec.ndim != axes:
+            raise RuntimeError(f"{name}: expected {axes} axes, got {spec.ndim}")
+        if spec.dtype is not int32 and name != "vertices":
+            raise RuntimeError(f"{name}: expected int32, got {spec.dtype}")
+    return output(int32, 2), output(vertices.dtype, 2)
+
+
+@select_masks.batch
+def _(call, mask_ids, polygons, vertices, *, reindex_masks):
+    for i in np.flatnonzero(polygons.shapes[:, 1] != 3)[:1]:
+        raise bad_sample(int(i), f"polygons: expected shape (P, 3), got {tuple(polygons.shapes[i].tolist())}")
+    wanted, rows = _keys(joined(mask_ids), mask_ids), joined(polygons)
+    given = _keys(rows[:, 0], polygons)
+    order = np.argsort(wanted, kind="stable")
+    ranked = wanted[order]
+    _check_wanted(ranked, given)
+    place = np.searchsorted(ranked, given)
+    chosen = np.flatnonzero(np.append(ranked, -1)[place] == given)
+    rank = order[place[chosen]]  # the place in all `mask_ids` of each chosen polygon: these are in the order of samples
+    by_rank = np.argsort(rank, kind="stable")
+    chosen, rank = chosen[by_rank], rank[by_rank]
+    owner = given[chosen] >> 32
+    starts, ends = rows[chosen, 1].astype(np.int64), rows[chosen, 2].astype(np.int64)
+    _check_vertices(owner, starts, ends, vertices.shapes[:, 0])
+    lengths, polygon_counts = ends - starts, np.bincount(owner, minlength=call.n)
+    total = np.cumsum(lengths)
+    vertex_counts = np.bincount(owner, lengths, call.n).astype(np.int64)
+    first = np.cumsum(vertices.shapes[:, 0]) - vertices.shapes[:, 0]
+    where = np.repeat(first[owner] + starts - total + lengths, lengths) + np.arange(lengths.sum())
+    own_end = total - (np.cumsum(vertex_counts) - vertex_counts)[owner]
+    found = np.empty((len(chosen), 3), np.int32)
+    ids = rank - (np.cumsum(mask_ids.sizes) - mask_ids.sizes)[owner] if reindex_masks else rows[chosen, 0]
+    found[:, 0], found[:, 1], found[:, 2] = ids, own_end - lengths, own_end
+    return divided(found, polygon_counts), divided(_joined_points(vertices)[where], vertex_counts)
+
+
+def _keys(numbers: np.ndarray, operand: Operand) -> np.ndarray:
+    """int64: the sample in the high half, the object's number in the low one: unlike for all objects of a batch."""
+    owner = np.repeat(np.arange(operand.n, dtype=np.int64), operand.shapes[:, 0])
+    return (owner << 32) + (numbers.astype(np.int64) + (1 << 31))
+
+
+def _check_wanted(ranked: np.ndarray, given: np.ndarray) -> None:
+    twice = np.flatnonzero(ranked[1:] == ranked[:-1])
+    absent = np.flatnonzero(~np.isin(ranked, given))
+    for found, what in (
+        (twice, "once, got it twice"),
+        (absent, "to be the number of a polygon's object, which it is not"),
+    ):
+        for k in found[:1]:
+            key = int(ranked[k])
+            raise bad_sample(key >> 32, f"mask_ids: expected {(key & 0xFFFFFFFF) - (1 << 31)} {what}")
+
+
+def _check_vertices(owner: np.ndarray, starts: np.ndarray, ends: np.ndarray, counts: np.ndarray) -> None:
+    for k in np.flatnonzero((starts < 0) | (ends < starts) | (ends > counts[owner]))[:1]:
+        i = int(owner[k])
+        raise bad_sample(i, f"polygons: expected vertices within 0..{counts[i]}, got {starts[k]}..{ends[k]}")
+
+
+def _joined_points(vertices: Operand) -> np.ndarray:
+    columns = vertices.shapes[:, 1]
+    for i in np.flatnonzero(columns != columns[0])[:1]:
+        raise bad_sample(int(i), f"vertices: expected {columns[0]} coordinates as in sample 0, got {columns[i]}")
+    return joined(vertices)
+
+
+select_masks.cuda(computed_on_host)
