@@ -3,7 +3,21 @@
 Code for DALI's dynamic mode runs with `import ndd` in the place of `import nvidia.dali.experimental.dynamic as ndd`.
 """
 
-from ndd import decoders, demo, experimental, io, math, noise, random, readers, reductions, tfrecord, transforms, types
+from ndd import (
+    checkpoint,
+    decoders,
+    demo,
+    experimental,
+    io,
+    math,
+    noise,
+    random,
+    readers,
+    reductions,
+    tfrecord,
+    transforms,
+    types,
+)
 from ndd._execution import (
     EvalContext,
     EvalMode,
@@ -126,6 +140,7 @@ __all__ = [
     "cast",
     "cast_like",
     "cat",
+    "checkpoint",
     "clahe",
     "color_space_conversion",
     "color_twist",
