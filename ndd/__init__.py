@@ -4,6 +4,7 @@ Code for DALI's dynamic mode runs with `import ndd` in the place of `import nvid
 """
 
 from ndd import (
+    capture,
     checkpoint,
     decoders,
     demo,
@@ -52,6 +53,7 @@ from ndd._tensor.dtype import (
     uint32,
     uint64,
 )
+from ndd.external_source import ExternalSource
 from ndd.imread import imread
 from ndd.installation import __getattr__ as __getattr__
 from ndd.ops.color.brightness import brightness
@@ -119,6 +121,7 @@ __all__ = [
     "DeviceLike",
     "EvalContext",
     "EvalMode",
+    "ExternalSource",
     "ImageType",
     "InterpType",
     "PerSample",
@@ -137,6 +140,7 @@ __all__ = [
     "bool",
     "brightness",
     "brightness_contrast",
+    "capture",
     "cast",
     "cast_like",
     "cat",

@@ -178,7 +178,7 @@ def test_words_of_errors():
         c.restore()
     with pytest.raises(KeyError, match="loaded checkpoint has no state"):
         c.register(Own(), "z")
-    with pytest.raises(TypeError, match="Type mismatch.*'RNG'.*'Own'"):
+    with pytest.raises(TypeError, match=r"Type mismatch.*'RNG'.*'Own'"):
         ndd_loaded().register(Own())
     for text, said in (
         ('{"version":3,"states":{}}', "version"),

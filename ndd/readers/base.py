@@ -17,6 +17,7 @@ from ndd._tensor import Batch, Device, make_batch, make_tensor
 from ndd.io.file import from_where
 from ndd.readers import signature, state as states
 from ndd.readers.broken_records import BrokenRecords, Skipped, mismatch
+from ndd.readers.captured import Captured, captured_epoch, enable_checkpointing
 from ndd.readers.epoch import Epoch
 from ndd.readers.options import check_batch_size, check_device, plain
 from ndd.readers.output import Output, Record, columns
@@ -90,6 +91,7 @@ class Reader:
         self._data: tuple[RecordStore, Order] | None = None
         self._unchecked: dict[str, Any] = {}  # a restored state that waits for the data it must belong to
         self._warned = False
+        self._captured = Captured()
         self._new_process()
 
     # What a concrete reader writes
@@ -189,11 +191,7 @@ class Reader:
         if ctx is not None and not hasattr(ctx, "__enter__"):
             raise TypeError(f"{self._display}: ctx: expected an EvalContext, got {type(ctx).__name__}")
         if capture:
-            if size is None:
-                raise ValueError("capture=True requires a batch_size.")
-            raise NotImplementedError(
-                f"{self._display}: capture=True is not available; leave it out, results are equal"
-            )
+            return captured_epoch(self, size, ctx, last_batch)  # type: ignore[return-value]
         self._progress.check("samples" if size is None else "batches", size)
         return Epoch(self, size, ctx, last_batch)
 
@@ -352,9 +350,11 @@ class Reader:
 
     # The machinery below is called by Epoch and by the methods above.
 
+    _enable_checkpointing = enable_checkpointing
+
     def _begin_epoch(self, batch: int | None, last: LastBatch) -> int:
         """Lock mode and batch size, and return how many batches the epoch has."""
-        self._progress.check("samples" if batch is None else "batches", batch)
+        self._progress.check("samples" if batch is None else "batches", batch, self._progress.captured)
         with self._entered():
             before = self._progress.position
             left, unfinished = self._progress.begin(self._opened()[1], batch, last)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
+from ndd._tensor.invariant import unmarked
 from ndd.readers.sampler import Buffered, Global, Order, Reshuffled, Sampled, Shards, check_sampler
 
 DEFAULT_EPOCH_SEED = 524287  # what DALI uses when shuffle_after_epoch_seed is not given
@@ -163,6 +164,7 @@ class Options:
 
 def plain(value: Any) -> Any:
     """A Tensor, Batch or NumPy value as Python numbers and lists; anything else as it is."""
+    value = unmarked(value)
     if isinstance(value, Batch):
         return [plain(sample) for sample in value]
     if isinstance(value, Tensor):
