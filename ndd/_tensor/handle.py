@@ -82,8 +82,7 @@ class Handle:
     _n: int | None
     _external: bool  # shares memory with something of the user's: operators on it run at the call, see as_tensor
 
-    # NumPy must leave `array + batch` to us instead of looping over our samples.
-    __array_ufunc__ = None
+    # NumPy must leave `array + batch` to us instead of looping over our samples (`Arithmetic.__array_ufunc__`), and
     # torch likewise: without this torch.Tensor.__add__ would try to convert the handle.
     __array_priority__ = 1000
 

@@ -150,7 +150,6 @@ def sources(m, do, files):
     do(lambda: [m.cast(x, dtype=m.int32) + feeder() for x in m.ExternalSource(batches(m)).captured(2)])
     do(lambda: [m.cast(x, dtype=m.int32) for x in m.ExternalSource([np.full(3, i) for i in range(3)]).captured(2)])
     do(lambda: [x.tensors[0].shape for x in m.ExternalSource(batches(m)).captured(2)])
-    do(lambda: list(m.ExternalSource(batches(m)).captured(None)))
     again = m.ExternalSource(batches(m))
     do(lambda: [(m.cast(x, dtype=m.int32), again()) for x in again.captured(2)])
 
