@@ -71,7 +71,7 @@ class Progress:
             return epoch_batches(order, self.position.visit, size, last, given=self.position.offset)
         # Resumed with another batch size than when the state was taken: the samples that were not given yet.
         given = epoch_batches(order, self.epoch, self.left_batch) - self.left
-        rest = order.length(self.epoch) - given * self.left_batch
+        rest = order.counted(self.epoch, "fill") - given * self.left_batch
         return max(1, -(-rest // size))
 
     def begin(self, order: Order, batch: int | None, last: LastBatch = "fill") -> tuple[int, bool]:
