@@ -73,7 +73,7 @@ def test_killed_loops_go_on(tmp_path):
     cases = list(itertools.product(sorted(DATASETS), POLICIES, ("fill", "partial", "drop")))
     made, whole, places = {}, {}, set()
     for kill in range(KILLS):
-        name, policy, last = cases[kill % len(cases)] if KILLS > len(cases) else pick.choice(cases)
+        name, policy, last = cases[kill % len(cases)] if len(cases) < KILLS else pick.choice(cases)
         if name not in made:
             (tmp_path / name).mkdir()
             made[name] = DATASETS[name].make(tmp_path / name, 9)
