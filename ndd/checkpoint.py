@@ -197,8 +197,7 @@ class Checkpoint:
     def collect(self) -> None:
         """Take the states of all registered objects. If one of them fails, everything stays as it was."""
         self._no_strays()
-        states = {key: (op.get_state(), type(op).__name__) for key, op in self._ops.items()}
-        self._states = states
+        self._states = {key: (op.get_state(), type(op).__name__) for key, op in self._ops.items()}
         self._pending.clear()
         self._complete, self._loaded = True, False
 

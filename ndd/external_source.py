@@ -216,14 +216,12 @@ def _value(output: int, data: Any, layout: str | None, dtype: Any) -> Any:
 
 def _bound(source: Any, cycle: Any, processes: int, ahead: int) -> Callable[[], Any]:
     """The function that gives the next item of a source."""
-    if not (cycle is None or isinstance(cycle, bool) or cycle in ("no", "quiet", "raise")) or type(cycle) in (
-        int,
-        float,
-    ):
+    if not (cycle is None or isinstance(cycle, bool) or cycle in ("no", "quiet", "raise")):
         raise ValueError(
             f'ExternalSource: Invalid value {cycle!r} for `cycle`: expected "no", False or None (the source ends), "quiet" '
             'or True (it begins again) or "raise" (StopIteration at each end, then it begins again)'
         )
+    given: Any = source  # a type checker narrows `source` too far
     iterable = isinstance(source, Iterable) or (not callable(source) and hasattr(source, "__getitem__"))
     if not iterable and not callable(source):
         raise TypeError(
@@ -237,7 +235,7 @@ def _bound(source: Any, cycle: Any, processes: int, ahead: int) -> Callable[[], 
         if cycle is not None:
             raise ValueError("ExternalSource: The argument `cycle` can only be specified if `source` is iterable.")
         if not processes:
-            return source
+            return given
     if isinstance(source, Iterator) and cycle not in (None, False, "no"):
         raise TypeError(
             "ExternalSource: Cannot cycle through a generator or an iterator, which has but one end: pass the generator "
@@ -245,7 +243,8 @@ def _bound(source: Any, cycle: Any, processes: int, ahead: int) -> Callable[[], 
         )
     if processes:
         return _Items(_in_processes(source, processes, ahead), cycle).next
-    return _Items(source if generates else lambda: iter(source), cycle).next
+    begin: Any = given if generates else lambda: iter(given)
+    return _Items(begin, cycle).next
 
 
 def _check_parameters(function: Any, wrong: type[Exception]) -> None:

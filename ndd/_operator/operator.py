@@ -400,10 +400,10 @@ def _reads(given: Any, op: Operator) -> tuple[str, ...]:
     return tuple([given.get(name, "device") for name in names]) or ("device",)
 
 
-_random_source: list[Callable[[Any], Any]] = []
+_random_source: list[Callable[[str, Any], Any]] = []
 
 
-def bind_random(source: Callable[[Any], Any]) -> None:
+def bind_random(source: Callable[[str, Any], Any]) -> None:
     """Where random operators take their position from: `source(operator, rng)` advances `rng` (or the thread's default)."""
     _random_source[:] = [source]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ndd._tensor.handle import operation
 
 # What NumPy calls for `array + value`: its function, and our operator.
@@ -35,7 +37,8 @@ class Arithmetic:
             )
         if out is not None:
             named["out"] = out
-        return getattr(ufunc, method)(*[v.__array__() if isinstance(v, Arithmetic) else v for v in inputs], **named)
+        arrays: list[Any] = [np.asarray(v) if isinstance(v, Arithmetic) else v for v in inputs]
+        return getattr(ufunc, method)(*arrays, **named)
 
     def __add__(self, other: Any) -> Any:
         return operation("add")(self, other)

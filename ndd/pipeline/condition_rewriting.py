@@ -97,7 +97,10 @@ class _Expressions(ast.NodeTransformer):
             return node
         self.generic_visit(node)
         name = "both" if isinstance(node.op, ast.And) else "either"
-        return functools.reduce(lambda one, two: _door(name, _later(one), _later(two)), node.values)
+        found = node.values[0]
+        for value in node.values[1:]:
+            found = _door(name, _later(found), _later(value))
+        return found
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)

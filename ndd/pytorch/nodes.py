@@ -73,9 +73,10 @@ class Reader(BaseNode[dict[str, Any]]):
         if self._epoch is None:
             raise RuntimeError("nodes.Reader: next() before reset(): a node is reset when iteration begins")
         values = next(self._epoch)
-        if isinstance(values, dict):
-            values = tuple(values.values()) if self._names is not None else values
-        return values if self._names is None else dict(zip(self._names, values, strict=True))
+        if self._names is None:
+            return values
+        given = values.values() if isinstance(values, dict) else values
+        return dict(zip(self._names, given, strict=True))
 
     def reset(self, initial_state: dict[str, Any] | None = None) -> None:
         """Begin the next epoch, or go on where a state was taken: after the last batch of an epoch, with the next one."""

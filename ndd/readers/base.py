@@ -348,9 +348,8 @@ class Reader:
     def load_state_dict(self, state: dict[str, Any] | Sequence[dict[str, Any]]) -> None:
         """`set_state` for what `state_dict` returned."""
         many = isinstance(state, list | tuple)
-        given = [
-            states.checked(self._display, {"version": states.VERSION, **one}) for one in (state if many else [state])
-        ]
+        each: list[Any] = list(state) if many else [state]
+        given = [states.checked(self._display, {"version": states.VERSION, **one}) for one in each]
         self._load(self._one_state(given) if many else given[0])
 
     def __repr__(self) -> str:
