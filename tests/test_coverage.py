@@ -20,7 +20,18 @@ from ndd.coverage.table import names, own_operators, table
 ROOT = Path(__file__).parent.parent
 ROWS = table()
 # Arguments that ndd takes beyond DALI's.
-BEYOND = {"last_batch", "on_error", "max_pixels", "files", "sampler", "shuffle", "shard", "device_id"}
+BEYOND = {
+    "last_batch",
+    "on_error",
+    "max_pixels",
+    "files",
+    "sampler",
+    "shuffle",
+    "shard",
+    "device_id",
+    "prefetch",
+    "processes",
+}
 
 
 def test_the_command(capsys):

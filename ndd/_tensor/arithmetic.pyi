@@ -7,33 +7,6 @@ from typing_extensions import Self
 
 class Arithmetic:
     @overload
-    def __array_ufunc__(
-        self, ufunc: TensorLike, method: TensorLike, *inputs: TensorLike, out: TensorLike = None, **named: TensorLike,
-    ) -> Self: ...
-    @overload
-    def __array_ufunc__(
-        self, ufunc: Batch, method: TensorLike | Batch, *inputs: TensorLike | Batch, out: TensorLike | Batch = None,
-        **named: TensorLike | Batch,
-    ) -> Batch: ...
-    @overload
-    def __array_ufunc__(
-        self, ufunc: TensorLike, method: Batch, *inputs: TensorLike | Batch, out: TensorLike | Batch = None,
-        **named: TensorLike | Batch,
-    ) -> Batch: ...
-    @overload
-    def __array_ufunc__(
-        self, ufunc: TensorLike, method: TensorLike, *inputs: Batch, out: TensorLike | Batch = None,
-        **named: TensorLike | Batch,
-    ) -> Batch: ...
-    @overload
-    def __array_ufunc__(
-        self, ufunc: TensorLike, method: TensorLike, *inputs: TensorLike, out: Batch = None, **named: TensorLike | Batch,
-    ) -> Batch: ...
-    @overload
-    def __array_ufunc__(
-        self, ufunc: TensorLike, method: TensorLike, *inputs: TensorLike, out: TensorLike = None, **named: Batch,
-    ) -> Batch: ...
-    @overload
     def __add__(self, other: TensorLike) -> Self: ...
     @overload
     def __add__(self, other: Batch) -> Batch: ...
