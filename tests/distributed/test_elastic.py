@@ -14,6 +14,7 @@ from distributed.elastic_loop import saved
 import ndd
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="torchrun's restarts need POSIX")
 def test_killed_restarted_and_finished_by_fewer(tmp_path):
     names = []

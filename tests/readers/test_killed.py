@@ -67,6 +67,7 @@ class Loop:
         return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_loops_go_on(tmp_path):
     pick = random.Random(6)
