@@ -4,6 +4,8 @@ Code for DALI's dynamic mode runs with `import ndd` in the place of `import nvid
 """
 
 from ndd import (
+    capture,
+    checkpoint,
     decoders,
     demo,
     experimental,
@@ -52,6 +54,7 @@ from ndd._tensor.dtype import (
     uint32,
     uint64,
 )
+from ndd.external_source import ExternalSource
 from ndd.imread import imread
 from ndd.installation import __getattr__ as __getattr__
 from ndd.ops.audio.audio_resample import audio_resample
@@ -139,6 +142,7 @@ __all__ = [
     "DeviceLike",
     "EvalContext",
     "EvalMode",
+    "ExternalSource",
     "ImageType",
     "InterpType",
     "PerSample",
@@ -165,9 +169,11 @@ __all__ = [
     "box_encoder",
     "brightness",
     "brightness_contrast",
+    "capture",
     "cast",
     "cast_like",
     "cat",
+    "checkpoint",
     "clahe",
     "color_space_conversion",
     "color_twist",

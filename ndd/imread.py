@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ndd._tensor import Batch, Tensor
+from ndd._tensor.construct import characters
 from ndd.decoders.image import image
 from ndd.io.file import read, read_if_there
 
@@ -45,8 +46,8 @@ def imread(
     """Reads and decodes image files: `decoders.image(io.file.read(paths))`.
 
     Args:
-        filepaths: a path (str, bytes or pathlib.Path), which gives a Tensor; a list or tuple of paths, which gives a
-            Batch; or a Tensor or Batch of paths as characters.
+        filepaths: a path (str, bytes or pathlib.Path, or a Tensor or array of characters), which gives a Tensor; a list or
+            tuple of paths, also of different kinds, or a Batch of characters, which gives a Batch.
         device: where the pixels go, "cpu" or "gpu".
         on_error: as for `decoders.image`; "skip" and "fill" also cover files that cannot be read.
 
@@ -84,4 +85,6 @@ def _checked(paths: Any) -> Any:
     for path in paths if isinstance(paths, list | tuple) else [paths]:
         if not isinstance(path, str | bytes | os.PathLike | Tensor | Batch | np.ndarray):
             raise TypeError(f"imread: expected a path (str, bytes or pathlib.Path), got {type(path).__name__}")
+    if isinstance(paths, list | tuple) and any(isinstance(p, Tensor | np.ndarray) for p in paths):
+        return Batch([np.asarray(characters(p)).view(np.uint8) for p in paths])
     return paths

@@ -149,6 +149,26 @@ class Constant:
     def __init__(self, value: Any, dtype: Any = None, shape: Any = None, layout: str | None = None, device: Any = None):
         self.value, self.dtype, self.shape, self.layout, self.device = value, dtype, shape, layout, device
 
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    def _typed(self, dtype: DALIDataType) -> Constant:
+        return Constant(self.value, dtype, self.shape, self.layout, self.device)
+
+    # `Constant(10).uint8()`: the same constant of that type.
+    bool = lambda self: self._typed(DALIDataType.BOOL)  # noqa: E731
+    int8 = lambda self: self._typed(DALIDataType.INT8)  # noqa: E731
+    int16 = lambda self: self._typed(DALIDataType.INT16)  # noqa: E731
+    int32 = lambda self: self._typed(DALIDataType.INT32)  # noqa: E731
+    int64 = lambda self: self._typed(DALIDataType.INT64)  # noqa: E731
+    uint8 = lambda self: self._typed(DALIDataType.UINT8)  # noqa: E731
+    uint16 = lambda self: self._typed(DALIDataType.UINT16)  # noqa: E731
+    uint32 = lambda self: self._typed(DALIDataType.UINT32)  # noqa: E731
+    uint64 = lambda self: self._typed(DALIDataType.UINT64)  # noqa: E731
+    float16 = lambda self: self._typed(DALIDataType.FLOAT16)  # noqa: E731
+    float32 = lambda self: self._typed(DALIDataType.FLOAT)  # noqa: E731
+    float64 = lambda self: self._typed(DALIDataType.FLOAT64)  # noqa: E731
+
 
 ScalarConstant = Constant
 

@@ -37,6 +37,7 @@ COMMANDS = ("demo", "doctor", "index", "bench", "stubs", "coverage", "__main__")
 # Imports inside functions that go up on purpose: (file, what it imports), with the reason.
 UPWARDS = {
     ("_tensor/convert.py", "ndd._cpu"): "compiled loops for large arrays, on first use",
+    ("_execution/context.py", "ndd.checkpoint"): "a context makes its checkpoint on first use",
     ("_operator/operator.py", "ndd.random"): "random operators bind their default generator on first use",
 }
 ONE_IMPORTER = (

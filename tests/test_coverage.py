@@ -33,6 +33,8 @@ BEYOND = {
     "times",
     "start",
     "duration",
+    "prefetch",
+    "processes",
 }
 
 

@@ -33,6 +33,14 @@ def test_spellings_of_paths(files):
         out = ndd.imread(paths)
         assert isinstance(out, ndd.Batch)
         assert out.shape == [(20, 30, 3), (31, 17, 3)]
+    first, second = (np.frombuffer(str(f).encode(), np.uint8) for f in files)
+    for paths in (
+        [ndd.tensor(first), ndd.tensor(second)],
+        [files[0], ndd.tensor(second)],
+        [ndd.tensor(first.view(np.int8)), str(files[1])],
+        [first, second],
+    ):
+        assert ndd.imread(paths).shape == [(20, 30, 3), (31, 17, 3)]
     assert ndd.imread(ndd.batch([np.frombuffer(str(f).encode(), np.uint8) for f in files])).batch_size == 2
 
 

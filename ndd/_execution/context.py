@@ -203,6 +203,15 @@ class _Local(threading.local):
 
 
 _local = _Local()
+
+
+def _new_checkpoint(context: Any) -> Any:
+    from ndd.checkpoint import Checkpoint
+
+    return Checkpoint()
+
+
+_checkpoints = Kept(_new_checkpoint, per="owner")
 _own_streams = Kept(lambda context, device_id: Stream(device_id=device_id), per="owner")
 
 
@@ -296,12 +305,8 @@ class EvalContext:
 
     @property
     def checkpoint(self) -> Any:
-        """Not there yet: NotImplementedError. `get_state()` of a reader or an `RNG` saves each of them."""
-        raise NotImplementedError(
-            "EvalContext.checkpoint: ndd has no checkpoints of a whole context yet. Save the state of each reader and "
-            "generator instead: `saved = reader.get_state(), rng.get_state()`, later `reader.set_state(saved[0])` and "
-            "`rng.set_state(saved[1])`."
-        )
+        """This context's `Checkpoint`, empty at first. `clear()` it before another loop uses the same context."""
+        return _checkpoints(self)
 
     def cached_results(self, invocation: Any) -> None:
         """Always None: every result lives as long as its handles, no longer (as in DALI 2.4.0)."""

@@ -10,6 +10,7 @@ from typing import Any
 from ndd._execution.schedule import schedule
 from ndd._operator.arguments import arguments_of
 from ndd._operator.call import Call, Settled
+from ndd._operator.captured import looked_at
 from ndd._operator.naming import did_you_mean
 from ndd._operator.plan import Samples
 from ndd._tensor import Batch, Device, Handle, Spec, Tensor
@@ -17,6 +18,7 @@ from ndd._tensor.construct import build_batch, build_tensor, characters
 from ndd._tensor.device import device as to_device_object
 from ndd._tensor.handle import operation
 from ndd._tensor.identity import Constants, never_changes
+from ndd._tensor.invariant import watched
 from ndd._tensor.traps import warn_once
 
 _KEPT_CALLS = 256
@@ -115,6 +117,8 @@ class Operator:
         self, inputs: tuple[Any, ...], values: tuple[Any, ...], batch_size: Any, device: Any, rng: Any = None
     ) -> Any:
         """Checks, works out what will come out, schedules; returns handles."""
+        if watched:
+            inputs, values, batch_size, device, rng = looked_at(self.name, inputs, values, batch_size, device, rng)
         n: int | None = None
         external = False
         specs: list[Any] = []
@@ -152,7 +156,7 @@ class Operator:
                 )
         if settled.moves:
             inputs = self._moved(inputs, settled.device)
-        call = Call(self, settled, inputs, n, batched, _random_words(rng) if self.random else None)
+        call = Call(self, settled, inputs, n, batched, _random_words(self.name, rng) if self.random else None)
         needed = (*inputs, *settled.handles) if settled.handles else inputs
         invocation = schedule(self.name, call.run, needed, shares_memory=external)
         maker = Batch._of_pending if batched else Tensor._of_pending
@@ -408,15 +412,15 @@ def _reads(given: Any, op: Operator) -> tuple[str, ...]:
     return tuple([given.get(name, "device") for name in names]) or ("device",)
 
 
-_random_source: list[Callable[[Any], Any]] = []
+_random_source: list[Callable[[str, Any], Any]] = []
 
 
-def bind_random(source: Callable[[Any], Any]) -> None:
-    """Where random operators take their position from: `source(rng)` advances `rng` (or the thread's default)."""
+def bind_random(source: Callable[[str, Any], Any]) -> None:
+    """Where random operators take their position from: `source(operator, rng)` advances `rng` (or the thread's default)."""
     _random_source[:] = [source]
 
 
-def _random_words(rng: Any) -> Any:
+def _random_words(name: str, rng: Any) -> Any:
     if not _random_source:
         import ndd.random  # noqa: F401  (binds itself)
-    return _random_source[0](rng)
+    return _random_source[0](name, rng)

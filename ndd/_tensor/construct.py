@@ -13,6 +13,7 @@ from ndd._tensor.convert import convert_array
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DataType, DType, ImageType, InterpType, bfloat16, dtype as to_dtype, from_framework
 from ndd._tensor.handle import Spec, operation
+from ndd._tensor.invariant import unmarked, watched
 from ndd._tensor.store import Store
 from ndd._tensor.tensor import Tensor
 
@@ -46,6 +47,7 @@ def tensor(
     tensor([[1., 2.],
             [3., 4.]])
     """
+    data = unmarked(data)
     if isinstance(data, Batch):
         return _batch_to_tensor(data, dtype, device, layout, pad, force_copy=True)
     return build_tensor(data, dtype, device, layout, copy=True)
@@ -70,6 +72,7 @@ def as_tensor(
     >>> t.torch()
     tensor([7., 0.], dtype=torch.float64)
     """
+    data = unmarked(data)
     if isinstance(data, Batch):
         return _batch_to_tensor(data, dtype, device, layout, pad, force_copy=False)
     return build_tensor(data, dtype, device, layout, copy=False)
@@ -95,6 +98,7 @@ def batch(
     >>> ndd.batch([np.zeros((2, 3)), np.zeros((4, 5))]).shape
     [(2, 3), (4, 5)]
     """
+    tensors = unmarked(tensors)
     if isinstance(tensors, Batch):
         return _changed(tensors, dtype, device, layout, force_copy=True).evaluate()
     return build_batch(tensors, dtype, device, layout, copy=True)
@@ -107,6 +111,7 @@ def as_batch(
     layout: str | None = None,
 ) -> Batch:
     """A Batch over the samples, sharing their memory when element type and device need no change. See `batch`."""
+    tensors = unmarked(tensors)
     if isinstance(tensors, Batch):
         return _changed(tensors, dtype, device, layout, force_copy=False)
     return build_batch(tensors, dtype, device, layout, copy=False)
@@ -154,6 +159,8 @@ def make_batch(
 
 def build_tensor(data: Any, dtype: Any, device: DeviceLike | None, layout: str | None, copy: bool) -> Tensor:
     """The work behind `tensor` and `as_tensor` for anything but a Batch."""
+    if watched:
+        data, dtype, device, layout = unmarked((data, dtype, device, layout))
     if layout is not None and not isinstance(layout, str):
         raise ValueError(f"Layout must be a string, got {type(layout)}")
     wanted = None if dtype is None else to_dtype(dtype)
@@ -384,6 +391,8 @@ def _narrow_integers(array: np.ndarray) -> np.ndarray:
 
 def build_batch(tensors: Any, dtype: Any, device: DeviceLike | None, layout: str | None, copy: bool) -> Batch:
     """The work behind `batch` and `as_batch`."""
+    if watched:
+        tensors, dtype, device, layout = unmarked((tensors, dtype, device, layout))
     wanted = None if dtype is None else to_dtype(dtype)
     target = to_device_object(device)
     if tensors is None:

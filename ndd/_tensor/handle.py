@@ -71,6 +71,15 @@ def operation(name: str) -> Callable[..., Any]:
     return _operations[name]
 
 
+# What NumPy calls for `array + value`: its function, and our operator.
+_OF_OPERATORS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "fdiv", "floor_divide": "div", "remainder": "mod",
+    "power": "pow", "bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor", "left_shift": "lshift",
+    "right_shift": "rshift", "equal": "eq", "not_equal": "neq", "less": "lt", "less_equal": "leq", "greater": "gt",
+    "greater_equal": "geq",
+}  # fmt: skip
+
+
 class Handle:
     """Base of Tensor and Batch."""
 
@@ -83,12 +92,29 @@ class Handle:
     _n: int | None
     _external: bool  # shares memory with something of the user's: operators on it run at the call, see as_tensor
 
-    # NumPy must leave `array + batch` to us instead of looping over our samples.
-    __array_ufunc__ = None
+    # NumPy must leave `array + batch` to us instead of looping over our samples (`__array_ufunc__`), and
     # torch likewise: without this torch.Tensor.__add__ would try to convert the handle.
     __array_priority__ = 1000
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **named: Any) -> Any:
+        """NumPy's functions take Tensors on the CPU as arrays, and give arrays: `np.sqrt(t)`, `np.sum(t)`, `acc += t`.
+
+        `array + t` is ndd's operator, as `t + array` is, and so is `np.add(array, t)`, which looks the same from here.
+        """
+        reflected = len(inputs) == 2 and not isinstance(inputs[0], Handle)
+        if method == "__call__" and reflected and out is None and not named and ufunc.__name__ in _OF_OPERATORS:
+            return operation(_OF_OPERATORS[ufunc.__name__])(*inputs)
+        if hasattr(self, "batch_size") or any(hasattr(v, "batch_size") for v in inputs):
+            raise TypeError(
+                f"numpy.{ufunc.__name__} takes arrays, got a Batch, whose samples may have different shapes: use ndd.math "
+                "and ndd.reductions, or batch.numpy() where all have one shape"
+            )
+        if out is not None:
+            named["out"] = out
+        arrays: list[Any] = [np.asarray(v) if isinstance(v, Handle) else v for v in inputs]
+        return getattr(ufunc, method)(*arrays, **named)
 
     @classmethod
     def _of_store(cls, store: Store) -> Any:

@@ -10,6 +10,7 @@ import inspect
 from typing import Any
 
 import ndd
+from ndd.pipeline.conditions import outside_of_branches
 from ndd.pipeline.node import DataNode, contains_node, is_recorded, shapes_of, unwrapped
 from ndd.pipeline.pipeline import Pipeline
 from ndd.pipeline.sources import ExternalSource
@@ -154,6 +155,7 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
 
     def function(*positional: Any, name: str | None = None, **arguments: Any) -> Any:
         pipeline = Pipeline.required(path)
+        outside_of_branches(f"fn.{path}")
         plain = {k: v for k, v in arguments.items() if k not in ("preserve", "bytes_per_sample_hint")}
         node = pipeline.state(f"reader {path}", lambda: pipeline.new_reader(kind, positional, plain, name), name=name)
 
@@ -184,6 +186,7 @@ def external_source(
             `use_copy_kernel` change nothing here.
     """
     pipeline = Pipeline.required("external_source")
+    outside_of_branches("fn.external_source")
     options = {**options, "num_outputs": num_outputs}
     node: ExternalSource = pipeline.state(
         "external_source",
@@ -236,6 +239,61 @@ def python_function(
     )
 
 
+def numba_function(
+    *inputs: Any,
+    run_fn: Any,
+    out_types: Any,
+    in_types: Any,
+    outs_ndim: Any,
+    ins_ndim: Any,
+    setup_fn: Any = None,
+    batch_processing: bool = False,
+    **_: Any,
+) -> Any:
+    """Calls `run_fn(out, ..., in, ...)` with arrays of every sample; it writes the outputs. CPU only.
+
+    The function is called as it is given: decorate it with `numba.njit` to have it compiled.
+
+    Args:
+        out_types, in_types: the element types of outputs and inputs; the inputs are checked.
+        outs_ndim, ins_ndim: their numbers of dimensions; checked.
+        setup_fn: `setup_fn(outs, ins)` writes the shapes, `outs[output][sample][axis]`, knowing `ins[input][sample]`;
+            without it outputs have the shapes of the inputs.
+        batch_processing: `run_fn` is called once, with lists of arrays.
+    """
+    import numpy as np
+
+    pipeline = Pipeline.required("numba_function")
+    kinds = [np.dtype(ndd.types.to_numpy_type(kind)) for kind in out_types]
+
+    def run(memo: dict[int, Any]) -> Any:
+        batches = [unwrapped(v, memo) for v in inputs]
+        for i, (batch, kind, ndim) in enumerate(zip(batches, in_types, ins_ndim, strict=True)):
+            if (batch.dtype.type_id, batch.ndim) != (kind, ndim):
+                raise RuntimeError(
+                    f"fn.experimental.numba_function: input {i}: expected {ndim} dimensions of {ndd.dtype(kind)}, got "
+                    f"{batch.ndim} of {batch.dtype}"
+                )
+        given = [[np.asarray(sample) for sample in batch.tensors] for batch in batches]
+        shapes = [[np.array(a.shape, np.int64) for a in column] for column in given]
+        if setup_fn is None:
+            made = shapes[: len(kinds)]
+        else:
+            made = [[np.zeros(ndim, np.int64) for _ in given[0]] for ndim in outs_ndim]
+            setup_fn(made, shapes)
+        outs = [[np.zeros(tuple(s), kind) for s in column] for column, kind in zip(made, kinds, strict=True)]
+        if batch_processing:
+            run_fn(*outs, *given)
+        else:
+            for arrays in zip(*outs, *given, strict=True):
+                run_fn(*arrays)
+        found = tuple(ndd.batch(column) for column in outs)
+        return found[0] if len(found) == 1 else found
+
+    count = None if len(kinds) == 1 else len(kinds)
+    return pipeline.result(run, recorded=any(map(is_recorded, inputs)), outputs=count)
+
+
 def _plain(tensor: Any) -> Any:
     import numpy as np
 
@@ -263,6 +321,7 @@ def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
 
 _OWN: dict[str, Any] = {
     "constant": constant,
+    "experimental.numba_function": numba_function,
     "external_source": external_source,
     "python_function": python_function,
     "shapes": shapes,

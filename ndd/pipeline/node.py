@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import ndd
+from ndd.pipeline.conditions import branch, narrowed
 from ndd.types import Constant
 
 
@@ -20,7 +21,13 @@ class DataNode:
     def __init__(self, value: Any = None, step: Callable[[dict[int, Any]], Any] | None = None):
         self._value = value
         self._step = step
+        self.made_in = branch()  # the branch of an `if` on a node whose samples it holds
         self.source_name: str | None = None  # of an external source, for `feed_input`
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it is a step for later runs, without a value of its own."""
+        return self._step is not None
 
     @property
     def value(self) -> Any:
@@ -32,7 +39,7 @@ class DataNode:
     def evaluated(self, memo: dict[int, Any]) -> Any:
         """The batch of this run; a recorded step runs once for each run (`memo`)."""
         if self._step is None:
-            return self._value
+            return self._value if branch() is self.made_in else narrowed(self._value, self.made_in)
         key = id(self)
         if key not in memo:
             memo[key] = self._step(memo)
@@ -76,8 +83,9 @@ class DataNode:
         if self._step is None and self._value.batch_size == 1 and self._value.shape[0] == ():
             return bool(self._value.select(0).item())
         raise TypeError(
-            "A DataNode holds a value for each sample and has no single truth value. Compute with it (for example "
-            "`flag * a + (1 - flag) * b`, or pass it as an argument), or use a Python value in the condition"
+            "A DataNode holds a value for each sample and has no single truth value. @pipeline_def(enable_conditionals=True) "
+            "makes `if node:` decide for each sample, in the pipeline's function and in those that it calls; not in loops "
+            "that it breaks, nor between `with pipe:`. Or compute with it: `flag * a + (1 - flag) * b`"
         )
 
     def __repr__(self) -> str:

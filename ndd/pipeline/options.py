@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import ndd
+from ndd.pipeline.checkpoints import restored_states
 
 
 class PipelineOptions:
@@ -69,8 +70,7 @@ class PipelineOptions:
         self.enable_memory_stats, self.enable_checkpointing = enable_memory_stats, enable_checkpointing
         self.py_num_workers, self.py_start_method = py_num_workers, py_start_method
         self.stream_policy, self.concurrency = stream_policy, concurrency
-        if checkpoint is not None:
-            raise NotImplementedError("Pipeline has no checkpoints: keep the state of your readers and generators")
+        self._restored: dict[str, Any] | None = None if checkpoint is None else restored_states(checkpoint)
         self._output_checks = (output_dtype, output_ndim, output_layout)
         self._prepare()
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import ndd
 from ndd.pipeline.ahead import Ahead
+from ndd.pipeline.checkpoints import give_state, taken_states, with_places, written
+from ndd.pipeline.conditions import branch
 from ndd.pipeline.node import DataNode, as_constant, unwrapped
 from ndd.pipeline.options import PipelineOptions
 from ndd.pipeline.outputs import TensorList
@@ -52,6 +54,8 @@ class Pipeline(PipelineOptions):
     def _prepare(self) -> None:
         self._body: Callable[[], Any] | None = None
         self._states: dict[Any, Any] = {}
+        self._labels: dict[str, Any] = {}  # the same by kind and number, as a checkpoint knows them
+        self._places: str | None = None  # after the run whose outputs were given last
         self._counts: dict[Any, int] = {}
         self._readers: dict[str, Any] = {}
         self._sources: list[ExternalSource] = []
@@ -97,7 +101,9 @@ class Pipeline(PipelineOptions):
 
     @property
     def current_batch_size(self) -> int:
-        """Inside a body: how many samples this run has."""
+        """Inside a body: how many samples this run has; in a branch of an `if` on a node: how many take it."""
+        if (inside := branch()) is not None:
+            return len(inside.places)
         self._size_taken = self._size_taken or self._run_batch_size is None
         return self._run_batch_size or self.max_batch_size
 
@@ -170,6 +176,10 @@ class Pipeline(PipelineOptions):
         found = self._states.get(key)
         if found is None:
             found = self._states[key] = make()
+            label = f"{kind} {name or sum(k[0] == kind for k in self._states)}"
+            self._labels[label] = found
+            if self._restored is not None:
+                give_state(found, label, self._restored)
         return found
 
     def generator(self, path: str, seed: int | None) -> Any:
@@ -261,7 +271,7 @@ class Pipeline(PipelineOptions):
         finally:
             _stack().pop()
         self._check(lists)
-        return lists
+        return with_places(lists, taken_states(self._labels)) if self.enable_checkpointing else lists
 
     def _in_context(self) -> Any:
         if self._context is None:
@@ -441,10 +451,25 @@ class Pipeline(PipelineOptions):
 
     def _share(self) -> tuple[TensorList, ...]:
         try:
-            return self._scheduled.popleft()()
+            found = self._scheduled.popleft()()
         except StopIteration:
             self._ended = True
             raise
+        self._places = getattr(found, "places", None)
+        return found
+
+    def checkpoint(self, filename: str | None = None) -> bytes:
+        """Where the readers, random generators and sources stand after the outputs given last, as text in bytes.
+
+        `Pipeline(..., checkpoint=that)` goes on from there, if its body makes the same readers, generators and sources in
+        the same order. Needs `enable_checkpointing=True`. (DALI's own checkpoints are of another format.)
+
+        Args:
+            filename: also written there; the file appears whole or not at all.
+        """
+        if not self.enable_checkpointing:
+            raise RuntimeError("Pipeline.checkpoint: make the pipeline with enable_checkpointing=True")
+        return written(self._places if self._places is not None else taken_states(self._labels), filename)
 
     def release_outputs(self) -> None:
         """Nothing to do: outputs keep their own memory."""
@@ -506,8 +531,8 @@ class Pipeline(PipelineOptions):
 
     @property
     def is_restored_from_checkpoint(self) -> bool:
-        """False."""
-        return False
+        """Whether it was made with `checkpoint=`."""
+        return self._restored is not None
 
     @property
     def output_names(self) -> list[str] | None:

@@ -74,6 +74,17 @@ class ExternalSource:
         self.iteration = 0
         self.epoch += 1
 
+    def state_dict(self) -> dict[str, int]:
+        """How many batches of which epoch were given. The data itself is the user's."""
+        return {"iteration": self.iteration, "epoch": self.epoch}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Goes on after as many batches: a function is told the numbers, an iterable is gone through up to there."""
+        skipped = 0 if self._call is not None and self._takes_argument else state["iteration"]
+        for _ in range(0 if self.fed_by_hand else skipped):
+            self._from_call() if self._call is not None else self._from_iterator()
+        self.iteration, self.epoch = state["iteration"], state["epoch"]
+
     def next(self) -> list[Any]:
         """The next batch of every output; StopIteration at the end."""
         if self.fed_by_hand:

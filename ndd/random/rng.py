@@ -136,6 +136,14 @@ class RNG:
 
     state = property(get_state, set_state, doc="Where the generator stands; assign to go elsewhere.")
 
+    def state_dict(self) -> dict[str, str]:
+        """`get_state` as a dict of plain values, for checkpointing tools that want one."""
+        return {"state": str(self.get_state())}
+
+    def load_state_dict(self, state: dict[str, str]) -> None:
+        """`set_state` for what `state_dict` returned."""
+        self.set_state(state["state"])
+
     def __repr__(self) -> str:
         return f"RNG(state={str(self.state)!r})"
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from ndd._cpu.philox import sample_streams
 from ndd._operator import bind_random
+from ndd._operator.captured import running
+from ndd._tensor.invariant import watched
 from ndd.random.philox import unpack
 from ndd.random.rng import RNG, get_default_rng
 
@@ -30,11 +32,14 @@ class Draws:
         return found
 
 
-def _take(rng: RNG | None) -> Draws:
+def _take(operator: str, rng: RNG | None) -> Draws:
     if rng is None:
         rng = get_default_rng()
     elif not isinstance(rng, RNG):
         raise ValueError(f"argument 'rng': expected an ndd.random.RNG, got {type(rng).__name__}")
+    if watched and (loop := running()) is not None:
+        state = rng.get_state()
+        loop.draws_from(operator, rng, state._key, state._position)
     return Draws(*rng._take())
 
 

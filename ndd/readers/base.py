@@ -17,6 +17,7 @@ from ndd._tensor import Batch, Device, make_batch, make_tensor
 from ndd.io.file import from_where
 from ndd.readers import signature, state as states
 from ndd.readers.broken_records import BrokenRecords, Skipped, mismatch
+from ndd.readers.captured import Captured, captured_epoch, enable_checkpointing
 from ndd.readers.coming import Coming
 from ndd.readers.epoch import Epoch
 from ndd.readers.options import check_batch_size, check_device, plain
@@ -24,6 +25,7 @@ from ndd.readers.output import Output, Record, columns
 from ndd.readers.progress import Progress
 from ndd.readers.read_ahead import ReadAhead, Step
 from ndd.readers.records import RecordStore
+from ndd.readers.resharding import of_all_ranks, resumed_order
 from ndd.readers.sampler import LastBatch, Order, Shards, Stream
 from ndd.readers.state import ReaderState
 
@@ -89,8 +91,10 @@ class Reader:
         self._progress = Progress(self._display)
         self._broken = BrokenRecords(self._display)
         self._data: tuple[RecordStore, Order] | None = None
+        self._before: dict[str, Any] | None = None  # the places of the shards that an epoch was shared out from
         self._unchecked: dict[str, Any] = {}  # a restored state that waits for the data it must belong to
         self._warned = False
+        self._captured = Captured()
         self._new_process()
 
     # What a concrete reader writes
@@ -186,15 +190,11 @@ class Reader:
         """
         if last_batch not in ("fill", "partial", "drop"):
             raise ValueError(f'{self._display}: last_batch: expected "fill", "partial" or "drop", got {last_batch!r}')
-        size = self._wanted_batch(batch_size)
+        size = self._options.wanted_batch(self._display, batch_size, self._progress.mode is None)
         if ctx is not None and not hasattr(ctx, "__enter__"):
             raise TypeError(f"{self._display}: ctx: expected an EvalContext, got {type(ctx).__name__}")
         if capture:
-            if size is None:
-                raise ValueError("capture=True requires a batch_size.")
-            raise NotImplementedError(
-                f"{self._display}: capture=True is not available; leave it out, results are equal"
-            )
+            return captured_epoch(self, size, ctx, last_batch)  # type: ignore[return-value]
         self._progress.check("samples" if size is None else "batches", size)
         return Epoch(self, size, ctx, last_batch)
 
@@ -232,6 +232,9 @@ class Reader:
             self._drop_read_ahead()
             self._progress.reset(wanted)
             self._unchecked = {}
+            if self._before is not None:
+                self._before = None
+                self._data = None if self._data is None else (self._data[0], self._order(self._data[1].shards))
 
     # Random access
 
@@ -312,13 +315,19 @@ class Reader:
         """
         return states.dump(self.state_dict())
 
-    def set_state(self, state: ReaderState | str | bytes) -> None:
+    def set_state(self, state: ReaderState | str | bytes | Sequence[ReaderState | str | bytes]) -> None:
         """Go to a place given by `get_state()`, also in mid-epoch; frees batch size and mode.
 
         Raises ValueError naming the first difference if the state was taken from a reader of other data, order or
         shards (as soon as that is known: the size of the data only when it is opened). The seed comes from the state.
+
+        A list holds the states of all shards, in any order, perhaps of another number of shards than there are now: what
+        none of them has given yet of the running epoch is shared out among those of now, as an epoch of its own, and the
+        next epoch is shared out as ever. No sample comes twice, none is left out. (Not in DALI.)
         """
-        self._load(states.parse(self._display, state))
+        many = isinstance(state, list | tuple)
+        given = [states.parse(self._display, one) for one in (state if many else [state])]
+        self._load(self._one_state(given) if many else given[0])
 
     def state_dict(self) -> dict[str, Any]:
         """`get_state` as a dict of plain values, for checkpointing tools that want one."""
@@ -333,12 +342,16 @@ class Reader:
                 **options.order_fields(),
                 "seed": self._seed,
                 **self._progress.saved(),
+                **({"before": self._before} if self._before else {}),
                 "skipped": [list(bad) for bad in self._broken.listed()],
             }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any] | Sequence[dict[str, Any]]) -> None:
         """`set_state` for what `state_dict` returned."""
-        self._load(states.checked(self._display, {"version": states.VERSION, **state}))
+        many = isinstance(state, list | tuple)
+        each: list[Any] = list(state) if many else [state]
+        given = [states.checked(self._display, {"version": states.VERSION, **one}) for one in each]
+        self._load(self._one_state(given) if many else given[0])
 
     def __repr__(self) -> str:
         with self._entered():
@@ -353,9 +366,11 @@ class Reader:
 
     # The machinery below is called by Epoch and by the methods above.
 
+    _enable_checkpointing = enable_checkpointing
+
     def _begin_epoch(self, batch: int | None, last: LastBatch) -> int:
         """Lock mode and batch size, and return how many batches the epoch has."""
-        self._progress.check("samples" if batch is None else "batches", batch)
+        self._progress.check("samples" if batch is None else "batches", batch, self._progress.captured)
         with self._entered():
             before = self._progress.position
             left, unfinished = self._progress.begin(self._opened()[1], batch, last)
@@ -516,17 +531,6 @@ class Reader:
         self._follow(values)
         return values
 
-    def _wanted_batch(self, batch_size: Any) -> int | None:
-        size, largest = check_batch_size(batch_size), check_batch_size(self._options.max_batch_size)
-        if size is None:
-            return largest
-        if largest is not None and size > largest and self._progress.mode is None:
-            raise ValueError(
-                f"{self._display}: `batch_size` {size} is larger than the `max_batch_size` {largest} "
-                "specified when the reader was made"
-            )
-        return size
-
     def _opened(self) -> tuple[RecordStore, Order]:
         if self._data is None:
             self._options.check_late(self._display)
@@ -537,45 +541,38 @@ class Reader:
                     f'{self._display}: Assert on "num_shards_ <= Size()" failed: The number of input samples: '
                     f"{shards.size} must not be below num_shards={shards.count}"
                 )
-            self._compare(self._unchecked, shards)
-            self._warn_of_small_buffer(len(store))
-            self._data, self._unchecked = (store, self._options.order(shards, self.permuted, self._seed)), {}
+            states.check_data(self._display, self._unchecked, shards)
+            self._options.warn_of_small_buffer(self._display, self.permuted, len(store))
+            self._data, self._unchecked = (store, self._order(shards)), {}
         return self._data
 
-    def _warn_of_small_buffer(self, size: int) -> None:
-        options = self._options
-        if options.random_shuffle and not self.permuted and options.initial_fill * 4 < size:
-            warnings.warn(
-                f"{self._display}: random_shuffle draws from initial_fill={options.initial_fill} samples at a time, "
-                f'and the {size} samples are read in the order they are stored. shuffle="global" shuffles all of them.',
-                UserWarning,
-                stacklevel=5,
-            )
+    def _order(self, shards: Shards) -> Order:
+        return resumed_order(lambda own: self._options.order(own, self.permuted, self._seed), shards, self._before)
 
-    def _load(self, fields: dict[str, Any]) -> None:
-        for key, own in self._options.order_fields().items():
-            if fields.get(key) != own:
-                self._refuse(key, fields.get(key), own)
+    def _load(self, fields: Any) -> None:
+        states.check_order(self._display, fields, self._options.order_fields())
         with self._entered():
-            if self._data is not None:
-                store, order = self._data
-                self._compare(fields, order.shards)
-                self._data = store, self._options.order(order.shards, self.permuted, fields["seed"])
-            else:
-                self._unchecked = fields
-            self._seed = fields["seed"]
+            before = self._seed, self._before
+            self._seed, self._before = fields["seed"], fields.get("before")
+            try:
+                if self._data is not None:
+                    states.check_data(self._display, fields, self._data[1].shards)
+                    self._data = self._data[0], self._order(self._data[1].shards)
+                else:
+                    self._unchecked = fields
+            except BaseException:
+                self._seed, self._before = before
+                raise
             self._drop_read_ahead()
             self._progress.restore(fields)
             self._broken.restore(fields.get("skipped", []))
 
-    def _compare(self, fields: dict[str, Any], shards: Shards) -> None:
-        for key, own in (("size", shards.size), ("shards", [shards.index, shards.count])):
-            if fields.get(key) not in (None, own):
-                self._refuse(key, fields[key], own)
-
-    def _refuse(self, key: str, found: Any, own: Any) -> None:
-        raise ValueError(
-            f"{self._display}.set_state: the state is of a reader with another {key}: expected {own}, got {found}"
+    def _one_state(self, given: list[dict[str, Any]]) -> dict[str, Any]:
+        """The state for this process, of those that all ranks saved, perhaps more or fewer of them."""
+        with self._entered():
+            shards = self._opened()[1].shards
+        return of_all_ranks(
+            self._display, given, shards, lambda own, seed: self._options.order(own, self.permuted, seed)
         )
 
     def _entered(self) -> threading.RLock:

@@ -52,6 +52,14 @@ class Epoch(Generic[Outputs]):
             return self._reader._epoch_length(self._batch, self._last)
         return self._total
 
+    def state_dict(self) -> dict[str, Any]:
+        """The reader's `state_dict`: what training frameworks save of the loader that they were given."""
+        return self._reader.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The reader goes to a saved place; the next loop finishes the epoch that was interrupted there."""
+        self._reader.load_state_dict(state)
+
     def __iter__(self) -> Iterator[Outputs]:
         ended = self._left == 0 or self._generation != self._reader._progress.generation
         if ended or (self._last != "fill" and not self._by_hand):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
+from ndd._tensor.invariant import unmarked
 from ndd.readers.sampler import Buffered, Global, Order, Reshuffled, Sampled, Shards, check_sampler
 
 DEFAULT_EPOCH_SEED = 524287  # what DALI uses when shuffle_after_epoch_seed is not given
@@ -48,7 +50,9 @@ class Options:
         sampler: sample numbers for each epoch: a sequence, an object that can be iterated at each epoch (a torch
             Sampler; `set_epoch` is called if it has one) or a function of the epoch number. It is asked while the
             epoch before is still running. For an exact resume it must give the same numbers again. (Not in DALI.)
-        shard: "auto" takes shard_id and num_shards from torch.distributed, or from RANK and WORLD_SIZE. (Not in DALI.)
+        shard: "auto" takes shard_id and num_shards from torch.distributed, or from RANK and WORLD_SIZE. All processes then
+            make equally many steps in an epoch, also where their shards differ by a sample (but for last_batch="partial"
+            with single samples), and a state may be that of other ranks, see `set_state`. (Not in DALI.)
         on_error: "raise" the error of a broken record at its batch; or "skip" it: the batch is smaller, `batch.dropped`
             and `epoch.dropped` say what is missing, `reader.skipped` lists all, and a batch of which nothing is left is
             left out. Memory that runs out and a store that does not answer are raised in any case. (Not in DALI.)
@@ -121,7 +125,28 @@ class Options:
     def shards(self, size: int) -> Shards:
         """How the samples are divided, and which part is ours."""
         index, count = distributed_shard() if self.shard == "auto" else (self.shard_id, self.num_shards)
-        return Shards(size, count, index, self.stick_to_shard, self.pad_last_batch)
+        return Shards(size, count, index, self.stick_to_shard, self.pad_last_batch, self.shard == "auto")
+
+    def wanted_batch(self, reader: str, batch_size: Any, free: bool) -> int | None:
+        """The batch size of an epoch, `max_batch_size` by default; ValueError for a larger one, unless one is in use."""
+        size, largest = check_batch_size(batch_size), check_batch_size(self.max_batch_size)
+        if size is None:
+            return largest
+        if largest is not None and size > largest and free:
+            raise ValueError(
+                f"{reader}: `batch_size` {size} is larger than the `max_batch_size` {largest} specified when the reader was made"
+            )
+        return size
+
+    def warn_of_small_buffer(self, reader: str, permuted: bool, size: int) -> None:
+        """UserWarning where a buffer shuffles much less than all."""
+        if self.random_shuffle and not permuted and self.initial_fill * 4 < size:
+            warnings.warn(
+                f"{reader}: random_shuffle draws from initial_fill={self.initial_fill} samples at a time, "
+                f'and the {size} samples are read in the order they are stored. shuffle="global" shuffles all of them.',
+                UserWarning,
+                stacklevel=6,
+            )
 
     @property
     def order_name(self) -> str:
@@ -163,6 +188,7 @@ class Options:
 
 def plain(value: Any) -> Any:
     """A Tensor, Batch or NumPy value as Python numbers and lists; anything else as it is."""
+    value = unmarked(value)
     if isinstance(value, Batch):
         return [plain(sample) for sample in value]
     if isinstance(value, Tensor):

@@ -20,6 +20,7 @@ class Progress:
         last: how epochs end. Other epochs than "fill" begin with a visit, and their number is the visit's.
         resuming: `left` comes from a saved state, and the next epoch only gives those batches.
         mode, batch: "samples", "batches" or "calls", and the batch size, once used.
+        captured: the batches are those of captured loops.
         generation: counts jumps; epochs that began before one are over.
     """
 
@@ -32,13 +33,22 @@ class Progress:
     resuming: bool = False
     mode: str | None = None
     batch: int | None = None
+    captured: bool = False
     generation: int = 0
 
-    def check(self, mode: str, batch: int | None) -> None:
+    def check(self, mode: str, batch: int | None, captured: bool = False) -> None:
         """RuntimeError for another mode than before, ValueError for another batch size."""
         if self.mode is None:
             return
-        if mode != self.mode:
+        if captured != self.captured and mode != "calls":
+            before, now = ("without", "capture") if captured else ("with", "eager")
+            raise RuntimeError(
+                f"{self.reader}: This reader was previously used {before} capture=True and cannot switch to {now} mode. "
+                "Call reader.reset() to change it."
+            )
+        if captured and batch != self.batch:
+            raise ValueError(f"{self.reader}: Cannot change batch_size from {self.batch} to {batch} in captured loops")
+        if mode != self.mode or (self.captured and not captured):
             raise RuntimeError(
                 f"{self.reader}: Cannot mix `samples`, `batches` and `__call__` on the same reader: it is in use for "
                 f"{self.mode}. Make a second reader for {mode}, or call reader.reset()."
@@ -61,7 +71,7 @@ class Progress:
             return epoch_batches(order, self.position.visit, size, last, given=self.position.offset)
         # Resumed with another batch size than when the state was taken: the samples that were not given yet.
         given = epoch_batches(order, self.epoch, self.left_batch) - self.left
-        rest = order.length(self.epoch) - given * self.left_batch
+        rest = order.counted(self.epoch, "fill") - given * self.left_batch
         return max(1, -(-rest // size))
 
     def begin(self, order: Order, batch: int | None, last: LastBatch = "fill") -> tuple[int, bool]:
@@ -115,5 +125,5 @@ class Progress:
 
     def _jump(self, position: Position, epoch: int, left: int, left_batch: int, resuming: bool) -> None:
         self.position, self.epoch, self.left, self.left_batch = position, epoch, left, left_batch
-        self.resuming, self.mode, self.batch = resuming, None, None
+        self.resuming, self.mode, self.batch, self.captured = resuming, None, None, False
         self.generation += 1

@@ -42,6 +42,7 @@ class Shards:
     index: int = 0
     stick: bool = False
     pad: bool = False
+    even: bool = False  # all processes make equally many steps in an epoch, though their parts may differ by a sample
 
     @property
     def largest(self) -> int:
@@ -78,6 +79,18 @@ class Order:
         """How many samples the visit promises, those that pad it to the largest shard included."""
         start, end = self.bounds(visit)
         return self.shards.largest if self.shards.pad else end - start
+
+    def total(self, visit: int) -> int:
+        """How many samples the visits of this number have in all processes together."""
+        return self.shards.size
+
+    def counted(self, visit: int, last: LastBatch) -> int:
+        """The samples that the number of batches follows from: ours; or, if all processes make equally many steps, those
+        of the one that has most ("drop": least)."""
+        if not self.shards.even or self.shards.pad:
+            return self.length(visit)
+        share, rest = divmod(self.total(visit), self.shards.count)
+        return share if last == "drop" or not rest else share + 1
 
     def bounds(self, visit: int) -> tuple[int, int]:
         """The part of the samples that is ours in a visit."""
@@ -178,6 +191,10 @@ class Sampled(Order):
     def length(self, visit: int) -> int:
         """Our share of the sampler's list, padding included."""
         return self._share(visit).length(0)
+
+    def total(self, visit: int) -> int:
+        """The length of the sampler's list."""
+        return len(self._indices(visit))
 
     def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
         """Our share of the sampler's list."""
@@ -291,19 +308,26 @@ class Stream:
             visit = self._opened(self._visit.number + 1, self._visit.next_draw)
             check_not_all_dropped(visit.length, self._batch, self._last)
             self._visit, self._offset = visit, 0
-        taken = self._visit.items[self._offset : self._offset + self._batch]
+        count = self._batch
+        if self._last == "partial" and count > 1 and self._rest == count:
+            # Others have one sample more, hence one batch more: so have we, of what would have been our last one.
+            count -= self._order.counted(self._visit.number, "partial") > self._visit.length
+        taken = self._visit.items[self._offset : self._offset + count]
         self._offset += len(taken)
         return taken
 
     def _opened(self, number: int, draw: int | None) -> _Visit:
         draw = self._order.draw_at(number) if draw is None else draw
         items, next_draw = self._order.visit(number, draw)
-        return _Visit(number, draw, items, next_draw, self._order.length(number))
+        length = self._order.counted(number, "drop") if self._last == "drop" else self._order.length(number)
+        return _Visit(number, draw, items, next_draw, length)
 
 
 def epoch_batches(order: Order, epoch: int, batch: int, last: LastBatch = "fill", given: int = 0) -> int:
     """How many batches of `batch` samples epoch `epoch` has, after the `given` first samples."""
-    length = (order if last == "fill" else order.unpadded).length(epoch) - given
+    order = order if last == "fill" else order.unpadded
+    single = last == "partial" and batch == 1  # each sample once leaves no way to make equally many steps
+    length = (order.length(epoch) if single else order.counted(epoch, last)) - given
     return length // batch if last == "drop" else -(-length // batch)
 
 

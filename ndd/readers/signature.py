@@ -62,7 +62,7 @@ def bound(reader: Any, positional: Any, given: Any, partial: bool = False) -> tu
     shared: dict[str, Any] = {}
     own: dict[str, Any] = {}
     for name, parameter in signature.parameters.items():
-        value = found.get(name)
+        value = plain(found.get(name))
         if value is None:
             value = parameter.default
             if value is parameter.empty:
@@ -70,7 +70,7 @@ def bound(reader: Any, positional: Any, given: Any, partial: bool = False) -> tu
                     raise TypeError(f"{reader._display}: {name} is required, got None")
                 continue
         else:
-            value = _converted(reader._display, name, plain(value), parameter.annotation)
+            value = _converted(reader._display, name, value, parameter.annotation)
         (shared if name in _SHARED else own)[name] = value
     return Options(**shared), own
 

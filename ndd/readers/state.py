@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ndd.readers.resharding import check_before
+from ndd.readers.sampler import Shards
+
 VERSION = 1
 
 
@@ -76,11 +79,33 @@ def checked(reader: str, fields: Any) -> dict[str, Any]:
             raise ValueError(f"{reader}.set_state: expected a number for {key!r}, got {number!r}")
     if fields.get("last", "fill") not in ("fill", "partial", "drop"):
         raise ValueError(f"{reader}.set_state: expected an ending of epochs for 'last', got {fields['last']!r}")
+    check_before(reader, fields.get("before"))
     skipped = fields.get("skipped", [])
     for bad in skipped if isinstance(skipped, list | tuple) else [skipped]:
         if not (isinstance(bad, list | tuple) and [type(part) for part in bad] == [int, str, str]):
             raise ValueError(f"{reader}.set_state: expected number, source and error in 'skipped', got {bad!r}")
     return fields
+
+
+def check_order(reader: str, fields: dict[str, Any], own: dict[str, Any]) -> None:
+    """ValueError for the state of a reader with another order."""
+    for key, value in own.items():
+        if fields.get(key) != value:
+            _refuse(reader, key, fields.get(key), value)
+
+
+def check_data(reader: str, fields: dict[str, Any], shards: Shards) -> None:
+    """ValueError for the state of a reader of other data, or of another part of them."""
+    for key, own in (("size", shards.size), ("shards", [shards.index, shards.count])):
+        if fields.get(key) not in (None, own):
+            _refuse(reader, key, fields[key], own)
+
+
+def _refuse(reader: str, key: str, found: Any, own: Any) -> None:
+    hint = " (a state of other shards: give the list of all of them)" if key == "shards" else ""
+    raise ValueError(
+        f"{reader}.set_state: the state is of a reader with another {key}: expected {own}, got {found}{hint}"
+    )
 
 
 def remade(kind: Any, positional: tuple[Any, ...], given: dict[str, Any], state: dict[str, Any]) -> Any:

@@ -47,4 +47,4 @@ def modules() -> list[ModuleType]:
 
 
 # Modules without operators of their own, and `fn`, whose functions take the nodes of a pipeline and are made on demand.
-_TYPED = ("ndd.types", "ndd.io", "ndd.fn", "ndd.tfrecord", "ndd.auto_aug")
+_TYPED = ("ndd.types", "ndd.io", "ndd.fn", "ndd.tfrecord", "ndd.auto_aug", "ndd.capture", "ndd.checkpoint")

@@ -358,6 +358,9 @@ def test_pool_arguments():
     assert sys.getrefcount(default_pool()) > 1
 
 
-def test_a_checkpoint_says_what_to_use_instead():
-    with pytest.raises(NotImplementedError, match=r"reader\.get_state"):
-        _ = ndd.EvalContext().checkpoint
+def test_a_context_has_a_checkpoint_of_its_own():
+    context = ndd.EvalContext()
+    assert context.checkpoint is context.checkpoint
+    assert context.checkpoint is not ndd.checkpoint.current()
+    with context:
+        assert ndd.checkpoint.current() is context.checkpoint

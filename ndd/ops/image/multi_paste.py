@@ -34,7 +34,8 @@ def multi_paste(
     Args:
         input_0, inputs: u8, i16, i32 or f32 images of one type, HWC or FHWC: region k of a sample comes from input k.
         in_ids: the samples of the only input that the regions of each sample come from.
-        output_size: (H, W) of the canvas; default: the shape of the images, if all have the same.
+        output_size: (H, W) of the canvas; default: the shape of the images, if all have the same. (H, W, C) is taken
+            where C is what the images have. (DALI looks at the first two numbers and ignores the rest.)
         in_anchors, shapes: where the regions begin in their images and how large they are: `[regions, 2]` as (H, W);
             default: from the start, and to the end.
         out_anchors: where they go to on the canvas; default: to its start.
@@ -77,7 +78,7 @@ def multi_paste(
 def _(*inputs, dtype, in_ids, output_size, **places):
     first, n = inputs[0], inputs[0].n
     extents = np.stack([operand.shapes for operand in inputs])
-    canvas = _canvas(output_size, extents[:, :, :2].reshape(-1, 2), n)
+    canvas = _canvas(output_size, extents.reshape(-1, 3), n)
     ids = None if in_ids is None else [own.reshape(-1) for own in in_ids.arrays()]
     counts = np.full(n, len(inputs)) if ids is None else np.array([len(own) for own in ids])
     # All regions one behind the other: the sample each belongs to, its number there, and where it comes from.
@@ -106,10 +107,17 @@ def _(*inputs, dtype, in_ids, output_size, **places):
 
 def _canvas(output_size: Values | None, images: np.ndarray, n: int) -> np.ndarray:
     if output_size is None:
-        if (images != images[0]).any():
+        if (images[:, :2] != images[0, :2]).any():
             raise RuntimeError("images of different shapes need an `output_size`")
-        return images[:n]
-    found = output_size.rows(2, what="(H, W)")
+        return images[:n, :2]
+    found = output_size.rows(what="(H, W)")
+    if found.shape[1] == 3 and (found[:, 2] == images[:n, 2]).all():
+        found = found[:, :2]
+    if found.shape[1] != 2:
+        raise RuntimeError(
+            f"argument 'output_size': expected 2 numbers, (H, W), or (H, W, C) with the channels of the images, got "
+            f"{found.shape[1]}: {found[0].tolist()}"
+        )
     if (found < 0).any():
         raise RuntimeError(f"`output_size` must not be negative, got {found.min()}")
     return found

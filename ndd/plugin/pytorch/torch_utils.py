@@ -4,6 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from ndd.types import DALIDataType
+
+# torch's types by DALI's numbers of types.
+to_torch_type = {
+    DALIDataType.FLOAT: torch.float32,
+    DALIDataType.FLOAT64: torch.float64,
+    DALIDataType.FLOAT16: torch.float16,
+    DALIDataType.UINT8: torch.uint8,
+    DALIDataType.INT8: torch.int8,
+    DALIDataType.BOOL: torch.bool,
+    DALIDataType.INT16: torch.int16,
+    DALIDataType.INT32: torch.int32,
+    DALIDataType.INT64: torch.int64,
+}
+
 
 def to_torch_tensor(dali_tensor: Any, copy: bool = True) -> Any:
     """A torch tensor of one tensor of a pipeline's output (`out[0][i]`, `out[0].as_tensor()`) or of an `ndd.Tensor`.
@@ -30,8 +47,6 @@ def feed_ndarray(dali_tensor: Any, arr: Any, cuda_stream: Any = None) -> Any:
 
     AssertionError for another type, shape or kind of destination, as in DALI.
     """
-    import torch
-
     source = getattr(dali_tensor, "_tensor", None)
     if hasattr(dali_tensor, "as_tensor") or (source is None and not hasattr(dali_tensor, "item")):
         raise AssertionError("feed_ndarray takes one tensor: use `as_tensor()` of a list, or one sample of it")

@@ -1,0 +1,207 @@
+"""A captured loop: one over a reader or an `ExternalSource` whose iterations promise to call the same operators.
+
+A captured loop runs as any other, ahead of the user where lookahead can, so there is nothing to trace, and no way in
+which its values could differ. What the promise is good for is that its breaches are seen: what the first iteration does
+is noted here, and what later ones do otherwise raises the errors that DALI has for it.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from ndd._tensor.invariant import is_marked, unmarked, watched
+
+
+class _Local(threading.local):
+    loop: CapturedLoop | None = None
+
+
+_local = _Local()
+
+
+def running() -> CapturedLoop | None:
+    """The captured loop whose body this thread is in."""
+    return _local.loop
+
+
+class CapturedLoop:
+    """What the first iteration of a captured loop did. The object goes on over all epochs of its reader.
+
+    Args:
+        size: the batch size.
+    """
+
+    def __init__(self, size: int):
+        self.size = size
+        self.forget()
+
+    def forget(self) -> None:
+        """Back to before the first iteration: what was bound to the loop is free again."""
+        for feeder in getattr(self, "feeders", ()):
+            feeder.released()
+        self.step = 0
+        self.operators = False  # whether the first iteration called any
+        self.calls: dict[
+            Any, tuple[bool, Any, tuple[Any, ...]]
+        ] = {}  # site: has this batch size, device, which are marked
+        self.marks = False
+        self._forget_draws()
+        self.feeders: dict[Any, int] = {}  # source that is read in the body: the step that read it last
+
+    def _forget_draws(self) -> None:
+        self.draws: dict[Any, tuple[Any, int, int]] = {}  # site: generator, key and place in the first iteration
+        self.drawn: dict[Any, int] = {}  # site: the step that drew last
+        self.words: dict[Any, int] = {}  # generator: how far it goes in an iteration
+        self.counted = 0  # iterations since the first of `draws`
+
+    @property
+    def tracing(self) -> bool:
+        """Whether this is the first iteration."""
+        return self.step == 0
+
+    def iterations(self, items: Iterator[Any], free: Any) -> Iterator[Any]:
+        """The items, one for each iteration.
+
+        Args:
+            free: called if the loop captures nothing, or is left in its first iteration: what it runs over may then be
+                used in another way.
+        """
+        whole = False
+        try:
+            for item in items:
+                whole = False
+                self._begin()
+                yield item
+                self._end()
+                whole = True
+                if self.tracing and not self.operators:
+                    warnings.warn(
+                        "capture=True was given, but no operators were captured in the first iteration: the loop goes on "
+                        "as an ordinary one.",
+                        UserWarning,
+                        stacklevel=2,
+                    )
+                    self.forget()
+                    free()
+                    yield from items
+                    return
+                self.step += 1
+                self.counted += 1
+        finally:
+            self._leave()
+            if not whole:
+                if self.tracing:
+                    self.forget()
+                    free()
+                else:
+                    self.step += 1
+                self._forget_draws()  # the iteration that was left may have drawn less than the others
+
+    def _begin(self) -> None:
+        if _local.loop is not None:
+            raise RuntimeError("Only one capture-mode loop can be active at a time: one runs inside another")
+        _local.loop = self
+        watched.append(self)
+
+    def _leave(self) -> None:
+        if _local.loop is self:
+            _local.loop = None
+        if self in watched:
+            watched.remove(self)
+
+    def _end(self) -> None:
+        self._leave()
+        for step in self.feeders.values():
+            if step != self.step:
+                raise RuntimeError(
+                    "An ExternalSource was not consumed this step: a captured loop reads each of its sources exactly once "
+                    "in every iteration"
+                )
+
+    # What the body does
+
+    def called(self, name: str, inputs: Any, values: Any, batch_size: Any, device: Any) -> None:
+        """An operator was called."""
+        if self.tracing:
+            self.operators = True
+        given = (*inputs, *values)
+        marked = tuple([i for i, v in enumerate(given) if is_marked(v)])
+        self.marks = self.marks or (bool(marked) and self.tracing)
+        if batch_size is None and device is None and not self.marks:
+            return
+        site, size = (name, *_call_site()), unmarked(batch_size)
+        if self.tracing:
+            self.calls.setdefault(site, (size in (None, self.size), device, marked))
+            return
+        if site not in self.calls:
+            return
+        fits, where, before = self.calls[site]
+        if fits:
+            self.check_batch_size(name, size)
+        if device is not None and str(device) != str(where or device):
+            raise RuntimeError(f"{name}: Cannot change device from {where} to {device} in a capture-mode loop")
+        if any(i < len(given) and given[i] is not None and not is_marked(given[i]) for i in before):
+            raise RuntimeError(
+                f"{name}: An argument marked with ndd.capture.invariant when captured must remain marked in all iterations"
+            )
+
+    def check_batch_size(self, name: str, size: Any) -> None:
+        """RuntimeError if it is not the loop's."""
+        if size is not None and size != self.size:
+            raise RuntimeError(f"{name}: Cannot change batch size to {size}, the capture-mode loop uses {self.size}.")
+
+    def draws_from(self, name: str, rng: Any, key: int, place: int) -> None:
+        """A random operator is about to take its numbers from `place` of `rng`."""
+        site = (name, *_call_site())
+        if site not in self.draws:
+            if not self.counted:
+                self.draws[site] = (rng, key, place)
+                self.drawn[site] = self.step
+            return
+        if self.drawn[site] == self.step:
+            if self.tracing:
+                warnings.warn(
+                    f"{name}: a random operator's call site runs more than once per iteration. What it draws is right, but "
+                    "only the first call of each iteration is checked.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+            return
+        self.drawn[site] = self.step
+        generator, first_key, first = self.draws[site]
+        moved, rest = divmod(place - first, self.counted)
+        usual = self.words.setdefault(id(rng), moved)
+        if rng is not generator or key != first_key or rest or moved != usual or moved < 0:
+            raise RuntimeError(
+                f"{name}: The RNG of a captured operator was used unexpectedly: the number of random draws per iteration "
+                "changed, or the RNG was modified outside the captured loop"
+            )
+
+    def feeds(self, source: Any) -> None:
+        """A source is read in the body."""
+        if source not in self.feeders and not self.tracing:
+            raise RuntimeError(
+                "ExternalSource wasn't seen during tracing: a captured loop reads it from the first iteration on"
+            )
+        if self.feeders.get(source) == self.step:
+            raise RuntimeError("An ExternalSource may be read only once per capture-mode step")
+        self.feeders[source] = self.step
+
+
+def looked_at(name: str, inputs: Any, values: Any, batch_size: Any, device: Any, rng: Any) -> tuple[Any, ...]:
+    """What an operator is called with, without marks; shown to the captured loop that this thread is in."""
+    if _local.loop is not None:
+        _local.loop.called(name, inputs, values, batch_size, device)
+    return unmarked(inputs), unmarked(values), unmarked(batch_size), unmarked(device), unmarked(rng)
+
+
+def _call_site() -> tuple[Any, int]:
+    """Where the user's program called into ndd."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti

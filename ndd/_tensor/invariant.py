@@ -1,0 +1,154 @@
+"""`invariant`: a value that promises not to change while a captured loop runs, in a proxy that behaves like it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+# What Python looks up on the type, where a proxy cannot step in by `__getattr__`. Those that a value's type has are
+# passed on, the others stay missing, so that `callable`, `iter` and the like say of the proxy what they say of the value.
+_ALONE = (
+    "call len length_hint getitem setitem delitem contains iter next reversed missing enter exit aenter aexit aiter anext "
+    "await index int float complex bytes round trunc floor ceil neg pos abs invert divmod rdivmod pow rpow ipow fspath "
+    "array array_ufunc array_function dlpack dlpack_device torch_function instancecheck subclasscheck"
+)
+_WITH_TWO = "add sub mul matmul truediv floordiv mod lshift rshift and or xor"
+_PROTOCOLS = [f"__{name}__" for name in _ALONE.split()]
+_PROTOCOLS += [f"__{kind}{name}__" for name in _WITH_TWO.split() for kind in ("", "r", "i")]
+watched: list[Any] = []  # what makes calls look closer: captured loops that run, and that a value has been marked
+
+
+class Invariant:
+    """The base of the proxies; there is a class for each type of value, with the protocols of that type."""
+
+    __slots__ = ("_marked",)
+
+    def __init__(self, value: Any):
+        object.__setattr__(self, "_marked", value)
+
+    @property
+    def __class__(self) -> Any:
+        return type(_value(self))
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(_value(self), name)
+        return found if inspect.isroutine(found) or name.startswith("__") else invariant(found)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(_value(self), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(_value(self), name)
+
+    def __dir__(self) -> Any:
+        return dir(_value(self))
+
+    def __repr__(self) -> str:
+        return repr(_value(self))
+
+    def __str__(self) -> str:
+        return str(_value(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(_value(self), spec)
+
+    def __bool__(self) -> bool:
+        return bool(_value(self))
+
+    def __hash__(self) -> int:
+        return hash(_value(self))
+
+    def __eq__(self, other: object) -> Any:
+        return _value(self) == unmarked(other)
+
+    def __ne__(self, other: object) -> Any:
+        return _value(self) != unmarked(other)
+
+    def __lt__(self, other: Any) -> Any:
+        return _value(self) < unmarked(other)
+
+    def __le__(self, other: Any) -> Any:
+        return _value(self) <= unmarked(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _value(self) > unmarked(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _value(self) >= unmarked(other)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _same, (_value(self),)
+
+
+_value: Any = Invariant.__dict__["_marked"].__get__
+
+
+def _same(value: T) -> T:
+    return value
+
+
+@functools.cache
+def _proxy_class(kind: type) -> type[Invariant]:
+    def passed_on(name: str) -> Any:
+        def method(self: Any, *args: Any, **named: Any) -> Any:
+            args = tuple([unmarked(a) for a in args])
+            return getattr(_value(self), name)(*args, **{k: unmarked(v) for k, v in named.items()})
+
+        method.__name__ = name
+        return method
+
+    has = {name for base in kind.__mro__ for name in base.__dict__}
+    own = {name: passed_on(name) for name in _PROTOCOLS if name in has}
+    return type(f"Invariant_{kind.__name__}", (Invariant,), {"__slots__": (), **own})
+
+
+def invariant(value: T) -> T:
+    """Mark a value as one that stays the same in all iterations of a captured loop (`next_epoch(capture=True)`).
+
+    The result behaves like the value: it is equal to it, an instance of its type, and every argument of ndd takes it.
+    Its attributes are marked as well; what its methods, its items and its operators return is not. Writing and deleting
+    attributes reaches the value itself.
+
+    ndd works out nothing ahead from an argument, so a mark changes no result. What is checked, as in DALI: an argument
+    that was marked in the first iteration of a captured loop must be marked in all of them (RuntimeError).
+
+    What looks at a value's memory from C (`is`, `type(...)`, `json.dumps` of a number) sees the proxy.
+
+    >>> import ndd
+    >>> size = ndd.capture.invariant([4, 2])
+    >>> size == [4, 2], isinstance(size, list), size[0] + 1
+    (True, True, 5)
+    >>> ndd.resize(ndd.zeros(shape=[8, 8, 3], dtype=ndd.uint8), size=size).shape
+    (4, 2, 3)
+    """
+    if is_marked(value):
+        return value
+    if None not in watched:
+        watched.append(None)
+    return _proxy_class(type(value))(value)  # type: ignore[return-value]
+
+
+def is_marked(value: Any) -> bool:
+    """Whether a value is a proxy that `invariant` made."""
+    return issubclass(type(value), Invariant)
+
+
+def unmarked(value: Any) -> Any:
+    """The value without marks: its own, and those inside lists, tuples, dicts and slices."""
+    if not watched:
+        return value
+    if is_marked(value):
+        return unmarked(_value(value))
+    kind = type(value)
+    if kind is list or kind is tuple:
+        plain = [unmarked(v) for v in value]
+        return value if all([a is b for a, b in zip(plain, value, strict=True)]) else kind(plain)
+    if kind is dict:
+        plain = {unmarked(k): unmarked(v) for k, v in value.items()}
+        return value if all([value.get(k) is v for k, v in plain.items()]) else plain
+    if kind is slice:
+        return slice(unmarked(value.start), unmarked(value.stop), unmarked(value.step))
+    return value

@@ -1,0 +1,335 @@
+"""`ExternalSource`: samples or batches from a Python callable, iterable or generator function."""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from operator import index
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+import torch.utils.data
+
+from ndd._execution.kept import Kept
+from ndd._operator.captured import CapturedLoop, running
+from ndd._tensor import Batch, Tensor, batch, tensor
+
+if TYPE_CHECKING:
+    from ndd._execution import EvalContext
+    from ndd._tensor.device import DeviceLike
+    from ndd._typing import DTypeLike
+
+_LOOP = "This ExternalSource is already used in a capture-mode loop"
+_threads = Kept(lambda source: ThreadPoolExecutor(1, thread_name_prefix="ndd-source"), per="owner")
+
+
+class ExternalSource:
+    """Takes data from a Python source, one item at each call.
+
+    Args:
+        source: a function without parameters that returns an item; an iterable of items; or a generator function
+            without parameters. An item is a Tensor, a Batch, or what `ndd.tensor` takes (a list of arrays is one tensor,
+            as in DALI: `ndd.batch` makes a batch of it). With `num_outputs` above 1 it is a tuple or list of these.
+        num_outputs: how many values an item has.
+        cycle: what happens at the end of an iterable: None, False or "no": StopIteration, now and at all further calls;
+            True or "quiet": it begins again; "raise": StopIteration once, and the next call begins again.
+        device: where the outputs are to be.
+        layout: a letter for each axis; or a sequence, one for each output.
+        dtype: the element type to convert to; or a sequence, one for each output.
+        prefetch: how many items a thread takes from the source before they are asked for. 0: each at its call. Where
+            the source is read, its errors come in order, at the call that asks for the item. (Not in DALI.)
+        processes: that many processes take the items, started afresh (spawn), with `prefetch` (at least 2) items each
+            ahead. Arrays come through shared memory. The source is pickled for them, so a script needs
+            `if __name__ == "__main__":`. A sequence (`len` and `[k]`) is shared out among them, in order; of other
+            sources there can be only one process. Items hold arrays, tensors and numbers. (Not in DALI.)
+
+    Outputs are copies: the source may use its arrays again.
+
+    >>> import ndd, numpy as np
+    >>> source = ndd.ExternalSource([np.full(2, i) for i in range(3)])
+    >>> source().torch(), source(batch_size=2).torch()
+    (tensor([0, 0]), tensor([[1, 1],
+            [1, 1]]))
+    >>> pairs = ndd.ExternalSource(lambda: (np.zeros((2, 3)), 1), num_outputs=2, layout=["HW", None])
+    >>> image, label = pairs()
+    >>> image.layout, label.item()
+    ('HW', 1)
+    """
+
+    def __init__(
+        self,
+        source: Callable[[], Any] | Iterable[Any],
+        num_outputs: int = 1,
+        *,
+        cycle: Literal["no", "quiet", "raise"] | bool | None = None,
+        device: DeviceLike = "cpu",
+        layout: str | Sequence[str | None] | None = None,
+        dtype: DTypeLike | Sequence[DTypeLike | None] | None = None,
+        prefetch: int = 0,
+        processes: int = 0,
+    ):
+        self._count = index(num_outputs)
+        if self._count < 1:
+            raise ValueError(f"ExternalSource: num_outputs must be strictly positive, got {num_outputs}")
+        for name, number in (("prefetch", prefetch), ("processes", processes)):
+            if type(number) is not int or number < 0:
+                raise ValueError(f"ExternalSource: {name}: expected a number from 0, got {number!r}")
+        self._layouts = self._for_each("layout", layout)
+        self._dtypes = self._for_each("dtype", dtype)
+        self._device = device
+        self._prefetch = prefetch
+        self._poll = _bound(source, cycle, processes, max(prefetch, 2))
+        self._coming: deque[Future[Any]] = deque()
+        self._used = False  # called outside of any captured loop
+        self._loop: CapturedLoop | None = None  # the captured loop that reads it, or runs over it
+        self._root = False  # whether the loop runs over it
+
+    def _for_each(self, name: str, given: Any) -> list[Any]:
+        if not isinstance(given, list | tuple):
+            return [given] * self._count
+        if len(given) != self._count:
+            raise ValueError(f"ExternalSource: {name}: Expected a sequence of size {self._count}, got {len(given)}")
+        return list(given)
+
+    def __call__(self, *, batch_size: int | None = None) -> Any:
+        """The next item: a Tensor, a Batch, or a tuple of `num_outputs` of these. StopIteration at the end, see `cycle`.
+
+        Args:
+            batch_size: repeats a Tensor that many times as a Batch; a Batch must have this size (ValueError).
+        """
+        size = None if batch_size is None else index(batch_size)
+        if size is not None and size < 0:
+            raise ValueError(f"ExternalSource: batch_size must not be negative, got {batch_size}")
+        loop = running()
+        if loop is not None:
+            return self._fed_to(loop, size)
+        if self._loop is not None:
+            raise RuntimeError(_LOOP)
+        self._used = True
+        return self._next(size)
+
+    def captured(self, batch_size: int, ctx: EvalContext | None = None) -> Iterator[Any]:
+        """A captured loop over the items of one epoch, each as a Batch of `batch_size`; see `next_epoch(capture=True)` of readers.
+
+        Another `ExternalSource` that is called in the loop is read exactly once in every iteration, and may not end
+        before this one. Raises RuntimeError where that is not so, or if a source was called before outside of a loop.
+
+        Args:
+            batch_size: the size of every Batch; a Tensor is repeated.
+            ctx: accepted; an item is made in the context in force.
+
+        >>> import ndd, numpy as np
+        >>> images = ndd.ExternalSource([np.full((2, 2, 3), i, np.uint8) for i in range(3)])
+        >>> [ndd.flip(image).torch().shape for image in images.captured(batch_size=4)]
+        [torch.Size([4, 2, 2, 3]), torch.Size([4, 2, 2, 3]), torch.Size([4, 2, 2, 3])]
+        """
+        if batch_size is None:
+            raise ValueError("ExternalSource.captured: The batch size must be set.")
+        return self._captured(index(batch_size))
+
+    def _captured(self, size: int) -> Iterator[Any]:
+        if self._used:
+            raise RuntimeError("This ExternalSource was already used eagerly: make another one for a captured loop")
+        if self._loop is not None and not self._root:
+            raise RuntimeError(f"{_LOOP}, which reads it in its body")
+        if self._loop is not None and self._loop.size != size:
+            raise ValueError(f"ExternalSource.captured: Cannot change batch_size from {self._loop.size} to {size}")
+        loop = self._loop = self._loop or CapturedLoop(size)
+        self._root = True
+        yield from loop.iterations(self._epoch(size), self.released)
+
+    def _epoch(self, size: int) -> Iterator[Any]:
+        while True:
+            try:
+                item = self._next(size)
+            except StopIteration:
+                return
+            yield item
+
+    def released(self) -> None:
+        """No longer bound to a captured loop."""
+        self._loop, self._root = None, False
+
+    def _fed_to(self, loop: CapturedLoop, size: int | None) -> Any:
+        """An item for the body of a captured loop."""
+        if self._root:
+            raise RuntimeError("ExternalSource: Instance already used through .captured() method")
+        if self._used:
+            raise RuntimeError("This ExternalSource was already used eagerly: make another one for a captured loop")
+        if self._loop is not None and self._loop is not loop:
+            raise RuntimeError("ExternalSource: Already bound to a different capture context.")
+        loop.feeds(self)
+        loop.check_batch_size("ExternalSource", size)
+        self._loop = loop
+        try:
+            return self._next(loop.size)
+        except StopIteration:
+            raise RuntimeError("ExternalSource: A source was exhausted before the iteration ended") from None
+
+    def _next(self, size: int | None) -> Any:
+        if self._prefetch:
+            pool = _threads(self)
+            while len(self._coming) <= self._prefetch:
+                self._coming.append(pool.submit(_item, self._poll, self._count, self._layouts, self._dtypes))
+            values = self._coming.popleft().result()
+        else:
+            values = _item(self._poll, self._count, self._layouts, self._dtypes)
+        values = [v.to_device(self._device) for v in values]
+        if size is not None:
+            values = [_sized(v, size) for v in values]
+        elif len({type(v) for v in values}) > 1:
+            raise TypeError(
+                "ExternalSource: Outputs must be uniformly Tensors or uniformly Batches, or give batch_size"
+            )
+        return values[0] if self._count == 1 else tuple(values)
+
+
+def _sized(value: Any, size: int) -> Batch:
+    if isinstance(value, Tensor):
+        return Batch.broadcast(value, size)
+    if value.batch_size != size:
+        raise ValueError(f"ExternalSource: Expected batch size {size}, got {value.batch_size}")
+    return value
+
+
+def _item(poll: Callable[[], Any], count: int, layouts: list[Any], dtypes: list[Any]) -> list[Any]:
+    """What the source gives next, as values of ndd on the CPU or where it is."""
+    given = poll()
+    if count > 1 and not (isinstance(given, tuple | list) and len(given) == count):
+        what = f"{len(given)}" if isinstance(given, tuple | list) else type(given).__name__
+        raise ValueError(f"ExternalSource: Expected {count} outputs from the source, got {what}")
+    return [
+        _value(k, data, layout, dtype)
+        for k, (data, layout, dtype) in enumerate(zip(given if count > 1 else (given,), layouts, dtypes, strict=True))
+    ]
+
+
+def _value(output: int, data: Any, layout: str | None, dtype: Any) -> Any:
+    make = batch if isinstance(data, Batch) else tensor
+    try:
+        return make(data, dtype=dtype, layout=layout or None)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise type(error)(f"ExternalSource: output {output}: {error}") from None
+
+
+def _bound(source: Any, cycle: Any, processes: int, ahead: int) -> Callable[[], Any]:
+    """The function that gives the next item of a source."""
+    if not (cycle is None or isinstance(cycle, bool) or cycle in ("no", "quiet", "raise")):
+        raise ValueError(
+            f'ExternalSource: Invalid value {cycle!r} for `cycle`: expected "no", False or None (the source ends), "quiet" '
+            'or True (it begins again) or "raise" (StopIteration at each end, then it begins again)'
+        )
+    given: Any = source  # a type checker narrows `source` too far
+    iterable = isinstance(source, Iterable) or (not callable(source) and hasattr(source, "__getitem__"))
+    if not iterable and not callable(source):
+        raise TypeError(
+            "ExternalSource: The `source` must be callable, iterable or a parameterless generator function, got "
+            f"{type(source).__name__}"
+        )
+    generates = not iterable and inspect.isgeneratorfunction(source)
+    if not iterable:
+        _check_parameters(source, TypeError if generates else ValueError)
+    if not iterable and not generates:
+        if cycle is not None:
+            raise ValueError("ExternalSource: The argument `cycle` can only be specified if `source` is iterable.")
+        if not processes:
+            return given
+    if isinstance(source, Iterator) and cycle not in (None, False, "no"):
+        raise TypeError(
+            "ExternalSource: Cannot cycle through a generator or an iterator, which has but one end: pass the generator "
+            "function, or an iterable that can begin again"
+        )
+    if processes:
+        return _Items(_in_processes(source, processes, ahead), cycle).next
+    begin: Any = given if generates else lambda: iter(given)
+    return _Items(begin, cycle).next
+
+
+def _check_parameters(function: Any, wrong: type[Exception]) -> None:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # written in C, without a signature
+        return
+    if parameters:
+        if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters):
+            wrong = TypeError
+        raise wrong(
+            f"ExternalSource only supports callables with no parameters; the source takes {', '.join(map(str, parameters))}"
+        )
+
+
+class _Items:
+    """The items of what `begin` gives, and what comes after the last one."""
+
+    def __init__(self, begin: Callable[[], Iterator[Any]], cycle: Any):
+        self.begin = begin
+        self.cycle = cycle
+        self.iterator: Iterator[Any] | None = None
+
+    def next(self) -> Any:
+        if self.iterator is None:
+            self.iterator = self.begin()
+        try:
+            return next(self.iterator)
+        except StopIteration:
+            if self.cycle == "raise":
+                self.iterator = None
+            if self.cycle not in (True, "quiet"):
+                raise
+        self.iterator = self.begin()
+        return next(self.iterator)
+
+
+class _Numbered(torch.utils.data.Dataset[Any]):
+    """A sequence, for worker processes that share out its numbers."""
+
+    def __init__(self, source: Any):
+        self.source = source
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __getitem__(self, number: int) -> Any:
+        return self.source[number]
+
+
+class _Streamed(torch.utils.data.IterableDataset[Any]):
+    """Any other source, for one worker process."""
+
+    def __init__(self, source: Any):
+        self.source = source
+
+    def __iter__(self) -> Iterator[Any]:
+        source = self.source
+        if isinstance(source, Iterable):
+            yield from source
+        elif inspect.isgeneratorfunction(source):
+            yield from source()
+        else:
+            while True:
+                try:
+                    item = source()
+                except StopIteration:
+                    return
+                yield item
+
+
+def _in_processes(source: Any, processes: int, ahead: int) -> Callable[[], Iterator[Any]]:
+    """torch's loader takes the items in processes: it makes tensors of arrays, and tensors go through shared memory."""
+    numbered = hasattr(source, "__len__") and hasattr(source, "__getitem__")
+    if processes > 1 and not numbered:
+        raise ValueError(
+            f"ExternalSource: {processes} processes can share out a sequence (with `len` and `[k]`), not a "
+            f"{type(source).__name__}, whose items have no numbers: use processes=1"
+        )
+    loader: Any = torch.utils.data.DataLoader(
+        _Numbered(source) if numbered else _Streamed(source),
+        batch_size=None,
+        num_workers=processes,
+        prefetch_factor=ahead,
+        multiprocessing_context="spawn",
+        persistent_workers=True,
+    )
+    return lambda: iter(loader)

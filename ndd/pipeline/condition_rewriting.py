@@ -1,0 +1,233 @@
+"""Rewrites a function so that its conditions are decided by `conditions.py`: `if`, `and`, `or`, `not`, `a if c else b`.
+
+An `if` becomes two functions of the variables that its branches assign, and an assignment of what comes out. Where a branch
+returns, what follows the `if` becomes part of the branches that do not. A condition with `break`, `continue` or `yield` in
+its branches, or with `return` inside a loop, stays as it is: it may be about plain values.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import inspect
+import sysconfig
+import textwrap
+import types
+from pathlib import Path
+from typing import Any
+
+from ndd.pipeline import conditions
+
+_HOMES = (str(Path(__file__).parents[1]), *{sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+_DOOR = "_ndd_conditions"
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_rewritten: dict[types.CodeType, Any] = {}  # the factory of the rewritten function, None if there is no source
+
+
+def with_conditions(function: Any) -> Any:
+    """The function with conditions on nodes; what is no Python function of the user's comes back as it is."""
+    if isinstance(function, functools.partial):
+        return functools.partial(with_conditions(function.func), *function.args, **function.keywords)
+    if isinstance(function, types.MethodType):
+        return types.MethodType(with_conditions(function.__func__), function.__self__)
+    if not isinstance(function, types.FunctionType) or function.__code__.co_filename.startswith(_HOMES):
+        return function
+    code = function.__code__
+    if code not in _rewritten:
+        _rewritten[code] = _factory(function)
+    factory = _rewritten[code]
+    if factory is None:
+        return function
+    made = types.FunctionType(factory, {})(*[None] * (len(code.co_freevars) + 1))
+    known = {_DOOR: types.CellType(_Door), **dict(zip(code.co_freevars, function.__closure__ or (), strict=True))}
+    cells = tuple([known[name] for name in made.__code__.co_freevars])
+    found = types.FunctionType(made.__code__, function.__globals__, function.__name__, function.__defaults__, cells)
+    found.__kwdefaults__ = function.__kwdefaults__
+    return found
+
+
+class _Door:
+    decide, defined = staticmethod(conditions.decide), staticmethod(conditions.defined)
+    both, either = staticmethod(conditions.both), staticmethod(conditions.either)
+    negated, chosen = staticmethod(conditions.negated), staticmethod(conditions.chosen)
+    called = staticmethod(with_conditions)
+
+
+def _factory(function: types.FunctionType) -> types.CodeType | None:
+    """The code of a function of the free variables that makes the rewritten function."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    if not isinstance(tree.body[0], ast.FunctionDef):
+        return None
+    own: ast.FunctionDef = tree.body[0]
+    own.decorator_list = []
+    own.body = _Expressions().block(own.body)
+    own.body = _Blocks().block(own.body, False)
+    free = [ast.arg(name) for name in (*function.__code__.co_freevars, _DOOR)]
+    arguments = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
+    own.args.defaults = []  # those of the function itself are taken over
+    own.args.kw_defaults = [None] * len(own.args.kwonlyargs)
+    outer = ast.FunctionDef("_make", arguments, [own, ast.Return(ast.Name(own.name, ast.Load()))], [], None, None)
+    outer.type_params = []  # type: ignore[attr-defined]
+    module = ast.fix_missing_locations(ast.Module([outer], []))
+    ast.increment_lineno(module, function.__code__.co_firstlineno - 1)
+    compiled = compile(module, function.__code__.co_filename, "exec")
+    return next(constant for constant in compiled.co_consts if isinstance(constant, types.CodeType))
+
+
+def _door(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Attribute(ast.Name(_DOOR, ast.Load()), name, ast.Load()), list(arguments), [])
+
+
+def _later(value: ast.expr) -> ast.Lambda:
+    return ast.Lambda(ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]), value)
+
+
+class _Expressions(ast.NodeTransformer):
+    """Conditions inside expressions, and calls, whose functions may have conditions as well."""
+
+    def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        return [self.visit(statement) for statement in statements]
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        if any(isinstance(n, ast.NamedExpr | ast.Await) for n in ast.walk(node)):
+            return node
+        self.generic_visit(node)
+        name = "both" if isinstance(node.op, ast.And) else "either"
+        found = node.values[0]
+        for value in node.values[1:]:
+            found = _door(name, _later(found), _later(value))
+        return found
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        return _door("negated", node.operand) if isinstance(node.op, ast.Not) else node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        if any(isinstance(n, ast.NamedExpr | ast.Await) for n in ast.walk(node)):
+            return node
+        self.generic_visit(node)
+        return _door("chosen", node.test, _later(node.body), _later(node.orelse))
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "globals"):
+            return node
+        node.func = _door("called", node.func)
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        return node
+
+
+class _Blocks:
+    """Statements with every `if` rewritten."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def block(self, statements: list[ast.stmt], in_loop: bool) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
+        for k, statement in enumerate(statements):
+            if not isinstance(statement, ast.If) or _must_stay(statement, in_loop):
+                done.append(self.inside(statement, in_loop))
+            elif _has(statement, ast.Return):
+                return [*done, *self.returning(statement, statements[k + 1 :])]
+            else:
+                done += self.assigning(statement, in_loop)
+        return done
+
+    def inside(self, statement: ast.stmt, in_loop: bool) -> ast.stmt:
+        """The blocks of any other statement."""
+        if isinstance(statement, _SCOPES):
+            if isinstance(statement, ast.FunctionDef):
+                statement.body = self.block(statement.body, False)
+            return statement
+        looping = in_loop or isinstance(statement, ast.For | ast.While)
+        for field in ("body", "orelse", "finalbody"):
+            if isinstance(getattr(statement, field, None), list):
+                setattr(statement, field, self.block(getattr(statement, field), looping))
+        for handler in getattr(statement, "handlers", []):
+            handler.body = self.block(handler.body, in_loop)
+        return statement
+
+    def assigning(self, statement: ast.If, in_loop: bool) -> list[ast.stmt]:
+        names = sorted(_assigned([*statement.body, *statement.orelse]))
+        after = ast.Return(ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load()))
+        branches = [[*self.block(body, in_loop), after] for body in (statement.body, statement.orelse)]
+        functions, call = self.call(statement, names, branches)
+        if not names:
+            return [*functions, ast.copy_location(ast.Expr(call), statement)]
+        targets = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
+        return [*functions, ast.copy_location(ast.Assign([targets], call), statement)]
+
+    def returning(self, statement: ast.If, following: list[ast.stmt]) -> list[ast.stmt]:
+        end: list[ast.stmt] = [*following, ast.Return(ast.Constant(None))]
+        bodies = [
+            body if body and isinstance(body[-1], ast.Return) else [*body, *copy.deepcopy(end)]
+            for body in (statement.body, statement.orelse)
+        ]
+        names = sorted(_assigned([s for body in bodies for s in body]))
+        functions, call = self.call(statement, names, [self.block(body, False) for body in bodies])
+        return [*functions, ast.copy_location(ast.Return(call), statement)]
+
+    def call(
+        self, statement: ast.If, names: list[str], bodies: list[list[ast.stmt]]
+    ) -> tuple[list[ast.stmt], ast.expr]:
+        functions: list[ast.stmt] = []
+        for body in bodies:
+            self.count += 1
+            arguments = ast.arguments(
+                posonlyargs=[], args=[ast.arg(name) for name in names], kwonlyargs=[], kw_defaults=[], defaults=[]
+            )
+            made = ast.FunctionDef(f"_branch_{self.count}", arguments, body, [], None, None)
+            made.type_params = []  # type: ignore[attr-defined]
+            functions.append(ast.copy_location(made, statement))
+        before = [_door("defined", ast.Constant(name), _later(ast.Name(name, ast.Load()))) for name in names]
+        chosen = [ast.Name(f"_branch_{self.count - 1 + i}", ast.Load()) for i in range(2)]
+        given = [statement.test, *chosen, ast.Tuple(list(before), ast.Load())]
+        places = [
+            n for body in bodies for s in body for n in _walked(s) if isinstance(n, ast.Subscript | ast.Attribute)
+        ]
+        stored = [ast.Constant(ast.unparse(n)) for n in places if isinstance(n.ctx, ast.Store)]
+        return functions, _door("decide", *given, *stored[:1])
+
+
+def _walked(node: ast.AST) -> Any:
+    """The node and what is inside it, functions and classes left out."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, _SCOPES):
+            yield from _walked(child)
+
+
+def _has(node: ast.AST, *kinds: type) -> bool:
+    return any(isinstance(n, kinds) for n in _walked(node))
+
+
+def _must_stay(statement: ast.If, in_loop: bool) -> bool:
+    kinds: list[type] = [ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Delete]
+    kinds += [ast.Return, ast.Break, ast.Continue] if in_loop else []
+    return _has(statement, *kinds)
+
+
+def _assigned(statements: list[ast.stmt]) -> set[str]:
+    found: set[str] = set()
+    for statement in statements:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            found.add(statement.name)
+            continue
+        comprehended: set[str] = set()
+        for node in _walked(statement):
+            if isinstance(node, ast.comprehension):
+                comprehended |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ExceptHandler) and node.name:
+                found.add(node.name)
+        stored = {n.id for n in _walked(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        found |= stored - comprehended
+    return found

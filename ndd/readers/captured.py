@@ -1,0 +1,61 @@
+"""Captured loops over a reader, `next_epoch(batch_size, capture=True)`: which of them there may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ndd._operator.captured import CapturedLoop
+from ndd.readers.epoch import Epoch
+from ndd.readers.sampler import LastBatch
+
+if TYPE_CHECKING:
+    from ndd.readers.base import Reader
+
+
+class Captured:
+    """What a reader keeps of its captured loops.
+
+    Attributes:
+        loop: what the first iteration of all of them did.
+        checkpointing: the reader belongs to a checkpoint.
+    """
+
+    loop: CapturedLoop | None = None
+    checkpointing = False
+
+
+def captured_epoch(reader: Reader, size: int | None, ctx: Any, last: LastBatch) -> Iterator[Any]:
+    """The batches of an epoch, in a loop whose iterations promise to do the same."""
+    if size is None:
+        raise ValueError("capture=True requires a non-None batch_size.")
+    if reader._captured.checkpointing or reader._options.enable_checkpointing:
+        raise NotImplementedError(
+            f"{reader._display}: Checkpointing is not supported in capture mode (as in DALI): leave capture=True out, the "
+            "values are the same"
+        )
+    reader._progress.check("batches", size, captured=True)
+    return _iterations(reader, size, ctx, last)
+
+
+def _iterations(reader: Reader, size: int, ctx: Any, last: LastBatch) -> Iterator[Any]:
+    progress = reader._progress
+    progress.check("batches", size, captured=True)
+    if not progress.captured:  # the first loop since the reader was made or reset
+        reader._captured.loop = CapturedLoop(size)
+        progress.captured = True
+
+    def free() -> None:
+        progress.captured, progress.mode, progress.batch = False, None, None
+
+    loop: Any = reader._captured.loop
+    yield from loop.iterations(iter(Epoch(reader, size, ctx, last)), free)
+
+
+def enable_checkpointing(reader: Reader) -> None:
+    """Called when a checkpoint takes the reader in."""
+    if reader._progress.captured:
+        raise NotImplementedError(
+            f"{reader._display}: Checkpointing is not supported in capture mode (as in DALI): loop without capture=True"
+        )
+    reader._captured.checkpointing = True

@@ -1,0 +1,160 @@
+"""An epoch that N processes began and M others finish: its rest is shared out anew, exact to the sample.
+
+What is kept of the N processes is where each of them stood; from that, and the order of their shards, follows what none of
+them has given. A state that is taken while such an epoch runs holds these places as well ("before"), and those before
+them, if that epoch had been shared out already.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ndd.readers.sampler import Order, Shards
+
+_DEEPEST = 100  # how often one epoch may be shared out
+
+
+class Resharded(Order):
+    """The order of now; but in the visits that others have left unfinished, our share of what they left.
+
+    Args:
+        order: the order of now.
+        before: the orders of the processes of then.
+        places: (visit, offset) of each of them.
+    """
+
+    def __init__(self, order: Order, before: list[Order], places: list[list[int]]):
+        super().__init__(order.shards)
+        self.rotates = order.rotates
+        self._order = order
+        self._before = before
+        self._places = places
+        self._rests: dict[int, np.ndarray] = {}
+        self.first, self.last = min(v for v, _ in places), max(v for v, _ in places)
+
+    @cached_property
+    def unpadded(self) -> Order:
+        """The same order with nothing repeated."""
+        other = copy.copy(self)
+        other._order = self._order.unpadded
+        other.shards = other._order.shards
+        return other
+
+    def rest(self, visit: int) -> np.ndarray:
+        """What nobody has given of a visit."""
+        found = self._rests.get(visit)
+        if found is None:
+            parts: list[np.ndarray] = []
+            for order, (place, offset) in zip(self._before, self._places, strict=True):
+                if place <= visit:
+                    parts.append(order.visit(visit, None)[0][offset if place == visit else 0 :])
+            found = self._rests[visit] = np.concatenate(parts)
+        return found
+
+    def _shared(self, visit: int) -> bool:
+        return self.first <= visit <= self.last
+
+    def _part(self, visit: int) -> Order:
+        return Order(replace(self.shards, size=len(self.rest(visit)), stick=True))
+
+    def total(self, visit: int) -> int:
+        """How many samples all processes have together."""
+        return len(self.rest(visit)) if self._shared(visit) else self._order.total(visit)
+
+    def length(self, visit: int) -> int:
+        """How many samples the visit promises."""
+        return self._part(visit).length(0) if self._shared(visit) else self._order.length(visit)
+
+    def draw_at(self, visit: int) -> int | None:
+        """The state of the shuffle buffer's generator at the start of a visit."""
+        return None if self._shared(visit) else self._order.draw_at(visit)
+
+    def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
+        """Our samples, and the state of the generator after them."""
+        if not self._shared(number):
+            return self._order.visit(number, draw)
+        start, end = self._part(number).bounds(0)
+        return self.rest(number)[start:end], None
+
+
+def resumed_order(make: Callable[[Shards], Order], shards: Shards, before: dict[str, Any] | None) -> Order:
+    """The order of `shards` that goes on after what `before` tells, if it tells anything."""
+    order = make(shards)
+    if before is None:
+        return order
+    count = len(before["places"])
+    others = [replace(shards, count=count, index=i) for i in range(count)]
+    return Resharded(order, [resumed_order(make, own, before.get("before")) for own in others], before["places"])
+
+
+def of_all_ranks(
+    reader: str, given: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order]
+) -> dict[str, Any]:
+    """The state with which `shards.index` of `shards.count` goes on after the ranks whose states are given."""
+    if not given:
+        raise ValueError(f"{reader}.set_state: expected the states of all ranks, got an empty list")
+    count = len(given)
+    told = [state.get("shards") for state in given]
+    if sorted(map(str, told)) != sorted(str([i, count]) for i in range(count)):
+        raise ValueError(
+            f"{reader}.set_state: expected the states of shards 0 to {count - 1} of {count}, each once, got those of {told}"
+        )
+    states = sorted(given, key=lambda state: state["shards"][0])
+    if count == shards.count:
+        return states[shards.index]
+    for state in states[1:]:
+        for key in ("size", "order", "fill", "stick", "pad", "seed", "before"):
+            if state.get(key) != states[0].get(key):
+                raise ValueError(
+                    f"{reader}.set_state: the states of ranks 0 and {state['shards'][0]} differ in {key!r}: "
+                    f"{states[0].get(key)} and {state.get(key)}"
+                )
+    if states[0]["size"] != shards.size:
+        raise ValueError(
+            f"{reader}.set_state: the state is of a reader with another size: expected {shards.size}, got {states[0]['size']}"
+        )
+    places = [[state["visit"], state["offset"]] for state in states]
+    former = states[0].get("before")
+    if former is not None and min(v for v, _ in places) > max(v for v, _ in former["places"]):
+        former = None  # that epoch is over in all ranks
+    before: dict[str, Any] = {"places": places, **({"before": former} if former else {})}
+    order: Any = resumed_order(lambda own: make(own, states[0]["seed"]), shards, before)
+    visit = order.first
+    while not order.total(visit):
+        visit += 1
+    skipped = {tuple(bad): None for state in states for bad in state.get("skipped", [])}
+    return {
+        **states[0],
+        "shards": [shards.index, shards.count],
+        "epoch": visit,
+        "left": 0,
+        "left_batch": 1,
+        "visit": visit,
+        "offset": 0,
+        "draw": None,
+        "skipped": [list(bad) for bad in skipped],
+        "before": before,
+    }
+
+
+def check_before(reader: str, before: Any) -> None:
+    """ValueError for what cannot be the places of other ranks."""
+    depth = 0
+    while before is not None:
+        depth += 1
+        places = before.get("places") if isinstance(before, dict) else None
+        if not (isinstance(places, list) and places and all(map(_is_place, places))) or depth > _DEEPEST:
+            raise ValueError(
+                f"{reader}.set_state: expected the places of other ranks in 'before', got {str(before)[:60]!r}"
+            )
+        before = before.get("before")
+
+
+def _is_place(place: Any) -> bool:
+    return isinstance(place, list | tuple) and len(place) == 2 and all(type(n) is int and 0 <= n < 2**63 for n in place)

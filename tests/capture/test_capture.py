@@ -1,0 +1,232 @@
+"""Captured loops: the rules and errors of DALI's, and values that are those of an eager loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scenarios import outcomes
+
+import ndd
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    root = tmp_path_factory.mktemp("files")
+    for i in range(10):
+        (root / f"{i}.txt").write_text(str(i))
+    return [str(root / f"{i}.txt") for i in range(10)]
+
+
+def batches(m, count=4, size=2, base=0):
+    return [m.batch([np.full(1, base + i * 10 + k) for k in range(size)]) for i in range(count)]
+
+
+class Loops:
+    """The loops of a scenario; `body` of an iteration gives what is compared."""
+
+    def __init__(self, m, do, files):
+        self.m, self.do, self.files = m, do, files
+
+    def reader(self, **given):
+        return self.m.readers.File(files=self.files[:6], labels=list(range(6)), **given)
+
+    def loop(self, reader, body, size=2, epochs=1, between=lambda: None, left_at=None):
+        def run():
+            found = []
+            for _ in range(epochs):
+                for i, (_data, labels) in enumerate(reader.next_epoch(size, capture=True)):
+                    found.append(body(i, labels))
+                    if i == left_at:
+                        break
+                between()
+            return found
+
+        self.do(run)
+
+    def cast(self, i, labels):
+        return self.m.cast(labels, dtype=self.m.capture.invariant(self.m.int64))
+
+
+def modes(m, do, files):
+    at = Loops(m, do, files)
+    at.do(lambda: list(at.reader().next_epoch(capture=True)))
+    reader = at.reader()
+    at.loop(reader, at.cast, epochs=2)
+    at.do(lambda: next(iter(reader.next_epoch(2))))
+    at.do(lambda: reader(batch_size=2))
+    at.loop(reader, at.cast, size=3)
+    reader = at.reader()
+    at.do(lambda: [labels for _, labels in reader.next_epoch(2)])
+    at.loop(reader, at.cast)
+    reader = at.reader()
+    at.loop(reader, lambda i, labels: np.asarray(labels.tensors[0]).tolist(), epochs=2)  # no operator: falls back
+    at.do(lambda: [labels for _, labels in reader.next_epoch(2)])
+    at.loop(at.reader(), at.cast, epochs=3, left_at=1)
+    at.loop(at.reader(), at.cast, epochs=3, left_at=0)
+    inner = at.reader()
+    at.loop(at.reader(), lambda i, labels: [at.cast(i, v) for _, v in inner.next_epoch(2, capture=True)])
+    at.loop(at.reader(enable_checkpointing=True), at.cast)
+    reader = at.reader()
+    at.loop(reader, at.cast)
+    at.do(lambda: m.checkpoint.Checkpoint().register(reader))
+
+
+def draws(m, do, files):
+    at = Loops(m, do, files)
+
+    def uniform(rng, size=2):
+        return m.cast(m.random.uniform(range=(0, 100), batch_size=size, rng=rng), dtype=m.int32)
+
+    def run(body, epochs=1, between=lambda rng: None):
+        rng = m.random.RNG(seed=1)
+        at.loop(
+            at.reader(),
+            lambda i, labels: (at.cast(i, labels), body(rng, i))[1],
+            epochs=epochs,
+            between=lambda: between(rng),
+        )
+        do(lambda: str(rng.state))
+
+    run(lambda rng, i: uniform(rng), epochs=3)
+    run(lambda rng, i: (uniform(rng), rng.advance(3))[0])
+    run(lambda rng, i: [uniform(rng), rng()])
+    run(lambda rng, i: (uniform(rng), setattr(rng, "seed", 4) if i else None)[0])
+    run(lambda rng, i: uniform(m.random.RNG(seed=i)))
+    run(lambda rng, i: [uniform(rng) for _ in range(2)])
+    run(lambda rng, i: uniform(rng) if i != 1 else None)
+    run(lambda rng, i: uniform(rng), epochs=2, between=lambda rng: rng.advance(1))
+    run(lambda rng, i: uniform(rng), epochs=2, between=lambda rng: rng())
+    run(lambda rng, i: uniform(rng, 2 + i))
+
+
+def promises(m, do, files):
+    at, mark = Loops(m, do, files), m.capture.invariant
+    at.loop(at.reader(), lambda i, labels: m.cast(labels, dtype=mark(m.int64)))
+    at.loop(at.reader(), lambda i, labels: m.cast(labels, dtype=(mark if i == 0 else lambda kind: kind)(m.int64)))
+    at.loop(at.reader(), lambda i, labels: m.cast(labels, dtype=m.int64, batch_size=2 + i))
+    at.loop(at.reader(), lambda i, labels: m.pad(labels, shape=mark([3]), fill_value=mark(7), axes=mark(None)))
+
+
+def sources(m, do, files):
+    def run(feed=lambda i, f: f(), count=4, fed=4, cycle=None, before=lambda f: None, epochs=1, size=2, left_at=None):
+        root = m.ExternalSource(batches(m, count), cycle="raise")
+        feeder = m.ExternalSource(batches(m, fed, base=100), cycle=cycle)
+
+        def loop():
+            found = []
+            before(feeder)
+            for _ in range(epochs):
+                for i, x in enumerate(root.captured(batch_size=size)):
+                    y = m.cast(x, dtype=m.int32)
+                    z = feed(i, feeder)
+                    found.append(y if z is None else y + z)
+                    if i == left_at:
+                        break
+            return found
+
+        do(loop)
+        return root, feeder
+
+    run()
+    run(fed=3)
+    run(fed=6)
+    run(fed=2, cycle="quiet")
+    run(fed=2, cycle="raise")
+    run(lambda i, f: (f(), f())[1], fed=8)
+    run(lambda i, f: f() if i != 1 else None)
+    run(lambda i, f: f() if i else None)
+    run(lambda i, f: None, epochs=2)
+    run(lambda i, f: f(batch_size=2))
+    run(lambda i, f: f(batch_size=3))
+    run(size=3)
+    run(before=lambda f: f())
+    run(before=lambda f: [m.cast(x, dtype=m.int32) for x in f.captured(2)])
+    for left_at in (0, None):
+        root, feeder = run(left_at=left_at)
+        do(lambda root=root: root())
+        do(lambda feeder=feeder: feeder())
+    root, feeder = run()
+    do(lambda: next(root.captured(3)))
+    do(lambda: [m.cast(x, dtype=m.int32) + feeder() for x in m.ExternalSource(batches(m)).captured(2)])
+    do(lambda: [m.cast(x, dtype=m.int32) for x in m.ExternalSource([np.full(3, i) for i in range(3)]).captured(2)])
+    do(lambda: [x.tensors[0].shape for x in m.ExternalSource(batches(m)).captured(2)])
+    again = m.ExternalSource(batches(m))
+    do(lambda: [(m.cast(x, dtype=m.int32), again()) for x in again.captured(2)])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("scenario", [modes, draws, promises, sources], ids=lambda s: s.__name__)
+def test_as_dali(scenario, files):
+    dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
+    ours, theirs = (outcomes(lambda m, do: scenario(m, do, files), package) for package in (ndd, dali))
+    assert [(i, o, t) for i, (o, t) in enumerate(zip(ours, theirs, strict=True)) if o != t] == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"random_shuffle": True, "seed": 3},
+        {"num_shards": 3, "shard_id": 1},
+        {"pad_last_batch": True, "num_shards": 2},
+    ],
+)
+def test_values_of_an_eager_loop(given, files):
+    """Over epochs and shards, with branches, several calls on one line, and work on the batch of the step before."""
+    found = []
+    for capture in (False, True):
+        reader = ndd.readers.File(files=files, labels=list(range(10)), **given)
+        rng, seen, before = ndd.random.RNG(seed=5), [], None
+        for epoch in range(3):
+            for i, (_, labels) in enumerate(reader.next_epoch(3, capture=capture)):
+                a, b = ndd.cast(labels, dtype=ndd.float32), ndd.cast(labels, dtype=ndd.int64)
+                moved = a * ndd.random.uniform(range=(1, 2), batch_size=3, rng=rng)
+                if i % 2 == epoch % 2:
+                    b = ndd.pad(b, shape=[4], fill_value=i)
+                if before is not None:
+                    seen.append((before + b.slice[:1]).torch().tolist())
+                before = b.slice[:1]
+                seen += [moved.torch().tolist(), b.torch().tolist(), str(rng.state)]
+        found.append(seen)
+    assert found[0] == found[1]
+
+
+def test_words_of_errors(files):
+    reader = ndd.readers.File(files=files)
+    with pytest.raises(ValueError, match="batch_size"):
+        reader.next_epoch(capture=True)
+    for _, labels in reader.next_epoch(2, capture=True):
+        ndd.cast(labels, dtype=ndd.int64)
+    with pytest.raises(RuntimeError, match="cannot switch to eager mode"):
+        reader.next_epoch(2)
+    with pytest.raises(ValueError, match="Cannot change batch_size from 2 to 3"):
+        reader.next_epoch(3, capture=True)
+    with pytest.raises(NotImplementedError, match="capture mode"):
+        ndd.checkpoint.Checkpoint().register(reader)
+    reader.reset()  # not in DALI
+    assert len(list(reader.next_epoch(5))) == 2
+    with pytest.raises(RuntimeError, match="cannot switch to capture mode"):
+        reader.next_epoch(5, capture=True)
+
+
+def test_the_device_of_an_operator_stays(files, emulated_gpu):
+    reader = ndd.readers.File(files=files)
+
+    def loop():
+        for i, (_, labels) in enumerate(reader.next_epoch(2, capture=True)):
+            ndd.cast(labels, dtype=ndd.int64, device="gpu" if i else "cpu")
+
+    with pytest.raises(RuntimeError, match="Cannot change device from cpu to gpu"):
+        loop()
+    for _, labels in ndd.readers.File(files=files).next_epoch(2, capture=True):  # nothing of the broken loop is left
+        ndd.cast(labels, dtype=ndd.int64, device="gpu")
+
+
+def test_a_loop_left_in_the_middle_loses_nothing(files):
+    """DALI drops what it has pulled ahead; here a source stands where the loop stood."""
+    root = ndd.ExternalSource(batches(ndd))
+    for i, x in enumerate(root.captured(2)):
+        ndd.cast(x, dtype=ndd.int32)
+        if i == 1:
+            break
+    assert [ndd.cast(x, dtype=ndd.int32).torch()[0].item() for x in root.captured(2)] == [20, 30]

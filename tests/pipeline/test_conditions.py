@@ -1,0 +1,252 @@
+"""`if` on nodes with `enable_conditionals=True`, against DALI's."""
+
+from __future__ import annotations
+
+import types as modules
+
+import numpy as np
+import pytest
+
+import ndd
+
+OURS = modules.SimpleNamespace(fn=ndd.fn, types=ndd.types, pipeline_def=ndd.pipeline_def)
+
+
+def assigned(m, x):
+    if x > 1:
+        y = x * 10
+    else:
+        y = x - 5
+    return y
+
+
+def chain(m, x):
+    if x > 2:
+        y = x * 10
+    elif x > 1:
+        y = x * 100
+    else:
+        y = -x
+    return y, x
+
+
+def returned(m, x):
+    if x > 1:
+        return x * 10
+    return x
+
+
+def nested(m, x):
+    if x > 1:
+        y = x
+        if x > 2:
+            y = y * 7
+    else:
+        y = x - 1
+    return y
+
+
+def logic(m, x):
+    y = x
+    if x > 0 and x < 3:
+        y = x + 100
+    if not x > 0 or x == 3:
+        y = y + 1000
+    return y
+
+
+def constants(m, x):
+    if x > 1:
+        y = 5
+    else:
+        y = 7
+    return y
+
+
+def nobody(m, x):
+    if x > 10:
+        x = x * 2
+    elif x > -1:
+        x = x + 1
+    return x
+
+
+def helped(m, x):
+    return twice(x), m.fn.stack(x, x)
+
+
+def twice(x):
+    if x > 1:
+        return x * 2
+    return x
+
+
+def plain_values(m, x):
+    out = []
+    for k in range(4):
+        if k == 3:
+            break
+        if k == 1:
+            out.append(x * k)
+        else:
+            out.append(x + k)
+    return tuple(out)
+
+
+def two_of_them(m, x):
+    if x > 1:
+        a, b = x, x * 2
+    else:
+        a, b = x * 3, x * 4
+    return a, b
+
+
+def operators(m, x):
+    flag = x % 2 == 0
+    y = m.fn.cast(m.fn.stack(x, x + 1), dtype=m.types.FLOAT)
+    if flag:
+        y = m.fn.reductions.sum(y, axes=[0], keep_dims=True)
+        z = m.fn.reshape(y, rel_shape=[1.0]) * 2
+    else:
+        z = m.fn.slice(y, start=[0], end=[1], axes=[0])
+    return z
+
+
+def types_differ(m, x):
+    if x > 1:
+        x = m.fn.cast(x, dtype=m.types.FLOAT)
+    return x
+
+
+def one_only(m, x):
+    if x > 1:
+        z = x
+    return z
+
+
+def no_scalar(m, x):
+    if m.fn.stack(x, x) > 1:
+        x = x + 1
+    return x
+
+
+BODIES = (
+    assigned, chain, returned, nested, logic, constants, nobody, helped, plain_values, two_of_them, operators, types_differ,
+    one_only, no_scalar,
+)  # fmt: skip
+
+
+def outcome(m, body):
+    @m.pipeline_def(batch_size=4, num_threads=1, device_id=None, enable_conditionals=True)
+    def made():
+        x = m.fn.external_source(source=[[np.int32(i) for i in range(4)]] * 3, cycle=True)
+        return body(m, x)
+
+    try:
+        pipe = made()
+        pipe.build()
+        return [[[np.asarray(v).tolist() for v in out] for out in pipe.run()] for _ in range(2)]
+    except Exception as error:
+        return type(error)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("body", BODIES, ids=lambda b: b.__name__)
+def test_as_dali(body):
+    pytest.importorskip("nvidia.dali")
+    from nvidia.dali import fn, pipeline_def, types
+
+    theirs = modules.SimpleNamespace(fn=fn, types=types, pipeline_def=pipeline_def)
+    assert outcome(OURS, body) == outcome(theirs, body)
+
+
+def pipe_of(body, **options):
+    @ndd.pipeline_def(batch_size=4, enable_conditionals=True, **options)
+    def made():
+        return body(ndd.fn.external_source(source=[[np.int32(i) for i in range(4)]], cycle=True))
+
+    return made()
+
+
+def values(pipe):
+    return [sample.item() for sample in pipe.run()[0].batch]
+
+
+def test_either_value():
+    def body(x):
+        return x * 10 if x > 1 else x
+
+    assert values(pipe_of(body)) == [0, 1, 20, 30]
+
+
+def test_random_operators_in_branches():
+    def body(x):
+        if x > 1:
+            y = ndd.fn.random.uniform(range=[5, 6])
+        else:
+            y = ndd.fn.random.uniform(range=[1, 2])
+        return y
+
+    found = values(pipe_of(body, seed=3))
+    assert [5 <= v <= 6 for v in found] == [False, False, True, True]
+
+
+def test_what_cannot_be_says_what_to_do():
+    def leaked(x):
+        kept = {}
+        if x > 1:
+            kept["x"] = x * 2
+        else:
+            kept["x"] = x
+        return kept["x"]
+
+    def appended(x):
+        kept = []
+        if x > 1:
+            kept.append(x * 2)
+        return kept[0]
+
+    def reads(x):
+        if x > 1:
+            x = ndd.fn.external_source(source=[[1]], cycle=True)
+        return x
+
+    def breaks(x):
+        for _ in range(2):
+            if x > 1:
+                break
+        return x
+
+    def unassigned(x):
+        if x > 1:
+            z = x
+        return z
+
+    for body, said in (
+        (leaked, r"stores into kept\['x'\].*store that after"),
+        (appended, "Assign it to a variable"),
+        (reads, "before the `if`"),
+        (breaks, "not in loops that it breaks"),
+        (unassigned, "not assigned in all branches"),
+    ):
+        with pytest.raises((RuntimeError, TypeError), match=said):
+            pipe_of(body).run()
+
+
+def test_globals_closures_and_defaults(monkeypatch):
+    factor = 3
+
+    def body(x, more=100):
+        if x > 1:
+            return x * factor + more
+        return x * GLOBAL
+
+    monkeypatch.setitem(globals(), "GLOBAL", 7)
+    pipe = pipe_of(body)
+    assert values(pipe) == [0, 7, 106, 109]
+    factor = 4
+    monkeypatch.setitem(globals(), "GLOBAL", 8)
+    assert values(pipe_of(body)) == [0, 8, 108, 112]
+
+
+GLOBAL = 0

@@ -1,0 +1,80 @@
+"""`ndd.pytorch.nodes` in graphs of torchdata, against DALI's nodes, and their state."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ndd
+
+tn = pytest.importorskip("torchdata.nodes")
+nodes = pytest.importorskip("ndd.pytorch.nodes")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    root = tmp_path_factory.mktemp("files")
+    for i in range(10):
+        (root / f"{i}.bin").write_bytes(bytes([i] * 4))
+    return [str(root / f"{i}.bin") for i in range(10)]
+
+
+def graph(package, where, files, **given):
+    reader = where.Reader(package.readers.File, batch_size=3, files=files, random_shuffle=True, seed=4, **given)
+    mapped = where.DictMapper(reader, lambda data: package.cast(data, dtype=package.int32) * 2)
+    return where.ToTorch(mapped)
+
+
+def as_lists(loader):
+    return [[np.asarray(v).tolist() for v in values] for values in loader]
+
+
+@pytest.mark.oracle
+def test_as_dali(files):
+    dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
+    theirs_nodes = pytest.importorskip("nvidia.dali.experimental.dynamic.pytorch.nodes")
+    ours, theirs = tn.Loader(graph(ndd, nodes, files)), tn.Loader(graph(dali, theirs_nodes, files))
+    assert [as_lists(ours) for _ in range(2)] == [as_lists(theirs) for _ in range(2)]
+    for where, package in ((nodes, ndd), (theirs_nodes, dali)):
+        reader = where.Reader(package.readers.File, batch_size=3, files=files)
+        with pytest.raises(RuntimeError, match="reset"):
+            where.Reader.next(reader)
+        with pytest.raises(ValueError, match="names"):
+            where.Reader(package.readers.File, batch_size=3, files=files, output_names=["a"])
+        assert reader.get_metadata()["epoch_size"] == 10
+
+
+@pytest.mark.parametrize("taken", [0, 1, 2, 4])
+def test_a_graph_goes_on(files, taken):
+    """The state of a `Loader`, in the middle of an epoch, with a thread that has read ahead."""
+
+    def made():
+        return tn.Loader(tn.Prefetcher(graph(ndd, nodes, files), prefetch_factor=2))
+
+    loader = made()
+    found = iter(loader)
+    for _ in range(taken):
+        next(found)
+    state = loader.state_dict()
+    rest = as_lists(found)
+    other = made()
+    other.load_state_dict(state)
+    assert as_lists(other) == (rest or as_lists(loader))
+    assert len(rest) == 4 - taken
+
+
+def test_samples_and_names(files):
+    reader = nodes.Reader(ndd.readers.File, batch_size=None, files=files, output_names=("bytes", "number"))
+    (one, two), *_ = zip(*[list(nodes.ToTorch(reader))] * 2, strict=True)
+    assert one[0].tolist() == [0, 0, 0, 0]
+    assert two[1].tolist() == [0]
+    with pytest.raises(KeyError, match="none of"):
+        list(nodes.DictMapper(reader, lambda data: data, key="data"))
+    with pytest.raises(ValueError, match="output_names"):
+        nodes.Reader(ndd.readers.Numpy, batch_size=1, files=files)
+
+
+def test_all_on_one_gpu(files, emulated_gpu):
+    reader = nodes.Reader(ndd.readers.File, batch_size=5, files=files)
+    data, labels = next(iter(nodes.ToTorch(nodes.DictMapper(reader, lambda data: data.gpu()))))
+    assert data.device == labels.device

@@ -1,0 +1,105 @@
+"""kill -9 at random points of loops over every reader and policy: resumed from the last checkpoint, the loop is the same."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import signal
+import time
+
+import pytest
+
+import ndd
+from readers.datasets import DATASETS
+from readers.test_every_reader import numbers, reader_of
+
+KILLS = int(os.environ.get("NDD_KILLS", "12"))
+STEPS = 14
+POLICIES = [
+    {},
+    {"random_shuffle": True, "initial_fill": 3, "num_shards": 2},
+    {"shuffle": "global", "pad_last_batch": True, "num_shards": 2, "shard_id": 1},
+]
+
+
+class Steps:
+    """What a user's own object keeps: how many steps the loop has made."""
+
+    def __init__(self):
+        self.count = 0
+
+    def get_state(self):
+        return str(self.count)
+
+    def set_state(self, state):
+        self.count = int(state)
+
+
+class Loop:
+    """A reader, a generator and the user's own object, in one checkpoint."""
+
+    def __init__(self, name, arguments, policy, last, folder):
+        self.name, self.last, self.pattern = name, last, f"{folder}/{{seq}}.json"
+        self.reader = reader_of(name, arguments, **policy)
+        self.rng, self.steps, self.checkpoint = ndd.random.RNG(seed=1), Steps(), ndd.checkpoint.Checkpoint()
+
+    def start(self, load=False):
+        if load:
+            self.checkpoint.load(self.pattern)
+        for key, op in (("reader", self.reader), ("rng", self.rng), ("steps", self.steps)):
+            self.checkpoint.register(op, key)
+        return self
+
+    def run(self, save=False):
+        """Batches and random words, to `STEPS`."""
+        found = []
+        while self.steps.count < STEPS:
+            for batch in self.reader.next_epoch(2, last_batch=self.last):
+                self.steps.count += 1
+                found.append((numbers(self.name, batch), self.rng()))
+                if save:
+                    self.checkpoint.collect()
+                    self.checkpoint.save(self.pattern)
+                if self.steps.count == STEPS:
+                    break
+        self.reader.close()
+        return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_killed_loops_go_on(tmp_path):
+    pick = random.Random(6)
+    cases = list(itertools.product(sorted(DATASETS), POLICIES, ("fill", "partial", "drop")))
+    made, whole, places = {}, {}, set()
+    for kill in range(KILLS):
+        name, policy, last = cases[kill % len(cases)] if len(cases) < KILLS else pick.choice(cases)
+        if name not in made:
+            (tmp_path / name).mkdir()
+            made[name] = DATASETS[name].make(tmp_path / name, 9)
+        folder = tmp_path / f"kill{kill}"
+        given = name, made[name], policy, last, folder
+        case = name, str(policy), last
+        if case not in whole:
+            whole[case] = Loop(*given).start().run()
+        child = os.fork()
+        if not child:
+            try:
+                Loop(*given).start().run(save=True)
+                time.sleep(20)
+            finally:
+                os._exit(3)
+        until = time.monotonic() + 20
+        while not os.path.isdir(folder) and time.monotonic() < until:
+            time.sleep(0.001)
+        time.sleep(pick.random() * 0.04)
+        os.kill(child, signal.SIGKILL)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        if not any(p.suffix == ".json" for p in folder.iterdir()):
+            continue  # killed in its first save: there is nothing to go on from
+        resumed = Loop(*given).start(load=True)
+        at = resumed.steps.count
+        places.add(at)
+        assert resumed.run() == whole[case][at:], (case, at)
+    assert len(places) > 3, places

@@ -1,0 +1,135 @@
+"""States of N ranks go on in M: every sample of the epoch exactly once, and equally many steps in all ranks."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from ndd.readers import File
+from readers.epochs import labels_of
+
+ORDERS = [
+    {},
+    {"random_shuffle": True, "initial_fill": 3},
+    {"shuffle_after_epoch": True},
+    {"shuffle": "global", "seed": 3},
+    {"stick_to_shard": True, "shuffle": "global"},
+    {"sampler": lambda epoch: [(7 * i + epoch) % 23 for i in range(20)]},
+    {"random_shuffle": True, "pad_last_batch": True},
+]
+
+
+@pytest.fixture
+def ranks(numbered, monkeypatch):
+    """`ranks(count, **given)`: the readers of all ranks, each made where RANK and WORLD_SIZE say so."""
+
+    def made(count, **given):
+        readers = []
+        for rank in range(count):
+            monkeypatch.setenv("RANK", str(rank))
+            monkeypatch.setenv("WORLD_SIZE", str(count))
+            readers.append(File(files=numbered(23), shard="auto", **given))
+            len(readers[-1])
+        return readers
+
+    return made
+
+
+def steps(readers, batch, last="fill"):
+    """What each rank gives in its next epoch, step by step."""
+    return [[labels_of(v) for v in reader.next_epoch(batch, last_batch=last)] for reader in readers]
+
+
+@pytest.mark.parametrize("last", ["fill", "partial", "drop"])
+@pytest.mark.parametrize("given_", ORDERS, ids=lambda g: " ".join(g) or "stored")
+def test_equal_numbers_of_steps(ranks, given_, last):
+    size = 20 if "sampler" in given_ else 23
+    for count, batch in itertools.product((2, 3, 4, 7), (2, 3)):
+        if last == "drop" and size // count < batch:
+            continue
+        readers = ranks(count, **given_)
+        for _ in range(2):
+            lengths = [len(reader.next_epoch(batch, last_batch=last)) for reader in readers]
+            found = steps(readers, batch, last)
+            assert len({*lengths, *map(len, found)}) == 1, (count, batch, lengths, found)
+            if last == "partial":
+                every = [label for rank in found for step in rank for label in step]
+                assert len(set(every)) == len(every) == size
+                assert all(step for rank in found for step in rank)
+
+
+@pytest.mark.parametrize("given_", ORDERS[:-1], ids=lambda g: " ".join(g) or "stored")
+def test_what_is_left_is_shared_out(ranks, given_):
+    """Chains of numbers of ranks, each stopped somewhere in the epoch, ranks at different places; then whole epochs."""
+    pick = random.Random(4)
+    size = 20 if "sampler" in given_ else 23
+    for chain in ((2, 3), (3, 2), (4, 1), (1, 4), (2, 2), (3, 5, 2), (2, 4, 3, 1)):
+        seen, states = [], None
+        for last, count in enumerate(chain, start=1 - len(chain)):
+            readers = ranks(count, **given_)
+            for reader in readers:
+                if states is not None:
+                    reader.load_state_dict(states)
+                epoch = iter(reader.next_epoch(2, last_batch="partial"))
+                stop = pick.randrange(3) if last else 100
+                seen += [label for batch in itertools.islice(epoch, stop) for label in labels_of(batch)]
+            states = [reader.state_dict() for reader in readers]
+        assert sorted(seen) == sorted({*seen}), chain
+        assert len(seen) == size, chain
+        every = [label for rank in steps(readers, 2, "partial") for step in rank for label in step]
+        assert len(every) == len({*every}) == size, chain
+
+
+def test_batches_that_run_on_into_the_next_epoch(ranks):
+    """With "fill" a rank may have begun the next epoch: what it took of it is not given again."""
+    readers = ranks(3)
+    first = steps(readers, 5)
+    others = ranks(2)
+    for reader in others:
+        reader.load_state_dict([r.state_dict() for r in readers])
+    assert len(others[0].next_epoch(1)) == len(others[1].next_epoch(1))
+    given = sorted(label for rank in first for step in rank for label in step)
+    rest = [label for rank in steps(others, 1, "partial") for step in rank for label in step]
+    assert sorted([*given, *rest]) == sorted([*range(23), *range(23)])
+
+
+def test_a_state_in_the_middle_of_what_was_shared_out(ranks):
+    readers = ranks(3, shuffle="global")
+    for reader in readers:
+        next(reader.next_epoch(2, last_batch="partial"))
+    states = [reader.get_state() for reader in readers]
+    two = ranks(2, shuffle="global")
+    for reader in two:
+        reader.set_state(states)
+    expected, resumed = [], []
+    for reader in two:
+        epoch = iter(reader.next_epoch(2, last_batch="partial"))
+        next(epoch)
+        again = ranks(2, shuffle="global")[two.index(reader)]
+        again.set_state(str(reader.get_state()))
+        expected += [labels_of(v) for v in epoch] + steps([reader], 2, "partial")[0]
+        resumed += steps([again], 2, "partial")[0] + steps([again], 2, "partial")[0]
+    assert resumed == expected
+
+
+def test_refused(ranks):
+    readers = ranks(3)
+    states = [reader.state_dict() for reader in readers]
+    one = ranks(1)[0]
+    for wrong, said in (
+        (states[:2], "shards 0 to 1 of 2"),
+        ([states[0], states[0], states[2]], "each once"),
+        ([*states[:2], {**states[2], "seed": 77}], "ranks 0 and 2 differ in 'seed'"),
+        ([{**s, "size": 9} for s in states], "another size: expected 23, got 9"),
+        ([{**s, "order": "shuffle"} for s in states], "another order"),
+        ([], "empty list"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            one.load_state_dict(wrong)
+    with pytest.raises(ValueError, match="give the list of all of them"):
+        one.load_state_dict(states[1])
+    for before in (5, {}, {"places": []}, {"places": [[0, -1]]}, {"places": [[0, 0]], "before": 3}):
+        with pytest.raises(ValueError, match="places of other ranks"):
+            one.load_state_dict({**one.state_dict(), "before": before})
