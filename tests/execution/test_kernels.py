@@ -20,9 +20,9 @@ from ndd._cpu import kernel_cache
 
 # A small kernel that calls another, in a file of its own so that it can be kept.
 MODULE = """
-from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.jit import kernel
 
-@inner_kernel
+@kernel
 def twice(x):
     return x + x
 
