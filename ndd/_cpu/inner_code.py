@@ -6,45 +6,68 @@ all of LLVM again in each caller. What is left out here is a fifth of the time t
 
 from __future__ import annotations
 
-from typing import Any
-
-from numba import _dynfunc
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, CompileResult
+import functools
+from typing import Any, NamedTuple
 
 
-class _Library(JITCodeLibrary):
-    """A module to be linked into others."""
-
-    def add_llvm_module(self, ll_module: Any) -> None:
-        """Without passes over each function: the caller's do it."""
-        self._final_module.link_in(ll_module)
-
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-    def serialize_using_object_code(self) -> Any:
-        """There is none: the module itself."""
-        self._ensure_finalized()
-        return self.name, self._final_module.as_bitcode()
+class _Numba(NamedTuple):
+    library: Any
+    compiler: Any
+    result: Any
 
 
-class _Compiler(Compiler):
-    """How the code is made that kernels call."""
+def options() -> dict[str, Any]:
+    """How numba compiles it."""
+    return {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _numba().compiler}
 
-    def compile_extra(self, func: Any) -> Any:
-        """The result has no function that Python can call."""
-        state = self.state
-        state.flags.no_compile = True
-        state.library = _Library(state.targetctx.codegen(), func.__qualname__)
-        result = super().compile_extra(func)
-        result = result._replace(entry_point=_entry(result.library, result.fndesc, result.environment))
-        state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
-        return result
+
+def rebuild(target: Any, *parts: Any) -> Any:
+    """As `CompileResult._rebuild`, for inner code. Environments are set where it is linked in."""
+    return _numba().result._rebuild(_Target(target), *parts[:-1], ())._replace(target_context=target)
+
+
+def rebuild_outer(target: Any, *parts: Any) -> Any:
+    """`CompileResult._rebuild`, for what Python calls."""
+    return _numba().result._rebuild(target, *parts)
+
+
+@functools.cache
+def _numba() -> _Numba:
+    """Our ways of what numba has."""
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler, CompileResult
+
+    class Library(JITCodeLibrary):
+        """A module to be linked into others."""
+
+        def add_llvm_module(self, ll_module: Any) -> None:
+            """Without passes over each function: the caller's do it."""
+            self._final_module.link_in(ll_module)
+
+        def _optimize_final_module(self) -> None:
+            pass
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+        def serialize_using_object_code(self) -> Any:
+            """There is none: the module itself."""
+            self._ensure_finalized()
+            return self.name, self._final_module.as_bitcode()
+
+    class Inner(Compiler):
+        def compile_extra(self, func: Any) -> Any:
+            """The result has no function that Python can call."""
+            state = self.state
+            state.flags.no_compile = True
+            state.library = Library(state.targetctx.codegen(), func.__qualname__)
+            result = super().compile_extra(func)
+            result = result._replace(entry_point=_entry(result.library, result.fndesc, result.environment))
+            state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
+            return result
+
+    return _Numba(Library, Inner, CompileResult)
 
 
 class _Target:
@@ -57,11 +80,11 @@ class _Target:
     def codegen(self) -> _Target:
         return self
 
-    def unserialize_library(self, kept: tuple[str, bytes]) -> _Library:
-        import llvmlite.binding
+    def unserialize_library(self, kept: tuple[str, bytes]) -> Any:
+        from llvmlite import binding
 
-        library = _Library(self.real, kept[0])
-        library._final_module = llvmlite.binding.parse_bitcode(kept[1])
+        library = _numba().library(self.real, kept[0])
+        library._final_module = binding.parse_bitcode(kept[1])
         library._finalize_final_module()
         return library
 
@@ -69,16 +92,9 @@ class _Target:
         return _entry(library, fndesc, env)
 
 
-OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _Compiler}
-rebuild_outer = CompileResult._rebuild
-
-
-def rebuild(target: Any, *parts: Any) -> Any:
-    """As `CompileResult._rebuild`, for inner code. Environments are set where it is linked in."""
-    return CompileResult._rebuild(_Target(target), *parts[:-1], ())._replace(target_context=target)
-
-
 def _entry(library: Any, fndesc: Any, env: Any) -> Any:
     """By what numba finds the code: a function without an address, as it makes for code without a wrapper."""
+    from numba import _dynfunc
+
     name = fndesc.qualname.split(".")[-1]
     return _dynfunc.make_function(fndesc.lookup_module(), name, "", 0, env, (library,))

@@ -14,7 +14,9 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ndd._cpu.kernel_cache import KernelCache, described, source_digest
+from ndd._cpu import inner_code
+from ndd._cpu.kernel_cache import KernelCache, described, source_digest, writable_folder
+from ndd._execution.compiling import compiling
 from ndd._execution.errors import as_interrupt
 from ndd._execution.fork import whole
 
@@ -60,8 +62,6 @@ class Kernel(Compiled):
     def _dispatcher(self, inner: bool) -> Any:
         import numba
 
-        from ndd._cpu import inner_code
-
         original = self.function
         scope = dict(original.__globals__)  # type: ignore[attr-defined]
         for name, called in self._called():
@@ -74,13 +74,14 @@ class Kernel(Compiled):
             original.__closure__,  # type: ignore[attr-defined]
         )
         copy.__module__, copy.__qualname__ = original.__module__, original.__qualname__
-        options = inner_code.OPTIONS if inner else {"no_cfunc_wrapper": True}
+        options = inner_code.options() if inner else {"no_cfunc_wrapper": True}
         dispatcher = numba.njit(**{"nogil": True, "error_model": "numpy", **self.options, **options})(copy)
         text = self._text()
         if text is not None:
             name = f"{'inner.' * inner}{original.__module__}.{original.__qualname__}"
             dispatcher._cache = KernelCache(name, text, inner_code.rebuild if inner else inner_code.rebuild_outer)
         dispatcher._compile_for_args = _one_at_a_time(dispatcher._compile_for_args)
+        dispatcher._compiler.compile = _said_aloud(dispatcher._compiler.compile, original)
         return dispatcher
 
     def _called(self) -> list[tuple[str, Compiled]]:
@@ -135,6 +136,16 @@ def _one_at_a_time(compile_for: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
+def _said_aloud(compile_new: Callable[..., Any], function: Any) -> Callable[..., Any]:
+    """What a numba dispatcher does for types that are not on disk either."""
+
+    def watched(*args: Any) -> Any:
+        with compiling(f"`{function.__qualname__}` of {function.__module__}", writable_folder()):
+            return compile_new(*args)
+
+    return watched
+
+
 @contextlib.contextmanager
 def _without_collection() -> Iterator[None]:
     """Numba makes so many objects that looking for garbage among them takes a fifth of the time."""
@@ -185,4 +196,3 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     if function is None:
         return lambda f: Kernel(f, options)
     return Kernel(function, options)
-
