@@ -73,7 +73,7 @@ def add_rows(rows, index, weights, lo, hi, out):
         k += 4
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def _pixels_along(row, step, left, first, flat, taps, out):
     """`along_row` for 3 and 4 channels."""
     k, o = np.uint64(0), np.uint64(0)
@@ -83,7 +83,7 @@ def _pixels_along(row, step, left, first, flat, taps, out):
         o += step
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def _numbers_along(row, channels, left, first, flat, taps, out):
     """`along_row` for any number of channels."""
     k, o = np.uint64(0), np.uint64(0)

@@ -42,7 +42,7 @@ def _(call, *, allow_repetitions, no_fixed_points):
     return order
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def _swap(order, i, j):
     order[i], order[j] = order[j], order[i]
 
