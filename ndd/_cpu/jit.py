@@ -97,7 +97,10 @@ class Kernel(Compiled):
 
         if self.function.__closure__:  # type: ignore[attr-defined]
             return None
-        parts = [f"{numba.__version__} {llvmlite.__version__} {sys.version}".encode()]
+        parts = [
+            f"{numba.__version__} {llvmlite.__version__} {sys.version}".encode(),
+            source_digest(inner_code.__file__),
+        ]
         for one in self._reached({}):
             code, scope = one.function.__code__, one.function.__globals__  # type: ignore[attr-defined]
             try:
