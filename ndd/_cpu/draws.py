@@ -19,7 +19,7 @@ _TURN = np.float32(2 * math.pi)
 _COLUMNS = 128  # of a table of words
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def fused(a, b, c):
     """a * b + c in float64 with one rounding (but for ties of the last bit), as the hardware instruction gives it."""
     product = a * b
@@ -114,7 +114,7 @@ def fill_index(out, streams, count):
                     row[e] = product >> _U(32)
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def weighted(cumulative, count, word):
     """The first index whose cumulative probability reaches a 64-bit word / 2**64."""
     number = np.float64(word) * 2.0**-64

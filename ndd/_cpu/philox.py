@@ -24,7 +24,7 @@ _LANE = CHUNK // 4
 _U = np.uint64
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def philox_block(key, counter, sequence):
     """The four words (each a uint64 below 2**32) of one block."""
     low, half = _U(0xFFFFFFFF), _U(32)

@@ -64,7 +64,7 @@ def _draw(shapes, streams, limits, attempts, anchors, windows):
         anchors[n, 1] = below(cursor, np.uint64(width - w + 1))
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def _between(cursor, low, high):
     return _F(canonical(cursor, False)) * (high - low) + low
 

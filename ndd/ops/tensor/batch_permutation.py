@@ -42,7 +42,7 @@ def _(call, *, allow_repetitions, no_fixed_points):
     return order
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def _swap(order, i, j):
     order[i], order[j] = order[j], order[i]
 
