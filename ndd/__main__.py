@@ -1,4 +1,4 @@
-"""`python -m ndd COMMAND`: demo, doctor, index, bench, stubs, coverage."""
+"""`python -m ndd COMMAND`: demo, doctor, index, compile, bench, stubs, coverage."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ _COMMANDS = {
     "demo": ("ndd.demo.command", "train a small classifier on a folder of photographs"),
     "doctor": ("ndd.doctor", "say what is installed and works here, and what to install"),
     "index": ("ndd.index", "write the index files of TFRecord, tar (WebDataset) and RecordIO files"),
+    "compile": ("ndd.compile.command", "compile kernels before they are needed, for the CPU and for GPUs"),
     "bench": ("ndd.bench.command", "time ndd beside DALI"),
     "stubs": ("ndd.stubs.command", "write the signatures of operators down for type checkers"),
     "coverage": ("ndd.coverage.command", "list the operators, and which of DALI's are here"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -72,6 +73,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not torch.cuda.is_available():
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason="needs a GPU"))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What is there now stays: looking through it for garbage took an eighth of the time of all tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cmath>
-#include <vector>
+#include <cmath>  // and no containers: they double the time in which a kernel is built
 
 #define __global__
 #define __device__
@@ -36,8 +33,9 @@ struct Fiber {
   Index3 index;
   Wait wait;
 };
-static std::vector<Fiber> all;
-static std::vector<char> stacks;
+static Fiber all[1024];
+static unsigned count;
+static char* stacks;
 static ucontext_t scheduler;
 static unsigned current;
 static void (*body)();
@@ -70,8 +68,8 @@ static bool released(size_t first, size_t last, Wait barrier) {
 
 // Runs one block; false if its threads wait for one another for ever.
 static bool run(unsigned threads, void (*function)()) {
-  all.resize(threads);
-  stacks.resize(threads * STACK);
+  if (!stacks) stacks = (char*)malloc(1024 * STACK);
+  count = threads;
   body = function;
   for (unsigned t = 0; t < threads; t++) {
     Fiber& f = all[t];
@@ -96,7 +94,7 @@ static bool run(unsigned threads, void (*function)()) {
     }
     if (!left) return true;
     moved = released(0, threads, AT_BLOCK) || moved;
-    for (unsigned w = 0; w < threads; w += 32) moved = released(w, std::min(threads, w + 32), AT_WARP) || moved;
+    for (unsigned w = 0; w < threads; w += 32) moved = released(w, w + 32 < threads ? w + 32 : threads, AT_WARP) || moved;
     if (!moved) return false;
   }
 }
@@ -108,7 +106,7 @@ static T from_lane(T value, int lane) {
   memcpy(&exchange[me], &value, sizeof(T));
   pause(AT_WARP);
   T found = value;
-  if (lane >= 0 && lane < 32 && home + lane < all.size()) memcpy(&found, &exchange[home + lane], sizeof(T));
+  if (lane >= 0 && lane < 32 && home + lane < count) memcpy(&found, &exchange[home + lane], sizeof(T));
   pause(AT_WARP);
   return found;
 }
@@ -144,7 +142,7 @@ inline unsigned __ballot_sync(unsigned, int predicate) {
   fibers::votes[me] = predicate != 0;
   fibers::pause(fibers::AT_WARP);
   unsigned found = 0;
-  for (unsigned i = 0; i < 32 && home + i < fibers::all.size(); i++)
+  for (unsigned i = 0; i < 32 && home + i < fibers::count; i++)
     if (fibers::all[home + i].wait != fibers::ENDED && fibers::votes[home + i]) found |= 1u << i;
   fibers::pause(fibers::AT_WARP);
   return found;
@@ -155,7 +153,7 @@ inline int __syncthreads_or(int predicate) {
   fibers::votes[fibers::current] = predicate != 0;
   fibers::pause(fibers::AT_BLOCK);
   int found = 0;
-  for (size_t i = 0; i < fibers::all.size(); i++) found |= fibers::votes[i];
+  for (size_t i = 0; i < fibers::count; i++) found |= fibers::votes[i];
   fibers::pause(fibers::AT_BLOCK);
   return found;
 }

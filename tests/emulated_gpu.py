@@ -8,7 +8,6 @@ and fenced, so that what a kernel forgets to write, or writes beside, is found.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import hashlib
 import importlib
@@ -16,13 +15,14 @@ import math
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from ndd.compile.pretended_gpu import pretend
 
 _PRELUDE = Path(__file__).with_name("cuda_as_cpp.h")
 _FLAGS = ("-std=c++17", "-O1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv")
@@ -32,30 +32,6 @@ _NAMED = '#define KERNEL_NAME(name) extern "C" __global__ void name'
 _PARAMETER_BYTES = 4096 - 16  # what a launch may carry on every driver, the other arguments left out
 _FENCE = 64
 _GARBAGE = 0xA5
-
-
-class NullTorchStream:
-    """Stands for a torch.cuda.Stream: everything has already happened."""
-
-    def __init__(self, number: int):
-        import torch
-
-        self.device = torch.device("cuda", number)
-        self.cuda_stream = 0x1000 + id(self) % 0x1000000
-        self.synchronized = 0
-
-    def wait_stream(self, other: Any) -> None: ...
-
-    def wait_event(self, event: Any) -> None: ...
-
-    def record_event(self, event: Any = None) -> NullTorchStream:
-        return self  # what has already happened can be waited for
-
-    def query(self) -> bool:
-        return True
-
-    def synchronize(self) -> None:
-        self.synchronized += 1
 
 
 class RecordedGpu:
@@ -205,15 +181,6 @@ extern "C" int ndd_run(void** arguments, unsigned columns, unsigned rows, unsign
 """
 
 
-def _replace_everywhere(patch: pytest.MonkeyPatch, original: Any, replacement: Any) -> None:
-    """Sets every name that is bound to `original` in any module of ndd."""
-    for module_name, module in list(sys.modules.items()):
-        if module_name == "ndd" or module_name.startswith("ndd."):
-            for name, value in list(vars(module).items()):
-                if value is original:
-                    patch.setattr(module, name, replacement)
-
-
 def install(patch: pytest.MonkeyPatch) -> EmulatedGpu | RecordedGpu:
     """Puts the emulation in place until `patch` is undone; on a machine with a GPU a record of what it does."""
     import torch
@@ -225,46 +192,7 @@ def install(patch: pytest.MonkeyPatch) -> EmulatedGpu | RecordedGpu:
         recorded = RecordedGpu(compile)
         patch.setattr(compile, "launch", recorded.launch)
         return recorded
-    # By import_module: some rooms export functions under the names of their files.
-    compile, scope, context, stream, schedule, device, memory, tensor = (
-        importlib.import_module(f"ndd.{name}")
-        for name in (
-            "_cuda.compile", "_cuda.scope", "_execution.context", "_execution.stream", "_execution.schedule",
-            "_tensor.device", "_tensor.memory", "_tensor.tensor",
-        )
-    )  # fmt: skip
-    for name in ("launch", "transfer"):
-        importlib.import_module(f"ndd._cuda.{name}")  # so that their names are replaced too
     gpu = EmulatedGpu()
-    patch.setattr(device, "_gpu_count", EmulatedGpu.count)
-    patch.setattr(context._local, "defaults", {})
-    _replace_everywhere(patch, memory.torch_device, lambda _: torch.device("cpu"))
-    _replace_everywhere(patch, memory.device_empty, gpu.empty)
-    _replace_everywhere(patch, scope.on_stream, lambda *_: contextlib.nullcontext())
-    _replace_everywhere(patch, scope.wait_for, lambda *_: None)
-    _replace_everywhere(patch, tensor.hand_over, lambda *_: None)
-    _replace_everywhere(patch, schedule.order_after, lambda *_: None)
-    patch.setattr(compile, "function", gpu.function)
-    patch.setattr(compile, "launch", gpu.launch)
-    patch.setattr(compile, "copy_to_gpu", lambda target, source, nbytes, _: ctypes.memmove(target, source, nbytes))
-    patch.setattr(stream.Stream, "__init__", _stream_init)
-    _decode_to_host_memory(patch)
+    pretend(gpu, patch.setattr)
     assert ndd.Device("gpu").device_id == 0
     return gpu
-
-
-def _decode_to_host_memory(patch: pytest.MonkeyPatch) -> None:
-    """nvImageCodec's C library decodes with its CPU decoders, to where the emulated GPU's memory is."""
-    codec, pool = (importlib.import_module(f"ndd.decoders.{name}") for name in ("_codec_library", "_decoder_pool"))
-    decoder, pictures = codec.Decoder, codec.Pictures
-    patch.setattr(pool, "Decoder", lambda library, _, *rest: decoder(library, None, *rest[:-1], ""))  # no options
-    patch.setattr(pool, "Pictures", lambda library: pictures(library, on_gpu=False))
-    patch.setattr(pool, "_pools", type(pool._pools)(pool._made, limit=2))
-    patch.setattr(pool, "places", type(pool.places)(pool.Places))
-
-
-def _stream_init(self: Any, stream: Any = None, device_id: int | None = None) -> None:
-    number = 0 if device_id is None else device_id
-    self._torch = getattr(stream, "_torch", None) or NullTorchStream(number)
-    self._device_id = number
-    self.ring = self.large = None

@@ -30,10 +30,19 @@ LEVELS = [
     {"pipeline", "fn"},
     {"auto_aug"},
     {"plugin"},
-    {"demo", "doctor", "index", "bench", "stubs", "coverage", "__main__"},
+    {"demo", "doctor", "index", "compile", "bench", "stubs", "coverage", "__main__"},
 ]
 LEVEL_OF = {room: i for i, rooms in enumerate(LEVELS) for room in rooms}
-COMMANDS = ("demo", "doctor", "index", "bench", "stubs", "coverage", "__main__")  # programs on top of the library
+COMMANDS = (
+    "demo",
+    "doctor",
+    "index",
+    "compile",
+    "bench",
+    "stubs",
+    "coverage",
+    "__main__",
+)  # programs on top of the library
 # Imports inside functions that go up on purpose: (file, what it imports), with the reason.
 UPWARDS = {
     ("_tensor/convert.py", "ndd._cpu"): "compiled loops for large arrays, on first use",
@@ -49,7 +58,7 @@ MORE_IMPORTERS = {
     # decoding in one place, encoding in another, drawing in a third
     "PIL": {"decoders/_portable.py", "_tensor/picture.py", "picture.py"},
     # compiler, its cache, instructions that it lacks or does not find
-    "numba": {"_cpu/jit.py", "_cpu/kernel_cache.py", "_cpu/half.py", "_cpu/lanes.py"},
+    "numba": {"_cpu/jit.py", "_cpu/inner_code.py", "_cpu/kernel_cache.py", "_cpu/half.py", "_cpu/lanes.py"},
 }
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import External, inner_kernel, kernel
+from ndd._cpu.jit import External, kernel
 
 FUNCTIONS = {
     "nvimgcodecCodeStreamCreateFromHostMem": "int32(uintp, uintp, uintp, uintp, uintp)",
@@ -40,7 +40,7 @@ def connect(library: object) -> None:
         binding.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
 
 
-@inner_kernel
+@kernel
 def _describe(instance, addresses, sizes, extents, swapped, info, at, streams, turns, failed):
     """A code stream for each picture, and how it is turned to be upright (degrees, flips).
 
@@ -60,7 +60,7 @@ def _describe(instance, addresses, sizes, extents, swapped, info, at, streams, t
         failed[i] = status
 
 
-@inner_kernel
+@kernel
 def _cut_out(windows, view, at, streams, parts, failed):
     """For each window (y0, x0, y1, x1) a stream of that part alone; one without rows stands for the whole picture."""
     numbers = view.view(np.int32)
@@ -73,7 +73,7 @@ def _cut_out(windows, view, at, streams, parts, failed):
         failed[i] = _cut(streams[i], parts.ctypes.data + 8 * i, view.ctypes.data)
 
 
-@inner_kernel
+@kernel
 def _place(instance, targets, shapes, kinds, turns, stream, info, at, images, failed):
     """Says where the pixels of each picture go: HWC of `shapes`, in sample format and colour space `kinds`, turned."""
     numbers, wide = info.view(np.int32), info.view(np.int64)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.crc32c import masked_crc32c
-from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.jit import kernel
 from ndd._cpu.protobuf import next_field, varint
 
 GOOD, SHORT, OTHER_LENGTH, NO_EXAMPLE = range(4)
@@ -20,7 +20,7 @@ HEAD, FRAME = 12, 16  # bytes of a record before its data, and around it: length
 NOTHING = -1  # the type of a feature without values; else 0, 1, 2 as in `ndd.tfrecord`
 
 
-@inner_kernel
+@kernel
 def _field(data, at, end):
     """A field's number, wire type, the range of its contents, and the place behind it or -1; a group is none here."""
     number, wire, _, start, after = next_field(data, at, end)
@@ -29,7 +29,7 @@ def _field(data, at, end):
     return number, wire, start, after
 
 
-@inner_kernel
+@kernel
 def _word(data, at):
     word = np.uint32(0)
     for k in range(4):
@@ -37,7 +37,7 @@ def _word(data, at):
     return word
 
 
-@inner_kernel
+@kernel
 def _equal(data, start, end, keys, first, last):
     same, k = end - start == last - first, 0
     while same and k < end - start:
@@ -46,7 +46,7 @@ def _equal(data, start, end, keys, first, last):
     return same
 
 
-@inner_kernel
+@kernel
 def _features(data, start, end, keys, key_ends, entries):
     """Writes the range of the entry of each wanted key, (0, 0) if there is none. False if this is no Example."""
     entries[:] = 0
@@ -79,7 +79,7 @@ def _features(data, start, end, keys, key_ends, entries):
     return True
 
 
-@inner_kernel
+@kernel
 def _values(data, start, end, wanted, ints, floats, to, write):
     """Walks through the entry of a feature: its type (`NOTHING` if it holds no values), how many values, the range of
     the first string; type -2 if it is broken. With `write`, numbers go to `ints` or (as bits) `floats` from `to` on."""

@@ -28,7 +28,8 @@ def _filled(wanted, source, mode, most, filled):
             product *= scale
             smallest, largest = min(smallest, scale), max(largest, scale)
     if given == 0:
-        filled[:] = source
+        for k in range(axes):
+            filled[k] = source[k]
         return
     if given > 1:
         product = product ** (1.0 / given)

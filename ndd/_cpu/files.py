@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from ndd._cpu.jit import External, inner_kernel, kernel
+from ndd._cpu.jit import External, kernel
 
 STATUS_BYTES = 256  # room for what the kernel says of a file: 256 bytes on Linux, 144 on macOS
 _REGULAR, _KINDS = 0o100000, 0o170000
@@ -27,7 +27,7 @@ if sys.platform == "linux":
     _statx = External("statx", "int32(int32, uintp, int32, uint32, uintp)")
     _EMPTY_PATH, _MODE_AND_SIZE = 0x1000, 0x201
 
-    @inner_kernel
+    @kernel
     def _regular_size(handle, status):
         """The size of an open regular file; -1 for anything else."""
         status[:] = 0  # the first byte also serves as the empty path
@@ -44,7 +44,7 @@ elif sys.platform == "darwin":
     AVAILABLE = True
     _fstat = External("fstat" if os.uname().machine == "arm64" else "fstat$INODE64", "int32(int32, uintp)")
 
-    @inner_kernel
+    @kernel
     def _regular_size(handle, status):
         """The size of an open regular file; -1 for anything else."""
         if _fstat(handle, status.ctypes.data) != 0:
@@ -57,7 +57,7 @@ else:
     AVAILABLE = False
     OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 
-    @inner_kernel
+    @kernel
     def _regular_size(handle, status):
         """Not known here: callers look at `AVAILABLE` first."""
         return np.int64(-1)

@@ -33,8 +33,8 @@ def _assembled(value):
 class _HalfBits(Compiled):
     """Chosen when a kernel that uses it is compiled."""
 
-    def compiled(self) -> Any:
-        return _by_instruction() if _has_instruction() else _assembled.compiled()
+    def inner(self) -> Any:
+        return _by_instruction() if _has_instruction() else _assembled.inner()
 
 
 half_bits: Any = _HalfBits()

@@ -6,13 +6,17 @@ A kernel releases the GIL and is kept on disk (`kernel_cache.py`). Kernels may c
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from ndd._cpu.kernel_cache import KernelCache, described, source_digest
+from ndd._cpu import inner_code
+from ndd._cpu.kernel_cache import KernelCache, described, source_digest, writable_folder
+from ndd._execution.compiling import compiling
 from ndd._execution.errors import as_interrupt
 from ndd._execution.fork import whole
 
@@ -20,7 +24,7 @@ from ndd._execution.fork import whole
 class Compiled:
     """What kernels may call: gives numba the thing to call when the caller is compiled."""
 
-    def compiled(self) -> Any:
+    def inner(self) -> Any:
         """A numba dispatcher or intrinsic."""
         raise NotImplementedError
 
@@ -37,22 +41,31 @@ class Kernel(Compiled):
         self.function = function
         self.options = options
         self._compiled: Any = None
+        self._inner: Any = None
 
     def compiled(self) -> Any:
-        """The numba dispatcher."""
+        """The numba dispatcher that Python calls."""
         if self._compiled is None:
             with whole:
                 if self._compiled is None:
-                    self._compiled = self._dispatcher()
+                    self._compiled = self._dispatcher(inner=False)
         return self._compiled
 
-    def _dispatcher(self) -> Any:
+    def inner(self) -> Any:
+        """The numba dispatcher that kernels call: its code becomes a part of theirs (`inner_code.py`)."""
+        if self._inner is None:
+            with whole:
+                if self._inner is None:
+                    self._inner = self._dispatcher(inner=True)
+        return self._inner
+
+    def _dispatcher(self, inner: bool) -> Any:
         import numba
 
         original = self.function
         scope = dict(original.__globals__)  # type: ignore[attr-defined]
         for name, called in self._called():
-            scope[name] = called.compiled()
+            scope[name] = called.inner()
         copy = types.FunctionType(
             original.__code__,  # type: ignore[attr-defined]
             scope,
@@ -61,14 +74,14 @@ class Kernel(Compiled):
             original.__closure__,  # type: ignore[attr-defined]
         )
         copy.__module__, copy.__qualname__ = original.__module__, original.__qualname__
-        dispatcher = numba.njit(**{"nogil": True, "error_model": "numpy", **self.options})(copy)
+        options = inner_code.options() if inner else {"no_cfunc_wrapper": True}
+        dispatcher = numba.njit(**{"nogil": True, "error_model": "numpy", **self.options, **options})(copy)
         text = self._text()
         if text is not None:
-            from numba.core.compiler import CompileResult
-
-            name = f"{original.__module__}.{original.__qualname__}"
-            dispatcher._cache = KernelCache(name, text, CompileResult._rebuild)
+            name = f"{'inner.' * inner}{original.__module__}.{original.__qualname__}"
+            dispatcher._cache = KernelCache(name, text, inner_code.rebuild if inner else inner_code.rebuild_outer)
         dispatcher._compile_for_args = _one_at_a_time(dispatcher._compile_for_args)
+        dispatcher._compiler.compile = _said_aloud(dispatcher._compiler.compile, original)
         return dispatcher
 
     def _called(self) -> list[tuple[str, Compiled]]:
@@ -84,7 +97,10 @@ class Kernel(Compiled):
 
         if self.function.__closure__:  # type: ignore[attr-defined]
             return None
-        parts = [f"{numba.__version__} {llvmlite.__version__} {sys.version}".encode()]
+        parts = [
+            f"{numba.__version__} {llvmlite.__version__} {sys.version}".encode(),
+            source_digest(inner_code.__file__),
+        ]
         for one in self._reached({}):
             code, scope = one.function.__code__, one.function.__globals__  # type: ignore[attr-defined]
             try:
@@ -117,10 +133,32 @@ def _one_at_a_time(compile_for: Callable[..., Any]) -> Callable[..., Any]:
     """The slow way of a numba dispatcher, taken for types that it has not seen."""
 
     def guarded(*args: Any) -> Any:
-        with whole:
+        with whole, _without_collection():
             return compile_for(*args)
 
     return guarded
+
+
+def _said_aloud(compile_new: Callable[..., Any], function: Any) -> Callable[..., Any]:
+    """What a numba dispatcher does for types that are not on disk either."""
+
+    def watched(*args: Any) -> Any:
+        with compiling(f"`{function.__qualname__}` of {function.__module__}", writable_folder()):
+            return compile_new(*args)
+
+    return watched
+
+
+@contextlib.contextmanager
+def _without_collection() -> Iterator[None]:
+    """Numba makes so many objects that looking for garbage among them takes a fifth of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class External(Compiled):
@@ -133,7 +171,7 @@ class External(Compiled):
         self.name = name
         self.signature = signature
 
-    def compiled(self) -> Any:
+    def inner(self) -> Any:
         """What numba calls."""
         from numba.core import sigutils, types as numba_types
 
@@ -161,8 +199,3 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     if function is None:
         return lambda f: Kernel(f, options)
     return Kernel(function, options)
-
-
-def inner_kernel(function: Callable[..., Any]) -> Any:
-    """Marks a kernel that only kernels call: it compiles in two thirds of the time."""
-    return Kernel(function, {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})

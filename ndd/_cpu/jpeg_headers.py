@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import External, inner_kernel, kernel
+from ndd._cpu.jit import External, kernel
 
 # What is told of a picture: whether it is one to be decoded as it is (else Python decides), size as stored, channels,
 # EXIF orientation, scans if there is but one (decoders stop behind it, whatever follows), else 0.
@@ -40,12 +40,12 @@ def take(addresses, sizes, starts, target, facts):
             found[:] = 0
 
 
-@inner_kernel
+@kernel
 def _u16(data, at):
     return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
 
 
-@inner_kernel
+@kernel
 def _walk(data, first, end, found):
     """Reads the segments up to the pixels; whether this is a plain picture of YCbCr or gray."""
     if end - first < _LEAST or data[first] != 0xFF or data[first + 1] != 0xD8:
@@ -103,12 +103,12 @@ def _walk(data, first, end, found):
     return False
 
 
-@inner_kernel
+@kernel
 def _reads(data, at, a, b, c, d):
     return data[at] == a and data[at + 1] == b and data[at + 2] == c and data[at + 3] == d
 
 
-@inner_kernel
+@kernel
 def _orientation(data, at, end):
     """Of a TIFF structure; 1 if it is damaged, 0 if it is a BigTIFF."""
     if end - at < 8 or data[at] != data[at + 1] or (data[at] != 0x49 and data[at] != 0x4D):
@@ -133,7 +133,7 @@ def _orientation(data, at, end):
     return 1
 
 
-@inner_kernel
+@kernel
 def _number(data, at, size, little):
     value = np.int64(0)
     for k in range(size):
@@ -141,7 +141,7 @@ def _number(data, at, size, little):
     return value
 
 
-@inner_kernel
+@kernel
 def _make_plain(data, at, end, orientation):
     data[at:end] = 0
     for k in range(min(len(_PLAIN), end - at)):
@@ -150,7 +150,7 @@ def _make_plain(data, at, end, orientation):
         data[at + 19] = orientation
 
 
-@inner_kernel
+@kernel
 def _is_sound(data, first, size, found):
     """Whether the file has its end, and no more scans than it can have use for."""
     ends, end = False, first + size

@@ -7,7 +7,7 @@ anew, and a new file takes the place of the old one in one step.
 
 Files are read from all of these folders, and written to the first one that can be:
 
-1. `NUMBA_CACHE_DIR`, if that is set (then to no other);
+1. `kernels` in `NDD_CACHE_DIR`, else `ndd` in `NUMBA_CACHE_DIR`, if one of these is set (then to no other);
 2. `__pycache__` of this package;
 3. the user's cache folder (`XDG_CACHE_HOME`, `~/.cache`, ...);
 4. a folder of this user's among the temporary files.
@@ -31,6 +31,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from ndd._execution.compiling import chosen_folder
 
 _DIGEST = 32  # bytes of SHA-256 at the head of a file: what a full disk or a crash left of it is not read
 _OLD_SECONDS = 7 * 86400.0  # a kernel of another source text is deleted when it has not been written for a week
@@ -118,10 +120,15 @@ def _write(path: Path, content: bytes) -> None:
 @functools.cache
 def _folders() -> list[Path]:
     """Where kernels may lie."""
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    if given:
-        return [Path(given) / "ndd"]
+    given = _given_folder()
+    if given is not None:
+        return [given]
     return [Path(__file__).parent.parent / "__pycache__", *_user_folder(), *filter(_is_ours, [_temporary_folder()])]
+
+
+def _given_folder() -> Path | None:
+    numba = os.environ.get("NUMBA_CACHE_DIR")
+    return chosen_folder("kernels") or (Path(numba) / "ndd" if numba else None)
 
 
 def _user_folder() -> list[Path]:
@@ -152,7 +159,7 @@ def _is_ours(folder: Path) -> bool:
 @functools.cache
 def writable_folder() -> Path | None:
     """The first folder that can be written to; None, and a warning, if there is none."""
-    temporary = [] if os.environ.get("NUMBA_CACHE_DIR") else [_temporary_folder()]
+    temporary = [] if _given_folder() is not None else [_temporary_folder()]
     for folder in [*_folders(), *temporary]:
         try:
             folder.mkdir(mode=0o700 if folder in temporary else 0o777, parents=True, exist_ok=True)
@@ -175,7 +182,7 @@ def _warn(what: str) -> None:
     _warned.append(what)
     warnings.warn(
         f"Compiled kernels {what}. Each process compiles what it uses, which takes seconds at the first calls; set "
-        "NUMBA_CACHE_DIR to a folder that can be written.",
+        "NDD_CACHE_DIR to a folder that can be written.",
         RuntimeWarning,
         stacklevel=2,
     )

@@ -14,7 +14,7 @@ LANES = 4
 
 
 class _SumPixels(Compiled):
-    def compiled(self) -> Any:
+    def inner(self) -> Any:
         return _intrinsic()
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.jit import kernel
 
 
-@inner_kernel
+@kernel
 def _length(source, at, length):
     """A length that goes on in further bytes, and where it ends; -1 if these are missing."""
     if length == 15:

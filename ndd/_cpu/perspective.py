@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.jit import kernel
 from ndd._cpu.sampling import border_index
 
 _REPEATED = 2  # borders from this number on repeat the image without end
@@ -33,7 +33,7 @@ def beyond_opencv(maps: np.ndarray, sources: np.ndarray, targets: np.ndarray, cu
     return odd | ~near | (cubic & (sources == 1).any(axis=1))
 
 
-@inner_kernel
+@kernel
 def _near(at, n, interp, border):
     """A coordinate that shows the same as `at` and is of reasonable size."""
     if not abs(at) < 1e300:
@@ -47,7 +47,7 @@ def _near(at, n, interp, border):
     return at - np.floor(at / period) * period if abs(at) > period else at
 
 
-@inner_kernel
+@kernel
 def _taps(at, interp, weight):
     """The first of the pixels that a coordinate is made of, and how many they are; `weight` receives their weights."""
     if interp == 0:

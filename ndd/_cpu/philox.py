@@ -80,24 +80,6 @@ def element_words(out, stream, first, skip=0):
             target[e] = lanes[e & 3, phases[e & 3] + r, e >> 2]
 
 
-@kernel(nogil=False)
-def sample_streams(place, out):
-    """The streams of samples for an operator call whose generator stands at `place` (itself such a row).
-
-    The next seven words are read as a key (2), a counter (2), a sequence (2) and a phase; sample i then has the
-    sequence `SAMPLE_STRIDE * i` further on.
-    """
-    words = np.empty((7, 1), np.uint32)
-    element_words(words, place, 0)
-    half = _U(32)
-    key = _U(words[0, 0]) | _U(words[1, 0]) << half
-    counter = _U(words[2, 0]) | _U(words[3, 0]) << half
-    sequence = _U(words[4, 0]) | _U(words[5, 0]) << half
-    for i in range(out.shape[0]):
-        out[i, 0], out[i, 1], out[i, 2] = key, counter, sequence + _U(SAMPLE_STRIDE) * _U(i)
-        out[i, 3] = _U(words[6, 0]) & _U(3)
-
-
 # A cursor reads the words of one element in order: uint64 [key, counter, sequence, place in the block, four words].
 
 
@@ -142,3 +124,28 @@ def word_at(place, element, i):
     a, b, c, d = philox_block(place[0], counter, place[2] + _U(counter < place[1]))
     phase = position & _U(3)
     return a if phase == _U(0) else b if phase == _U(1) else c if phase == _U(2) else d
+
+
+@kernel(nogil=False)
+def sample_streams(place, out):
+    """The streams of samples for an operator call whose generator stands at `place` (itself such a row).
+
+    The next seven words are read as a key (2), a counter (2), a sequence (2) and a phase; sample i then has the
+    sequence `SAMPLE_STRIDE * i` further on. One word after the other: this is compiled for every operator that draws.
+    """
+    stream = place[0], place[1], place[2], place[3]
+    key = counter = sequence = phase = _U(0)
+    for r in range(7):
+        word = word_at(stream, 0, r)
+        half = word << _U(32) if r & 1 else word
+        if r < 2:
+            key |= half
+        elif r < 4:
+            counter |= half
+        elif r < 6:
+            sequence |= half
+        else:
+            phase = word & _U(3)
+    for i in range(out.shape[0]):
+        out[i, 0], out[i, 1], out[i, 2] = key, counter, sequence + _U(SAMPLE_STRIDE) * _U(i)
+        out[i, 3] = phase

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.jit import kernel
 
 BROKEN = -1  # in place of a count: the bytes are no message
 TEXTS, FIRST, LAST, VARINTS, VALUE, MOST, FACTS = 0, 1, 3, 5, 6, 7, 8  # what `fields` tells of a field
 
 
-@inner_kernel
+@kernel
 def varint(data, at, end):
     """The number that begins at `at`, as int64, and where it ends; -1 there if it is cut off or longer than 10 bytes."""
     value, shift = 0, 0
@@ -31,7 +31,7 @@ def varint(data, at, end):
     return 0, -1
 
 
-@inner_kernel
+@kernel
 def next_field(data, at, end):
     """The field that begins at `at`: (number, wire, value, start, next). `value` is the number of wire 0; of the others
     the bytes are `start` to `next`. `next` is -1 for what is no field."""
@@ -58,7 +58,7 @@ def next_field(data, at, end):
     return number, wire, 0, start, start + length
 
 
-@inner_kernel
+@kernel
 def _group_end(data, at, end):
     """Where a group ends that has begun; -1 if it does not."""
     depth = 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import inner_kernel
+from ndd._cpu.jit import kernel
 
 
 def overlapping_words(image: np.ndarray) -> np.ndarray:
@@ -23,7 +23,7 @@ def words_of(image: np.ndarray, out: np.ndarray) -> tuple[np.ndarray | None, np.
     return overlapping_words(image), overlapping_words(out)
 
 
-@inner_kernel
+@kernel
 def _word_at(flat, place, fill):
     """The pixel at a place, in the low three bytes."""
     if place < 0:
@@ -31,7 +31,7 @@ def _word_at(flat, place, fill):
     return np.uint32(np.uint32(flat[place]) | np.uint32(flat[place + 1]) << 8 | np.uint32(flat[place + 2]) << 16)
 
 
-@inner_kernel
+@kernel
 def _fetch_ends(flat, place, fill, tap, first, last):
     for i in range(first, last):
         tap[0, i] = _word_at(flat, place[0, i] + place[2, i], fill)
@@ -40,14 +40,14 @@ def _fetch_ends(flat, place, fill, tap, first, last):
         tap[3, i] = _word_at(flat, place[1, i] + place[3, i], fill)
 
 
-@inner_kernel
+@kernel
 def _has_words(left, right, top, bottom, last):
     """Whether all four pixels of a point lie inside, with one byte more."""
     low, high = min(left, right) + min(top, bottom), max(left, right) + max(top, bottom)
     return (low >= 0) & (high < last)
 
 
-@inner_kernel
+@kernel
 def _all_have_words(left, right, top, bottom, last):
     lowest, highest = np.int32(0), np.int32(0)
     for i in range(left.size):
@@ -56,7 +56,7 @@ def _all_have_words(left, right, top, bottom, last):
     return lowest >= 0 and highest < last
 
 
-@inner_kernel
+@kernel
 def _fetch_inside(words, left, right, top, bottom, a, b, c, d):
     for i in range(left.size):
         a[i] = words[np.uint32(left[i] + top[i])]
@@ -65,7 +65,7 @@ def _fetch_inside(words, left, right, top, bottom, a, b, c, d):
         d[i] = words[np.uint32(right[i] + bottom[i])]
 
 
-@inner_kernel
+@kernel
 def _fetch(flat, words, place, fill, tap, begin, end):
     """The four pixels of each point as words: without a question to each of them between the ends of the row."""
     left, right, top, bottom = place[0], place[1], place[2], place[3]
@@ -85,18 +85,18 @@ def _fetch(flat, words, place, fill, tap, begin, end):
     _fetch_ends(flat, place, fill, tap, last, end)
 
 
-@inner_kernel
+@kernel
 def _is_outside(place, i):
     """Whether no pixel of a point lies inside."""
     return max(place[0, i], place[1, i]) + max(place[2, i], place[3, i]) < 0
 
 
-@inner_kernel
+@kernel
 def _byte(word, shift):
     return np.float32(np.int32((word >> np.uint32(shift)) & np.uint32(255)))
 
 
-@inner_kernel
+@kernel
 def _mixed_byte(a, b, c, d, shift, qx, qy):
     """`_linear_points` for one channel of four fetched pixels, back in its place in a word."""
     px = np.float32(1) - qx
@@ -108,7 +108,7 @@ def _mixed_byte(a, b, c, d, shift, qx, qy):
     return np.uint32(np.uint32(whole) + np.uint32(rest >= np.float32(0.5))) << np.uint32(shift)
 
 
-@inner_kernel
+@kernel
 def _mixed(a, b, c, d, qx, qy, row):
     for i in range(row.size):
         red = _mixed_byte(a[i], b[i], c[i], d[i], 0, qx[i], qy[i])
@@ -116,14 +116,14 @@ def _mixed(a, b, c, d, qx, qy, row):
         row[i] = red | green | _mixed_byte(a[i], b[i], c[i], d[i], 16, qx[i], qy[i])
 
 
-@inner_kernel
+@kernel
 def _rgb_word(fill):
     """A fill value as a pixel in the low three bytes."""
     red, green, blue = np.uint32(fill[0]), np.uint32(fill[1 % fill.size]), np.uint32(fill[2 % fill.size])
     return np.uint32(red | green << np.uint32(8) | blue << np.uint32(16))
 
 
-@inner_kernel
+@kernel
 def linear_rgb(flat, words, place, share, fill, out, out_words, start):
     """A row of RGB pixels in bytes, with the words that begin in them; it begins at `start` of the output."""
     n = share.shape[1]
@@ -143,7 +143,7 @@ def linear_rgb(flat, words, place, share, fill, out, out_words, start):
     _store_rgb(row, out, out_words, start)
 
 
-@inner_kernel
+@kernel
 def _store_rgb(row, out, out_words, start):
     n = row.size
     for i in range(n - 1):  # the fourth byte belongs to the pixel that follows, which is written after it
@@ -152,7 +152,7 @@ def _store_rgb(row, out, out_words, start):
         out[3 * (n - 1) + k] = (row[n - 1] >> np.uint32(8 * k)) & np.uint32(255)
 
 
-@inner_kernel
+@kernel
 def nearest_rgb(flat, words, left, top, fill, out, out_words, start):
     row = np.empty(left.size, np.uint32)
     outside = _rgb_word(fill)

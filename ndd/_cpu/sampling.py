@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.jit import kernel
 from ndd._cpu.rgb_sampling import linear_rgb, nearest_rgb
 
 BORDERS = {"constant": 0, "replicate": 1, "reflect": 2, "reflect_101": 3, "wrap": 4}
@@ -35,7 +35,7 @@ def outside_of(image: np.ndarray) -> Any:
     return np.int32(-(1 << 30)) if image.ndim == 3 and image.size < 1 << 30 else np.int64(-(1 << 60))
 
 
-@inner_kernel
+@kernel
 def border_index(i, n, border):
     """The pixel that stands for pixel `i` of a line of `n`; -1: the fill value."""
     if 0 <= i < n:
@@ -55,14 +55,14 @@ def border_index(i, n, border):
     return i if i < n else 2 * n - 2 - i
 
 
-@inner_kernel
+@kernel
 def _bounded(value):
     """A coordinate that a place can be made of; NaN lies outside."""
     value = value if value > -_FAR else -_FAR
     return value if value < _FAR else _FAR
 
 
-@inner_kernel
+@kernel
 def _place_pixels(pixel, n, step, border, outside, place):
     """Where the pixels of a line of `n` lie, with `step` between two neighbours; below 0: outside."""
     zero, last = np.int32(0), np.int32(n - 1)
@@ -80,7 +80,7 @@ def _place_pixels(pixel, n, step, border, outside, place):
             place[i] = border_index(pixel[i], n, border) * step
 
 
-@inner_kernel
+@kernel
 def linear_taps(at, n, step, border, outside, first, second, share, pixel):
     """The two pixels that each coordinate lies between, and the share of the second."""
     half, one = np.float32(0.5), np.int32(1)
@@ -95,14 +95,14 @@ def linear_taps(at, n, step, border, outside, first, second, share, pixel):
     _place_pixels(pixel, n, step, border, outside, second)
 
 
-@inner_kernel
+@kernel
 def nearest_taps(at, n, step, border, outside, place, pixel):
     for i in range(at.size):
         pixel[i] = np.int32(np.floor(_bounded(at[i])))
     _place_pixels(pixel, n, step, border, outside, place)
 
 
-@inner_kernel
+@kernel
 def rounded(value):
     """To a whole number; halves away from zero, as DALI's warps do it."""
     whole = np.trunc(value)
@@ -111,7 +111,7 @@ def rounded(value):
     return whole + np.float32(1 if rest >= half else 0) - np.float32(1 if rest <= -half else 0)
 
 
-@inner_kernel
+@kernel
 def store_row(row, out, rounds, low, high):
     """Numbers to the output's type: rounded and kept in its range, or as they are."""
     if rounds:
@@ -122,7 +122,7 @@ def store_row(row, out, rounds, low, high):
             out[i] = row[i]
 
 
-@inner_kernel
+@kernel
 def _linear_points(flat, channels, place, share, fill, row):
     """Each point from the four pixels around it; the order of the operations is DALI's."""
     one = np.float32(1)
@@ -141,7 +141,7 @@ def _linear_points(flat, channels, place, share, fill, row):
             row[i * channels + k] = above + (below - above) * qy
 
 
-@inner_kernel
+@kernel
 def nearest_points(flat, channels, place, fill, out, rounds, low, high):
     for i in range(place.shape[1]):
         a = place[0, i] + place[2, i]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.jit import kernel
 
 BLOCK = 512
 _SIZE, _CHECKSUM = 124, 148  # where these fields begin; 12 and 8 bytes
 _LARGE = 1 << 33  # bytes: the size of such a member may stand in another header
 
 
-@inner_kernel
+@kernel
 def _octal(data, start, end):
     value, digits = 0, 0
     for at in range(start, end):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.jit import kernel
 from ndd._cpu.rgb_sampling import words_of
 from ndd._cpu.sampling import linear_taps, nearest_points, nearest_taps, outside_of, sample_rows, store_row
 
@@ -42,7 +42,7 @@ def affine_points(first, xs, ys, m):
         _affine_line(m, first + k, xs[k], ys[k])
 
 
-@inner_kernel
+@kernel
 def _affine_line(m, y, xs, ys):
     """Points m @ (x + 0.5, y + 0.5, 1) of a row: steps added up, which decides between two pixels."""
     half, tile = np.float32(0.5), np.float32(_TILE)
@@ -54,7 +54,7 @@ def _affine_line(m, y, xs, ys):
         left, top = left + across * tile, top + down * tile
 
 
-@inner_kernel
+@kernel
 def _added_up(x, y, across, down, xs, ys):
     for i in range(xs.size):
         xs[i], ys[i] = x, y
@@ -98,7 +98,7 @@ def sphere_points(first, xs, ys, height, width):
             xs[k, x], ys[k, x] = cx + u * stretch, cy + v * stretch
 
 
-@inner_kernel
+@kernel
 def _volume_line(m, y, z, points):
     """`_affine_line` of a volume: m is 3x4 and takes (x, y, z, 1)."""
     half = np.float32(0.5)
@@ -113,14 +113,14 @@ def _volume_line(m, y, z, points):
             at += m[a, 0]
 
 
-@inner_kernel
+@kernel
 def _voxels_of_a_line(flat, a, b, px, qx, outside):
     """Two voxels of a line, mixed."""
     first = np.float32(flat[a]) if a >= 0 else outside
     return first * px + (np.float32(flat[b]) if b >= 0 else outside) * qx
 
 
-@inner_kernel
+@kernel
 def _linear_voxels(flat, channels, place, share, fill, row):
     """Each point from the eight voxels around it; the order of the operations is DALI's."""
     one, outside = np.float32(1), fill[0]

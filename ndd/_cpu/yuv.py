@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.jit import kernel
 
 _ZERO, _FULL, _THREE, _MIDDLE = np.int32(0), np.int32(255), np.float32(3), np.float32(512)
 
 
-@inner_kernel
+@kernel
 def _byte(value):
     return np.uint8(min(max(np.int32(value), _ZERO), _FULL))
 

@@ -12,10 +12,13 @@ import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ndd._execution.compiling import chosen_folder, compiling
 from ndd.installation import install_command
 
 OPTIONS = ("--std=c++17", "-default-device")
 _lock = threading.Lock()
+_loaded: dict[tuple[str, str, int], Kernel] = {}
+_loading: dict[tuple[str, str, int], threading.Lock] = {}
 
 
 def cupy() -> Any:
@@ -39,20 +42,27 @@ class Kernel(NamedTuple):
     owner: Any
 
 
-@functools.lru_cache(maxsize=4096)
-def _loaded(text: str, name: str, device_id: int) -> Kernel:
+def _load(text: str, name: str, device_id: int) -> Kernel:
     module = cupy()
     with module.cuda.Device(device_id) as device:
         program = module.cuda.function.Module()
-        program.load(_binary(text, _architecture(int(device.compute_capability))))
+        program.load(binary(text, name, _architecture(int(device.compute_capability))))
         found = program.get_function(name)
         return Kernel(found.ptr, name, text, found)
 
 
 def function(text: str, name: str, device_id: int) -> Kernel:
     """The compiled kernel `name`; 0.1 to 1 s the first time on a machine, later from the cache on disk."""
-    with _lock:
-        return _loaded(text, name, device_id)
+    key = text, name, device_id
+    found = _loaded.get(key)
+    if found is None:
+        with _lock:
+            own = _loading.setdefault(key, threading.Lock())
+        with own:  # other kernels are compiled meanwhile, if other threads ask for them
+            found = _loaded.get(key)
+            if found is None:
+                found = _loaded[key] = _load(text, name, device_id)
+    return found
 
 
 @functools.cache
@@ -72,18 +82,20 @@ def _architecture(capability: int) -> str:
     return f"compute_{max((a for a in known if a < capability), default=min(known))}"
 
 
-def _binary(text: str, architecture: str) -> bytes:
-    """The kernels of a text, from the folder where cupy keeps its own, or compiled and put there.
+def binary(text: str, name: str, architecture: str) -> bytes:
+    """The kernels of a text (`name` is one of them), from `NDD_CACHE_DIR/gpu-kernels`, else the folder where cupy keeps
+    its own, or compiled and put there. `architecture` is NVRTC's name, such as "sm_90".
 
     Not `cupy.RawModule`: that compiles with `-ftz=true`, which makes subnormal numbers 0, unlike the CPU and DALI.
     """
-    folder = Path(os.path.expanduser(os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache")))
+    folder = cache_folder()
     kept = folder / f"ndd_{_key(text, architecture)}.bin"
     with contextlib.suppress(OSError):
         checksum, found = (whole := kept.read_bytes())[:32], whole[32:]
         if hashlib.sha256(found).digest() == checksum:
             return found
-    found = _compiled(text, architecture)
+    with compiling(f"`{name}` for {architecture}", folder):
+        found = _compiled(text, architecture)
     with contextlib.suppress(OSError):  # a read-only or full disk: the next process compiles again
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, prefix="ndd_", suffix=".tmp", delete=False) as file:
@@ -95,6 +107,12 @@ def _binary(text: str, architecture: str) -> bytes:
                 os.unlink(file.name)
                 raise
     return found
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept."""
+    given = os.path.expanduser(os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache"))
+    return chosen_folder("gpu-kernels") or Path(given)
 
 
 def _key(text: str, architecture: str) -> str:

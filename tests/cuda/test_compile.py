@@ -23,17 +23,17 @@ def cache(tmp_path, monkeypatch):
 
 
 def test_a_text_is_compiled_once(cache, monkeypatch):
-    first = compile._binary(TEXT, "sm_90")
+    first = compile.binary(TEXT, "twice", "sm_90")
     assert [p.suffix for p in cache.iterdir()] == [".bin"]
     monkeypatch.setattr(compile, "_compiled", None)  # would fail if it was called
-    assert compile._binary(TEXT, "sm_90") == first
+    assert compile.binary(TEXT, "twice", "sm_90") == first
 
 
 def test_a_damaged_file_is_compiled_anew(cache):
-    first = compile._binary(TEXT, "sm_90")
+    first = compile.binary(TEXT, "twice", "sm_90")
     for damage in (b"", b"half of it", b"x" * 5000):
         next(cache.iterdir()).write_bytes(damage)
-        assert compile._binary(TEXT, "sm_90") == first
+        assert compile.binary(TEXT, "twice", "sm_90") == first
 
 
 def test_text_generation_and_version_make_a_different_kernel(cache):
@@ -43,7 +43,7 @@ def test_text_generation_and_version_make_a_different_kernel(cache):
 
 def test_a_cache_that_cannot_be_written_costs_nothing_but_time(cache):
     cache.parent.joinpath("kernels").write_text("a file where the folder should be")
-    assert compile._binary(TEXT, "sm_90")
+    assert compile.binary(TEXT, "twice", "sm_90")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a device that is always full")
@@ -52,7 +52,7 @@ def test_a_full_disk_leaves_no_half_file(cache, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    assert compile._binary(TEXT, "sm_90")
+    assert compile.binary(TEXT, "twice", "sm_90")
     assert list(cache.iterdir()) == []
 
 
@@ -60,12 +60,12 @@ def test_generations_newer_than_the_compiler_get_portable_code(cache):
     known = compile._nvrtc().getSupportedArchs()
     assert compile._architecture(90) == "sm_90"
     assert compile._architecture(max(known) + 10) == f"compute_{max(known)}"
-    assert b".target" in compile._binary(TEXT, f"compute_{max(known)}")
+    assert b".target" in compile.binary(TEXT, "twice", f"compute_{max(known)}")
 
 
 def test_the_text_of_a_kernel_that_does_not_compile_is_explained(cache):
     with pytest.raises(RuntimeError, match=r"a kernel does not compile[^;]*undefined"):
-        compile._binary("__global__ void f() { undefined(); }", "sm_90")
+        compile.binary("__global__ void f() { undefined(); }", "f", "sm_90")
 
 
 def test_subnormal_numbers_are_kept(cuda):

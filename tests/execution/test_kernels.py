@@ -17,12 +17,14 @@ import numpy as np
 import pytest
 
 from ndd._cpu import kernel_cache
+from ndd._execution import compiling
+from ndd._execution.compiling import chosen_folder
 
 # A small kernel that calls another, in a file of its own so that it can be kept.
 MODULE = """
-from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.jit import kernel
 
-@inner_kernel
+@kernel
 def twice(x):
     return x + x
 
@@ -42,6 +44,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def places(monkeypatch, **environment):
+    monkeypatch.delenv("NDD_CACHE_DIR", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, str(value)) if value else monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(tempfile, "tempdir", None)
@@ -84,6 +87,38 @@ def test_kept_on_disk(folder):
     assert len(files(folder)) == 2
     assert found_on_disk(folder)
     assert not found_on_disk(folder, np.int16)
+    twice = loaded(folder).twice
+    assert twice(4) == 8
+    assert (
+        not twice.compiled().stats.cache_hits
+    )  # what kernels call is kept as a part of kernels, and Python cannot call it
+
+
+def test_one_variable_moves_all_caches(folder, monkeypatch):
+    """Before numba's own, which is heeded where this one is empty."""
+    monkeypatch.setenv("NDD_CACHE_DIR", str(folder / "moved"))
+    kernel_cache._folders.cache_clear()
+    assert not found_on_disk(folder)
+    assert {path.parent for path in files(folder)} == {folder / "moved" / "kernels"}
+    assert chosen_folder("gpu-kernels") == folder / "moved" / "gpu-kernels"
+    monkeypatch.setenv("NDD_CACHE_DIR", "")
+    assert kernel_cache._given_folder() == folder / "cache" / "ndd"
+
+
+def test_a_long_compilation_is_said_once(folder, monkeypatch, caplog):
+    monkeypatch.setattr(compiling, "_said", False)
+    monkeypatch.setattr(compiling, "_PATIENCE", 1e6)
+    assert not found_on_disk(folder)
+    assert not caplog.records  # not yet long
+    monkeypatch.setattr(compiling, "_PATIENCE", 0.0)
+    assert found_on_disk(folder)
+    assert not caplog.records  # nothing was compiled
+    assert not found_on_disk(folder, np.int16)
+    assert not found_on_disk(folder, np.int32)
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "`doubled` of small" in said
+    assert str(folder / "cache") in said
+    assert "python -m ndd compile" in said
 
 
 def test_another_text_is_another_kernel(folder):
@@ -135,7 +170,7 @@ def test_without_a_package_folder_or_a_home(folder, monkeypatch):
         assert found_on_disk(folder)
     own.chmod(0o777)  # anybody may have written what lies there: it is not run
     places(monkeypatch, **none)
-    with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR"):
+    with pytest.warns(RuntimeWarning, match="NDD_CACHE_DIR"):
         assert not found_on_disk(folder)
 
 
@@ -147,7 +182,7 @@ def test_without_any_folder(folder, monkeypatch):
         warnings.simplefilter("always")
         for kind in (np.float64, np.float32):
             assert not found_on_disk(folder, kind)
-    assert "set NUMBA_CACHE_DIR" in str(seen[0].message)
+    assert "set NDD_CACHE_DIR" in str(seen[0].message)
     assert len([w for w in seen if w.category is RuntimeWarning]) == 1
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.draws import below_word
-from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.jit import kernel
 from ndd._cpu.philox import new_cursor, next_word, seek
 from ndd._operator import PerSample, Values, bad_sample, computed_on_host, operator, output
 from ndd._tensor.dtype import float32, int32
@@ -293,13 +293,13 @@ def _search(corners, counts, streams, options, limits, pairs, extents, crop, rul
         first = last
 
 
-@inner_kernel
+@kernel
 def _uniform(cursor):
     """In [0, 1), with the 24 bits of a float32: `canonical` of one word."""
     return min(_F(next_word(cursor)) * _F(2.0**-32), _F(1 - 2.0**-24))
 
 
-@inner_kernel
+@kernel
 def _candidate(cursor, limits, pairs, extents, crop, n, low, high):
     """Draws a window; False if its aspect ratio is not permitted."""
     axes, span = low.size, high
@@ -336,7 +336,7 @@ def _candidate(cursor, limits, pairs, extents, crop, n, low, high):
     return True
 
 
-@inner_kernel
+@kernel
 def _overlap(corners, first, last, low, high, take_least, is_iou):
     """The least or greatest overlap of the boxes with a window; without boxes every window is as good as can be."""
     axes = low.size
@@ -355,7 +355,7 @@ def _overlap(corners, first, last, low, high, take_least, is_iou):
     return found
 
 
-@inner_kernel
+@kernel
 def _keep(corners, first, last, low, high, prune, kept):
     """Notes the boxes that a window keeps, and counts them."""
     axes, count = low.size, 0

@@ -127,7 +127,9 @@ def _apart(flat, out):
         for x in range(a.size):
             a[x], b[x], c[x], d[x] = flat[4 * x], flat[4 * x + 1], flat[4 * x + 2], flat[4 * x + 3]
     else:
-        out[0, :] = flat
+        a = out[0]
+        for x in range(a.size):
+            a[x] = flat[x]
 
 
 @kernel
@@ -146,7 +148,9 @@ def _together(source, out):
         for x in range(a.size):
             out[4 * x], out[4 * x + 1], out[4 * x + 2], out[4 * x + 3] = a[x], b[x], c[x], d[x]
     else:
-        out[:] = source[0]
+        a = source[0]
+        for x in range(a.size):
+            out[x] = a[x]
 
 
 @kernel

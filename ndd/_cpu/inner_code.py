@@ -1,0 +1,94 @@
+"""Code that only kernels call: it is linked into theirs, and made machine code there.
+
+Numba makes machine code of each function, which nobody runs where kernels alone call it, with two wrappers. It is left
+out here. It is optimised before it is linked, as numba does: loops that are only optimised in their callers are not
+always made vector code (`noise.gaussian` took twice as long).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+
+class _Numba(NamedTuple):
+    library: Any
+    compiler: Any
+    result: Any
+
+
+def options() -> dict[str, Any]:
+    """How numba compiles it."""
+    return {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _numba().compiler}
+
+
+def rebuild(target: Any, *parts: Any) -> Any:
+    """As `CompileResult._rebuild`, for inner code. Environments are set where it is linked in."""
+    return _numba().result._rebuild(_Target(target), *parts[:-1], ())._replace(target_context=target)
+
+
+def rebuild_outer(target: Any, *parts: Any) -> Any:
+    """`CompileResult._rebuild`, for what Python calls."""
+    return _numba().result._rebuild(target, *parts)
+
+
+@functools.cache
+def _numba() -> _Numba:
+    """Our ways of what numba has."""
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler, CompileResult
+
+    class Library(JITCodeLibrary):
+        """A module to be linked into others."""
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+        def serialize_using_object_code(self) -> Any:
+            """There is none: the module itself."""
+            self._ensure_finalized()
+            return self.name, self._final_module.as_bitcode()
+
+    class Inner(Compiler):
+        def compile_extra(self, func: Any) -> Any:
+            """The result has no function that Python can call."""
+            state = self.state
+            state.flags.no_compile = True
+            state.library = Library(state.targetctx.codegen(), func.__qualname__)
+            result = super().compile_extra(func)
+            result = result._replace(entry_point=_entry(result.library, result.fndesc, result.environment))
+            state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
+            return result
+
+    return _Numba(Library, Inner, CompileResult)
+
+
+class _Target:
+    """What `CompileResult._rebuild` needs of a target."""
+
+    def __init__(self, target: Any):
+        self.typing_context = target.typing_context
+        self.real = target.codegen()
+
+    def codegen(self) -> _Target:
+        return self
+
+    def unserialize_library(self, kept: tuple[str, bytes]) -> Any:
+        from llvmlite import binding
+
+        library = _numba().library(self.real, kept[0])
+        library._final_module = binding.parse_bitcode(kept[1])
+        library._finalize_final_module()
+        return library
+
+    def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
+        return _entry(library, fndesc, env)
+
+
+def _entry(library: Any, fndesc: Any, env: Any) -> Any:
+    """By what numba finds the code: a function without an address, as it makes for code without a wrapper."""
+    from numba import _dynfunc
+
+    name = fndesc.qualname.split(".")[-1]
+    return _dynfunc.make_function(fndesc.lookup_module(), name, "", 0, env, (library,))

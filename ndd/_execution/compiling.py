@@ -1,0 +1,60 @@
+"""Where compiled code is kept if the user says so, and the line that says why a first call takes long."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_PATIENCE = 1.0  # seconds in a process, all kernels together, before anything is said
+_lock = threading.Lock()
+_said = False
+_spent = 0.0
+_own = threading.local()
+
+
+def chosen_folder(kind: str) -> Path | None:
+    """`$NDD_CACHE_DIR/kind`; None where it is not set, or empty."""
+    given = os.environ.get("NDD_CACHE_DIR")
+    return Path(given) / kind if given else None
+
+
+@contextlib.contextmanager
+def compiling(what: str, folder: Path | None) -> Iterator[None]:
+    """Around the compilation of one kernel, `what`, which is kept in `folder`.
+
+    One line of the logger "ndd" says once a process what is going on, if it takes more than a second in all. A kernel
+    may be compiled while another one is.
+    """
+    global _spent
+    outermost = not hasattr(_own, "begun")
+    if outermost:
+        _own.begun = time.monotonic()
+    _say_if_long(what, folder)
+    try:
+        yield
+    finally:
+        _say_if_long(what, folder)
+        if outermost:
+            with _lock:
+                _spent += time.monotonic() - _own.begun
+            del _own.begun
+
+
+def _say_if_long(what: str, folder: Path | None) -> None:
+    global _said
+    if _said or _spent + time.monotonic() - _own.begun < _PATIENCE:
+        return
+    with _lock:
+        if _said:
+            return
+        _said = True
+    kept = "cannot keep them" if folder is None else f"keeps them in {folder}"
+    logging.getLogger("ndd").warning(
+        f"ndd compiles kernels when they are first used on a machine (now {what}) and {kept}; `python -m ndd compile` "
+        "does so ahead of time."
+    )

@@ -1,0 +1,1 @@
+"""`python -m ndd compile`: kernels compiled before they are needed."""

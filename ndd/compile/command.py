@@ -1,0 +1,177 @@
+"""The `compile` command: which operators, where for, the progress bars."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import logging
+import multiprocessing
+import os
+import re
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from typing import Any
+
+from ndd.bench.operator_table import TABLE
+from ndd.demo.progress import Bar
+
+_SAMPLES = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `python -m ndd compile`."""
+    parser.add_argument(
+        "operators",
+        nargs="*",
+        metavar="OPERATOR",
+        help="such as resize or random.beta (default: all that have kernels)",
+    )
+    parser.add_argument("--no-cpu", action="store_true", help="leave the kernels for the CPU out")
+    parser.add_argument(
+        "--gpu",
+        metavar="ARCHITECTURES",
+        help="such as sm_80,sm_90, or none (default: those of the GPUs of this machine)",
+    )
+    parser.add_argument("--jobs", type=int, help="kernels at the same time (default: the CPUs of this process)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compiles what typical calls need: `bench ops` has them. What is kept already is not compiled again."""
+    _quiet()
+    calls = chosen(args.operators)
+    architectures = _architectures(args.gpu)
+    jobs = _cpus() if args.jobs is None else args.jobs
+    if jobs < 1:
+        raise ValueError(f"--jobs must be at least 1, got {jobs}.")
+    if not args.no_cpu:
+        from ndd._cpu.kernel_cache import writable_folder
+
+        _compile_for_cpu(calls, jobs)
+        print(f"kept in {writable_folder()}")
+    if architectures:
+        from ndd._cuda.compile import cache_folder
+
+        _compile_for_gpu(calls, architectures, jobs)
+        print(f"kept in {cache_folder()}")
+    return 0
+
+
+def chosen(operators: list[str]) -> list[str]:
+    """The calls of `bench ops` that are of these operators; ValueError for a name that has none."""
+    unknown = [name for name in operators if not any(_operator(call) == name for call in TABLE)]
+    if unknown:
+        raise ValueError(
+            f"no operator with kernels is named {unknown[0]}; `python -m ndd coverage` lists all operators."
+        )
+    return [call for call in TABLE if not operators or _operator(call) in operators]
+
+
+def _operator(call: str) -> str:
+    return call.split(" ")[0]
+
+
+def _cpus() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _architectures(given: str | None) -> list[str]:
+    if given is None:
+        import torch
+
+        found = {torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count())}
+        return [f"sm_{major}{minor}" for major, minor in sorted(found)]
+    if given == "none":
+        return []
+    names = [name.strip() for name in given.split(",")]
+    for name in names:
+        if not re.fullmatch(r"sm_\d+[af]?", name):
+            raise ValueError(f"--gpu: expected architectures such as sm_80,sm_90, or none, got {name!r}.")
+    return names
+
+
+# ---- CPU: each call is made, in processes, since one compiles one kernel at a time
+
+
+def _compile_for_cpu(calls: list[str], jobs: int) -> None:
+    bar, failed = Bar("CPU", len(calls)), {}
+    with _processes(min(jobs, len(calls))) as pool:
+        waiting = {pool.submit(_call, name): name for name in calls}
+        for done in as_completed(waiting):
+            problem = done.result()
+            if problem:
+                failed[waiting[done]] = problem
+            bar(waiting[done])
+    bar.done()
+    for name, problem in failed.items():
+        print(f"  {name}: not for the CPU: {problem}")
+
+
+def _processes(count: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_quiet)
+
+
+def _quiet() -> None:
+    """Who asked for it need not be told that kernels are compiled."""
+    logging.getLogger("ndd").setLevel(logging.ERROR)
+
+
+def _call(name: str) -> str:
+    """Makes one call of the table; "", or why it cannot be made here."""
+    import ndd
+    from ndd.bench.libraries import finish
+
+    try:
+        finish(TABLE[name](ndd, _inputs("cpu")))
+    except Exception as error:
+        return _first_line(error)
+    return ""
+
+
+@functools.cache
+def _inputs(device: str) -> Any:
+    import ndd
+    from ndd.bench.operator_inputs import arrays, inputs
+
+    return inputs(ndd, arrays(None, _SAMPLES), device, ndd.types)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+# ---- GPU: the texts of the kernels, from a process that pretends to have a GPU; the compiler then runs in threads
+
+
+def _compile_for_gpu(calls: list[str], architectures: list[str], jobs: int) -> None:
+    from ndd._cuda.compile import binary
+
+    with _processes(1) as pool:
+        texts = pool.submit(_texts, calls).result()
+    bar = Bar("GPU", len(texts) * len(architectures))
+    with ThreadPoolExecutor(jobs) as threads:
+        waiting = {threads.submit(binary, text, name, a): name for text, name in texts.items() for a in architectures}
+        for done in as_completed(waiting):
+            done.result()
+            bar(waiting[done])
+    bar.done()
+
+
+def _texts(calls: Iterable[str]) -> dict[str, str]:
+    """The texts that these calls would give to the GPU's compiler, with a kernel of each."""
+    import ndd
+    from ndd._operator import all_operators
+    from ndd.bench.libraries import finish
+    from ndd.compile.pretended_gpu import TextsOnly, pretend
+
+    operators = all_operators()
+    gpu = TextsOnly()
+    pretend(gpu)
+    for name in calls:
+        operator = operators.get(_operator(name))
+        if operator is not None and not operator.cuda_source:  # libraries do the work, and they need a real GPU
+            continue
+        try:
+            finish(TABLE[name](ndd, _inputs("gpu")))
+        except Exception:  # not for the GPU, or it needs what only a real one gives
+            continue
+    return gpu.texts

@@ -1,0 +1,124 @@
+"""The GPU path on the CPU: everything of it but the GPU, whose memory is CPU memory and whose launches go elsewhere.
+
+The tests run the kernels as C++ behind it (`tests/emulated_gpu.py`), `python -m ndd compile` only takes their texts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+
+class NullTorchStream:
+    """Stands for a torch.cuda.Stream: everything has already happened."""
+
+    def __init__(self, number: int):
+        import torch
+
+        self.device = torch.device("cuda", number)
+        self.cuda_stream = 0x1000 + id(self) % 0x1000000
+        self.synchronized = 0
+
+    def wait_stream(self, other: Any) -> None:
+        """Nothing to wait for."""
+
+    def wait_event(self, event: Any) -> None:
+        """Nothing to wait for."""
+
+    def record_event(self, event: Any = None) -> NullTorchStream:
+        """What has already happened can be waited for."""
+        return self
+
+    def query(self) -> bool:
+        """It has happened."""
+        return True
+
+    def synchronize(self) -> None:
+        """Counts how often it was asked to."""
+        self.synchronized += 1
+
+
+class TextsOnly:
+    """A GPU that runs nothing: it notes what it was to run."""
+
+    count = 1
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}  # kernel text -> a kernel of it
+
+    def function(self, text: str, name: str, device_id: int) -> Any:
+        """In place of `_cuda.compile.function`."""
+        self.texts.setdefault(text, name)
+        return name
+
+    def launch(self, *_: Any) -> None:
+        """In place of `_cuda.compile.launch`."""
+
+    def empty(self, shape: Any, torch_dtype: Any, device: Any) -> Any:
+        """In place of `_tensor.memory.device_empty`."""
+        import torch
+
+        return torch.zeros(shape, dtype=torch_dtype)
+
+
+def pretend(gpu: Any, put: Callable[[Any, str, Any], None] = setattr) -> None:
+    """Puts `gpu`'s `function`, `launch` and `empty` in place of the real ones, and `gpu.count` devices.
+
+    `put(where, name, value)` sets an attribute; a test gives one that can be undone. Else the process is spoilt for work
+    on a GPU.
+    """
+    import torch
+
+    # By import_module: some rooms export functions under the names of their files.
+    compile, scope, context, stream, schedule, device, memory, tensor = (
+        importlib.import_module(f"ndd.{name}")
+        for name in (
+            "_cuda.compile", "_cuda.scope", "_execution.context", "_execution.stream", "_execution.schedule",
+            "_tensor.device", "_tensor.memory", "_tensor.tensor",
+        )
+    )  # fmt: skip
+    for name in ("launch", "transfer"):
+        importlib.import_module(f"ndd._cuda.{name}")  # so that their names are replaced too
+    put(device, "_gpu_count", gpu.count)
+    put(context._local, "defaults", {})
+    _replace_everywhere(put, memory.torch_device, lambda _: torch.device("cpu"))
+    _replace_everywhere(put, memory.device_empty, gpu.empty)
+    _replace_everywhere(put, scope.on_stream, lambda *_: contextlib.nullcontext())
+    _replace_everywhere(put, scope.wait_for, lambda *_: None)
+    _replace_everywhere(put, tensor.hand_over, lambda *_: None)
+    _replace_everywhere(put, schedule.order_after, lambda *_: None)
+    put(compile, "function", gpu.function)
+    put(compile, "launch", gpu.launch)
+    put(compile, "copy_to_gpu", lambda target, source, nbytes, _: ctypes.memmove(target, source, nbytes))
+    put(stream.Stream, "__init__", _stream_init)
+    _decode_to_host_memory(put)
+
+
+def _decode_to_host_memory(put: Callable[[Any, str, Any], None]) -> None:
+    """nvImageCodec's C library decodes with its CPU decoders, to where the memory of the GPU is said to be."""
+    codec, pool = (importlib.import_module(f"ndd.decoders.{name}") for name in ("_codec_library", "_decoder_pool"))
+    decoder, pictures = codec.Decoder, codec.Pictures
+    put(pool, "Decoder", lambda library, _, *rest: decoder(library, None, *rest[:-1], ""))  # no options
+    put(pool, "Pictures", lambda library: pictures(library, on_gpu=False))
+    put(pool, "_pools", type(pool._pools)(pool._made, limit=2))
+    put(pool, "places", type(pool.places)(pool.Places))
+
+
+def _replace_everywhere(put: Callable[[Any, str, Any], None], original: Any, replacement: Any) -> None:
+    """Sets every name that is bound to `original` in any module of ndd."""
+    for module_name, module in list(sys.modules.items()):
+        if module_name == "ndd" or module_name.startswith("ndd."):
+            for name, value in list(vars(module).items()):
+                if value is original:
+                    put(module, name, replacement)
+
+
+def _stream_init(self: Any, stream: Any = None, device_id: int | None = None) -> None:
+    number = 0 if device_id is None else device_id
+    self._torch = getattr(stream, "_torch", None) or NullTorchStream(number)
+    self._device_id = number
+    self.ring = self.large = None
