@@ -93,12 +93,11 @@ class Handle:
     def _of_store(cls, store: Store) -> Any:
         """A handle of a stored value."""
         self = cls.__new__(cls)
-        ndim = len(store.shapes[0]) if store.shapes else 0
-        self._spec = Spec.of(store.dtype, ndim, store.layout, store.device)
+        self._spec = Spec.of(store.dtype, store.ndim, store.layout, store.device)
         self._store = store
         self._pending = None
         self._index = 0
-        self._n = len(store.shapes)
+        self._n = store.n
         self._external = False
         return self
 

@@ -8,12 +8,11 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ndd._execution.fork import around_fork
 from ndd.decoders import BadSample
-from ndd.readers.output import Record
-from ndd.readers.records import RecordStore
+from ndd.readers.records import Records, RecordStore
 from ndd.readers.sampler import Position, Stream
 
 # One thread reads page-cached files ten times faster than a GPU decodes them, and more threads take its cores: with four
@@ -24,11 +23,11 @@ _SAMPLES_AT_ONCE = 16  # in sample mode, so that a hand-over between threads ser
 
 
 class Step(NamedTuple):
-    """One batch (or sample) as it was read: its records (or an error in place of one), where the stream goes on, and the
+    """One batch (or sample) as it was read: its records, where the stream goes on, and the
     records that were left out."""
 
     numbers: list[int]
-    records: list[Record | BaseException]
+    records: Records
     position: Position
     dropped: tuple[BadSample, ...] = ()
 
@@ -36,12 +35,12 @@ class Step(NamedTuple):
 class _Group:
     """Batches that are planned and handed over together."""
 
-    __slots__ = ("cuts", "done", "left", "numbers", "peeked", "records")
+    __slots__ = ("cuts", "done", "left", "numbers", "peeked", "read")
 
     def __init__(self, cuts: list[tuple[list[int], Position]]):
         self.cuts = deque(cuts)
         self.numbers = [number for numbers, _ in cuts for number in numbers]
-        self.records: list[Any] = [None] * len(self.numbers)
+        self.read: dict[int, Records] = {}  # by their first place
         self.left = 0  # parts still being read
         self.done = 0  # records already handed over
         self.peeked: Step | None = None
@@ -54,11 +53,19 @@ class _Group:
         self.left = len(parts)
         return parts
 
+    def records(self) -> Records:
+        """All of them, once they have been read."""
+        if len(self.read) > 1:
+            self.read = {0: Records.joined([self.read[start] for start in sorted(self.read)])}
+        return self.read[0]
+
     def peek(self) -> Step:
         """What `step` will give next: the same object."""
         if self.peeked is None:
-            numbers, position = self.cuts[0]
-            self.peeked = Step(numbers, self.records[self.done : self.done + len(numbers)], position)
+            (numbers, position), records = self.cuts[0], self.records()
+            if len(numbers) < len(records):
+                records = Records.of(records[self.done : self.done + len(numbers)])
+            self.peeked = Step(numbers, records, position)
         return self.peeked
 
     def step(self) -> Step:
@@ -123,7 +130,7 @@ class ReadAhead:
             ready = self._groups and self._groups[0].cuts and not self._groups[0].left and not self._failure
             return self._groups[0].peek() if ready and not self._stopped else None
 
-    def read(self, numbers: Sequence[int]) -> list[Record | BaseException]:
+    def read(self, numbers: Sequence[int]) -> Records:
         """Certain records, before anything that is read ahead."""
         group = _Group([(list(numbers), Position())])
         with self._work:
@@ -132,7 +139,7 @@ class ReadAhead:
             self._work.notify_all()
             while group.left:
                 self._ready.wait()
-        return group.records
+        return group.records()
 
     def stop(self) -> None:
         """End the threads; each finishes the part it is reading. Does not wait for them."""
@@ -203,11 +210,11 @@ class ReadAhead:
     def _read(self, group: _Group, start: int, end: int) -> None:
         numbers = group.numbers[start:end]
         try:
-            found = self._store.records(numbers)
+            found = Records.of(self._store.records(numbers))
         except BaseException as error:
-            found = [error] * len(numbers)
+            found = Records.of([error] * len(numbers))
         with self._work:
-            group.records[start:end] = found
+            group.read[start] = found
             group.left -= 1
             if not group.left:
                 self._ready.notify_all()
