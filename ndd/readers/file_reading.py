@@ -100,11 +100,12 @@ class OpenFiles:
         return found
 
     def _read(
-        self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False
+        self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False, lead: Any = 0
     ) -> tuple[np.ndarray, np.ndarray, list[int]]:
-        """One buffer, the places of the pieces in it, and the numbers of those that could not be read."""
-        room = (sizes + (_ALIGNMENT - 1)) & -_ALIGNMENT  # 0 for -1
-        places = np.add.accumulate(room) - room
+        """One buffer, the places of the pieces in it, each `lead` bytes behind an aligned one, and the numbers of those
+        that could not be read."""
+        room = (sizes + lead + (_ALIGNMENT - 1)) & -_ALIGNMENT  # 0 for -1
+        places = np.add.accumulate(room) - room + lead
         buffer = host_empty(int(room.sum()), np.uint8)
         done = np.empty(len(sizes), np.int64)
         self._open = not close  # before: whatever interrupts this, no handle is closed twice
@@ -131,7 +132,9 @@ class OpenFiles:
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
         if self._open:
             first, run_of, run_sizes = _runs(numbers, offsets, sizes, _RUN)
-            buffer, places, missing = self._read(self.handles[numbers[first]], offsets[first], run_sizes)
+            # As in the file: `ndd/_tensor/memory.py` says why.
+            lead = offsets[first] % _ALIGNMENT
+            buffer, places, missing = self._read(self.handles[numbers[first]], offsets[first], run_sizes, lead=lead)
             if not missing:
                 return buffer, places[run_of] + offsets - offsets[first][run_of], {}
         pieces = self._read_apart(numbers, offsets, sizes)
