@@ -33,9 +33,9 @@ def _value_end(text, at):
     while at < len(text):
         letter = text[at]
         if letter > _DIGIT_9:  # neither of a number nor between two of them
-            if letter == _LIST or letter == _OBJECT:
+            if letter in (_LIST, _OBJECT):
                 depth += 1
-            elif letter == _LIST_END or letter == _OBJECT_END:
+            elif letter in (_LIST_END, _OBJECT_END):
                 depth -= 1
                 if depth <= 0:
                     return at + (depth == 0)

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import ndd
 from ndd.bench.libraries import Setting, make_setting
 from ndd.bench.rounds import Result
 
