@@ -14,6 +14,7 @@ from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DataType, DType, ImageType, InterpType, bfloat16, dtype as to_dtype, from_framework
 from ndd._tensor.handle import Spec, operation
 from ndd._tensor.invariant import unmarked, watched
+from ndd._tensor.packed import Packed
 from ndd._tensor.store import Store
 from ndd._tensor.tensor import Tensor
 
@@ -147,7 +148,11 @@ def make_tensor(array: Any, layout: str | None = None, source_info: Any = None, 
 def make_batch(
     arrays: Any, layout: str | None = None, source_info: list[Any] | None = None, dtype: DType | None = None
 ) -> Batch:
-    """A Batch over NumPy arrays that nobody else writes to: a list of samples, or one array `[N, ...]`."""
+    """A Batch over NumPy arrays that nobody else writes to: a list of samples, one array `[N, ...]`, or a `Packed`."""
+    if isinstance(arrays, Packed):
+        kind = dtype or from_framework(arrays.dtype)
+        packed = Store(kind, layout, Device.CPU, arrays.shapes, packed=arrays, source_info=source_info)
+        return Batch._of_store(packed)
     if isinstance(arrays, np.ndarray):
         kind = dtype or from_framework(arrays.dtype)
         shapes = [tuple(arrays.shape[1:])] * len(arrays)

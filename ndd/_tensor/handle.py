@@ -120,8 +120,7 @@ class Handle:
     def _of_store(cls, store: Store) -> Any:
         """A handle of a stored value."""
         self = cls.__new__(cls)
-        ndim = store.ndim or 0
-        self._spec = Spec.of(store.dtype, ndim, store.layout, store.device)
+        self._spec = Spec.of(store.dtype, store.ndim, store.layout, store.device)
         self._store = store
         self._pending = None
         self._index = 0
@@ -153,7 +152,7 @@ class Handle:
             self._pending = None
             spec = self._spec
             if spec.ndim is None or spec.layout != store.layout or spec.dtype is not store.dtype:
-                ndim = spec.ndim if store.ndim is None else store.ndim
+                ndim = store.ndim if store.n else spec.ndim
                 self._spec = Spec.of(store.dtype, ndim, store.layout, store.device)
             self._n = store.n
         return store

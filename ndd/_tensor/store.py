@@ -1,8 +1,10 @@
-"""The bytes behind evaluated values: N samples of one element type, in one of three forms.
+"""The bytes behind evaluated values: N samples of one element type, in one of four forms.
 
 * `whole`: one array `[N, ...]`, samples of one shape;
 * `flat`: one 1-D buffer with the samples behind each other, shapes may differ;
-* `parts`: a list of arrays, as a decoder or a user gave them (these may be strided views).
+* `packed`: samples that lie anywhere in a few buffers, as a reader gave them (`packed.py`);
+* `parts`: a list of arrays, as a decoder or a user gave them (these may be strided views). Of the other forms it holds
+  views, once somebody asks for `arrays()`.
 
 On the CPU the arrays are NumPy arrays (over pooled memory, or a user's own), which cost a tenth of a torch tensor to
 make and slice; `torch_whole` views the same memory. On a GPU they are torch tensors.
@@ -70,6 +72,7 @@ class Store:
         "flat",
         "following",
         "layout",
+        "packed",
         "parts",
         "ready",
         "scales",
@@ -87,6 +90,7 @@ class Store:
         *,
         whole: Any = None,
         flat: Any = None,
+        packed: Any = None,
         parts: list[Any] | None = None,
         batched: bool = True,
         source_info: list[Any] | None = None,
@@ -104,6 +108,7 @@ class Store:
         self._copies: Store | None = None  # what `pointers` made last of strided samples
         self.whole = whole
         self.flat = flat
+        self.packed = packed
         self.parts = parts
         self.batched = batched
         self.source_info = source_info
@@ -119,10 +124,11 @@ class Store:
         return len(self._shapes) if self._shapes is not None else len(self._shape_array)  # type: ignore[arg-type]
 
     @property
-    def ndim(self) -> int | None:
-        """The axes of a sample; None if there is no sample."""
-        shapes = self._shape_array if self._shapes is None else self._shapes
-        return len(shapes[0]) if len(shapes) else None  # type: ignore[index, arg-type]
+    def ndim(self) -> int:
+        """The number of dimensions of a sample; 0 where there is none."""
+        if self._shapes is not None:
+            return len(self._shapes[0]) if self._shapes else 0
+        return self._shape_array.shape[1] if len(self._shape_array) else 0  # type: ignore[union-attr, arg-type]
 
     @property
     def shapes(self) -> list[Shape]:
@@ -167,6 +173,8 @@ class Store:
         if self.parts is None:
             if self.whole is not None:
                 self.parts = [self.whole[i, ...] for i in range(len(self.shapes))]
+            elif self.packed is not None:
+                self.parts = self.packed.arrays()
             else:
                 self.parts = split_flat(self.flat, self.shapes)
         return self.parts
@@ -179,7 +187,7 @@ class Store:
         of the stream).
         """
         if self._has_gaps is None:
-            self._has_gaps = self.flat is None and self._strided()
+            self._has_gaps = self.flat is None and self.packed is None and self._strided()
         if not self._has_gaps:
             return self
         if self.whole is not None:
@@ -240,7 +248,7 @@ class Store:
         if self.flat is not None:
             self.whole = self.flat.reshape((len(self.shapes), *self.shapes[0]))
         elif len(self.shapes) == 1:
-            self.whole = self.parts[0][None]  # type: ignore[index]
+            self.whole = self.arrays()[0][None]
         return self.whole
 
     def stacked(self) -> Any:
@@ -285,6 +293,8 @@ class Store:
             # The samples may lie apart, or be one and the same (a broadcast).
             step = self.whole.strides[0] if self.on_cpu else self.whole.stride(0) * self.dtype.bytes
             return address(self.whole) + step * np.arange(self.n, dtype=np.int64)
+        if self.packed is not None:
+            return self.packed.addresses()
         return np.array([address(a) for a in self.parts or []], np.int64)
 
     def owners(self) -> list[Any]:
@@ -301,7 +311,7 @@ class Store:
 
     def relabelled(self, layout: str | None) -> Store:
         """The same memory under another layout."""
-        return self._over(layout, whole=self.whole, flat=self.flat, parts=self.parts)
+        return self._over(layout, whole=self.whole, flat=self.flat, packed=self.packed, parts=self.parts)
 
     def _over(self, layout: str | None, **forms: Any) -> Store:
         """A store of samples of these shapes, and from these sources, in other memory."""

@@ -15,18 +15,16 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
 
-import ndd
 from ndd.bench.libraries import Setting, make_setting
 from ndd.bench.process import Process
 from ndd.bench.rounds import Result
 
 _BATCH = 256
-_SIZES = (100_000, 1_000)
+_SIZES = {100_000: 1.5, 1_000: 1.0}  # bytes of a record, and how much faster than DALI
 _EPOCHS_OF_MEMORY = 10
 
 Written = dict[str, Any]  # the reader's arguments
@@ -226,7 +224,7 @@ def measure(setting: Setting, data: Path | None, only: str = "", records: int | 
     """Samples a second of whole epochs; the memory that ten epochs added; the time until the first batch is there."""
     count = records or 20_000
     for name, kind in KINDS.items():
-        if only.lower() not in name.lower() or not hasattr(ndd.readers, name):
+        if only.lower() not in name.lower():
             continue
         for size in _SIZES:
             folder = Path(tempfile.mkdtemp(prefix="ndd-bench-"))
@@ -238,7 +236,7 @@ def measure(setting: Setting, data: Path | None, only: str = "", records: int | 
                 shutil.rmtree(folder, ignore_errors=True)
             title = f"readers.{name}, {count:,} records of {size // 1000} kB, batch {_BATCH}, {setting.threads} threads"
             for text, key, unit, target in (
-                (title, "rate", "samples/s", "ratio >= 1.0"),
+                (title, "rate", "samples/s", f"ratio >= {_SIZES[size]}"),
                 (f"  memory that {_EPOCHS_OF_MEMORY} epochs added", "added", "MB", ""),
                 ("  memory of the process", "memory", "MB", ""),
                 ("  a new reader until its first batch", "first", "ms", ""),
@@ -250,7 +248,8 @@ def measure(setting: Setting, data: Path | None, only: str = "", records: int | 
 def _alternating(
     sides: list[str], name: str, arguments: Written, setting: Setting, count: int
 ) -> dict[str, dict[str, float]]:
-    """Medians of the epochs' rates, an epoch of each library in turn; each library's process lives through all."""
+    """The best of the epochs' rates, an epoch of each library in turn (what else the machine does only takes away); each
+    library's process lives through all."""
     processes = {
         side: Process("ndd.bench.readers", side, name, str(setting.threads), json.dumps(arguments)) for side in sides
     }
@@ -260,7 +259,7 @@ def _alternating(
         for turn in range(max(setting.rounds, _EPOCHS_OF_MEMORY)):
             for side in sides if turn % 2 == 0 else sides[::-1]:
                 rates[side].append(processes[side].ask("epoch")["rate"])
-        return {side: {**found[side], **processes[side].ask("memory"), "rate": median(rates[side])} for side in sides}
+        return {side: {**found[side], **processes[side].ask("memory"), "rate": max(rates[side])} for side in sides}
     finally:
         for process in processes.values():
             process.close()
@@ -285,7 +284,7 @@ def _answer(side: str, name: str, threads: str, arguments: str) -> None:
     given = json.loads(arguments)
     if given.get("features") == _FEATURES:
         given["features"] = _features(side)
-    kind = getattr(library.readers, name)
+    kind = getattr(library.readers if hasattr(library.readers, name) else library.experimental.readers, name)
     reader = kind(**given)
     before = 0.0
 
@@ -298,12 +297,15 @@ def _answer(side: str, name: str, threads: str, arguments: str) -> None:
             count += values[0].batch_size
         return count / (time.perf_counter() - start)
 
+    def first() -> float:
+        start = time.perf_counter()
+        next(iter(kind(**given).next_epoch(batch_size=_BATCH)))
+        return (time.perf_counter() - start) * 1e3
+
     for line in sys.stdin:
         if line.strip() == "first":
             epoch()  # imports, compiles, fills memory pools
-            start = time.perf_counter()
-            next(iter(kind(**given).next_epoch(batch_size=_BATCH)))
-            found = {"first": (time.perf_counter() - start) * 1e3}
+            found = {"first": min(first() for _ in range(3))}
             before = _resident()
         elif line.strip() == "epoch":
             found = {"rate": epoch()}

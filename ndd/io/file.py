@@ -112,4 +112,4 @@ def contents(path: str) -> np.ndarray:
 
 def from_where(path: str) -> str:
     """For errors about a file: the working directory, where the path is relative to it."""
-    return "" if os.path.isabs(path) else f" from the working directory {os.getcwd()}"
+    return "" if os.path.isabs(path) or is_remote(path) else f" from the working directory {os.getcwd()}"

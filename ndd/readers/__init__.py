@@ -7,7 +7,10 @@ Life of a sample
 2. The arguments that all readers share (`options.py`) choose an `Order`; a `Stream` (`sampler.py`) cuts it into batches
    of sample numbers. `Progress` (`progress.py`) keeps the place in it, which is all that a saved state holds (`state.py`).
 3. `ReadAhead` (`read_ahead.py`): a few threads take the coming batches from the stream and call `store.records(numbers)`
-   (`file_store.py`, `container.py` on `file_reading.py`). A record is a tuple of arrays, or the exception that it cost.
+   (`file_store.py`, `container.py` on `file_reading.py`). They come as `Records` (`records.py`): output by output, as
+   places in the buffer that was read (`_tensor/packed.py`), with the exceptions of those that cannot be read. No object is
+   made for a record; a reader that parses looks at the heads of a whole batch at once (`mxnet.py`, `_cpu/protobuf.py`).
+   Records that a store gives one by one, tuples of arrays, are taken as well.
 4. `Reader` (`base.py`), on the user's thread: the records of a batch become handles on the CPU (`output.py`) with
    `source_info`; the error of a record is raised here, at its batch, or the record left out (`broken_records.py`). A
    lookahead may have made them before.

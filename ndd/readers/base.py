@@ -21,10 +21,10 @@ from ndd.readers.captured import Captured, captured_epoch, enable_checkpointing
 from ndd.readers.coming import Coming
 from ndd.readers.epoch import Epoch
 from ndd.readers.options import check_batch_size, check_device, plain
-from ndd.readers.output import Output, Record, columns
+from ndd.readers.output import Output
 from ndd.readers.progress import Progress
 from ndd.readers.read_ahead import ReadAhead, Step
-from ndd.readers.records import RecordStore
+from ndd.readers.records import Records, RecordStore
 from ndd.readers.resharding import of_all_ranks, resumed_order
 from ndd.readers.sampler import LastBatch, Order, Shards, Stream
 from ndd.readers.state import ReaderState
@@ -452,7 +452,7 @@ class Reader:
                 raise ValueError(f"{self._display}.fetch: expected at least one sample number")
             numbers = [number % size for number in numbers]
             if len(numbers) == 1:
-                return Step(numbers, list(store.records(numbers)), self._progress.position)
+                return Step(numbers, Records.of(store.records(numbers)), self._progress.position)
             if self._ahead is None:
                 self._ahead = self._new_read_ahead()
             return Step(numbers, self._ahead.read(numbers), self._progress.position)
@@ -505,17 +505,15 @@ class Reader:
             value._value().following = Following(peek, self._memories.setdefault(place, {}))
 
     def _made(self, step: Step, size: int | None) -> tuple[Any, ...]:
-        store = self._opened()[0]
-        records: list[Record] = []
-        for number, record in zip(step.numbers, step.records, strict=True):
-            if isinstance(record, BaseException):
-                where = from_where(str(record.filename)) if isinstance(record, FileNotFoundError) else ""
-                raise RuntimeError(
-                    f"{self._display}: sample {number} ({store.source(number)}): expected a readable record, got "
-                    f"{type(record).__name__}: {record}{where}"
-                ) from record
-            records.append(record)
-        read = self._read + tuple(Output(f"more[{k}]") for k in range(len(records[0]) - len(self._read)))
+        store, records = self._opened()[0], step.records
+        for place, error in records.faults.items():
+            number = step.numbers[place]
+            where = from_where(str(error.filename)) if isinstance(error, FileNotFoundError) else ""
+            raise RuntimeError(
+                f"{self._display}: sample {number} ({store.source(number)}): expected a readable record, got "
+                f"{type(error).__name__}: {error}{where}"
+            ) from error
+        read = self._read + tuple(Output(f"more[{k}]") for k in range(len(records.columns) - len(self._read)))
         refused = mismatch(records, read)
         if refused is not None:
             number = step.numbers[refused[0]]
@@ -524,7 +522,7 @@ class Reader:
             info = store.source(step.numbers[0])
             return tuple(make_tensor(a, o.layout, info, o.dtype) for o, a in zip(read, records[0], strict=False))
         sources = store.sources(step.numbers)
-        values = tuple(make_batch(c, o.layout, sources, o.dtype) for o, c in zip(read, columns(records), strict=False))
+        values = tuple(make_batch(c, o.layout, sources, o.dtype) for o, c in zip(read, records.columns, strict=False))
         if step.dropped:
             for value in values:
                 value._value().dropped = list(step.dropped)

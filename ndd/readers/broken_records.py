@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ndd.decoders import BadSample
-from ndd.readers.output import Output, Record
+from ndd.readers.output import Output
 from ndd.readers.read_ahead import Step
-from ndd.readers.records import RecordStore
+from ndd.readers.records import Records, RecordStore
 
 
 class Skipped(NamedTuple):
@@ -58,7 +58,7 @@ class BrokenRecords:
                 f"{step.numbers[dropped[-1].index]} ({dropped[-1].source}): {dropped[-1].error}"
             )
         kept = [place for place in range(len(step.numbers)) if place not in errors]
-        return Step([step.numbers[p] for p in kept], [step.records[p] for p in kept], step.position, tuple(dropped))
+        return Step([step.numbers[p] for p in kept], step.records.picked(kept), step.position, tuple(dropped))
 
     def listed(self) -> list[Skipped]:
         """All of them, in the order in which they were met."""
@@ -76,26 +76,24 @@ def broken(step: Step, read: tuple[Output, ...]) -> dict[int, str]:
     Other errors than those of the data stay where they are, to be raised: memory that runs out, or a store that does not
     answer, say nothing about a record.
     """
-    errors: dict[int, str] = {}
-    sound: list[int] = []
-    for place, record in enumerate(step.records):
-        if not isinstance(record, BaseException):
-            sound.append(place)
-        elif isinstance(record, Exception) and not isinstance(record, MemoryError | ConnectionError | TimeoutError):
-            errors[place] = f"{type(record).__name__}: {record}"
-    while sound:
-        found = mismatch([step.records[place] for place in sound], read)
-        if found is None:
-            break
-        errors[sound.pop(found[0])] = found[1]
+    records = step.records
+    errors = {
+        place: f"{type(error).__name__}: {error}"
+        for place, error in records.faults.items()
+        if isinstance(error, Exception) and not isinstance(error, MemoryError | ConnectionError | TimeoutError)
+    }
+    refused = mismatch(records, read)
+    sound = [place for place in range(len(records)) if place not in records.faults] if refused else []
+    while refused:
+        errors[sound.pop(refused[0])] = refused[1]
+        refused = mismatch(records.picked(sound), read)
     return dict(sorted(errors.items()))
 
 
-def mismatch(records: Sequence[Any], read: tuple[Output, ...]) -> tuple[int, str] | None:
-    """The first of these records that is not of the declared types, or differs from the first one; and a text."""
-    records_: Sequence[Record] = records
-    for place, output in enumerate(read[: len(records_[0])]):
-        refused = output.refused([record[place] for record in (records_[:1] if output.told else records_)])
+def mismatch(records: Records, read: tuple[Output, ...]) -> tuple[int, str] | None:
+    """The first of the sound records that is not of the declared types, or differs from the first one; and a text."""
+    for column, output in zip(records.columns, read, strict=False):
+        refused = output.refused(column)
         if refused is not None:
             return refused
     return None

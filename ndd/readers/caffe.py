@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu import protobuf
+from ndd._tensor import Packed
 from ndd._tensor.dtype import int32, uint8
 from ndd.readers.base import Reader
 from ndd.readers.file_tree import FilePath, listed_names
 from ndd.readers.lmdb_file import LmdbStore
-from ndd.readers.output import Output, Record
+from ndd.readers.output import Column, Output
+from ndd.readers.records import Records, numbers_of
 
 _DATA, _LABEL = 4, 5  # fields of a Datum; others (size, encoded, float_data) say nothing here
 
@@ -60,18 +62,24 @@ class _Datums(LmdbStore):
         super().__init__(reader, paths)
         self._image, self._label = image, label
 
-    def contents(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> list[Record | Exception]:
+    def contents(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Records:
         found = np.zeros((len(starts), _LABEL + 1, protobuf.FACTS), np.int64)
         protobuf.fields(data, starts, ends, found)
-        columns: list[list[np.ndarray]] = []
+        columns: list[Column] = []
         if self._image:
-            columns.append([data[a:b] for a, b in found[:, _DATA, protobuf.LAST : protobuf.LAST + 2].tolist()])
+            first, last = found[:, _DATA, protobuf.LAST], found[:, _DATA, protobuf.LAST + 1]
+            columns.append(Packed.of(data, first, last - first))
         if self._label:
             labels = found[:, _LABEL, protobuf.VALUE].astype(np.int32)
-            counts = np.minimum(found[:, _LABEL, protobuf.VARINTS], 1).tolist()
-            columns.append([labels[i : i + count] for i, count in enumerate(counts)])
-        records: list[Record | Exception] = list(zip(*columns, strict=True))
-        for place in np.flatnonzero(found[:, 0, 0]).tolist():
-            size = ends[place] - starts[place]
-            records[place] = ValueError(f"expected a Datum of Caffe, the {size} bytes of the record are none")
-        return records
+            columns.append(
+                numbers_of(labels, np.arange(len(labels)), np.minimum(found[:, _LABEL, protobuf.VARINTS], 1))
+            )
+        return Records.found(
+            columns,
+            {
+                place: ValueError(
+                    f"expected a Datum of Caffe, the {ends[place] - starts[place]} bytes of the record are none"
+                )
+                for place in np.flatnonzero(found[:, 0, 0]).tolist()
+            },
+        )

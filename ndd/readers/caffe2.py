@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu import protobuf
+from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, int32, uint8
 from ndd.readers.base import Reader
 from ndd.readers.file_tree import FilePath, listed_names
 from ndd.readers.lmdb_file import LmdbStore
-from ndd.readers.output import Output, Record
+from ndd.readers.output import Column, Output
+from ndd.readers.records import Records, numbers_of, samples_of
 
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)  # label_type
 _PROTOS = 1  # the field of TensorProtos
@@ -98,9 +100,9 @@ class _Tensors(LmdbStore):
         self._labels = {_NONE: 0, _WEIGHTED: 2}.get(label, 1)  # tensors
         self._wanted = image + self._labels + additional + box
 
-    def contents(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> list[Record | Exception]:
+    def contents(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Records:
         tensors = _Batch(data, starts, ends, self._wanted, self._box)
-        columns = [tensors.images(0)] if self._image else []
+        columns: list[Column] = [tensors.images(0)] if self._image else []
         first = int(self._image)
         if self._label in (_SINGLE, _DENSE):
             columns.append(tensors.numbers(first, "the label", 1 if self._label == _SINGLE else None))
@@ -110,10 +112,7 @@ class _Tensors(LmdbStore):
         columns += [tensors.numbers(first + k, f"additional[{k}]") for k in range(self._additional)]
         if self._box:
             columns.append(tensors.numbers(-1, "the box", 4, _INT32))
-        records: list[Record | Exception] = list(zip(*columns, strict=True))
-        for place, text in tensors.wrong.items():
-            records[place] = ValueError(text)
-        return records
+        return Records.found(columns, {place: ValueError(text) for place, text in tensors.wrong.items()})
 
     def _active(self, tensors: _Batch, first: int) -> list[np.ndarray]:
         """Labels that are given by their indices, and perhaps weights: one number for each label that there is."""
@@ -121,7 +120,7 @@ class _Tensors(LmdbStore):
         indices = tensors.numbers(first, "the label", None, _INT32)
         weights = tensors.numbers(first + 1, "the labels' weights", None, _FLOAT) if weighted else indices
         found: list[np.ndarray] = []
-        for place, (listed, each) in enumerate(zip(indices, weights, strict=True)):
+        for place, (listed, each) in enumerate(zip(samples_of(indices), samples_of(weights), strict=True)):
             given = np.zeros(self._num_labels, np.float32 if weighted else np.int32)
             outside = listed[(listed < 0) | (listed >= self._num_labels)]
             if len(listed) != len(each):
@@ -167,28 +166,31 @@ class _Batch:
         """Notes what is wrong with a record, if nothing was before."""
         self.wrong.setdefault(place, text)
 
-    def images(self, tensor: int) -> list[np.ndarray]:
+    def images(self, tensor: int) -> Column:
         """The images that tensor `tensor` of each record is."""
         kinds, facts = self._types[:, tensor], self.facts[:, tensor]
         texts = kinds == _STRING
         fields = np.where(texts[:, None], facts[:, _STRINGS, protobuf.FIRST : protobuf.FIRST + 2],
                           facts[:, _BYTES, protobuf.LAST : protobuf.LAST + 2])  # fmt: skip
-        found = [self._data[a:b] for a, b in fields.tolist()]
+        packed = Packed.of(self._data, fields[:, 0], fields[:, 1] - fields[:, 0])
         for place in np.flatnonzero(texts & (facts[:, _STRINGS, protobuf.TEXTS] == 0)).tolist():
             self.refuse(place, "expected an image, its tensor of texts is empty")
         for place in np.flatnonzero(~texts & (kinds != _BYTE)).tolist():
             self.refuse(place, f"expected an image as STRING ({_STRING}) or BYTE ({_BYTE}), got type {kinds[place]}")
         pixels = np.flatnonzero(kinds == _BYTE)
-        if len(pixels):
-            for place, shape in zip(pixels.tolist(), self._listed(pixels, tensor, _DIMS), strict=True):
-                bytes_there = found[place]
-                if np.any(shape < 0) or np.prod(shape.astype(object)) != len(bytes_there) or len(shape) > 32:
-                    self.refuse(place, f"expected an image of shape {shape.tolist()}, got {len(bytes_there)} bytes")
-                else:
-                    found[place] = bytes_there.reshape(shape)
+        if not len(pixels):
+            return packed
+        found = packed.arrays()
+        shapes = samples_of(self._listed(pixels, tensor, _DIMS)[0])
+        for place, shape in zip(pixels.tolist(), shapes, strict=True):
+            bytes_there = found[place]
+            if np.any(shape < 0) or np.prod(shape.astype(object)) != len(bytes_there) or len(shape) > 32:
+                self.refuse(place, f"expected an image of shape {shape.tolist()}, got {len(bytes_there)} bytes")
+            else:
+                found[place] = bytes_there.reshape(shape)
         return found
 
-    def numbers(self, tensor: int, what: str, count: int | None = None, kind: int | None = None) -> list[np.ndarray]:
+    def numbers(self, tensor: int, what: str, count: int | None = None, kind: int | None = None) -> Column:
         """The numbers that tensor `tensor` of each record holds, FLOAT as f32 and INT32 as i32; `count` of them, if that
         is given."""
         kinds = self._types[:, tensor]
@@ -196,18 +198,21 @@ class _Batch:
         for one, field in ((_FLOAT, _FLOATS), (_INT32, _INTEGERS)):
             places = np.flatnonzero(kinds == one)
             if len(places) and kind in (None, one):
-                for place, values in zip(places.tolist(), self._listed(places, tensor, field), strict=True):
-                    found[place] = values
-                    if count is not None and len(values) != count:
-                        self.refuse(place, f"expected {what} as {count} number(s), got {len(values)}")
+                values, counts = self._listed(places, tensor, field)
+                for k in [] if count is None else np.flatnonzero(counts != count).tolist():
+                    self.refuse(int(places[k]), f"expected {what} as {count} number(s), got {counts[k]}")
+                if len(places) == len(kinds):
+                    return values
+                for place, sample in zip(places.tolist(), samples_of(values), strict=True):
+                    found[place] = sample
         allowed = {_FLOAT: "FLOAT (1)", _INT32: "INT32 (2)"}
         asked = allowed[kind] if kind else " or ".join(allowed.values())
         for place in np.flatnonzero((kinds != kind) if kind else (kinds != _FLOAT) & (kinds != _INT32)).tolist():
             self.refuse(place, f"expected {what} as {asked}, got a tensor of type {kinds[place]}")
         return found
 
-    def _listed(self, places: np.ndarray, tensor: int, field: int) -> list[np.ndarray]:
-        """The numbers of a field of a tensor of some records: dimensions as i64, others as i32 or f32."""
+    def _listed(self, places: np.ndarray, tensor: int, field: int) -> tuple[np.ndarray | Packed, np.ndarray]:
+        """The numbers of a field of a tensor of some records, dimensions as i64, others as i32 or f32; and how many."""
         room = self.facts[places, tensor, field, protobuf.MOST]
         begins = np.cumsum(room) - room
         out = np.empty(int(room.sum()), np.int64 if field == _DIMS else np.int32)
@@ -216,5 +221,5 @@ class _Batch:
         protobuf.numbers(self._data, starts, ends, field, 5 if field == _FLOATS else 0, begins, out, counts)
         for place in places[counts < 0].tolist():
             self.refuse(place, f"expected whole numbers in field {field} of tensor {tensor}, they are cut off")
-        values = out.view(np.float32) if field == _FLOATS else out
-        return [values[a:b] for a, b in zip(begins.tolist(), (begins + np.maximum(counts, 0)).tolist(), strict=True)]
+        counts = np.maximum(counts, 0)
+        return numbers_of(out.view(np.float32) if field == _FLOATS else out, begins, counts), counts

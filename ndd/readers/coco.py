@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ndd._operator.deprecated import renamed
+from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, int32, uint8
 from ndd.readers import coco_preprocessed
 from ndd.readers.base import Reader
@@ -20,7 +21,8 @@ from ndd.readers.file_reading import read_files
 from ndd.readers.file_store import FileStore
 from ndd.readers.file_tree import FilePath, listed_names
 from ndd.readers.index_cache import Index
-from ndd.readers.output import Output, Record
+from ndd.readers.output import Column, Output
+from ndd.readers.records import Records
 
 _NOT_PREPROCESSED = ("annotations_file", "images", "ltrb", "ratio", "size_threshold", "skip_empty")
 _I32 = np.iinfo(np.int32)
@@ -44,7 +46,7 @@ class COCO(Reader):
     category that is not listed. Objects without `bbox` are left out, a missing `iscrowd` is 0, and a file without
     `annotations` or `categories` (such as those of the test images) has none.
 
-    The file is indexed once (860,000 annotations in about 3 s) and the index kept on disk, see `index_cache.py`.
+    The file is indexed once (860,000 annotations in about 4 s) and the index kept on disk, see `index_cache.py`.
     Segmentations are not: they are read from the file with their sample, so it has to stay as it was.
 
     Needs msgspec, for pixelwise_masks also pycocotools (the extra `coco`).
@@ -206,48 +208,75 @@ class _Images(FileStore):
         self._sizes: Any = objects.get("sizes")
         self._first, self._last, self._form, self._outlines = first, last, form, outlines
 
-    def read(self, numbers: Sequence[int], paths: Sequence[str]) -> list[Record | Exception]:
-        outlines = [None] * len(numbers) if self._outlines is None else self._outlines.read(numbers)
-        found: list[Record | Exception] = []
-        for number, content, outline in zip(numbers, read_files(paths), outlines, strict=True):
-            try:
-                found.append((content, *self._about(number, outline)) if isinstance(content, np.ndarray) else content)
-            except Exception as error:
-                found.append(error)
-        return found
+    def read(self, numbers: Sequence[int], paths: Sequence[str]) -> Records:
+        contents, failed = read_files(paths)
+        faults: dict[int, Exception] = dict(failed)
+        listed = np.asarray(numbers, np.int64)
+        columns: list[Column] = [contents, self._boxes_of(listed, faults), self._labels_of(listed)]
+        if self._outlines is not None:
+            columns += self._outlined(numbers, faults)
+        if self._form.ids:
+            columns.append(self._ids[listed, None])
+        return Records.found(columns, faults)
 
-    def _about(self, number: int, outline: Outline | Exception | None) -> tuple[np.ndarray, ...]:
-        """What is given of an image besides its file."""
+    def _outlined(self, numbers: Sequence[int], faults: dict[int, Exception]) -> list[Column]:
+        """The mask, or polygons and vertices, of each image. Adds to the faults."""
+        found: list[tuple[np.ndarray, ...]] = []
+        for place, (number, outline) in enumerate(zip(numbers, self._outlines.read(numbers), strict=True)):
+            try:
+                found.append(self._outline(number, outline))
+            except Exception as error:
+                faults.setdefault(place, error)
+                found.append((np.empty(0),) * (2 - self._form.masks))
+        return [list(samples) for samples in zip(*found, strict=True)]
+
+    def _outline(self, number: int, outline: Outline | Exception) -> tuple[np.ndarray, ...]:
         if isinstance(outline, Exception):
             raise outline
-        labels, form = self._labels_of(number), self._form
-        about = [self._boxes_of(number), labels]
-        if outline is not None and form.masks:
+        form = self._form
+        if form.masks:
             if form.ratio:  # as DALI, which rasterises what it gives as vertices
                 scale = self._scale(number)
                 outline = outline._replace(vertices=outline.vertices / scale * scale)
-            about.append(painted(outline, labels, *self._sizes[number].tolist()))
-        elif outline is not None:
-            rows = outline.rows * np.array([1, 2, 2], np.int32) if form.coordinates else outline.rows
-            about += [rows, outline.vertices / self._scale(number) if form.ratio else outline.vertices]
-        if form.ids:
-            about.append(self._ids[number : number + 1])
-        return tuple(about)
+            (labels,) = self._labels_of(np.array([number])).arrays()
+            return (painted(outline, labels, *self._sizes[number].tolist()),)
+        rows = outline.rows * np.array([1, 2, 2], np.int32) if form.coordinates else outline.rows
+        return rows, outline.vertices / self._scale(number) if form.ratio else outline.vertices
 
-    def _labels_of(self, number: int) -> np.ndarray:
-        return self._object_labels[self._first[number] : self._last[number]]
+    def _labels_of(self, numbers: np.ndarray) -> Packed:
+        first = self._first[numbers]
+        return Packed.of(self._object_labels, first, self._last[numbers] - first)
 
-    def _boxes_of(self, number: int) -> np.ndarray:
-        boxes, form = self._boxes[self._first[number] : self._last[number]], self._form
+    def _boxes_of(self, numbers: np.ndarray, faults: dict[int, Exception]) -> Packed:
+        """The boxes as they are asked for. Adds to the faults."""
+        first, form = self._first[numbers], self._form
+        counts = self._last[numbers] - first
+        shapes = np.stack([counts, np.full(len(counts), 4)], 1)
+        if not (form.ltrb or form.ratio):
+            return Packed.of(self._boxes.reshape(-1), 4 * first, shapes)
+        starts = np.cumsum(counts) - counts
+        owners = np.repeat(np.arange(len(counts)), counts)
+        boxes = self._boxes[(first - starts)[owners] + np.arange(len(owners))]
         if form.ltrb:
-            boxes = np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], 1)
-        return boxes / np.tile(self._scale(number), 2) if form.ratio and len(boxes) else boxes
+            boxes[:, 2:] += boxes[:, :2]
+        if form.ratio:
+            sizes = self._sizes[numbers, ::-1]
+            unknown = (sizes < 1).any(1)
+            for place in np.flatnonzero(unknown & (counts > 0)).tolist():
+                faults.setdefault(place, self._unknown_size(int(numbers[place])))
+            scales = np.where(unknown[:, None], 1, sizes).astype(np.float32)
+            boxes /= np.tile(scales, 2)[owners]
+        return Packed.of(boxes.reshape(-1), 4 * starts, shapes)
 
     def _scale(self, number: int) -> np.ndarray:
         height, width = self._sizes[number].tolist()
         if height < 1 or width < 1:
-            raise ValueError(f"expected the height and width of the image, got height {height} and width {width}")
+            raise self._unknown_size(number)
         return np.array([width, height], np.float32)
+
+    def _unknown_size(self, number: int) -> ValueError:
+        height, width = self._sizes[number].tolist()
+        return ValueError(f"expected the height and width of the image, got height {height} and width {width}")
 
     def save(self, reader: str, folder: str) -> None:
         """Write all of this as DALI's preprocessed annotations."""
@@ -264,11 +293,15 @@ class _Images(FileStore):
                         o._replace(vertices=o.vertices / self._scale(i)) if len(o.vertices) else o
                         for i, o in enumerate(outlines)
                     ]
+            faults: dict[int, Exception] = {}
+            boxes = self._boxes_of(np.arange(len(self)), faults)
+            if faults:
+                raise next(iter(faults.values()))
             coco_preprocessed.save(
                 folder,
                 self._names,
-                [self._boxes_of(i) for i in every],
-                [self._labels_of(i) for i in every],
+                boxes.arrays(),
+                self._labels_of(np.arange(len(self))).arrays(),
                 self._ids if form.ids else None,
                 outlines,
                 self._sizes if form.masks else None,

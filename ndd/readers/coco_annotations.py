@@ -1,7 +1,7 @@
 """COCO annotation files: a JSON text as arrays, in one pass over the wanted keys; segmentations as places in the text.
 
 msgspec decodes 500 MB of JSON (860,000 annotations) in 1.2 s, skips what nobody asked for and keeps no dicts.
-A segmentation is most of the text and is decoded when its sample is read.
+A segmentation is most of the text and is decoded when its sample is read; a second pass notes where it stands.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from ndd._cpu import json_places
 from ndd._execution.kept import Kept
 from ndd.installation import install_command
 from ndd.readers.coco_masks import Outline, Run, counts_of_text
@@ -22,8 +23,7 @@ from ndd.readers.file_reading import OpenFiles, Status, status, whole_file
 from ndd.readers.index_cache import Index, cached
 
 _VERSION = 1  # of the index
-_KEY = b'"segmentation":'
-_NEAR = 2000  # bytes; up to 2500 `find` searches at once, for more it first prepares tables
+_LIST, _KEY = (np.frombuffer(word, np.uint8) for word in (b"annotations", b"segmentation"))
 _PLACE = re.compile(r"\$\.(images|annotations|categories)\[(\d+)\]")
 
 
@@ -43,7 +43,7 @@ def annotation_index(reader: str, path: str, places: bool) -> Index:
 
 def _built(reader: str, path: str, places: bool) -> Index:
     text = whole_file(path)
-    document = _decoded(reader, path, text, places)
+    document = _decoded(reader, path, text)
     images, every = document.images, document.annotations
     names = [image.file_name for image in images]
     kept = [a for a in every if a.bbox]
@@ -63,7 +63,10 @@ def _built(reader: str, path: str, places: bool) -> Index:
     }
     if places:
         numbers = np.flatnonzero(np.fromiter((bool(a.bbox) for a in every), bool, len(every)))
-        starts, lengths = _places(text, [a.segmentation for a in every])
+        starts, lengths = np.empty((2, len(every)), np.int64)
+        found = json_places.places(np.frombuffer(text, np.uint8), _LIST, _KEY, starts, lengths)
+        if found != len(every):
+            raise RuntimeError(f"{reader}: annotations_file {path!r}: expected {len(every)} annotations, found {found}")
         index["numbers"] = numbers[order]
         index["starts"], index["lengths"] = starts[index["numbers"]], lengths[index["numbers"]]
     return index
@@ -73,30 +76,10 @@ def _integers(items: list[Any], name: str) -> np.ndarray:
     return np.fromiter(map(attrgetter(name), items), np.int64, len(items))
 
 
-def _places(text: bytes, found: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Where the segmentations, which the decoder gives in the text's order, stand in the text."""
-    starts, lengths = [], []
-    end = 0
-    for value in map(bytes, found):
-        if value:
-            at = text.find(b"{", end) + 1  # it mostly is the first key: one byte is found faster than a word
-            if not text.startswith(_KEY, at):
-                at = text.find(_KEY, end, end + _NEAR)
-            at += len(_KEY)
-            if not text.startswith(value, at):
-                at += 1
-            if not text.startswith(value, at):  # other spaces, another key of this name, or one written with escapes
-                at = text.index(value, end)
-            end = at + len(value)
-        starts.append(end - len(value))
-        lengths.append(len(value))
-    return np.array(starts, np.int64), np.array(lengths, np.int64)
-
-
-def _decoded(reader: str, path: str, text: bytes, places: bool) -> Any:
+def _decoded(reader: str, path: str, text: bytes) -> Any:
     kinds = _kinds()
     try:
-        return kinds.decode(text, type=kinds.WithPlaces if places else kinds.File)
+        return kinds.decode(text, type=kinds.File)
     except (kinds.DecodeError, UnicodeError, RecursionError) as error:
         said = str(error)
         kind = ValueError if ".bbox" in said else RuntimeError
@@ -197,17 +180,14 @@ def _kinds() -> Any:
     image = [("id", integer), ("file_name", str), ("height", integer | None, 0), ("width", integer | None, 0)]
     annotation = [("image_id", integer), ("category_id", integer), ("bbox", bbox | msgspec.UnsetType, msgspec.UNSET)]
     annotation += [("iscrowd", integer | bool, 0)]
-    place = ("segmentation", msgspec.Raw, msgspec.Raw(b""))
     images = ("images", list[struct("Image", image, gc=False)])
     categories = ("categories", list[struct("Category", [("id", integer)], gc=False)], [])
     plain = struct("Annotation", annotation, gc=False)
-    placed = struct("PlacedAnnotation", [*annotation, place], gc=False)
     counted = struct("RunLengths", [("size", tuple[integer, integer]), ("counts", str | list[integer])], gc=False)
     return SimpleNamespace(
         decode=msgspec.json.decode,
         DecodeError=msgspec.DecodeError,
         File=struct("File", [images, ("annotations", list[plain], []), categories]),
-        WithPlaces=struct("WithPlaces", [images, ("annotations", list[placed], []), categories]),
         Parts=dict[str, msgspec.Raw],
         Items=list[msgspec.Raw],
         segmentation=msgspec.json.Decoder(list[list[float]] | counted | None),

@@ -21,7 +21,7 @@ class Coming:
         """The values of the step that `peek` gives, made now or before; None if it is not there or cannot be read."""
         with self._lock:
             step = peek()
-            if step is None or any(isinstance(record, BaseException) for record in step.records):
+            if step is None or step.records.faults:
                 return None
             for known, values in self._made:
                 if known is step:

@@ -9,7 +9,7 @@ import numpy as np
 from ndd._execution.kept import Kept
 from ndd.readers.file_reading import OpenFiles
 from ndd.readers.output import Record
-from ndd.readers.records import RecordStore
+from ndd.readers.records import Records, RecordStore
 
 _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
 
@@ -58,21 +58,20 @@ class ContainerStore(RecordStore):
             raise found
         return found
 
-    def records(self, numbers: Sequence[int]) -> list[Record | Exception]:
+    def records(self, numbers: Sequence[int]) -> Records:
         """Several records, read together."""
         listed = np.asarray(numbers, np.int64)
         containers = self.containers[listed]
         if (containers == containers[0]).all():
-            return self.read(int(containers[0]), listed)
-        found: list[Record | Exception] = [IndexError("not read")] * len(numbers)
-        for container in np.unique(containers).tolist():
-            places = np.flatnonzero(containers == container)
-            read = self.read(container, listed[places])
-            for place, record in zip(places.tolist(), read, strict=True):
-                found[place] = record
-        return found
+            return Records.of(self.read(int(containers[0]), listed))
+        order = np.argsort(containers, kind="stable")
+        firsts = np.flatnonzero(np.diff(containers[order], prepend=-1))
+        parts = [
+            Records.of(self.read(int(containers[places[0]]), listed[places])) for places in np.split(order, firsts[1:])
+        ]
+        return Records.joined(parts).picked(np.argsort(order))
 
-    def read(self, container: int, numbers: np.ndarray) -> list[Record | Exception]:
+    def read(self, container: int, numbers: np.ndarray) -> Records | Sequence[Record | BaseException]:
         """Several records of one container. Override it where `parse` is cheaper for all of them at once."""
         pieces = self.ranges(container, self.offsets[numbers], self.sizes[numbers])
         return [self._parsed(number, piece) for number, piece in zip(numbers.tolist(), pieces, strict=True)]
@@ -104,3 +103,11 @@ class ContainerStore(RecordStore):
 
 def _opened(path: str) -> OpenFiles:
     return OpenFiles([path])
+
+
+def rows_at(data: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
+    """The `size` bytes at each of some places of u8 `data`, u8 `[N, size]`. Places too near to the end give other bytes."""
+    if len(data) < size:
+        return np.zeros((len(starts), size), np.uint8)
+    windows = np.ndarray(len(data) - size + 1, f"V{size}", data, strides=(1,))
+    return windows[np.clip(starts, 0, len(windows) - 1)].view(np.uint8).reshape(len(starts), size)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu import files as compiled
+from ndd._tensor import Packed
 from ndd._tensor.memory import host_empty
 from ndd.io.object_store import Status, is_remote, object_statuses, one, read_object_ranges, read_objects
 
@@ -32,15 +33,10 @@ class OpenFiles:
         paths: as given.
         sizes: in bytes, int64; -1 for what could not be opened.
 
-    Args:
-        paths: see above.
-        whole: most of each file will be asked for, so that an object is requested once and whole.
     """
 
-    def __init__(self, paths: Sequence[str], *, whole: bool = False):
+    def __init__(self, paths: Sequence[str]):
         self.paths = paths
-        self._whole = whole
-        self._contents: list[Any] | None = None  # of objects that were requested whole
         self._remote = "://" in "\0".join(paths) and any(map(is_remote, paths))
         self.handles = np.full(len(paths), -1, np.int32)
         self._sizes = np.full(len(paths), -1, np.int64)
@@ -59,11 +55,7 @@ class OpenFiles:
     def sizes(self) -> np.ndarray:
         """See above."""
         if self._remote and self._statuses is None:
-            if self._whole:
-                self._contents = self.read_whole()
-                self._statuses = [c if isinstance(c, OSError) else Status(len(c), "") for c in self._contents]
-            else:
-                self._statuses = statuses(self.paths)
+            self._statuses = statuses(self.paths)
             self._sizes[:] = [-1 if isinstance(s, OSError) else s.size for s in self._statuses]
         return self._sizes
 
@@ -72,19 +64,28 @@ class OpenFiles:
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
         if self._remote:
             return self._requested(numbers, offsets, sizes)
-        found, missing = self._pieces(self.handles[numbers], offsets, sizes)
+        found: list[Any] = [None] * len(sizes)
+        missing = list(range(len(sizes)))  # where there is no compiled reading
+        if self._open:
+            buffer, places, missing = self._read(self.handles[numbers], offsets, sizes)
+            found = _pieces(buffer, places, sizes)
         for place in missing:
             found[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
         return found
 
-    def read_whole(self) -> list[np.ndarray | OSError]:
-        """The bytes of each file, as views of one buffer. Closes the files."""
-        if self._remote:
-            return _each(self.paths, read_objects, read_slowly)
-        found, missing = self._pieces(self.handles, np.zeros(len(self.paths), np.int64), self.sizes, close=True)
-        for place in missing:  # after closing the others: a process may be short of handles for all of them at once
-            found[place] = read_slowly(self.paths[place])
-        return found
+    def read_whole(self) -> tuple[Packed | list[Any], dict[int, Exception]]:
+        """The bytes of each file, as places in one buffer where that is possible; and the errors of those that cannot be
+        read, which hold anything. Closes the files."""
+        if self._open:
+            buffer, places, missing = self._read(self.handles, np.zeros(len(self.paths), np.int64), self.sizes, True)
+            if not missing:
+                return Packed.of(buffer, places, self.sizes), {}
+            found = _pieces(buffer, places, self.sizes)
+            for place in missing:  # after closing the others: a process may be short of handles for all of them at once
+                found[place] = read_slowly(self.paths[place])
+        else:
+            found = _each(self.paths, read_objects, read_slowly)
+        return found, {place: piece for place, piece in enumerate(found) if isinstance(piece, Exception)}
 
     def _requested(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
         """Ranges of objects, each in memory of its own. An object that could not be found is not asked for again."""
@@ -92,38 +93,19 @@ class OpenFiles:
         said = self._statuses or []
         found: list[Any] = [said[n] for n in numbers.tolist()]
         places = [place for place, status in enumerate(found) if isinstance(status, Status)]
-        if self._contents is not None:
-            pieces = [self._part(int(numbers[p]), int(offsets[p]), int(sizes[p])) for p in places]
-        else:
-            paths, versions = [self.paths[int(numbers[p])] for p in places], [found[p].version for p in places]
-            pieces = read_object_ranges(paths, offsets[places], sizes[places], versions)
+        paths, versions = [self.paths[int(numbers[p])] for p in places], [found[p].version for p in places]
+        pieces = read_object_ranges(paths, offsets[places], sizes[places], versions)
         for place, piece in zip(places, pieces, strict=True):
             found[place] = piece
         return found
 
-    def _part(self, number: int, offset: int, size: int) -> np.ndarray | OSError:
-        data = (self._contents or [])[number][offset:]
-        if size > len(data):
-            text = f"The object ends too early (expected {size} bytes at {offset}, got {len(data)})"
-            return OSError(errno.EIO, text, self.paths[number])
-        return data if size < 0 else data[:size]
-
-    def _pieces(
-        self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False
-    ) -> tuple[list[Any], list[int]]:
-        """The pieces, and the places of those that could not be read, which hold anything."""
-        if not self._open:  # no compiled reading here
-            return [None] * len(sizes), list(range(len(sizes)))
-        buffer, places, missing = self._read(handles, offsets, sizes, close)
-        ends = places + sizes
-        return [buffer[a:b] for a, b in zip(places.tolist(), ends.tolist(), strict=True)], missing
-
     def _read(
-        self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False
+        self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False, lead: Any = 0
     ) -> tuple[np.ndarray, np.ndarray, list[int]]:
-        """One buffer, the places of the pieces in it, and the numbers of those that could not be read."""
-        room = (sizes + (_ALIGNMENT - 1)) & -_ALIGNMENT  # 0 for -1
-        places = np.add.accumulate(room) - room
+        """One buffer, the places of the pieces in it, each `lead` bytes behind an aligned one, and the numbers of those
+        that could not be read."""
+        room = (sizes + lead + (_ALIGNMENT - 1)) & -_ALIGNMENT  # 0 for -1
+        places = np.add.accumulate(room) - room + lead
         buffer = host_empty(int(room.sum()), np.uint8)
         done = np.empty(len(sizes), np.int64)
         self._open = not close  # before: whatever interrupts this, no handle is closed twice
@@ -139,7 +121,7 @@ class OpenFiles:
         if not self._open:
             return self._read_apart(numbers, offsets, sizes)
         buffer, starts, errors = self.read_packed(numbers, offsets, sizes)
-        found: list[Any] = [buffer[a:b] for a, b in zip(starts.tolist(), (starts + sizes).tolist(), strict=True)]
+        found = _pieces(buffer, starts, sizes)
         for place, error in errors.items():
             found[place] = error
         return found
@@ -150,7 +132,9 @@ class OpenFiles:
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
         if self._open:
             first, run_of, run_sizes = _runs(numbers, offsets, sizes, _RUN)
-            buffer, places, missing = self._read(self.handles[numbers[first]], offsets[first], run_sizes)
+            # As in the file: `ndd/_tensor/memory.py` says why.
+            lead = offsets[first] % _ALIGNMENT
+            buffer, places, missing = self._read(self.handles[numbers[first]], offsets[first], run_sizes, lead=lead)
             if not missing:
                 return buffer, places[run_of] + offsets - offsets[first][run_of], {}
         pieces = self._read_apart(numbers, offsets, sizes)
@@ -239,8 +223,13 @@ def _runs(
     return first, np.cumsum(np.concatenate([[0], far])), ends[last] - offsets[first]
 
 
-def read_files(paths: Sequence[str]) -> list[np.ndarray | OSError]:
-    """The bytes of each file, as views of one buffer."""
+def _pieces(buffer: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> list[Any]:
+    return [buffer[a:b] for a, b in zip(starts.tolist(), (starts + sizes).tolist(), strict=True)]
+
+
+def read_files(paths: Sequence[str]) -> tuple[Packed | list[Any], dict[int, Exception]]:
+    """The bytes of each file, as places in one buffer where that is possible; and the errors of those that cannot be
+    read."""
     return OpenFiles(paths).read_whole()
 
 

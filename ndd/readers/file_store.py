@@ -11,7 +11,7 @@ import numpy as np
 from ndd.io.object_store import is_remote
 from ndd.readers.file_reading import read_files
 from ndd.readers.output import Record
-from ndd.readers.records import RecordStore
+from ndd.readers.records import Records, RecordStore
 
 _OPEN_AT_ONCE = 32  # files opened before the first is read, so that they share one buffer
 _ASKED_AT_ONCE = 256  # objects of a store: as many as there may be connections
@@ -43,12 +43,10 @@ class FileStore(RecordStore):
             else self._folders[self._places[number]] + name
         )
 
-    def read(self, numbers: Sequence[int], paths: Sequence[str]) -> list[Record | Exception]:
+    def read(self, numbers: Sequence[int], paths: Sequence[str]) -> Records | Sequence[Record | BaseException]:
         """Some files: (bytes, label) each."""
-        return [
-            content if isinstance(content, Exception) else (content, self._labels[number])
-            for number, content in zip(numbers, read_files(paths), strict=True)
-        ]
+        contents, faults = read_files(paths)
+        return Records.found([contents, self._labels[numbers]], faults)
 
     def record(self, number: int) -> Record:
         """(bytes, label)."""
@@ -57,8 +55,8 @@ class FileStore(RecordStore):
             raise found
         return found
 
-    def records(self, numbers: Sequence[int]) -> list[Record | Exception]:
+    def records(self, numbers: Sequence[int]) -> Records:
         """Several files, read into shared buffers."""
         together = _ASKED_AT_ONCE if self._remote else _OPEN_AT_ONCE
         parts = [numbers[start : start + together] for start in range(0, len(numbers), together)]
-        return list(chain.from_iterable(self.read(part, [self.source(n) for n in part]) for part in parts))
+        return Records.joined([Records.of(self.read(part, [self.source(n) for n in part])) for part in parts])

@@ -20,10 +20,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ndd.io.object_store import is_remote
-from ndd.readers.container import ContainerStore
+from ndd.readers.container import ContainerStore, rows_at
 from ndd.readers.file_reading import OpenFiles
 from ndd.readers.index_cache import Index, cached
-from ndd.readers.output import Record
+from ndd.readers.records import Records
 
 _MAGIC, _VERSION = 0xBEEFC0DE, 1
 _META = struct.Struct("<16xII16xI48xHH24xQqQQ")  # the fields of a meta page that `_meta` gives
@@ -53,26 +53,28 @@ class LmdbStore(ContainerStore):
         self.heads, self.marks = joined["heads"], joined["marks"]
         super().__init__(files, np.repeat(np.arange(len(files)), counts), joined["offsets"], joined["sizes"])
 
-    def contents(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> list[Record | Exception]:
-        """The outputs of several records: bytes `starts[i]` to `ends[i]` of `data`. A ValueError in place of one that
-        is not what it should be, or for all of them."""
+    def contents(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Records:
+        """The outputs of several records: bytes `starts[i]` to `ends[i]` of `data`. A ValueError for one that is not
+        what it should be."""
         raise NotImplementedError
 
-    def read(self, container: int, numbers: np.ndarray) -> list[Record | Exception]:
+    def read(self, container: int, numbers: np.ndarray) -> Records:
         """The outputs of several records, those that could be read and still are what the index says."""
         offsets, sizes, heads = self.offsets[numbers], self.sizes[numbers], self.heads[numbers]
         data, starts, failed = self.packed(container, offsets, sizes)
         good = np.ones(len(numbers), np.bool_)
         good[list(failed)] = False
-        good &= data[starts[:, None] + np.arange(8)].view("<i8")[:, 0] == self.marks[numbers]
-        ends = np.where(good, starts + sizes, 0)
-        found = self.contents(data, np.where(good, starts + heads, 0), ends)
+        good &= rows_at(data, starts, 8).view("<i8")[:, 0] == self.marks[numbers]
+        found = self.contents(data, np.where(good, starts + heads, 0), np.where(good, starts + sizes, 0))
+        if good.all():
+            return found
+        listed = list(found)
         for place in np.flatnonzero(~good).tolist():
-            found[place] = failed.get(place) or ValueError(
+            listed[place] = failed.get(place) or ValueError(
                 f"expected a record of {sizes[place] - heads[place]} bytes at byte {offsets[place]}, and something else "
                 "is there: was the LMDB written to after it was opened? Make the reader anew"
             )
-        return found
+        return Records.of(listed)
 
 
 def _is_folder(path: str) -> bool:

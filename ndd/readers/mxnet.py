@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, uint8
 from ndd.io.file import from_where
 from ndd.readers.base import Reader
-from ndd.readers.container import ContainerStore
+from ndd.readers.container import ContainerStore, rows_at
 from ndd.readers.file_reading import RegularFile, status
 from ndd.readers.file_tree import FilePath, listed_names, read_lines
 from ndd.readers.index_cache import cached
 from ndd.readers.output import Output, Record
+from ndd.readers.records import Records
 
 _MAGIC = 0xCED7230A
 _HEAD = struct.Struct("<II")  # of a part: magic, and kind (3 bits) and length (29 bits)
@@ -82,6 +84,26 @@ class MXNet(Reader):
 
 
 class _Records(ContainerStore):
+    def read(self, container: int, numbers: np.ndarray) -> Records:
+        """Records of one part, understood together; others (of several parts, or broken) one by one."""
+        sizes = self.sizes[numbers]
+        data, starts, faults = self.packed(container, self.offsets[numbers], sizes)
+        magic, kinds, counts = rows_at(data, starts, _HEAD.size + 4).view("<u4").astype(np.int64).T
+        ends = starts + _HEAD.size + (kinds & 0x1FFFFFFF)
+        begins = starts + _HEAD.size + _ITEM.size + 4 * counts
+        plain = (magic == _MAGIC) & (kinds >> 29 == 0) & (begins <= ends) & (ends <= starts + sizes)
+        plain[list(faults)] = False
+        counts = np.where(plain, counts, 0)
+        labels = _labels(data, np.where(counts, starts + _HEAD.size + _ITEM.size, starts + _HEAD.size + 4), counts)
+        records = Records.found([Packed.of(data, begins, ends - begins), labels], faults)
+        odd = [place for place in np.flatnonzero(~plain).tolist() if place not in faults]
+        if not odd:
+            return records
+        listed = list(records)
+        for place in odd:
+            listed[place] = self._parsed(int(numbers[place]), data[starts[place] : starts[place] + sizes[place]])
+        return Records.of(listed)
+
     def parse(self, number: int, data: np.ndarray) -> Record:
         item = self._joined(number, data)
         if len(item) < _ITEM.size:
@@ -121,6 +143,17 @@ class _Records(ContainerStore):
         if isinstance(found, OSError):
             raise found
         return found
+
+
+def _labels(data: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> np.ndarray | Packed:
+    """The labels of each record, one where none are counted."""
+    most = max(1, int(counts.max()))
+    if (np.maximum(counts, 1) == most).all():
+        return rows_at(data, starts, 4 * most).view("<f4").astype(np.float32, copy=False)
+    sizes = np.maximum(counts, 1)
+    firsts = np.add.accumulate(sizes) - sizes
+    places = np.repeat(starts - 4 * firsts, sizes) + 4 * np.arange(int(sizes.sum()))
+    return Packed.of(rows_at(data, places, 4).view("<f4")[:, 0].astype(np.float32, copy=False), firsts, sizes)
 
 
 def scan_recordio(path: str, report: Callable[[int, int], None] = lambda done, total: None) -> list[int]:

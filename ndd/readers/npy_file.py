@@ -9,9 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ndd._tensor import Packed
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype
-from ndd.readers.file_reading import OpenFiles
+from ndd.readers.container import rows_at
+from ndd.readers.file_reading import OpenFiles, read_files
+from ndd.readers.output import Record
+from ndd.readers.records import Records, samples_of
 from ndd.readers.region import Bounds, Region
 
 _PREFIX = 256  # bytes that hold most headers: NumPy writes 128
@@ -88,11 +92,53 @@ class _Span(NamedTuple):
     size: int
 
 
-def read_arrays(paths: Sequence[str], region: Region | None, fill: float) -> list[np.ndarray | Exception]:
-    """The arrays in some files, or the region of each: the beginnings of all files are read together, then of each the
-    bytes from the region's first element to its last. An OSError or ValueError in place of what cannot be read."""
-    found: list[np.ndarray | Exception] = [ValueError("not read")] * len(paths)
-    with OpenFiles(paths, whole=region is None) as files:
+def read_arrays(paths: Sequence[str], region: Region | None, fill: float) -> Records:
+    """The arrays in some files, or the region of each. An OSError or ValueError for what cannot be read."""
+    return _whole_arrays(paths) if region is None else Records.of(_regions(paths, region, fill))
+
+
+def _whole_arrays(paths: Sequence[str]) -> Records:
+    contents, errors = read_files(paths)
+    if isinstance(contents, Packed):
+        alike = _alike(contents)
+        if alike is not None:
+            return Records.found([alike])
+    found: list[Record | Exception] = []
+    for place, content in enumerate(samples_of(contents)):
+        try:
+            if place in errors:
+                raise errors[place]
+            header = parse_header(content[: header_length(content[:12].tobytes())].tobytes())
+            _check_size(header, len(content))
+            piece = content[header.start : header.start + header.size]
+            found.append((_native(np.ndarray(header.shape, header.dtype, piece, strides=header.strides)),))
+        except (OSError, ValueError) as error:
+            found.append(error)
+    return Records.of(found)
+
+
+def _alike(files: Packed) -> Packed | None:
+    """The arrays in files that all have the header of the first, where they lie; None if there are others, or if their
+    elements must be moved."""
+    (buffer,), starts, sizes = files.buffers, files.starts, files.shapes[:, 0]
+    try:
+        length = header_length(buffer[starts[0] : starts[0] + 12].tobytes())
+        headers = rows_at(buffer, starts, length)
+        header = parse_header(headers[0].tobytes())
+    except ValueError:
+        return None
+    dtype, shape = header.dtype, header.shape
+    simple = dtype.isnative and not (header.fortran and len(shape) > 1) and header.start % dtype.itemsize == 0
+    if not simple or (sizes < header.start + header.size).any() or (headers != headers[0]).any():
+        return None
+    places = (starts + header.start) // dtype.itemsize
+    return Packed([buffer.view(dtype)], files.which, places, np.tile(np.array(shape, np.int64), (len(places), 1)))
+
+
+def _regions(paths: Sequence[str], region: Region, fill: float) -> list[Record | Exception]:
+    """The beginnings of all files are read together, then of each the bytes from the region's first element to its last."""
+    found: list[Record | Exception] = [ValueError("not read")] * len(paths)
+    with OpenFiles(paths) as files:
         sizes = np.minimum(files.sizes, _PREFIX)
         spans: list[_Span] = []
         for place, beginning in enumerate(files.read(np.arange(len(paths)), np.zeros(len(paths)), sizes)):
@@ -102,11 +148,17 @@ def read_arrays(paths: Sequence[str], region: Region | None, fill: float) -> lis
                 found[place] = error
         pieces = files.read([s.place for s in spans], [s.offset for s in spans], [s.size for s in spans])
         for span, piece in zip(spans, pieces, strict=True):
-            found[span.place] = piece if isinstance(piece, OSError) else _array(span, piece, fill)
+            found[span.place] = piece if isinstance(piece, OSError) else (_array(span, piece, fill),)
     return found
 
 
-def _span(files: OpenFiles, place: int, beginning: np.ndarray | OSError, region: Region | None) -> _Span:
+def _check_size(header: Header, size: int) -> None:
+    end = header.start + header.size
+    if 0 <= size < end:
+        raise ValueError(f"expected {end} bytes for shape {header.shape} of {header.dtype}, the file has {size}")
+
+
+def _span(files: OpenFiles, place: int, beginning: np.ndarray | OSError, region: Region) -> _Span:
     if isinstance(beginning, OSError):
         raise beginning
     length = header_length(beginning[:12].tobytes())
@@ -116,10 +168,8 @@ def _span(files: OpenFiles, place: int, beginning: np.ndarray | OSError, region:
             raise longer
         beginning = longer
     header = parse_header(beginning[:length].tobytes())
-    end, size = header.start + header.size, int(files.sizes[place])
-    if 0 <= size < end:
-        raise ValueError(f"expected {end} bytes for shape {header.shape} of {header.dtype}, the file has {size}")
-    bounds = [(0, extent) for extent in header.shape] if region is None else region.of(header.shape)
+    _check_size(header, int(files.sizes[place]))
+    bounds = region.of(header.shape)
     inside = _inside(header, bounds)
     if any(first >= after for first, after in inside):
         return _Span(place, header, bounds, header.start, 0)
@@ -143,10 +193,17 @@ def _array(span: _Span, piece: np.ndarray, fill: float) -> np.ndarray:
     kind = header.dtype.newbyteorder("=")
     wanted = tuple(after - first for first, after in span.bounds)
     if wanted == shape:
-        return stored if stored.flags.c_contiguous and stored.dtype == kind else stored.astype(kind, order="C")
+        return _native(stored)
     padding = convert_array(np.array(fill, np.float64), "f64", to_dtype(kind).name)
     array = np.full(wanted, padding, kind)
     to = tuple(slice(a - first, b - first) for (a, b), (first, _) in zip(inside, span.bounds, strict=True))
     if span.size:
         array[to] = stored
     return array
+
+
+def _native(stored: np.ndarray) -> np.ndarray:
+    """The elements as a C-contiguous array of the machine's byte order."""
+    if stored.flags.c_contiguous and stored.dtype.isnative:
+        return stored
+    return stored.astype(stored.dtype.newbyteorder("="), order="C")

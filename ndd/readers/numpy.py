@@ -9,7 +9,8 @@ from ndd.readers.base import Reader
 from ndd.readers.file_store import FileStore
 from ndd.readers.file_tree import FilePath, named_files
 from ndd.readers.npy_file import read_arrays
-from ndd.readers.output import Output, Record
+from ndd.readers.output import Output
+from ndd.readers.records import Records
 from ndd.readers.region import Region, chosen_region
 
 
@@ -91,6 +92,5 @@ class _Arrays(FileStore):
         super().__init__(folders, names)
         self._region, self._fill = region, fill
 
-    def read(self, numbers: Sequence[int], paths: Sequence[str]) -> list[Record | Exception]:
-        found = read_arrays(paths, self._region, self._fill)
-        return [array if isinstance(array, Exception) else (array,) for array in found]
+    def read(self, numbers: Sequence[int], paths: Sequence[str]) -> Records:
+        return read_arrays(paths, self._region, self._fill)

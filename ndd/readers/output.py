@@ -1,18 +1,17 @@
-"""`Output`: what a reader says of one of its outputs before anything is read."""
+"""`Output`: what a reader says of one of its outputs before anything is read; and the forms of what was."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from ndd._tensor import Packed
 from ndd._tensor.dtype import DType
 
 Record = tuple[np.ndarray, ...]
-
-_SMALL = 64  # bytes below which copying a record costs less than keeping it as an array of its own
+Column = np.ndarray | Packed | list[np.ndarray]  # of an output: one array `[N, ...]`, places in buffers, or N arrays
 
 
 @dataclass(frozen=True)
@@ -39,29 +38,18 @@ class Output:
         """Whether nothing is left to the data, so that the first sample, as the reader's own promise, stands for all."""
         return self.dtype is not None and self.ndim is not None
 
-    def refused(self, samples: Sequence[np.ndarray]) -> tuple[int, str] | None:
+    def refused(self, column: Column) -> tuple[int, str] | None:
         """The first of these samples that is not of the declared element type and number of dimensions, or, where the
         data tells, not of those of the first sample; and a text that says so. None if all are well."""
-        first = samples[0]
-        dtype = first.dtype if self.dtype is None else self.dtype.numpy
-        ndim = first.ndim if self.ndim is None else self.ndim
-        for place, sample in enumerate(samples):
-            if sample.dtype != dtype or sample.ndim != ndim:
-                got = f"{sample.dtype} of shape {sample.shape}"
-                return place, f"expected {self.name!r} as {dtype} with {ndim} dimension(s), got {got}"
-        return None
-
-
-def columns(records: Sequence[Record]) -> list[Any]:
-    """The outputs of several records, turned round: small outputs of one shape (labels) as one array `[N, ...]`,
-    others as lists."""
-    turned: list[Any] = []
-    for column in zip(*records, strict=True):
-        first = column[0]
-        kind = first.shape, first.dtype
-        if first.nbytes <= _SMALL and all((a.shape, a.dtype) == kind for a in column):
-            joined = np.concatenate(column) if first.ndim else np.array(column, first.dtype)
-            turned.append(joined.reshape(len(column), *first.shape))
+        if isinstance(column, list):
+            kinds = [(sample.dtype, sample.ndim) for sample in (column[:1] if self.told else column)]
         else:
-            turned.append(list(column))
-    return turned
+            kinds = [(column.dtype, column.ndim - isinstance(column, np.ndarray))]
+        dtype, ndim = kinds[0]
+        expected = (dtype if self.dtype is None else self.dtype.numpy, ndim if self.ndim is None else self.ndim)
+        for place, kind in enumerate(kinds):
+            if kind != expected:
+                shape = column[place].shape if not isinstance(column, Packed) else tuple(column.shapes[0].tolist())
+                got = f"{kind[0]} of shape {shape}"
+                return place, f"expected {self.name!r} as {expected[0]} with {expected[1]} dimension(s), got {got}"
+        return None

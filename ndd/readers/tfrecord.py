@@ -11,13 +11,15 @@ import numpy as np
 
 from ndd._cpu.crc32c import masked_crc32c, wrong_heads
 from ndd._cpu.example import FRAME, GOOD, HEAD, NOTHING, OTHER_LENGTH, SHORT, decode, examine
+from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, int64, uint8
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
 from ndd.readers.file_reading import RegularFile
 from ndd.readers.file_tree import FilePath, listed_names, path_texts, read_lines
 from ndd.readers.index_cache import Index, listed_or_scanned
-from ndd.readers.output import Output, Record
+from ndd.readers.output import Column, Output
+from ndd.readers.records import Records
 from ndd.tfrecord import Feature, FeatureType
 
 _DTYPES = {FeatureType.int64: int64, FeatureType.float32: float32, FeatureType.string: uint8}
@@ -164,7 +166,7 @@ class _Examples(ContainerStore):
         self._most = np.where(fixed, volumes, np.iinfo(np.int64).max)
         self._divisors = np.where([feature.variable for feature in features.values()], volumes, 1)
 
-    def read(self, container: int, numbers: np.ndarray) -> list[Record | Exception]:
+    def read(self, container: int, numbers: np.ndarray) -> Records:
         """Several records of one container, understood together: see `ndd/_cpu/example.py`."""
         offsets, sizes = self.offsets[numbers], self.sizes[numbers]
         data, starts, errors = self.packed(container, offsets, sizes)
@@ -173,11 +175,7 @@ class _Examples(ContainerStore):
             sizes[list(errors)] = 0
         found = _Found(data, starts, sizes, self._keys, self._key_ends)
         faults: dict[int, Exception] = {**self._strangers(found, offsets), **errors}
-        columns = self._columns(found, faults)
-        records: list[Any] = list(zip(*columns, strict=True))
-        for place, fault in faults.items():
-            records[place] = fault
-        return records
+        return Records.found(self._columns(found, faults), faults)
 
     def _strangers(self, found: _Found, offsets: np.ndarray) -> dict[int, Exception]:
         """The records that are none, by their place."""
@@ -224,7 +222,7 @@ class _Examples(ContainerStore):
         )
         return ValueError(f"feature {name!r}: expected {expected} value(s) for the shape {feature.shape}, got {count}")
 
-    def _columns(self, found: _Found, faults: dict[int, Exception]) -> list[list[np.ndarray]]:
+    def _columns(self, found: _Found, faults: dict[int, Exception]) -> list[Column]:
         """Each feature's samples; something for records with a fault. Adds the faults of values to `faults`."""
         wanted = list(enumerate(self._features.items()))
         for place, column in self._misfits(found):
@@ -273,21 +271,26 @@ class _Found:
         )
 
 
-def _strings(feature: Feature, data: np.ndarray, counts: np.ndarray, ranges: np.ndarray) -> list[np.ndarray]:
-    pieces = [data[start:end] for start, end in zip(ranges[:, 0].tolist(), ranges[:, 1].tolist(), strict=True)]
-    for place in np.flatnonzero(counts == 0).tolist():
+def _strings(feature: Feature, data: np.ndarray, counts: np.ndarray, ranges: np.ndarray) -> Column:
+    packed = Packed.of(data, ranges[:, 0], ranges[:, 1] - ranges[:, 0])
+    missing = np.flatnonzero(counts == 0).tolist()
+    if not missing:
+        return packed
+    pieces = packed.arrays()
+    for place in missing:
         pieces[place] = np.frombuffer(str(feature.default).encode(), np.uint8)
     return pieces
 
 
-def _numbers(feature: Feature, values: np.ndarray, places: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
+def _numbers(feature: Feature, values: np.ndarray, places: np.ndarray, counts: np.ndarray) -> Column:
     if not feature.variable:
         volume = _volume(feature.shape)
         start = int(places[0])
-        table = values[start : start + volume * len(places)].reshape(len(places), *feature.shape)
-        return list(table) if feature.shape else [table[i, ...] for i in range(len(table))]
-    pieces = [values[start : start + count] for start, count in zip(places.tolist(), counts.tolist(), strict=True)]
-    return [piece.reshape(-1 if piece.size else 0, *feature.shape) for piece in pieces] if feature.shape else pieces
+        return values[start : start + volume * len(places)].reshape(len(places), *feature.shape)
+    if not feature.shape:
+        return Packed.of(values, places, counts)
+    rows = np.where(counts, counts // max(_volume(feature.shape), 1), 0)
+    return Packed.of(values, places, np.stack([rows, *(np.full(len(rows), extent) for extent in feature.shape)], 1))
 
 
 def _volume(shape: tuple[int, ...]) -> int:

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.tar_header import BLOCK, wrong_headers
+from ndd._tensor import Packed
 from ndd._tensor.dtype import DType, bfloat16, bool_, dtype as to_dtype, uint8
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
 from ndd.readers.file_tree import FilePath, listed_names, path_texts, read_lines
 from ndd.readers.index_cache import Index, listed_or_scanned
-from ndd.readers.output import Output, Record
+from ndd.readers.output import Column, Output
+from ndd.readers.records import Records
 from ndd.readers.tar_file import members
 from ndd.types import DALIDataType
 
@@ -172,55 +174,50 @@ class _Samples(ContainerStore):
         super().__init__(paths, containers, offsets, sizes)
         self._kinds = [kind.numpy for kind in kinds]
 
-    def read(self, container: int, numbers: np.ndarray) -> list[Record | Exception]:
+    def read(self, container: int, numbers: np.ndarray) -> Records:
         """Several samples of one archive, each component with the header before it."""
         sizes = self.sizes[numbers].ravel()
         present = np.flatnonzero(sizes >= 0)
-        offsets = self.offsets[numbers].ravel()[present]
-        order = np.argsort(offsets, kind="stable")  # the order of outputs is not that of the archive
-        present, offsets = present[order], offsets[order]
-        records: list[Any] = []
-        pieces: list[np.ndarray | Exception | None] = [None] * len(sizes)
+        # In the order of the archive, which is not that of the outputs.
+        present = present[np.argsort(self.offsets[numbers].ravel()[present], kind="stable")]
+        data, starts = np.empty(0, np.uint8), np.zeros(len(sizes), np.int64)
+        wrong: dict[int, Exception] = {}
         if len(present):
-            self._fill(pieces, container, present, offsets, sizes[present])
-        outputs = len(self._kinds)
-        for first in range(0, len(sizes), outputs):
-            parts = pieces[first : first + outputs]
-            fault = next((part for part in parts if isinstance(part, Exception)), None)
-            records.append(fault or tuple(map(_as_array, parts, self._kinds)))
-        return records
+            offsets = self.offsets[numbers].ravel()[present]
+            data, starts[present], errors = self._components(container, offsets, sizes[present])
+            wrong = {int(present[k]): error for k, error in errors.items()}
+        faults: dict[int, Exception] = {}
+        for place in sorted(wrong):
+            faults.setdefault(place // len(self._kinds), wrong[place])
+        firsts, counts = (part.reshape(len(numbers), -1) for part in (starts, np.maximum(sizes, 0)))
+        columns = [_column(data, firsts[:, k], counts[:, k], kind) for k, kind in enumerate(self._kinds)]
+        return Records.found(columns, faults)
 
-    def _fill(
-        self, pieces: list[Any], container: int, present: np.ndarray, offsets: np.ndarray, sizes: np.ndarray
-    ) -> None:
-        data, starts, errors = self.packed(container, offsets - BLOCK, sizes + BLOCK)
-        if errors:
-            good = np.ones(len(starts), bool)
-            good[list(errors)] = False
-            states = np.zeros(len(starts), np.uint8)
-            states[good] = wrong_headers(data, starts[good], sizes[good])
-        else:
-            states = wrong_headers(data, starts, sizes)
-        starts = starts + BLOCK
-        for place, start, end in zip(present.tolist(), starts.tolist(), (starts + sizes).tolist(), strict=True):
-            pieces[place] = data[start:end]
+    def _components(
+        self, container: int, offsets: np.ndarray, sizes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, dict[int, Exception]]:
+        """The bytes of some components, as u8 data and where each begins in it; and those that are not there."""
+        data, starts, failed = self.packed(container, offsets - BLOCK, sizes + BLOCK)
+        good = np.ones(len(starts), bool)
+        good[list(failed)] = False
+        states = np.zeros(len(starts), np.uint8)
+        states[good] = wrong_headers(data, starts[good], sizes[good])
+        errors: dict[int, Exception] = dict(failed)
         for k in np.flatnonzero(states).tolist():
             got = "another size" if states[k] == 2 else "something else"
-            pieces[present[k]] = ValueError(
+            errors[k] = ValueError(
                 f"expected the tar header of a component of {sizes[k]} bytes at byte {offsets[k] - BLOCK}, got {got}: is "
                 "the archive damaged or changed, or the index that of another one?"
             )
-        for k, error in errors.items():
-            pieces[present[k]] = error
+        return data, starts + BLOCK, errors
 
 
-def _as_array(piece: Any, kind: np.dtype[Any]) -> np.ndarray:
-    if piece is None:
-        return np.empty(0, kind)
+def _column(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, kind: np.dtype[Any]) -> Column:
+    """Components as samples of an element type."""
     if kind.itemsize == 1:
-        return piece if kind == np.uint8 else piece.view(kind)
-    found = piece.view(kind)
-    return found if found.flags.aligned else found.copy()
+        return Packed.of(data.view(kind), starts, sizes)
+    found = [piece.view(kind) for piece in Packed.of(data, starts, sizes).arrays()]
+    return [piece if piece.flags.aligned else piece.copy() for piece in found]
 
 
 def _types(reader: str, dtypes: Any) -> list[DType]:

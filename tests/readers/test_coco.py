@@ -391,10 +391,9 @@ def test_the_annotations_file_changed(tmp_path):
 def test_the_index_is_kept(tmp_path, monkeypatch):
     """Segmentations are found again wherever their key stands in the text, and however it is written."""
     monkeypatch.setenv("NDD_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(coco_annotations, "_NEAR", 100)
     pieces = [[[i, 0, 5, i, 9, 9]] for i in range(4)]
     things = [thing(1 + i % 2, segmentation=piece) for i, piece in enumerate(pieces)]
-    things[1] = {"segmentation": pieces[1], **things[1], "note": {"segmentation": pieces[2]}, "more": "{" * 300}
+    things[1] = {"segmentation": pieces[1], **things[1], "note": {"segmentation": pieces[2]}, "more": '{"]\\' * 300}
     arguments = write_coco(tmp_path, TWO, [*things, thing(1), {"segmentation": [], **thing(2)}])
     file = tmp_path / "instances.json"
     file.write_text(file.read_text().replace('"segmentation": [[2', '"segmentati\\u006fn" : [[2') + " " * (1 << 20))

@@ -10,6 +10,7 @@ import pytest
 from ndd.readers import ContainerStore, File, file_reading
 from ndd.readers.container import _KEPT_OPEN
 from ndd.readers.file_reading import OpenFiles, read_files, read_slowly
+from ndd.readers.records import Records
 
 posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs POSIX")
 
@@ -39,8 +40,11 @@ def test_what_is_no_file_is_an_error_in_its_place(tmp_path, way):
         b"abc", "OSError", b"", "FileNotFoundError", "IsADirectoryError", b"abc", "OSError", "NotADirectoryError",
         "OSError", "OSError",
     ]  # fmt: skip
-    assert texts(read_files(paths)) == expected
-    assert "Not a regular file" in str(read_files(paths)[1])
+    found, errors = read_files(paths)
+    assert texts([errors.get(place, piece) for place, piece in enumerate(found)]) == expected
+    assert "Not a regular file" in str(errors[1])
+    found, errors = read_files([str(tmp_path / name) for name in ("x", "empty", "link")])
+    assert (texts(Records.found([found])[k][0] for k in range(3)), errors) == ([b"abc", b"", b"abc"], {})
 
 
 @posix
@@ -83,10 +87,10 @@ def test_more_files_than_a_process_may_open(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 8, hard))
     try:
-        found = read_files([str(tmp_path / "x")] * 32)
+        found, errors = read_files([str(tmp_path / "x")] * 32)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert texts(found) == [b"abc"] * 32  # what could not be opened with the rest is read alone
+    assert (texts(found), errors) == ([b"abc"] * 32, {})  # what could not be opened with the rest is read alone
 
 
 def test_ranges_are_joined(tmp_path, way, monkeypatch):

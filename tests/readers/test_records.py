@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import ndd
+from ndd._tensor import Packed
 from ndd.readers import Output, Reader, RecordStore
-from ndd.readers.output import columns
+from ndd.readers.records import Records
 
 
 class Features(RecordStore):
@@ -91,10 +92,62 @@ def test_columns():
     mixed = [np.zeros(2, np.int32), np.zeros(2, np.int64)]
     large = [np.zeros(100), np.zeros(100)]
     scalars = [np.zeros((), np.int64), np.ones((), np.int64)]
-    turned = columns(list(zip(one, ragged, mixed, large, scalars, strict=True)))
+    turned = Records.of(list(zip(one, ragged, mixed, large, scalars, strict=True))).columns
     assert [isinstance(column, np.ndarray) for column in turned] == [True, False, False, False, True]
     assert turned[0].tolist() == [[0, 0, 0], [1, 1, 1]]
     assert turned[4].tolist() == [0, 1]
+
+
+def _packed(shift=0, faults=None):
+    """Record i holds the i + 1 numbers from 10 * i + shift on, as a table of one row, and its number."""
+    buffer = np.arange(60, dtype=np.int16)
+    starts = np.arange(5) * 10 + shift
+    shapes = np.stack([np.ones(5, np.int64), np.arange(1, 6)], 1)
+    return Records.found([Packed.of(buffer, starts, shapes), np.arange(5)[:, None]], faults)
+
+
+def _seen(records):
+    return [r if isinstance(r, Exception) else (r[0].tolist(), r[1].tolist()) for r in records]
+
+
+def test_records_in_one_buffer_are_those_that_were_read_one_by_one():
+    error = ValueError("broken")
+    for faults in ({}, {3: error}, {0: error, 4: error}, dict.fromkeys(range(5), error)):
+        packed, other = _packed(0, faults), _packed(3)
+        seen = [faults.get(i) or ([list(range(10 * i, 11 * i + 1))], [i]) for i in range(5)]
+        assert _seen(packed) == seen
+        assert _seen(Records.of(list(packed))) == seen
+        both = Records.joined([packed, other, packed])
+        assert _seen(both) == seen + _seen(other) + seen
+        assert _seen(Records.joined([packed, Records.of(list(other))])) == seen + _seen(other)
+        places = [7, 3, 3, 12, 0]
+        assert _seen(both.picked(places)) == [_seen(both)[place] for place in places]
+        assert len(both.picked([])) == 0
+    assert both.columns[0].addresses().tolist() == [a.ctypes.data for a in both.columns[0].arrays()]
+
+
+class Together(Features):
+    """All texts of a call in one buffer."""
+
+    def records(self, numbers):
+        sizes = np.array(numbers, np.int64)
+        text = np.frombuffer(b"abc" * 100, np.uint8)
+        images = [self.record(number)[0] for number in numbers]
+        return Records.found([images, sizes.astype(np.float32), Packed.of(text, sizes, sizes)])
+
+
+def test_a_store_may_give_records_in_one_buffer():
+    class Joined(Container):
+        def _open(self, *, count: int = 5, factor: float = 1.0, kind: Literal["a", "b"] = "a", flag: bool = False):
+            return Together(count)
+
+    texts = ["", "b", "ca", "abc", "bcab"]
+    batch = next(Joined().next_epoch(batch_size=5))["text"]
+    assert batch.shape == [(0,), (1,), (2,), (3,), (4,)]
+    assert [s.numpy().tobytes().decode() for s in batch.tensors] == texts
+    assert [(batch + 1).tensors[i].numpy().tolist() for i in (1, 2)] == [[99], [100, 98]]
+    assert [s.numpy().tobytes().decode() for s in ndd.as_batch(batch, layout="X").tensors] == texts
+    assert [sample["text"].numpy().tobytes().decode() for sample in Joined().next_epoch()] == texts
 
 
 def test_base_store_is_abstract():
