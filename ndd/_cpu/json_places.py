@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from ndd._cpu.jit import inner_kernel, kernel
+from ndd._cpu.jit import kernel
 
 _SPACE, _QUOTE, _COMMA, _DIGIT_9, _LETTER_U = b' ",9u'  # what else is space has lower numbers than " "
 _BACKSLASH, _LIST, _LIST_END, _OBJECT, _OBJECT_END = b"\\[]{}"
 
 
-@inner_kernel
+@kernel
 def _after_space(text, at):
     while at < len(text) - 1 and text[at] <= _SPACE:
         at += 1
     return at
 
 
-@inner_kernel
+@kernel
 def _text_end(text, at):
     """The place behind the text that begins at `at`."""
     at += 1
@@ -24,7 +24,7 @@ def _text_end(text, at):
     return min(at + 1, len(text) - 1)
 
 
-@inner_kernel
+@kernel
 def _value_end(text, at):
     """The place behind the value that begins at `at`."""
     if text[at] == _QUOTE:
@@ -47,7 +47,7 @@ def _value_end(text, at):
     return len(text) - 1
 
 
-@inner_kernel
+@kernel
 def _equal(text, at, end, key):
     """Whether the text of a key is `key`; letters of it may be written as \\u and four digits."""
     for wanted in key:
@@ -68,7 +68,7 @@ def _equal(text, at, end, key):
     return at == end
 
 
-@inner_kernel
+@kernel
 def _entry(text, at, key):
     """Of the entry of an object that begins at `at`: whether it has this key, and where its value begins."""
     end = _text_end(text, at)
@@ -76,7 +76,7 @@ def _entry(text, at, key):
     return _equal(text, at + 1, end - 1, key), value
 
 
-@inner_kernel
+@kernel
 def _next(text, at):
     """From behind one value in a list or object: where the next begins, or its last bracket."""
     at = _after_space(text, at)
