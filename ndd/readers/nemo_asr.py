@@ -13,6 +13,7 @@ import numpy as np
 
 from ndd._tensor import DType
 from ndd._tensor.dtype import float32, int64, uint8
+from ndd._tensor.packed import Packed
 from ndd.decoders._sound_file import Wanted, decode
 from ndd.io.object_store import is_remote
 from ndd.readers.base import Reader
@@ -190,7 +191,7 @@ def _file(path: str) -> np.ndarray | str:
     """What `decode` takes: the bytes, or the path of a large file."""
     if not is_remote(path) and os.path.getsize(path) > _LARGE:
         return path
-    found = read_files([path])[0]
-    if isinstance(found, Exception):
-        raise found
-    return found
+    found, faults = read_files([path])
+    if faults:
+        raise faults[0]
+    return found.arrays()[0] if isinstance(found, Packed) else found[0]

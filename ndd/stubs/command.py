@@ -43,7 +43,7 @@ def modules() -> list[ModuleType]:
             if isinstance(value, ModuleType) and value.__name__.startswith("ndd.") and value not in found:
                 found.append(value)
     found.append(importlib.import_module("ndd._tensor.arithmetic"))
-    return [m for m in found if not m.__name__.startswith(_TYPED)]
+    return [m for m in found if m.__name__ not in _TYPED and not m.__name__.startswith("ndd.auto_aug.")]
 
 
 # Modules without operators of their own, and `fn`, whose functions take the nodes of a pipeline and are made on demand.

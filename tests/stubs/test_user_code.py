@@ -30,7 +30,14 @@ VALUES = {
     DALIInterpType: "ndd.types.INTERP_NN", typing.Any: "1",
 }  # fmt: skip
 # Operators with more outputs than one, whatever their arguments.
-SEVERAL = {"box_encoder": 2, "cutmix": 2, "mixup": 2, "random_crop_generator": 2, "segmentation.select_masks": 2}
+SEVERAL = {
+    "box_encoder": 2,
+    "decoders.audio": 2,
+    "cutmix": 2,
+    "mixup": 2,
+    "random_crop_generator": 2,
+    "segmentation.select_masks": 2,
+}
 # As many outputs as the values of an argument say, or the inputs that are given.
 UNKNOWN = (
     "bbox_rotate", "bbox_transform", "element_extract", "random_bbox_crop", "segmentation.random_object_bbox",
