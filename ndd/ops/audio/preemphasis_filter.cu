@@ -13,5 +13,6 @@ PER_ITEM(preemphasis_filter) {
     before = float(s.in0[0]);
   else if (shared.border == 2 && s.items > 1)
     before = float(s.in0[1]);
-  s.out0[i] = convert<OUT0>(float(s.in0[i]) - s.coefficient * before);
+  // Two roundings, as on the CPU: fused, 4 % of i16 results were off by one.
+  s.out0[i] = convert<OUT0>(__fsub_rn(float(s.in0[i]), __fmul_rn(s.coefficient, before)));
 }

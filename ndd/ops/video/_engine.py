@@ -109,7 +109,7 @@ class _Buffer:
         strides = _Strides()
         _call("buffer_strides", self.handle, ctypes.byref(strides))
         address = _call("buffer_pointer", self.handle, gives=ctypes.c_uint64)
-        row = strides.planes[0][1]
+        row = strides.planes[0][0]  # what the interface calls the stride in x is the pitch of a row
         self.__cuda_array_interface__ = {
             "shape": (height, width, 2) if vectors else (height, width),
             "strides": (row, 4, 2) if vectors else (row, 1),

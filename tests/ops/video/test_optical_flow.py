@@ -21,7 +21,7 @@ def scene(height=120, width=160, seed=0):
 
 def moving(dx, dy, frames=3, height=64, width=96, channels=3):
     """A scene that moves by whole pixels a frame."""
-    whole = scene()
+    whole = scene(140, 180)
     found = [whole[20 - dy * i : 20 - dy * i + height, 30 - dx * i : 30 - dx * i + width] for i in range(frames)]
     return ndd.tensor(np.repeat(np.stack(found)[..., None], channels, axis=3), layout="FHWC")
 
