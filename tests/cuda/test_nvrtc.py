@@ -34,6 +34,9 @@ def nvrtc():
     return found
 
 
+WITHOUT_KERNELS = ("decoders.video", "optical_flow")
+
+
 def compiled(text, architecture):
     """None, or what the compiler complains of."""
     from ndd._cuda import compile
@@ -57,6 +60,8 @@ def texts_of(path, gpu):
                     evaluated(call_with(ndd, public(ndd, path), case, values, "ragged", device="gpu"))
                 except (TypeError, ValueError, RuntimeError) as error:
                     refusals.append(f"{dtype}: {error}")
+    if path in WITHOUT_KERNELS:
+        pytest.skip("computed on the CPU, or by the driver's own engine")
     assert gpu.texts, f"no kernel was launched: {refusals[:2]}"
     return list(gpu.texts)
 

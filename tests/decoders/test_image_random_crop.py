@@ -32,7 +32,7 @@ def test_the_windows_of_random_resized_crop(ranges):
     place[..., 0], place[..., 1] = np.arange(90)[:, None], np.arange(120)
     data = ndd.batch([encode(place, "PNG")] * 8)
     mine = ndd.decoders.image_random_crop(data, rng=ndd.random.RNG(seed=77), **ranges)
-    words = ndd.random.streams._take(ndd.random.RNG(seed=77))
+    words = ndd.random.streams._take("image_random_crop", ndd.random.RNG(seed=77))
     arguments = {"random_area": [0.08, 1.0], "random_aspect_ratio": [0.75, 1.333333], "num_attempts": 10, **ranges}
     anchors, shapes = crop_window(
         np.array([[90, 120]] * 8),

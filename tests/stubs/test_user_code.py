@@ -35,6 +35,7 @@ SEVERAL = {
     "decoders.audio": 2,
     "cutmix": 2,
     "mixup": 2,
+    "nonsilent_region": 2,
     "random_crop_generator": 2,
     "segmentation.select_masks": 2,
 }

@@ -67,6 +67,7 @@ TAKE_A_DTYPE = {  # what is no operator
     "Tensor": lambda kind: ndd.Tensor([1], dtype=kind),
     "Batch": lambda kind: ndd.Batch([[1]], dtype=kind),
     "Batch.broadcast": lambda kind: ndd.Batch.broadcast(1, 2, dtype=kind),
+    "ExternalSource": lambda kind: ndd.ExternalSource(lambda: np.zeros(3), dtype=kind)(),
     "imread": lambda kind: ndd.imread(f"{ndd.demo.photos()}/nature/cat.jpg", dtype=kind),
     "like": lambda kind: ndd.like(ndd.tensor([1])._spec, dtype=kind),
     "output": lambda kind: ndd.output(kind, 1),
