@@ -157,7 +157,7 @@ class Session:
         for i in range(len(gray) - 1):
             one, two = self.frames[i % 2], self.frames[(i + 1) % 2]
             two.tensor.copy_(gray[i + 1])
-            given = _Given(frame=one.handle, reference=two.handle, no_temporal_hints=int(not temporal or i == 0))
+            given = _Given(frame=two.handle, reference=one.handle, no_temporal_hints=int(not temporal or i == 0))
             if self.hints is not None:
                 self.hints.tensor.copy_((hints[i] * _FRACTION).round().clamp(-32768, 32767).to(torch.int16))
                 given.hints = self.hints.handle

@@ -1,4 +1,4 @@
-"""`ndd.optical_flow`: how the pixels of a video move from each frame to the next."""
+"""`ndd.optical_flow`: where the pixels of a video were in the frame before."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def optical_flow(
     output_grid: int = 4,
     preset: float = 0.0,
 ):
-    """How far each pixel of a video moves from one frame to the next.
+    """Where each pixel of a video was in the frame before.
 
     Args:
         input_0: frames, u8, layout "FHWC".
-        input_1: with `enable_external_hints`: how the pixels may move, f32 `[F - 1, ceil(H / hint_grid), ceil(W /
+        input_1: with `enable_external_hints`: what the vectors may be, f32 `[F - 1, ceil(H / hint_grid), ceil(W /
             hint_grid), 2]`, layout "FHWC", x and y in pixels, a vector for each square of `hint_grid` pixels.
         output_grid: 1, 2 or 4: there is one vector for each square of so many pixels.
         hint_grid: 1, 2, 4 or 8, not below `output_grid`.
@@ -47,7 +47,8 @@ def optical_flow(
         output_format: old name of `output_grid`.
 
     Gives f32 `[F - 1, ceil(H / output_grid), ceil(W / output_grid), 2]`, layout "FHWC": x (to the right) and y (down) in
-    pixels of the input, so that what is at (x, y) in frame i is at (x + out[i, y, x, 0], y + out[i, y, x, 1]) in frame i + 1.
+    pixels of the input. As in DALI the vectors look back: what is at (x, y) in frame i + 1 was at (x + out[i, y, x, 0],
+    y + out[i, y, x, 1]) in frame i, so what moves to the right has vectors to the left.
 
     On a GPU the driver's optical flow engine computes it (`_engine.py`), whose vectors are whole 32nds of a pixel; where it
     is missing or does not take frames of this size, the CPU does, with a warning. On the
@@ -151,7 +152,7 @@ def _search(
         if input_1 is not None:
             wide = np.repeat(np.repeat(input_1[i], hint_grid, axis=0), hint_grid, axis=1)
             start = np.pad(wide[:height, :width], (*beyond, (0, 0)), "edge")
-        flow = search.calc(one, two, start)
+        flow = search.calc(two, one, start)
         seen = flow[:height, :width]
         out[i] = seen if grid == 1 else _means(seen, grid)
 

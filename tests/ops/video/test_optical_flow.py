@@ -20,9 +20,9 @@ def scene(height=120, width=160, seed=0):
 
 
 def moving(dx, dy, frames=3, height=64, width=96, channels=3):
-    """A scene that moves by whole pixels a frame."""
-    whole = scene(140, 180)
-    found = [whole[20 - dy * i : 20 - dy * i + height, 30 - dx * i : 30 - dx * i + width] for i in range(frames)]
+    """A scene that moves by whole pixels a frame: by (-dx, -dy), so that each pixel comes from (dx, dy) beside it."""
+    whole = scene(140, 200)
+    found = [whole[20 + dy * i : 20 + dy * i + height, 30 + dx * i : 30 + dx * i + width] for i in range(frames)]
     return ndd.tensor(np.repeat(np.stack(found)[..., None], channels, axis=3), layout="FHWC")
 
 
