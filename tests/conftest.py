@@ -61,9 +61,47 @@ def cuda() -> Any:
     return torch.cuda
 
 
+# What `.ci/run` leaves to `.ci/run all`, for its 20 minutes on two cores: each takes 5 to 50 seconds of one core, and what it
+# tests is tested in a cheaper way too (other start methods, other formats, the kernel in a thread, the loop of a notebook).
+LONG = (
+    "test_worker_processes.py::test_workers_of_a_data_loader[spawn-1]",
+    "test_kernels.py::test_many_processes_ask_first",
+    "test_crop_mirror_normalize.py::test_random_arguments_as_dali",
+    "test_experimental_resize.py::test_as_resize[cpu-1-DHWC]",
+    "test_bench.py::test_first_call",
+    "test_bench.py::test_import_time",
+    "test_bench.py::test_speech",
+    "test_bench.py::test_detection",
+    "test_bench.py::test_augment",
+    "test_compile.py::test_the_caches_are_filled",
+    "test_memory.py::test_memory_pressure_is_not_damage[.jp2]",
+    "test_memory.py::test_memory_pressure_is_not_damage[.tif]",
+    "test_memory.py::test_memory_pressure_is_not_damage[.gif]",
+    "test_read_ahead.py::test_the_interpreter_exits[os.fork",
+    "test_every_reader.py::test_a_started_worker_reads",
+    "test_demo.py::test_the_embedded_set_is_learnt",
+    "test_installation.py::test_wheel_and_sdist",
+    "test_old_names.py::test_the_oracle_warns_too",
+    "test_portable.py::test_real_files[without simplejpeg]",
+    "test_arithmetic_kernels.py::test_every_operation_compiles",
+    "test_contexts.py::test_ten_thousand_iterations",
+    "test_processes.py::test_forks_at_random_moments[0]",
+    "test_processes.py::test_exit_with_work_queued[deferred]",
+    "test_processes.py::test_exit_with_work_queued[sync_cpu]",
+    "test_notebooks.py::test_notebook_runs[speech]",
+    "test_notebooks.py::test_notebook_runs[detection]",
+    "test_notebooks.py::test_notebook_runs[video]",
+    "test_notebooks.py::test_notebook_runs[scale]",
+    "test_notebooks.py::test_notebook_runs[segmentation]",
+    "test_notebooks.py::test_notebook_runs[augmentation_gallery]",
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What needs a GPU can be chosen by its mark, and is skipped where there is none."""
     for item in items:
+        if any(name in item.nodeid for name in LONG):
+            item.add_marker(pytest.mark.long)
         if "cuda" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.gpu)
     marked = [item for item in items if item.get_closest_marker("gpu")]
