@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd._execution.fork import whole
 from ndd.decoders._limit import get_max_pixels
 from ndd.decoders._video_color import write_rgb, write_ycbcr
 
@@ -115,17 +116,24 @@ class VideoFile:
     def close(self) -> None:
         """Closes the file and gives the decoder up."""
         self._frames = None
-        self._container.close()
+        with whole:
+            self._container.close()
 
     def _open(self) -> None:
-        self._container = _opened(self._source)
-        try:
-            self._stream = _video_stream(self._container)
-        except BaseException:
-            self._container.close()
-            raise
-        self._stream.thread_type = "AUTO"
-        self._stream.thread_count = self._threads
+        # FFmpeg opens and closes decoders under locks of the process: a child forked meanwhile would wait for ever.
+        with whole:
+            self._container = _opened(self._source)
+            try:
+                self._stream = _video_stream(self._container)
+                self._stream.thread_type = "AUTO"
+                self._stream.thread_count = self._threads
+                self._stream.codec_context.open(strict=False)
+            except (OSError, ValueError) as error:  # FFmpeg's errors are of both kinds
+                self._container.close()
+                raise RuntimeError(f"FFmpeg cannot decode its video stream: {_reason(error)}") from error
+            except BaseException:
+                self._container.close()
+                raise
         self._skips = False
 
     def _frame(self, wanted: int) -> Any:
