@@ -38,7 +38,8 @@ REGISTRY_CASES = {
 @pytest.mark.parametrize("border", ["zero", "clamp", "reflect"])
 def test_borders_and_types(dali, border):
     x = np.array([1.7, -300, 70000.5, -3e10, 3e10, 1e20, 0.9, -5], np.float32)
-    for signal in (x, x[:1], x[0], x.reshape(4, 2)):
+    short = () if border == "reflect" else (x[:1], x[0])  # DALI reflects one sample to what lies behind it in memory
+    for signal in (x, *short, x.reshape(4, 2)):
         check_same(dali, lambda m: m.preemphasis_filter(m.tensor(signal), border=border), 1e-6, signal.shape)
     for kind in DTYPES:
         check_same(dali, lambda m: m.preemphasis_filter(m.tensor(x), border=border, dtype=getattr(m, kind)), 1e-6, kind)
