@@ -9,7 +9,7 @@ from typing import Any
 from ndd.auto_aug import augmentations as a
 from ndd.auto_aug.declare import Augmentation, forbid_unused
 from ndd.auto_aug.policy import positive_bins
-from ndd.auto_aug.selection import checked_images, decide, divided, picked, signed, without
+from ndd.auto_aug.selection import checked_images, decide, divided, picked, signed, taken_by, without
 
 _ABS, _REL = 100, 100 / 224
 _GEOMETRY = [
@@ -90,10 +90,8 @@ def rand_augment(
     data = checked_images("rand_augment", data)
     suite = get_rand_augment_suite if monotonic_mag else get_rand_augment_non_monotonic_suite
     augmentations = suite(shape is not None, max_translate_abs, max_translate_rel)
-    named = {"fill_value": fill_value, "interp_type": interp_type} | ({} if shape is None else {"shape": shape})
     chosen = without(excluded, augmentations, "rand_augment")
-    # What the augmentations left over do not take is no mistake of the caller's.
-    named = {k: v for k, v in named.items() if any(x.takes(k) for x in chosen)}
+    named = taken_by(chosen, shape, fill_value, interp_type)
     return apply_rand_augment(chosen, data, n, m, num_magnitude_bins, seed, rng=rng, **named)
 
 

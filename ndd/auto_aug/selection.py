@@ -106,6 +106,12 @@ def without(excluded: Sequence[str] | None, augmentations: list[Augmentation], c
     return [x for x in augmentations if x.name not in (excluded or ())]
 
 
+def taken_by(augmentations: Sequence[Augmentation], shape: Any, fill_value: Any, interp_type: Any) -> dict[str, Any]:
+    """Those of these arguments that an augmentation takes: what the ones left over do not take is no mistake."""
+    named = {"fill_value": fill_value, "interp_type": interp_type} | ({} if shape is None else {"shape": shape})
+    return {k: v for k, v in named.items() if any(x.takes(k) for x in augmentations)}
+
+
 def decide(name: str, data: Any, seed: int | None, rng: Any, steps: Callable[..., Any], named: dict[str, Any]) -> Any:
     """`steps(data, draw, **named)` where `draw(k)` gives k uniform numbers of [0, 1) for each sample: float64 `[N, k]`.
 
@@ -146,4 +152,4 @@ def picked(draws: np.ndarray, count: int) -> np.ndarray:
     return (draws * count).astype(np.int32)
 
 
-__all__ = ["checked_images", "decide", "divided", "picked", "select", "signed", "without"]
+__all__ = ["checked_images", "decide", "divided", "picked", "select", "signed", "taken_by", "without"]

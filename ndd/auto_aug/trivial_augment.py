@@ -8,7 +8,7 @@ from typing import Any
 from ndd.auto_aug import augmentations as a
 from ndd.auto_aug.declare import Augmentation, forbid_unused
 from ndd.auto_aug.policy import positive_bins
-from ndd.auto_aug.selection import checked_images, decide, divided, picked, signed, without
+from ndd.auto_aug.selection import checked_images, decide, divided, picked, signed, taken_by, without
 
 _ABS, _REL = 32, 1.0
 _WIDE = [
@@ -67,8 +67,7 @@ def trivial_augment_wide(
     data = checked_images("trivial_augment_wide", data)
     augmentations = get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel)
     chosen = without(excluded, augmentations, "trivial_augment_wide")
-    named = {"fill_value": fill_value, "interp_type": interp_type} | ({} if shape is None else {"shape": shape})
-    named = {k: v for k, v in named.items() if any(x.takes(k) for x in chosen)}
+    named = taken_by(chosen, shape, fill_value, interp_type)
     return apply_trivial_augment(chosen, data, num_magnitude_bins, seed, rng=rng, **named)
 
 

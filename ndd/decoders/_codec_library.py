@@ -150,7 +150,8 @@ library = Kept(_loaded)
 
 
 class Pictures:
-    """The pictures of one batch at a time: handles for them, used again for the next, and where everything lies.
+    """The pictures of one batch at a time: handles for them, used again for the next as long as the process lives, and
+    where everything lies.
 
     Args:
         on_gpu: whether their pixels go to memory of a GPU.
@@ -164,11 +165,8 @@ class Pictures:
         )  # fmt: skip
         info.plane_info[0] = _filled(_ImagePlaneInfo, sample_type=_UINT8)
         view = _filled(codec.view, region=_filled(_Region, ndim=2))
-        self._structures = (
-            _bytes(_filled(_ImageInfo)),
-            _bytes(view),
-            _bytes(info),
-        )  # what a header says, a part, an image
+        # What a header says, a part of a picture, an image.
+        self._structures = _bytes(_filled(_ImageInfo)), _bytes(view), _bytes(info)
         self._handles = np.zeros((3, 0), np.uint64)  # code streams, parts of them, images
         self._batch: tuple[Any, ...] = ()
         self.count = 0
@@ -229,19 +227,6 @@ class Pictures:
     def upright(self) -> bool:
         """See `take`."""
         return self._batch[-2]
-
-    def close(self) -> None:
-        """Gives the handles back."""
-        streams, parts, images = self._handles
-        functions = self._codec.functions
-        for destroy, handles in (
-            (functions.nvimgcodecCodeStreamDestroy, parts),
-            (functions.nvimgcodecCodeStreamDestroy, streams),
-            (functions.nvimgcodecImageDestroy, images),
-        ):
-            for handle in handles[handles != 0].tolist():
-                destroy(ctypes.c_void_p(handle))
-        self._handles = np.zeros((3, 0), np.uint64)
 
 
 _NO_WINDOWS = np.zeros((0, 4), np.int64)

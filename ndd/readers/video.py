@@ -152,7 +152,10 @@ class Video(Reader):
         """Frames in the element type and range that was asked for."""
         if to_dtype(self._own.get("dtype") or uint8) is uint8:
             return video
-        video = cast(video, dtype=float32)
+        return self._in_range(cast(video, dtype=float32))
+
+    def _in_range(self, video: Any) -> Any:
+        """Frames of 0..255 in the range that was asked for."""
         return video / 255.0 if self._own.get("normalized") else video
 
 

@@ -94,4 +94,4 @@ class VideoResize(Video):
         how = {name: value for name, value in self._own.items() if name in _OF_RESIZE and value is not None}
         as_float = to_dtype(self._own.get("dtype") or uint8) is float32
         video = resize(self._there(video), dtype=float32 if as_float else None, **how)
-        return (video / 255.0 if self._own.get("normalized") else video, *extras)
+        return (self._in_range(video), *extras)
