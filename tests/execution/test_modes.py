@@ -13,26 +13,29 @@ import ndd
 
 
 @ndd.operator(register=False)
-def probe(x, /, *, wait: float = 0.0, fail: str = "", log: str = ""):
-    """Copies, perhaps slowly, perhaps failing."""
+def probe(x, /, *, wait: float = 0.0, held: bool = False, fail: str = "", log: str = ""):
+    """Copies, perhaps slowly, perhaps when it is let go, perhaps failing."""
     return ndd.like(x)
 
 
 RAN: list[str] = []
+LET_GO = threading.Event()
 
 
 @probe.plan
-def _(x, *, wait, fail, log):
+def _(x, *, wait, held, fail, log):
     if fail == "plan":
         raise ValueError("as asked")
-    return ndd.Plan(x.shapes, shared={"wait": wait, "fail": fail, "log": log})
+    return ndd.Plan(x.shapes, shared={"wait": wait, "held": held, "fail": fail, "log": log})
 
 
 @probe.cpu
-def _(x, out, wait, fail, log):
+def _(x, out, wait, held, fail, log):
     if log:
         RAN.append(log)
     time.sleep(wait)
+    if held:
+        LET_GO.wait(30)
     out[...] = x
     if fail:
         raise {"index": IndexError, "key": KeyError, "own": Own, "type": TypeError, "odd": Odd}[fail](3)
@@ -94,13 +97,16 @@ def test_deferred_runs_nothing_that_nobody_asks_for():
 
 
 def test_eager_returns_at_once_and_runs_by_itself():
-    start = time.perf_counter()
-    out = probe(X, wait=0.2, log="slow")
-    assert time.perf_counter() - start < 0.15
-    deadline = time.perf_counter() + 5
+    LET_GO.clear()
+    try:
+        out = probe(X, held=True, log="held")
+        assert not out._pending.finished
+    finally:
+        LET_GO.set()
+    deadline = time.perf_counter() + 30
     while not out._pending.finished and time.perf_counter() < deadline:
         time.sleep(0.01)
-    assert RAN == ["slow"]
+    assert RAN == ["held"]
 
 
 def test_eager_runs_in_the_order_of_the_calls():

@@ -12,11 +12,12 @@ import time
 import pytest
 
 SLOW = """
-import os, signal, sys, threading, time
+import logging, os, signal, sys, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores Ctrl-C, and its children
 import numpy as np
 import torch  # here, so that Ctrl-C does not come in the middle of its import
 import ndd
+logging.getLogger("ndd").setLevel(logging.ERROR)  # on a busy machine a line says what is compiled, which takes a second
 
 @ndd.operator(register=False)
 def slow(x, /, *, seconds: float = 0.2):
@@ -47,7 +48,7 @@ def run(code, timeout=60, expected=0):
 
 @pytest.mark.parametrize("mode", ["deferred", "eager", "sync_cpu"])
 def test_exit_with_work_queued(mode):
-    start = time.perf_counter()
+    # Forty seconds of work are queued, and none of it may be waited for: `run` gives up after 30.
     out, err = run(f"""
         with ndd.EvalMode.{mode}:
             values = [slow(x, seconds=0.05) for _ in range(5)]
@@ -55,10 +56,9 @@ def test_exit_with_work_queued(mode):
                 values.append(slow(x, seconds=0.2))
             ndd.flip(images)
         print("end")
-    """)
+    """, timeout=30)  # fmt: skip
     assert out == "end\n"
     assert err == ""
-    assert time.perf_counter() - start < 20
 
 
 def test_exit_in_the_middle_of_an_exception():
@@ -246,11 +246,11 @@ with ndd.EvalMode.{mode}:
     start = time.perf_counter()
     last = None
     try:
-        while time.perf_counter() - start < 10:
+        while time.perf_counter() - start < 30:
             last = slow(x, seconds=0.02) + 1
             last.evaluate()
     except KeyboardInterrupt:
-        print("interrupted", time.perf_counter() - start < 3)
+        print("interrupted", time.perf_counter() - start < 15)
     print(np.asarray(slow(x, seconds=0.01) + 1).tolist())
     print(np.asarray(last).tolist())
     print(np.asarray(ndd.flip(images).select(3)).max())
@@ -264,13 +264,13 @@ def test_control_c_while_waiting_for_the_background():
     out, err = run(
         INTERRUPT
         + """
-value = slow(x, seconds=3)
+value = slow(x, seconds=6)
 time.sleep(0.1)  # the background thread has it
 start = time.perf_counter()
 try:
     value.evaluate()
 except KeyboardInterrupt:
-    print("interrupted", time.perf_counter() - start < 1.5)
+    print("interrupted", time.perf_counter() - start < 5)
 print(np.asarray(value).tolist())
 """
     )
