@@ -136,6 +136,8 @@ class Operator:
                 return self.call(inputs, values, batch_size, device, rng)
             if value._external:
                 external = True
+            if value._spec.ndim is None:  # a call that is kept goes for one element type and number of axes
+                value._value()
             specs.append(value._spec)
         if self.masks and specs[0] is not None and specs[0].ndim == 2 and specs[0].layout in (None, "", "HW"):
             return self._of_mask(inputs, values, batch_size, device, rng)
@@ -376,9 +378,6 @@ class Operator:
         if handle is None:
             return None
         spec = handle._spec
-        if spec.ndim is None:
-            handle._value()
-            spec = handle._spec
         if index:
             return spec
         layout = self.effective_layout(spec)

@@ -32,9 +32,10 @@ def like(
     )
 
 
-def output(dtype: DTypeLike, ndim: int | None, layout: str | None = None) -> Spec:
-    """What comes out, in full. `ndim=None`: known only when it has run. The device is filled in for you."""
-    return Spec.of(to_dtype(dtype), ndim, layout, None)  # type: ignore[arg-type]
+def output(dtype: DTypeLike | None, ndim: int | None, layout: str | None = None) -> Spec:
+    """What comes out, in full. `ndim=None`, and with it `dtype=None`: known only when it has run. The device is filled in
+    for you."""
+    return Spec.of(None if dtype is None else to_dtype(dtype), ndim, layout, None)  # type: ignore[arg-type]
 
 
 class Samples(NamedTuple):

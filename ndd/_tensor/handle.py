@@ -29,7 +29,7 @@ class Spec:
     never_changes = True  # may be a part of what a kept call is found by
 
     @staticmethod
-    def of(dtype: DType, ndim: int | None, layout: str | None, device: Device) -> Spec:
+    def of(dtype: DType | None, ndim: int | None, layout: str | None, device: Device) -> Spec:
         """The one Spec with these values."""
         key = (dtype, ndim, layout, device)
         found = _specs.get(key)
@@ -37,8 +37,8 @@ class Spec:
             found = _specs.setdefault(key, Spec(dtype, ndim, layout, device))
         return found
 
-    def __init__(self, dtype: DType, ndim: int | None, layout: str | None, device: Device):
-        self.dtype = dtype
+    def __init__(self, dtype: DType | None, ndim: int | None, layout: str | None, device: Device):
+        self.dtype: DType = dtype  # type: ignore[assignment]  # None, with `ndim`, until a file has been read
         self.ndim = ndim
         self.layout = layout
         self.device = device
@@ -167,7 +167,9 @@ class Handle:
 
     @property
     def dtype(self) -> DType:
-        """The element type; known without running anything."""
+        """The element type; known without running anything, but for decoders that find it in a file."""
+        if self._spec.dtype is None:
+            self._value()
         return self._spec.dtype
 
     @property

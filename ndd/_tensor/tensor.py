@@ -77,7 +77,7 @@ class Tensor(Arithmetic, Handle):
     @property
     def itemsize(self) -> int:
         """Bytes of one element."""
-        return self._spec.dtype.bytes
+        return self.dtype.bytes
 
     @property
     def nbytes(self) -> int:

@@ -8,6 +8,7 @@ from ndd.decoders.image_crop import image_crop
 from ndd.decoders.image_random_crop import image_random_crop
 from ndd.decoders.image_slice import image_slice
 from ndd.decoders.inflate import inflate
+from ndd.decoders.numpy import numpy
 from ndd.decoders.video import video
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "image_random_crop",
     "image_slice",
     "inflate",
+    "numpy",
     "set_max_pixels",
     "video",
 ]

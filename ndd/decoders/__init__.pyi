@@ -13,7 +13,7 @@ from typing import Literal, overload
 
 __all__ = [
     'BadSample', 'audio', 'get_max_pixels', 'image', 'image_crop', 'image_random_crop', 'image_slice', 'inflate',
-    'set_max_pixels', 'video',
+    'numpy', 'set_max_pixels', 'video',
 ]
 
 @overload
@@ -237,6 +237,19 @@ def inflate(
     chunk_offsets: int | Sequence[int] | Array | Batch | None = None,
     chunk_sizes: int | Sequence[int] | Array | Batch | None = None, dtype: DTypeLike = uint8, layout: str = '',
     sequence_axis_name: str = 'F', shape: int | Sequence[int] | Array | Batch,
+) -> Batch: ...
+@overload
+def numpy(
+    data: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None,
+) -> Tensor: ...
+@overload
+def numpy(
+    data: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None,
+) -> Batch: ...
+@overload
+def numpy(
+    data: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Batch: ...
 @overload
 def video(

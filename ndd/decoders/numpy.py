@@ -1,0 +1,82 @@
+"""`ndd.decoders.numpy`: the bytes of `.npy` files to arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._operator import bad_sample, operator, output
+from ndd._operator.naming import raise_first
+from ndd._tensor import DType, Store
+from ndd._tensor.convert import convert_array
+from ndd._tensor.dtype import dtype as to_dtype
+from ndd.decoders._npy_header import header_length, native, parse_header
+
+
+@operator(reads="cpu", types=("u8", "i8"))
+def numpy(data, /, *, dtype: DType | None = None):
+    """Decodes arrays that `numpy.save` wrote, from the bytes of the files.
+
+    What comes out has the shape of the array that was saved, in C order and the machine's byte order, and no layout. Its
+    number of axes, and without `dtype` its element type, are known when it has run: to ask for them waits.
+
+    Args:
+        data: the bytes, u8 or i8 of any shape on the CPU, as `readers.File`, `readers.Webdataset` and `io.file.read` give
+            them.
+        dtype: the element type of the result, converted as `ndd.cast` does (rounded, saturated). Default: that of the
+            arrays, which is then the same one for all samples of a batch.
+
+    Takes bool, integers and floats of up to 64 bits in versions 1, 2 and 3 of the format, in either byte order and order
+    of axes; DALI takes version 1 and the machine's byte order only. DALI's operator also refuses an element type, or an
+    empty array, after it has seen another in an earlier call: here calls know nothing of each other.
+
+    Raises RuntimeError for other input than bytes, for bytes that are no such file, and for batches of several element
+    types (without `dtype`) or numbers of axes; for a file that is longer or shorter than its header says. The error names
+    sample and file.
+
+    >>> import ndd, io, numpy as np
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.array([[1.5, 2.5, -300.0]], np.float32))
+    >>> data = ndd.tensor(file.getvalue())
+    >>> ndd.decoders.numpy(data).torch()
+    tensor([[   1.5000,    2.5000, -300.0000]])
+    >>> ndd.decoders.numpy(data, dtype=ndd.int8).torch()
+    tensor([[   2,    3, -128]], dtype=torch.int8)
+    """
+    return output(dtype, None)
+
+
+@numpy.batch
+def _(call, data, *, dtype) -> Any:
+    arrays: list[Any] = [None] * data.n
+
+    def one(i: int) -> None:
+        arrays[i] = _decode(np.ascontiguousarray(data.arrays[i]).reshape(-1).view(np.uint8))
+        if dtype is not None:
+            arrays[i] = convert_array(arrays[i], to_dtype(arrays[i].dtype).name, dtype.name)
+
+    raise_first(call.spread(one, data.n))
+    for i, array in enumerate(arrays):
+        if array.dtype != arrays[0].dtype:
+            raise bad_sample(
+                i,
+                f"expected {to_dtype(arrays[0].dtype)} as in sample 0, got {to_dtype(array.dtype)}; `dtype=` converts all",
+            )
+        if array.ndim != arrays[0].ndim:
+            raise bad_sample(i, f"expected {arrays[0].ndim} axes as in sample 0, got shape {array.shape}")
+    kind = dtype or (to_dtype(arrays[0].dtype) if arrays else to_dtype(np.float32))
+    return Store(kind, None, call.outs[0].device, [a.shape for a in arrays], parts=arrays)
+
+
+def _decode(file: np.ndarray) -> np.ndarray:
+    """The array, in memory of its own. RuntimeError for what is no `.npy` file."""
+    try:
+        header = parse_header(file[: header_length(file[:12].tobytes())].tobytes())
+    except ValueError as error:
+        raise RuntimeError(str(error)) from None
+    if len(file) != header.start + header.size:
+        raise RuntimeError(
+            f"expected {header.start + header.size} bytes for shape {header.shape} of {header.dtype}, got {len(file)}"
+        )
+    return native(np.ndarray(header.shape, header.dtype, file, header.start, header.strides).copy(order="K"))
