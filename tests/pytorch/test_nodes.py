@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -27,6 +30,11 @@ def graph(package, where, files, **given):
 
 def as_lists(loader):
     return [[np.asarray(v).tolist() for v in values] for values in loader]
+
+
+def test_they_are_there_without_an_import_of_their_own():
+    run = [sys.executable, "-c", "import ndd; print(ndd.pytorch.nodes.Reader.__name__)"]
+    assert subprocess.check_output(run, text=True) == "Reader\n"
 
 
 @pytest.mark.oracle
