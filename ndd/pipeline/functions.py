@@ -24,6 +24,7 @@ _OLD_NAMES = {
     "caffe_reader": "readers.caffe",
     "coco_reader": "readers.coco",
     "coin_flip": "random.coin_flip",
+    "experimental.inflate": "decoders.inflate",
     "file_reader": "readers.file",
     "image_decoder": "decoders.image",
     "image_decoder_crop": "decoders.image_crop",
@@ -34,8 +35,10 @@ _OLD_NAMES = {
     "normal_distribution": "random.normal",
     "numpy_reader": "readers.numpy",
     "tfrecord_reader": "readers.tfrecord",
+    "transform_translation": "transforms.translation",
     "uniform": "random.uniform",
     "video_reader": "readers.video",
+    "video_reader_resize": "readers.video_resize",
 }
 
 

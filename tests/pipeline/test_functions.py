@@ -58,6 +58,9 @@ def test_every_reader_has_its_function():
 def test_old_and_unknown_names():
     assert fn.file_reader.__doc__ == fn.readers.file.__doc__
     assert fn.coin_flip.__doc__ == fn.random.coin_flip.__doc__
+    assert fn.transform_translation.__doc__ == fn.transforms.translation.__doc__
+    assert fn.video_reader_resize.__doc__ == fn.readers.video_resize.__doc__
+    assert fn.experimental.inflate.__doc__ == fn.decoders.inflate.__doc__
     assert fn.experimental.flip.__doc__ == fn.flip.__doc__
     assert fn.experimental.readers.file.__doc__ == fn.readers.file.__doc__
     with pytest.raises(AttributeError, match="frobnicate"):
