@@ -25,7 +25,7 @@ from ndd.readers.output import Output
 from ndd.readers.progress import Progress
 from ndd.readers.read_ahead import ReadAhead, Step
 from ndd.readers.records import Records, RecordStore
-from ndd.readers.resharding import of_all_ranks, resumed_order
+from ndd.readers.resharding import of_all_ranks, of_one_rank, resumed_order
 from ndd.readers.sampler import LastBatch, Order, Shards, Stream
 from ndd.readers.state import ReaderState
 
@@ -284,7 +284,7 @@ class Reader:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For worker processes: a reader made with the same arguments, at the same place, with nothing open."""
-        return states.remade, (type(self), *self._given, self.state_dict())
+        return states.remade, (type(self), *self._given, self.get_state())
 
     @property
     def skipped(self) -> list[Skipped]:
@@ -313,7 +313,21 @@ class Reader:
         The next batch after `set_state` (on this or an equal reader, in this or another process) is the one that
         would have come next here; the epoch then ends where it would have ended.
         """
-        return states.dump(self.state_dict())
+        options = self._options
+        with self._entered():
+            shards = self._data[1].shards if self._data else None
+            return states.dump(
+                {
+                    "reader": self._display,
+                    "size": shards.size if shards else self._unchecked.get("size"),
+                    "shards": shards.place if shards else self._unchecked.get("shards"),
+                    **options.order_fields(),
+                    "seed": self._seed,
+                    **self._progress.saved(),
+                    **({"before": self._before} if self._before else {}),
+                    "skipped": [list(bad) for bad in self._broken.listed()],
+                }
+            )
 
     def set_state(self, state: ReaderState | str | bytes | Sequence[ReaderState | str | bytes]) -> None:
         """Go to a place given by `get_state()`, also in mid-epoch; frees batch size and mode.
@@ -323,35 +337,27 @@ class Reader:
 
         A list holds the states of all shards, in any order, perhaps of another number of shards than there are now: what
         none of them has given yet of the running epoch is shared out among those of now, as an epoch of its own, and the
-        next epoch is shared out as ever. No sample comes twice, none is left out. (Not in DALI.)
+        next epoch is shared out as ever. No sample comes twice, none is left out.
+
+        With `shard="auto"` the state of one rank will do where all were in step, that is, had taken equally many batches
+        of the same sizes, as DDP makes them: where the others stood follows from it. So tools that keep the state of one
+        rank only, or give it to more or fewer ranks than there were, lose nothing. (Neither is in DALI.)
         """
-        many = isinstance(state, list | tuple)
-        given = [states.parse(self._display, one) for one in (state if many else [state])]
-        self._load(self._one_state(given) if many else given[0])
+        if isinstance(state, list | tuple):
+            self._load(self._of_all_ranks([states.parse(self._display, one) for one in state]))
+            return
+        fields = states.parse(self._display, state)
+        self._load(self._of_one_rank(fields) if self._options.shard == "auto" else fields)
 
-    def state_dict(self) -> dict[str, Any]:
-        """`get_state` as a dict of plain values, for checkpointing tools that want one."""
-        options = self._options
-        with self._entered():
-            shards = self._data[1].shards if self._data else None
-            return {
-                "version": states.VERSION,
-                "reader": self._display,
-                "size": shards.size if shards else self._unchecked.get("size"),
-                "shards": [shards.index, shards.count] if shards else self._unchecked.get("shards"),
-                **options.order_fields(),
-                "seed": self._seed,
-                **self._progress.saved(),
-                **({"before": self._before} if self._before else {}),
-                "skipped": [list(bad) for bad in self._broken.listed()],
-            }
+    def state_dict(self) -> dict[str, str]:
+        """`get_state` as a dict, for checkpointing tools that want one: `{"state": text}`."""
+        return {"state": str(self.get_state())}
 
-    def load_state_dict(self, state: dict[str, Any] | Sequence[dict[str, Any]]) -> None:
-        """`set_state` for what `state_dict` returned."""
+    def load_state_dict(self, state: dict[str, str] | Sequence[dict[str, str]]) -> None:
+        """`set_state` for what `state_dict` returned; a list for those of all ranks."""
         many = isinstance(state, list | tuple)
-        each: list[Any] = list(state) if many else [state]
-        given = [states.checked(self._display, {"version": states.VERSION, **one}) for one in each]
-        self._load(self._one_state(given) if many else given[0])
+        texts = [states.kept_text(self._display, one) for one in (state if many else [state])]
+        self.set_state(texts if many else texts[0])
 
     def __repr__(self) -> str:
         with self._entered():
@@ -565,13 +571,26 @@ class Reader:
             self._progress.restore(fields)
             self._broken.restore(fields.get("skipped", []))
 
-    def _one_state(self, given: list[dict[str, Any]]) -> dict[str, Any]:
+    def _of_all_ranks(self, given: list[dict[str, Any]]) -> dict[str, Any]:
         """The state for this process, of those that all ranks saved, perhaps more or fewer of them."""
         with self._entered():
             shards = self._opened()[1].shards
-        return of_all_ranks(
-            self._display, given, shards, lambda own, seed: self._options.order(own, self.permuted, seed)
-        )
+        return of_all_ranks(self._display, given, shards, self._seeded_order)
+
+    def _of_one_rank(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The state for this process, of one that perhaps another rank saved, of more or fewer ranks."""
+        if fields.get("shards") is None:
+            return fields
+        states.check_order(self._display, fields, self._options.order_fields())
+        with self._entered():
+            shards = self._opened()[1].shards
+        if fields["shards"] == shards.place:
+            return fields
+        states.check_data(self._display, {"size": fields.get("size")}, shards)
+        return of_one_rank(self._display, fields, shards, self._seeded_order)
+
+    def _seeded_order(self, shards: Shards, seed: int) -> Order:
+        return self._options.order(shards, self.permuted, seed)
 
     def _entered(self) -> threading.RLock:
         """The reader's lock; in a forked child, where threads are gone and locks may be stuck, everything is new."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from torch.utils.data import IterableDataset
 
 from ndd.decoders import BadSample
 from ndd.readers.sampler import LastBatch
@@ -20,6 +22,9 @@ class Epoch(Generic[Outputs]):
     A loop over an epoch that has ended (or that `reset()` or `set_state()` ended) is a new epoch, so that frameworks may
     take it again and again. A loop over one that was left begins anew too, but with `last_batch="fill"`, where it goes
     on where the one before stopped.
+
+    For torch it is an `IterableDataset`, so that `DataLoader(epoch, batch_size=None)` and torchdata's
+    `StatefulDataLoader` take it as it is. They need no workers (`num_workers=0`): the reader reads on threads of its own.
 
     Attributes:
         indices: the numbers, in the whole data set, of the samples given last.
@@ -52,13 +57,14 @@ class Epoch(Generic[Outputs]):
             return self._reader._epoch_length(self._batch, self._last)
         return self._total
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, str]:
         """The reader's `state_dict`: what training frameworks save of the loader that they were given."""
         return self._reader.state_dict()
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The reader goes to a saved place; the next loop finishes the epoch that was interrupted there."""
+    def load_state_dict(self, state: dict[str, str] | Sequence[dict[str, str]]) -> None:
+        """The reader goes to a saved place; this epoch, or the next loop over it, is the rest of the one interrupted there."""
         self._reader.load_state_dict(state)
+        self._renew()
 
     def __iter__(self) -> Iterator[Outputs]:
         ended = self._left == 0 or self._generation != self._reader._progress.generation
@@ -90,6 +96,9 @@ class Epoch(Generic[Outputs]):
             if step.numbers:  # else nothing of it could be read, and that was to be skipped
                 self.indices, self.dropped = step.numbers, list(step.dropped)
                 return reader._value(step, self._batch, self._ctx)
+
+
+IterableDataset.register(Epoch)
 
 
 class _Loop(Generic[Outputs]):

@@ -88,11 +88,11 @@ def test_wrong_texts(numbered, wrong):
 
 def test_wrong_numbers(numbered):
     reader = File(files=numbered(3))
-    good = reader.state_dict()
+    good = json.loads(str(reader.get_state()))
     for key in ("epoch", "left", "visit", "offset", "left_batch", "seed", "draw"):
         for value in ("1", 0.5) if key in ("seed", "draw") else (-1, "1", None, 0.5):
             with pytest.raises(ValueError, match=key):
-                reader.load_state_dict({**good, key: value})
+                reader.set_state(json.dumps({**good, key: value}))
 
 
 def test_state_of_another_reader(numbered):
@@ -182,7 +182,7 @@ def test_state_is_what_was_given_not_what_was_read_ahead(numbered):
     reader = File(files=numbered(40), prefetch_queue_depth=8)
     epoch = reader.next_epoch(batch_size=2)
     list(islice(epoch, 3))
-    assert reader.state_dict()["offset"] == 6
+    assert json.loads(str(reader.get_state()))["offset"] == 6
 
 
 def test_state_after_a_bad_file_goes_on_after_it(numbered):
