@@ -397,9 +397,9 @@ class Reader:
             self._drop_read_ahead()
         self._last: LastBatch = last
 
-    def _epoch_length(self, batch: int | None, last: LastBatch) -> int:
+    def _epoch_length(self, batch: int | None, last: LastBatch, whole: bool) -> int:
         with self._entered():
-            return self._progress.epoch_length(self._opened()[1], batch, last)
+            return self._progress.epoch_length(self._opened()[1], batch, last, whole)
 
     def _take(self, left: int) -> Step:
         """The next batch of an epoch that owes `left` more after it."""

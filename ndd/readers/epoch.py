@@ -33,7 +33,8 @@ class Epoch(Generic[Outputs]):
     """
 
     __slots__ = (
-        "_batch", "_by_hand", "_ctx", "_generation", "_last", "_left", "_loops", "_reader", "_total", "dropped", "indices",
+        "_batch", "_by_hand", "_ctx", "_generation", "_last", "_left", "_loops", "_reader", "_total", "_whole", "dropped",
+        "indices",
     )  # fmt: skip
 
     def __init__(self, reader: Reader, batch: int | None, ctx: Any = None, last: LastBatch = "fill"):
@@ -42,6 +43,7 @@ class Epoch(Generic[Outputs]):
         self._batch = batch
         self._last: LastBatch = last
         self._loops = 0  # how many were begun; with "fill" there is but one, this object
+        self._whole = False  # a framework gave us a state
         self._by_hand = False  # `next(epoch)` was called: a loop goes on from there
         self.indices: list[int] = []
         self.dropped: list[BadSample] = []
@@ -54,7 +56,7 @@ class Epoch(Generic[Outputs]):
 
     def __len__(self) -> int:
         if self._total is None or self._generation != self._reader._progress.generation:
-            return self._reader._epoch_length(self._batch, self._last)
+            return self._reader._epoch_length(self._batch, self._last, self._whole)
         return self._total
 
     def state_dict(self) -> dict[str, str]:
@@ -62,8 +64,12 @@ class Epoch(Generic[Outputs]):
         return self._reader.state_dict()
 
     def load_state_dict(self, state: dict[str, str] | Sequence[dict[str, str]]) -> None:
-        """The reader goes to a saved place; this epoch, or the next loop over it, is the rest of the one interrupted there."""
+        """The reader goes to a saved place; this epoch, or the next loop over it, is the rest of the one interrupted there.
+
+        `len()` still counts the whole epoch: frameworks go on counting where they stopped.
+        """
         self._reader.load_state_dict(state)
+        self._whole = True
         self._renew()
 
     def __iter__(self) -> Iterator[Outputs]:
@@ -86,7 +92,9 @@ class Epoch(Generic[Outputs]):
                 self._by_hand = False
                 raise StopIteration
             if self._left is None:
-                self._left = self._total = reader._begin_epoch(self._batch, self._last)
+                whole = len(self) if self._whole else None
+                self._left = reader._begin_epoch(self._batch, self._last)
+                self._total = whole or self._left
                 self._generation = reader._progress.generation
             if not self._left:
                 self._by_hand = False

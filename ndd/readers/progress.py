@@ -62,11 +62,12 @@ class Progress:
                 "previous call. Call reader.reset() to change it."
             )
 
-    def epoch_length(self, order: Order, batch: int | None, last: LastBatch = "fill") -> int:
-        """How many batches an epoch that starts now has."""
-        size = batch or 1
-        if not self._finishes(last):
-            return epoch_batches(order, self.epoch if last == "fill" else self._fresh.visit, size, last)
+    def epoch_length(self, order: Order, batch: int | None, last: LastBatch = "fill", whole: bool = False) -> int:
+        """How many batches an epoch that starts now has; with `whole`, those before the saved state that it goes on from
+        as well."""
+        size, finishes = batch or 1, self._finishes(last)
+        if whole or not finishes:
+            return epoch_batches(order, self.epoch if last == "fill" or finishes else self._fresh.visit, size, last)
         if size == self.left_batch:
             return self.left
         if last != "fill":
