@@ -1,14 +1,12 @@
-"""What two ranks keep with torch.distributed.checkpoint and with accelerate, and go on with: `kept_by_ranks.py FOLDER`.
+"""What a rank keeps with torch.distributed.checkpoint and with accelerate, and goes on with.
 
-Started with `RANK` and `WORLD_SIZE` in the environment. Each rank writes what it gave before, what it would have given after
-and what new objects gave after the checkpoint was loaded.
+Each rank writes what it gave before, what it would have given after and what new objects gave after the checkpoint was loaded.
 """
 
 import json
 import os
-import sys
-from pathlib import Path
 
+import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 
@@ -36,8 +34,12 @@ def started(folder, rank):
     return reader, rng, epoch, before
 
 
-def main(folder):
-    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+def main(folder, rank, world, with_accelerate):
+    """A forked process as that rank."""
+    torch.set_num_threads(1)
+    os.environ.update(
+        RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1", MASTER_PORT="29511"
+    )
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=world)
     reader, rng, epoch, before = started(folder, rank)
     dcp.save({"reader": reader, "rng": rng}, checkpoint_id=folder / "dcp")
@@ -45,7 +47,7 @@ def main(folder):
     reader, rng = made(folder, rank)
     dcp.load({"reader": reader, "rng": rng}, checkpoint_id=folder / "dcp")
     found = {"dcp": rest(reader, rng)}
-    if len(sys.argv) > 2:
+    if with_accelerate:
         from accelerate import Accelerator
 
         accelerator = Accelerator(cpu=True)
@@ -59,7 +61,3 @@ def main(folder):
     (folder / f"rank{rank}.json").write_text(json.dumps([before, expected, found]))
     dist.barrier()
     dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
