@@ -5,10 +5,12 @@ and two GPUs with theirs. In each round rank 0 works alone, then rank 1 alone, t
 barrier of gloo.
 """
 
+import hashlib
 import json
 import os
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -41,6 +43,21 @@ def rate(loop, seconds):
         count += sum(next(loop) for _ in range(4))
     torch.cuda.synchronize()
     return count / (time.perf_counter() - start)
+
+
+def hashed(threads, seconds=1.0):
+    """Megabytes a second that this process's cores hash: what they do alone, and while the others work as well."""
+    until, block = time.perf_counter() + seconds, bytes(1 << 20)
+
+    def work(_):
+        count = 0
+        while time.perf_counter() < until:
+            hashlib.sha256(block).digest()  # without the GIL
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(threads) as pool:
+        return sum(pool.map(work, range(threads))) / seconds
 
 
 def everybody(value):
@@ -93,7 +110,15 @@ def main(folder, images, seconds, rounds, cores):
             dist.barrier()
             own = rate(loop, seconds) if at_work in (rank, 2) else 0.0
             rates[name].append(sum(everybody(own)))
-    facts = {"cores": everybody(len(os.sched_getaffinity(0))), "numa": everybody(numa_node(rank))}
+    cores_alone = []
+    for at_work in (0, 1, 2):
+        dist.barrier()
+        cores_alone.append(sum(everybody(hashed(cores) if at_work in (rank, 2) else 0.0)))
+    facts = {
+        "hashed": cores_alone,
+        "cores": everybody(len(os.sched_getaffinity(0))),
+        "numa": everybody(numa_node(rank)),
+    }
     facts["first core"] = everybody(min(os.sched_getaffinity(0)))
     if rank == 0:
         print(json.dumps({"rates": rates, "epochs": given, **facts}))
