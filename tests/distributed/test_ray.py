@@ -49,7 +49,9 @@ def test_on_a_local_cluster(files):
     finally:
         ray.shutdown()
     mine = psutil.Process()
-    left = psutil.wait_procs([p for p in mine.children(recursive=True) if "ray" in " ".join(p.cmdline())], timeout=10)[1]
+    left = psutil.wait_procs([p for p in mine.children(recursive=True) if "ray" in " ".join(p.cmdline())], timeout=10)[
+        1
+    ]
     assert not left
     assert sorted(row["path"] for row in done) == files
     expected = {path: ndd.resize(ndd.imread(path), size=[24, 24]).numpy() for path in files}
