@@ -91,6 +91,7 @@ class Reader:
         self._progress = Progress(self._display)
         self._broken = BrokenRecords(self._display)
         self._data: tuple[RecordStore, Order] | None = None
+        self._names = 0  # of the samples, see `states.names_mark`
         self._before: dict[str, Any] | None = None  # the places of the shards that an epoch was shared out from
         self._unchecked: dict[str, Any] = {}  # a restored state that waits for the data it must belong to
         self._warned = False
@@ -321,6 +322,7 @@ class Reader:
                     "reader": self._display,
                     "size": shards.size if shards else self._unchecked.get("size"),
                     "shards": shards.place if shards else self._unchecked.get("shards"),
+                    "names": self._names if shards else self._unchecked.get("names"),
                     **options.order_fields(),
                     "seed": self._seed,
                     **self._progress.saved(),
@@ -343,11 +345,9 @@ class Reader:
         of the same sizes, as DDP makes them: where the others stood follows from it. So tools that keep the state of one
         rank only, or give it to more or fewer ranks than there were, lose nothing. (Neither is in DALI.)
         """
-        if isinstance(state, list | tuple):
-            self._load(self._of_all_ranks([states.parse(self._display, one) for one in state]))
-            return
-        fields = states.parse(self._display, state)
-        self._load(self._of_one_rank(fields) if self._options.shard == "auto" else fields)
+        many = isinstance(state, list | tuple)
+        given = [states.parse(self._display, one) for one in (state if many else [state])]
+        self._load(self._of_this_rank(given, many) if many or self._options.shard == "auto" else given[0])
 
     def state_dict(self) -> dict[str, str]:
         """`get_state` as a dict, for checkpointing tools that want one: `{"state": text}`."""
@@ -545,7 +545,8 @@ class Reader:
                     f'{self._display}: Assert on "num_shards_ <= Size()" failed: The number of input samples: '
                     f"{shards.size} must not be below num_shards={shards.count}"
                 )
-            states.check_data(self._display, self._unchecked, shards)
+            self._names = states.names_mark(store)
+            states.check_data(self._display, self._unchecked, shards, self._names)
             self._options.warn_of_small_buffer(self._display, self.permuted, len(store))
             self._data, self._unchecked = (store, self._order(shards)), {}
         return self._data
@@ -560,7 +561,7 @@ class Reader:
             self._seed, self._before = fields["seed"], fields.get("before")
             try:
                 if self._data is not None:
-                    states.check_data(self._display, fields, self._data[1].shards)
+                    states.check_data(self._display, fields, self._data[1].shards, self._names)
                     self._data = self._data[0], self._order(self._data[1].shards)
                 else:
                     self._unchecked = fields
@@ -571,26 +572,17 @@ class Reader:
             self._progress.restore(fields)
             self._broken.restore(fields.get("skipped", []))
 
-    def _of_all_ranks(self, given: list[dict[str, Any]]) -> dict[str, Any]:
-        """The state for this process, of those that all ranks saved, perhaps more or fewer of them."""
+    def _of_this_rank(self, given: list[dict[str, Any]], many: bool) -> dict[str, Any]:
+        """The state for this process, of those that all ranks saved or of one that perhaps another rank saved."""
+        if not many and given[0].get("shards") is None:
+            return given[0]
         with self._entered():
             shards = self._opened()[1].shards
-        return of_all_ranks(self._display, given, shards, self._seeded_order)
-
-    def _of_one_rank(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """The state for this process, of one that perhaps another rank saved, of more or fewer ranks."""
-        if fields.get("shards") is None:
-            return fields
-        states.check_order(self._display, fields, self._options.order_fields())
-        with self._entered():
-            shards = self._opened()[1].shards
-        if fields["shards"] == shards.place:
-            return fields
-        states.check_data(self._display, {"size": fields.get("size")}, shards)
-        return of_one_rank(self._display, fields, shards, self._seeded_order)
-
-    def _seeded_order(self, shards: Shards, seed: int) -> Order:
-        return self._options.order(shards, self.permuted, seed)
+        for state in given:
+            states.check_order(self._display, state, self._options.order_fields())
+            states.check_data(self._display, {**state, "shards": None}, shards, self._names)
+        make = lambda own, seed: self._options.order(own, self.permuted, seed)  # noqa: E731
+        return (of_all_ranks if many else of_one_rank)(self._display, given, shards, make)
 
     def _entered(self) -> threading.RLock:
         """The reader's lock; in a forked child, where threads are gone and locks may be stuck, everything is new."""

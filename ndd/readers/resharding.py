@@ -110,16 +110,12 @@ def of_all_ranks(
     if count == shards.count:
         return states[shards.index]
     for state in states[1:]:
-        for key in ("size", "order", "fill", "stick", "pad", "seed", "before"):
+        for key in ("size", "names", "order", "fill", "stick", "pad", "seed", "before"):
             if state.get(key) != states[0].get(key):
                 raise ValueError(
                     f"{reader}.set_state: the states of ranks 0 and {state['shards'][0]} differ in {key!r}: "
                     f"{states[0].get(key)} and {state.get(key)}"
                 )
-    if states[0]["size"] != shards.size:
-        raise ValueError(
-            f"{reader}.set_state: the state is of a reader with another size: expected {shards.size}, got {states[0]['size']}"
-        )
     places = [[state["visit"], state["offset"]] for state in states]
     former = states[0].get("before")
     if former is not None and min(v for v, _ in places) > max(v for v, _ in former["places"]):
@@ -146,11 +142,14 @@ def of_all_ranks(
 
 
 def of_one_rank(
-    reader: str, given: dict[str, Any], shards: Shards, make: Callable[[Shards, int], Order]
+    reader: str, states: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order]
 ) -> dict[str, Any]:
-    """The state with which `shards.index` of `shards.count` goes on after ranks that were in step, one of whose states is
+    """The state with which `shards.index` of `shards.count` goes on after ranks that were in step, of whose states one is
     given."""
+    (given,) = states
     place = given["shards"]
+    if place == shards.place:
+        return given
     if not (_is_place(place) and place[0] < place[1] <= shards.size):
         raise ValueError(f"{reader}.set_state: expected [shard, number of shards] for 'shards', got {place!r}")
     if given["visit"] > _FURTHEST:

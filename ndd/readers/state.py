@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import zlib
 from typing import Any
 
+from ndd.readers.records import RecordStore
 from ndd.readers.resharding import check_before
 from ndd.readers.sampler import Shards
 
 VERSION = 1
+_NAMED = 16  # samples whose names are looked at
 
 
 class ReaderState:
@@ -102,15 +106,26 @@ def check_order(reader: str, fields: dict[str, Any], own: dict[str, Any]) -> Non
             _refuse(reader, key, fields.get(key), value)
 
 
-def check_data(reader: str, fields: dict[str, Any], shards: Shards) -> None:
+def names_mark(store: RecordStore) -> int:
+    """A number that follows from the names of some samples, without their folders: a data set may have moved."""
+    size = len(store)
+    numbers = {size * i // _NAMED for i in range(_NAMED)} if size else set()
+    return zlib.crc32("\n".join(os.path.basename(store.source(n)) for n in sorted(numbers)).encode("utf-8", "replace"))
+
+
+def check_data(reader: str, fields: dict[str, Any], shards: Shards, names: int) -> None:
     """ValueError for the state of a reader of other data, or of another part of them."""
-    for key, own in (("size", shards.size), ("shards", shards.place)):
+    for key, own in (("size", shards.size), ("shards", shards.place), ("names", names)):
         if fields.get(key) not in (None, own):
             _refuse(reader, key, fields[key], own)
 
 
 def _refuse(reader: str, key: str, found: Any, own: Any) -> None:
-    hint = ' (with shard="auto" a reader takes the states of other ranks)' if key == "shards" else ""
+    hints = {
+        "shards": ' (with shard="auto" a reader takes the states of other ranks)',
+        "names": " (a number made of the names of samples: it is another data set of the same size)",
+    }
+    hint = hints.get(key, "")
     raise ValueError(
         f"{reader}.set_state: the state is of a reader with another {key}: expected {own}, got {found}{hint}"
     )
