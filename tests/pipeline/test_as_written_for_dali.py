@@ -125,7 +125,7 @@ def made():
     ten = types.Constant(10).uint8()
     return (
         a + b, a * 3, a - ten, a / 2, a // 3, -c, ten + a, types.Constant(-4).int16() * a, a & 3, a | 4, a ^ 1, a < 100,
-        a == 4, b > c, dmath.sqrt(a), dmath.clamp(c, 0, 2), dmath.min(a, 5), dmath.max(b, c), dmath.pow(b, 2),
+        a == 4, b > a, dmath.sqrt(a), dmath.clamp(c, 0, 2), dmath.min(a, 5), dmath.max(b, c), dmath.pow(b, 2),
         dmath.floor(b), dmath.abs(c), types.Constant([1, 2, 3]) + a, types.Constant(np.float32([1, 2, 3])) * c, 5 - a,
         types.Constant(1.5) + a, types.Constant(3), types.Constant([1, 2], dtype=types.FLOAT, shape=[2, 1]),
     )
