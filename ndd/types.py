@@ -10,7 +10,14 @@ from enum import IntEnum
 from typing import Any
 
 
-class DALIDataType(IntEnum):
+class _Named(IntEnum):
+    """A number with a name, which is its text."""
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+
+class DALIDataType(_Named):
     """Element types by DALI's numbers. In ndd code the `DType` objects (`ndd.uint8`, ...) are the usual spelling."""
 
     NO_TYPE = -1
@@ -35,7 +42,7 @@ class DALIDataType(IntEnum):
     PYTHON_OBJECT = 24
 
 
-class DALIInterpType(IntEnum):
+class DALIInterpType(_Named):
     """Interpolation of the resampling operators."""
 
     INTERP_NN = 0
@@ -46,7 +53,7 @@ class DALIInterpType(IntEnum):
     INTERP_GAUSSIAN = 5
 
 
-class DALIImageType(IntEnum):
+class DALIImageType(_Named):
     """Colour space of a decoded image."""
 
     RGB = 0
@@ -147,6 +154,8 @@ class Constant:
     """
 
     def __init__(self, value: Any, dtype: Any = None, shape: Any = None, layout: str | None = None, device: Any = None):
+        if isinstance(value, str | bytes):
+            raise TypeError(f"Constant: expected a number, a list of numbers or an array, got {value!r}")
         self.value, self.dtype, self.shape, self.layout, self.device = value, dtype, shape, layout, device
 
     def __repr__(self) -> str:

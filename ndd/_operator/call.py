@@ -11,7 +11,7 @@ import numpy as np
 from ndd._execution.invocation import Invocation
 from ndd._operator import on_cpu
 from ndd._operator.arguments import values_of
-from ndd._operator.frames import FrameMap, unroll
+from ndd._operator.frames import FrameMap, is_video, unroll
 from ndd._operator.naming import raise_named, source_info_of
 from ndd._operator.plan import Plan, check_values, checked_plan
 from ndd._operator.values import Values
@@ -332,9 +332,8 @@ class Call:
         operands = self._operands(stores)
         frames: FrameMap | None = None
         try:
-            first = self.settled.specs[0] if self.settled.specs else None
             n = self.n
-            if op.frames and first is not None and first.layout and first.layout[0] == "F":
+            if op.frames and any(map(is_video, self.settled.specs)):
                 operands, args, frames = unroll(op, operands, self.settled.named, n)
                 n = frames.count
             else:

@@ -35,7 +35,7 @@ def operator(
         layouts: what input 0 may have; an input without a layout takes the first one of its rank.
         types: the element types that input 0 may have ("u8", "f32", ...); for `*inputs` all of them. Default: all.
         dtypes: the element types that the argument `dtype` may be.
-        frames: unroll a leading F (video) into samples, with per-frame arguments.
+        frames: unroll a leading F (video) of any input into samples, with per-frame arguments.
         random: adds `rng=`; `call.draws` is the place in the stream of random words.
         reads: where inputs are read, for all of them or by name: "device" (where the operator runs), "cpu" (in host
             memory, also when the work is on a GPU), "anywhere" (where they lie).

@@ -1,4 +1,8 @@
-"""Video: a sample with a leading F axis is worked on as F samples, and put together again."""
+"""Video: a sample with a leading F axis is worked on as F samples, and put together again.
+
+If only another input than the first has that axis (the matrices of `warp_affine`), each image is worked on once for each of
+them, and videos come out.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,23 @@ from ndd._tensor.operand import Operand
 
 if TYPE_CHECKING:
     from ndd._operator.operator import Operator
+
+
+def is_video(spec: Spec | None) -> bool:
+    """Whether samples of this kind have a leading F axis."""
+    return spec is not None and (spec.layout or "")[:1] == "F"
+
+
+def frame_spec(spec: Spec | None) -> Spec | None:
+    """One frame of a video; images as they are."""
+    if spec is None or not is_video(spec):
+        return spec
+    return Spec.of(spec.dtype, spec.ndim and spec.ndim - 1, (spec.layout or "F")[1:] or None, spec.device)
+
+
+def video_spec(spec: Spec) -> Spec:
+    """A video of such frames."""
+    return Spec.of(spec.dtype, spec.ndim and spec.ndim + 1, "F" + spec.layout if spec.layout else None, spec.device)
 
 
 class FrameMap:
@@ -67,12 +88,13 @@ def _torch_stack(tensors: list[Any]) -> Any:
 def unroll(
     op: Operator, operands: list[Any], args: dict[str, Any], n: int
 ) -> tuple[list[Any], dict[str, Any], FrameMap]:
-    """The frames of input 0 (and of other video inputs) as samples; arguments repeated, or one for each frame."""
-    counts = operands[0].shapes[:, 0].astype(np.int64)
+    """The frames of all video inputs as samples; other inputs and arguments repeated, or one for each frame."""
+    lead = next(operand for operand in operands if operand is not None and is_video(operand.spec))
+    counts = lead.shapes[:, 0].astype(np.int64)
     frames = FrameMap(counts)
     expanded = []
     for operand in operands:
-        if operand is not None and (operand.layout or "")[:1] == "F":
+        if operand is not None and is_video(operand.spec):
             _check_counts(operand, counts)
             expanded.append(_frames_of(operand))
             expanded[-1].frames = frames
@@ -94,7 +116,7 @@ def _check_counts(operand: Operand, counts: np.ndarray) -> None:
     own = operand.shapes[:, 0]
     if (own != counts).any():
         sample = int((own != counts).argmax())
-        raise bad_sample(sample, f"the first input has {counts[sample]} frames, another one {own[sample]}")
+        raise bad_sample(sample, f"one input has {counts[sample]} frames, another one {own[sample]}")
 
 
 def _frames_of(operand: Operand) -> Operand:

@@ -11,6 +11,7 @@ from ndd._execution.schedule import schedule
 from ndd._operator.arguments import arguments_of
 from ndd._operator.call import Call, Settled
 from ndd._operator.captured import looked_at
+from ndd._operator.frames import frame_spec, is_video, video_spec
 from ndd._operator.naming import did_you_mean
 from ndd._operator.plan import Samples
 from ndd._tensor import Batch, Device, Handle, Spec, Tensor
@@ -178,8 +179,9 @@ class Operator:
         outs = [found] if isinstance(found, Handle) else list(found)
         for i, out in enumerate(outs):
             layout = out._spec.layout or ""
-            if sorted(layout) == ["C", "H", "W"]:
-                outs[i] = reshape(out, src_dims=[k for k, c in enumerate(layout) if c != "C"], layout="HW")
+            if sorted(layout.lstrip("F")) == ["C", "H", "W"]:
+                places = [k for k, c in enumerate(layout) if c != "C"]
+                outs[i] = reshape(out, src_dims=places, layout=layout.replace("C", ""))
         return outs[0] if isinstance(found, Handle) else tuple(outs)
 
     def unknown(self, given: dict[str, Any]) -> TypeError:
@@ -250,8 +252,9 @@ class Operator:
     ) -> Settled:
         """What the operator's own function says comes out."""
         self._check_types(seen, named)
+        sequences = self.frames and not is_video(seen[0]) and any(map(is_video, seen))
         try:
-            out = self.function(*seen, **named)
+            out = self.function(*(map(frame_spec, seen) if sequences else seen), **named)
         except (TypeError, ValueError, RuntimeError, IndexError) as error:
             if str(error).startswith(self.name):
                 raise
@@ -267,6 +270,7 @@ class Operator:
                 f"a tuple of these; got {out!r}"
             )
         outs = [o if o.device is target else Spec.of(o.dtype, o.ndim, o.layout, target) for o in declared]
+        outs = [video_spec(o) for o in outs] if sequences else outs
         settled = Settled(seen, named, handles, target, moves, outs, single)
         settled.fewer, settled.batch_only = fewer, batch_only
         return settled

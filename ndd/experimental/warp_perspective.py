@@ -45,7 +45,8 @@ def warp_perspective(
 
     Args:
         input: layout HW, HWC or CHW, with a leading F for video. uint8, uint16, int16 or float32.
-        matrix_input: the matrix as an input, in place of `matrix`.
+        matrix_input: the matrix as an input, in place of `matrix`. With a leading F (`ndd.per_frame`), several for each
+            image: videos come out, a frame for each matrix.
         matrix: 3x3 numbers, or nine in one list. Video may have one for each frame.
         inverse_map: the matrix says where in the input a pixel of the output comes from; if False, the reverse.
         size: (H, W) of the output, rounded, and at least 1. Default: that of the input.

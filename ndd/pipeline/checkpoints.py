@@ -28,6 +28,16 @@ def taken_states(objects: dict[str, Any]) -> str:
     return json.dumps({"kind": _KIND, "version": 1, "states": {k: v.state_dict() for k, v in objects.items()}})
 
 
+def first_states(restored: dict[str, Any] | None) -> str:
+    """The states before the first run: those that were restored, or none."""
+    return json.dumps({"kind": _KIND, "version": 1, "states": restored or {}})
+
+
+def with_iterator(text: str, place: dict[str, Any] | None) -> str:
+    """The states, with the place of the iterator over the pipeline."""
+    return text if place is None else json.dumps({**json.loads(text), "iterator": place})
+
+
 def written(text: str, filename: str | None) -> bytes:
     """The text as bytes, which are also the content of a file of that name, if one is given."""
     data = text.encode()
@@ -41,8 +51,8 @@ def written(text: str, filename: str | None) -> bytes:
     return data
 
 
-def restored_states(checkpoint: Any) -> dict[str, Any]:
-    """The states in what `Pipeline.checkpoint()` gave; ValueError for anything else."""
+def restored_states(checkpoint: Any) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The states in what `Pipeline.checkpoint()` gave, and the place of an iterator; ValueError for anything else."""
     text = checkpoint.decode("utf-8", "replace") if isinstance(checkpoint, bytes | bytearray) else checkpoint
     if not isinstance(text, str):
         raise TypeError(
@@ -58,11 +68,16 @@ def restored_states(checkpoint: Any) -> dict[str, Any]:
         )
     if found.get("version") != 1:
         raise ValueError(f"Pipeline: checkpoint: expected version 1, got {found.get('version')!r}")
-    return found["states"]
+    place = found.get("iterator")
+    if place is not None and not isinstance(place, dict):
+        raise ValueError(f"Pipeline: checkpoint: expected the place of an iterator, got {place!r}")
+    return found["states"], place
 
 
 def give_state(found: Any, label: str, states: dict[str, Any]) -> None:
     """Moves a new reader, generator or source to where its predecessor stood."""
+    if not states:
+        return  # taken before the first run: everything begins as it is made
     if label not in states:
         raise ValueError(f"Pipeline: the checkpoint has no state of {label!r}; it has {sorted(states)}")
     found.load_state_dict(states[label])

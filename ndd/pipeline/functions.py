@@ -51,6 +51,10 @@ class Namespace:
         self.__name__ = f"fn.{path}" if path else "fn"
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_conditional":
+            raise AttributeError(
+                "fn._conditional: write `if node:` in a pipeline with enable_conditionals=True instead"
+            )
         if name.startswith("_"):
             raise AttributeError(name)
         found = lookup(self._home, f"{self._path}.{name}" if self._path else name, name)
@@ -242,6 +246,20 @@ def python_function(
     )
 
 
+def torch_python_function(*inputs: Any, function: Any, batch_processing: bool = False, **arguments: Any) -> Any:
+    """`python_function` with torch tensors in the place of NumPy arrays; results may be either."""
+
+    def as_torch(value: Any) -> Any:
+        import torch
+
+        return [as_torch(v) for v in value] if isinstance(value, list) else torch.as_tensor(value)
+
+    def call(*values: Any) -> Any:
+        return function(*map(as_torch, values))
+
+    return python_function(*inputs, function=call, batch_processing=batch_processing, **arguments)
+
+
 def numba_function(
     *inputs: Any,
     run_fn: Any,
@@ -327,6 +345,7 @@ _OWN: dict[str, Any] = {
     "experimental.numba_function": numba_function,
     "external_source": external_source,
     "python_function": python_function,
+    "torch_python_function": torch_python_function,
     "shapes": shapes,
 }
 

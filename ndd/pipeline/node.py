@@ -59,6 +59,12 @@ class DataNode:
     def __iter__(self) -> Any:
         raise TypeError("A DataNode cannot be unpacked: the function gives one output (index a sample with node[...])")
 
+    def get(self) -> Any:
+        """The value of this run, as the `TensorList` that `run()` gives: for the eyes, as in DALI's debug mode."""
+        from ndd.pipeline.outputs import TensorList
+
+        return TensorList(self.value)
+
     def gpu(self) -> DataNode:
         """The value on the GPU."""
         return self._apply(lambda batch: batch.gpu())

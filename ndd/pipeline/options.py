@@ -70,7 +70,10 @@ class PipelineOptions:
         self.enable_memory_stats, self.enable_checkpointing = enable_memory_stats, enable_checkpointing
         self.py_num_workers, self.py_start_method = py_num_workers, py_start_method
         self.stream_policy, self.concurrency = stream_policy, concurrency
-        self._restored: dict[str, Any] | None = None if checkpoint is None else restored_states(checkpoint)
+        self._restored: dict[str, Any] | None = None
+        self.restored_iterator: dict[str, Any] | None = None  # the place of an iterator, in the checkpoint
+        if checkpoint is not None:
+            self._restored, self.restored_iterator = restored_states(checkpoint)
         self._output_checks = (output_dtype, output_ndim, output_layout)
         self._prepare()
 

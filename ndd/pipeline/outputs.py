@@ -124,6 +124,10 @@ class TensorList:
             raise RuntimeError(f"The samples differ in shape, so they are no dense tensor: {self._batch.shape[:4]}...")
         return PipelineTensor(ndd.as_tensor(self._batch).evaluate())
 
+    def as_reshaped_tensor(self, shape: Any) -> PipelineTensor:
+        """The samples as one tensor of that shape."""
+        return PipelineTensor(ndd.reshape(ndd.as_tensor(self._batch), shape=list(shape)).evaluate())
+
     def as_array(self) -> np.ndarray:
         """The samples as one NumPy array (of a list on the CPU)."""
         return np.asarray(self.as_tensor())

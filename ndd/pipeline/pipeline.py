@@ -11,7 +11,7 @@ from typing import Any
 
 import ndd
 from ndd.pipeline.ahead import Ahead
-from ndd.pipeline.checkpoints import give_state, taken_states, with_places, written
+from ndd.pipeline.checkpoints import first_states, give_state, taken_states, with_iterator, with_places, written
 from ndd.pipeline.conditions import branch
 from ndd.pipeline.node import DataNode, as_constant, unwrapped
 from ndd.pipeline.options import PipelineOptions
@@ -20,6 +20,15 @@ from ndd.pipeline.sources import ExternalSource
 
 _local = threading.local()
 _HOME = str(Path(__file__).parent.parent)
+
+
+def _without(name: str, way: str) -> Callable[..., Any]:
+    def refused(*_: Any, **__: Any) -> Any:
+        raise NotImplementedError(
+            f"Pipeline.{name}: a pipeline of ndd is a Python function that runs anew for every batch, there is no graph: {way}"
+        )
+
+    return refused
 
 
 class Pipeline(PipelineOptions):
@@ -458,7 +467,7 @@ class Pipeline(PipelineOptions):
         self._places = getattr(found, "places", None)
         return found
 
-    def checkpoint(self, filename: str | None = None) -> bytes:
+    def checkpoint(self, filename: str | None = None, iterator: dict[str, Any] | None = None) -> bytes:
         """Where the readers, random generators and sources stand after the outputs given last, as text in bytes.
 
         `Pipeline(..., checkpoint=that)` goes on from there, if its body makes the same readers, generators and sources in
@@ -466,10 +475,12 @@ class Pipeline(PipelineOptions):
 
         Args:
             filename: also written there; the file appears whole or not at all.
+            iterator: the place of an iterator over the pipeline, as plain values: its `checkpoints()` give it.
         """
         if not self.enable_checkpointing:
             raise RuntimeError("Pipeline.checkpoint: make the pipeline with enable_checkpointing=True")
-        return written(self._places if self._places is not None else taken_states(self._labels), filename)
+        places = self._places if self._places is not None else first_states(self._restored)
+        return written(with_iterator(places, iterator), filename)
 
     def release_outputs(self) -> None:
         """Nothing to do: outputs keep their own memory."""
@@ -516,7 +527,19 @@ class Pipeline(PipelineOptions):
         if error is not None and not self._readers and not self._started:  # only a run can tell
             self._schedule()
             first = self._share()
+            self._places = None  # nobody has these outputs yet
             self._scheduled.appendleft(lambda: first)
+
+    # ---- what code for DALI may call, and which is not to be had
+
+    serialize = staticmethod(
+        _without("serialize", "keep the function that makes the pipeline, and its place: checkpoint()")
+    )
+    deserialize = staticmethod(_without("deserialize", "call the function that makes the pipeline, with checkpoint="))
+    deserialize_and_build = staticmethod(_without("deserialize_and_build", "call the function that makes the pipeline"))
+    save_graph_to_dot_file = staticmethod(
+        _without("save_graph_to_dot_file", "print or step through the function instead")
+    )
 
     # ---- what code for DALI may call, and which has nothing to do here
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from enum import Enum
+from typing import Any
 
 
 class LastBatchPolicy(Enum):
@@ -29,12 +31,37 @@ def shard_size(n: int, shards: int, shard: int) -> int:
     return (shard + 1) * n // shards - shard * n // shards
 
 
-class ReaderEpochs:
+class Epochs:
+    """How far the epochs have come, as plain values."""
+
+    _PLACE: tuple[str, ...] = ("counter",)
+
+    def place(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return {name: copy.copy(getattr(self, name)) for name in self._PLACE}
+
+    def restore(self, place: dict[str, Any]) -> None:
+        """Goes to a place; ValueError for what is none of these epochs."""
+        for name in self._PLACE:
+            here, found = getattr(self, name), place.get(name)
+            numbers = found if isinstance(found, list) else [found]
+            shape = len(here) if isinstance(here, list) else 1
+            if isinstance(found, list) != isinstance(here, list) or [type(n) for n in numbers] != [int] * shape:
+                raise ValueError(
+                    f"The checkpoint is of another iterator: expected {name!r} such as {here}, got {found!r}"
+                )
+        for name in self._PLACE:
+            setattr(self, name, place[name])
+
+
+class ReaderEpochs(Epochs):
     """Epochs of pipelines whose reader says how many samples there are.
 
     The counts are kept for all shards of the data set, not only for the pipelines at hand, so that every rank of a
     distributed job takes the same number of steps.
     """
+
+    _PLACE = ("size", "counter", "epoch", "credit")
 
     def __init__(
         self,
@@ -111,7 +138,7 @@ class ReaderEpochs:
             read = 0  # this epoch has been read already, by the batches before
 
 
-class CountedEpochs:
+class CountedEpochs(Epochs):
     """Epochs of a number of samples that the user gave (`size`), over all pipelines; -1: until the data ends."""
 
     def __init__(self, size: int, batch_size: int, pipelines: int, policy: LastBatchPolicy, padded: bool):

@@ -9,8 +9,10 @@ from operator import index
 from typing import Any, SupportsIndex, final
 
 from ndd._execution.fork import around_fork
+from ndd._execution.rank import rank_of_world
 from ndd.random import philox
 
+_OF_RANK = " of rank "  # in the text of a `state_dict`
 _moving = threading.Lock()  # guards the position of every generator: to move one takes 200 ns
 
 
@@ -137,12 +139,29 @@ class RNG:
     state = property(get_state, set_state, doc="Where the generator stands; assign to go elsewhere.")
 
     def state_dict(self) -> dict[str, str]:
-        """`get_state` as a dict of plain values, for checkpointing tools that want one."""
-        return {"state": str(self.get_state())}
+        """`get_state` as a dict, for checkpointing tools that want one: `{"state": text}`.
+
+        Where several ranks are trained together, the text says of which one it is.
+        """
+        rank, world = rank_of_world()
+        return {"state": str(self.get_state()) + (f"{_OF_RANK}{rank}" if world > 1 else "")}
 
     def load_state_dict(self, state: dict[str, str]) -> None:
-        """`set_state` for what `state_dict` returned."""
-        self.set_state(state["state"])
+        """`set_state` for what `state_dict` returned.
+
+        The state of another rank moves the generator to its position under its own key: tools that keep the state of one
+        rank only give it to all, and ranks that are in step have drawn equally often, though perhaps with other seeds.
+        """
+        text = state.get("state") if isinstance(state, dict) else None
+        if not isinstance(text, str):
+            raise TypeError(
+                f"RNG.load_state_dict: expected what state_dict() gave, {{'state': text}}, got {str(state)[:60]!r}"
+            )
+        text, of_rank, rank = text.partition(_OF_RANK)
+        found = RNGState.parse(text)
+        if of_rank and rank != str(rank_of_world()[0]):
+            found = RNGState(self._key, found._position)
+        self.set_state(found)
 
     def __repr__(self) -> str:
         return f"RNG(state={str(self.state)!r})"

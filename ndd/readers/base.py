@@ -25,7 +25,7 @@ from ndd.readers.output import Output
 from ndd.readers.progress import Progress
 from ndd.readers.read_ahead import ReadAhead, Step
 from ndd.readers.records import Records, RecordStore
-from ndd.readers.resharding import of_all_ranks, resumed_order
+from ndd.readers.resharding import of_all_ranks, of_one_rank, resumed_order
 from ndd.readers.sampler import LastBatch, Order, Shards, Stream
 from ndd.readers.state import ReaderState
 
@@ -91,6 +91,7 @@ class Reader:
         self._progress = Progress(self._display)
         self._broken = BrokenRecords(self._display)
         self._data: tuple[RecordStore, Order] | None = None
+        self._names = 0  # of the samples, see `states.names_mark`
         self._before: dict[str, Any] | None = None  # the places of the shards that an epoch was shared out from
         self._unchecked: dict[str, Any] = {}  # a restored state that waits for the data it must belong to
         self._warned = False
@@ -284,7 +285,7 @@ class Reader:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For worker processes: a reader made with the same arguments, at the same place, with nothing open."""
-        return states.remade, (type(self), *self._given, self.state_dict())
+        return states.remade, (type(self), *self._given, self.get_state())
 
     @property
     def skipped(self) -> list[Skipped]:
@@ -313,7 +314,22 @@ class Reader:
         The next batch after `set_state` (on this or an equal reader, in this or another process) is the one that
         would have come next here; the epoch then ends where it would have ended.
         """
-        return states.dump(self.state_dict())
+        options = self._options
+        with self._entered():
+            shards = self._data[1].shards if self._data else None
+            return states.dump(
+                {
+                    "reader": self._display,
+                    "size": shards.size if shards else self._unchecked.get("size"),
+                    "shards": shards.place if shards else self._unchecked.get("shards"),
+                    "names": self._names if shards else self._unchecked.get("names"),
+                    **options.order_fields(),
+                    "seed": self._seed,
+                    **self._progress.saved(),
+                    **({"before": self._before} if self._before else {}),
+                    "skipped": [list(bad) for bad in self._broken.listed()],
+                }
+            )
 
     def set_state(self, state: ReaderState | str | bytes | Sequence[ReaderState | str | bytes]) -> None:
         """Go to a place given by `get_state()`, also in mid-epoch; frees batch size and mode.
@@ -323,35 +339,25 @@ class Reader:
 
         A list holds the states of all shards, in any order, perhaps of another number of shards than there are now: what
         none of them has given yet of the running epoch is shared out among those of now, as an epoch of its own, and the
-        next epoch is shared out as ever. No sample comes twice, none is left out. (Not in DALI.)
+        next epoch is shared out as ever. No sample comes twice, none is left out.
+
+        With `shard="auto"` the state of one rank will do where all were in step, that is, had taken equally many batches
+        of the same sizes, as DDP makes them: where the others stood follows from it. So tools that keep the state of one
+        rank only, or give it to more or fewer ranks than there were, lose nothing. (Neither is in DALI.)
         """
         many = isinstance(state, list | tuple)
         given = [states.parse(self._display, one) for one in (state if many else [state])]
-        self._load(self._one_state(given) if many else given[0])
+        self._load(self._of_this_rank(given, many) if many or self._options.shard == "auto" else given[0])
 
-    def state_dict(self) -> dict[str, Any]:
-        """`get_state` as a dict of plain values, for checkpointing tools that want one."""
-        options = self._options
-        with self._entered():
-            shards = self._data[1].shards if self._data else None
-            return {
-                "version": states.VERSION,
-                "reader": self._display,
-                "size": shards.size if shards else self._unchecked.get("size"),
-                "shards": [shards.index, shards.count] if shards else self._unchecked.get("shards"),
-                **options.order_fields(),
-                "seed": self._seed,
-                **self._progress.saved(),
-                **({"before": self._before} if self._before else {}),
-                "skipped": [list(bad) for bad in self._broken.listed()],
-            }
+    def state_dict(self) -> dict[str, str]:
+        """`get_state` as a dict, for checkpointing tools that want one: `{"state": text}`."""
+        return {"state": str(self.get_state())}
 
-    def load_state_dict(self, state: dict[str, Any] | Sequence[dict[str, Any]]) -> None:
-        """`set_state` for what `state_dict` returned."""
+    def load_state_dict(self, state: dict[str, str] | Sequence[dict[str, str]]) -> None:
+        """`set_state` for what `state_dict` returned; a list for those of all ranks."""
         many = isinstance(state, list | tuple)
-        each: list[Any] = list(state) if many else [state]
-        given = [states.checked(self._display, {"version": states.VERSION, **one}) for one in each]
-        self._load(self._one_state(given) if many else given[0])
+        texts = [states.kept_text(self._display, one) for one in (state if many else [state])]
+        self.set_state(texts if many else texts[0])
 
     def __repr__(self) -> str:
         with self._entered():
@@ -391,9 +397,9 @@ class Reader:
             self._drop_read_ahead()
         self._last: LastBatch = last
 
-    def _epoch_length(self, batch: int | None, last: LastBatch) -> int:
+    def _epoch_length(self, batch: int | None, last: LastBatch, whole: bool) -> int:
         with self._entered():
-            return self._progress.epoch_length(self._opened()[1], batch, last)
+            return self._progress.epoch_length(self._opened()[1], batch, last, whole)
 
     def _take(self, left: int) -> Step:
         """The next batch of an epoch that owes `left` more after it."""
@@ -539,7 +545,8 @@ class Reader:
                     f'{self._display}: Assert on "num_shards_ <= Size()" failed: The number of input samples: '
                     f"{shards.size} must not be below num_shards={shards.count}"
                 )
-            states.check_data(self._display, self._unchecked, shards)
+            self._names = states.names_mark(store)
+            states.check_data(self._display, self._unchecked, shards, self._names)
             self._options.warn_of_small_buffer(self._display, self.permuted, len(store))
             self._data, self._unchecked = (store, self._order(shards)), {}
         return self._data
@@ -554,7 +561,7 @@ class Reader:
             self._seed, self._before = fields["seed"], fields.get("before")
             try:
                 if self._data is not None:
-                    states.check_data(self._display, fields, self._data[1].shards)
+                    states.check_data(self._display, fields, self._data[1].shards, self._names)
                     self._data = self._data[0], self._order(self._data[1].shards)
                 else:
                     self._unchecked = fields
@@ -565,13 +572,17 @@ class Reader:
             self._progress.restore(fields)
             self._broken.restore(fields.get("skipped", []))
 
-    def _one_state(self, given: list[dict[str, Any]]) -> dict[str, Any]:
-        """The state for this process, of those that all ranks saved, perhaps more or fewer of them."""
+    def _of_this_rank(self, given: list[dict[str, Any]], many: bool) -> dict[str, Any]:
+        """The state for this process, of those that all ranks saved or of one that perhaps another rank saved."""
+        if not many and given[0].get("shards") is None:
+            return given[0]
         with self._entered():
             shards = self._opened()[1].shards
-        return of_all_ranks(
-            self._display, given, shards, lambda own, seed: self._options.order(own, self.permuted, seed)
-        )
+        for state in given:
+            states.check_order(self._display, state, self._options.order_fields())
+            states.check_data(self._display, {**state, "shards": None}, shards, self._names)
+        make = lambda own, seed: self._options.order(own, self.permuted, seed)  # noqa: E731
+        return (of_all_ranks if many else of_one_rank)(self._display, given, shards, make)
 
     def _entered(self) -> threading.RLock:
         """The reader's lock; in a forked child, where threads are gone and locks may be stuck, everything is new."""

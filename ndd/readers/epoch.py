@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from torch.utils.data import IterableDataset
 
 from ndd.decoders import BadSample
 from ndd.readers.sampler import LastBatch
@@ -21,6 +23,9 @@ class Epoch(Generic[Outputs]):
     take it again and again. A loop over one that was left begins anew too, but with `last_batch="fill"`, where it goes
     on where the one before stopped.
 
+    For torch it is an `IterableDataset`, so that `DataLoader(epoch, batch_size=None)` and torchdata's
+    `StatefulDataLoader` take it as it is. They need no workers (`num_workers=0`): the reader reads on threads of its own.
+
     Attributes:
         indices: the numbers, in the whole data set, of the samples given last.
         dropped: the broken records that `on_error="skip"` left out of the batch given last: `BadSample`s, whose index is
@@ -28,7 +33,8 @@ class Epoch(Generic[Outputs]):
     """
 
     __slots__ = (
-        "_batch", "_by_hand", "_ctx", "_generation", "_last", "_left", "_loops", "_reader", "_total", "dropped", "indices",
+        "_batch", "_by_hand", "_ctx", "_generation", "_last", "_left", "_loops", "_reader", "_total", "_whole", "dropped",
+        "indices",
     )  # fmt: skip
 
     def __init__(self, reader: Reader, batch: int | None, ctx: Any = None, last: LastBatch = "fill"):
@@ -37,6 +43,7 @@ class Epoch(Generic[Outputs]):
         self._batch = batch
         self._last: LastBatch = last
         self._loops = 0  # how many were begun; with "fill" there is but one, this object
+        self._whole = False  # a framework gave us a state
         self._by_hand = False  # `next(epoch)` was called: a loop goes on from there
         self.indices: list[int] = []
         self.dropped: list[BadSample] = []
@@ -49,16 +56,21 @@ class Epoch(Generic[Outputs]):
 
     def __len__(self) -> int:
         if self._total is None or self._generation != self._reader._progress.generation:
-            return self._reader._epoch_length(self._batch, self._last)
+            return self._reader._epoch_length(self._batch, self._last, self._whole)
         return self._total
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, str]:
         """The reader's `state_dict`: what training frameworks save of the loader that they were given."""
         return self._reader.state_dict()
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The reader goes to a saved place; the next loop finishes the epoch that was interrupted there."""
+    def load_state_dict(self, state: dict[str, str] | Sequence[dict[str, str]]) -> None:
+        """The reader goes to a saved place; this epoch, or the next loop over it, is the rest of the one interrupted there.
+
+        `len()` still counts the whole epoch: frameworks go on counting where they stopped.
+        """
         self._reader.load_state_dict(state)
+        self._whole = True
+        self._renew()
 
     def __iter__(self) -> Iterator[Outputs]:
         ended = self._left == 0 or self._generation != self._reader._progress.generation
@@ -80,7 +92,9 @@ class Epoch(Generic[Outputs]):
                 self._by_hand = False
                 raise StopIteration
             if self._left is None:
-                self._left = self._total = reader._begin_epoch(self._batch, self._last)
+                whole = len(self) if self._whole else None
+                self._left = reader._begin_epoch(self._batch, self._last)
+                self._total = whole or self._left
                 self._generation = reader._progress.generation
             if not self._left:
                 self._by_hand = False
@@ -90,6 +104,9 @@ class Epoch(Generic[Outputs]):
             if step.numbers:  # else nothing of it could be read, and that was to be skipped
                 self.indices, self.dropped = step.numbers, list(step.dropped)
                 return reader._value(step, self._batch, self._ctx)
+
+
+IterableDataset.register(Epoch)
 
 
 class _Loop(Generic[Outputs]):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ndd._execution.rank import rank_of_world
 from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.invariant import unmarked
@@ -124,7 +124,7 @@ class Options:
 
     def shards(self, size: int) -> Shards:
         """How the samples are divided, and which part is ours."""
-        index, count = distributed_shard() if self.shard == "auto" else (self.shard_id, self.num_shards)
+        index, count = rank_of_world() if self.shard == "auto" else (self.shard_id, self.num_shards)
         return Shards(size, count, index, self.stick_to_shard, self.pad_last_batch, self.shard == "auto")
 
     def wanted_batch(self, reader: str, batch_size: Any, free: bool) -> int | None:
@@ -215,15 +215,3 @@ def check_device(reader: str, device: Any, allowed: tuple[str, ...]) -> str:
     if kind not in allowed:
         raise ValueError(f"{reader}: invalid device {kind!r}: this reader runs on {' or '.join(allowed)}")
     return kind
-
-
-def distributed_shard() -> tuple[int, int]:
-    """(rank, world size) of torch.distributed if it is initialised, else what torchrun put into the environment,
-    else (0, 1)."""
-    import torch.distributed as distributed
-
-    if distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
-    if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
-        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    return 0, 1

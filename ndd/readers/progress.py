@@ -14,6 +14,7 @@ class Progress:
 
     Attributes:
         position: after what was handed over last (reading ahead does not move it).
+        began: the visit that the stream began with; since then all ranks that are in step have taken as much as this one.
         epoch: the number of the running or coming epoch.
         left: batches that the running epoch still owes; 0 between epochs.
         left_batch: the batch size in which `left` counts.
@@ -26,6 +27,7 @@ class Progress:
 
     reader: str
     position: Position = field(default_factory=Position)
+    began: int = 0
     epoch: int = 0
     left: int = 0
     left_batch: int = 1
@@ -60,11 +62,12 @@ class Progress:
                 "previous call. Call reader.reset() to change it."
             )
 
-    def epoch_length(self, order: Order, batch: int | None, last: LastBatch = "fill") -> int:
-        """How many batches an epoch that starts now has."""
-        size = batch or 1
-        if not self._finishes(last):
-            return epoch_batches(order, self.epoch if last == "fill" else self._fresh.visit, size, last)
+    def epoch_length(self, order: Order, batch: int | None, last: LastBatch = "fill", whole: bool = False) -> int:
+        """How many batches an epoch that starts now has; with `whole`, those before the saved state that it goes on from
+        as well."""
+        size, finishes = batch or 1, self._finishes(last)
+        if whole or not finishes:
+            return epoch_batches(order, self.epoch if last == "fill" or finishes else self._fresh.visit, size, last)
         if size == self.left_batch:
             return self.left
         if last != "fill":
@@ -78,10 +81,13 @@ class Progress:
         """Start an epoch: its length, and whether it goes on where the one before was left unfinished."""
         left = self.epoch_length(order, batch, last)
         unfinished = bool(self.left) and not self.resuming and last == "fill"
-        if last != "fill" and not self._finishes(last):
+        afresh = not self._finishes(last) and not last == self.last == "fill"
+        if last != "fill" and afresh:
             check_not_all_dropped(order.unpadded.length(self._fresh.visit), batch or 1, last)
             self.position, self.epoch = self._fresh, self._fresh.visit
             self.generation += 1
+        if afresh and not self.position.offset:
+            self.began = self.position.visit
         self.use("samples" if batch is None else "batches", batch)
         self.left, self.left_batch, self.last, self.resuming = left, batch or 1, last, False
         return left, unfinished
@@ -111,17 +117,18 @@ class Progress:
             if self.mode == "calls":
                 epoch = self.position.visit + 1
         self._jump(Position(epoch), epoch, 0, 1, resuming=False)
+        self.began = epoch
 
     def saved(self) -> dict[str, Any]:
         """The place as plain values."""
         fields = {"epoch": self.epoch, "left": self.left, "left_batch": self.left_batch, "last": self.last}
-        return {**fields, **self.position._asdict()}
+        return {**fields, **self.position._asdict(), "began": self.began}
 
     def restore(self, fields: dict[str, Any]) -> None:
         """Go to a saved place."""
         position = Position(fields["visit"], fields["offset"], fields["draw"])
         self._jump(position, fields["epoch"], fields["left"], fields["left_batch"], resuming=True)
-        self.last = fields.get("last", "fill")
+        self.last, self.began = fields.get("last", "fill"), fields.get("began", 0)
 
     def _jump(self, position: Position, epoch: int, left: int, left_batch: int, resuming: bool) -> None:
         self.position, self.epoch, self.left, self.left_batch = position, epoch, left, left_batch

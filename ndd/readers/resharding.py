@@ -1,8 +1,8 @@
 """An epoch that N processes began and M others finish: its rest is shared out anew, exact to the sample.
 
 What is kept of the N processes is where each of them stood; from that, and the order of their shards, follows what none of
-them has given. A state that is taken while such an epoch runs holds these places as well ("before"), and those before
-them, if that epoch had been shared out already.
+them has given. Where they were in step, as DDP keeps them, the place of one tells those of all. A state that is taken while
+such an epoch runs holds these places as well ("before"), and those before them, if that epoch had been shared out already.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ndd.readers.sampler import Order, Shards
+from ndd.readers.sampler import Order, Shards, epoch_batches, taken_inside
 
 _DEEPEST = 100  # how often one epoch may be shared out
+_FURTHEST = 1_000_000  # epochs of a state of another rank: its place is found by going through them
 
 
 class Resharded(Order):
@@ -109,16 +110,12 @@ def of_all_ranks(
     if count == shards.count:
         return states[shards.index]
     for state in states[1:]:
-        for key in ("size", "order", "fill", "stick", "pad", "seed", "before"):
+        for key in ("size", "names", "order", "fill", "stick", "pad", "seed", "before"):
             if state.get(key) != states[0].get(key):
                 raise ValueError(
                     f"{reader}.set_state: the states of ranks 0 and {state['shards'][0]} differ in {key!r}: "
                     f"{states[0].get(key)} and {state.get(key)}"
                 )
-    if states[0]["size"] != shards.size:
-        raise ValueError(
-            f"{reader}.set_state: the state is of a reader with another size: expected {shards.size}, got {states[0]['size']}"
-        )
     places = [[state["visit"], state["offset"]] for state in states]
     former = states[0].get("before")
     if former is not None and min(v for v, _ in places) > max(v for v, _ in former["places"]):
@@ -136,11 +133,65 @@ def of_all_ranks(
         "left": 0,
         "left_batch": 1,
         "visit": visit,
+        "began": visit,
         "offset": 0,
         "draw": None,
         "skipped": [list(bad) for bad in skipped],
         "before": before,
     }
+
+
+def of_one_rank(
+    reader: str, states: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order]
+) -> dict[str, Any]:
+    """The state with which `shards.index` of `shards.count` goes on after ranks that were in step, of whose states one is
+    given."""
+    (given,) = states
+    place = given["shards"]
+    if place == shards.place:
+        return given
+    if not (_is_place(place) and place[0] < place[1] <= shards.size):
+        raise ValueError(f"{reader}.set_state: expected [shard, number of shards] for 'shards', got {place!r}")
+    if given["visit"] > _FURTHEST:
+        raise ValueError(
+            f"{reader}.set_state: expected a state of at most {_FURTHEST} epochs, got one of {given['visit']}"
+        )
+    count = place[1]
+    orders = [
+        resumed_order(lambda own: make(own, given["seed"]), replace(shards, index=i, count=count), given.get("before"))
+        for i in (range(count) if count != shards.count else (shards.index, place[0]))
+    ]
+    theirs = orders[place[0]] if count != shards.count else orders.pop()
+    each = [{**given, "shards": order.shards.place, **_in_step(reader, given, theirs, order)} for order in orders]
+    return each[0] if count == shards.count else of_all_ranks(reader, each, shards, make)
+
+
+def _in_step(reader: str, given: dict[str, Any], theirs: Order, ours: Order) -> dict[str, Any]:
+    """What the state of one rank is in another one that has taken as many batches."""
+    visit, offset, left, last = given["visit"], given["offset"], given["left"], given.get("last", "fill")
+    if last == "fill":
+        if ours.shards.pad:  # all have the same length
+            return {"draw": None}
+        began = given.get("began", 0)
+        taken = sum(theirs.length(v) for v in range(began, visit)) + offset
+        visit = began
+        while taken >= ours.length(visit):
+            taken -= ours.length(visit)
+            visit += 1
+        return {"visit": visit, "offset": taken, "draw": None}
+    if not left:
+        return {"draw": None}
+    batch = given["left_batch"]
+    steps = epoch_batches(theirs, visit, batch, last) - left
+    if steps < 0 or taken_inside(theirs.unpadded, visit, batch, steps, last) != offset:
+        raise ValueError(
+            f"{reader}.set_state: the batches before the state were not all of {batch} sample(s), so that it does not say "
+            "where the other ranks were: give the list of the states of all ranks"
+        )
+    left = epoch_batches(ours, visit, batch, last) - steps
+    if left > 0:
+        return {"offset": taken_inside(ours.unpadded, visit, batch, steps, last), "left": left, "draw": None}
+    return {"visit": visit + 1, "began": visit + 1, "offset": 0, "left": 0, "epoch": visit + 1, "draw": None}
 
 
 def check_before(reader: str, before: Any) -> None:

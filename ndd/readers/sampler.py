@@ -45,6 +45,11 @@ class Shards:
     even: bool = False  # all processes make equally many steps in an epoch, though their parts may differ by a sample
 
     @property
+    def place(self) -> list[int]:
+        """Which shard of how many, as states tell it."""
+        return [self.index, self.count]
+
+    @property
     def largest(self) -> int:
         """The number of samples in the largest shard."""
         return -(-self.size // self.count)
@@ -329,6 +334,15 @@ def epoch_batches(order: Order, epoch: int, batch: int, last: LastBatch = "fill"
     single = last == "partial" and batch == 1  # each sample once leaves no way to make equally many steps
     length = (order.length(epoch) if single else order.counted(epoch, last)) - given
     return length // batch if last == "drop" else -(-length // batch)
+
+
+def taken_inside(order: Order, visit: int, batch: int, steps: int, last: LastBatch) -> int:
+    """How many samples of a visit the first `steps` batches have, in epochs that end where it does."""
+    length = order.counted(visit, "drop") if last == "drop" else order.length(visit)
+    taken = min(steps * batch, length)
+    # The last of them would have been our last one, but others make another step, see `Stream`.
+    early = last == "partial" and batch > 1 and steps * batch == length and order.counted(visit, "partial") > length
+    return taken - early
 
 
 def check_not_all_dropped(length: int, batch: int, last: LastBatch) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import zlib
 from typing import Any
 
+from ndd.readers.records import RecordStore
 from ndd.readers.resharding import check_before
 from ndd.readers.sampler import Shards
 
 VERSION = 1
+_NAMED = 16  # samples whose names are looked at
 
 
 class ReaderState:
@@ -59,11 +63,6 @@ def parse(reader: str, state: Any) -> dict[str, Any]:
         fields = json.loads(str(state))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{reader}.set_state: expected the text of a reader state, got {str(state)[:40]!r}") from error
-    return checked(reader, fields)
-
-
-def checked(reader: str, fields: Any) -> dict[str, Any]:
-    """`fields` if they are those of a state of this version for this kind of reader."""
     if not isinstance(fields, dict) or "version" not in fields:
         raise ValueError(f"{reader}.set_state: expected the text of a reader state, got {str(fields)[:40]!r}")
     if fields["version"] != VERSION:
@@ -73,6 +72,9 @@ def checked(reader: str, fields: Any) -> dict[str, Any]:
     for key, least in (("epoch", 0), ("left", 0), ("left_batch", 1), ("visit", 0), ("offset", 0)):
         if type(fields.get(key)) is not int or not least <= fields[key] < 2**63:
             raise ValueError(f"{reader}.set_state: expected a number from {least} for {key!r}, got {fields.get(key)!r}")
+    began = fields.get("began", 0)
+    if type(began) is not int or not 0 <= began <= fields["visit"]:
+        raise ValueError(f"{reader}.set_state: expected a number from 0 to 'visit' for 'began', got {began!r}")
     for key in ("seed", "draw"):
         number = fields.get(key, "nothing")
         if (number is not None or key == "seed") and (type(number) is not int or abs(number) >= 2**64):
@@ -87,6 +89,16 @@ def checked(reader: str, fields: Any) -> dict[str, Any]:
     return fields
 
 
+def kept_text(reader: str, state: Any) -> str:
+    """The text in what `state_dict` gave; TypeError for anything else."""
+    text = state.get("state") if isinstance(state, dict) else None
+    if not isinstance(text, str):
+        raise TypeError(
+            f"{reader}.load_state_dict: expected what state_dict() gave, {{'state': text}}, got {str(state)[:60]!r}"
+        )
+    return text
+
+
 def check_order(reader: str, fields: dict[str, Any], own: dict[str, Any]) -> None:
     """ValueError for the state of a reader with another order."""
     for key, value in own.items():
@@ -94,22 +106,33 @@ def check_order(reader: str, fields: dict[str, Any], own: dict[str, Any]) -> Non
             _refuse(reader, key, fields.get(key), value)
 
 
-def check_data(reader: str, fields: dict[str, Any], shards: Shards) -> None:
+def names_mark(store: RecordStore) -> int:
+    """A number that follows from the names of some samples, without their folders: a data set may have moved."""
+    size = len(store)
+    numbers = {size * i // _NAMED for i in range(_NAMED)} if size else set()
+    return zlib.crc32("\n".join(os.path.basename(store.source(n)) for n in sorted(numbers)).encode("utf-8", "replace"))
+
+
+def check_data(reader: str, fields: dict[str, Any], shards: Shards, names: int) -> None:
     """ValueError for the state of a reader of other data, or of another part of them."""
-    for key, own in (("size", shards.size), ("shards", [shards.index, shards.count])):
+    for key, own in (("size", shards.size), ("shards", shards.place), ("names", names)):
         if fields.get(key) not in (None, own):
             _refuse(reader, key, fields[key], own)
 
 
 def _refuse(reader: str, key: str, found: Any, own: Any) -> None:
-    hint = " (a state of other shards: give the list of all of them)" if key == "shards" else ""
+    hints = {
+        "shards": ' (with shard="auto" a reader takes the states of other ranks)',
+        "names": " (a number made of the names of samples: it is another data set of the same size)",
+    }
+    hint = hints.get(key, "")
     raise ValueError(
         f"{reader}.set_state: the state is of a reader with another {key}: expected {own}, got {found}{hint}"
     )
 
 
-def remade(kind: Any, positional: tuple[Any, ...], given: dict[str, Any], state: dict[str, Any]) -> Any:
+def remade(kind: Any, positional: tuple[Any, ...], given: dict[str, Any], state: ReaderState) -> Any:
     """A reader out of a pickle: made with the same arguments, at the same place."""
     reader = kind(*positional, **given)
-    reader.load_state_dict(state)
+    reader._load(parse(reader._display, state))  # of this very rank: a process that does not know its rank is an error
     return reader

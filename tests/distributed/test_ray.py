@@ -32,9 +32,12 @@ def test_the_recipe_alone(files):
     assert block["image"].shape == (5, 24, 24, 3)
 
 
+@pytest.mark.slow
 def test_on_a_local_cluster(files):
+    """Starts and ends a cluster of this machine, half a minute; nothing of it stays."""
     ray = pytest.importorskip("ray")
     pytest.importorskip("ray.data")
+    psutil = pytest.importorskip("psutil")
     ray.init(
         num_cpus=2,
         include_dashboard=False,
@@ -45,6 +48,11 @@ def test_on_a_local_cluster(files):
         done = paths.map_batches(recipe(), fn_constructor_args=(24,), batch_size=4, concurrency=1).take_all()
     finally:
         ray.shutdown()
+    mine = psutil.Process()
+    left = psutil.wait_procs([p for p in mine.children(recursive=True) if "ray" in " ".join(p.cmdline())], timeout=10)[
+        1
+    ]
+    assert not left
     assert sorted(row["path"] for row in done) == files
     expected = {path: ndd.resize(ndd.imread(path), size=[24, 24]).numpy() for path in files}
     assert all((row["image"] == expected[row["path"]]).all() for row in done)

@@ -63,7 +63,7 @@ def test_what_is_no_checkpoint(files):
             made(files, checkpoint=wrong)
     with pytest.raises(TypeError, match="got int"):
         made(files, checkpoint=5)
-    place = json.loads(made(files).checkpoint())
+    place = {**json.loads(made(files).checkpoint()), "states": {"other": {}}}
     with pytest.raises(ValueError, match=r"no state of 'reader readers\.file files'"):
         made(files, checkpoint=json.dumps(place)).run()
     with pytest.raises(RuntimeError, match="enable_checkpointing"):

@@ -190,3 +190,27 @@ def test_positions_pack():
         assert philox.pack(*philox.unpack(position)) == position
         assert philox.parse_state(philox.format_state(5, position)) == (5, position)
     assert philox.words(5, philox.POSITIONS - 2, 4)[2:] == philox.words(5, 0, 2)
+
+
+def test_states_of_ranks(monkeypatch):
+    """The state that one rank saved moves the generators of others under their own keys."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "0")
+    first, second = RNG(seed=1), RNG(seed=2)
+    first.advance(5)
+    state = first.state_dict()
+    assert state["state"].endswith(" of rank 0")
+    again = RNG(seed=9)
+    again.load_state_dict(state)
+    assert again.state == first.state
+    monkeypatch.setenv("RANK", "1")
+    second.load_state_dict(state)
+    expected = RNG(seed=2)
+    expected.advance(5)
+    assert second.state == expected.state
+    for wrong in ({}, {"state": 5}, "text", None):
+        with pytest.raises(TypeError, match="expected what state_dict"):
+            second.load_state_dict(wrong)
+    with pytest.raises(ValueError, match="state"):
+        second.load_state_dict({"state": "Philox_5"})
+    assert second.state == expected.state

@@ -1,5 +1,6 @@
 """`on_error="skip"`: nothing is lost silently, and a saved state knows what was left out."""
 
+import json
 import os
 
 import numpy as np
@@ -98,7 +99,7 @@ def test_states_know_what_was_left_out(broken):
         assert epoch_of(other, 2) == given[place + 1 :]
         assert other.skipped == reader.skipped
     with pytest.raises(ValueError, match="'skipped'"):
-        reader.load_state_dict({**reader.state_dict(), "skipped": [["x"]]})
+        reader.set_state(json.dumps({**json.loads(str(reader.get_state())), "skipped": [["x"]]}))
 
 
 def test_records_of_another_type(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 import ndd
 from readers.datasets import DATASETS
-from readers.test_every_reader import numbers, reader_of
+from readers.test_every_reader import kind_of, numbers, reader_of
 
 KILLS = int(os.environ.get("NDD_KILLS", "12"))
 STEPS = 14
@@ -20,6 +20,9 @@ POLICIES = [
     {},
     {"random_shuffle": True, "initial_fill": 3, "num_shards": 2},
     {"shuffle": "global", "pad_last_batch": True, "num_shards": 2, "shard_id": 1},
+    {"random_shuffle": True, "seed": 5, "stick_to_shard": True, "num_shards": 3, "shard_id": 2},
+    {"shuffle_after_epoch": True, "num_shards": 2},
+    {"sampler": lambda epoch: [(4 * i + epoch) % 9 for i in range(7)]},
 ]
 
 
@@ -71,10 +74,17 @@ class Loop:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_loops_go_on(tmp_path):
     pick = random.Random(6)
-    cases = list(itertools.product(sorted(DATASETS), POLICIES, ("fill", "partial", "drop")))
+    # Every reader with every order, each time with another ending of epochs; as many of them as there are kills.
+    pairs = [
+        (name, policy)
+        for name, policy in itertools.product(sorted(DATASETS), POLICIES)
+        if "shuffle_after_epoch" not in policy or kind_of(name).shuffles_after_epoch
+    ]
+    pick.shuffle(pairs)
+    cases = [(*pair, last) for last in ("fill", "partial", "drop") for pair in pairs]
     made, whole, places = {}, {}, set()
     for kill in range(KILLS):
-        name, policy, last = cases[kill % len(cases)] if len(cases) < KILLS else pick.choice(cases)
+        name, policy, last = cases[kill % len(cases)]
         if name not in made:
             (tmp_path / name).mkdir()
             made[name] = DATASETS[name].make(tmp_path / name, 9)

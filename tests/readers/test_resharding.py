@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 
 import pytest
@@ -116,7 +117,7 @@ def test_a_state_in_the_middle_of_what_was_shared_out(ranks):
 
 def test_refused(ranks):
     readers = ranks(3)
-    states = [reader.state_dict() for reader in readers]
+    states = [json.loads(str(reader.get_state())) for reader in readers]
     one = ranks(1)[0]
     for wrong, said in (
         (states[:2], "shards 0 to 1 of 2"),
@@ -127,9 +128,67 @@ def test_refused(ranks):
         ([], "empty list"),
     ):
         with pytest.raises(ValueError, match=said):
-            one.load_state_dict(wrong)
-    with pytest.raises(ValueError, match="give the list of all of them"):
+            one.set_state([json.dumps(state) for state in wrong])
+    with pytest.raises(TypeError, match="expected what state_dict"):
         one.load_state_dict(states[1])
     for before in (5, {}, {"places": []}, {"places": [[0, -1]]}, {"places": [[0, 0]], "before": 3}):
         with pytest.raises(ValueError, match="places of other ranks"):
-            one.load_state_dict({**one.state_dict(), "before": before})
+            one.set_state(json.dumps({**json.loads(str(one.get_state())), "before": before}))
+
+
+@pytest.mark.parametrize("last", ["fill", "partial", "drop"])
+@pytest.mark.parametrize("given_", ORDERS, ids=lambda g: " ".join(g) or "stored")
+def test_one_rank_tells_where_all_were(ranks, given_, last):
+    """Ranks in step, as DDP keeps them: the state of any of them is that of each other one, after any step."""
+
+    def following(states):
+        found = []
+        for reader, state in zip(ranks(count, **given_), states, strict=True):
+            reader.set_state(state)
+            epoch = iter(reader.next_epoch(batch, last_batch=last))
+            found.append([labels_of(v) for v in itertools.islice(epoch, 2)])
+        return found
+
+    for count, batch in ((2, 2), (3, 4)):
+        readers = ranks(count, **given_)
+        for start in (None, None, 5):
+            for reader in readers if start else ():
+                reader.reset(start)
+            epochs = [reader.next_epoch(batch, last_batch=last) for reader in readers]
+            for step, rows in enumerate(itertools.zip_longest(*epochs)):
+                assert None not in rows
+                states = [reader.get_state() for reader in readers]
+                assert following([states[step % count]] * count) == following(states), (count, batch, step, states)
+
+
+def test_one_rank_tells_what_others_go_on_with(ranks):
+    """Two ranks in step, one state of them, three ranks that finish the epoch: no sample twice, none left out."""
+    for one, last in itertools.product((0, 1), ("partial", "fill")):
+        readers = ranks(2, shuffle="global", seed=8)
+        epochs = [iter(reader.next_epoch(3, last_batch=last)) for reader in readers]
+        seen = [label for _ in range(2) for epoch in epochs for label in labels_of(next(epoch))]
+        state = readers[one].state_dict()
+        others = ranks(3, shuffle="global")
+        for reader in others:
+            reader.load_state_dict(state)
+        rest = [label for rank in steps(others, 2, "partial") for step in rank for label in step]
+        assert sorted(seen + rest) == list(range(23))
+    batches = ranks(2, shuffle="global")
+    for reader in batches:
+        next(reader.next_epoch(3, last_batch="partial"))
+        state = reader.get_state()
+        reader.set_state(state)
+        next(reader.next_epoch(2, last_batch="partial"))
+    with pytest.raises(ValueError, match="not all of 2 sample"):
+        ranks(2, shuffle="global")[0].set_state(batches[1].get_state())
+    fields = json.loads(str(batches[1].get_state()))
+    for wrong, said in (
+        ({"shards": [5, 2]}, "number of shards"),
+        ({"shards": [0, 2**40]}, "number of shards"),
+        ({"shards": "x"}, "number of shards"),
+        ({"visit": 2**50}, "at most"),
+        ({"began": 9}, "'began'"),
+        ({"size": 9}, "another size"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            ranks(2, shuffle="global")[0].set_state(json.dumps({**fields, **wrong}))

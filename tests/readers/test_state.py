@@ -1,6 +1,7 @@
 import json
 import pickle
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -57,7 +58,7 @@ def test_forms(numbered):
     epoch_of(reader, limit=3)
     state = reader.get_state(cuda_stream=None)
     assert str(state).isascii()
-    assert len(str(state)) < 400
+    assert len(str(state)) < 440
     assert pickle.loads(pickle.dumps(state)) == state
     assert eval(repr(state)) == state
     assert hash(state) == hash(ReaderState(str(state)))
@@ -88,11 +89,11 @@ def test_wrong_texts(numbered, wrong):
 
 def test_wrong_numbers(numbered):
     reader = File(files=numbered(3))
-    good = reader.state_dict()
+    good = json.loads(str(reader.get_state()))
     for key in ("epoch", "left", "visit", "offset", "left_batch", "seed", "draw"):
         for value in ("1", 0.5) if key in ("seed", "draw") else (-1, "1", None, 0.5):
             with pytest.raises(ValueError, match=key):
-                reader.load_state_dict({**good, key: value})
+                reader.set_state(json.dumps({**good, key: value}))
 
 
 def test_state_of_another_reader(numbered):
@@ -123,6 +124,32 @@ def test_state_of_another_reader(numbered):
     ):
         with pytest.raises(ValueError, match=f"another {key}"):
             File(files=numbered(10), num_shards=2, **given_).set_state(state)
+
+
+def test_state_of_another_data_set_of_the_same_size(numbered, tmp_path):
+    """The names tell, and not the folders: a data set may have moved."""
+    reader = File(files=numbered(10))
+    epoch_of(reader, 3, limit=1)
+    for number, (moved, renamed) in enumerate((("{}", False), ("other_{}", True))):
+        folder = tmp_path / f"moved{number}"
+        folder.mkdir()
+        files = [folder / moved.format(Path(name).name) for name in numbered(10)]
+        for file in files:
+            file.write_bytes(b"x")
+        other = File(files=[str(file) for file in files])
+        if not renamed:
+            other.set_state(reader.get_state())
+            assert epoch_of(other, 3) == [[3, 4, 5], [6, 7, 8], [9, 0, 1]]
+            continue
+        other.set_state(reader.get_state())
+        with pytest.raises(ValueError, match="another data set of the same size"):
+            epoch_of(other, 3)
+        with pytest.raises(ValueError, match="another data set of the same size"):
+            len(other)
+        other.reset(0)
+        assert len(other) == 10
+        with pytest.raises(ValueError, match="another data set of the same size"):
+            other.set_state(reader.get_state())
 
 
 def test_the_seed_comes_with_the_state(numbered):
@@ -182,7 +209,7 @@ def test_state_is_what_was_given_not_what_was_read_ahead(numbered):
     reader = File(files=numbered(40), prefetch_queue_depth=8)
     epoch = reader.next_epoch(batch_size=2)
     list(islice(epoch, 3))
-    assert reader.state_dict()["offset"] == 6
+    assert json.loads(str(reader.get_state()))["offset"] == 6
 
 
 def test_state_after_a_bad_file_goes_on_after_it(numbered):

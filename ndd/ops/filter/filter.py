@@ -47,7 +47,8 @@ def filter(
         data: u8, i8, u16, i16, f16 or f32. Spatial axes are those that are not C or F: 2 or 3 of them, as in HW, HWC,
             CHW, DHW, DHWC, CDHW, with an F (video) before. Without a layout all axes are spatial.
         filter: float32 weights of as many axes as there are spatial ones; one array, or one for each sample, of any
-            extents. Video may have one for each frame: a layout such as "FHW".
+            extents. Video may have one for each frame: a layout such as "FHW". Of images with several filters each ("FHW")
+            videos come out, a frame for each filter.
         fill_value: with `border="constant"`, what the array is surrounded with (default 0): a number of the type of
             the data; one, or one for each sample or frame (layout "F").
         anchor: the element of the filter that lies over the result, one number for each axis or one for all; -1 is the

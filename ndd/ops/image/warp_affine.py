@@ -39,7 +39,8 @@ def warp_affine(
     Args:
         data: layout HWC or DHWC, with a leading F for video; without a layout HWC, FHWC or FDHWC by rank. uint8, int16,
             int32 or float32. A mask, HW, counts as one channel and comes out as HW.
-        mtx: the matrix as an input, in place of `matrix`.
+        mtx: the matrix as an input, in place of `matrix`. With a leading F (`ndd.per_frame`), several for each image: videos
+            come out, a frame for each matrix.
         matrix: 2x3 numbers (3x4 for volumes) in the order x, y(, z), or the same in one list. Video may have one for
             each frame.
         inverse_map: the matrix says where in the input a pixel of the output comes from; if False, the reverse.

@@ -47,7 +47,12 @@ class TorchIterator:
         self._dry = False  # ... because the pipelines had no more, before `size` samples
         self._epochs_done = 0  # since a source began anew
         self._first: list[dict[str, Any]] | None = None
-        if prepare_first_batch:
+        self._before_first: list[bytes] = []  # the checkpoints before it
+        self._checkpointing = all(getattr(source, "enable_checkpointing", False) for source in self._sources)
+        place = getattr(first, "restored_iterator", None)
+        if place is not None:
+            self._epochs.restore(place)
+        if prepare_first_batch and not (place is not None and self._epochs.finished()):
             self._prepare_first()
 
     def _make_epochs(self, size: int, padded: bool, reader_name: str | None) -> Any:
@@ -78,9 +83,31 @@ class TorchIterator:
             bool(facts["stick_to_shard"]),
         )
 
+    def checkpoints(self) -> list[bytes]:
+        """Where each pipeline stands after the batch given last, with the place of this iterator in the epoch.
+
+        A new iterator over pipelines made with `checkpoint=` goes on from there. ValueError unless all were made with
+        `enable_checkpointing=True`.
+        """
+        if not self._checkpointing:
+            raise ValueError(
+                f"{type(self).__name__}.checkpoints: make the pipelines with enable_checkpointing=True (a reader in an own "
+                "loop has a state_dict() in any case)"
+            )
+        if self._first is not None:
+            return self._before_first
+        place = self._epochs.place()
+        return [source.checkpoint(iterator=place) for source in self._sources]
+
+    def _take_first(self) -> None:
+        """Takes the coming batch before it is asked for."""
+        if self._checkpointing:
+            self._before_first = self.checkpoints()
+        self._first = self._next_dicts()
+
     def _prepare_first(self) -> None:
         try:
-            self._first = self._next_dicts()
+            self._take_first()
         except StopIteration:
             raise RuntimeError(
                 "There is no data in the pipeline: its source is empty, or `last_batch_policy` is DROP and a batch is "
@@ -198,7 +225,7 @@ class TorchIterator:
             return
         try:
             if self._epochs.size < 0:
-                self._first = self._next_dicts()
+                self._take_first()
             elif self._epochs.drops_next():
                 self._run()
                 self._epochs.advance()

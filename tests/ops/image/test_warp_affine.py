@@ -113,6 +113,68 @@ def test_a_matrix_for_each_frame_as_dali(dali):
     assert check_same(dali, call)
 
 
+def matrices_for_images(m, what):
+    rng = np.random.default_rng(8)
+    images = [numbers(rng, (9, 8, 3), "uint8") for _ in range(2)]
+    several = [np.stack([affine(rng, 2) for _ in range(count)]) for count in (3, 2)]
+    batch, maps = m.batch(images, layout="HWC"), m.batch(several, layout="F**")
+    if what == "sizes":
+        return m.warp_affine(batch, maps, size=m.batch([np.float32([5, 6]), np.float32([4, 4])]))
+    if what == "per_frame":
+        return m.warp_affine(m.batch(images), m.per_frame(m.batch(several)), dtype=m.float32, fill_value=3)
+    if what == "one list of maps":
+        return m.warp_affine(batch, m.tensor(several[0], layout="F**"))
+    if what == "tensors":
+        return m.warp_affine(m.tensor(images[0], layout="HWC"), m.tensor(several[0], layout="F**"))
+    if what == "volumes":
+        maps = m.batch([np.stack([affine(rng, 3, 4)] * 2)] * 2, layout="F**")
+        return m.warp_affine(m.batch([np.stack([i] * 4) for i in images], layout="DHWC"), maps)
+    if what == "filters":
+        weights = [np.stack([numbers(rng, (3, 3), "float32")] * count) for count in (3, 2)]
+        return m.filter(batch, m.batch(weights, layout="F**"))
+    shifts = [np.stack([[[1, 0, 2], [0, 1, k], [0, 0, 1]] for k in range(2)]).astype(np.float32)] * 2
+    return m.experimental.warp_perspective(batch, m.batch(shifts, layout="F**"))
+
+
+SEVERAL = ["sizes", "per_frame", "one list of maps", "tensors", "volumes", "filters", "perspective"]
+
+
+@pytest.mark.parametrize("what", SEVERAL)
+def test_images_with_several_matrices_make_videos_as_dali(dali, what):
+    """The input with the leading F need not be the first one; the layout is known before anything runs."""
+    assert check_same(dali, lambda m: matrices_for_images(m, what))
+    with ndd.EvalMode.deferred:
+        found = matrices_for_images(ndd, what)
+        assert (found.layout, found.ndim) == (("FDHWC", 5) if what == "volumes" else ("FHWC", 4))
+
+
+@pytest.mark.parametrize("what", ["sizes", "filters"])
+def test_images_with_several_matrices_on_the_gpu(emulated_gpu, what):
+    expected = [np.asarray(sample) for sample in matrices_for_images(ndd, what)]
+
+    class OnGpu:
+        """ndd, with batches on the GPU."""
+
+        float32, warp_affine, filter = ndd.float32, ndd.warp_affine, ndd.filter
+
+        @staticmethod
+        def batch(samples, layout=None):
+            found = ndd.batch(samples, layout=layout)
+            return found.gpu() if layout == "HWC" else found
+
+    found = matrices_for_images(OnGpu, what)
+    assert found.device.device_type == "gpu"
+    for one, other in zip(found.cpu(), expected, strict=True):
+        np.testing.assert_allclose(np.asarray(one).astype(int), other.astype(int), atol=1)
+
+
+def test_a_mask_with_several_matrices():
+    mask = ndd.tensor(np.arange(6, dtype=np.uint8).reshape(2, 3), layout="HW")
+    found = ndd.warp_affine(mask, ndd.tensor(np.float32([[[1, 0, k], [0, 1, 0]] for k in range(2)]), layout="F**"))
+    assert found.layout == "FHW"
+    assert np.asarray(found).tolist() == [[[0, 1, 2], [3, 4, 5]], [[1, 2, 2], [4, 5, 5]]]
+
+
 def test_nested_lists():
     image = ndd.tensor(np.arange(12, dtype=np.uint8).reshape(3, 4, 1), layout="HWC")
     found = [ndd.warp_affine(image, matrix=x) for x in ([[1, 0, 1], [0, 1, 0]], [1, 0, 1, 0, 1, 0])]

@@ -1,0 +1,1 @@
+"""DALI's numba plugin: `fn.experimental.numba_function`."""

@@ -1,0 +1,1 @@
+"""The functions of DALI's numba plugin: `fn.experimental.numba_function`."""

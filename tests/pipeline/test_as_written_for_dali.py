@@ -1,0 +1,290 @@
+"""Programs as the examples of DALI's pipeline mode are written, run with DALI and with ndd: only the import differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ndd
+
+PHOTOS = Path(ndd.__file__).parent / "demo" / "photos"
+IMPORTS = """
+import numpy as np, os, random
+from nvidia.dali import pipeline_def, Pipeline
+import nvidia.dali.fn as fn
+import nvidia.dali.math as dmath
+import nvidia.dali.types as types
+"""
+
+PROGRAMS = {
+    "getting started": """
+@pipeline_def
+def simple_pipeline():
+    jpegs, labels = fn.readers.file(file_root=PHOTOS)
+    return fn.decoders.image(jpegs, device="cpu"), labels
+pipe = simple_pipeline(batch_size=8, num_threads=1, device_id=None)
+pipe.build()
+images, labels = pipe.run()
+out(images.is_dense_tensor(), labels.is_dense_tensor(), len(images), images.layout(), images.shape(), str(images.dtype))
+out(np.array(labels.as_tensor()), labels.as_array(), [np.array(x).shape for x in images], images.at(3).sum())
+out(images.as_cpu().at(0).shape, labels.as_tensor().shape(), labels.as_reshaped_tensor([2, 4]).shape())
+""",
+    "a class": """
+class SimplePipeline(Pipeline):
+    def __init__(self, batch_size, num_threads, device_id):
+        super().__init__(batch_size, num_threads, device_id, seed=12)
+    def define_graph(self):
+        jpegs, labels = fn.readers.file(file_root=PHOTOS, name="R")
+        return fn.resize(fn.decoders.image(jpegs), size=[20, 30]), labels
+pipe = SimplePipeline(4, 2, None)
+pipe.build()
+images, labels = pipe.run()
+out(images.as_array().shape, labels.as_array(), pipe.epoch_size("R"), pipe.epoch_size(), pipe.reader_meta("R"))
+out(pipe.max_batch_size, pipe.num_threads, pipe.device_id, pipe.seed, pipe.num_outputs)
+""",
+    "with": """
+with Pipeline(batch_size=2, num_threads=1, device_id=None) as pipe:
+    files, labels = fn.readers.file(file_root=PHOTOS)
+    one, *others = fn.external_source(lambda: ([np.int32(1)] * 2, [np.int32(2)] * 2, [np.int32(3)] * 2), num_outputs=3)
+    pipe.set_outputs(labels, one, *others, np.float32([1, 2]), 7)
+out([v.as_array() for v in pipe.run()])
+""",
+    "an iterator as source": """
+class ExternalInputIterator:
+    def __init__(self, batch_size):
+        self.batch_size, self.files = batch_size, sorted(str(p) for p in __import__("pathlib").Path(PHOTOS).rglob("*.jp*g"))
+    def __iter__(self):
+        self.i = 0
+        return self
+    def __next__(self):
+        found = [np.fromfile(self.files[(self.i + k) % len(self.files)], np.uint8) for k in range(self.batch_size)]
+        labels = [np.array([self.i + k], dtype=np.uint8) for k in range(self.batch_size)]
+        self.i += self.batch_size
+        return found, labels
+pipe = Pipeline(batch_size=3, num_threads=2, device_id=None)
+with pipe:
+    jpegs, labels = fn.external_source(source=ExternalInputIterator(3), num_outputs=2, dtype=types.UINT8)
+    images = fn.brightness_contrast(fn.decoders.image(jpegs, device="cpu", output_type=types.RGB), contrast=2)
+    pipe.set_outputs(images, labels)
+pipe.build()
+for _ in range(3):
+    images, labels = pipe.run()
+    out(labels.as_array(), images.shape())
+""",
+    "samples by their infos": """
+class ExternalInputCallable:
+    def __call__(self, info):
+        if info.iteration >= 3:
+            raise StopIteration()
+        place = np.random.default_rng(seed=42 + info.epoch_idx).permutation(13)[info.idx_in_epoch]
+        return np.full(2, place, np.int32), np.int32([info.idx_in_batch, info.idx_in_epoch, info.iteration, info.epoch_idx])
+@pipeline_def(batch_size=4, num_threads=2, device_id=None)
+def callable_pipeline():
+    return tuple(fn.external_source(source=ExternalInputCallable(), num_outputs=2, batch=False, dtype=[types.INT32] * 2))
+pipe = callable_pipeline()
+pipe.build()
+for epoch in range(2):
+    while True:
+        try:
+            out([v.as_array() for v in pipe.run()])
+        except StopIteration:
+            out("end")
+            pipe.reset()
+            break
+""",
+    "batches and cycles": """
+data = [[np.int32(i + 10 * k) for i in range(3)] for k in range(2)]
+def batches(info):
+    if info.iteration >= 2:
+        raise StopIteration
+    return [np.int32([info.iteration, info.epoch_idx])] * 3
+def run(count, **given):
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None)
+    def made():
+        return fn.external_source(**given)
+    pipe = made()
+    for _ in range(count):
+        try:
+            out(pipe.run()[0].as_array())
+        except StopIteration:
+            out("end")
+            pipe.reset()
+run(7, source=batches, batch=True, batch_info=True)
+for cycle in (False, True, "quiet", "no", "raise"):
+    run(6, source=data, cycle=cycle)
+run(2, source=lambda: np.arange(12, dtype=np.float32).reshape(3, 4), no_copy=True)
+run(3, source=lambda i: np.full((3, 2), i, np.int16))
+""",
+    "arithmetic": """
+@pipeline_def(batch_size=2, num_threads=1, device_id=None)
+def made():
+    a = fn.external_source(lambda: [np.uint8([1, 2, 130]), np.uint8([4, 200, 255])])
+    b = fn.external_source(lambda: [np.float32([0.5, -2, 3]), np.float32([1, 1, 2])])
+    c = fn.external_source(lambda: [np.int32([0, -2, 3]), np.int32([1, 1, 2])])
+    ten = types.Constant(10).uint8()
+    return (
+        a + b, a * 3, a - ten, a / 2, a // 3, -c, ten + a, types.Constant(-4).int16() * a, a & 3, a | 4, a ^ 1, a < 100,
+        a == 4, b > a, dmath.sqrt(a), dmath.clamp(c, 0, 2), dmath.min(a, 5), dmath.max(b, c), dmath.pow(b, 2),
+        dmath.floor(b), dmath.abs(c), types.Constant([1, 2, 3]) + a, types.Constant(np.float32([1, 2, 3])) * c, 5 - a,
+        types.Constant(1.5) + a, types.Constant(3), types.Constant([1, 2], dtype=types.FLOAT, shape=[2, 1]),
+    )
+out([(str(v.dtype), v.as_array().astype(np.float64).round(4)) for v in made().run()])
+try:
+    types.Constant("a")
+except TypeError:
+    out("no text")
+""",
+    "conditions": """
+@pipeline_def(batch_size=6, num_threads=1, device_id=None, enable_conditionals=True)
+def made():
+    x = fn.external_source(lambda: [np.int32(i) for i in range(6)])
+    if x > 3:
+        y = x * 10
+    elif x == 1:
+        y = x - 100
+    else:
+        y = -x
+    z = x
+    if x < 2 or x > 4:
+        z = x + 1000
+    if x > 1 and x < 4:
+        w = fn.cast(x, dtype=types.FLOAT)
+    else:
+        w = 0.5
+    return y, z, not x, w
+out([(str(v.dtype), v.as_array()) for v in made().run()])
+""",
+    "functions of Python": """
+@pipeline_def(batch_size=3, num_threads=1, device_id=None, exec_async=False, exec_pipelined=False)
+def made():
+    x = fn.external_source(lambda: [np.arange(6, dtype=np.uint8).reshape(2, 3) + i for i in range(3)], layout="HW")
+    a, b = fn.python_function(x, x, function=lambda p, q: (p[:, ::-1] + 0, np.int32([q.sum(), 1])), num_outputs=2)
+    c = fn.python_function(x, function=lambda v: v * 2, output_layouts="HW")
+    d = fn.python_function(x, function=lambda v: [w + 1 for w in v], batch_processing=True)
+    return a, b, c, d
+out([(str(v.dtype), v.layout(), v.as_array()) for v in made().run()])
+""",
+    "checkpoints": """
+from nvidia.dali.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
+@pipeline_def(batch_size=4, num_threads=1, device_id=None, enable_checkpointing=True, seed=3)
+def made():
+    return fn.readers.file(file_root=PHOTOS, random_shuffle=True, initial_fill=4, name="R", num_shards=3, shard_id=1)[1]
+pipe = made()
+for _ in range(3):
+    pipe.run()
+place = pipe.checkpoint()
+rest = [pipe.run()[0].as_array().tolist() for _ in range(3)]
+out([made(checkpoint=place).run()[0].as_array().tolist()] == rest[:1])
+for policy in LastBatchPolicy:
+    def iterating(**given):
+        return DALIGenericIterator(made(**given), ["l"], reader_name="R", last_batch_policy=policy, auto_reset=True)
+    def epochs(it):
+        return [[step[0]["l"].flatten().tolist() for step in it] for _ in range(3)]
+    whole = epochs(iterating())
+    for taken in range(len(whole[0])):
+        it = iterating()
+        for _ in range(taken):
+            next(it)
+        (place,) = it.checkpoints()
+        found = epochs(iterating(checkpoint=place))
+        out(found[:2] == [whole[0][taken:], whole[1]])
+try:
+    DALIGenericIterator(made(enable_checkpointing=False), ["l"], reader_name="R").checkpoints()
+except ValueError:
+    out("not enabled")
+""",
+}
+
+
+def told(program, package):
+    """What a program says with `out(...)`, as text; arrays as lists."""
+    said = []
+
+    def plain(value):
+        if isinstance(value, list | tuple):
+            return [plain(v) for v in value]
+        return value.tolist() if hasattr(value, "tolist") else value
+
+    text = (IMPORTS + program).replace("nvidia.dali", package)
+    given = {"out": lambda *values: said.append(str(plain(values))), "PHOTOS": str(PHOTOS), "__name__": "program"}
+    # A file, since conditions are rewritten from their text.
+    exec(compile(text, _file(text), "exec"), given)
+    return said
+
+
+def _file(text):
+    import linecache
+
+    name = f"<program {hash(text)}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    return name
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_dali(name):
+    pytest.importorskip("nvidia.dali")
+    found = told(PROGRAMS[name], "ndd")
+    assert found == told(PROGRAMS[name], "nvidia.dali")
+    assert name != "checkpoints" or "[False]" not in found
+
+
+def test_other_places_of_functions():
+    """The plugins' functions, and what DALI's debug mode shows."""
+    import numpy as np
+    import torch
+
+    import ndd.plugin.pytorch as plugin
+    from ndd.pipeline.experimental import pipeline_def
+    from ndd.plugin.numba.fn.experimental import numba_function
+
+    seen = []
+
+    def double(out, given):
+        out[:] = given * 2
+
+    @pipeline_def(batch_size=2, debug=True)
+    def made():
+        x = ndd.fn.external_source(lambda: [np.float32([1, 2]), np.float32([3, 4])])
+        seen.append((x * 2).get().as_array().tolist())
+        kinds = {"out_types": [ndd.types.FLOAT], "in_types": [ndd.types.FLOAT]}
+        return (
+            plugin.fn.torch_python_function(x, function=lambda t: torch.relu(t - 2)),
+            plugin.fn.torch_python_function(x, function=lambda t: [v + 1 for v in t], batch_processing=True),
+            numba_function(x, run_fn=double, outs_ndim=[1], ins_ndim=[1], **kinds),
+        )
+
+    found = [v.as_array().tolist() for v in made().run()]
+    assert found == [[[0, 0], [1, 2]], [[2, 3], [4, 5]], [[2, 4], [6, 8]]]
+    assert seen[0] == [[2, 4], [6, 8]]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda pipe: pipe.serialize(), NotImplementedError, "checkpoint"),
+        (lambda pipe: ndd.Pipeline.deserialize(b""), NotImplementedError, "checkpoint="),
+        (lambda pipe: pipe.deserialize_and_build(b""), NotImplementedError, "there is no graph"),
+        (lambda pipe: pipe.save_graph_to_dot_file("a.dot"), NotImplementedError, "there is no graph"),
+        (lambda pipe: ndd.fn._conditional, AttributeError, "if node:"),
+        (lambda pipe: ndd.ops.readers, AttributeError, "no operator classes"),
+    ],
+)
+def test_what_is_not_to_be_had(call, error, said):
+    with pytest.raises(error, match=said):
+        call(ndd.Pipeline(batch_size=1))
+
+
+def test_a_checkpoint_of_another_iterator():
+    from ndd.plugin.pytorch import DALIGenericIterator
+
+    @ndd.pipeline_def(batch_size=2, enable_checkpointing=True)
+    def made():
+        return ndd.fn.readers.file(file_root=str(PHOTOS), name="R")[1]
+
+    pipe = made()
+    pipe.run()
+    for place in ({"counter": 4}, {"counter": "x", "size": 4, "epoch": 0, "credit": [0]}):
+        with pytest.raises(ValueError, match="another iterator"):
+            DALIGenericIterator(made(checkpoint=pipe.checkpoint(iterator=place)), ["l"], reader_name="R")
