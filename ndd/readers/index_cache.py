@@ -25,6 +25,7 @@ Index = dict[str, np.ndarray]
 
 _FORMAT = 2  # of the files written here
 _LEAST = 1 << 20  # bytes: a smaller container is indexed in less time than a file takes to find and check
+LEAST_TEXT = 1 << 16  # the same of a list of records as text, whose lines take 4 us each and more
 
 
 def cached(container: str, kind: str, version: int, build: Callable[[], Index], least: int = _LEAST) -> Index:
@@ -68,7 +69,7 @@ def listed_or_scanned(
     try:
         if index is None:
             return cached(container, kind, 1, lambda: scan(container))
-        return cached(index, f"{kind} index", 1, lambda: listed(reader, index))
+        return cached(index, f"{kind} index", 1, lambda: listed(reader, index), LEAST_TEXT)
     except OSError as error:
         raise RuntimeError(f"{reader}: Cannot open: {error.filename}: {error.strerror}") from error
     except ValueError as error:
