@@ -8,7 +8,6 @@ array, and nothing in it is ever unpickled). Where nothing can be written the in
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ndd.atomic_file import atomic_file
 from ndd.io.object_store import is_remote
 from ndd.readers.file_reading import status
 
@@ -123,16 +123,10 @@ def _loaded(file: Path, state: dict[str, int | str]) -> Index | None:
 
 def _saved(file: Path, state: dict[str, int | str], index: Index) -> bool:
     """Whether the index could be written."""
-    temporary = None
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, temporary = tempfile.mkstemp(".tmp", dir=file.parent)
-        with os.fdopen(handle, "wb") as out:
+        with atomic_file(file, private=True) as out:
             np.savez(out, allow_pickle=False, _state=np.frombuffer(json.dumps(state).encode(), np.uint8), **index)
-        os.replace(temporary, file)
         return True
     except OSError:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
         return False
