@@ -6,13 +6,13 @@ import argparse
 import glob
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ndd._cpu.crc32c import wrong_heads
+from ndd.atomic_file import atomic_file
 from ndd.demo.progress import Bar
 from ndd.readers.file_reading import RegularFile
 from ndd.readers.mxnet import scan_recordio
@@ -100,7 +100,7 @@ def _files(paths: list[str]) -> list[tuple[str, str]]:
 
 
 def _write(path: str, kind: str, index: str) -> int:
-    """Writes the index of a file, aside and then into place; how many records it has."""
+    """Writes the index of a file; how many records it has."""
     bar = Bar(os.path.basename(path), _STEPS) if sys.stdout.isatty() else None
 
     def report(done: int, total: int) -> None:
@@ -112,22 +112,9 @@ def _write(path: str, kind: str, index: str) -> int:
     finally:
         if bar is not None and bar.count:
             bar.done()
-    handle, temporary = tempfile.mkstemp(".tmp", dir=os.path.dirname(index) or ".")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write("".join(lines).encode(errors="surrogateescape"))
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, index)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with atomic_file(index) as out:
+        out.write("".join(lines).encode(errors="surrogateescape"))
     return len(lines) - (kind == "tar")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _tfrecord_lines(path: str, report: _REPORT) -> list[str]:

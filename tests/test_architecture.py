@@ -16,7 +16,7 @@ FILES = sorted(p for p in HOUSE.rglob("*.py") if "__pycache__" not in p.parts)
 
 # A room may import its own files and the rooms of the lines before.
 LEVELS = [
-    {"types", "installation", "tfrecord"},
+    {"types", "installation", "tfrecord", "atomic_file"},
     {"_tensor", "_typing"},
     {"_execution"},
     {"_cpu"},

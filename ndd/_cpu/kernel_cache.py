@@ -25,7 +25,6 @@ import stat
 import sys
 import tempfile
 import time
-import uuid
 import warnings
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from ndd._execution.compiling import chosen_folder
+from ndd.atomic_file import atomic_file
 
 _DIGEST = 32  # bytes of SHA-256 at the head of a file: what a full disk or a crash left of it is not read
 _OLD_SECONDS = 7 * 86400.0  # a kernel of another source text is deleted when it has not been written for a week
@@ -82,7 +82,8 @@ class KernelCache:
             from numba.core.serialize import dumps
 
             content = dumps(data._reduce())
-            _write(folder / self._file_name(sig, data.codegen), hashlib.sha256(content).digest() + content)
+            with atomic_file(folder / self._file_name(sig, data.codegen)) as file:
+                file.write(hashlib.sha256(content).digest() + content)
             self._delete_old(folder)
         except Exception as error:
             _warn(f"could not be written to {folder} ({error})")
@@ -104,17 +105,6 @@ class KernelCache:
 
     def flush(self) -> None:
         """Part of the interface."""
-
-
-def _write(path: Path, content: bytes) -> None:
-    """In one step: who reads sees the whole file or none."""
-    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
-    try:
-        beside.write_bytes(content)
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
 
 
 @functools.cache

@@ -7,12 +7,12 @@ import ctypes
 import functools
 import hashlib
 import os
-import tempfile
 import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ndd._execution.compiling import chosen_folder, compiling
+from ndd.atomic_file import atomic_file
 from ndd.installation import install_command
 
 OPTIONS = ("--std=c++17", "-default-device")
@@ -98,14 +98,8 @@ def binary(text: str, name: str, architecture: str) -> bytes:
         found = _compiled(text, architecture)
     with contextlib.suppress(OSError):  # a read-only or full disk: the next process compiles again
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix="ndd_", suffix=".tmp", delete=False) as file:
-            try:
-                file.write(hashlib.sha256(found).digest() + found)
-                file.close()
-                os.replace(file.name, kept)  # whole or not at all, for processes that start at the same time
-            except OSError:
-                os.unlink(file.name)
-                raise
+        with atomic_file(kept, private=True) as file:  # processes may start at the same time
+            file.write(hashlib.sha256(found).digest() + found)
     return found
 
 

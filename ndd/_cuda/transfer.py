@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -11,21 +13,38 @@ from ndd._tensor import Device, Store
 from ndd._tensor.dtype import bfloat16, torch_dtype
 from ndd._tensor.memory import torch_device
 
+_WORTH_A_THREAD = 1 << 20  # bytes
 
-def to_gpu(store: Store, device: Device) -> Store:
-    """A CPU value on a GPU, without waiting."""
+Spread = Callable[[Callable[[int], Any], int], Any]  # calls a function with each number below a count, in any order
+
+
+def _in_turn(function: Callable[[int], Any], count: int) -> None:
+    for k in range(count):
+        function(k)
+
+
+def to_gpu(store: Store, device: Device, spread: Spread = _in_turn) -> Store:
+    """A CPU value on a GPU, without waiting. The threads of `spread` write to the pinned memory: one copies 7 GB/s, which
+    is a seventh of what goes to an H100."""
     staged = pinned_empty(store.nbytes())
-    numpy = staged.numpy().view(store.dtype.numpy)
-    start = 0
+    target = staged.numpy().view(store.dtype.numpy)
     whole = store.dense()
-    if whole is not None:
-        numpy[:] = whole.reshape(-1)
+    if whole is not None and whole.flags.c_contiguous:
+        source = whole.reshape(-1)
+        edges = np.linspace(0, source.size, source.nbytes // _WORTH_A_THREAD + 2).astype(np.int64)
+        pieces = [(a, source[a:b]) for a, b in pairwise(edges.tolist())]
     else:
-        for array in store.arrays():
-            numpy[start : start + array.size] = array.reshape(-1)
-            start += array.size
-    flat = staged.to(torch_device(device), non_blocking=True).view(torch_dtype(store.dtype))
-    return _shaped(store, device, flat)
+        flat = [array.reshape(-1) for array in (store.arrays() if whole is None else [whole])]
+        starts = accumulate((array.size for array in flat), initial=0)
+        pieces = list(zip(starts, flat, strict=False))
+
+    def write(k: int) -> None:
+        start, source = pieces[k]
+        target[start : start + source.size] = source
+
+    many = len(pieces) > 1 and target.nbytes > len(pieces) * _WORTH_A_THREAD // 16
+    (spread if many else _in_turn)(write, len(pieces))
+    return _shaped(store, device, staged.to(torch_device(device), non_blocking=True).view(torch_dtype(store.dtype)))
 
 
 def to_cpu(store: Store) -> Store:

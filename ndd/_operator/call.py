@@ -418,7 +418,7 @@ def _repeat(store: Store, n: int) -> Store:
     one = store.arrays()[0]
     repeated = Store(
         store.dtype, store.layout, store.device, store.shapes * n, parts=[one] * n,
-        source_info=None if store.source_info is None else store.source_info * n,
+        source_info=None if store.source_info is None else list(store.source_info) * n,
     )  # fmt: skip
     repeated.stream, repeated.ready = store.stream, store.ready
     return repeated

@@ -196,9 +196,9 @@ class Handle:
         """Where the sample(s) came from, as the reader said (a file name, ...): a list for a Batch; None if unknown."""
         store = self._value()
         info = store.source_info
-        if store.batched or info is None:
-            return info
-        return info[0]
+        if info is None:
+            return None
+        return list(info) if store.batched else info[0]
 
     def cpu(self) -> Self:
         """This value on the CPU: itself if it is there already."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ndd._tensor.memory import host_empty
+from ndd.atomic_file import SUFFIX, atomic_file
 
 _LOW = 0.9  # of the limit: what is left when something had to go
 _LOOK = 0.05  # of the limit: after so much was written the folder is measured again, for other processes write too
@@ -23,7 +23,7 @@ _PAUSE = 60.0  # seconds without writing after the disk was full
 class ObjectCache:
     """Files named by what they hold; those that were not used for longest go first.
 
-    A file is written aside and moved into place, so that it is whole or not there. Whatever fails here costs a reading
+    A file is whole or not there. Whatever fails here costs a reading
     of the object, never an error.
     """
 
@@ -56,20 +56,12 @@ class ObjectCache:
         if data.nbytes > self._limit or time.monotonic() < self._silent_until:
             return
         path = self._path(key)
-        temporary = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, temporary = tempfile.mkstemp(".part", dir=path.parent)
-            with os.fdopen(handle, "wb", buffering=0) as file:
-                written = 0
-                while written < data.nbytes:
-                    written += file.write(data[written:].data) or 0
-            os.replace(temporary, path)
+            with atomic_file(path, private=True) as file:
+                file.write(data.data)
         except OSError:
             self._silent_until = time.monotonic() + _PAUSE
-            if temporary is not None:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
         with self._lock:
             self._unseen += data.nbytes
             if self._unseen > _LOOK * self._limit:
@@ -86,9 +78,9 @@ class ObjectCache:
         for path in self._folder.glob("??/*"):
             with contextlib.suppress(OSError):  # another process has removed it
                 status = path.stat()
-                if path.suffix == ".part" and time.time() - status.st_mtime > _ABANDONED:
+                if path.suffix == SUFFIX and time.time() - status.st_mtime > _ABANDONED:
                     path.unlink()
-                elif path.suffix != ".part":
+                elif path.suffix != SUFFIX:
                     found.append((status.st_mtime, status.st_size, str(path)))
         total = sum(size for _, size, _ in found)
         if total <= self._limit * (1 - _LOOK):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from typing import Any
+
+from ndd.atomic_file import atomic_file
 
 _KIND = "ndd pipeline"
 
@@ -42,12 +42,8 @@ def written(text: str, filename: str | None) -> bytes:
     """The text as bytes, which are also the content of a file of that name, if one is given."""
     data = text.encode()
     if filename is not None:
-        draft = f"{filename}.{secrets.token_hex(4)}.tmp"
-        with open(draft, "xb") as file:
+        with atomic_file(filename, durable=True) as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, filename)
     return data
 
 

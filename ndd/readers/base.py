@@ -24,7 +24,7 @@ from ndd.readers.options import check_batch_size, check_device, plain
 from ndd.readers.output import Output
 from ndd.readers.progress import Progress
 from ndd.readers.read_ahead import ReadAhead, Step
-from ndd.readers.records import Records, RecordStore
+from ndd.readers.records import Records, RecordStore, Sources
 from ndd.readers.resharding import of_all_ranks, of_one_rank, resumed_order
 from ndd.readers.sampler import LastBatch, Order, Shards, Stream
 from ndd.readers.state import ReaderState
@@ -527,7 +527,7 @@ class Reader:
         if size is None:
             info = store.source(step.numbers[0])
             return tuple(make_tensor(a, o.layout, info, o.dtype) for o, a in zip(read, records[0], strict=False))
-        sources = store.sources(step.numbers)
+        sources: Any = Sources(store, step.numbers)
         values = tuple(make_batch(c, o.layout, sources, o.dtype) for o, c in zip(read, records.columns, strict=False))
         if step.dropped:
             for value in values:

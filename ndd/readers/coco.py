@@ -46,7 +46,7 @@ class COCO(Reader):
     category that is not listed. Objects without `bbox` are left out, a missing `iscrowd` is 0, and a file without
     `annotations` or `categories` (such as those of the test images) has none.
 
-    The file is indexed once (860,000 annotations in about 4 s) and the index kept on disk, see `index_cache.py`.
+    The file is indexed once (860,000 annotations in about 3 s) and the index kept on disk, see `index_cache.py`.
     Segmentations are not: they are read from the file with their sample, so it has to stay as it was.
 
     Needs msgspec, for pixelwise_masks also pycocotools (the extra `coco`).
@@ -73,7 +73,8 @@ class COCO(Reader):
         meta_files_path: old name of `preprocessed_annotations`.
         save_img_ids: old name of `image_ids`.
 
-    Differences from DALI: run lengths of one label are all painted, where DALI 2.4.0 paints the last ones only; the
+    Differences from DALI: run lengths of one label are all painted, where DALI 2.4.0 paints the last ones only; an object
+    without a segmentation takes nothing away from the masks of others in its image, where DALI 2.4.0 may paint none; the
     vertices behind an odd number of coordinates are found; image ids of more than 32 bits are read, if `image_ids` does
     not ask for them; names in `images` that the file does not have are skipped with a warning; what DALI reads as
     something else or hangs on (broken and truncated JSON, missing keys, texts for numbers) is an error.

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import struct
-import tempfile
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from ndd.atomic_file import atomic_file
 from ndd.readers.coco_masks import Outline, Run
 from ndd.readers.file_reading import whole_file
 
@@ -107,16 +107,9 @@ def _write(folder: str, name: str, table: np.ndarray) -> None:
 
 
 def _replace(folder: str, name: str, parts: Iterable[bytes]) -> None:
-    """Written aside and moved into place: several processes may do this at once."""
-    handle, aside = tempfile.mkstemp(".tmp", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.writelines(parts)
-        os.chmod(aside, 0o644)
-        os.replace(aside, os.path.join(folder, f"{name}.dat"))
-    except BaseException:
-        os.unlink(aside)
-        raise
+    """Several processes may do this at once."""
+    with atomic_file(os.path.join(folder, f"{name}.dat")) as file:
+        file.writelines(parts)
 
 
 class Preprocessed:

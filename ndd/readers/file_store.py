@@ -25,9 +25,7 @@ class FileStore(RecordStore):
     ):
         self._folders = [os.path.join(folder, "") for folder in folders]
         self._names = names
-        self._remote = any("://" in path for path in chain(folders, names)) and any(
-            map(is_remote, chain(folders, names))
-        )
+        self._remote = "://" in "\0".join(chain(folders, names)) and any(map(is_remote, chain(folders, names)))
         self._places = np.zeros(len(names), np.int32) if places is None else places
         self._labels = np.zeros((len(names), 1), np.int32) if labels is None else labels.reshape(-1, 1)
 

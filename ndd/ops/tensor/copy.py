@@ -54,7 +54,10 @@ def _(launch, input):
     from ndd._cuda import transfer
 
     store = input._store
-    found = transfer.to_gpu(store, launch.device) if store.on_cpu else transfer.between_gpus(store, launch.device)
+    if store.on_cpu:
+        found = transfer.to_gpu(store, launch.device, launch.call.spread)
+    else:
+        found = transfer.between_gpus(store, launch.device)
     found.dropped = store.dropped
     return found
 

@@ -1,0 +1,56 @@
+"""A file that is there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+import pytest
+
+from ndd.atomic_file import SUFFIX, atomic_file
+
+pytestmark = pytest.mark.fast
+
+
+def test_nothing_changes_before_the_end(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+
+    def interrupted():
+        with atomic_file(path) as file:
+            file.write(b"new")
+            file.flush()
+            assert path.read_bytes() == b"old"
+            assert len(list(tmp_path.glob(f"*{SUFFIX}"))) == 1
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        interrupted()
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+    assert path.read_bytes() == b"old"
+    with atomic_file(path, durable=True) as file:
+        file.write(b"new")
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+    assert path.read_bytes() == b"new"
+
+
+def test_two_writers_and_no_folder(tmp_path):
+    with atomic_file(tmp_path / "a") as one, atomic_file(tmp_path / "a") as other:
+        one.write(b"1" * 10)
+        other.write(b"2")
+    assert (tmp_path / "a").read_bytes() == b"1" * 10  # whose block ended last
+    with pytest.raises(FileNotFoundError), atomic_file(tmp_path / "none" / "a") as file:
+        file.write(b"1")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="who may read a file is told in another way there")
+def test_who_may_read_it(tmp_path):
+    before = os.umask(0o027)
+    try:
+        for private, mode in ((False, 0o640), (True, 0o600)):
+            with atomic_file(tmp_path / "a", private=private) as file:
+                file.write(b"1")
+            assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
+    finally:
+        os.umask(before)
