@@ -17,7 +17,7 @@ _EXACT = 0x42002
 _WEIGHTS = {1: (0.2126, 0.0722), 4: (0.30, 0.11), 7: (0.212, 0.087), 9: (0.2627, 0.0593), 10: (0.2627, 0.0593)}
 _BT601 = (0.299, 0.114)
 _SWS_MATRICES = {1: 1, 4: 4, 7: 7, 9: 9, 10: 9}  # by the same numbers; BT.601 is 5
-_FULL_RANGE = 2
+FULL_RANGE = 2
 
 
 @cache
@@ -41,13 +41,13 @@ def write_rgb(frame: Any, out: np.ndarray, turns: int = 0) -> None:
     upright = _upright(frame, out, turns)
     if frame.format.name in _PLANAR:
         y, u, v = (np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size) for plane in frame.planes)
-        full = frame.color_range == _FULL_RANGE or frame.format.name == "yuvj420p"
+        full = frame.color_range == FULL_RANGE or frame.format.name == "yuvj420p"
         rgb_of_420(y, u, v, upright, factors(frame.colorspace, full))
     else:  # more than 8 bits, 4:2:2, 4:4:4, gray, RGB
         matrix = _SWS_MATRICES.get(frame.colorspace, 5)
         upright[...] = frame.to_ndarray(
             format="rgb24", interpolation=_EXACT, src_colorspace=matrix, dst_colorspace=matrix,
-            src_color_range=frame.color_range or 1, dst_color_range=_FULL_RANGE,
+            src_color_range=frame.color_range or 1, dst_color_range=FULL_RANGE,
         )  # fmt: skip
     _turn(upright, out, turns)
 
