@@ -9,7 +9,7 @@ import numpy as np
 
 from ndd._cpu.yuv import rgb_of_420
 
-_PLANAR = ("yuv420p", "yuvj420p")
+PLANAR = {"yuv420p": 8, "yuvj420p": 8, "yuv420p10le": 10, "yuv420p12le": 12}  # kinds of 4:2:0, and their bits
 # swscale: bilinear chroma (2), full chroma when it writes (0x2000), accurate rounding (0x40000)
 _EXACT = 0x42002
 
@@ -21,29 +21,34 @@ FULL_RANGE = 2
 
 
 @cache
-def factors(matrix: int, full_range: bool) -> np.ndarray:
-    """For `rgb_of_420`: 8-bit Y, U and V to R, G and B (ITU-T H.273, section 8.3). f32 `[6]`.
+def factors(matrix: int, full_range: bool, bits: int = 8) -> np.ndarray:
+    """For `rgb_of_420`: Y, U and V to R, G and B (ITU-T H.273, section 8.3). f32 `[7]`.
 
     >>> print(factors(2, False)[:2].round(2))
     [-18.13   1.16]
     """
     kr, kb = _WEIGHTS.get(matrix, _BT601)
     kg = 1 - kr - kb
-    low, luma, chroma = (0, 1.0, 1.0) if full_range else (16, 255 / 219, 255 / 224)
+    one = 1 << bits - 8
+    most = 255 * one / (256 * one - 1)  # the largest number of 10 bits is 1023, not 4 * 255
+    low, luma, chroma = (0, most, most) if full_range else (16, 255 / 219, 255 / 224)
     rv, bu = 2 * (1 - kr) * chroma, 2 * (1 - kb) * chroma
     gu, gv = -bu * kb / kg, -rv * kr / kg
-    return np.array([0.5 - low * luma, luma, rv / 16, gu / 16, gv / 16, bu / 16], np.float32)
+    slopes = np.array([luma, rv / 16, gu / 16, gv / 16, bu / 16]) / one
+    return np.array([0.5 - low * luma, *slopes, 512 * one], np.float32)
 
 
 def write_rgb(frame: Any, out: np.ndarray, turns: int = 0) -> None:
     """A decoded frame into `out`, u8 RGB `[height, width, 3]`; turned counterclockwise by 90 degrees, `turns` times.
     RuntimeError for a frame of another size: some streams change it."""
     upright = _upright(frame, out, turns)
-    if frame.format.name in _PLANAR:
-        y, u, v = (np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size) for plane in frame.planes)
+    bits = PLANAR.get(frame.format.name)
+    if bits is not None:
+        kind = np.uint8 if bits == 8 else np.uint16
+        y, u, v = (np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size).view(kind) for plane in frame.planes)
         full = frame.color_range == FULL_RANGE or frame.format.name == "yuvj420p"
-        rgb_of_420(y, u, v, upright, factors(frame.colorspace, full))
-    else:  # more than 8 bits, 4:2:2, 4:4:4, gray, RGB
+        rgb_of_420(y, u, v, upright, factors(frame.colorspace, full, bits))
+    else:  # 4:2:2, 4:4:4, gray, RGB
         matrix = _SWS_MATRICES.get(frame.colorspace, 5)
         upright[...] = frame.to_ndarray(
             format="rgb24", interpolation=_EXACT, src_colorspace=matrix, dst_colorspace=matrix,

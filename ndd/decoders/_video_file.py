@@ -18,7 +18,7 @@ import numpy as np
 
 from ndd._execution.fork import whole
 from ndd.decoders._limit import get_max_pixels
-from ndd.decoders._video_color import FULL_RANGE, write_rgb, write_ycbcr
+from ndd.decoders._video_color import FULL_RANGE, PLANAR, write_rgb, write_ycbcr
 
 Index = dict[str, np.ndarray]
 
@@ -338,8 +338,6 @@ class Picture(NamedTuple):
     bits: int
 
 
-_BITS = {"yuv420p": 8, "yuvj420p": 8, "nv12": 8, "yuv420p10le": 10, "yuv420p12le": 12}
-
 
 def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int]]:
     """How frames are stored; height and width, upright. All this stands with the frames, so the first one is decoded."""
@@ -353,7 +351,7 @@ def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int
     picture = Picture(0, 2, False, 0)
     if frame is not None:
         kind, full = frame.format.name, frame.color_range == FULL_RANGE
-        bits = 0 if frame.interlaced_frame else _BITS.get(kind, 0)
+        bits = 0 if frame.interlaced_frame else PLANAR.get(kind, 0)
         picture = Picture(round(frame.rotation / 90) % 4, frame.colorspace, full or kind == "yuvj420p", bits)
         height, width = frame.height, frame.width
     if height < 1 or width < 1:

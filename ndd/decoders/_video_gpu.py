@@ -126,12 +126,19 @@ def convert(
         per_sample={
             "pictures": launch.table(table), "first": np.cumsum(counts) - counts,
             "turns": np.array([one.turns for one in stored], np.int32),
-            "factors": np.array([factors(one.matrix, bool(one.full_range)) for one in stored], np.float32).reshape(-1, 6),
+            "factors": np.array([_factors(one) for one in stored], np.float32).reshape(-1, 7),
         },
         shared={"fill": np.asarray(fill, np.uint8), "ycbcr": int(ycbcr)},
         macros={"FILL": _FILL, "NV12": _NV12, "P016": _P016, "RGB": _RGB},
         file="video.cu",
     )  # fmt: skip
+
+
+def _factors(picture: Picture) -> np.ndarray:
+    """For the kernel, which shifts what has more than 8 bits so that 8 are before the point."""
+    found = factors(picture.matrix, bool(picture.full_range), max(picture.bits, 8)).copy()
+    found[1:6] *= 1 << max(picture.bits, 8) - 8
+    return found
 
 
 def _bytes(index: Index) -> int:
