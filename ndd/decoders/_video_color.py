@@ -44,8 +44,7 @@ def write_rgb(frame: Any, out: np.ndarray, turns: int = 0) -> None:
     upright = _upright(frame, out, turns)
     bits = PLANAR.get(frame.format.name)
     if bits is not None:
-        kind = np.uint8 if bits == 8 else np.uint16
-        y, u, v = (np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size).view(kind) for plane in frame.planes)
+        y, u, v = _planes(frame, bits)
         full = frame.color_range == FULL_RANGE or frame.format.name == "yuvj420p"
         rgb_of_420(y, u, v, upright, factors(frame.colorspace, full, bits))
     else:  # 4:2:2, 4:4:4, gray, RGB
@@ -60,10 +59,32 @@ def write_rgb(frame: Any, out: np.ndarray, turns: int = 0) -> None:
 def write_ycbcr(frame: Any, out: np.ndarray, turns: int = 0) -> None:
     """As `write_rgb`, with Y, Cb and Cr as the stream has them."""
     upright = _upright(frame, out, turns)
-    planes = frame.reformat(format="yuv444p", interpolation=_EXACT).planes
+    bits, (height, width) = PLANAR.get(frame.format.name), upright.shape[:2]
+    planes = _planes(frame.reformat(format="yuv444p", interpolation=_EXACT), 8) if bits is None else _planes(frame, bits)
     for channel, plane in enumerate(planes):
-        upright[..., channel] = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[:, : upright.shape[1]]
+        whole = bits is None or channel == 0
+        found = plane if whole else _spread(plane[: (height + 1) // 2, : (width + 1) // 2])
+        found = found[:height, :width]
+        upright[..., channel] = found if found.dtype == np.uint8 else np.floor(found / (1 << (bits or 8) - 8) + 0.5).clip(0, 255)
     _turn(upright, out, turns)
+
+
+def _planes(frame: Any, bits: int) -> list[np.ndarray]:
+    kind = np.uint8 if bits == 8 else np.uint16
+    return [np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size).view(kind) for plane in frame.planes]
+
+
+def _spread(plane: np.ndarray) -> np.ndarray:
+    """Chroma at every pixel, f32: linear between samples that stand in the middle of four pixels, as `rgb_of_420` has it."""
+    found = plane.astype(np.float32)
+    for axis in (0, 1):
+        wide = np.repeat(found, 2, axis)
+        beside = np.concatenate([wide.take([0], axis), wide, wide.take([-1], axis)], axis)
+        count = wide.shape[axis]
+        # The neighbour of an even pixel is the sample before, that of an odd one the sample behind.
+        near = np.stack([beside.take(range(0, count, 2), axis), beside.take(range(3, count + 2, 2), axis)], axis + 1)
+        found = (3 * wide + near.reshape(wide.shape)) / 4
+    return found
 
 
 def _upright(frame: Any, out: np.ndarray, turns: int) -> np.ndarray:

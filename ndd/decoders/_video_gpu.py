@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from ndd.decoders import _nvdec
 from ndd.decoders._video_color import factors
 from ndd.decoders._video_file import Index, Picture, VideoFile
 
+_KERNEL = Path(__file__).with_name("video.cu")
 _FILL, _NV12, _P016, _RGB = range(4)
 _AT_ONCE = 8  # an H200 has 7 engines
 _WORTH_A_PIECE = 8  # frames
@@ -130,7 +132,7 @@ def convert(
         },
         shared={"fill": np.asarray(fill, np.uint8), "ycbcr": int(ycbcr)},
         macros={"FILL": _FILL, "NV12": _NV12, "P016": _P016, "RGB": _RGB},
-        file="video.cu",
+        file=str(_KERNEL),
     )  # fmt: skip
 
 
