@@ -161,7 +161,7 @@ def _caps(device: int, codec: int, more_bits: int) -> _Caps:
 
 
 class _Session:
-    """An engine for frames up to a size."""
+    """An engine for frames up to a size. Sizes are coded ones, whole blocks of pixels."""
 
     def __init__(self, device: int, codec: int, more_bits: int, width: int, height: int, surfaces: int):
         caps = _caps(device, codec, more_bits)
@@ -198,7 +198,10 @@ class _Session:
 
     def close(self) -> None:
         """Gives the engine's memory back."""
-        library().cuvidDestroyDecoder(self.handle)
+        import torch
+
+        with torch.cuda.device(self.key[0]):
+            library().cuvidDestroyDecoder(self.handle)
 
 
 class _Sessions:
@@ -350,8 +353,8 @@ class Decoder:
                 )  # fmt: skip
                 _check("cuMemcpy2DAsync", _cuda().cuMemcpy2DAsync_v2(ctypes.byref(copy), _pointer(mapping.stream)))
             _check("cuStreamSynchronize", _cuda().cuStreamSynchronize(_pointer(mapping.stream)))
-            status = _Status()
-            _call("cuvidGetDecodeStatus", session.handle, number, ctypes.byref(status))
+            status = _Status()  # the driver tells it for H.264 and HEVC only
+            library().cuvidGetDecodeStatus(session.handle, number, ctypes.byref(status))
         finally:
             library().cuvidUnmapVideoFrame64(session.handle, ctypes.c_uint64(address.value))
         if status.status in _ERRORS:

@@ -152,19 +152,20 @@ def _bytes(index: Index) -> int:
 
 def _by_engine(call: Any, file: VideoFile, frames: list[int], table: np.ndarray) -> bool:
     """Whether an engine decodes these frames to their places: it is asked until it refuses the first time."""
-    picture = Picture(*file.index["picture"].tolist())
-    if file.refused is None and not (picture.bits and not file.index["untimed"][0]):
-        file.refused = "the engines are asked for 4:2:0 that is not interlaced, with the times of its frames"
     if file.refused is not None:
         return False
+    picture = Picture(*file.index["picture"].tolist())
     try:
+        if not picture.bits or file.index["untimed"][0]:
+            raise _nvdec.Refused("the engines are asked for 4:2:0 that is not interlaced, with the times of its frames")
         _decoder(call, file, picture)
         for frame, place in zip(frames, table[:, 0].tolist(), strict=True):
             file.frame(frame).copy(place)
     except (_nvdec.Refused, RuntimeError) as error:
         file.refused = str(error)
         file.decode_by(None)
-        _log.info("decoded on the CPU: %s", error)
+        name = file.source if isinstance(file.source, str) else "a video"
+        _log.info("%s is decoded on the CPU: %s", name, error)
         return False
     table[:, 1] = _NV12 if picture.bits == 8 else _P016
     return True
