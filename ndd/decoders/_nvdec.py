@@ -26,7 +26,7 @@ _DISPLAY_DELAY = 2  # pictures that the engine may decode before the first one o
 _SPARE_SURFACES = 4
 _MAPPED = 2
 _ERRORS = (8, 9)  # decoded with an error; with one that was painted over
-_KEPT_IDLE = 16  # sessions that nobody uses; one for 1080p takes about 100 MB
+_KEPT_IDLE = 32  # sessions that nobody uses; one for 1080p takes about 100 MB
 
 _u8, _u32, _ulong, _pointer = ctypes.c_ubyte, ctypes.c_uint32, ctypes.c_ulong, ctypes.c_void_p
 
@@ -160,18 +160,22 @@ def _caps(device: int, codec: int, more_bits: int) -> _Caps:
     return found
 
 
+def _check_size(device: int, codec: int, more_bits: int, width: int, height: int) -> None:
+    """`Refused` for what the engines do not decode."""
+    caps = _caps(device, codec, more_bits)
+    fits = caps.supported and caps.formats >> (_P016 if more_bits else _NV12) & 1
+    if not fits or not (caps.min_width <= width <= caps.max_width and caps.min_height <= height <= caps.max_height):
+        limits = f"from {caps.min_width}x{caps.min_height} to {caps.max_width}x{caps.max_height}"
+        here = limits if fits else "not at all"
+        raise Refused(f"the engines of this GPU take this codec with {8 + more_bits} bits {here}, got {width}x{height}")
+    if width * height // 256 > caps.max_blocks:
+        raise Refused(f"the engines of this GPU take up to {caps.max_blocks} blocks of 16x16, got {width}x{height}")
+
+
 class _Session:
     """An engine for frames up to a size. Sizes are coded ones, whole blocks of pixels."""
 
     def __init__(self, device: int, codec: int, more_bits: int, width: int, height: int, surfaces: int):
-        caps = _caps(device, codec, more_bits)
-        fits = caps.supported and caps.formats >> (_P016 if more_bits else _NV12) & 1
-        if not fits or not (caps.min_width <= width <= caps.max_width and caps.min_height <= height <= caps.max_height):
-            limits = f"from {caps.min_width}x{caps.min_height} to {caps.max_width}x{caps.max_height}"
-            here = limits if fits else "not at all"
-            raise Refused(f"the engines of this GPU take this codec with {8 + more_bits} bits {here}, got {width}x{height}")
-        if width * height // 256 > caps.max_blocks:
-            raise Refused(f"the engines of this GPU take up to {caps.max_blocks} blocks of 16x16, got {width}x{height}")
         self.key = device, codec, more_bits
         self.room = width, height, surfaces
         self.size = width, height
@@ -214,6 +218,7 @@ class _Sessions:
 
     def take(self, device: int, codec: int, more_bits: int, width: int, height: int, surfaces: int) -> _Session:
         """A session for frames of this size: one that has it, one that can be turned to it, or a new one."""
+        _check_size(device, codec, more_bits, width, height)
         wanted = width, height, surfaces
         with self._lock:
             fit = [one for one in self._idle if one.key == (device, codec, more_bits) and one.holds(*wanted)]

@@ -22,6 +22,7 @@ from ndd.decoders._video_color import FULL_RANGE, PLANAR, write_rgb, write_ycbcr
 
 Index = dict[str, np.ndarray]
 
+FAULTS = (OSError, ValueError, EOFError, MemoryError, NotImplementedError)  # what FFmpeg's errors are in PyAV
 _OPTIONS = {"protocol_whitelist": "file"}  # a play list must not fetch anything
 _CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is never shown
 
@@ -196,7 +197,7 @@ class VideoFile:
                 self.decoder.flush_buffers()
                 packets = self._packets()
                 first = next(packets, None)
-            except (OSError, ValueError):  # FFmpeg's errors are of both kinds
+            except FAULTS:
                 break
             if first is not None and first.dts is not None and first.dts <= decoded_at:
                 self._next, self._frames = key, self._numbered(chain((first,), packets))
@@ -216,7 +217,7 @@ class VideoFile:
             self._choose_effort(packet)
             try:
                 frames = self.decoder.decode(packet if packet.size else None)
-            except (OSError, ValueError) as error:
+            except FAULTS as error:
                 self._damage = error
                 frames = []
                 if not packet.size:
@@ -272,7 +273,7 @@ def _opened(source: str | np.ndarray) -> Any:
         return av.open(_Bytes(source), container_options=_OPTIONS)
     except FileNotFoundError:
         raise
-    except (OSError, ValueError) as error:
+    except FAULTS as error:
         raise RuntimeError(f"expected a video, got what FFmpeg cannot open: {_reason(error)}") from error
 
 
@@ -297,7 +298,7 @@ def _indexed(container: Any, stream: Any) -> Index:
         for packet in container.demux(stream):
             if packet.size and not packet.is_discard and not (hides and not bytes(packet)[0] >> 4 & 1):
                 listed.append((packet.pts, packet.dts, packet.is_keyframe))
-    except (OSError, ValueError) as error:
+    except FAULTS as error:
         if not listed:
             raise RuntimeError(f"its packets cannot be read: {_reason(error)}") from error
     if not listed:
@@ -362,13 +363,13 @@ def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int
 def _first_frame(container: Any, stream: Any) -> Any:
     try:
         container.seek(-(1 << 62), backward=False)
-    except OSError:
+    except FAULTS:
         pass
     try:
         for packet in container.demux(stream):
             for frame in stream.codec_context.decode(packet if packet.size else None):
                 return frame
-    except (OSError, ValueError):
+    except FAULTS:
         pass
     return None
 
@@ -376,7 +377,7 @@ def _first_frame(container: Any, stream: Any) -> Any:
 def _ffmpeg(stream: Any) -> Any:
     try:
         stream.codec_context.open(strict=False)
-    except (OSError, ValueError) as error:  # FFmpeg's errors are of both kinds
+    except FAULTS as error:
         raise RuntimeError(f"FFmpeg cannot decode its video stream: {_reason(error)}") from error
     return stream.codec_context
 
