@@ -60,12 +60,16 @@ def write_ycbcr(frame: Any, out: np.ndarray, turns: int = 0) -> None:
     """As `write_rgb`, with Y, Cb and Cr as the stream has them."""
     upright = _upright(frame, out, turns)
     bits, (height, width) = PLANAR.get(frame.format.name), upright.shape[:2]
-    planes = _planes(frame.reformat(format="yuv444p", interpolation=_EXACT), 8) if bits is None else _planes(frame, bits)
+    planes = (
+        _planes(frame.reformat(format="yuv444p", interpolation=_EXACT), 8) if bits is None else _planes(frame, bits)
+    )
     for channel, plane in enumerate(planes):
         whole = bits is None or channel == 0
         found = plane if whole else _spread(plane[: (height + 1) // 2, : (width + 1) // 2])
         found = found[:height, :width]
-        upright[..., channel] = found if found.dtype == np.uint8 else np.floor(found / (1 << (bits or 8) - 8) + 0.5).clip(0, 255)
+        upright[..., channel] = (
+            found if found.dtype == np.uint8 else np.floor(found / (1 << (bits or 8) - 8) + 0.5).clip(0, 255)
+        )
     _turn(upright, out, turns)
 
 

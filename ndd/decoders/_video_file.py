@@ -339,7 +339,6 @@ class Picture(NamedTuple):
     bits: int
 
 
-
 def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int]]:
     """How frames are stored; height and width, upright. All this stands with the frames, so the first one is decoded."""
     height, width = stream.codec_context.height, stream.codec_context.width

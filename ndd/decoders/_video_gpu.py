@@ -113,7 +113,12 @@ def decoded(call: Any, pieces: Sequence[Piece], ycbcr: bool = False) -> Pictures
 
 
 def convert(
-    launch: Any, indices: Sequence[Index], pictures: Pictures, wanted: Sequence[np.ndarray], fill: Any, ycbcr: bool = False
+    launch: Any,
+    indices: Sequence[Index],
+    pictures: Pictures,
+    wanted: Sequence[np.ndarray],
+    fill: Any,
+    ycbcr: bool = False,
 ) -> None:
     """Writes output 0: for each sample, whose video has this index, the pictures with these numbers (-1: `fill`)."""
     stored = [Picture(*index["picture"].tolist()) for index in indices]

@@ -62,7 +62,8 @@ class Video(Reader):
         skip_vfr_check, additional_decode_surfaces: accepted, without effect.
 
     Runs on the CPU, and with device "gpu" on the video engines of the GPU, as `decoders.video` does; DALI has it on a GPU only.
-    There a frame that cannot be decoded is an error for its whole batch, and `on_error` cannot leave it out. Colours are those of `decoders.video`. A video that is stored turned comes out upright.
+    There a frame that cannot be decoded is an error for its whole batch, and `on_error` cannot leave it out. Colours are
+    those of `decoders.video`. A video that is stored turned comes out upright.
 
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 

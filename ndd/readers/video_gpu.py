@@ -68,6 +68,4 @@ def _(launch, clips, out, clip):
             first = next(i for i in samples if np.isin(clip[i].frames, part).any())
             pieces.append(_video_gpu.Piece(using, index, part, first))
     pictures = _video_gpu.decoded(launch.call, pieces, store.layout.ycbcr)
-    _video_gpu.convert(
-        launch, [one.index for one in clip], pictures, wanted, store.layout.fill, store.layout.ycbcr
-    )
+    _video_gpu.convert(launch, [one.index for one in clip], pictures, wanted, store.layout.fill, store.layout.ycbcr)

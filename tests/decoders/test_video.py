@@ -331,7 +331,9 @@ def the_same(there, here, most=1):
 
 @pytest.mark.parametrize("refused", [False, True])
 def test_on_a_gpu_the_frames_are_those_of_the_cpu(engine, refused, monkeypatch):
-    videos = ndd.batch([encoded(12), encoded(7, height=66, width=64), encoded(9, width=64, codec="libvpx", format="webm")])
+    videos = ndd.batch(
+        [encoded(12), encoded(7, height=66, width=64), encoded(9, width=64, codec="libvpx", format="webm")]
+    )
     how = {
         "start_frame": ndd.batch([2, 5, 0]), "sequence_length": ndd.batch([9, 4, 3]), "stride": ndd.batch([1, 1, 2]),
         "fill_value": [1, 2, 3],
@@ -355,7 +357,9 @@ def test_the_pictures_of_an_engine_become_rgb_as_on_the_cpu(engine, pixels, full
 
 @pytest.mark.gpu
 def test_the_engines_decode_what_they_can(caplog):
-    videos = ndd.batch([encoded(12, height=64, width=96), encoded(9, height=64, width=96, codec="libvpx", format="webm")])
+    videos = ndd.batch(
+        [encoded(12, height=64, width=96), encoded(9, height=64, width=96, codec="libvpx", format="webm")]
+    )
     with caplog.at_level("INFO", "ndd.video"):
         there = ndd.decoders.video(videos, device="gpu")
         the_same(there, ndd.decoders.video(videos))
@@ -399,6 +403,6 @@ def test_packets_get_start_codes_and_say_whether_they_are_needed(codec):
         if needed:  # what is left can be decoded
             found += again.decode(av.Packet((head if i == 0 else b"") + data))
     found += again.decode(None)
-    assert 0 < dropped
+    assert dropped > 0
     assert len(found) == len(packets) - dropped
     assert not any(frame.is_corrupt for frame in found)
