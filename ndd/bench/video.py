@@ -24,7 +24,7 @@ from ndd.bench.libraries import Setting
 from ndd.bench.rounds import Result, interleaved
 from ndd.decoders._video_file import library, scan
 
-_LENGTH, _BATCH, _BATCHES, _CLIPS = 16, 8, {"cpu": 10, "gpu": 60}, 48
+_LENGTH, _BATCH, _BATCHES, _CLIPS = 16, 8, {"cpu": 10, "gpu": 24}, 48
 _STEP = 37  # clips begin anywhere between key frames
 _KINDS = {"vp9": ("libvpx-vp9", "webm"), "h264": ("libx264", "mp4"), "hevc": ("libx265", "mp4")}
 _DALI_READS = ("vp8", "vp9")
