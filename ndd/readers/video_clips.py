@@ -32,7 +32,9 @@ _SCANS_AT_ONCE = 8
 
 
 class Layout(NamedTuple):
-    """What makes a sequence: how many frames, how far apart, how far apart sequences begin; how what is missing is padded."""
+    """What makes a sequence: how many frames, how far apart, how far apart sequences begin; how what is missing is padded.
+    `whole_strides`: it takes `length * stride` frames, and one sequence of a video is padded (else up to its last frame,
+    and all are that begin in the video)."""
 
     length: int
     stride: int
@@ -41,6 +43,7 @@ class Layout(NamedTuple):
     fill: np.ndarray
     uniform: bool = False
     ycbcr: bool = False
+    whole_strides: bool = False
 
 
 class Extras(NamedTuple):
@@ -129,7 +132,7 @@ class ClipStore(RecordStore):
         wanted = first + layout.stride * np.arange(layout.length, dtype=np.int64)
         if wanted[-1] < end:
             return wanted
-        return np.where((found := padded(wanted - start, end - start, layout.pad_mode)) < 0, -1, found + start)
+        return padded(wanted, end, layout.pad_mode)  # a mirror may show what is before the part, as in DALI
 
     def _read(self, video: int, numbers: np.ndarray) -> list[Record | Exception]:
         index, layout = self.indices[video], self.layout
@@ -278,9 +281,12 @@ def _starts(layout: Layout, start: int, end: int) -> np.ndarray:
     """Where the sequences of a part begin."""
     if layout.uniform:
         return np.arange(start, min(start + 1, end), dtype=np.int64)
+    taken = layout.length * layout.stride if layout.whole_strides else (layout.length - 1) * layout.stride + 1
+    full = np.arange(start, max(end - taken + 1, start), layout.step, dtype=np.int64)
+    every = np.arange(start, max(end, start), layout.step, dtype=np.int64)
     if layout.pad_mode == "none":
-        end -= (layout.length - 1) * layout.stride
-    return np.arange(start, max(end, start), layout.step, dtype=np.int64)
+        return full
+    return every[: len(full) + 1] if layout.whole_strides else every
 
 
 def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[Listed], list[Index]]:

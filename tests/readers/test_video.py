@@ -167,15 +167,24 @@ def test_resized_sequences_are_those_of_resize(folder):
         {"sequence_length": 24, "pad_mode": "constant", "fill_value": [1, 2, 3], "enable_timestamps": True},
         {"sequence_length": 7, "uniform_sample": True, "enable_frame_num": "sequence"},
         {"sequence_length": 4, "step": 9, "labels": [3], "enable_frame_num": "scalar"},
+        {"sequence_length": 2, "stride": 7, "step": 1, "enable_frame_num": "scalar"},
+        {"sequence_length": 7, "stride": 3, "step": 5, "pad_mode": "reflect", "enable_frame_num": "sequence"},
+        {"sequence_length": 9, "pad_mode": "symmetric", "part": "31 35", "enable_frame_num": "sequence"},
         {"sequence_length": 4, "random_shuffle": True, "seed": 3, "initial_fill": 5, "enable_frame_num": "scalar"},
     ],
     ids=str,
 )
-def test_against_dali(dali, how):
+def test_against_dali(dali, how, tmp_path):
     path = next((str(p) for p in REAL if p.name == "vp8_cfr_nasa_320x180.webm"), None)
     if path is None:
         pytest.skip("needs the real videos")
-    sides = [kind.experimental.readers.Video(filenames=[path], **how) for kind in (ndd, dali)]
+    how = dict(how)
+    if "part" in how:
+        (tmp_path / "list.txt").write_text(f"{path} 5 {how.pop('part')}\n")
+        how |= {"file_list": str(tmp_path / "list.txt"), "file_list_format": "frames"}
+    else:
+        how["filenames"] = [path]
+    sides = [kind.experimental.readers.Video(**how) for kind in (ndd, dali)]
     assert sides[0].get_metadata() == sides[1].get_metadata()
     for _, *batches in zip(range(3), *(side.next_epoch(batch_size=1) for side in sides), strict=False):
         for one, two in zip(*batches, strict=True):
