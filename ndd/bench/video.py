@@ -98,7 +98,7 @@ def _sorted(data: Path) -> dict[str, list[str]]:
     for path in sorted(data.iterdir()):
         try:
             with av.open(str(path)) as container:
-                found.setdefault(container.streams.video[0].codec_context.name, []).append(str(path))
+                found.setdefault(container.streams.best("video").codec_context.name, []).append(str(path))
         except (OSError, ValueError, IndexError):
             continue
     return found
@@ -165,7 +165,7 @@ def _timed(work: Callable[[], int]) -> float:
 
 def _by_pyav(path: str, start: int) -> int:
     with library().open(path) as container:
-        stream = container.streams.video[0]
+        stream = container.streams.best("video")
         rate = float(stream.average_rate)
         container.seek(int(start / rate / stream.time_base), stream=stream)
         count = 0
@@ -214,6 +214,6 @@ def _by_torchcodec(setting: Setting, opened: Callable[[str], Any], clips: list[t
 
 def _decoded(path: str, threads: int, rgb: bool) -> int:
     with library().open(path) as container:
-        stream = container.streams.video[0]
+        stream = container.streams.best("video")
         stream.thread_type, stream.thread_count = "AUTO", threads
         return sum(1 for frame in container.decode(stream) if not rgb or frame.to_ndarray(format="rgb24").size)

@@ -285,7 +285,7 @@ def _video_stream(container: Any) -> Any:
     if not container.streams.video:
         kinds = ", ".join(sorted({stream.type for stream in container.streams})) or "nothing"
         raise RuntimeError(f"expected a video stream, the file has {kinds}")
-    stream = container.streams.video[0]
+    stream = container.streams.best("video")  # of several, FFmpeg's choice and DALI's: the largest, mostly
     if stream.codec_context is None:
         raise RuntimeError("FFmpeg here has no decoder for its video stream")
     return stream

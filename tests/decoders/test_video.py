@@ -98,7 +98,7 @@ def plain(path):
 
     frames, times = [], []
     with av.open(str(path)) as container:
-        for frame in container.decode(video=0):
+        for frame in container.decode(container.streams.best("video")):
             frames.append(np.empty((frame.height, frame.width, 3), np.uint8))
             write_rgb(frame, frames[-1])
             times.append(float(frame.pts * frame.time_base))
@@ -406,3 +406,19 @@ def test_packets_get_start_codes_and_say_whether_they_are_needed(codec):
     assert dropped > 0
     assert len(found) == len(packets) - dropped
     assert not any(frame.is_corrupt for frame in found)
+
+
+def test_of_several_video_streams_the_best_one_is_read():
+    memory = io.BytesIO()
+    with av.open(memory, "w", format="matroska") as container:
+        streams = [container.add_stream("ffv1", rate=10) for _ in range(2)]
+        for stream, size in zip(streams, (16, 32), strict=True):
+            stream.height, stream.width, stream.pix_fmt = size, 2 * size, "yuv420p"
+        for stream in streams:
+            for i in range(3):
+                frame = av.VideoFrame.from_ndarray(np.full((stream.height, stream.width, 3), 80 * i, np.uint8), "rgb24")
+                container.mux(stream.encode(frame))
+            container.mux(stream.encode())
+    frames = ndd.decoders.video(np.frombuffer(memory.getvalue(), np.uint8))
+    assert frames.shape == (3, 32, 64, 3)
+    assert [round(float(np.asarray(frame).mean()) / 80) for frame in np.asarray(frames)] == [0, 1, 2]
