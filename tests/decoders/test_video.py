@@ -414,6 +414,7 @@ def test_of_several_video_streams_the_best_one_is_read():
         streams = [container.add_stream("libx264", rate=10) for _ in range(2)]
         for stream, size in zip(streams, (16, 64), strict=True):
             stream.height, stream.width, stream.pix_fmt = size, 2 * size, "yuv420p"
+            stream.disposition = av.stream.Disposition.default
         for _ in range(5):
             for stream in streams:
                 noise = rng.integers(0, 256, (stream.height, stream.width, 3)).astype(np.uint8)
