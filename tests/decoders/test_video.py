@@ -245,12 +245,15 @@ def broken_files():
         "nothing": (np.empty(0, np.uint8), "0 bytes"),
         "text": (np.frombuffer(b"this is no video" * 100, np.uint8), "cannot open"),
         "cut off before its index": (whole[: len(whole) // 3], "cannot open|cannot be read"),
+        "only a head": (encoded(6, format="mkv")[:50], "cannot open"),
         "audio only": (np.frombuffer(audio.getvalue(), np.uint8), "expected a video stream"),
         "damaged": (damaged, "frame 0 of 30 .* cannot be decoded"),
     }
 
 
-@pytest.mark.parametrize("name", ["nothing", "text", "cut off before its index", "audio only", "damaged"])
+@pytest.mark.parametrize(
+    "name", ["nothing", "text", "cut off before its index", "only a head", "audio only", "damaged"]
+)
 def test_broken_files_are_errors_that_name_sample_and_file(tmp_path, name):
     data, said = broken_files()[name]
     path = tmp_path / "bad.mp4"
