@@ -9,7 +9,7 @@ import numpy as np
 
 from ndd._cpu.jit import kernel
 
-_ZERO, _FULL, _THREE, _MIDDLE = np.int32(0), np.int32(255), np.float32(3), np.float32(512)
+_ZERO, _FULL, _THREE = np.int32(0), np.int32(255), np.float32(3)
 
 
 @kernel
@@ -20,10 +20,12 @@ def _byte(value):
 @kernel(fastmath={"contract"})
 def rgb_of_420(y, u, v, out, factors):
     """One frame. `factors` (f32) are: what is added, with a half for rounding; that of Y; that of V in red; those of U and
-    of V in green; that of U in blue; those of chroma divided by 16. What is below zero becomes zero, however it is rounded."""
+    of V in green; that of U in blue; those of chroma divided by 16; 4 times the middle of chroma. What is below zero becomes
+    zero, however it is rounded. Planes may have 16 bits."""
     height, width = out.shape[0], out.shape[1]
     columns, rows, pairs = (width + 1) // 2, (height + 1) // 2, width // 2
     offset, luma, rv, gu, gv, bu = factors[0], factors[1], factors[2], factors[3], factors[4], factors[5]
+    middle = factors[6]
     chroma = np.empty((3, columns + 2), np.float32)
     red, green, blue = chroma[0], chroma[1], chroma[2]
     made = np.empty((6, columns), np.uint8)
@@ -33,8 +35,8 @@ def rgb_of_420(y, u, v, out, factors):
         far = min(max(near + 1 if j & 1 else near - 1, 0), rows - 1)
         u0, u1, v0, v1 = u[near], u[far], v[near], v[far]
         for i in range(columns):
-            cu = _THREE * np.float32(u0[i]) + np.float32(u1[i]) - _MIDDLE
-            cv = _THREE * np.float32(v0[i]) + np.float32(v1[i]) - _MIDDLE
+            cu = _THREE * np.float32(u0[i]) + np.float32(u1[i]) - middle
+            cv = _THREE * np.float32(v0[i]) + np.float32(v1[i]) - middle
             red[i + 1] = rv * cv
             green[i + 1] = gu * cu + gv * cv
             blue[i + 1] = bu * cu

@@ -1,12 +1,15 @@
 """Videos: clips of 16 frames at random places, and a video from its beginning to its end, in frames a second.
 
 Beside DALI's reader there are PyAV and OpenCV as one would use them without thinking: a file is opened for each clip, a
-seek goes to the clip, every frame becomes RGB. The limit is FFmpeg that decodes everything and shows nothing.
+seek goes to the clip, every frame becomes RGB; and torchcodec, where it loads, with one decoder kept for each file. The limit
+is FFmpeg that decodes everything and shows nothing, and FFmpeg that makes RGB of it too. On a GPU a row tells how busy its
+video engines were while ndd, and DALI, read.
 """
 
 from __future__ import annotations
 
 import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -21,9 +24,9 @@ from ndd.bench.libraries import Setting
 from ndd.bench.rounds import Result, interleaved
 from ndd.decoders._video_file import library, scan
 
-_LENGTH, _BATCH, _BATCHES, _CLIPS = 16, 8, 10, 48
+_LENGTH, _BATCH, _BATCHES, _CLIPS = 16, 8, {"cpu": 10, "gpu": 24}, 48
 _STEP = 37  # clips begin anywhere between key frames
-_KINDS = {"vp9": ("libvpx-vp9", "webm"), "h264": ("libx264", "mp4")}
+_KINDS = {"vp9": ("libvpx-vp9", "webm"), "h264": ("libx264", "mp4"), "hevc": ("libx265", "mp4")}
 _DALI_READS = ("vp8", "vp9")
 
 
@@ -54,6 +57,23 @@ def _rows(setting: Setting, name: str, sides: dict[str, Callable[[], float]]) ->
         yield Result(
             "video", f"  {other} in DALI's place", "frames/s", ours, rate, "0.9" if "FFmpeg" in other else target
         )
+    if setting.device == "gpu":
+        busy = {side: _engines_busy(sides[side]) for side in setting.libraries}
+        if None not in busy.values():
+            yield Result("video", "  its video engines are busy", "%", busy["ndd"], busy.get("DALI"), "")
+
+
+def _engines_busy(work: Callable[[], float]) -> float | None:
+    """How busy the video engines of the GPU are while `work` runs, of all of them, in percent; None if nobody knows."""
+    command = ["nvidia-smi", "--query-gpu=utilization.decoder", "--format=csv,noheader,nounits", "--loop-ms=100"]
+    try:
+        watch = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    except OSError:
+        return None
+    work()
+    watch.terminate()
+    said = [line for line in watch.communicate()[0].split() if line.isdecimal()]
+    return max(map(float, said), default=None)
 
 
 def _made(folder: Path) -> dict[str, list[str]]:
@@ -78,7 +98,7 @@ def _sorted(data: Path) -> dict[str, list[str]]:
     for path in sorted(data.iterdir()):
         try:
             with av.open(str(path)) as container:
-                found.setdefault(container.streams.video[0].codec_context.name, []).append(str(path))
+                found.setdefault(container.streams.best("video").codec_context.name, []).append(str(path))
         except (OSError, ValueError, IndexError):
             continue
     return found
@@ -92,6 +112,9 @@ def _random(setting: Setting, codec: str, paths: list[str]) -> dict[str, Callabl
     starts = [(p, s) for p in paths for s in range(0, len(scan(p)["times"]) - _LENGTH + 1, _STEP)]
     order = np.random.default_rng(1).integers(0, len(starts), _CLIPS)
     clips = [starts[i] for i in order]
+    torchcodec = _torchcodec(setting)
+    if torchcodec is not None:
+        sides["torchcodec"] = lambda: _timed(lambda: _by_torchcodec(setting, torchcodec, clips))
     sides["PyAV"] = lambda: _timed(lambda: sum(_by_pyav(path, start) for path, start in clips))
     if opencv() is not None:
         sides["OpenCV"] = lambda: _timed(lambda: sum(_by_opencv(path, start, _LENGTH) for path, start in clips))
@@ -102,7 +125,8 @@ def _sequential(setting: Setting, codec: str, paths: list[str]) -> dict[str, Cal
     sides = _readers(setting, codec, {"filenames": paths, "sequence_length": _LENGTH})
     if opencv() is not None:
         sides["OpenCV"] = lambda: _timed(lambda: sum(_by_opencv(path, 0, 1 << 30) for path in paths))
-    sides["FFmpeg alone (the limit)"] = lambda: _timed(lambda: sum(_decoded(p, setting.threads) for p in paths))
+    for name, rgb in (("FFmpeg alone, to RGB", True), ("FFmpeg alone (the limit)", False)):
+        sides[name] = lambda rgb=rgb: _timed(lambda: sum(_decoded(p, setting.threads, rgb) for p in paths))
     return sides
 
 
@@ -121,10 +145,11 @@ def _by_reader(setting: Setting, reader: Any) -> float:
     next(batches).evaluate()
     setting.settle()
     start = time.perf_counter()
-    for _ in range(_BATCHES):
+    count = _BATCHES[setting.device]
+    for _ in range(count):
         next(batches).evaluate()
     setting.settle()
-    return _BATCHES * _BATCH * _LENGTH / (time.perf_counter() - start)
+    return count * _BATCH * _LENGTH / (time.perf_counter() - start)
 
 
 def _endless(reader: Any) -> Iterator[Any]:
@@ -140,7 +165,7 @@ def _timed(work: Callable[[], int]) -> float:
 
 def _by_pyav(path: str, start: int) -> int:
     with library().open(path) as container:
-        stream = container.streams.video[0]
+        stream = container.streams.best("video")
         rate = float(stream.average_rate)
         container.seek(int(start / rate / stream.time_base), stream=stream)
         count = 0
@@ -169,8 +194,26 @@ def _by_opencv(path: str, start: int, length: int) -> int:
     return count
 
 
-def _decoded(path: str, threads: int) -> int:
+def _torchcodec(setting: Setting) -> Any:
+    """torchcodec's decoder of a path, or None where it does not load: it needs FFmpeg's libraries, and those of its torch."""
+    try:
+        from torchcodec.decoders import VideoDecoder  # type: ignore[import-not-found]
+    except (ImportError, RuntimeError, OSError):
+        return None
+    device = "cuda" if setting.device == "gpu" else "cpu"
+    return lambda path: VideoDecoder(path, num_ffmpeg_threads=setting.threads, dimension_order="NHWC", device=device)
+
+
+def _by_torchcodec(setting: Setting, opened: Callable[[str], Any], clips: list[tuple[str, int]]) -> int:
+    decoders = {path: opened(path) for path in dict.fromkeys(path for path, _ in clips)}
+    for path, start in clips:
+        decoders[path].get_frames_in_range(start, start + _LENGTH)
+    setting.settle()
+    return len(clips) * _LENGTH
+
+
+def _decoded(path: str, threads: int, rgb: bool) -> int:
     with library().open(path) as container:
-        stream = container.streams.video[0]
+        stream = container.streams.best("video")
         stream.thread_type, stream.thread_count = "AUTO", threads
-        return sum(1 for _ in container.decode(stream))
+        return sum(1 for frame in container.decode(stream) if not rgb or frame.to_ndarray(format="rgb24").size)

@@ -9,7 +9,7 @@ other one needs.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import chain
 from typing import Any, NamedTuple
@@ -18,10 +18,11 @@ import numpy as np
 
 from ndd._execution.fork import whole
 from ndd.decoders._limit import get_max_pixels
-from ndd.decoders._video_color import write_rgb, write_ycbcr
+from ndd.decoders._video_color import FULL_RANGE, PLANAR, write_rgb, write_ycbcr
 
 Index = dict[str, np.ndarray]
 
+FAULTS = (OSError, ValueError, EOFError, MemoryError, NotImplementedError)  # what FFmpeg's errors are in PyAV
 _OPTIONS = {"protocol_whitelist": "file"}  # a play list must not fetch anything
 _CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is never shown
 
@@ -35,16 +36,18 @@ class Shape(NamedTuple):
 
 
 class VideoFile:
-    """One open video. One thread at a time may use it.
+    """One open video. One thread at a time may use it. FFmpeg decodes, until `decode_by` says otherwise.
 
     Args:
         source: a path, or the bytes of a file, u8.
-        threads: how many threads decode.
+        threads: how many threads of FFmpeg decode.
         index: what `scan` gave for this file; by default it is made here.
     """
 
     def __init__(self, source: str | np.ndarray, threads: int = 1, index: Index | None = None):
-        self._source, self._threads = source, threads
+        self.source, self._threads = source, threads
+        self._decoder: Any = None  # made when it is needed
+        self._make_decoder: Callable[[Any], Any] = _ffmpeg
         self._open()
         try:
             self._index = _indexed(self._container, self._stream) if index is None else index
@@ -63,6 +66,7 @@ class VideoFile:
         self._began = 0  # the frame where decoding began
         self._frames: Iterator[tuple[int, Any]] | None = None
         self._damage: BaseException | None = None
+        self.refused: str | None = None  # why the engines of a GPU do not decode it
 
     @property
     def index(self) -> Index:
@@ -100,6 +104,27 @@ class VideoFile:
         for number in sorted(places):
             self.write(number, places[number])
 
+    def decode_by(self, make_decoder: Callable[[Any], Any] | None) -> None:
+        """Another decoder from here on: what `make_decoder` gives for PyAV's stream, with the `decode`, `skip_frame` and
+        `flush_buffers` of PyAV's codec context; None: FFmpeg again."""
+        self._close_decoder()
+        self._make_decoder = make_decoder or _ffmpeg
+        self._frames, self._damage = None, None
+
+    @property
+    def by_ffmpeg(self) -> bool:
+        """Whether nothing else was said to `decode_by`."""
+        return self._make_decoder is _ffmpeg
+
+    @property
+    def decoder(self) -> Any:
+        """What decodes."""
+        if self._decoder is None:
+            with whole:
+                self._decoder = self._make_decoder(self._stream)
+            self._decoder.skip_frame, self._skips = "DEFAULT", False
+        return self._decoder
+
     def expect(self, numbers: Sequence[int]) -> None:
         """Says which frames come next, ascending: those between them are decoded only if others need them."""
         self._wanted = set(numbers)
@@ -107,7 +132,7 @@ class VideoFile:
 
     def write(self, number: int, places: Sequence[np.ndarray], ycbcr: bool = False) -> None:
         """Writes one frame to some places, u8 `[height, width, 3]` each. RuntimeError if it cannot be decoded."""
-        frame = self._frame(number)
+        frame = self.frame(number)
         write = write_ycbcr if ycbcr else write_rgb
         write(frame, places[0], round(frame.rotation / 90) % 4)
         for place in places[1:]:
@@ -116,27 +141,30 @@ class VideoFile:
     def close(self) -> None:
         """Closes the file and gives the decoder up."""
         self._frames = None
+        self._close_decoder()
         with whole:
             self._container.close()
+
+    def _close_decoder(self) -> None:
+        if self._decoder is not None and not self.by_ffmpeg:
+            self._decoder.close()
+        self._decoder = None
 
     def _open(self) -> None:
         # FFmpeg opens and closes decoders under locks of the process: a child forked meanwhile would wait for ever.
         with whole:
-            self._container = _opened(self._source)
+            self._container = _opened(self.source)
             try:
                 self._stream = _video_stream(self._container)
                 self._stream.thread_type = "AUTO"
                 self._stream.thread_count = self._threads
-                self._stream.codec_context.open(strict=False)
-            except (OSError, ValueError) as error:  # FFmpeg's errors are of both kinds
-                self._container.close()
-                raise RuntimeError(f"FFmpeg cannot decode its video stream: {_reason(error)}") from error
             except BaseException:
                 self._container.close()
                 raise
         self._skips = False
 
-    def _frame(self, wanted: int) -> Any:
+    def frame(self, wanted: int) -> Any:
+        """A frame as the decoder gives it. RuntimeError if it cannot be decoded."""
         if self._frames is None or not max(self.key_before(wanted), 0) <= self._next <= wanted:
             self._go_to(self.key_before(wanted))
         for _ in range(2):
@@ -166,13 +194,15 @@ class VideoFile:
         for when in () if self._untimed else (int(self._times[key]), decoded_at):
             try:
                 self._container.seek(when, stream=self._stream, backward=True)
+                self.decoder.flush_buffers()
                 packets = self._packets()
                 first = next(packets, None)
-            except (OSError, ValueError):  # FFmpeg's errors are of both kinds
+            except FAULTS:
                 break
             if first is not None and first.dts is not None and first.dts <= decoded_at:
                 self._next, self._frames = key, self._numbered(chain((first,), packets))
                 return
+        self._close_decoder()
         self._container.close()
         self._open()
         self._next, self._began, self._frames = 0, 0, self._numbered(self._packets())
@@ -186,8 +216,8 @@ class VideoFile:
         for packet in packets:
             self._choose_effort(packet)
             try:
-                frames = self._stream.codec_context.decode(packet if packet.size else None)
-            except (OSError, ValueError) as error:
+                frames = self.decoder.decode(packet if packet.size else None)
+            except FAULTS as error:
                 self._damage = error
                 frames = []
                 if not packet.size:
@@ -211,14 +241,15 @@ class VideoFile:
             number = self._number(packet.pts)
             skips = number < self._last_wanted and number not in self._wanted
         if skips != self._skips:
-            self._stream.codec_context.skip_frame = "NONREF" if skips else "DEFAULT"
+            self.decoder.skip_frame = "NONREF" if skips else "DEFAULT"
             self._skips = skips
 
 
 def scan(source: str | np.ndarray) -> Index:
     """The index of a video: `times` of its frames in ticks of the `time_base` (a fraction), ascending; `decode_times`
     by which they are found; `keys`, the numbers of frames where decoding may begin; `size`, height and width, upright;
-    `untimed`, whether the file says no times, so that frames are counted. RuntimeError for what is no video."""
+    `untimed`, whether the file says no times, so that frames are counted; `picture`, see `Picture`. RuntimeError for what
+    is no video."""
     container = _opened(source)
     try:
         return _indexed(container, _video_stream(container))
@@ -242,7 +273,7 @@ def _opened(source: str | np.ndarray) -> Any:
         return av.open(_Bytes(source), container_options=_OPTIONS)
     except FileNotFoundError:
         raise
-    except (OSError, ValueError) as error:
+    except FAULTS as error:
         raise RuntimeError(f"expected a video, got what FFmpeg cannot open: {_reason(error)}") from error
 
 
@@ -254,7 +285,7 @@ def _video_stream(container: Any) -> Any:
     if not container.streams.video:
         kinds = ", ".join(sorted({stream.type for stream in container.streams})) or "nothing"
         raise RuntimeError(f"expected a video stream, the file has {kinds}")
-    stream = container.streams.video[0]
+    stream = container.streams.best("video")  # of several, FFmpeg's choice and DALI's: the largest, mostly
     if stream.codec_context is None:
         raise RuntimeError("FFmpeg here has no decoder for its video stream")
     return stream
@@ -267,7 +298,7 @@ def _indexed(container: Any, stream: Any) -> Index:
         for packet in container.demux(stream):
             if packet.size and not packet.is_discard and not (hides and not bytes(packet)[0] >> 4 & 1):
                 listed.append((packet.pts, packet.dts, packet.is_keyframe))
-    except (OSError, ValueError) as error:
+    except FAULTS as error:
         if not listed:
             raise RuntimeError(f"its packets cannot be read: {_reason(error)}") from error
     if not listed:
@@ -286,7 +317,7 @@ def _indexed(container: Any, stream: Any) -> Index:
     else:
         times, places = np.unique(np.array([pts for pts, _, _ in listed], np.int64), return_index=True)
         decode_times, keys = decode_times[places], keys[places]
-    height, width = _size(container, stream)
+    picture, (height, width) = _first_picture(container, stream)
     return {
         "times": times,
         "decode_times": decode_times,
@@ -294,35 +325,60 @@ def _indexed(container: Any, stream: Any) -> Index:
         "time_base": np.array([time_base.numerator, time_base.denominator], np.int64),
         "size": np.array([height, width], np.int64),
         "untimed": np.array([untimed]),
+        "picture": np.array(picture, np.int64),
     }
 
 
-def _size(container: Any, stream: Any) -> tuple[int, int]:
-    """Height and width, upright. How a video is turned stands with its frames, so the first one is decoded."""
+class Picture(NamedTuple):
+    """How the frames of a video are stored: counterclockwise quarter turns to be made, the matrix of their colours (a
+    number of H.273), whether their range is full, and the bits of 4:2:0 (0: it is something else, or unknown)."""
+
+    turns: int
+    matrix: int
+    full_range: bool
+    bits: int
+
+
+def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int]]:
+    """How frames are stored; height and width, upright. All this stands with the frames, so the first one is decoded."""
     height, width = stream.codec_context.height, stream.codec_context.width
     if height * width > get_max_pixels():
         raise RuntimeError(
             f"expected frames of at most {get_max_pixels()} pixels, got {height}x{width}. "
             "Allow more with ndd.decoders.set_max_pixels()."
         )
-    rotation = _rotation(container, stream)
+    frame = _first_frame(container, stream)
+    picture = Picture(0, 2, False, 0)
+    if frame is not None:
+        kind, full = frame.format.name, frame.color_range == FULL_RANGE
+        bits = 0 if frame.interlaced_frame else PLANAR.get(kind, 0)
+        picture = Picture(round(frame.rotation / 90) % 4, frame.colorspace, full or kind == "yuvj420p", bits)
+        height, width = frame.height, frame.width
     if height < 1 or width < 1:
         raise RuntimeError("expected a video, its frames have no size: the header is damaged")
-    return (width, height) if rotation % 2 else (height, width)
+    return picture, ((width, height) if picture.turns % 2 else (height, width))
 
 
-def _rotation(container: Any, stream: Any) -> int:
+def _first_frame(container: Any, stream: Any) -> Any:
     try:
         container.seek(-(1 << 62), backward=False)
-    except OSError:
+    except FAULTS:
         pass
     try:
         for packet in container.demux(stream):
             for frame in stream.codec_context.decode(packet if packet.size else None):
-                return round(frame.rotation / 90) % 4
-    except (OSError, ValueError):
+                return frame
+    except FAULTS:
         pass
-    return 0
+    return None
+
+
+def _ffmpeg(stream: Any) -> Any:
+    try:
+        stream.codec_context.open(strict=False)
+    except FAULTS as error:
+        raise RuntimeError(f"FFmpeg cannot decode its video stream: {_reason(error)}") from error
+    return stream.codec_context
 
 
 class _Bytes:

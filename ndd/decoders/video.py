@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,11 @@ def video(
 
     A video that is stored turned, as phones do, comes out upright. Colours follow the matrix that the stream names
     (BT.601, BT.709, BT.2020), BT.601 if it names none, and its range; DALI takes BT.601 for all. Colour may be off by 1 of 255
-    against DALI (0.1 % of the numbers). On a GPU the frames are those of the CPU, copied.
+    against DALI (0.1 % of the numbers).
+
+    On a GPU its video engines (NVDEC) decode H.264, HEVC, VP8, VP9, MPEG-4 and, where they know it, AV1, with 8 to 12 bits; what is
+    not 4:2:0, interlaced, too small or too large for them, damaged or without times, the CPU decodes. Nothing is said of it but
+    to the logger "ndd.video", at the level INFO.
 
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 
@@ -100,6 +105,14 @@ class Clip:
         """That of the output."""
         return len(self.frames), self.file.shape.height, self.file.shape.width, 3
 
+    def opened(self) -> Any:
+        """The video, to be closed."""
+        return contextlib.closing(self.file)
+
+    def again(self) -> Any:
+        """The video, opened once more for another thread, to be closed."""
+        return contextlib.closing(VideoFile(self.file.source, 1, self.file.index))
+
     def decode(self, out: np.ndarray) -> None:
         """Writes the frames, and closes the video."""
         try:
@@ -135,7 +148,7 @@ def _(call: Call, encoded, fill_value, pad_mode, frames, times, **sequence: Any)
             if clip is not None:
                 clip.file.close()
         raise_first(errors)
-    return Plan([clip.shape for clip in clips], {"clip": clips})
+    return Plan([clip.shape for clip in clips], {"clip": clips}, {"fill": colour})
 
 
 def _sequence(i: int, count: int, start_frame: Any, end_frame: Any, stride: Any, sequence_length: Any, **_: Any) -> Any:
@@ -164,12 +177,19 @@ def _(encoded, out, clip):
 
 
 @video.cuda
-def _(launch, encoded, out, clip):
-    """Decoded on the CPU's threads into pinned memory, from which one copy goes to the GPU."""
-    from ndd._cuda.launch import pinned_empty
+def _(launch, encoded, out, clip, fill):
+    """By the engines of the GPU; what they do not decode, by the CPU. The same launches for any batch."""
+    from ndd.decoders import _video_gpu
 
-    sizes = [int(np.prod(one.shape)) for one in clip]
-    staged = pinned_empty(sum(sizes))
-    parts = np.split(staged.numpy(), np.cumsum(sizes)[:-1])
-    raise_first(launch.call.spread(lambda i: clip[i].decode(parts[i].reshape(clip[i].shape)), len(clip)))
-    out.flat.copy_(staged, non_blocking=True)
+    pieces, wanted, count = [], [], 0
+    wide = _video_gpu.pieces_at_once(len(clip))
+    for i, one in enumerate(clip):
+        there = one.frames >= 0
+        frames, places = np.unique(one.frames[there], return_inverse=True)
+        wanted.append(np.full(len(one.frames), -1))
+        wanted[-1][there] = places.reshape(-1) + count
+        count += len(frames)
+        for k, part in enumerate(_video_gpu.cut(one.file.index, frames, wide)):
+            pieces.append(_video_gpu.Piece(one.again if k else one.opened, one.file.index, part, i))
+    pictures = _video_gpu.decoded(launch.call, pieces)
+    _video_gpu.convert(launch, [one.file.index for one in clip], pictures, wanted, fill)

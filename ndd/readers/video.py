@@ -14,6 +14,7 @@ from ndd.readers.base import Reader
 from ndd.readers.file_tree import FilePath
 from ndd.readers.output import Output
 from ndd.readers.video_clips import ClipStore, Extras, Layout
+from ndd.readers.video_gpu import on_gpu
 from ndd.readers.video_list import Listed, frame_range, listed_videos
 from ndd.types import DALIImageType
 
@@ -60,8 +61,9 @@ class Video(Reader):
         channels: 3.
         skip_vfr_check, additional_decode_surfaces: accepted, without effect.
 
-    Runs on the CPU and with device "gpu", where the frames are decoded on the CPU and copied from pinned memory; DALI has it
-    on a GPU only. Colours are those of `decoders.video`. A video that is stored turned comes out upright.
+    Runs on the CPU, and with device "gpu" on the video engines of the GPU, as `decoders.video` does; DALI has it on a GPU only.
+    There a frame that cannot be decoded is an error for its whole batch, and `on_error` cannot leave it out. Colours are
+    those of `decoders.video`. A video that is stored turned comes out upright.
 
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 
@@ -138,7 +140,9 @@ class Video(Reader):
         in_order = options.order_name == "stored"
         skips = options.on_error == "skip" or bool(own.get("file_root"))
         layout = layout._replace(ycbcr=image_type == DALIImageType.YCbCr)
-        return ClipStore(self._display, videos, part, layout, extras, in_order, skips)
+        numbers_only = Device(str(options.device)).device_type == "gpu"
+        self._store = ClipStore(self._display, videos, part, layout, extras, in_order, skips, numbers_only)
+        return self._store
 
     def _present(self, video: Any, *extras: Any) -> tuple[Any, ...]:
         return (self._scaled(self._there(video)), *extras)
@@ -146,7 +150,7 @@ class Video(Reader):
     def _there(self, video: Any) -> Any:
         """Frames where the reader delivers them, so that operators run there."""
         here = Device(str(self._options.device))
-        return video.to_device(here) if here.device_type == "gpu" else video
+        return on_gpu(video, self._store, here) if here.device_type == "gpu" else video
 
     def _scaled(self, video: Any) -> Any:
         """Frames in the element type and range that was asked for."""

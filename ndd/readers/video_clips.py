@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,9 @@ _SCANS_AT_ONCE = 8
 
 
 class Layout(NamedTuple):
-    """What makes a sequence: how many frames, how far apart, how far apart sequences begin; how what is missing is padded."""
+    """What makes a sequence: how many frames, how far apart, how far apart sequences begin; how what is missing is padded.
+    `whole_strides`: it takes `length * stride` frames, and one sequence of a video is padded (else up to its last frame,
+    and all are that begin in the video)."""
 
     length: int
     stride: int
@@ -41,6 +43,7 @@ class Layout(NamedTuple):
     fill: np.ndarray
     uniform: bool = False
     ycbcr: bool = False
+    whole_strides: bool = False
 
 
 class Extras(NamedTuple):
@@ -52,7 +55,8 @@ class Extras(NamedTuple):
 
 
 class ClipStore(RecordStore):
-    """Sequences by number."""
+    """Sequences by number; with `numbers_only` i64 `[1 + F]`, those of the video and of its frames, in the place of frames
+    (`video_gpu.py` decodes them)."""
 
     def __init__(
         self,
@@ -63,13 +67,14 @@ class ClipStore(RecordStore):
         extras: Extras,
         in_order: bool,
         skips: bool,
+        numbers_only: bool = False,
     ):
         # In sequence one decoder does all the work; otherwise the threads that read ahead have one each.
         cores = os.cpu_count() or 1
         self.threads = 1 if in_order else cores
-        self._videos, self._indices = _scanned(reader, videos, skips)
-        self._layout, self._extras = layout, extras
-        self._parts = [part(video, index) for video, index in zip(self._videos, self._indices, strict=True)]
+        self._videos, self.indices = _scanned(reader, videos, skips)
+        self.layout, self._extras = layout, extras
+        self._parts = [part(video, index) for video, index in zip(self._videos, self.indices, strict=True)]
         starts = [_starts(layout, *ends) for ends in self._parts]
         self._first = np.concatenate([*starts, np.empty(0, np.int64)])
         self._video = np.repeat(np.arange(len(starts)), [len(s) for s in starts])
@@ -78,7 +83,8 @@ class ClipStore(RecordStore):
                 f"{reader}: No files found with a sequence of {layout.length} frames, {layout.stride} apart, among "
                 f"{len(videos)} videos"
             )
-        self._open = OpenVideos(cores if in_order else 1)
+        self._numbers_only = numbers_only
+        self._open = OpenVideos(cores if in_order and not numbers_only else 1)
 
     def __len__(self) -> int:
         return len(self._first)
@@ -109,25 +115,32 @@ class ClipStore(RecordStore):
                 found[place] = record
         return found
 
+    def using(self, video: int, first: int, last: int) -> AbstractContextManager[VideoFile]:
+        """A video, open, for these frames."""
+        return self._open.using(self._videos[video].path, self.indices[video], first, last)
+
     def close(self) -> None:
         """Close the videos."""
         self._open.close()
 
     def _frames(self, video: int, number: int) -> np.ndarray:
         """The numbers of the frames of a sequence; -1 for one that is filled."""
-        layout, (start, end) = self._layout, self._parts[video]
+        layout, (start, end) = self.layout, self._parts[video]
         first = int(self._first[number])
         if layout.uniform:
             return np.floor(np.linspace(start, end - 1, layout.length) + 0.5).astype(np.int64)
         wanted = first + layout.stride * np.arange(layout.length, dtype=np.int64)
         if wanted[-1] < end:
             return wanted
-        return np.where((found := padded(wanted - start, end - start, layout.pad_mode)) < 0, -1, found + start)
+        return padded(wanted, end, layout.pad_mode)  # a mirror may show what is before the part, as in DALI
 
     def _read(self, video: int, numbers: np.ndarray) -> list[Record | Exception]:
-        index, layout = self._indices[video], self._layout
+        index, layout = self.indices[video], self.layout
         height, width = index["size"].tolist()
         clips = [self._frames(video, number) for number in numbers.tolist()]
+        if self._numbers_only:
+            rows = [np.concatenate([[video], clip]) for clip in clips]
+            return [self._record(video, number, *each) for number, *each in zip(numbers, rows, clips, strict=True)]
         outs = [host_empty((len(clip), height, width, 3), np.uint8) for clip in clips]
         places: dict[int, list[tuple[int, np.ndarray]]] = {}
         for k, (clip, out) in enumerate(zip(clips, outs, strict=True)):
@@ -139,7 +152,7 @@ class ClipStore(RecordStore):
         failed: dict[int, Exception] = {}
         wanted = sorted(places)
         if wanted:
-            with self._open.using(self._videos[video].path, index, wanted[0], wanted[-1]) as file:
+            with self.using(video, wanted[0], wanted[-1]) as file:
                 file.expect(wanted)
                 for frame in wanted:
                     here = [(k, place) for k, place in places[frame] if k not in failed]
@@ -149,9 +162,12 @@ class ClipStore(RecordStore):
                         except RuntimeError as error:
                             failed.update(dict.fromkeys([k for k, _ in here], error))
         return [
-            failed[k] if k in failed else (out, *self._more(video, int(first), clip))
-            for k, (out, first, clip) in enumerate(zip(outs, self._first[numbers], clips, strict=True))
+            failed[k] if k in failed else self._record(video, *each)
+            for k, each in enumerate(zip(numbers, outs, clips, strict=True))
         ]
+
+    def _record(self, video: int, number: int, frames: np.ndarray, clip: np.ndarray) -> Record:
+        return frames, *self._more(video, int(self._first[number]), clip)
 
     def _more(self, video: int, first: int, clip: np.ndarray) -> Iterator[np.ndarray]:
         if self._extras.labels:
@@ -161,7 +177,7 @@ class ClipStore(RecordStore):
         elif self._extras.frame_num == "sequence":
             yield clip.astype(np.int32)
         if self._extras.timestamps:
-            index = self._indices[video]
+            index = self.indices[video]
             numerator, denominator = index["time_base"].tolist()
             yield np.where(clip < 0, -1.0, index["times"][clip] * (numerator / denominator))
 
@@ -233,9 +249,9 @@ class OpenVideos:
         with self._changed:
             while True:
                 same = [one for one in self._opened if one.path == path]
-                near = [one for one in same if key <= one.until <= first]
-                idle = [one for one in near if not one.busy]
-                if idle or not near:
+                idle = [one for one in same if not one.busy and key <= one.until <= first]
+                # One that will only come to the key frame saves nothing.
+                if idle or not any(key < one.until <= first for one in same):
                     break
                 self._changed.wait()
             free = [one for one in same if not one.busy]
@@ -265,9 +281,12 @@ def _starts(layout: Layout, start: int, end: int) -> np.ndarray:
     """Where the sequences of a part begin."""
     if layout.uniform:
         return np.arange(start, min(start + 1, end), dtype=np.int64)
+    taken = layout.length * layout.stride if layout.whole_strides else (layout.length - 1) * layout.stride + 1
+    full = np.arange(start, max(end - taken + 1, start), layout.step, dtype=np.int64)
+    every = np.arange(start, max(end, start), layout.step, dtype=np.int64)
     if layout.pad_mode == "none":
-        end -= (layout.length - 1) * layout.stride
-    return np.arange(start, max(end, start), layout.step, dtype=np.int64)
+        return full
+    return every[: len(full) + 1] if layout.whole_strides else every
 
 
 def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[Listed], list[Index]]:
@@ -277,7 +296,7 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
         try:
             if is_remote(path):
                 return scan(np.frombuffer(whole_file(path), np.uint8))
-            return cached(path, "video", 1, lambda: scan(path), _WORTH_KEEPING)
+            return cached(path, "video", 3, lambda: scan(path), _WORTH_KEEPING)
         except (OSError, RuntimeError, ValueError) as error:
             return error
 

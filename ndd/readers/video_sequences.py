@@ -19,6 +19,9 @@ from ndd.types import DALIImageType
 class Video(PlainVideo):
     """Reads sequences of frames from videos as `readers.Video` does, with other rules for what lies beyond the end.
 
+    A sequence takes `sequence_length * stride` frames, those behind its last one too. Where it is padded, one more is given
+    for each video than there are whole ones, as in DALI.
+
     A sample is a video of `sequence_length` frames, u8 `[F, H, W, 3]`, layout "FHWC"; then, where there are labels, the
     label, i32 `[1]`; then what `enable_frame_num` and `enable_timestamps` ask for. See `readers.Video` for where videos and
     labels come from, and for what is beyond DALI: all codecs of FFmpeg on the CPU, variable frame rates, upright frames.
@@ -31,7 +34,8 @@ class Video(PlainVideo):
             first frame to its last, rounded to the nearest, half up. `stride`, `step` and `pad_mode` do not count.
         pad_mode: what becomes of sequences that reach beyond the end: "none" leaves them out; "constant" fills in
             `fill_value`, with -1 as number and timestamp; "edge" ("repeat") shows the last frame again; "reflect_101"
-            ("reflect") and "reflect_1001" ("symmetric") what a mirror in the last frame, or behind it, shows.
+            ("reflect") and "reflect_1001" ("symmetric") what a mirror in the last frame, or behind it, shows: also what is
+            before the part of a video that a list names.
         fill_value: one number, or red, green and blue.
         filenames, labels, file_root, file_list: as in `readers.Video`; labels have to be as many as files.
         file_list_format: start and end in a list are "timestamps" in seconds or "frames".
@@ -44,7 +48,8 @@ class Video(PlainVideo):
         image_type: RGB, or YCbCr: the numbers of the stream, chroma spread over the pixels.
 
     Differences from DALI: a line with a start and no end goes to the end of the video, a negative or too large moment in
-    seconds is taken for what it says, and a label that is no number is an error.
+    seconds is taken for what it says, a moment at which a frame begins means this frame (DALI takes the one before it where
+    32 bits make the moment smaller, as 0.48), and a label that is no number is an error.
 
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 
@@ -99,4 +104,4 @@ class Video(PlainVideo):
 
         videos = listed_videos(self._display, filenames, file_root, file_list, labels, automatic=False)
         layout = checked_layout(self._display, sequence_length, stride, step, pad_mode or "none", fill_value)
-        return self._clips(videos, part, layout._replace(uniform=uniform_sample), image_type)
+        return self._clips(videos, part, layout._replace(uniform=uniform_sample, whole_strides=True), image_type)

@@ -34,7 +34,7 @@ def nvrtc():
     return found
 
 
-WITHOUT_KERNELS = ("decoders.video", "optical_flow")
+WITHOUT_KERNELS = ("optical_flow",)
 
 
 def compiled(text, architecture):

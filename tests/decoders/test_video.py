@@ -4,11 +4,13 @@ import io
 import threading
 
 import numpy as np
+import nvdec
 import pytest
 from cases import each_of
 from videos import REAL, encoded, number_of, numbered, numbers_of, timed
 
 import ndd
+from ndd.decoders import _nvdec
 from ndd.decoders._video_color import factors
 from ndd.decoders._video_file import VideoFile
 
@@ -96,7 +98,7 @@ def plain(path):
 
     frames, times = [], []
     with av.open(str(path)) as container:
-        for frame in container.decode(video=0):
+        for frame in container.decode(container.streams.best("video")):
             frames.append(np.empty((frame.height, frame.width, 3), np.uint8))
             write_rgb(frame, frames[-1])
             times.append(float(frame.pts * frame.time_base))
@@ -243,12 +245,15 @@ def broken_files():
         "nothing": (np.empty(0, np.uint8), "0 bytes"),
         "text": (np.frombuffer(b"this is no video" * 100, np.uint8), "cannot open"),
         "cut off before its index": (whole[: len(whole) // 3], "cannot open|cannot be read"),
+        "only a head": (encoded(6, format="mkv")[:50], "cannot open"),
         "audio only": (np.frombuffer(audio.getvalue(), np.uint8), "expected a video stream"),
         "damaged": (damaged, "frame 0 of 30 .* cannot be decoded"),
     }
 
 
-@pytest.mark.parametrize("name", ["nothing", "text", "cut off before its index", "audio only", "damaged"])
+@pytest.mark.parametrize(
+    "name", ["nothing", "text", "cut off before its index", "only a head", "audio only", "damaged"]
+)
 def test_broken_files_are_errors_that_name_sample_and_file(tmp_path, name):
     data, said = broken_files()[name]
     path = tmp_path / "bad.mp4"
@@ -309,10 +314,116 @@ def test_too_large_a_video_is_refused(clip):
         ndd.decoders.set_max_pixels(None)
 
 
-def test_on_a_gpu_the_frames_are_those_of_the_cpu(emulated_gpu):
-    videos = ndd.batch([encoded(12), encoded(7, height=40, width=64)])
-    how = {"start_frame": ndd.batch([2, 5]), "sequence_length": ndd.batch([3, 2])}
-    there, here = ndd.decoders.video(videos, device="gpu", **how), ndd.decoders.video(videos, **how)
+@pytest.fixture
+def engine(emulated_gpu, monkeypatch):
+    """A GPU with video engines: FFmpeg in their place, but for a real one's."""
+    if not emulated_gpu.real:
+        monkeypatch.setattr(nvdec.Decoder, "copies", 0)
+        monkeypatch.setattr(_nvdec, "Decoder", nvdec.Decoder)
+    return emulated_gpu
+
+
+def the_same(there, here, most=1):
     assert there.device.device_type == "gpu"
     for one, two in zip(there.cpu().tensors, here.tensors, strict=True):
-        np.testing.assert_array_equal(np.asarray(one), np.asarray(two))
+        one, two = np.asarray(one).astype(int), np.asarray(two)
+        assert one.shape == two.shape
+        assert np.abs(one - two).max(initial=0) <= most
+        assert (one != two).mean() < 0.001
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_on_a_gpu_the_frames_are_those_of_the_cpu(engine, refused, monkeypatch):
+    videos = ndd.batch(
+        [encoded(12), encoded(7, height=66, width=64), encoded(9, width=64, codec="libvpx", format="webm")]
+    )
+    how = {
+        "start_frame": ndd.batch([2, 5, 0]), "sequence_length": ndd.batch([9, 4, 3]), "stride": ndd.batch([1, 1, 2]),
+        "fill_value": [1, 2, 3],
+    }  # fmt: skip
+    if refused:
+        monkeypatch.setattr(nvdec.Decoder, "refuses", ("h264",))
+    launched = len(engine.launches)
+    the_same(ndd.decoders.video(videos, device="gpu", **how), ndd.decoders.video(videos, **how))
+    assert engine.launches[launched:] == ["video"], "one launch for all frames"
+    assert engine.real or (nvdec.Decoder.open == 0 and (nvdec.Decoder.copies > 8) is not refused)
+
+
+@pytest.mark.parametrize("pixels", ["yuv420p", "yuv420p10le", "yuv444p"])
+@pytest.mark.parametrize(("full", "matrix", "height", "width"), [(1, 1, 33, 47), (2, 9, 16, 30), (1, 2, 1, 1)])
+def test_the_pictures_of_an_engine_become_rgb_as_on_the_cpu(engine, pixels, full, matrix, height, width):
+    frames = np.random.default_rng(0).integers(0, 256, (3, height, width, 3)).astype(np.uint8)
+    clip = ndd.batch([timed(frames, matrix=matrix, full=full, pixels=pixels)])
+    the_same(ndd.decoders.video(clip, frames=[2, 0], device="gpu"), ndd.decoders.video(clip, frames=[2, 0]))
+    assert engine.real or (nvdec.Decoder.copies > 0) == (pixels != "yuv444p")
+
+
+@pytest.mark.gpu
+def test_the_engines_decode_what_they_can(caplog):
+    videos = ndd.batch(
+        [encoded(12, height=64, width=96), encoded(9, height=64, width=96, codec="libvpx", format="webm")]
+    )
+    with caplog.at_level("INFO", "ndd.video"):
+        there = ndd.decoders.video(videos, device="gpu")
+        the_same(there, ndd.decoders.video(videos))
+    assert not caplog.text
+
+
+def test_turned_videos_on_a_gpu(engine):
+    frames = np.random.default_rng(0).integers(0, 256, (2, 32, 48, 3)).astype(np.uint8)
+    plain = ndd.io.video.encode(frames)
+    clips = ndd.batch([plain, turned(plain)])
+    the_same(ndd.decoders.video(clips, device="gpu"), ndd.decoders.video(clips))
+
+
+def test_a_long_video_is_cut_at_key_frames(engine):
+    clip = ndd.batch([encoded(60, key_interval=10)])
+    there = ndd.decoders.video(clip, frames=list(range(59, -1, -1)), device="gpu")
+    assert numbers_of(there.cpu().tensors[0]) == list(range(59, -1, -1))
+    assert engine.real or nvdec.Decoder.copies < 90, "no frame is decoded often"
+
+
+def test_why_the_cpu_decodes_can_be_asked(engine, caplog):
+    frames = numbered(2)
+    with caplog.at_level("INFO", "ndd.video"):
+        ndd.decoders.video(timed(frames, pixels="yuv444p"), device="gpu").evaluate()
+    assert "4:2:0" in caplog.text
+
+
+@pytest.mark.parametrize("codec", ["libx264", "libx265"])
+def test_packets_get_start_codes_and_say_whether_they_are_needed(codec):
+    clip = encoded(20, codec=codec, key_interval=20, height=64, width=96)  # x265 writes beyond smaller frames
+    with av.open(io.BytesIO(clip.tobytes())) as container:
+        stream = container.streams.video[0]
+        name = stream.codec_context.name
+        head, length_bytes = _nvdec._parameter_sets(name, stream.codec_context.extradata)
+        packets = [p for p in container.demux(stream) if p.size]
+    again = av.CodecContext.create(name, "r")
+    found, dropped = [], 0
+    for i, packet in enumerate(packets):
+        data, needed = _nvdec._with_start_codes(name, bytes(packet), length_bytes)
+        dropped += not needed
+        if needed:  # what is left can be decoded
+            found += again.decode(av.Packet((head if i == 0 else b"") + data))
+    found += again.decode(None)
+    assert dropped > 0
+    assert len(found) == len(packets) - dropped
+    assert not any(frame.is_corrupt for frame in found)
+
+
+def test_of_several_video_streams_the_best_one_is_read():
+    memory, rng = io.BytesIO(), np.random.default_rng(0)
+    with av.open(memory, "w", format="mp4") as container:
+        streams = [container.add_stream("libx264", rate=10) for _ in range(2)]
+        for stream, size in zip(streams, (16, 64), strict=True):
+            stream.height, stream.width, stream.pix_fmt = size, 2 * size, "yuv420p"
+            stream.disposition = av.stream.Disposition.default
+        for _ in range(5):
+            for stream in streams:
+                noise = rng.integers(0, 256, (stream.height, stream.width, 3)).astype(np.uint8)
+                container.mux(stream.encode(av.VideoFrame.from_ndarray(noise, "rgb24")))
+        for stream in streams:
+            container.mux(stream.encode())
+    frames = ndd.decoders.video(np.frombuffer(memory.getvalue(), np.uint8), frames=[4, 0])
+    assert frames.shape == (2, 64, 128, 3)
+    assert np.asarray(frames).std() > 20

@@ -3,10 +3,12 @@
 import threading
 
 import numpy as np
+import nvdec
 import pytest
 from videos import REAL, encoded, numbered, numbers_of, timed, write
 
 import ndd
+from ndd.decoders import _nvdec
 from ndd.readers.video_clips import OpenVideos
 
 pytest.importorskip("av")
@@ -165,15 +167,24 @@ def test_resized_sequences_are_those_of_resize(folder):
         {"sequence_length": 24, "pad_mode": "constant", "fill_value": [1, 2, 3], "enable_timestamps": True},
         {"sequence_length": 7, "uniform_sample": True, "enable_frame_num": "sequence"},
         {"sequence_length": 4, "step": 9, "labels": [3], "enable_frame_num": "scalar"},
+        {"sequence_length": 2, "stride": 7, "step": 1, "enable_frame_num": "scalar"},
+        {"sequence_length": 7, "stride": 3, "step": 5, "pad_mode": "reflect", "enable_frame_num": "sequence"},
+        {"sequence_length": 9, "pad_mode": "symmetric", "part": "31 35", "enable_frame_num": "sequence"},
         {"sequence_length": 4, "random_shuffle": True, "seed": 3, "initial_fill": 5, "enable_frame_num": "scalar"},
     ],
     ids=str,
 )
-def test_against_dali(dali, how):
+def test_against_dali(dali, how, tmp_path):
     path = next((str(p) for p in REAL if p.name == "vp8_cfr_nasa_320x180.webm"), None)
     if path is None:
         pytest.skip("needs the real videos")
-    sides = [kind.experimental.readers.Video(filenames=[path], **how) for kind in (ndd, dali)]
+    how = dict(how)
+    if "part" in how:
+        (tmp_path / "list.txt").write_text(f"{path} 5 {how.pop('part')}\n")
+        how |= {"file_list": str(tmp_path / "list.txt"), "file_list_format": "frames"}
+    else:
+        how["filenames"] = [path]
+    sides = [kind.experimental.readers.Video(**how) for kind in (ndd, dali)]
     assert sides[0].get_metadata() == sides[1].get_metadata()
     for _, *batches in zip(range(3), *(side.next_epoch(batch_size=1) for side in sides), strict=False):
         for one, two in zip(*batches, strict=True):
@@ -254,3 +265,56 @@ def test_videos_go_into_operators_frame_by_frame(folder):
     whole, turned = np.asarray(frames.tensors[0]), np.asarray(turned.tensors[0])
     np.testing.assert_array_equal(turned[[0, 2]], whole[[0, 2]])
     np.testing.assert_array_equal(turned[[1, 3]], whole[[1, 3], ::-1, ::-1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [
+        (ndd.readers.Video, {"sequence_length": 5, "pad_sequences": True, "dtype": ndd.float32, "normalized": True}),
+        (ndd.readers.Video, {"sequence_length": 4, "step": 3, "random_shuffle": True, "seed": 1, "image_type": ndd.types.YCbCr}),
+        (Sequences, {"sequence_length": 7, "pad_mode": "reflect_101", "enable_timestamps": True}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_on_a_gpu_as_on_the_cpu(folder, emulated_gpu, monkeypatch, kind, how):
+    if not emulated_gpu.real:
+        monkeypatch.setattr(nvdec.Decoder, "copies", 0)
+        monkeypatch.setattr(_nvdec, "Decoder", nvdec.Decoder)
+    files = [str(folder / "cat" / name) for name in ("a.mp4", "b.webm")]
+    here, there = (
+        kind(filenames=files, enable_frame_num="sequence", labels=[3, 4], device=d, **how) for d in ("cpu", "gpu")
+    )
+    most = 1 / 255 if how.get("normalized") else 1
+    for one, two in zip(here.next_epoch(batch_size=3), there.next_epoch(batch_size=3), strict=True):
+        assert two[0].device.device_type == "gpu"
+        for ours, theirs in zip(one, two, strict=True):
+            for a, b in zip(ours.tensors, theirs.cpu().tensors, strict=True):
+                np.testing.assert_allclose(np.asarray(a).astype(float), np.asarray(b).astype(float), atol=most * 1.01)
+    there.close()
+    assert emulated_gpu.real or nvdec.Decoder.open == 0, "decoders are given back"
+    assert emulated_gpu.real or nvdec.Decoder.copies > 0
+
+
+def test_a_batch_on_a_gpu_decodes_each_frame_once(folder, emulated_gpu, monkeypatch):
+    if emulated_gpu.real:
+        pytest.skip("nobody counts the frames of an engine")
+    monkeypatch.setattr(nvdec.Decoder, "copies", 0)
+    monkeypatch.setattr(_nvdec, "Decoder", nvdec.Decoder)
+    reader = ndd.readers.Video(
+        filenames=str(folder / "cat" / "a.mp4"), sequence_length=8, step=2, stick_to_shard=True, device="gpu"
+    )
+    frames = reader.fetch(list(range(7)))[0].cpu()
+    assert numbers_of(frames.tensors[6]) == list(range(12, 20))
+    assert nvdec.Decoder.copies == 20
+
+
+def test_a_damaged_frame_on_a_gpu_is_named(folder, tmp_path, emulated_gpu):
+    whole = encoded(20).copy()
+    place = whole.tobytes().index(b"mdat") + 4
+    whole[place : place + (len(whole) - place) // 2] = 0x5A
+    (tmp_path / "bad.mp4").write_bytes(whole.tobytes())
+    files = [str(folder / "cat" / "a.mp4"), str(tmp_path / "bad.mp4")]
+    reader = ndd.readers.Video(filenames=files, sequence_length=10, device="gpu")
+    with pytest.raises(RuntimeError, match=r"bad.mp4.* frame 0 of 20"):
+        reader.fetch([0, 2])[0].evaluate()
+    assert numbers_of(reader[1][0].cpu()) == list(range(10, 20)), "the next call works"
