@@ -10,6 +10,7 @@ import numpy as np
 
 from ndd._execution.invocation import Invocation
 from ndd._operator import on_cpu
+from ndd._operator.ahead import follow
 from ndd._operator.arguments import values_of
 from ndd._operator.frames import FrameMap, unroll
 from ndd._operator.naming import raise_named, source_info_of
@@ -112,7 +113,7 @@ class Call:
     """
 
     __slots__ = (
-        "batched", "context", "device", "draws", "eager", "handles", "n", "op", "outs", "settled", "stores", "stream",
+        "batched", "context", "device", "draws", "handles", "n", "op", "outs", "settled", "stores", "stream",
     )  # fmt: skip
 
     def __init__(self, op: Operator, settled: Settled, handles: Any, n: int, batched: bool, draws: Any):
@@ -127,7 +128,6 @@ class Call:
         self.stores: list[Any] = []
         self.stream: Any = None
         self.context: Any = None
-        self.eager = False  # the call returned at once: what comes next may be worked on ahead
 
     # ---- for operators
 
@@ -193,16 +193,13 @@ class Call:
 
     # ---- for the framework
 
-    def on(self, store: Store, stream: Any) -> Call:
-        """The same call with another input, which has been computed, on another stream."""
-        found = Call(self.op, self.settled, (), store.n, self.batched, self.draws)
-        found.context, found.stream, found.stores = self.context, stream, [store]
-        return found
+    def follow(self, invocation: Invocation) -> bool:
+        """Whether the result of this call is being made ahead."""
+        return follow(self, invocation)
 
     def run(self, invocation: Invocation) -> list[Store]:
         """Computes the outputs; errors carry the operator's name, the sample and its source."""
         self.context = invocation.context
-        self.eager = invocation.queued
         if self.settled.assumed:
             self._warn_of_planes(invocation)
         if self.device.device_id is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from operator import index
 from typing import Any
 
+from ndd._execution.lookahead import Following
 from ndd._execution.schedule import schedule
 from ndd._operator.arguments import arguments_of
 from ndd._operator.call import Call, Settled
@@ -158,7 +159,8 @@ class Operator:
             inputs = self._moved(inputs, settled.device)
         call = Call(self, settled, inputs, n, batched, _random_words(self.name, rng) if self.random else None)
         needed = (*inputs, *settled.handles) if settled.handles else inputs
-        invocation = schedule(self.name, call.run, needed, shares_memory=external)
+        follow = call.follow if Following.any else None
+        invocation = schedule(self.name, call.run, needed, shares_memory=external, follow=follow)
         maker = Batch._of_pending if batched else Tensor._of_pending
         if settled.fewer and batched:
             n = None  # type: ignore[assignment]

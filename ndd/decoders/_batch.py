@@ -169,10 +169,6 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
 
     @op.cuda
     def _(launch: Any, operand: Operand, *further: Any, **arguments: Any) -> Store:
-        from ndd._cuda.lookahead import looked_ahead
         from ndd.decoders._gpu import decode_batch
 
-        def compute(call: Call, operand: Operand) -> Store:
-            return decode_batch(Encoded(call, operand, arguments), lambda batch: cut(batch, further, arguments))
-
-        return looked_ahead(launch.call, operand, compute) if windows is None else compute(launch.call, operand)
+        return decode_batch(Encoded(launch.call, operand, arguments), lambda batch: cut(batch, further, arguments))

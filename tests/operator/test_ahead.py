@@ -10,6 +10,7 @@ import torch
 
 import ndd
 from ndd._execution import lookahead
+from ndd._operator import ahead
 
 
 @pytest.fixture
@@ -23,16 +24,15 @@ def folder(tmp_path):
 
 
 def started(monkeypatch):
+    """A list that gets an entry for each batch that is worked on ahead."""
     counts = []
-    real = lookahead._start
+    real = ahead._made
 
-    def start(store, key, ahead):
-        new = store is not None and store.ahead is None
-        found = real(store, key, ahead)
-        counts.append(new)
-        return found
+    def made(*arguments):
+        counts.append(1)
+        return real(*arguments)
 
-    monkeypatch.setattr(lookahead, "_start", start)
+    monkeypatch.setattr(ahead, "_made", made)
     return counts
 
 
@@ -46,13 +46,13 @@ def epoch(reader, images=ndd.decoders.image, pause=0.02):
 
 def test_a_repeating_loop_is_worked_on_ahead_with_the_same_values(folder, emulated_gpu, monkeypatch):
     counts = started(monkeypatch)
-    ahead = [epoch(ndd.readers.File(files=folder)) for _ in range(1)] + [epoch(ndd.readers.File(files=folder))]
+    found = [epoch(ndd.readers.File(files=folder)), epoch(ndd.readers.File(files=folder))]
     assert sum(counts) >= 2
     monkeypatch.setenv("NDD_LOOKAHEAD", "0")
     before = len(counts)
     plain = epoch(ndd.readers.File(files=folder))
     assert len(counts) == before
-    assert all(torch.equal(a, plain) for a in ahead)
+    assert all(torch.equal(a, plain) for a in found)
 
 
 def test_a_loop_that_changes_its_mind_gets_what_it_asks_for(folder, emulated_gpu):
