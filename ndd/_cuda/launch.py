@@ -302,6 +302,23 @@ class Launch:
         return records, kind, pointers
 
 
+class Joined(Launch):
+    """The launches of an operator whose output another one takes and nobody else: the last of them does what that one does
+    with each element as soon as it is made (`JOINED`, see resize.cu)."""
+
+    type_between: Any = None  # of the elements that the other operator takes
+
+    def __call__(self, kernel: str, work: Any = None, *, macros: dict[str, Any] | None = None, **more: Any) -> None:
+        """As `Launch` does; the launch that makes the output is the one without a target of its own."""
+        macros = macros or {}
+        if "TARGET" not in macros:
+            types = source.ELEMENT_TYPES
+            macros = {
+                **macros, "JOINED": types[self.outputs[0].dtype.name], "TARGET_TYPE": types[self.type_between.name]
+            }  # fmt: skip
+        super().__call__(kernel, work, macros=macros, **more)
+
+
 def _layout(kind: tuple[Any, ...]) -> np.dtype:
     """The aligned record type of (name, type, shape) fields; making one costs 15 us, so each is kept."""
     found = _layouts.get(kind)

@@ -230,7 +230,7 @@ def _sources(call: Call) -> tuple[Trip, tuple[Any, ...], Store | None] | None:
         trip = theirs
         found.append((number, handle._index))
     if trip is None:
-        if not call.op.random or found:
+        if not call.op.random or any([source is not None for source in found]):
             return None
         trip = _local.trip and _local.trip()  # numbers drawn for the batch that the loop is at
         if trip is None:

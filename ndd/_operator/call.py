@@ -229,20 +229,17 @@ class Call:
             )
 
     def _compute(self) -> list[Store]:
-        stores = [None if h is None else h._store or stored(h) for h in self.handles]
-        if not self.n:  # operators never see an empty batch
-            return [Store(o.dtype, o.layout, o.device, [], parts=[]) for o in self.outs]
-        if self.stream is not None:
-            from ndd._cuda.scope import wait_for
-
-            for store in stores:
-                if store is not None and store.device.device_id is not None:
-                    wait_for(store, self.stream)
-        for handle in self.settled.handles:
-            if handle._store is None:
-                stored(handle)
-        self.stores = stores
         op = self.op
+        if op.joins is not None:
+            found = self._joined()
+            if found is not None:
+                return found
+        if not self.n:  # operators never see an empty batch
+            for handle in self.handles:
+                if handle is not None:
+                    stored(handle)
+            return [Store(o.dtype, o.layout, o.device, [], parts=[]) for o in self.outs]
+        stores = self._inputs()
         if op.views is not None:
             return self._view(stores)
         if op.batch is not None:
@@ -257,6 +254,68 @@ class Call:
             except Exception as error:
                 raise_named(error, op, stores)
         return self._planned_now(stores, key)
+
+    def _inputs(self) -> list[Any]:
+        """The values of the inputs, which the stream of the call waits for."""
+        self.stores = stores = [None if h is None else h._store or stored(h) for h in self.handles]
+        if self.stream is not None:
+            from ndd._cuda.scope import wait_for
+
+            for store in stores:
+                if store is not None and store.device.device_id is not None:
+                    wait_for(store, self.stream)
+        for handle in self.settled.handles:
+            if handle._store is None:
+                stored(handle)
+        return stores
+
+    def _joined(self) -> list[Store] | None:
+        """The output without the input in between, if nobody but this call holds that, it has not been made, and the
+        kernels that make it can do both (`.joins` of the operator). None if that cannot be, or would fail."""
+        first = self.before(self.handles[0])
+        if first is None:
+            return None
+        try:
+            first.context, first.stream = self.context, self.stream
+            stores = [None if s is None else s.contiguous() for s in first._inputs()]
+            operands = first._operands(stores)
+            plan = first._plan(operands, first.arguments(), first.n, False)
+            spec = self.settled.specs[0]
+            made = Store(spec.dtype, spec.layout, spec.device, np.asarray(plan.shapes))
+            made.source_info = source_info_of(stores)
+            for handle in self.settled.handles:
+                stored(handle)
+            operand = Operand(made, spec, self.n)
+            own = self._plan([operand], self.arguments(), self.n, False)
+            if not self.op.joins[1](operand, own):  # type: ignore[index]
+                return None
+            from ndd._operator import on_gpu
+
+            result = on_gpu.joined(first, plan, operands, operand, own, self.outs[0])
+        except Exception:  # the way step by step says what is wrong, and whose fault it is
+            return None
+        self.stores = [made]
+        return self._labelled([result], None)
+
+    def before(self, handle: Any) -> Call | None:
+        """The call whose output this one could make along with its own, if it has not run and nobody else holds it."""
+        pending = handle._pending
+        if pending is None or pending.queued or pending.begun or self.device.device_id is None:
+            return None
+        first = getattr(pending.work, "__self__", None)
+        fits = (
+            first.__class__ is Call
+            and first.op.cuda_source == self.op.joins[0]  # type: ignore[index]
+            and first.op.cuda is not None
+            and first.settled.single
+            and not first.settled.fewer
+            and first.device == self.device
+            and first.n == self.n
+            and first.batched == self.batched
+            and first.outs[0].layout == self.settled.specs[0].layout
+            and (first.op.frames is False or "F" not in (first.outs[0].layout or ""))
+        )
+        return first if fits else None
 
     def arguments(self) -> dict[str, Any]:
         """The arguments by name: per-sample ones as `Values` (or None), the others as they are."""

@@ -41,6 +41,7 @@ class Operator:
     cuda: Callable[..., Any] | None = None
     cuda_source: str | None = None
     views: Callable[..., Any] | None = None
+    joins: tuple[str, Callable[..., bool]] | None = None
     plan_takes_call = False
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,8 +25,8 @@ _MOST_WORKERS = 16  # of DataLoader, as users set it on such a machine, at most 
 
 
 def main(given: list[str] | None = None) -> None:
-    """Runs epochs of one side; prints images a second of each but the first, and the CPU time that this thread spent for a
-    batch in ms, as JSON."""
+    """Runs epochs of one side; prints images a second of each but the first, and the CPU time in ms for a batch that this
+    thread spent in each, and that Python's other threads spent by their names, as JSON."""
     parser = argparse.ArgumentParser()
     parser.add_argument("side", choices=SIDES)
     parser.add_argument("loop", choices=LOOPS)
@@ -46,14 +47,30 @@ def main(given: list[str] | None = None) -> None:
     epochs = make(args, files, more)
     batches = max(1, len(files.files) // args.batch_size)
     rates, spent = [], []
-    for _ in range(args.rounds + 1):
+    before: dict[str, float] = {}
+    for k in range(args.rounds + 1):
         _settle(args.device)
+        if k == 1:
+            before = _cpu_of_threads()
         start, own = time.perf_counter(), time.thread_time()
         count = sum(next(epochs) for _ in range(batches))
         spent.append((time.thread_time() - own) / batches * 1000)
         _settle(args.device)
         rates.append(count / (time.perf_counter() - start))
-    print(json.dumps([rates[1:], spent[1:]]))
+    each = args.rounds * batches / 1000
+    others = {name: (seconds - before.get(name, 0.0)) / each for name, seconds in _cpu_of_threads().items()}
+    print(json.dumps([rates[1:], spent[1:], others]))
+
+
+def _cpu_of_threads() -> dict[str, float]:
+    """CPU seconds of Python's threads but this one, those of one purpose together; nothing where the system does not tell."""
+    found: dict[str, float] = {}
+    for thread in threading.enumerate():
+        told = Path(f"/proc/self/task/{thread.native_id}/schedstat")
+        if thread is not threading.current_thread() and told.exists():
+            name = thread.name.rstrip("0123456789").rstrip("-_")
+            found[name] = found.get(name, 0.0) + int(told.read_text().split()[0]) / 1e9
+    return found
 
 
 def _settle(device: str) -> None:
