@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ _CHANNELS = 4  # images that have more are rare enough to ask
 
 _HANDLES = (Tensor, Batch)
 
+_HELD_HERE = 2  # references to an input that only its call holds, while it counts them
 _FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
 
 
@@ -273,7 +275,7 @@ class Call:
         """The output without the input in between, if nobody but this call holds that, it has not been made, and the
         kernels that make it can do both (`.joins` of the operator). None if that cannot be, or would fail."""
         first = self.before(self.handles[0])
-        if first is None:
+        if first is None or sys.getrefcount(self.handles[0]) > _HELD_HERE:
             return None
         try:
             first.context, first.stream = self.context, self.stream

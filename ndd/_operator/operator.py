@@ -160,6 +160,8 @@ class Operator:
             inputs = self._moved(inputs, settled.device)
         call = Call(self, settled, inputs, n, batched, _random_words(self.name, rng) if self.random else None)
         needed = (*inputs, *settled.handles) if settled.handles else inputs
+        if self.joins is not None and call.before(inputs[0]) is not None:
+            needed = needed[1:]  # it may be made along with this
         follow = call.follow if Following.any else None
         invocation = schedule(self.name, call.run, needed, shares_memory=external, follow=follow)
         maker = Batch._of_pending if batched else Tensor._of_pending
