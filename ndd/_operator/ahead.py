@@ -78,25 +78,28 @@ class Step:
 
 
 class Made:
-    """A step that is done ahead: the call, and the invocation that runs it."""
+    """A step that is done ahead: the invocation that runs it, and what there is to know of its call. Not the call itself,
+    which has the batch as an input."""
 
-    __slots__ = ("_handles", "call", "invocation")
+    __slots__ = ("_handles", "batched", "draws", "invocation", "n", "outs")
 
     def __init__(self, call: Call, invocation: Invocation):
-        self.call = call
+        self.batched = call.batched
+        self.draws = call.draws
+        self.n = call.n
+        self.outs = call.outs
         self.invocation = invocation
         self._handles: dict[int, Any] = {}
 
     def handle(self, index: int) -> Any:
         """The value that the next steps see of output `index`; one for all of them, which hold it alone."""
         found = self._handles.get(index)
-        reference = found and found()
-        if reference is None:
-            call = self.call
-            kind = Batch if call.batched else Tensor
-            reference = kind._of_pending(self.invocation, index, call.outs[index], call.n)
-            self._handles[index] = weakref.ref(reference)
-        return reference
+        handle = found and found()
+        if handle is None:
+            kind = Batch if self.batched else Tensor
+            handle = kind._of_pending(self.invocation, index, self.outs[index], self.n)
+            self._handles[index] = weakref.ref(handle)
+        return handle
 
 
 class Course:
@@ -181,7 +184,7 @@ def follow(call: Call, invocation: Invocation) -> bool:
     if not made:
         return False
     one = made[number] if number < len(made) else None
-    if one is None or invocation.context is not trip.context or not _agree(one.call, call, trip.expected[number], step):
+    if one is None or invocation.context is not trip.context or not _agree(one, call, trip.expected[number], step):
         trip.made = ()
         return False
     made[number] = None  # from here on it lives as long as its handle
@@ -189,7 +192,7 @@ def follow(call: Call, invocation: Invocation) -> bool:
     return True
 
 
-def _agree(made: Call, call: Call, expected: Step, step: Step) -> bool:
+def _agree(made: Made, call: Call, expected: Step, step: Step) -> bool:
     """Whether a call is the one that was made."""
     draws, there = call.draws, made.draws
     placed = draws is None or (draws.key == there.key and draws.position == there.position)

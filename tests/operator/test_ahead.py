@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -115,3 +116,107 @@ def test_a_lookahead_leaves_nothing_behind(folder, emulated_gpu):
     reader.reset()
     epoch(reader)
     assert len(reader._coming._made) <= lookahead.DEPTH
+
+
+MEAN, STD = [100.0, 110.0, 120.0], [50.0, 60.0, 70.0]
+
+
+def augmented(reader, pause=0.02, draw=lambda k: None, looked_at=lambda k, images: None, **loop):
+    """The batches of the usual training loop; `draw(k)` may draw numbers meanwhile, `looked_at` ask for what lies between."""
+    ndd.random.set_seed(11)
+    found = []
+    for k, (encoded, _) in enumerate(reader.next_epoch(batch_size=2, **loop)):
+        images = ndd.random_resized_crop(ndd.decoders.image(encoded, device="gpu"), size=[8, 8])
+        mirror = ndd.random.coin_flip(batch_size=images.batch_size)
+        out = ndd.crop_mirror_normalize(images, mean=MEAN, std=STD, mirror=mirror)
+        draw(k)
+        found.append(out.torch().clone())
+        looked_at(k, images)
+        del images, out
+        time.sleep(pause)
+    return torch.cat(found)
+
+
+def plain(monkeypatch, *arguments, **more):
+    with monkeypatch.context() as changed:
+        changed.setenv("NDD_LOOKAHEAD", "0")
+        return augmented(*arguments, **more)
+
+
+@pytest.mark.parametrize("capture", [False, True])
+def test_the_whole_body_of_a_loop_is_done_ahead_by_one_kernel(folder, emulated_gpu, monkeypatch, capture):
+    loop = {"capture": True} if capture else {}
+    expected = plain(monkeypatch, ndd.readers.File(files=folder), **loop)
+    calls = []
+    real = ahead._Taken.__call__
+    monkeypatch.setattr(ahead._Taken, "__call__", lambda self, i: calls.append(self.call.op.name) or real(self, i))
+    before = len(emulated_gpu.launches)
+    assert torch.equal(augmented(ndd.readers.File(files=folder), **loop), expected)
+    assert calls[-1] == "crop_mirror_normalize"  # the last batches: nothing else is asked for
+    assert calls.count("crop_mirror_normalize") >= 2
+    launches = emulated_gpu.launches[before:]
+    assert launches.count("crop_mirror_normalize") < launches.count("resample_plane")
+
+
+def test_numbers_drawn_by_somebody_else_are_not_drawn_again(folder, emulated_gpu, monkeypatch):
+    def draw(k):
+        if k == 3:
+            ndd.random.uniform(batch_size=1)
+
+    expected = plain(monkeypatch, ndd.readers.File(files=folder), draw=draw)
+    assert torch.equal(augmented(ndd.readers.File(files=folder), draw=draw), expected)
+    assert not torch.equal(augmented(ndd.readers.File(files=folder)), expected)
+
+
+def test_what_lies_between_is_there_for_who_asks(folder, emulated_gpu, monkeypatch):
+    seen = {True: [], False: []}
+
+    def looked_at(ahead):
+        return lambda k, images: seen[ahead].append(images.torch().clone()) if k in (1, 4, 5) else None
+
+    expected = plain(monkeypatch, ndd.readers.File(files=folder), looked_at=looked_at(False))
+    found = augmented(ndd.readers.File(files=folder), looked_at=looked_at(True))
+    assert torch.equal(found, expected)
+    assert torch.equal(torch.cat(seen[True]), torch.cat(seen[False]))
+
+
+def test_operators_of_the_user_are_not_called_ahead(folder, emulated_gpu):
+    seen = []
+
+    @ndd.operator(register=False)
+    def look(image, /):
+        """What a user's operator sees."""
+        return ndd.like(image)
+
+    @look.batch
+    def _(call, image):
+        seen.append(call.sources[0])
+        return image.arrays
+
+    @look.cuda
+    def _(launch, image):
+        seen.append(launch.call.sources[0])
+        return image.arrays
+
+    for encoded, _ in ndd.readers.File(files=folder).next_epoch(batch_size=2):
+        look(ndd.decoders.image(encoded, device="gpu")).evaluate()
+        time.sleep(0.02)
+    assert seen == folder[::2]
+
+
+def test_a_batch_that_is_dropped_lets_what_was_made_of_it_go(folder, emulated_gpu):
+    reader = ndd.readers.File(files=folder)
+    for k, (encoded, _) in enumerate(reader.next_epoch(batch_size=2)):
+        ndd.resize(ndd.decoders.image(encoded, device="gpu"), size=[8, 8]).evaluate()
+        time.sleep(0.02)
+        if k == 2:
+            break
+    made = [values[0]._value() for _, values in reader._coming._made]
+    assert any(store.ahead is not None for store in made)
+    for store in made:
+        if store.ahead is not None and store.ahead.future is not None:
+            store.ahead.future.result()
+    alive = [weakref.ref(store) for store in made]
+    del made, store
+    reader.reset()
+    assert [reference() for reference in alive] == [None] * len(alive)
