@@ -41,7 +41,9 @@ class Invocation:
         self.deferred = deferred
         self.queued = False
         self.inputs: Any = ()  # deferred: the handles that must have their values first
-        self.link: Any = None  # where in the body of a loop it was called: a `Trip` and a number, see `_operator/ahead.py`
+        self.link: Any = (
+            None  # where in the body of a loop it was called: a `Trip` and a number, see `_operator/ahead.py`
+        )
         self.state = _WAITING
         self.process = 0
         self.results: list[Any] | None = None

@@ -165,23 +165,31 @@ class _Files:
 
 
 def _torchvision(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
-    """Files read by DataLoader's workers, decoded in batches by torchvision on the device, then v2 transforms of each."""
+    """Files read by DataLoader's workers, decoded in batches by torchvision on the device, then v2 transforms of each.
+
+    The workers give bytes: 256 tensors a batch would each be handed over as an open file, more than a process may have.
+    """
     import torch
     from torchvision import io
     from torchvision.transforms import v2
 
     device = "cuda" if args.device == "gpu" else "cpu"
     loader = torch.utils.data.DataLoader(
-        _Files(files, io.read_file), args.batch_size, shuffle=True, num_workers=_workers(), collate_fn=list,
+        _Files(files, _bytes_of), args.batch_size, shuffle=True, num_workers=_workers(), collate_fn=list,
         persistent_workers=True, drop_last=True,
     )  # fmt: skip
     work = _transforms(v2, args.loop)
     while True:
         for batch in loader:
-            images = io.decode_jpeg([data for data, _ in batch], mode=io.ImageReadMode.RGB, device=device)
+            encoded = [torch.frombuffer(data, dtype=torch.uint8) for data, _ in batch]
+            images = io.decode_jpeg(encoded, mode=io.ImageReadMode.RGB, device=device)
             if work is not None:
                 torch.stack([work(image) for image in images])
             yield len(batch)
+
+
+def _bytes_of(name: str) -> bytearray:
+    return bytearray(Path(name).read_bytes())
 
 
 def _data_loader(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
