@@ -19,7 +19,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from ndd._execution.context import EvalContext
-from ndd._execution.invocation import Invocation
+from ndd._execution.invocation import Invocation, serving
 from ndd._execution.kept import Kept
 from ndd._execution.lookahead import DEPTH, Following, enabled, threads
 from ndd._execution.stream import Stream
@@ -356,7 +356,8 @@ class _Taken:
         self.number = number
 
     def __call__(self, invocation: Invocation) -> list[Store]:
-        self.course.asked.add(self.number)
+        if len(serving.now) < 2 or serving.now[-2].link is None:  # not for a step, which may do without it next time
+            self.course.asked.add(self.number)
         if not self.future.cancel():
             self.future.result()
             made = self.made
