@@ -273,7 +273,7 @@ class Launch:
         return found
 
     def _records(self, items: Any, fields: dict[str, Any]) -> tuple[np.ndarray, Any, dict[str, str]]:
-        """The record of each sample with zeros for addresses, what names its layout, and the types of the addresses."""
+        """The record of each sample without its addresses, what names its layout, and the types of the addresses."""
         n = self.n
         pointers: dict[str, str] = {}
         columns: list[tuple[str, np.ndarray]] = []
@@ -296,7 +296,7 @@ class Launch:
             *[(name, _ADDRESS, ()) for name in pointers],
             *[(name, values.dtype, values.shape[1:]) for name, values in columns],
         )
-        records = np.zeros(n, _layout(kind))
+        records = np.empty(n, _layout(kind))  # not `zeros`, which lets go of the interpreter and then waits for it
         for name, values in columns:
             records[name] = values
         return records, kind, pointers
