@@ -307,6 +307,7 @@ class Call:
         first = getattr(pending.work, "__self__", None)
         fits = (
             first.__class__ is Call
+            and first.op.ours
             and first.op.cuda_source == self.op.joins[0]  # type: ignore[index]
             and first.op.cuda is not None
             and first.settled.single
