@@ -104,10 +104,10 @@ def test_gray_and_five_channels(emulated_gpu):
 def test_an_error_names_the_operator_whose_it_is(emulated_gpu):
     with ndd.EvalMode.deferred:
         out = ndd.crop_mirror_normalize(ndd.resize(images(), size=[9, 14]), mean=[1.0, 2.0])
-        with pytest.raises(RuntimeError, match="crop_mirror_normalize: .*`mean`"):
+        with pytest.raises(RuntimeError, match=r"crop_mirror_normalize: .*`mean`"):
             out.torch()
         out = ndd.crop_mirror_normalize(ndd.resize(images(), size=[np.nan, 14]))
-        with pytest.raises(RuntimeError, match="resize: .*finite"):
+        with pytest.raises(RuntimeError, match=r"resize: .*finite"):
             out.torch()
 
 
