@@ -108,18 +108,21 @@ class Course:
     Attributes:
         expected: the steps that the next batches are expected to take; None for one that cannot be foreseen.
         asked: numbers of the steps whose results the loop asked for itself.
+        coming: how many of the next batches are being worked on.
     """
 
-    __slots__ = ("asked", "expected", "last", "steps")
+    __slots__ = ("asked", "coming", "expected", "last", "steps")
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.expected: list[Step] = []
         self.asked: set[int] = set()
+        self.coming = 0
         self.last: Trip | None = None
 
     def turn(self, trip: Trip) -> None:
         """A new batch begins its trip: the last one's is over."""
+        self.coming = 0 if trip.future is None else self.coming - 1
         last, self.last = self.last, trip
         if last is None:
             return
@@ -251,10 +254,11 @@ def _look_ahead(trip: Trip, root: Store, call: Call, context: EvalContext) -> No
     if device is None or not enabled():
         return
     following = root.following
-    for distance in range(1, DEPTH + 1):
+    for distance in range(course.coming + 1, DEPTH + 1):
         store = following.store(distance)
         if store is None:
             break
+        course.coming = distance
         if store.ahead is None:
             _rounds[0] = (_rounds[0] + 1) % (DEPTH + 1)
             own = _contexts(device.device_id, context._pool, _rounds[0])
