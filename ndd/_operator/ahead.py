@@ -136,7 +136,7 @@ class Course:
             common += 1
         if common < len(self.expected):
             self.asked.clear()
-        self.expected = self.steps[: common or None]
+        self.expected = self.steps[:common] if before else self.steps
 
 
 class Trip:
@@ -147,7 +147,7 @@ class Trip:
         expected: the steps that they are.
     """
 
-    __slots__ = ("__weakref__", "begun", "context", "course", "expected", "future", "made", "steps")
+    __slots__ = ("__weakref__", "begun", "course", "expected", "future", "made", "steps")
 
     def __init__(self, course: Course):
         self.course = course
@@ -155,7 +155,6 @@ class Trip:
         self.begun = False
         self.made: Any = ()
         self.expected = course.expected
-        self.context: EvalContext | None = None
         self.future: Future[None] | None = None
 
 
@@ -187,7 +186,7 @@ def follow(call: Call, invocation: Invocation) -> bool:
     if not made:
         return False
     one = made[number] if number < len(made) else None
-    if one is None or invocation.context is not trip.context or not _agree(one, call, trip.expected[number], step):
+    if one is None or not _agree(one, call, trip.expected[number], step):
         trip.made = ()
         return False
     made[number] = None  # from here on it lives as long as its handle
@@ -263,8 +262,7 @@ def _look_ahead(trip: Trip, root: Store, call: Call, context: EvalContext) -> No
             _rounds[0] = (_rounds[0] + 1) % (DEPTH + 1)
             own = _contexts(device.device_id, context._pool, _rounds[0])
             coming = store.ahead = Trip(course)
-            coming.context, made = context, _made(course, store, distance + 1, own)
-            coming.made = made
+            made = coming.made = _made(course, store, distance + 1, own)
             wanted = [m.invocation for k, m in enumerate(made) if m is not None and _is_wanted(course, k)]
             coming.future = threads().submit(_run, weakref.ref(store), wanted, own.stream_on(device.device_id))
 
@@ -362,8 +360,7 @@ class _Taken:
     def __call__(self, invocation: Invocation) -> list[Store]:
         if len(serving.now) < 2 or serving.now[-2].link is None:  # not for a step, which may do without it next time
             self.course.asked.add(self.number)
-        if not self.future.cancel():
-            self.future.result()
+        if not self.future.cancel() and self.future.exception() is None:
             made = self.made
             if not made.finished:  # nothing that the loop was expected to ask for needed it
                 made.context.finish(made)
