@@ -167,7 +167,7 @@ _local = _Local()
 
 def follow(call: Call, invocation: Invocation) -> bool:
     """Writes a call down, if it belongs to a trip. Whether its result was made ahead: then there is nothing to run."""
-    if not call.op.ours:  # what a user's operator does may be seen
+    if not call.op.ours or not call.op.may_run_ahead:  # what a user's operator does may be seen
         return False
     found = _sources(call)
     if found is None:

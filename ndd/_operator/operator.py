@@ -43,6 +43,7 @@ class Operator:
     views: Callable[..., Any] | None = None
     joins: tuple[str, Callable[..., bool]] | None = None
     plan_takes_call = False
+    may_run_ahead = True  # False: what it does beside its result is seen
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
         self.name = function.__name__

@@ -204,6 +204,18 @@ def test_operators_of_the_user_are_not_called_ahead(folder, emulated_gpu):
     assert seen == folder[::2]
 
 
+def test_files_are_written_when_the_loop_says_so(folder, emulated_gpu, monkeypatch):
+    import importlib
+
+    written = []
+    monkeypatch.setattr(importlib.import_module("ndd.ops.image.dump_image"), "_write", lambda *a: written.append(a[0]))
+    for k, (encoded, _) in enumerate(ndd.readers.File(files=folder).next_epoch(batch_size=2)):
+        ndd.dump_image(ndd.decoders.image(encoded, device="gpu"), suffix="x")
+        ndd.EvalContext.current().evaluate_all()
+        assert len(written) == 2 * (k + 1)
+        time.sleep(0.02)
+
+
 def test_a_batch_that_is_dropped_lets_what_was_made_of_it_go(folder, emulated_gpu):
     reader = ndd.readers.File(files=folder)
     for k, (encoded, _) in enumerate(reader.next_epoch(batch_size=2)):
