@@ -27,10 +27,10 @@ operators for the tests, stubs, benchmarks and tables that walk them. `deprecate
 
 **The concepts**, all of them: `@operator` with `layouts`, `types`, `dtypes`, `frames`, `random`, `reads`, `outputs`,
 `elementwise`, `masks`, `paths`, `register`; what a declaring function returns, `like`, `output`, `Samples`; the roles
-`.plan`, `.cpu`, `.cpu_batch`, `.cuda`, `.batch`, `.views`, `.joins` (which kernels can do its work too, and when); what the roles see, `PerSample` and its `Values`,
-`Operand`, `Call`, `Plan`, and on a GPU the launch with `scratch` and `table`, or `computed_on_host`; `bad_sample`. A
-`Call` has `n`, `draws`, `sources`, `threads`, `spread` (over the pool) and `once` (made once for all calls with the same
-constants).
+`.plan`, `.cpu`, `.cpu_batch`, `.cuda`, `.batch`, `.views`, and `.joins` (which kernels can do its work too, and when); what
+the roles see, `PerSample` and its `Values`, `Operand`, `Call`, `Plan`, and on a GPU the launch with `scratch` and `table`,
+or `computed_on_host`; `bad_sample`. A `Call` has `n`, `draws`, `sources`, `threads`, `spread` (over the pool) and `once`
+(made once for all calls with the same constants).
 """
 
 from ndd._operator import structural as _structural  # noqa: F401  (binds the methods of values)
