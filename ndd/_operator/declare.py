@@ -130,7 +130,7 @@ def wrapper_of(found: Operator) -> Any:
     return wrapper
 
 
-def _set(found: Operator, role: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _set(found: Operator, role: str, function: Any) -> Any:
     setattr(found, role, function)
     return function
 
