@@ -47,12 +47,13 @@ def test_speech(alone):
 
 
 def test_loop(alone):
-    found, spent = loop.measure(alone, None, batch_sizes=[8], images=16, only="resize")
+    found, spent, *threads = loop.measure(alone, None, batch_sizes=[8], images=16, only="resize")
     assert spent.unit == "ms"
     assert spent.ndd > 0
     assert found.unit == "images/s"
     assert found.ndd > 1
     assert "2 threads" in found.name
+    assert all("of the threads ndd-" in thread.name for thread in threads)
 
 
 def test_augment(alone):

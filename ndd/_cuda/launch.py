@@ -273,7 +273,7 @@ class Launch:
         return found
 
     def _records(self, items: Any, fields: dict[str, Any]) -> tuple[np.ndarray, Any, dict[str, str]]:
-        """The record of each sample with zeros for addresses, what names its layout, and the types of the addresses."""
+        """The record of each sample without its addresses, what names its layout, and the types of the addresses."""
         n = self.n
         pointers: dict[str, str] = {}
         columns: list[tuple[str, np.ndarray]] = []
@@ -296,10 +296,27 @@ class Launch:
             *[(name, _ADDRESS, ()) for name in pointers],
             *[(name, values.dtype, values.shape[1:]) for name, values in columns],
         )
-        records = np.zeros(n, _layout(kind))
+        records = np.empty(n, _layout(kind))  # not `zeros`, which lets go of the interpreter and then waits for it
         for name, values in columns:
             records[name] = values
         return records, kind, pointers
+
+
+class Joined(Launch):
+    """The launches of an operator whose output another one takes and nobody else: the last of them does what that one does
+    with each element as soon as it is made (`JOINED`, see resize.cu)."""
+
+    type_between: Any = None  # of the elements that the other operator takes
+
+    def __call__(self, kernel: str, work: Any = None, *, macros: dict[str, Any] | None = None, **more: Any) -> None:
+        """As `Launch` does; the launch that makes the output is the one without a target of its own."""
+        macros = macros or {}
+        if "TARGET" not in macros:
+            types = source.ELEMENT_TYPES
+            macros = {
+                **macros, "JOINED": types[self.outputs[0].dtype.name], "TARGET_TYPE": types[self.type_between.name]
+            }  # fmt: skip
+        super().__call__(kernel, work, macros=macros, **more)
 
 
 def _layout(kind: tuple[Any, ...]) -> np.dtype:

@@ -27,15 +27,20 @@ def resample_batch(
     shrink most first, with float32 scratch memory in between.
     """
     shapes, out_shapes = input.shapes, out.shapes
-    taps: list[int] = [max(math.ceil(2 * r), 1) for r in radius.max(axis=0).tolist()]
+    taps: list[int] = [max(math.ceil(2 * r), 1) for r in np.maximum.reduce(radius).tolist()]
     neighbours = list(axes[-2:]) == [axes[-1] - 1, axes[-1]]
     macros = _plane_macros(kind, taps) if neighbours else {}
     at_once = neighbours and taps[-1] * taps[-2] <= (_MOST_SHARED_READS if macros else _MOST_READS)
     if at_once:
-        largest = _plane_view(shapes, out_shapes, axes[-1] - 1).max(axis=0).tolist()
+        view = _plane_view(shapes, out_shapes, axes[-1] - 1)
+        largest = np.maximum.reduce(view).tolist()
         planes, height, width, channels, *_ = largest
-        at_once = planes * height * width * channels < 2**31 and _strips(largest) < 2**28
-    if at_once and len(axes) > 2:
+        work = _strips(largest)
+        at_once = planes * height * width * channels < 2**31 and work < 2**28
+        if at_once and len(axes) == 2:  # the usual case
+            _plane_pass(launch, view, work, [0, 1], {}, macros)
+            return
+    if at_once:
         at_once = np.maximum(shapes, out_shapes).prod(axis=1).max() < 2**31
     passes = _passes(shapes, out_shapes, axes, at_once)
     source = None
@@ -82,17 +87,22 @@ def _pass(
             fields[name] = memory
             macros[name.upper()] = f"(({kind})s.{name})"
             macros[f"{name.upper()}_TYPE"] = "float"
-    first, last = axes[group[0]], axes[group[-1]]
-    before, behind = shapes[:, :first].prod(axis=1), shapes[:, last + 1 :].prod(axis=1)
+    axis = axes[group[0]]
     if len(group) == 2:
-        fields["view"] = view = _plane_view(shapes, reached, first)
-        shared = {"pair": np.array(group, np.int32)}
-        work = _strips(view.max(axis=0).tolist())
-        launch("resample_plane", work, per_sample=fields, shared=shared, macros=macros)
+        view = _plane_view(shapes, reached, axis)
+        _plane_pass(launch, view, _strips(view.max(axis=0).tolist()), group, fields, macros)
     else:
-        fields["line"] = np.stack([before, shapes[:, first], behind, reached[:, first]], axis=1)
+        before, behind = shapes[:, :axis].prod(axis=1), shapes[:, axis + 1 :].prod(axis=1)
+        fields["line"] = np.stack([before, shapes[:, axis], behind, reached[:, axis]], axis=1)
         macros["LINE"] = "1"
         launch("resample_line", reached.prod(axis=1), per_sample=fields, shared={"axis": group[0]}, macros=macros)
+
+
+def _plane_pass(
+    launch: Launch, view: np.ndarray, work: int, group: list[int], fields: dict[str, Any], macros: dict[str, str]
+) -> None:
+    shared = {"pair": np.array(group, np.int32)}
+    launch("resample_plane", work, per_sample={**fields, "view": view}, shared=shared, macros=macros)
 
 
 def _strips(view: list[int]) -> int:

@@ -29,8 +29,8 @@ class Invocation:
     """`work(invocation)` gives the list of result stores; it runs once, on the context's thread or the asker's."""
 
     __slots__ = (
-        "call", "context", "deferred", "error", "inputs", "name", "process", "queued", "results", "state", "stream", "waiters",
-        "work",
+        "call", "context", "deferred", "error", "inputs", "link", "name", "process", "queued", "results", "state", "stream",
+        "waiters", "work",
     )  # fmt: skip
 
     def __init__(self, name: str, work: Callable[[Any], list[Any]], context: Any, call: Any, deferred: bool):
@@ -41,6 +41,9 @@ class Invocation:
         self.deferred = deferred
         self.queued = False
         self.inputs: Any = ()  # deferred: the handles that must have their values first
+        self.link: Any = (
+            None  # where in the body of a loop it was called: a `Trip` and a number, see `_operator/ahead.py`
+        )
         self.state = _WAITING
         self.process = 0
         self.results: list[Any] | None = None
@@ -69,7 +72,10 @@ class Invocation:
         serving.now = (*outer, self)
         try:
             try:
-                self.results = self.work(self)  # type: ignore[misc]
+                results = self.results = self.work(self)  # type: ignore[misc]
+                if self.link is not None:
+                    for store in results:
+                        store.following = store.following or self.link
             except SystemError as error:
                 as_interrupt(error)
                 raise

@@ -1,8 +1,6 @@
-"""Lookahead: work on the reader's next batches before the loop asks for them.
+"""Lookahead: what is known of a reader's next batches, and the threads that work on them before the loop asks.
 
-An eager loop calls the same operators on each batch. Once an operator has been called in the same way on two batches
-of a reader one after the other, it is run on the two coming batches as soon as they have been read, on threads of its
-own, while the rest of the loop runs. If the loop does something else, the results are dropped; values never change.
+What is done to them, and when, is `_operator/ahead.py`.
 
 Two batches, so that the decoders have work while the loop takes a result and asks for the next one: with one they were
 idle for 1.6 of 4.8 ms a batch of 64 on an H200. More would only hold memory.
@@ -12,7 +10,6 @@ from __future__ import annotations
 
 import os
 import sys
-import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -29,14 +26,16 @@ class Following:
     Args:
         peek: `peek(k)` gives the store of the same output k batches later, or None if that has not been read; never
             waits.
-        memory: a dict that all batches of one output share: what was done to the one before.
+        memory: a dict that all batches of one output share: what was done to those before.
     """
 
     __slots__ = ("_peek", "memory")
+    any = False  # whether there ever was one: programs without readers need not look
 
     def __init__(self, peek: Callable[[int], Store | None], memory: dict[str, Any]):
         self._peek = peek
         self.memory = memory
+        Following.any = True
 
     def store(self, distance: int) -> Store | None:
         """The store of a coming batch, if it is there."""
@@ -58,41 +57,7 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(DEPTH + 1, thread_name_prefix="ndd-lookahead")
 
 
-_threads = Kept(_pool)
-
-
-def computed(store: Store, key: Any, now: Callable[[], Any], ahead: Callable[[Store], Any]) -> Any:
-    """`now()`, or what was computed ahead of it; and starts `ahead(coming store)` if the loop repeats itself.
-
-    `key` says how the operator was called: only the same object counts as the same call.
-    """
-    known, store.ahead = store.ahead, None
-    following = store.following
-    if following is not None:
-        repeats = following.memory.get("key") is key
-        following.memory["key"] = key
-        if repeats and enabled():
-            for distance in range(1, DEPTH + 1):
-                if not _start(following.store(distance), key, ahead):
-                    break
-    if known is not None and known[0] is key:
-        return known[1].result()
-    return now()
-
-
-def _start(store: Store | None, key: Any, ahead: Callable[[Store], Any]) -> bool:
-    """Whether there is such a store; its computation is under way then."""
-    if store is None:
-        return False
-    if store.ahead is None:
-        reference = weakref.ref(store)
-
-        def run() -> Any:
-            found = reference()
-            return None if found is None else ahead(found)
-
-        store.ahead = (key, _threads().submit(run))
-    return True
+threads = Kept(_pool)
 
 
 def enabled() -> bool:

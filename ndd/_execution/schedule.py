@@ -20,6 +20,7 @@ def schedule(
     *,
     shares_memory: bool = False,
     at_once: bool = False,
+    follow: Callable[[Invocation], bool] | None = None,
 ) -> Invocation:
     """Runs `work(invocation)` when the mode in force says so: now, on the background thread, or when asked for.
 
@@ -29,6 +30,7 @@ def schedule(
             read before the call returns, in every mode.
         at_once: so quick that handing it over would cost more; unless the mode is deferred, it runs now. So does what
             an operator calls.
+        follow: asked before it is handed over: whether its result is being made already, so that nothing is to run.
     """
     level = mode.level
     context = EvalContext.current()
@@ -47,7 +49,7 @@ def schedule(
     elif level == EAGER:
         if at_once or serving.now:  # within an operator: it waits for the result, and a queue could wait for it
             invocation.execute()
-        else:
+        elif follow is None or not follow(invocation):
             context.submit(invocation)
     return invocation
 

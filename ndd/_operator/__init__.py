@@ -8,7 +8,8 @@
    kept by these (`_tensor/identity.py` says when constants are the same) or made by `_settle`. Making it, `arguments.py` converts
    and checks the constants, and the operator's own function says what comes out. Errors of constants rise here, at the
    call. The result is handles, returned at once.
-3. `_execution/schedule.py` runs the `Call` when the evaluation mode says so.
+3. `_execution/schedule.py` runs the `Call` when the evaluation mode says so. One that a loop makes on each batch of a
+   reader may have been run ahead, on a GPU: `ahead.py`.
 4. `call.py`: `Call.run` gets the stores of the inputs. Operators with `.views` or `.batch` compute in Python here. For
    the others the operator's `.plan` says the shapes of the outputs and the numbers for the kernels; per-sample arguments
    reach it as `Values` (`values.py`), inputs as `Operand` (`_tensor/operand.py`). A plan that looked at shapes only is kept for the
@@ -17,7 +18,8 @@
 5. `on_cpu.py` allocates the outputs and runs the kernel: over pieces of the batch (`pieces.py`) or sample by sample, on
    the thread pool if that is worth it. `on_gpu.py` runs the operator's `.cuda` function, whose launches
    (`_cuda/launch.py`) are written down and made again for the next batch of these shapes without asking it. Where
-   shapes follow from data, `.cuda(computed_on_host)` copies what `.batch` gives.
+   shapes follow from data, `.cuda(computed_on_host)` copies what `.batch` gives. An input that nobody else holds and that
+   has not been made may be made by the same kernel (`.joins`, `Call._joined`).
 6. `naming.py` puts operator, sample and file in front of an error.
 
 `structural.py` has what is no operator: picking samples, indexing inside them, stacking. `registry.py` lists the
@@ -25,10 +27,10 @@ operators for the tests, stubs, benchmarks and tables that walk them. `deprecate
 
 **The concepts**, all of them: `@operator` with `layouts`, `types`, `dtypes`, `frames`, `random`, `reads`, `outputs`,
 `elementwise`, `masks`, `paths`, `register`; what a declaring function returns, `like`, `output`, `Samples`; the roles
-`.plan`, `.cpu`, `.cpu_batch`, `.cuda`, `.batch`, `.views`; what the roles see, `PerSample` and its `Values`,
-`Operand`, `Call`, `Plan`, and on a GPU the launch with `scratch` and `table`, or `computed_on_host`; `bad_sample`. A
-`Call` has `n`, `draws`, `sources`, `threads`, `spread` (over the pool) and `once` (made once for all calls with the same
-constants).
+`.plan`, `.cpu`, `.cpu_batch`, `.cuda`, `.batch`, `.views`, and `.joins` (which kernels can do its work too, and when); what
+the roles see, `PerSample` and its `Values`, `Operand`, `Call`, `Plan`, and on a GPU the launch with `scratch` and `table`,
+or `computed_on_host`; `bad_sample`. A `Call` has `n`, `draws`, `sources`, `threads`, `spread` (over the pool) and `once`
+(made once for all calls with the same constants).
 """
 
 from ndd._operator import structural as _structural  # noqa: F401  (binds the methods of values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from ndd._execution.invocation import Invocation
 from ndd._operator import on_cpu
+from ndd._operator.ahead import follow
 from ndd._operator.arguments import values_of
 from ndd._operator.frames import FrameMap, is_video, unroll
 from ndd._operator.naming import raise_named, source_info_of
@@ -31,6 +33,7 @@ _CHANNELS = 4  # images that have more are rare enough to ask
 
 _HANDLES = (Tensor, Batch)
 
+_HELD_HERE = 2  # references to an input that only its call holds, while it counts them
 _FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
 
 
@@ -112,7 +115,7 @@ class Call:
     """
 
     __slots__ = (
-        "batched", "context", "device", "draws", "eager", "handles", "n", "op", "outs", "settled", "stores", "stream",
+        "batched", "context", "device", "draws", "handles", "n", "op", "outs", "settled", "stores", "stream",
     )  # fmt: skip
 
     def __init__(self, op: Operator, settled: Settled, handles: Any, n: int, batched: bool, draws: Any):
@@ -127,7 +130,6 @@ class Call:
         self.stores: list[Any] = []
         self.stream: Any = None
         self.context: Any = None
-        self.eager = False  # the call returned at once: what comes next may be worked on ahead
 
     # ---- for operators
 
@@ -193,16 +195,13 @@ class Call:
 
     # ---- for the framework
 
-    def on(self, store: Store, stream: Any) -> Call:
-        """The same call with another input, which has been computed, on another stream."""
-        found = Call(self.op, self.settled, (), store.n, self.batched, self.draws)
-        found.context, found.stream, found.stores = self.context, stream, [store]
-        return found
+    def follow(self, invocation: Invocation) -> bool:
+        """Whether the result of this call is being made ahead."""
+        return follow(self, invocation)
 
     def run(self, invocation: Invocation) -> list[Store]:
         """Computes the outputs; errors carry the operator's name, the sample and its source."""
         self.context = invocation.context
-        self.eager = invocation.queued
         if self.settled.assumed:
             self._warn_of_planes(invocation)
         if self.device.device_id is None:
@@ -232,20 +231,17 @@ class Call:
             )
 
     def _compute(self) -> list[Store]:
-        stores = [None if h is None else h._store or stored(h) for h in self.handles]
-        if not self.n:  # operators never see an empty batch
-            return [Store(o.dtype, o.layout, o.device, [], parts=[]) for o in self.outs]
-        if self.stream is not None:
-            from ndd._cuda.scope import wait_for
-
-            for store in stores:
-                if store is not None and store.device.device_id is not None:
-                    wait_for(store, self.stream)
-        for handle in self.settled.handles:
-            if handle._store is None:
-                stored(handle)
-        self.stores = stores
         op = self.op
+        if op.joins is not None:
+            found = self._joined()
+            if found is not None:
+                return found
+        if not self.n:  # operators never see an empty batch
+            for handle in self.handles:
+                if handle is not None:
+                    stored(handle)
+            return [Store(o.dtype, o.layout, o.device, [], parts=[]) for o in self.outs]
+        stores = self._inputs()
         if op.views is not None:
             return self._view(stores)
         if op.batch is not None:
@@ -260,6 +256,69 @@ class Call:
             except Exception as error:
                 raise_named(error, op, stores)
         return self._planned_now(stores, key)
+
+    def _inputs(self) -> list[Any]:
+        """The values of the inputs, which the stream of the call waits for."""
+        self.stores = stores = [None if h is None else h._store or stored(h) for h in self.handles]
+        if self.stream is not None:
+            from ndd._cuda.scope import wait_for
+
+            for store in stores:
+                if store is not None and store.device.device_id is not None:
+                    wait_for(store, self.stream)
+        for handle in self.settled.handles:
+            if handle._store is None:
+                stored(handle)
+        return stores
+
+    def _joined(self) -> list[Store] | None:
+        """The output without the input in between, if nobody but this call holds that, it has not been made, and the
+        kernels that make it can do both (`.joins` of the operator). None if that cannot be, or would fail."""
+        first = self.before(self.handles[0])
+        if first is None or sys.getrefcount(self.handles[0]) > _HELD_HERE:
+            return None
+        try:
+            first.context, first.stream = self.context, self.stream
+            stores = [None if s is None else s.contiguous() for s in first._inputs()]
+            operands = first._operands(stores)
+            plan = first._plan(operands, first.arguments(), first.n, False)
+            spec = self.settled.specs[0]
+            made = Store(spec.dtype, spec.layout, spec.device, np.asarray(plan.shapes))
+            made.source_info = source_info_of(stores)
+            for handle in self.settled.handles:
+                stored(handle)
+            operand = Operand(made, spec, self.n)
+            own = self._plan([operand], self.arguments(), self.n, False)
+            if not self.op.joins[1](operand, own):  # type: ignore[index]
+                return None
+            from ndd._operator import on_gpu
+
+            result = on_gpu.joined(first, plan, operands, operand, own, self.outs[0])
+        except Exception:  # the way step by step says what is wrong, and whose fault it is
+            return None
+        self.stores = [made]
+        return self._labelled([result], None)
+
+    def before(self, handle: Any) -> Call | None:
+        """The call whose output this one could make along with its own, if it has not run and nobody else holds it."""
+        pending = handle._pending
+        if pending is None or pending.queued or pending.begun or self.device.device_id is None:
+            return None
+        first = getattr(pending.work, "__self__", None)
+        fits = (
+            first.__class__ is Call
+            and first.op.ours
+            and first.op.cuda_source == self.op.joins[0]  # type: ignore[index]
+            and first.op.cuda is not None
+            and first.settled.single
+            and not first.settled.fewer
+            and first.device == self.device
+            and first.n == self.n
+            and first.batched == self.batched
+            and first.outs[0].layout == self.settled.specs[0].layout
+            and (first.op.frames is False or "F" not in (first.outs[0].layout or ""))
+        )
+        return first if fits else None
 
     def arguments(self) -> dict[str, Any]:
         """The arguments by name: per-sample ones as `Values` (or None), the others as they are."""

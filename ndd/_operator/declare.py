@@ -126,10 +126,11 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.cpu = lambda f: _set_kernel(found, "cpu", f)
     wrapper.cpu_batch = lambda f: _set_batch_kernel(found, f)
     wrapper.cuda = lambda source=None: _set_cuda(found, source)
+    wrapper.joins = lambda source: lambda f: _set(found, "joins", (source, f))
     return wrapper
 
 
-def _set(found: Operator, role: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _set(found: Operator, role: str, function: Any) -> Any:
     setattr(found, role, function)
     return function
 

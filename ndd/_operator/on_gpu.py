@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ndd._cuda.launch import Launch, Room, replay
+from ndd._cuda.launch import Joined, Launch, Room, replay
 from ndd._operator.plan import Plan
-from ndd._tensor import Store
+from ndd._tensor import Spec, Store
 from ndd._tensor.operand import Operand
 
 if TYPE_CHECKING:
@@ -36,6 +36,24 @@ def computed(call: Call, planned: Planned, operands: list[Any], n: int) -> list[
     return results
 
 
+def joined(first: Call, plan: Plan, operands: list[Any], made: Operand, second: Plan, spec: Spec) -> Store:
+    """The output of an operator by the kernels of the one that makes its input, without that input in between.
+
+    Args:
+        first: the call of the other operator, its `plan` and inputs.
+        made: its output, of which there are the shapes but no memory.
+        second: the plan of the operator itself.
+        spec: what comes out of it.
+    """
+    n = made.n
+    result = Room(second.shapes, n, []).store(spec)
+    both = Plan(second.shapes, {**plan.per_sample, **second.per_sample}, {**plan.shared, **second.shared})
+    launch = Joined(first, both, operands, [Operand(result, spec, n)], n)
+    launch.type_between = made.dtype
+    first.op.cuda(launch, *operands, made, **_named_values(first.op, plan))  # type: ignore[misc]
+    return result
+
+
 def batch(call: Call, operands: list[Any]) -> Any:
     """The value of an operator that computes a whole batch in Python, by its CUDA function."""
     op = call.op
@@ -54,4 +72,4 @@ def _named_values(op: Any, plan: Plan) -> dict[str, Any]:
     return found
 
 
-__all__ = ["batch", "computed"]
+__all__ = ["batch", "computed", "joined"]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from operator import index
 from typing import Any
 
+from ndd._execution.lookahead import Following
 from ndd._execution.schedule import schedule
 from ndd._operator.arguments import arguments_of
 from ndd._operator.call import Call, Settled
@@ -41,7 +42,9 @@ class Operator:
     cuda: Callable[..., Any] | None = None
     cuda_source: str | None = None
     views: Callable[..., Any] | None = None
+    joins: tuple[str, Callable[..., bool]] | None = None
     plan_takes_call = False
+    may_run_ahead = True  # False: what it does beside its result is seen
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
         self.name = function.__name__
@@ -161,7 +164,10 @@ class Operator:
             inputs = self._moved(inputs, settled.device)
         call = Call(self, settled, inputs, n, batched, _random_words(self.name, rng) if self.random else None)
         needed = (*inputs, *settled.handles) if settled.handles else inputs
-        invocation = schedule(self.name, call.run, needed, shares_memory=external)
+        if self.joins is not None and call.before(inputs[0]) is not None:
+            needed = needed[1:]  # it may be made along with this
+        follow = call.follow if Following.any else None
+        invocation = schedule(self.name, call.run, needed, shares_memory=external, follow=follow)
         maker = Batch._of_pending if batched else Tensor._of_pending
         if settled.fewer and batched:
             n = None  # type: ignore[assignment]

@@ -311,6 +311,19 @@ def _imported(data: Any, on_gpu: bool, torch: Any) -> Any:
         raise
 
 
+def _all_ready(stores: list[Store]) -> Any:
+    """One event to wait for in place of those of several values; None if there is none."""
+    events = list({id(s.ready): s.ready for s in stores if s.ready is not None}.values())
+    if len(events) < 2:
+        return events[0] if events else None
+    import torch
+
+    current = torch.cuda.current_stream(stores[0].device.device_id)
+    for event in events:
+        current.wait_event(event)
+    return current.record_event()
+
+
 def _over_cuda(found: Any, torch: Any) -> Tensor:
     store = Store(
         from_framework(found.dtype),
@@ -497,7 +510,7 @@ def _joined(handles: list[Tensor], layout: str | None) -> Batch:
     )
     if not first.on_cpu:
         store.stream = next((s.stream for s in stores if s.stream is not None), None)
-        store.ready = next((s.ready for s in reversed(stores) if s.ready is not None), None)
+        store.ready = _all_ready(stores)
     result = Batch._of_store(store)
     result._external = any(h._external for h in handles)
     return result

@@ -193,3 +193,6 @@ def hand_over(store: Store, tensors: list[Any]) -> None:
             t.record_stream(current)
     if store.ready is not None:
         current.wait_event(store.ready)
+        if store.stream is None:
+            for t in tensors:
+                t.record_stream(current)

@@ -20,6 +20,7 @@ from ndd.bench.loop_sides import SIDES
 from ndd.bench.rounds import Result
 from ndd.demo.folder import PHOTOS, scan
 
+_WORTH_TELLING = 0.05  # ms of CPU time for a batch
 _LEAST = {"cpu": 512, "gpu": 8192}
 _TITLES = {
     "random_resized_crop": "decode, random_resized_crop 224, mirror, normalise, torch",
@@ -66,8 +67,9 @@ def _compared(
     sides = [side for side in sides if loop != "read" or side == "ndd" or "DALI" in side]
     rates: dict[str, float | None] = {}
     spent: dict[str, float | None] = {}
+    others: dict[str, dict[str, float]] = {}
     for side in sides:
-        rates[side], spent[side] = _rate(side, setting, root, batch_size, loop, images, hw_load)
+        rates[side], spent[side], others[side] = _rate(side, setting, root, batch_size, loop, images, hw_load)
     kind = f"{pictures} pictures, " if pictures else ""
     kind += f"hw_decoder_load={hw_load}, " if hw_load is not None else ""
     place = f"{kind}batch {batch_size}, {setting.device.upper()}, {setting.threads} threads"
@@ -82,6 +84,9 @@ def _compared(
     yield Result(
         "loop", name, "ms", spent["ndd"], spent.get("DALI dynamic"), "ndd < 1" if setting.device == "gpu" else ""
     )
+    for thread, each in others["ndd"].items():
+        if each >= _WORTH_TELLING:
+            yield Result("loop", f"  of the threads {thread}", "ms", each, None)
 
 
 def _target(setting: Setting, side: str) -> str:
@@ -90,8 +95,9 @@ def _target(setting: Setting, side: str) -> str:
 
 def _rate(
     side: str, setting: Setting, root: Path, batch_size: int, loop: str, images: int | None, hw_load: float | None
-) -> tuple[float | None, float | None]:
-    """Images a second of one side, and the caller's CPU time for a batch in ms; None where it cannot run here."""
+) -> tuple[float | None, float | None, dict[str, float]]:
+    """Images a second of one side, the caller's CPU time for a batch in ms, and that of Python's other threads; None where
+    it cannot run here."""
     command = [
         sys.executable, "-m", "ndd.bench.loop_sides", side, loop, "--device", setting.device, "--data", str(root),
         "--images", str(images or _LEAST[setting.device]), "--batch-size", str(batch_size), "--threads",
@@ -104,9 +110,9 @@ def _rate(
         if side == "ndd":
             raise RuntimeError(f"the loop of ndd failed:\n{done.stderr[-2000:]}")
         print(f"{side} does not run here: {(done.stderr.strip().splitlines() or ['no message'])[-1][:160]}")
-        return None, None
-    rates, spent = json.loads(done.stdout.strip().splitlines()[-1])
-    return median(rates), median(spent)
+        return None, None, {}
+    rates, spent, others = json.loads(done.stdout.strip().splitlines()[-1])
+    return median(rates), median(spent), others
 
 
 def made(folder: Path, root: Path, kind: str) -> Path:

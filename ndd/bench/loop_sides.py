@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,8 +25,8 @@ _MOST_WORKERS = 16  # of DataLoader, as users set it on such a machine, at most 
 
 
 def main(given: list[str] | None = None) -> None:
-    """Runs epochs of one side; prints images a second of each but the first, and the CPU time that this thread spent for a
-    batch in ms, as JSON."""
+    """Runs epochs of one side; prints images a second of each but the first, and the CPU time in ms for a batch that this
+    thread spent in each, and that Python's other threads spent by their names, as JSON."""
     parser = argparse.ArgumentParser()
     parser.add_argument("side", choices=SIDES)
     parser.add_argument("loop", choices=LOOPS)
@@ -46,14 +47,30 @@ def main(given: list[str] | None = None) -> None:
     epochs = make(args, files, more)
     batches = max(1, len(files.files) // args.batch_size)
     rates, spent = [], []
-    for _ in range(args.rounds + 1):
+    before: dict[str, float] = {}
+    for k in range(args.rounds + 1):
         _settle(args.device)
+        if k == 1:
+            before = _cpu_of_threads()
         start, own = time.perf_counter(), time.thread_time()
         count = sum(next(epochs) for _ in range(batches))
         spent.append((time.thread_time() - own) / batches * 1000)
         _settle(args.device)
         rates.append(count / (time.perf_counter() - start))
-    print(json.dumps([rates[1:], spent[1:]]))
+    each = args.rounds * batches / 1000
+    others = {name: (seconds - before.get(name, 0.0)) / each for name, seconds in _cpu_of_threads().items()}
+    print(json.dumps([rates[1:], spent[1:], others]))
+
+
+def _cpu_of_threads() -> dict[str, float]:
+    """CPU seconds of Python's threads but this one, those of one purpose together; nothing where the system does not tell."""
+    found: dict[str, float] = {}
+    for thread in threading.enumerate():
+        told = Path(f"/proc/self/task/{thread.native_id}/schedstat")
+        if thread is not threading.current_thread() and told.exists():
+            name = thread.name.rstrip("0123456789").rstrip("-_")
+            found[name] = found.get(name, 0.0) + int(told.read_text().split()[0]) / 1e9
+    return found
 
 
 def _settle(device: str) -> None:
@@ -148,23 +165,31 @@ class _Files:
 
 
 def _torchvision(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
-    """Files read by DataLoader's workers, decoded in batches by torchvision on the device, then v2 transforms of each."""
+    """Files read by DataLoader's workers, decoded in batches by torchvision on the device, then v2 transforms of each.
+
+    The workers give bytes: 256 tensors a batch would each be handed over as an open file, more than a process may have.
+    """
     import torch
     from torchvision import io
     from torchvision.transforms import v2
 
     device = "cuda" if args.device == "gpu" else "cpu"
     loader = torch.utils.data.DataLoader(
-        _Files(files, io.read_file), args.batch_size, shuffle=True, num_workers=_workers(), collate_fn=list,
+        _Files(files, _bytes_of), args.batch_size, shuffle=True, num_workers=_workers(), collate_fn=list,
         persistent_workers=True, drop_last=True,
     )  # fmt: skip
     work = _transforms(v2, args.loop)
     while True:
         for batch in loader:
-            images = io.decode_jpeg([data for data, _ in batch], mode=io.ImageReadMode.RGB, device=device)
+            encoded = [torch.frombuffer(data, dtype=torch.uint8) for data, _ in batch]
+            images = io.decode_jpeg(encoded, mode=io.ImageReadMode.RGB, device=device)
             if work is not None:
                 torch.stack([work(image) for image in images])
             yield len(batch)
+
+
+def _bytes_of(name: str) -> bytearray:
+    return bytearray(Path(name).read_bytes())
 
 
 def _data_loader(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:

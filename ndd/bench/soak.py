@@ -57,17 +57,30 @@ def _memory() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def _gpu_memory() -> int:
+    """Bytes of the GPU that are taken, by torch and by decoders."""
+    import torch
+
+    free, whole = torch.cuda.mem_get_info()
+    return whole - free
+
+
 def _growth(work: Callable[[int], Any], count: int) -> float:
-    """Kilobytes that one of `count` iterations leaves behind, when the first fifth is over."""
+    """Kilobytes of the host that one of `count` iterations leaves behind, when the first fifth is over."""
+    return _growths(work, count, [_memory])[0]
+
+
+def _growths(work: Callable[[int], Any], count: int, measures: list[Callable[[], int]]) -> list[float]:
+    """The same for several kinds of memory, each with a function that gives the bytes in use."""
     first = max(count // 5, 1)
     for i in range(first):
         work(i)
     gc.collect()
-    before = _memory()
+    before = [measure() for measure in measures]
     for i in range(first, first + count):
         work(i)
     gc.collect()
-    return (_memory() - before) / 1024 / count
+    return [(measure() - old) / 1024 / count for measure, old in zip(measures, before, strict=True)]
 
 
 def _loop(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
@@ -86,8 +99,10 @@ def _loop(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
         mirror = ndd.random.coin_flip(batch_size=_BATCH)
         ndd.crop_mirror_normalize(images, mean=[120.0], std=[60.0], mirror=mirror).torch()
 
-    grown = _growth(iteration, count)
-    yield _result(f"{count:,} iterations of the loop, {where.upper()}: memory of the host", "kB/iter.", grown, _FLAT)
+    places = {"host": _memory, "GPU": _gpu_memory} if where == "gpu" else {"host": _memory}
+    for place, grown in zip(places, _growths(iteration, count, list(places.values())), strict=True):
+        name = f"{count:,} iterations of the loop, {where.upper()}: memory of the {place}"
+        yield _result(name, "kB/iter.", grown, _FLAT)
 
 
 def _threads(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:

@@ -172,6 +172,10 @@ def _texts(calls: Iterable[str]) -> dict[str, str]:
             continue
         try:
             finish(TABLE[name](ndd, _inputs("gpu")))
+            for path, other in operators.items():
+                if operator is not None and other.joins is not None and other.joins[0] == operator.cuda_source:
+                    with ndd.EvalMode.deferred:  # both in one kernel
+                        finish(getattr(ndd, path)(TABLE[name](ndd, _inputs("gpu"))))
         except Exception:  # not for the GPU, or it needs what only a real one gives
             continue
     return gpu.texts

@@ -23,19 +23,19 @@ class Encoded:
 
     Args:
         arguments: those of the decoder, by name.
+        facts: int64 `[N, FACTS]`, what the headers say; where `facts[:, GOOD]`, compiled code has read them.
 
     Attributes:
-        facts: int64 `[N, FACTS]`, what the headers say; where `facts[:, GOOD]`, compiled code has read them.
         windows: int64 `[N, 4]`: y0, x0, y1, x1; None for whole pictures.
     """
 
-    def __init__(self, call: Call, operand: Operand, arguments: dict[str, Any]):
+    def __init__(self, call: Call, operand: Operand, arguments: dict[str, Any], facts: np.ndarray | None = None):
         self.call = call
         self.operand = operand
         self.arguments = arguments
         self.options = options_of(**arguments)
         self.sources = operand.source_info
-        self.facts = np.zeros((operand.n, FACTS), np.int64)
+        self.facts = np.zeros((operand.n, FACTS), np.int64) if facts is None else facts
         self.windows: np.ndarray | None = None
         self.images: dict[int, np.ndarray] = {}
         self.errors: dict[int, BaseException] = {}
@@ -169,10 +169,6 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
 
     @op.cuda
     def _(launch: Any, operand: Operand, *further: Any, **arguments: Any) -> Store:
-        from ndd._cuda.lookahead import looked_ahead
         from ndd.decoders._gpu import decode_batch
 
-        def compute(call: Call, operand: Operand) -> Store:
-            return decode_batch(Encoded(call, operand, arguments), lambda batch: cut(batch, further, arguments))
-
-        return looked_ahead(launch.call, operand, compute) if windows is None else compute(launch.call, operand)
+        return decode_batch(launch.call, operand, arguments, lambda batch: cut(batch, further, arguments))

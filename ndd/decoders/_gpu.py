@@ -15,6 +15,7 @@ import numpy as np
 
 from ndd._cpu.jpeg_headers import CHANNELS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
 from ndd._cuda.launch import pinned_empty
+from ndd._operator import Call, Operand
 from ndd._tensor import Store
 from ndd._tensor.memory import torch_device
 from ndd.decoders import _codec_library, _nvimgcodec, _orientation, _pixels
@@ -26,13 +27,12 @@ from ndd.decoders._sample import Options
 from ndd.types import DALIImageType
 
 
-def decode_batch(batch: Encoded, cut: Callable[[Encoded], None]) -> Store:
+def decode_batch(call: Call, operand: Operand, arguments: dict[str, Any], cut: Callable[[Encoded], None]) -> Store:
     """The value of a decoder call on a GPU; `cut` sets the windows, once the headers are known. Runs with the stream of
     the call current."""
     codec = _codec_library.library()
-    with contextlib.nullcontext() if codec is None else places().using(codec, batch.call.stream) as place:
-        if place is not None:
-            batch.facts = place.staging.take(batch.operand)
+    with contextlib.nullcontext() if codec is None else places().using(codec, call.stream) as place:
+        batch = Encoded(call, operand, arguments, None if place is None else place.staging.take(operand))
         batch.read_headers()
         cut(batch)
         shapes = batch.shapes()

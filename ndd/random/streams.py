@@ -8,7 +8,7 @@ from ndd._cpu.philox import sample_streams
 from ndd._operator import bind_random
 from ndd._operator.captured import running
 from ndd._tensor.invariant import watched
-from ndd.random.philox import unpack
+from ndd.random.philox import POSITIONS, unpack
 from ndd.random.rng import RNG, get_default_rng
 
 
@@ -20,6 +20,14 @@ class Draws:
     def __init__(self, key: int, position: int):
         self.key = key
         self.position = position
+
+    def words_since(self, earlier: Draws) -> int | None:
+        """How many words were taken since; None from another generator."""
+        return self.position - earlier.position if self.key == earlier.key else None
+
+    def moved(self, words: int) -> Draws:
+        """What is drawn after so many words more."""
+        return Draws(self.key, (self.position + words) % POSITIONS)
 
     def streams(self, n: int) -> np.ndarray:
         """The streams of `n` samples: uint64 `[n, 4]`, key, counter, sequence, phase; see `sample_streams`.

@@ -444,6 +444,7 @@ class Reader:
         if ahead is not None:
             self._finalizer.detach()
             ahead.stop()
+        self._coming = Coming()
 
     def _fetched(self, numbers: list[Any]) -> Step:
         with self._entered():

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import zlib
 
+import numpy as np
 import pytest
 from calling import call_with, cases_of, evaluated, layouts_of, load_every_room, public, samples
 
@@ -81,3 +82,13 @@ def test_kernels_compile(path, emulated_gpu, nvrtc):
         for architecture in first if i == 0 else (ARCHITECTURES[(turn + i) % len(ARCHITECTURES)],):
             problem = compiled(text, architecture)
             assert problem is None, f"sm_{architecture}: {problem}"
+
+
+def test_a_kernel_that_is_two_operators_compiles(emulated_gpu, nvrtc):
+    """`crop_mirror_normalize` done by a kernel of resize.cu."""
+    images = ndd.batch([np.zeros((40, 30, 3), np.uint8)] * 2, layout="HWC").gpu()
+    with ndd.EvalMode.deferred:
+        ndd.crop_mirror_normalize(ndd.resize(images, size=20)).evaluate()
+    (text,) = [text for text in emulated_gpu.texts if "#define JOINED float" in text]
+    problem = compiled(text, 90)
+    assert problem is None, problem

@@ -13,7 +13,7 @@ from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._operator.deprecated import ignored, renamed
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
-from ndd._tensor.dtype import float32
+from ndd._tensor.dtype import float32, uint8
 from ndd.ops.image.crop import LAYOUTS, spatial_axes
 from ndd.ops.image.window import bounded, check_crop, check_policy, crop_window, wrapped
 
@@ -205,3 +205,12 @@ def _(launch, image, out, geometry, fill):
     groups = size[:, :3].prod(axis=1) * -(-size[:, 3] // _GROUP)  # each row is made of whole groups
     shared = {"fill": fill.astype(np.float64)}
     launch("crop_mirror_normalize", groups, shared=shared, macros={"GROUP": _GROUP})
+
+
+@crop_mirror_normalize.joins("resize.cu")
+def _(image, plan):
+    """Whether the kernels of resize.cu can do this with the pixels they make (normalized.cuh): HWC, a window inside."""
+    geometry = plan.per_sample["geometry"]
+    size, start, extent = geometry[:, 0], geometry[:, 1], geometry[:, 2]
+    inside = image.layout == "HWC" and image.dtype is uint8
+    return inside and bool(((start >= 0) & (start + size <= extent)).all())

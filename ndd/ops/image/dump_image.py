@@ -42,6 +42,9 @@ def dump_image(input, /, *, input_layout: str = "HWC", suffix: str = ""):
     return like(input)
 
 
+dump_image.operator.may_run_ahead = False  # it writes files
+
+
 @dump_image.views
 def _(call: Any, store: Store, *, input_layout, suffix) -> Store:
     on_cpu = store if store.on_cpu else _copied(store)

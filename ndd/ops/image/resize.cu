@@ -6,6 +6,8 @@
 //                 for hundreds of taps.
 // resample_line:  one axis of [outer, n, inner], a thread an element. `line` is [outer, n, inner, n_out]. With LINE.
 // save_extents:   the second output, the extents before resizing. With EXTENTS.
+//
+// With JOINED the pixels go through what crop_mirror_normalize does with them, with no image in between.
 #include "pack.cuh"
 #include "resample.cuh"
 
@@ -18,9 +20,16 @@ PER_ITEM(save_extents) { s.out1[i] = s.in0_shape[shared.axes[i]]; }
 #define SOURCE s.in0
 #define SOURCE_TYPE IN
 #endif
+#ifdef JOINED
+#include "normalized.cuh"
+#define TARGET (Normalized{s, shared, 0})
+#define TARGET_POINTER Normalized
+#else
 #ifndef TARGET
 #define TARGET s.out0
 #define TARGET_TYPE OUT
+#endif
+#define TARGET_POINTER TARGET_TYPE*
 #endif
 
 // A thread computes this many pixels, one below the other.
@@ -35,7 +44,7 @@ inline TARGET_TYPE stored(float value) {
 #ifndef FILTERS
 // Triangles of up to 8 taps, the usual case: everything in registers, source rows shared by the pixels.
 template <int CHANNELS>
-inline void triangle_strip(const SOURCE_TYPE* source, TARGET_TYPE* target, int h, int w, int channels, int out_line,
+inline void triangle_strip(const SOURCE_TYPE* source, TARGET_POINTER target, int h, int w, int channels, int out_line,
                            const ResampleAxis& down, const ResampleAxis& across, int y, int count, int x) {
   float weights[8], at, total = 0.0f;
   int offset[8];
@@ -160,7 +169,7 @@ inline void filter_row(const SOURCE_TYPE* row, int left, int w, int channels, in
 }
 
 template <int CHANNELS>
-inline void any_filter(const SOURCE_TYPE* source, TARGET_TYPE* target, const long long* view, const ResampleAxis& down,
+inline void any_filter(const SOURCE_TYPE* source, TARGET_POINTER target, const long long* view, const ResampleAxis& down,
                        const ResampleAxis& across, FilterTables& tables) {
   const int h = int(view[1]), w = int(view[2]), channels = int(view[3]), h_out = int(view[4]), w_out = int(view[5]);
   const int columns = w_out * (channels / CHANNELS), strips = (h_out + TALL - 1) / TALL;
@@ -229,7 +238,7 @@ inline void any_filter(const SOURCE_TYPE* source, TARGET_TYPE* target, const lon
     }
     const float norm = 1.0f / total;
     __syncthreads();
-    TARGET_TYPE* pixel = target + (((long long)plane * h_out + y) * w_out + x) * channels + c0;
+    TARGET_POINTER pixel = target + (((long long)plane * h_out + y) * w_out + x) * channels + c0;
 #pragma unroll
     for (int j = 0; j < TALL; j++) {
       if (busy && y + j < h_out) {
@@ -244,7 +253,7 @@ inline void any_filter(const SOURCE_TYPE* source, TARGET_TYPE* target, const lon
 #endif
 
 template <int CHANNELS>
-inline void nearest(const SOURCE_TYPE* source, TARGET_TYPE* target, int h, int w, int channels, int out_line,
+inline void nearest(const SOURCE_TYPE* source, TARGET_POINTER target, int h, int w, int channels, int out_line,
                     const ResampleAxis& down, const ResampleAxis& across, int y, int count, int x) {
   float unused;
   const int column = within(int(first_tap(across, x, &unused)), w) * channels;
@@ -259,7 +268,7 @@ inline void nearest(const SOURCE_TYPE* source, TARGET_TYPE* target, int h, int w
 }
 
 template <int CHANNELS>
-inline void some_rows(const SOURCE_TYPE* source, TARGET_TYPE* target, int h, int w, int channels, int out_line,
+inline void some_rows(const SOURCE_TYPE* source, TARGET_POINTER target, int h, int w, int channels, int out_line,
                       const ResampleAxis& down, const ResampleAxis& across, int y, int count, int x) {
 #ifndef FILTERS
   if (down.kind != FILTER_NN) {
@@ -300,7 +309,7 @@ extern "C" __global__ void __launch_bounds__(256, 3) resample_plane(const Sample
       const int y = int(line - plane * strips) * ROWS, rows = h_out - y < ROWS ? h_out - y : ROWS;
       const int x = int(column) / (channels / step), c = int(column) % (channels / step) * step;
       const SOURCE_TYPE* source = SOURCE + (long long)plane * h * w * channels + c;
-      TARGET_TYPE* target = TARGET + (((long long)plane * h_out + y) * w_out + x) * channels + c;
+      TARGET_POINTER target = TARGET + (((long long)plane * h_out + y) * w_out + x) * channels + c;
       const int out_line = w_out * channels;
       if (step == 3) some_rows<3>(source, target, h, w, channels, out_line, down, across, y, rows, x);
       else if (step == 4) some_rows<4>(source, target, h, w, channels, out_line, down, across, y, rows, x);
