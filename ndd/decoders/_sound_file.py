@@ -9,6 +9,7 @@ import numpy as np
 
 from ndd._cpu.windowed_sinc import resample
 from ndd._tensor.memory import host_empty
+from ndd.decoders._flac import stream_of
 from ndd.decoders._wav import Samples, samples_of
 
 _BLOCK = 1 << 22  # frames that are read at once where a header may claim too many
@@ -42,9 +43,9 @@ def soundfile() -> Any:
 def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]:
     """The samples `(n, channels)`, or `(n,)` with `downmix`, and the file's rate. `source`: the bytes of a file, of
     which only those that are needed are looked at, or its path. RuntimeError for what cannot be decoded."""
-    plain = None if isinstance(source, str) else samples_of(source)
+    plain = None if isinstance(source, str) else _plain(source, wanted)
     if plain is not None:
-        return _of_wav(plain, wanted)
+        return plain
     library = soundfile()
     try:
         found = library.SoundFile(source if isinstance(source, str) else _Bytes(source.data))
@@ -65,9 +66,22 @@ def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]
     return finished(samples, rate, wanted), rate
 
 
-def _of_wav(found: Samples, wanted: Wanted) -> tuple[np.ndarray, float]:
+def _plain(data: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float] | None:
+    """As `decode`, without libsndfile; None for what it has to decode."""
+    found = samples_of(data)
+    if found is not None:
+        return _of_samples(found, *_part(len(found.frames), found.rate, wanted), wanted)
+    stream = stream_of(data)
+    if stream is not None:
+        first, count = _part(stream.length, stream.rate, wanted)
+        found = None if first else stream.samples(count)  # libsndfile knows how to begin in the middle
+        if found is not None:
+            return _of_samples(found, 0, count, wanted)
+    return None
+
+
+def _of_samples(found: Samples, first: int, count: int, wanted: Wanted) -> tuple[np.ndarray, float]:
     rate, channels = float(found.rate), found.frames.shape[1]
-    first, count = _part(len(found.frames), rate, wanted)
     exact = _exact(channels, rate, found.floats, wanted)
     kind = wanted.dtype if exact else np.dtype(np.float32)
     samples = found.part(first, count, kind, host_empty((count, channels), kind))
