@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.fourier import power_of, rfft
+from ndd._cpu.fourier import power_of, powers, rfft
 from ndd._operator import Plan, bad_sample, like, operator
 
 
@@ -57,8 +57,13 @@ def _(input, *, axis, nfft, power):
 
 @power_spectrum.cpu_batch
 def _(input, out, length, axis, power):
-    if out.size:
-        power_of(rfft(input, int(length[0]), axis + 1), power, out)
+    if not out.size:
+        return
+    n = int(length[0])
+    if axis + 2 == input.ndim and n == input.shape[-1]:
+        powers(input.reshape(-1, n), power, out.reshape(-1, out.shape[-1]))
+    else:
+        power_of(rfft(input, n, axis + 1), power, out)
 
 
 @power_spectrum.cuda("power_spectrum.cu")

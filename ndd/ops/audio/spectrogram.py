@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.fourier import power_of, rfft
+from ndd._cpu.fourier import powers
 from ndd._cpu.jit import kernel
 from ndd._cpu.opencv import single_threaded
 from ndd._operator import bad_sample, operator, output
@@ -135,7 +135,8 @@ def _(
             start = frames.first + first * frames.step
             cut_windows(signals[i], frames.window, start, frames.step, frames.reflect, rows[row : row + last - first])
             row += last - first
-        values = power_of(rfft(rows), power)
+        values = np.empty((len(rows), frames.bins), np.float32)
+        powers(rows, power, values)
         row = 0
         for i, first, last in parts:
             own = values[row : row + last - first]
