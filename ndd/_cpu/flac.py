@@ -159,7 +159,11 @@ def _predicted(line, order, size, weights, shift):
     last = line[_SHORT - 1]
     for i in range(_SHORT, size):
         past = line[i - _SHORT : i]
-        far = (w1 * past[10] + w2 * past[9] + w3 * past[8]) + (w4 * past[7] + w5 * past[6]) + (w6 * past[5] + w7 * past[4])
+        far = (
+            (w1 * past[10] + w2 * past[9] + w3 * past[8])
+            + (w4 * past[7] + w5 * past[6])
+            + (w6 * past[5] + w7 * past[4])
+        )
         far += (w8 * past[3] + w9 * past[2]) + (w10 * past[1] + w11 * past[0])
         last = line[i] + (far + w0 * last >> shift)
         line[i] = last
@@ -199,7 +203,7 @@ def _subframe(words, at, end, bits, size, line, weights):
         shift = np.int64(0)
         if kind < 32:
             for j in range(order):  # binomial numbers, of alternating sign
-                weights[j] = (order if j == 0 else -weights[j - 1] * (order - j) // (j + 1))
+                weights[j] = order if j == 0 else -weights[j - 1] * (order - j) // (j + 1)
         else:
             precision, shift = _unsigned(words, at, 4) + 1, _signed(words, at + 4, 5)
             at += 9
@@ -235,7 +239,12 @@ def _frames(words, begin, nbytes, length, bits, lines, out):
             return False
         varies, size_code, rate_code = head >> 16 & 1, head >> 12 & 15, head >> 8 & 15
         assignment, depth = head >> 4 & 15, _DEPTHS[head >> 1 & 7]
-        if assignment > 10 or (2 if assignment > 7 else assignment + 1) != channels or depth not in (0, bits) or head & 1:
+        if (
+            assignment > 10
+            or (2 if assignment > 7 else assignment + 1) != channels
+            or depth not in (0, bits)
+            or head & 1
+        ):
             return False
         at += 32
         first = _unsigned(words, at, 8)

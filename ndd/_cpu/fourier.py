@@ -1,8 +1,9 @@
 """Fourier transforms of real rows, and their power.
 
-By OpenCV where the length has no prime factors but 2, 3 and 5 (0.4 us for 512 numbers), else by pocketfft, which takes any length and runs on the calling thread: SciPy's build where it is installed (0.8 us for 512
-numbers), else NumPy's, which takes twice as long. torch's own transform is faster alone, but asks its own threads to
-help: from the threads of a pool a small one then takes a hundred times as long.
+By OpenCV where the length has no prime factors but 2, 3 and 5 (0.4 us for 512 numbers), else by pocketfft, which takes
+any length and runs on the calling thread: SciPy's build where it is installed (0.8 us), else NumPy's, which takes twice
+as long. torch's own transform asks its own threads to help: from the threads of a pool a small one then takes a hundred
+times as long.
 """
 
 from __future__ import annotations

@@ -34,6 +34,12 @@ def taps_of(lobes: int) -> np.ndarray:
     return np.stack([table[:-1], np.diff(table, axis=0)])
 
 
+@functools.lru_cache(maxsize=16)
+def taps_across(lobes: int) -> np.ndarray:
+    """The same as `[2 * lobes, PHASES, 2]`: threads of a GPU that differ in their phase read side by side."""
+    return np.ascontiguousarray(taps_of(lobes).transpose(2, 1, 0))
+
+
 def resample(signal: np.ndarray, out: np.ndarray, step: float, quality: float) -> None:
     """`out[o]` = the signal at `o * step`; float32, 1-D or `[n, channels]`. What lies outside is 0."""
     if out.shape[0] == signal.shape[0] and step == 1.0:

@@ -24,13 +24,14 @@ KERNEL_NAME(audio_resample)(const Sample* samples, int count, Shared shared) {
         const int q = int(scaled);
         const float r = scaled - float(q);
         const long long first = (long long)whole + steps - (shared.lobes - 1);
-        const float* taps = (const float*)s.taps + q * width;
-        const float* slopes = taps + PHASES * width;
+        const float2* taps = (const float2*)s.taps + q;
         const int low = first < 0 ? int(-first) : 0, high = n - first < width ? int(n - first) : width;
         float sum = 0;
-        for (int k = low; k < high; k++)
+        for (int k = low; k < high; k++) {
+          const float2 tap = taps[k * PHASES];  // and how much it changes to the next phase
           sum += ((float(s.in0[(first + k) * s.channels + channel]) - shared.before) * shared.times + shared.after) *
-                 (taps[k] + r * slopes[k]);
+                 (tap.x + r * tap.y);
+        }
         if constexpr (limits<OUT0>::is_float)
           s.out0[o * s.channels + channel] = sum;
         else

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.windowed_sinc import BLOCK, PHASES, lobes_of, resample, taps_of
+from ndd._cpu.windowed_sinc import BLOCK, PHASES, lobes_of, resample, taps_across
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
 
@@ -134,7 +134,7 @@ def rounded(values: np.ndarray, out: np.ndarray) -> None:
 
 @audio_resample.cuda("audio_resample.cu")
 def _(launch, signal, out, step, quality):
-    taps = launch.table(taps_of(lobes_of(quality)))
+    taps = launch.table(taps_across(lobes_of(quality)))
     (before, one), (after, full) = full_range(signal.dtype.numpy), full_range(out.dtype.numpy)
     if signal.dtype is out.dtype:
         before, one, after, full = (np.float32(v) for v in (0, 1, 0, 1))

@@ -75,9 +75,9 @@ def _(launch, input, out, length, extent, axis, power):
     input.pointers()  # the transform is none of our launches: they cannot be made again by themselves
     for n in sorted(set(length.tolist())):  # one transform for all rows of a length
         counts = np.where(length == n, outer * inner, 0)
-        rows, spectra = fourier.memory(launch, counts, n)
-        fields = {"inner": inner, "rows": rows, "spectra": spectra}
+        rows = fourier.memory(launch, counts, n)
+        fields = {"inner": inner, "rows": rows}
         numbers, macros = {"n": n, "bins": n // 2 + 1}, {"ROOT": power == 1}
         launch("gather", counts * n, per_sample=fields, shared=numbers, macros=macros)
-        fourier.rfft(rows, spectra, n)
+        fields["rows"] = fourier.rfft(rows, n)
         launch("power", counts * (n // 2 + 1), per_sample=fields, shared=numbers, macros=macros)

@@ -211,12 +211,12 @@ def _(
         "first": frames.first, "step": frames.step, "length": frames.length, "nfft": frames.nfft, "bins": frames.bins,
     }  # fmt: skip
     macros = {"REFLECT": frames.reflect, "ROOT": power == 1, "TRANSPOSED": layout == "ft"}
-    rows, spectra = fourier.memory(launch, frames.counts, frames.nfft)
+    rows = fourier.memory(launch, frames.counts, frames.nfft)
     sizes = frames.counts * frames.bins
     result = launch.scratch(sizes, np.float32)
-    fields = {**lengths, "rows": rows, "spectra": spectra, "result": result}
+    fields = {**lengths, "rows": rows, "result": result}
     launch("cut_windows", frames.counts * frames.nfft, per_sample=fields, shared=numbers, macros=macros)
-    fourier.rfft(rows, spectra, frames.nfft)
+    fields["rows"] = fourier.rfft(rows, frames.nfft)
     launch("power", sizes, per_sample=fields, shared=numbers, macros=macros)
     store = Store(float32, layout, launch.device, frames.shapes(layout), flat=result.tensor)
     store.scales = _scales(signal, frames)
