@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
+from ndd._cpu.jit import External, kernel
 from ndd._cpu.leading_zeros import leading_zeros
 
+_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 _SHORT = 12  # coefficients that a loop of its own keeps in registers; encoders take up to 8, or to 12
 _LONGEST = 32  # coefficients
 
@@ -36,11 +37,9 @@ _DEPTHS = np.array([0, 8, 12, -1, 16, 20, 24, 32])
 def decoded(data: np.ndarray, begin: int, length: int, bits: int, out: np.ndarray) -> bool:
     """Fills `out`, int32 `[n, channels]`, from the frames at byte `begin` of `data`, a file with `length` samples of each
     channel; whether all of it was well."""
-    words = np.zeros(len(data) // 8 + 3, np.uint64)
-    words.view(np.uint8)[: len(data)] = data
-    words.byteswap(inplace=True)
+    words = np.empty(len(data) // 8 + 3, np.uint64)
     lines = np.empty((out.shape[1], 1 << 16), np.int64)
-    return bool(_frames(words, begin, len(data), length, bits, lines, out))
+    return bool(_frames(data.ctypes.data, words, begin, len(data), length, bits, lines, out))
 
 
 @kernel
@@ -225,8 +224,15 @@ def _subframe(words, at, end, bits, size, line, weights):
 
 
 @kernel
-def _frames(words, begin, nbytes, length, bits, lines, out):
-    """See `decoded`."""
+def _frames(address, words, begin, nbytes, length, bits, lines, out):
+    """See `decoded`; the bytes are at `address`."""
+    words[-3:] = 0
+    _copy(words.ctypes.data, address, nbytes)
+    for i in range(words.size):
+        w = words[i]
+        w = w >> np.uint64(32) | w << np.uint64(32)
+        w = (w >> np.uint64(16)) & np.uint64(0xFFFF0000FFFF) | (w & np.uint64(0xFFFF0000FFFF)) << np.uint64(16)
+        words[i] = (w >> np.uint64(8)) & np.uint64(0xFF00FF00FF00FF) | (w & np.uint64(0xFF00FF00FF00FF)) << np.uint64(8)
     channels, done, total = out.shape[1], 0, len(out)
     weights = np.zeros(_LONGEST, np.int64)
     start, end, usual = begin, nbytes * 8, np.int64(0)

@@ -30,7 +30,9 @@ _MAX_BLOCKS = 1 << 16  # a grid row; kernels stride over what is left
 # thousand blocks; a block goes round up to 16 times where the largest sample has work for more.
 _ENOUGH_BLOCKS = 4096
 _ROUNDS = 16
-_SMALL_TABLE = 1 << 16  # bytes of a table that goes to the GPU as records do: several of a call fit into a half of the ring
+_SMALL_TABLE = (
+    1 << 16
+)  # bytes of a table that goes to the GPU as records do: several of a call fit into a half of the ring
 
 
 class _Ready(NamedTuple):
