@@ -32,13 +32,14 @@ def _library() -> Callable[..., Any]:
     return rfft
 
 
-def powers(rows: np.ndarray, power: int, out: np.ndarray) -> None:
-    """`out`, float32 `[k, n // 2 + 1]`, = |transform of each row| ** power; `rows` are float32 `[k, n]`, both C-contiguous."""
+def powers(rows: np.ndarray, power: int, out: np.ndarray, scratch: np.ndarray | None = None) -> None:
+    """`out`, float32 `[k, n // 2 + 1]`, = |transform of each row| ** power; `rows` are float32 `[k, n]`, both C-contiguous.
+    `scratch` is memory of the size of `rows`, perhaps `rows` itself."""
     if not _is_quick(rows.shape[1]):
         power_of(rfft(rows), power, out)
         return
     opencv = single_threaded()
-    _power_of_packed(opencv.dft(rows, flags=opencv.DFT_ROWS), out, power == 1)
+    _power_of_packed(opencv.dft(rows, scratch, flags=opencv.DFT_ROWS), out, power == 1)
 
 
 @functools.lru_cache(maxsize=64)
