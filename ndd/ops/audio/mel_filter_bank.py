@@ -135,15 +135,18 @@ def _(launch, spectrogram, out, bins, axis, settings):
 
 def along_on_gpu(launch, x, out, axis: int, weights: list[Weights]) -> None:
     """As `along`, the weights being those of each sample."""
-    if all([w is weights[0] for w in weights]):
-        tables = [launch.table(part) for part in weights[0]]
+    tables = {id(w): _as_bytes(w) for w in weights}
+    if len(tables) == 1:
+        table = launch.table(tables.popitem()[1])
     else:
-        widest = [max([len(w[k]) for w in weights]) for k in range(4)]
-        tables = [
-            launch.table(np.stack([np.resize(w[k], widest[k]) for w in weights]), each=True) for k in range(4)
-        ]  # what is behind a row is never read
+        widest = max([len(t) for t in tables.values()])
+        table = launch.table(np.stack([np.resize(tables[id(w)], widest) for w in weights]), each=True)
     inner = np.prod(x.shapes[:, axis + 1 :], axis=1, dtype=np.int64)
-    names = ("first", "last", "start", "weights")
-    per_sample = {**dict(zip(names, tables, strict=True)), "inner": inner}
-    extents = {"rows_in": x.shapes[:, axis], "rows_out": out.shapes[:, axis]}
-    launch("weighted_sums", per_sample={**per_sample, **extents})
+    extents = {"inner": inner, "rows_in": x.shapes[:, axis], "rows_out": out.shapes[:, axis]}
+    launch("weighted_sums", per_sample={"table": table, **extents})
+
+
+def _as_bytes(weights: Weights) -> np.ndarray:
+    """All of it in one piece, which travels at once; of a multiple of 8 bytes."""
+    values = np.resize(weights.values, -(-len(weights.values) // 2) * 2)
+    return np.concatenate([weights.first, weights.last, weights.start, values.view(np.int64)])
