@@ -135,18 +135,13 @@ def _(launch, spectrogram, out, bins, axis, settings):
 
 def along_on_gpu(launch, x, out, axis: int, weights: list[Weights]) -> None:
     """As `along`, the weights being those of each sample."""
-    tables = {id(w): _as_bytes(w) for w in weights}
-    if len(tables) == 1:
-        table = launch.table(tables.popitem()[1])
+    distinct = {id(w): w for w in weights}
+    if len(distinct) == 1:
+        table = launch.table(weights[0].table)
     else:
+        tables = {key: w.table for key, w in distinct.items()}
         widest = max([len(t) for t in tables.values()])
         table = launch.table(np.stack([np.resize(tables[id(w)], widest) for w in weights]), each=True)
     inner = np.prod(x.shapes[:, axis + 1 :], axis=1, dtype=np.int64)
     extents = {"inner": inner, "rows_in": x.shapes[:, axis], "rows_out": out.shapes[:, axis]}
     launch("weighted_sums", per_sample={"table": table, **extents})
-
-
-def _as_bytes(weights: Weights) -> np.ndarray:
-    """All of it in one piece, which travels at once; of a multiple of 8 bytes."""
-    values = np.resize(weights.values, -(-len(weights.values) // 2) * 2)
-    return np.concatenate([weights.first, weights.last, weights.start, values.view(np.int64)])
