@@ -10,7 +10,7 @@ from ndd._cpu import flac
 from ndd.decoders._wav import Samples
 
 _BITS = (8, 16, 24)
-_MOST = 64  # samples a byte: a header that claims more is left to libsndfile, which reads block by block
+_MOST = 512  # samples a byte: a header that claims more is left to libsndfile, which reads block by block
 
 
 class Stream(NamedTuple):

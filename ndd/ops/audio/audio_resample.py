@@ -145,7 +145,8 @@ def _(launch, signal, out, step, quality):
     launch(
         "audio_resample", blocks * BLOCK, per_sample={"taps": taps, "channels": channels},
         shared={
-            "lobes": lobes_of(quality), "split": split, "coarse": coarse, "before": before, "after": after, "times": np.float32(full / one)
+            "lobes": lobes_of(quality), "split": split, "coarse": coarse, "before": before, "after": after,
+            "times": np.float32(full / one),
         },
         macros={"BLOCK": BLOCK, "PHASES": PHASES},
     )  # fmt: skip
