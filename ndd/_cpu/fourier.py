@@ -1,8 +1,9 @@
 """Fourier transforms of real rows, and their power.
 
-By pocketfft, which takes any length and runs on the calling thread: SciPy's build where it is installed (1 us for 512
-numbers), else NumPy's, which takes twice as long. torch's own transform is faster alone, but asks its own threads to
-help: from the threads of a pool a small one then takes a hundred times as long.
+By OpenCV where the length has no prime factors but 2, 3 and 5 (0.4 us for 512 numbers), else by pocketfft, which takes
+any length and runs on the calling thread: SciPy's build where it is installed (0.8 us), else NumPy's, which takes twice
+as long. torch's own transform asks its own threads to help: from the threads of a pool a small one then takes a hundred
+times as long.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.jit import kernel
+from ndd._cpu.opencv import single_threaded
 
 
 def rfft(rows: np.ndarray, n: int | None = None, axis: int = -1) -> np.ndarray:
@@ -28,6 +30,40 @@ def _library() -> Callable[..., Any]:
     except ImportError:
         return lambda rows, n, axis: np.fft.rfft(rows, n=n, axis=axis).astype(np.complex64, copy=False)
     return rfft
+
+
+def powers(rows: np.ndarray, power: int, out: np.ndarray, scratch: np.ndarray | None = None) -> None:
+    """`out`, float32 `[k, n // 2 + 1]`, = |transform of each row| ** power; `rows` are float32 `[k, n]`, both C-contiguous.
+    `scratch` is memory of the size of `rows`, perhaps `rows` itself."""
+    if not _is_quick(rows.shape[1]):
+        power_of(rfft(rows), power, out)
+        return
+    opencv = single_threaded()
+    _power_of_packed(opencv.dft(rows, scratch, flags=opencv.DFT_ROWS), out, power == 1)
+
+
+@functools.lru_cache(maxsize=64)
+def _is_quick(n: int) -> bool:
+    for prime in (2, 3, 5):
+        while n % prime == 0 and n > prime:
+            n //= prime
+    return n in (2, 3, 5)
+
+
+@kernel
+def _power_of_packed(rows, out, root):
+    """Of transforms as OpenCV packs them: the real parts of the first and, of even rows, the last, pairs between them."""
+    pairs, last = (rows.shape[1] - 1) // 2, out.shape[1] - 1
+    for t in range(len(rows)):
+        row, target = rows[t], out[t]
+        target[0] = row[0] * row[0]
+        for k in range(pairs):
+            target[k + 1] = row[2 * k + 1] * row[2 * k + 1] + row[2 * k + 2] * row[2 * k + 2]
+        if last > pairs:
+            target[last] = row[row.size - 1] * row[row.size - 1]
+        if root:
+            for k in range(last + 1):
+                target[k] = np.sqrt(target[k])
 
 
 def power_of(spectrum: np.ndarray, power: int, out: np.ndarray | None = None) -> np.ndarray:

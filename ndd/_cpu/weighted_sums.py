@@ -19,6 +19,12 @@ class Weights(NamedTuple):
     start: np.ndarray  # where a row begins in `values`
     values: np.ndarray
 
+    @property
+    def table(self) -> np.ndarray:
+        """All of it in one piece, int64, which travels to a GPU at once."""
+        even = np.concatenate((self.values, np.zeros(len(self.values) % 2, np.float32)))
+        return np.concatenate((self.first, self.last, self.start, even.view(np.int64)))
+
 
 def without_zeros(matrix: np.ndarray) -> Weights:
     """Of a matrix `[rows out, rows in]`; float32."""

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cuda.launch import Memory
 
-def memory(launch: Any, counts: np.ndarray, n: int) -> tuple[Any, Any]:
-    """Memory for `counts[i]` rows of `n` float32 of each sample, and for their transforms: `n // 2 + 1` pairs a row."""
-    rows = _room(counts)
-    return launch.scratch(rows * n, np.float32), launch.scratch(rows * (2 * (n // 2 + 1)), np.float32)
+
+def memory(launch: Any, counts: np.ndarray, n: int) -> Memory:
+    """Memory for `counts[i]` rows of `n` float32 of each sample."""
+    return launch.scratch(_room(counts) * n, np.float32)
 
 
 def _room(counts: np.ndarray) -> np.ndarray:
@@ -26,9 +27,10 @@ def _room(counts: np.ndarray) -> np.ndarray:
     return found
 
 
-def rfft(rows: Any, spectra: Any, n: int) -> None:
-    """Transforms all rows of `n` numbers, between what `memory` gave."""
+def rfft(rows: Memory, n: int) -> Memory:
+    """The transforms of all rows of `n` numbers in what `memory` gave: `n // 2 + 1` pairs a row."""
     import torch
 
-    pairs = spectra.tensor.view(-1, n // 2 + 1, 2)
-    torch.fft.rfft(rows.tensor.view(-1, n), out=torch.view_as_complex(pairs))
+    found = Memory(0, rows.dtype, rows.offsets // n * (2 * (n // 2 + 1)))
+    found.hold(torch.fft.rfft(rows.tensor.view(-1, n)))  # with `out=` it would be copied
+    return found

@@ -30,6 +30,9 @@ _MAX_BLOCKS = 1 << 16  # a grid row; kernels stride over what is left
 # thousand blocks; a block goes round up to 16 times where the largest sample has work for more.
 _ENOUGH_BLOCKS = 4096
 _ROUNDS = 16
+_SMALL_TABLE = (
+    1 << 16
+)  # bytes of a table that goes to the GPU as records do: several of a call fit into a half of the ring
 
 
 class _Ready(NamedTuple):
@@ -45,7 +48,7 @@ class _Ready(NamedTuple):
 class Memory:
     """GPU memory of one call, a part for each sample: the value of a field of `Sample`, where it is an address."""
 
-    __slots__ = ("count", "dtype", "offsets", "tensor", "values", "zeros")
+    __slots__ = ("base", "count", "dtype", "offsets", "tensor", "values", "zeros")
 
     def __init__(
         self, count: int, dtype: Any, offsets: np.ndarray, values: np.ndarray | None = None, zeros: bool = False
@@ -56,13 +59,23 @@ class Memory:
         self.values = values  # what is in it, uint8; None: nothing yet
         self.zeros = zeros
         self.tensor: Any = None
+        self.base = 0  # its address
 
-    def make(self, call: Any) -> Any:
-        """A tensor for it, on the call's stream."""
+    def make(self, call: Any) -> None:
+        """Memory for it, on the call's stream."""
+        if self.values is not None and len(self.values) <= _SMALL_TABLE:
+            self.base = _sent(call, self.values)
+            return
         if self.values is not None:
-            return upload(self.values, call.device)
+            self.hold(upload(self.values, call.device))
+            return
         made = device_empty(self.count, self.dtype, call.device)
-        return made.zero_() if self.zeros else made
+        self.hold(made.zero_() if self.zeros else made)
+
+    def hold(self, tensor: Any) -> None:
+        """Takes a tensor as the memory."""
+        self.tensor = tensor
+        self.base = tensor.data_ptr()
 
 
 class _Start(NamedTuple):
@@ -175,7 +188,7 @@ class Launch:
         )
 
     def _made(self, memory: Memory) -> Memory:
-        memory.tensor = memory.make(self.call)
+        memory.make(self.call)
         if self.steps is not None:
             self.steps.append(memory)
         return memory
@@ -374,7 +387,7 @@ def _run(start: _Start, records: np.ndarray, call: Any, inputs: list[Any], outpu
 def _address(origin: Any, call: Any, inputs: list[Any], outputs: list[Any]) -> Any:
     """int64 `[N]`: where each sample's part is."""
     if isinstance(origin, Memory):
-        return origin.tensor.data_ptr() + origin.offsets
+        return origin.base + origin.offsets
     kind, number = origin
     if kind == "out":
         return getattr(outputs[number], "_store_", outputs[number]).pointers()
@@ -420,7 +433,7 @@ def replay(steps: list[Any], call: Any, inputs: list[Any], outputs: list[Any]) -
 
 def _there(memory: Memory, call: Any) -> Memory:
     made = Memory(memory.count, memory.dtype, memory.offsets, memory.values, memory.zeros)
-    made.tensor = memory.make(call)
+    made.make(call)
     return made
 
 

@@ -287,8 +287,9 @@ class Operator:
             for i, spec in enumerate(seen if self.variadic else seen[:1]):
                 if spec is not None and spec.dtype.name not in self.types:
                     which = f"input {i}" if i else "input"
+                    advice = " Make it so: ndd.cast(x, dtype=ndd.float32)." if "f32" in self.types else ""
                     raise RuntimeError(
-                        f"{self.name}: Unsupported {which} type: {spec.dtype}. Expected one of {', '.join(self.types)}."
+                        f"{self.name}: Unsupported {which} type: {spec.dtype}. Expected one of {', '.join(self.types)}.{advice}"
                     )
         if self.dtypes is not None and named["dtype"] is not None and named["dtype"].name not in self.dtypes:
             raise RuntimeError(

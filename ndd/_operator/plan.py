@@ -45,7 +45,7 @@ class Samples(NamedTuple):
     makes batches, a call without a batch size is an error.
     """
 
-    spec: Spec
+    spec: Spec | tuple[Spec, ...]
     fewer: bool = False
     batch_only: bool = False
 

@@ -19,19 +19,22 @@ __all__ = [
 @overload
 def audio(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, downmix: bool = False,
-    dtype: DTypeLike = float32, duration: float | Array | None = None, quality: float = 50.0,
-    sample_rate: float | Array = 0.0, start: float | Array = 0.0,
+    dtype: DTypeLike = float32, duration: float | Array | None = None,
+    on_error: Literal['raise', 'skip', 'fill'] = 'raise', quality: float = 50.0, sample_rate: float | Array = 0.0,
+    start: float | Array = 0.0,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def audio(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, downmix: bool = False,
-    dtype: DTypeLike = float32, duration: float | Array | Batch | None = None, quality: float = 50.0,
+    dtype: DTypeLike = float32, duration: float | Array | Batch | None = None,
+    on_error: Literal['raise', 'skip', 'fill'] = 'raise', quality: float = 50.0,
     sample_rate: float | Array | Batch = 0.0, start: float | Array | Batch = 0.0,
 ) -> tuple[Batch, Batch]: ...
 @overload
 def audio(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, downmix: bool = False,
-    dtype: DTypeLike = float32, duration: float | Array | Batch | None = None, quality: float = 50.0,
+    dtype: DTypeLike = float32, duration: float | Array | Batch | None = None,
+    on_error: Literal['raise', 'skip', 'fill'] = 'raise', quality: float = 50.0,
     sample_rate: float | Array | Batch = 0.0, start: float | Array | Batch = 0.0,
 ) -> tuple[Batch, Batch]: ...
 @overload

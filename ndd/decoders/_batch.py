@@ -11,7 +11,7 @@ from ndd._cpu.jpeg_headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, 
 from ndd._operator import Call, Operand
 from ndd._tensor import Store
 from ndd.decoders._header import Header
-from ndd.decoders._policy import judged, options_of
+from ndd.decoders._policy import judged_pictures, options_of
 from ndd.decoders._sample import Window, bad_image, check_size, decode, header_of, too_large
 from ndd.types import DALIImageType
 
@@ -162,7 +162,7 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
             batch.read_headers()
             cut(batch, further, arguments)
         batch.decode(list(range(len(batch))), operand.volumes.total)
-        kept, dropped = judged(batch)
+        kept, dropped = judged_pictures(batch)
         spec, parts = call.outs[0], [batch.images[i] for i in kept]
         store = Store(spec.dtype, spec.layout, spec.device, [p.shape for p in parts], parts=parts)
         return batch.labelled(store, kept, dropped)

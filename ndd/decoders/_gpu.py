@@ -22,7 +22,7 @@ from ndd.decoders import _codec_library, _nvimgcodec, _orientation, _pixels
 from ndd.decoders._batch import Encoded
 from ndd.decoders._decoder_pool import Place, decoders, places
 from ndd.decoders._header import may_be_decoded
-from ndd.decoders._policy import judged
+from ndd.decoders._policy import judged_pictures
 from ndd.decoders._sample import Options
 from ndd.types import DALIImageType
 
@@ -171,7 +171,7 @@ def _stored(batch: Encoded, extents: np.ndarray, block: Any, offsets: np.ndarray
     for i in batch.errors:
         shapes[i] = None  # type: ignore[call-overload]
     starts = offsets.tolist()
-    kept, dropped = judged(batch)
+    kept, dropped = judged_pictures(batch)
     in_place = all(shapes[i] is not None and (i not in images or images[i].shape == shapes[i]) for i in kept)
     parts = {}
     for i, image in images.items():

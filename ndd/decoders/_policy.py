@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,33 +39,56 @@ def options_of(
     return Options(output_type, np.dtype(dtype.numpy), adjust_orientation, max_pixels, use_fast_idct)
 
 
-def judged(batch: Encoded) -> tuple[list[int], list[BadSample] | None]:
+def judged(
+    errors: dict[int, BaseException],
+    count: int,
+    sources: list[Any] | None,
+    policy: str,
+    fill: Callable[[int, BaseException], None],
+) -> tuple[list[int], list[BadSample] | None]:
     """`on_error`: raises with every bad sample named, or gives the numbers of the samples to keep, and what was bad.
 
     Only what is wrong with the data of a sample counts as bad: any other exception, such as MemoryError, is raised as
     it is.
+
+    Args:
+        errors: of the bad samples, by their number among the `count`.
+        sources: where each sample came from.
+        policy: "raise", "skip" or "fill".
+        fill: puts something in the place of a bad sample.
     """
-    every, errors = list(range(len(batch))), batch.errors
+    every = list(range(count))
     if not errors:
         return every, None
     for i in sorted(errors):
         if not isinstance(errors[i], RuntimeError):
             errors[i].sample = i  # type: ignore[attr-defined]
             raise errors[i]
-    sources = batch.sources or [None] * len(batch)
+    sources = sources or [None] * count
     bad = [BadSample(i, sources[i], str(errors[i]) or type(errors[i]).__name__) for i in sorted(errors)]
-    policy = batch.arguments["on_error"]
     if policy == "fill":
         for i, error in errors.items():
-            batch.images[i] = np.zeros(_fill_shape(error, batch.options), batch.options.dtype)
+            fill(i, error)
         return every, bad
-    if policy == "skip" and batch.call.batched:
+    if policy == "skip":
         return [i for i in every if i not in errors], bad
     first = errors[bad[0].index]
     if len(bad) == 1:
         first.sample = bad[0].index  # type: ignore[attr-defined]
         raise first
-    raise RuntimeError(_all_named(bad, len(batch)))
+    raise RuntimeError(_all_named(bad, count))
+
+
+def judged_pictures(batch: Encoded) -> tuple[list[int], list[BadSample] | None]:
+    """`judged`, for pictures: "fill" gives zeros in the size that the header states."""
+
+    def fill(i: int, error: BaseException) -> None:
+        batch.images[i] = np.zeros(_fill_shape(error, batch.options), batch.options.dtype)
+
+    policy = batch.arguments["on_error"]
+    if policy == "skip" and not batch.call.batched:
+        policy = "raise"
+    return judged(batch.errors, len(batch), batch.sources, policy, fill)
 
 
 def _fill_shape(error: BaseException, options: Options) -> tuple[int, int, int]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd._cpu import sound_file
 from ndd._cpu.windowed_sinc import resample
 from ndd._tensor.memory import host_empty
+from ndd.decoders._flac import stream_of
 from ndd.decoders._wav import Samples, samples_of
 
 _BLOCK = 1 << 22  # frames that are read at once where a header may claim too many
 _FLOATS = ("FLOAT", "DOUBLE", "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III")
+_FLOAT_SUBTYPES = (6, 7, 0x60, 0x64, 0x80, 0x81, 0x82)  # the same, as SF_INFO has them
+_NAME = np.frombuffer(b"sound\0", np.uint8).copy()
 _READERS = {"float32": "sf_readf_float", "int16": "sf_readf_short", "int32": "sf_readf_int"}
 _C_TYPES = {"float32": "float *", "int16": "short *", "int32": "int *"}
 _FULL = {np.dtype(np.int16): np.float32(32767), np.dtype(np.int32): np.float32(2147483647)}
@@ -42,32 +49,47 @@ def soundfile() -> Any:
 def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]:
     """The samples `(n, channels)`, or `(n,)` with `downmix`, and the file's rate. `source`: the bytes of a file, of
     which only those that are needed are looked at, or its path. RuntimeError for what cannot be decoded."""
-    plain = None if isinstance(source, str) else samples_of(source)
-    if plain is not None:
-        return _of_wav(plain, wanted)
-    library = soundfile()
-    try:
-        found = library.SoundFile(source if isinstance(source, str) else _Bytes(source.data))
-    except library.LibsndfileError as error:
-        return _by_ffmpeg(source, wanted, error.error_string.rstrip("."))
-    with found:
-        rate = float(found.samplerate)
-        first, count = _part(found.frames, rate, wanted)
-        exact = _exact(found.channels, rate, found.subtype in _FLOATS, wanted)
+    found = None if isinstance(source, str) else _plain(source, wanted) or _quick(source, wanted)
+    if found is not None:
+        return found
+    failed = soundfile().LibsndfileError
+    with contextlib.ExitStack() as held:
         try:
-            if first:
-                found.seek(first)
-            samples = _read(found, count, wanted.dtype.name if exact else "float32")
-        except library.LibsndfileError as error:
-            raise RuntimeError(f"the sound cannot be decoded: {error.error_string}") from None
-    if exact:
-        return (samples[:, 0] if wanted.downmix else samples), rate
-    return finished(samples, rate, wanted), rate
+            found = held.enter_context(_opened(source))
+        except failed as error:
+            refusal = error.error_string.rstrip(".")
+        else:
+            rate = float(found.samplerate)
+            first, count = _part(found.frames, rate, wanted)
+            exact = _exact(found.channels, rate, found.subtype in _FLOATS, wanted)
+            try:
+                if first:
+                    found.seek(first)
+                samples = _read(found, count, wanted.dtype.name if exact else "float32")
+            except failed as error:
+                raise RuntimeError(f"the sound cannot be decoded: {error.error_string}") from None
+            if exact:
+                return (samples[:, 0] if wanted.downmix else samples), rate
+            return finished(samples, rate, wanted), rate
+    return _by_ffmpeg(source, wanted, refusal)
 
 
-def _of_wav(found: Samples, wanted: Wanted) -> tuple[np.ndarray, float]:
+def _plain(data: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float] | None:
+    """As `decode`, without libsndfile; None for what it has to decode."""
+    found = samples_of(data)
+    if found is not None:
+        return _of_samples(found, *_part(len(found.frames), found.rate, wanted), wanted)
+    stream = stream_of(data)
+    if stream is not None:
+        first, count = _part(stream.length, stream.rate, wanted)
+        found = None if first else stream.samples(count)  # libsndfile knows how to begin in the middle
+        if found is not None:
+            return _of_samples(found, 0, count, wanted)
+    return None
+
+
+def _of_samples(found: Samples, first: int, count: int, wanted: Wanted) -> tuple[np.ndarray, float]:
     rate, channels = float(found.rate), found.frames.shape[1]
-    first, count = _part(len(found.frames), rate, wanted)
     exact = _exact(channels, rate, found.floats, wanted)
     kind = wanted.dtype if exact else np.dtype(np.float32)
     samples = found.part(first, count, kind, host_empty((count, channels), kind))
@@ -141,35 +163,49 @@ def _read(file: Any, count: int, dtype: str) -> np.ndarray:
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
 
-class _Bytes:
-    """A file over memory that is not copied: `io.BytesIO` would copy all of it."""
+def _opened(source: np.ndarray | str) -> Any:
+    """A `soundfile.SoundFile`."""
+    return soundfile().SoundFile(source if isinstance(source, str) else io.BytesIO(source.tobytes()))
 
-    def __init__(self, data: memoryview):
-        self._data = data
-        self._place = 0
 
-    def seek(self, offset: int, whence: int = 0) -> int:
-        """As of any file."""
-        self._place = max(0, (0, self._place, len(self._data))[whence] + offset)
-        return self._place
+@functools.cache
+def _connected() -> bool:
+    """Whether compiled code can call libsndfile."""
+    library = soundfile()
+    if not hasattr(os, "memfd_create"):
+        return False
+    from llvmlite import binding
 
-    def tell(self) -> int:
-        """As of any file."""
-        return self._place
+    for name in sound_file.FUNCTIONS:
+        address = library._ffi.cast("uintptr_t", library._ffi.addressof(library._snd, name))
+        binding.add_symbol(name, int(address))
+    return True
 
-    def read(self, size: int = -1) -> bytes:
-        """As of any file."""
-        end = len(self._data) if size < 0 else min(len(self._data), self._place + size)
-        found = bytes(self._data[self._place : end])
-        self._place += len(found)
-        return found
 
-    def readinto(self, target: Any) -> int:
-        """As of any file."""
-        found = self.read(len(target))
-        target[: len(found)] = found
-        return len(found)
-
-    def write(self, data: Any) -> int:
-        """Nothing is ever written."""
-        raise OSError("the file is read only")
+def _quick(data: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float] | None:
+    """As `decode`, by libsndfile from compiled code; None for what fails, or claims to be very long."""
+    if not len(data) or not _connected():
+        return None
+    info = np.zeros(8, np.int32)
+    handle, file = sound_file.opened(data.ctypes.data, len(data), _NAME, info)
+    if not handle:
+        return None
+    address = count = first = kind = 0
+    samples = None
+    try:
+        frames, rate = int(info[:2].view(np.int64)[0]), float(info[sound_file.RATE])
+        channels, subtype = int(info[sound_file.CHANNELS]), int(info[sound_file.FORMAT]) & 0xFFFF
+        first, wanted_count = _part(frames, rate, wanted)
+        exact = _exact(channels, rate, subtype in _FLOAT_SUBTYPES, wanted)
+        if wanted_count <= _BLOCK:
+            samples = host_empty((wanted_count, channels), wanted.dtype if exact else np.dtype(np.float32))
+            address, count = samples.ctypes.data, wanted_count
+            kind = ("float32", "int16", "int32").index(samples.dtype.name)
+    finally:
+        got = sound_file.read(handle, file, first, address, count, kind)
+    if samples is None or got < 0:
+        return None
+    samples = samples[:got]
+    if exact:
+        return (samples[:, 0] if wanted.downmix else samples), rate
+    return finished(samples, rate, wanted), rate

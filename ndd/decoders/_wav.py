@@ -18,7 +18,7 @@ _STORED = {
 class Samples(NamedTuple):
     """The samples of a file, not yet converted."""
 
-    frames: np.ndarray  # [n, channels], of 24 bits [n, channels, 3]
+    frames: np.ndarray  # [n, channels], of 24 bits [n, channels, 3] bytes
     rate: int
     bits: int
 
@@ -34,12 +34,12 @@ class Samples(NamedTuple):
             np.copyto(out, stored, casting="unsafe")
             return out
         bits = self.bits
-        if bits == 8:
-            stored = stored.astype(np.int16) - np.int16(128)
-        elif bits == 24:
+        if stored.ndim == 3:
             wide = np.zeros((*stored.shape[:2], 4), np.uint8)
             wide[..., 1:] = stored
             stored, bits = wide.view("<i4")[..., 0], 32
+        elif stored.dtype == np.uint8:
+            stored = stored.astype(np.int16) - np.int16(128)
         if dtype.kind == "f":
             np.multiply(stored, np.float32(2.0 ** (1 - bits)), out=out, dtype=np.float32, casting="unsafe")
             return out

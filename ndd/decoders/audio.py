@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, Literal
 
 import numpy as np
 
-from ndd._operator import PerSample, operator, output
+from ndd._execution.lookahead import computed
+from ndd._operator import Call, Operand, PerSample, Samples, Values, operator, output
 from ndd._tensor import DType, Store
 from ndd._tensor.dtype import float32, uint8
 from ndd._tensor.sound import Scale
+from ndd.decoders._policy import judged
 from ndd.decoders._sound_file import Wanted, decode
 
 _TYPES = ("f32", "i16", "i32")
@@ -23,6 +26,7 @@ def audio(
     downmix: bool = False,
     dtype: DType = float32,
     duration: PerSample[float] = None,
+    on_error: Literal["raise", "skip", "fill"] = "raise",
     quality: float = 50.0,
     sample_rate: PerSample[float] = 0.0,
     start: PerSample[float] = 0.0,
@@ -42,6 +46,9 @@ def audio(
         downmix: give the mean of the channels.
         dtype: float32, int16 or int32.
         duration: how many seconds to decode. Default: to the end. (Not in DALI.)
+        on_error: "raise" a RuntimeError that names every bad sample of the batch and its file; "skip" leaves bad samples
+            out, the batch is smaller; "fill" gives 0 samples, of one channel. `samples.dropped` lists what was bad:
+            (index, source, error). (Not in DALI.)
         quality: of resampling, 0 to 100, see `ndd.audio_resample`.
         sample_rate: the rate to resample to, in Hz. 0: that of the file.
         start: where to begin, in seconds. (Not in DALI.)
@@ -67,11 +74,27 @@ def audio(
         raise RuntimeError(f"expected the bytes of sound files, 1-D uint8, got {input.ndim}-D {input.dtype}")
     if not 0 <= quality <= 100:
         raise RuntimeError(f"`quality` is from 0 to 100, got {quality}")
-    return output(dtype, 1 if downmix else 2), output(float32, 0)
+    return Samples((output(dtype, 1 if downmix else 2), output(float32, 0)), fewer=on_error == "skip")
 
 
 @audio.batch
-def _(call, input, *, downmix, dtype, duration, quality, sample_rate, start) -> list[Any]:
+def _(call, input, *, on_error, **arguments) -> list[Any]:
+    numbers = {name: v for name, v in arguments.items() if isinstance(v, Values)}
+    if not call.eager or not input.varies or any([v.varies for v in numbers.values()]):
+        return _decoded(call, input, on_error, **arguments)
+
+    def ahead(coming: Store) -> list[Any]:
+        same = {name: Values(name, v.constant, coming.n, v.kind, v.vector, False) for name, v in numbers.items()}
+        return _decoded(call.on(coming, None), Operand(coming, input.spec, coming.n), on_error, **{**arguments, **same})
+
+    now = functools.partial(_decoded, call, input, on_error, **arguments)
+    return computed(input._store_, call.settled, now, ahead)
+
+
+def _decoded(
+    call: Call, input: Operand, on_error: str, *, downmix: bool, dtype: DType, duration: Values | None, quality: float,
+    sample_rate: Values, start: Values,
+) -> list[Any]:  # fmt: skip
     count = input.n
     rates, starts = sample_rate.each(), start.each().astype(np.float64)
     durations = [None] * count if duration is None else duration.each().astype(np.float64).tolist()
@@ -87,11 +110,20 @@ def _(call, input, *, downmix, dtype, duration, quality, sample_rate, start) -> 
         parts[i], rate = decode(files[i], wanted)
         found[i] = rates[i] if rates[i] > 0 else rate
 
-    errors = call.spread(one, count)
-    for i in sorted(errors)[:1]:
-        errors[i].sample = i  # type: ignore[attr-defined]
-        raise errors[i]
-    spec = call.outs[0]
-    samples = Store(spec.dtype, None, spec.device, [p.shape for p in parts], parts=parts)
-    samples.scales = [Scale(1 / float(rate)) for rate in found]
-    return [samples, found]
+    def silence(i: int, error: BaseException) -> None:
+        parts[i] = np.zeros(0 if downmix else (0, 1), kind)
+        found[i] = max(rates[i], 0)
+
+    policy = "raise" if on_error == "skip" and not call.batched else on_error
+    kept, dropped = judged(call.spread(one, count), count, input.source_info, policy, silence)
+    if len(kept) < count:
+        parts, found = [parts[i] for i in kept], found[kept]
+    shapes = [p.shape for p in parts]
+    samples = Store(call.outs[0].dtype, None, call.outs[0].device, shapes, parts=parts)
+    rate = Store(float32, None, call.outs[1].device, [()] * len(kept), whole=found)
+    samples.scales = [Scale(1 / float(r or 1)) for r in found]
+    for store in (samples, rate):
+        store.dropped = dropped
+        if dropped and input.source_info:
+            store.source_info = [input.source_info[i] for i in kept]
+    return [samples, rate]

@@ -140,6 +140,82 @@ def test_a_header_that_claims_days_takes_little_memory(monkeypatch):
     assert max(n for n, _ in sizes) <= _sound_file._BLOCK
 
 
+def flac_signals(n):
+    """Signals for which encoders take all kinds of subframes: predicted ones, constant ones, plain numbers, half of a sum."""
+    rng, tones = np.random.default_rng(n), 0.5 * np.sin(np.arange(n)[:, None] * [0.01, 0.3])
+    yield tones
+    yield tones[:, :1]
+    yield tones[:, :1] + 1e-3 * rng.standard_normal((n, 2))
+    yield rng.uniform(-1, 1, (n, 8))
+    yield rng.choice([-1.0, 1.0], (n, 1))
+    yield np.zeros((n, 2))
+
+
+@pytest.mark.parametrize("subtype", ["PCM_S8", "PCM_16", "PCM_24"])
+def test_flac_frames_bit_for_bit(subtype):
+    from ndd.decoders._flac import stream_of
+
+    for n in (1, 17, 9000):
+        for x in flac_signals(n):
+            data = encoded(x, format="FLAC", subtype=subtype)
+            stream = stream_of(data)
+            expected, _ = soundfile.read(io.BytesIO(data.tobytes()), dtype="int32", always_2d=True)
+            for count in (n, n // 2):
+                found = stream.samples(count)
+                np.testing.assert_array_equal(found.frames << (32 - found.bits), expected[:count])
+
+
+def test_damaged_flac_is_left_to_libsndfile():
+    from ndd.decoders._flac import stream_of
+
+    data = encoded(sound(9000, 1), format="FLAC", subtype="PCM_16")
+    rng, whole = np.random.default_rng(0), stream_of(data).samples(9000).frames
+    for place in rng.integers(stream_of(data).begin, len(data), 60):
+        damaged = data.copy()
+        damaged[place] ^= 1 << rng.integers(8)
+        assert stream_of(damaged).samples(9000) is None, place
+    for end in (len(data) - 1, 5000, 43, 42, 10, 0):
+        stream = stream_of(data[:end])
+        assert stream is None or stream.samples(9000) is None
+    np.testing.assert_array_equal(whole << 16, soundfile.read(io.BytesIO(data.tobytes()), dtype="int32")[0][:, None])
+
+
+def test_bad_files_left_out_or_filled():
+    good = [encoded(sound(n), 8000) for n in (30, 40)]
+    files = ndd.batch([good[0], np.frombuffer(b"no sound at all", np.uint8), good[1]])
+    samples, rates = ndd.decoders.audio(files, on_error="skip", downmix=True)
+    assert samples.shape == [(30,), (40,)]
+    assert rates.torch().tolist() == [8000, 8000]
+    assert [(d.index, "Format not rec" in d.error) for d in samples.dropped] == [(1, True)]
+    samples, rates = ndd.decoders.audio(files, on_error="fill")
+    assert samples.shape == [(30, 2), (0, 1), (40, 2)]
+    assert rates.torch().tolist() == [8000, 0, 8000]
+    with pytest.raises(RuntimeError, match=r"sample 1.*no sound"):
+        ndd.decoders.audio(files)[0].evaluate()
+    with pytest.raises(RuntimeError, match="no sound"):  # one sample cannot be left out of itself
+        ndd.decoders.audio(files.select(1), on_error="skip")[0].evaluate()
+
+
+def test_a_loop_is_decoded_ahead(tmp_path, monkeypatch):
+    import importlib
+
+    module = importlib.import_module("ndd.decoders.audio")
+    batches = []
+    decoded = module._decoded
+    monkeypatch.setattr(module, "_decoded", lambda call, *a, **k: batches.append(call.n) or decoded(call, *a, **k))
+    for i in range(8):
+        (tmp_path / f"{i}.wav").write_bytes(encoded(sound(50 + i, seed=i), 8000).tobytes())
+    reader = ndd.readers.File(files=[str(tmp_path / f"{i}.wav") for i in range(8)])
+    for _ in range(2):
+        found = []
+        for files, _ in reader.next_epoch(batch_size=2):
+            found += arrays_of(ndd.decoders.audio(files, downmix=True, start=0.001)[0])
+        for i, samples in enumerate(found):
+            expected = ndd.decoders.audio(ndd.tensor(encoded(sound(50 + i, seed=i), 8000)), downmix=True, start=0.001)
+            np.testing.assert_array_equal(samples, np.asarray(expected[0]))
+    assert 8 <= batches.count(2) <= 10  # each batch once, and up to two of an epoch that nobody asks for
+
+
 @pytest.mark.parametrize("kind", ["FLAC PCM_16", "OGG VORBIS", "WAV PCM_24", "AIFF PCM_16"])
 def test_files_that_are_cut_off(dali, kind):
     data = encoded(sound(30000), 16000, *kind.split())

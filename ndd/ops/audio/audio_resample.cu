@@ -20,17 +20,23 @@ KERNEL_NAME(audio_resample)(const Sample* samples, int count, Shared shared) {
       if (o < total) {
         const float fraction = fractions[threadIdx.x];
         const int steps = int(fraction), width = 2 * shared.lobes;
-        const float scaled = (fraction - float(steps)) * PHASES;
+        const float there = fraction - float(steps), half = shared.coarse / 2;
+        float scaled = there * PHASES;
         const int q = int(scaled);
-        const float r = scaled - float(q);
         const long long first = (long long)whole + steps - (shared.lobes - 1);
-        const float* taps = (const float*)s.taps + q * width;
-        const float* slopes = taps + PHASES * width;
         const int low = first < 0 ? int(-first) : 0, high = n - first < width ? int(n - first) : width;
+        const float t = fabsf(float(low + 1 - shared.lobes) - there);
+        const float finer = low == 0 ? half : t > 0 ? ldexpf(1.0f, ilogbf(t) - 18) : 0.0f;
+        if (finer > 0) scaled = rintf(scaled / finer) * finer;
+        const float p = rintf(scaled / half) * half - float(q);
+        const float r = rintf(scaled / shared.coarse) * shared.coarse - float(q);
+        const float2* taps = (const float2*)s.taps + q;
         float sum = 0;
-        for (int k = low; k < high; k++)
+        for (int k = low; k < high; k++) {
+          const float2 tap = taps[k * PHASES];  // and how much it changes to the next phase
           sum += ((float(s.in0[(first + k) * s.channels + channel]) - shared.before) * shared.times + shared.after) *
-                 (taps[k] + r * slopes[k]);
+                 (tap.x + (k < shared.split ? p : r) * tap.y);
+        }
         if constexpr (limits<OUT0>::is_float)
           s.out0[o * s.channels + channel] = sum;
         else

@@ -135,15 +135,13 @@ def _(launch, spectrogram, out, bins, axis, settings):
 
 def along_on_gpu(launch, x, out, axis: int, weights: list[Weights]) -> None:
     """As `along`, the weights being those of each sample."""
-    if all([w is weights[0] for w in weights]):
-        tables = [launch.table(part) for part in weights[0]]
+    distinct = {id(w): w for w in weights}
+    if len(distinct) == 1:
+        table = launch.table(weights[0].table)
     else:
-        widest = [max([len(w[k]) for w in weights]) for k in range(4)]
-        tables = [
-            launch.table(np.stack([np.resize(w[k], widest[k]) for w in weights]), each=True) for k in range(4)
-        ]  # what is behind a row is never read
+        tables = {key: w.table for key, w in distinct.items()}
+        widest = max([len(t) for t in tables.values()])
+        table = launch.table(np.stack([np.resize(tables[id(w)], widest) for w in weights]), each=True)
     inner = np.prod(x.shapes[:, axis + 1 :], axis=1, dtype=np.int64)
-    names = ("first", "last", "start", "weights")
-    per_sample = {**dict(zip(names, tables, strict=True)), "inner": inner}
-    extents = {"rows_in": x.shapes[:, axis], "rows_out": out.shapes[:, axis]}
-    launch("weighted_sums", per_sample={**per_sample, **extents})
+    extents = {"inner": inner, "rows_in": x.shapes[:, axis], "rows_out": out.shapes[:, axis]}
+    launch("weighted_sums", per_sample={"table": table, **extents})

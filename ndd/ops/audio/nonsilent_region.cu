@@ -10,27 +10,46 @@
 #define PLUS(a, b) ((a) + (b))
 #endif
 
-// One thread for each interval at whose beginning the sum is formed anew.
-PER_ITEM(powers) {
-  const long long n = s.in0_shape[0], window = shared.window;
-  const long long first = i * shared.interval, last = i + 1 == s.intervals ? n : first + shared.interval;
-  const float share = 1.0f / float(window);
-  float* powers = (float*)s.powers;
-  float total = 0, peak = 0;
-  if (i)
-    for (long long k = first - window + 1; k < first; k++) total = PLUS(total, TIMES(float(s.in0[k]), float(s.in0[k])));
-  for (long long k = first; k < last; k++) {
-    const float value = float(s.in0[k]);
-    if (k >= window && (k > first || !i)) {
-      const float old = float(s.in0[k - window]);
-      total = PLUS(total, -TIMES(old, old));
+// One warp for each interval at whose beginning the sum is formed anew. Each addition waits for the one before, so that is
+// all that the chain does: 32 lanes read and square 32 numbers at once and hand them round.
+KERNEL_NAME(powers)(const Sample* samples, int count, Shared shared) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  EACH_SAMPLE(s) {
+    const long long n = s.in0_shape[0], window = shared.window;
+    const float share = 1.0f / float(window);
+    float* powers = (float*)s.powers;
+    for (long long i = blockIdx.x * 8ll + warp; i < s.intervals; i += gridDim.x * 8ll) {
+      const long long first = i * shared.interval, last = i + 1 == s.intervals ? n : first + shared.interval;
+      float total = 0, peak = 0;
+      for (long long start = i ? first - window + 1 : first; start < first; start += 32) {
+        const float value = start + lane < first ? float(s.in0[start + lane]) : 0.0f;
+        const float square = TIMES(value, value);
+        for (int k = 0; k < 32; k++) total = PLUS(total, __shfl_sync(~0u, square, k));  // what is behind the end adds 0
+      }
+      for (long long start = first; start < last; start += 32) {
+        const long long at = start + lane;
+        const float value = at < last ? float(s.in0[at]) : 0.0f;
+        const float old = at < last && at >= window && (at > first || !i) ? float(s.in0[at - window]) : 0.0f;
+        const float square = TIMES(value, value), gone = -TIMES(old, old);
+        float own = 0;
+#pragma unroll
+        for (int k = 0; k < 32; k++) {
+          total = PLUS(PLUS(total, __shfl_sync(~0u, gone, k)), __shfl_sync(~0u, square, k));
+          own = lane == k ? total : own;
+        }
+        const float power = TIMES(own, share);
+        if (at < last) {
+          powers[at] = power;
+          peak = power > peak ? power : peak;
+        }
+      }
+      for (int half = 16; half > 0; half /= 2) {
+        const float other = __shfl_xor_sync(~0u, peak, half);
+        peak = other > peak ? other : peak;
+      }
+      if (lane == 0) ((float*)s.peaks)[i] = peak;
     }
-    total = PLUS(total, TIMES(value, value));
-    const float power = TIMES(total, share);
-    powers[k] = power;
-    peak = power > peak ? power : peak;
   }
-  ((float*)s.peaks)[i] = peak;
 }
 
 // One block for each sample: the threshold, then the first and the last power that reaches it.

@@ -147,5 +147,5 @@ def _(launch, signal, begin, length, ratio, reference, interval, window):
     intervals = -(-signal.sizes // interval) if interval > 0 else np.minimum(signal.sizes, 1)
     powers, peaks = launch.scratch(signal.sizes, np.float32), launch.scratch(np.maximum(intervals, 1), np.float32)
     fields = {"powers": powers, "peaks": peaks, "intervals": intervals}
-    launch("powers", intervals, per_sample=fields)
+    launch("powers", intervals * 32, per_sample=fields)
     launch("region", 1, per_sample=fields)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.fourier import power_of, rfft
+from ndd._cpu.fourier import power_of, powers, rfft
 from ndd._operator import Plan, bad_sample, like, operator
 
 
@@ -57,8 +57,13 @@ def _(input, *, axis, nfft, power):
 
 @power_spectrum.cpu_batch
 def _(input, out, length, axis, power):
-    if out.size:
-        power_of(rfft(input, int(length[0]), axis + 1), power, out)
+    if not out.size:
+        return
+    n = int(length[0])
+    if axis + 2 == input.ndim and n == input.shape[-1]:
+        powers(input.reshape(-1, n), power, out.reshape(-1, out.shape[-1]))
+    else:
+        power_of(rfft(input, n, axis + 1), power, out)
 
 
 @power_spectrum.cuda("power_spectrum.cu")
@@ -70,9 +75,9 @@ def _(launch, input, out, length, extent, axis, power):
     input.pointers()  # the transform is none of our launches: they cannot be made again by themselves
     for n in sorted(set(length.tolist())):  # one transform for all rows of a length
         counts = np.where(length == n, outer * inner, 0)
-        rows, spectra = fourier.memory(launch, counts, n)
-        fields = {"inner": inner, "rows": rows, "spectra": spectra}
+        rows = fourier.memory(launch, counts, n)
+        fields = {"inner": inner, "rows": rows}
         numbers, macros = {"n": n, "bins": n // 2 + 1}, {"ROOT": power == 1}
         launch("gather", counts * n, per_sample=fields, shared=numbers, macros=macros)
-        fourier.rfft(rows, spectra, n)
+        fields["rows"] = fourier.rfft(rows, n)
         launch("power", counts * (n // 2 + 1), per_sample=fields, shared=numbers, macros=macros)

@@ -1,4 +1,4 @@
-// Windows of signals, row after row, and the power of their transforms.
+// Windows of signals, row after row, and the power of their transforms, which are the rows then.
 
 // rows[t * nfft + j] = signal[first + t * step + j] * window[j]; zeros behind the window.
 PER_ITEM(cut_windows) {
@@ -36,7 +36,7 @@ KERNEL_NAME(power)(const Sample* samples, int count, Shared shared) {
   const int x = threadIdx.x % 32, y = threadIdx.x / 32;
   const long long across = (shared.bins + 31) / 32;
   EACH_SAMPLE(s) {
-    const float* spectra = (const float*)s.spectra;
+    const float* spectra = (const float*)s.rows;
     float* result = (float*)s.result;
     const long long tiles = across * ((s.windows + 31) / 32);
     for (long long number = blockIdx.x; number < tiles; number += gridDim.x) {
@@ -52,5 +52,5 @@ KERNEL_NAME(power)(const Sample* samples, int count, Shared shared) {
   }
 }
 #else
-PER_ITEM(power) { ((float*)s.result)[i] = power_of((const float*)s.spectra + 2 * i); }
+PER_ITEM(power) { ((float*)s.result)[i] = power_of((const float*)s.rows + 2 * i); }
 #endif

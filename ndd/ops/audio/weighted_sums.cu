@@ -1,8 +1,10 @@
 // out[o, m, i] = sum of weights[m, k] * in[o, k, i], first[m] <= k < last[m].
 PER_ITEM(weighted_sums) {
-  const long long inside = i % s.inner, m = i / s.inner % s.rows_out, outer = i / s.inner / s.rows_out;
-  const long long first = ((const long long*)s.first)[m], last = ((const long long*)s.last)[m];
-  const float* weights = (const float*)s.weights + ((const long long*)s.start)[m];
+  const long long row = quotient(i, s.inner), inside = i - row * s.inner;
+  const long long outer = quotient(row, s.rows_out), m = row - outer * s.rows_out;
+  const long long* table = (const long long*)s.table;  // first, last, where the row's weights begin; then all weights
+  const long long first = table[m], last = table[s.rows_out + m];
+  const float* weights = (const float*)(table + 3 * s.rows_out) + table[2 * s.rows_out + m];
   const float* x = s.in0 + (outer * s.rows_in + first) * s.inner + inside;
   float total = 0;
 #pragma unroll 4
