@@ -103,11 +103,11 @@ def _(
 def _heights_and_widths(input_shape, shape_layout: str) -> np.ndarray:
     found = np.empty((input_shape.n, 2), np.int64)
     wanted = [shape_layout.index("H"), shape_layout.index("W")]
-    for i, shape in enumerate(input_shape.arrays()):
+    for i, shape in enumerate(input_shape.distinct()):
         if shape.ndim != 1 or len(shape) < len(shape_layout):
             text = f"`input_shape`: expected {len(shape_layout)} numbers, {shape_layout}, got {shape.tolist()}"
             raise input_shape.error(i, text)
-        found[i] = shape[wanted]
+        found[i if input_shape.varies else slice(None)] = shape[wanted]
     return found
 
 
