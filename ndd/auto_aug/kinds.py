@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,9 @@ _FOR_ALL = ("fill_value", "interp_type", "rotate_keep_size", "shape")
 """Arguments of `augment` that stand beside a kind and its numbers."""
 
 
-def of_kind(kind: int, numbers: Callable[[np.ndarray], np.ndarray]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def of_kind(
+    kind: int, numbers: Callable[[np.ndarray], np.ndarray]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Makes of a signature the function of an augmentation: all samples by one kind of `augment`.
 
     `numbers` gives the numbers of the kind `[R, up to 9]` for parameters `[R, ...]`; `[R, 0]` where there are none.
@@ -74,7 +76,9 @@ class Together(NamedTuple):
     def apply(self, data: Any, index: np.ndarray, bins: SignedMagnitudeBin, named: dict[str, Any]) -> Any:
         """`data` by the augmentations `index` [N] of these; `data` may be a node that has a value."""
         numbers = self.numbers[index, 2 * np.asarray(bins.bin) + bins.random_sign]
-        for_all = {k: value_of(v) for k in _FOR_ALL if k in named and ((v := named[k]) is not None or k == "fill_value")}
+        for_all = {
+            k: value_of(v) for k in _FOR_ALL if k in named and ((v := named[k]) is not None or k == "fill_value")
+        }
         found = augment(value_of(data), kind=batch_of(self.kinds[index]), numbers=batch_of(numbers), **for_all)
         return type(data)(found) if is_node(data) else found
 
@@ -83,10 +87,16 @@ class Together(NamedTuple):
 def together(augmentations: tuple[Augmentation, ...], bins: int, has_shape: bool) -> Together:
     """What augmentations have in common; kept, as they keep the parameters of their bins. Without the `shape` of images
     those that are moved by a part of it are left to their own function, which says what is missing."""
-    found = Together(np.full(len(augmentations), -1, np.int32), np.zeros((len(augmentations), 2 * bins, NUMBERS), np.float32))
+    found = Together(
+        np.full(len(augmentations), -1, np.int32), np.zeros((len(augmentations), 2 * bins, NUMBERS), np.float32)
+    )
     for k, augmentation in enumerate(augmentations):
         kind, numbers = getattr(augmentation.op, "of_kind", (MOVED, None))
-        if type(augmentation).__call__ is Augmentation.__call__ and (has_shape or kind != MOVED) and numbers is not None:
+        if (
+            type(augmentation).__call__ is Augmentation.__call__
+            and (has_shape or kind != MOVED)
+            and numbers is not None
+        ):
             rows = _padded(numbers(augmentation.parameters(bins)))
             found.kinds[k], found.numbers[k] = kind, np.repeat(rows, 2 * bins // len(rows), axis=0)
     return found

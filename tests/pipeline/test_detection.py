@@ -118,7 +118,13 @@ def ssd_loop(m, types, source, device="cpu", dtype=None):
         mirror = m.random.coin_flip(probability=0.5, batch_size=n, rng=rng)
         boxes = m.bb_flip(boxes, ltrb=True, horizontal=mirror)
         images = m.crop_mirror_normalize(
-            images, crop=(48, 48), mean=[128.0] * 3, std=[64.0] * 3, mirror=mirror, dtype=dtype or m.float32, output_layout="CHW"
+            images,
+            crop=(48, 48),
+            mean=[128.0] * 3,
+            std=[64.0] * 3,
+            mirror=mirror,
+            dtype=dtype or m.float32,
+            output_layout="CHW",
         )
         boxes, labels = m.box_encoder(boxes, labels, criteria=0.5, anchors=anchors)
         yield images, boxes, labels
@@ -130,7 +136,9 @@ def test_the_loop_of_ssd_is_dalis(dali, source):
 
     steps = 0
     for found, expected in zip(ssd_loop(ndd, ndd.types, source), ssd_loop(dali, types, source), strict=True):
-        for mine, theirs in zip(*[[np.stack([np.asarray(t) for t in v.tensors]) for v in x] for x in (found, expected)], strict=True):
+        for mine, theirs in zip(
+            *[[np.stack([np.asarray(t) for t in v.tensors]) for v in x] for x in (found, expected)], strict=True
+        ):
             assert mine.shape == theirs.shape
             apart = np.abs(mine.astype(np.float64) - theirs)
             if mine.ndim == 4:

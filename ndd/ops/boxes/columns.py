@@ -51,7 +51,9 @@ def divided(rows: np.ndarray, counts: np.ndarray) -> Store:
     shapes = np.empty((len(counts), rows.ndim), np.int64)
     shapes[:, 0], shapes[:, 1:] = counts, rows.shape[1:]
     same = (counts == counts[0]).all()
-    form = {"whole": rows.reshape(tuple([len(counts), *shapes[0].tolist()]))} if same else {"flat": rows.reshape(-1)}
+    form: dict[str, Any] = (
+        {"whole": rows.reshape(tuple([len(counts), *shapes[0].tolist()]))} if same else {"flat": rows.reshape(-1)}
+    )
     return Store(dtype(rows.dtype), None, Device.CPU, shapes, **form)
 
 
