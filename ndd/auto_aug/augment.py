@@ -64,8 +64,7 @@ def _(data, *, kind, numbers, fill_value, interp_type, rotate_keep_size, shape):
     for i in np.flatnonzero((channels != 3) & ((kinds == MIXED) | (kinds == CONTRAST) & (channels != 1)))[:1].tolist():
         expected = "of 3 channels (RGB)" if kinds[i] == MIXED else "of 3 channels (RGB) or of one"
         raise bad_sample(i, f"expected an image {expected}, got {channels[i]}: shape {tuple(shapes[i].tolist())}")
-    outputs, warped = shapes, kinds == WARPED
-    moved, turned = np.flatnonzero(kinds == MOVED), np.flatnonzero(kinds == TURNED)
+    outputs, moved, turned = shapes, np.flatnonzero(kinds == MOVED), np.flatnonzero(kinds == TURNED)
     if len(moved) or len(turned):
         rows, kinds = rows.copy(), kinds.copy()
     if len(moved):

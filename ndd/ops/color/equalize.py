@@ -8,9 +8,7 @@ from ndd._cpu.channel_tables import count_pixels, count_plane, look_up
 from ndd._cpu.jit import kernel
 from ndd._operator import Plan, like, operator
 
-COUNTED_BY_A_THREAD = (
-    64  # numbers that a GPU thread counts: enough to make up for adding a block's counts to the others'
-)
+COUNTED_BY_A_THREAD = 64  # numbers, on a GPU: enough to make up for adding a block's counts to the others'
 
 
 @operator(layouts=("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW"), types=("u8",), frames=True)
