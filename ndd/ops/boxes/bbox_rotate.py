@@ -41,7 +41,8 @@ def bbox_rotate(
             "fixed": one of the old width and height about the same middle, exchanged if the other one is wide where this one
             is high. "halfway": the mean of the two.
         remove_threshold: boxes are cut off at the border of the canvas. One of which less than this share of its area is
-            left is dropped. From 0, which keeps all that have an area, to below 1.
+            left is dropped. From 0, which keeps all that have an area when they are turned, to below 1. (Of a box without
+            width or height, turned by a right angle, nothing is left; in DALI rounding decides.)
 
     Turn the boxes with the extents that the image has *before* `rotate`. Boxes need not lie inside the image. Results on
     a GPU are worked out on the CPU, since how many there are depends on them.
@@ -113,6 +114,8 @@ def _heights_and_widths(input_shape, shape_layout: str) -> np.ndarray:
 
 def _turned(boxes: np.ndarray, before: np.ndarray, after: np.ndarray, c, s, mode: str) -> np.ndarray:
     """Upright boxes about what rectangles in images of these widths and heights become, in pixels of the canvas."""
+    # Of a right angle one of them is 4e-8 for 0: a box without width would get an area, and be kept.
+    c, s = np.where(np.abs(c) < 1e-6, 0, c), np.where(np.abs(s) < 1e-6, 0, s)
     half = (boxes[:, 2:] - boxes[:, :2]) / 2
     x, y = (boxes[:, :2] + half - before / 2).T
     middle = np.stack([c * x + s * y, c * y - s * x], axis=1) + after / 2
