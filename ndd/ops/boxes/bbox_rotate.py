@@ -86,14 +86,18 @@ def _(
     boxes = joined(bboxes).astype(np.float64)
     if bbox_layout == "xyWH":
         boxes[:, 2:] += boxes[:, :2]
-    before, after = extents[owner][:, [1, 0, 1, 0]], canvas[owner][:, [1, 0, 1, 0]]
+    # Of each box: (w, h) before and after, cosine and sine; a row is gathered at once.
+    rows = np.concatenate([extents[:, ::-1], canvas[:, ::-1], c[:, None], s[:, None]], axis=1)[owner]
+    before, after = rows[:, :2], rows[:, 2:4]
     if bbox_normalized:
-        boxes *= before
-    turned = _turned(boxes, before[:, :2], after[:, :2], c[owner], s[owner], mode)
+        boxes[:, :2] *= before
+        boxes[:, 2:] *= before
+    turned = _turned(boxes, before, after, rows[:, 4], rows[:, 5], mode)
     if bbox_normalized:
         with np.errstate(invalid="ignore", divide="ignore"):
-            turned /= after
-    inside, kept = cut_off(turned, 1 if bbox_normalized else after, remove_threshold)
+            turned[:, :2] /= after
+            turned[:, 2:] /= after
+    inside, kept = cut_off(turned, 1 if bbox_normalized else np.tile(after, 2), remove_threshold)
     if bbox_layout == "xyWH":
         inside[:, 2:] -= inside[:, :2]
     left = np.bincount(owner[kept], minlength=call.n)

@@ -22,9 +22,12 @@ def check_columns(boxes: Operand) -> None:
 
 def check_boxes(boxes: Operand, columns: tuple[int, ...], labels: Operand | None) -> None:
     """RuntimeError unless every sample is (N, `columns`), with labels (N,) or (N, 1) where there are labels."""
+    shapes, counts = boxes.shapes, None if labels is None else labels.sizes
+    fitting = shapes.shape[1] == 2 and bool(np.logical_or.reduce([shapes[:, 1] == k for k in columns]).all())
+    if fitting and (counts is None or bool((counts == shapes[:, 0]).all())):
+        return
     listed = " or ".join([f"(N, {k})" for k in columns])
-    counts = None if labels is None else labels.sizes
-    for i, shape in enumerate(boxes.shapes.tolist()):
+    for i, shape in enumerate(shapes.tolist()):
         if len(shape) != 2 or shape[1] not in columns:
             raise bad_sample(i, f"boxes: expected shape {listed}, got {tuple(shape)}")
         if counts is not None and counts[i] != shape[0]:
