@@ -16,7 +16,7 @@ from ndd.ops.color.equalize import COUNTED_BY_A_THREAD, equalize_planes
 from ndd.ops.color.linear_color import MODERATE
 from ndd.ops.filter.filter import paint_filtered
 from ndd.ops.image.rotate import flat_maps, turned_extents
-from ndd.ops.image.warping import LINEAR, paint_affine, sampling, threads_of
+from ndd.ops.image.warping import LINEAR, check_interpolation, paint_affine, sampling, threads_of
 from ndd.types import DALIInterpType
 
 NUMBERS = 9
@@ -54,6 +54,7 @@ def augment(
     shape: PerSample[list[float]] = None,
 ):
     """Each sample by its kind, see above. `shape` is (H, W, ...), for `MOVED`."""
+    check_interpolation(interp_type)
     return like(data)
 
 

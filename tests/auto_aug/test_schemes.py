@@ -438,6 +438,8 @@ def test_errors_of_schemes():
         ValueError, "exclude each other", lambda: rand_augment.rand_augment(images, 1, 0, seed=1, rng=ndd.random.RNG(1))
     )
     raises(ValueError, "no sub-policies", lambda: auto_augment.apply_auto_augment(Policy("p", 1, []), images))
+    cubic = ndd.types.INTERP_CUBIC
+    raises(RuntimeError, "nearest and linear", lambda: rand_augment.rand_augment(images, 1, 0, interp_type=cubic))
     with pytest.warns(UserWarning, match="n=0"):
         assert rand_augment.rand_augment(images, 0, 3) is images
     with warnings.catch_warnings():
