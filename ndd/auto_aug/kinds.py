@@ -77,7 +77,9 @@ class Together(NamedTuple):
         """`data` by the augmentations `index` [N] of these; `data` may be a node that has a value."""
         numbers = self.numbers[index, 2 * np.asarray(bins.bin) + bins.random_sign]
         for_all = {
-            k: value_of(v) for k in _FOR_ALL if k in named and ((v := named[k]) is not None or k == "fill_value")
+            k: value_of(named[k])
+            for k in _FOR_ALL
+            if k in named and (named[k] is not None or k == "fill_value") and (k != "shape" or MOVED in self.kinds)
         }
         found = augment(value_of(data), kind=batch_of(self.kinds[index]), numbers=batch_of(numbers), **for_all)
         return type(data)(found) if is_node(data) else found
