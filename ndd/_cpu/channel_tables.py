@@ -69,6 +69,15 @@ def look_up(x, y, tables):
 
 
 @kernel
+def change_tones(x, out, threshold, shift, flip, mask):
+    """`(x + shift if x < threshold else x ^ flip) & mask` of every byte x; sums saturate."""
+    threshold, shift, flip, mask = np.int16(threshold), np.int16(shift), np.uint8(flip), np.uint8(mask)
+    for i in range(x.size):
+        v = np.int16(x[i])
+        out[i] = (np.uint8(min(v + shift, 255)) if v < threshold else x[i] ^ flip) & mask
+
+
+@kernel
 def stretch_channels(x, out, runs, tables):
     """Of an image [pixels, channels]: the darkest value of each channel becomes 0, the brightest 255."""
     count_pixels(x, runs)

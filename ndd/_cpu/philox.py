@@ -80,6 +80,22 @@ def element_words(out, stream, first, skip=0):
             target[e] = lanes[e & 3, phases[e & 3] + r, e >> 2]
 
 
+@kernel
+def stream_words(out, stream, first):
+    """out[i] = word `first + i` of a sample's first element, uint32: for who needs few words, one after the other."""
+    position = stream[3] + _U(first)
+    counter = stream[1] + (position >> _U(2))
+    sequence = stream[2] + _U(counter < stream[1])
+    start = -np.int64(position & _U(3))
+    while start < out.size:
+        block = philox_block(stream[0], counter, sequence)
+        for k in range(max(0, -start), min(4, out.size - start)):
+            out[start + k] = block[k]
+        counter += _U(1)
+        sequence += _U(counter == _U(0))
+        start += 4
+
+
 # A cursor reads the words of one element in order: uint64 [key, counter, sequence, place in the block, four words].
 
 

@@ -1,4 +1,4 @@
-"""The augmentations of AutoAugment, RandAugment and TrivialAugment, over the operators of `ndd`.
+"""The augmentations of AutoAugment, RandAugment and TrivialAugment.
 
 Each is called with samples and a magnitude bin, `rotate(images, magnitude_bin=5, num_magnitude_bins=31)`, and is
 `op(images, parameter)` of the parameter that the bin stands for; see `ndd.auto_aug.augmentation`. Others are made of them by
@@ -6,7 +6,8 @@ Each is called with samples and a magnitude bin, `rotate(images, magnitude_bin=5
 loop or in pipeline mode.
 
 `sharpness` and `contrast` follow Pillow, but for the border of one pixel of `sharpness`; `equalize` follows OpenCV. See
-`ndd.equalize`, `ndd.saturation` (`color`), `ndd.brightness`, `ndd.warp_affine` and `ndd.rotate` for what these compute.
+`ndd.equalize`, `ndd.saturation` (`color`), `ndd.brightness`, `ndd.warp_affine`, `ndd.rotate` and `ndd.filter` (`sharpness`)
+for what these compute: `augment.py` computes it for samples that get different ones.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-import ndd
+from ndd.auto_aug import augment
 from ndd.auto_aug.declare import Augmentation, augmentation
-from ndd.auto_aug.nodes import on_batches, sliced
-from ndd.auto_aug.tones import change_tones, scale_contrast, stretch_channels
+from ndd.auto_aug.kinds import of_kind
+from ndd.ops.color.linear_color import color_matrix
+from ndd.ops.image.warping import affine_inverse
 
 _INVERTED = 255
 _HALF = 128  # solarize_add: what is darker becomes lighter
@@ -66,139 +68,190 @@ def solarize_add_shift(shift):
     return np.uint8(shift)
 
 
-def _warped(data: Any, matrix: Any, fill_value: Any, interp_type: Any) -> Any:
-    kind = {} if interp_type is None else {"interp_type": interp_type}
-    return ndd.warp_affine(data, matrix=matrix, fill_value=fill_value, inverse_map=False, **kind)
+# ---- parameters as the numbers of a kind, see augment.py: from [R, ...] to [R, up to 9]
 
 
-@on_batches
-def _sheared(data, shear, fill_value, interp_type):
-    return _warped(data, ndd.transforms.shear(shear=shear), fill_value, interp_type)
+def _factors(parameters):
+    return _of_shape(parameters, 1)
 
 
-@on_batches
-def _moved(data, offset, fill_value, interp_type):
-    return _warped(data, ndd.transforms.translation(offset=offset), fill_value, interp_type)
+def _shears(parameters):
+    factors = _of_shape(parameters, 2)
+    maps = np.zeros((len(factors), 2, 3), np.float32)
+    maps[:, 0, 0] = maps[:, 1, 1] = 1
+    maps[:, 0, 1], maps[:, 1, 0] = factors.T
+    return affine_inverse(maps).reshape(-1, 6)
+
+
+def _moves(parameters):
+    maps = np.zeros((len(parameters), 2, 3), np.float32)
+    maps[:, 0, 0] = maps[:, 1, 1] = 1
+    maps[:, :, 2] = _of_shape(parameters, 2)
+    return affine_inverse(maps).reshape(-1, 6)
+
+
+def _parts(parameters):
+    return _of_shape(parameters, 2)
+
+
+def _angles(parameters):
+    angles = _of_shape(parameters, 1)
+    if not np.isfinite(angles).all():
+        raise ValueError(f"expected finite angles, got {angles[:, 0].tolist()}")
+    return angles
+
+
+def _saturations(parameters):
+    return color_matrix(0.0, _of_shape(parameters, 1)[:, 0], 1.0, 1.0).reshape(-1, 9)
+
+
+def _weights(parameters):
+    return _of_shape(parameters, 3, 3)
+
+
+def _masks(parameters):
+    return _tones(parameters, mask=_of_shape(parameters, 1)[:, 0])
+
+
+def _thresholds(parameters):
+    # x < 2.5 is x < 3
+    return _tones(parameters, threshold=np.clip(np.ceil(_of_shape(parameters, 1)[:, 0]), 0, 256), flip=_INVERTED)
+
+
+def _shifts(parameters):
+    return _tones(parameters, threshold=_HALF, shift=_of_shape(parameters, 1)[:, 0])
+
+
+def _negative(parameters):
+    return _tones(parameters, flip=_INVERTED)
+
+
+def _nothing(parameters):
+    return np.zeros((len(parameters), 0), np.float32)
+
+
+def _tones(parameters, threshold=0, shift=0, flip=0, mask=255):
+    rules = np.empty((len(parameters), 4), np.float32)
+    rules[:, 0], rules[:, 1], rules[:, 2], rules[:, 3] = threshold, shift, flip, mask
+    return rules
+
+
+def _of_shape(parameters, *shape):
+    if np.prod(parameters.shape[1:]) != np.prod(shape):
+        expected = " x ".join(map(str, shape)) + " numbers" if shape != (1,) else "one number"
+        raise ValueError(f"the parameter of an augmentation: expected {expected}, got shape {parameters.shape[1:]}")
+    return parameters.reshape(len(parameters), int(np.prod(shape))).astype(np.float32)
 
 
 @augmentation(mag_range=(0, 0.3), randomly_negate=True, mag_to_param=warp_x_param)
+@of_kind(augment.WARPED, _shears)
 def shear_x(data, shear, fill_value=128, interp_type=None):
     """Each row is moved by `shear[0]` of its distance from the top."""
-    return _sheared(data, shear, fill_value, interp_type)
 
 
 @augmentation(mag_range=(0, 0.3), randomly_negate=True, mag_to_param=warp_y_param)
+@of_kind(augment.WARPED, _shears)
 def shear_y(data, shear, fill_value=128, interp_type=None):
     """Each column is moved by `shear[1]` of its distance from the left."""
-    return _sheared(data, shear, fill_value, interp_type)
 
 
 @augmentation(mag_range=(0.0, 1.0), randomly_negate=True, mag_to_param=warp_x_param)
+@of_kind(augment.MOVED, _parts)
 def translate_x(data, rel_offset, shape, fill_value=128, interp_type=None):
     """Moved by a part of the width: `shape` is (H, W, ...) of each sample, or of all."""
-    return _moved(data, rel_offset * sliced(shape, 1), fill_value, interp_type)
 
 
 @augmentation(mag_range=(0, 250), randomly_negate=True, mag_to_param=warp_x_param, name="translate_x")
+@of_kind(augment.WARPED, _moves)
 def translate_x_no_shape(data, offset, fill_value=128, interp_type=None):
     """Moved by pixels, along x."""
-    return _moved(data, offset, fill_value, interp_type)
 
 
 @augmentation(mag_range=(0.0, 1.0), randomly_negate=True, mag_to_param=warp_y_param)
+@of_kind(augment.MOVED, _parts)
 def translate_y(data, rel_offset, shape, fill_value=128, interp_type=None):
     """Moved by a part of the height: `shape` is (H, W, ...) of each sample, or of all."""
-    return _moved(data, rel_offset * sliced(shape, 0), fill_value, interp_type)
 
 
 @augmentation(mag_range=(0, 250), randomly_negate=True, mag_to_param=warp_y_param, name="translate_y")
+@of_kind(augment.WARPED, _moves)
 def translate_y_no_shape(data, offset, fill_value=128, interp_type=None):
     """Moved by pixels, along y."""
-    return _moved(data, offset, fill_value, interp_type)
 
 
 @augmentation(mag_range=(0, 30), randomly_negate=True)
-@on_batches
+@of_kind(augment.TURNED, _angles)
 def rotate(data, angle, fill_value=128, interp_type=None, rotate_keep_size=True):
     """Turned about the middle by degrees, counter-clockwise."""
-    kind = {} if interp_type is None else {"interp_type": interp_type}
-    return ndd.rotate(data, angle=angle, fill_value=fill_value, keep_size=rotate_keep_size, **kind)
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
-@on_batches
+@of_kind(augment.SCALED, _factors)
 def brightness(data, parameter):
     """Every value times a factor."""
-    return ndd.brightness(data, brightness=parameter)
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
-@on_batches
+@of_kind(augment.CONTRAST, _factors)
 def contrast(data, parameter):
     """Distances from the mean grey of the image (.299 R + .587 G + .114 B) times a factor."""
-    return scale_contrast(data, factor=parameter)
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
-@on_batches
+@of_kind(augment.MIXED, _saturations)
 def color(data, parameter):
     """The saturation times a factor."""
-    return ndd.saturation(data, saturation=parameter)
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=sharpness_kernel, param_device="auto")
-@on_batches
+@of_kind(augment.FILTERED, _weights)
 def sharpness(data, kernel):
     """Filtered with a kernel of 3 x 3 weights."""
-    return ndd.filter(data, kernel)
 
 
 @augmentation(mag_range=(0, 4), mag_to_param=poster_mask_uint8)
-@on_batches
+@of_kind(augment.TONES, _masks)
 def posterize(data, mask):
     """The bits of a mask."""
-    return change_tones(data, mask=mask)
 
 
 @augmentation(mag_range=(256, 0))
-@on_batches
+@of_kind(augment.TONES, _thresholds)
 def solarize(data, threshold):
     """Bytes from a threshold on are inverted."""
-    return change_tones(data, threshold=threshold, flip=_INVERTED)
 
 
 @augmentation(mag_range=(0, 110), mag_to_param=solarize_add_shift)
-@on_batches
+@of_kind(augment.TONES, _shifts)
 def solarize_add(data, shift):
     """A number is added to bytes below 128."""
-    return change_tones(data, threshold=_HALF, shift=shift)
 
 
 @augmentation
-@on_batches
+@of_kind(augment.TONES, _negative)
 def invert(data, _):
     """255 - x."""
-    return change_tones(data, flip=_INVERTED)
 
 
 @augmentation
-@on_batches
+@of_kind(augment.EQUALIZED, _nothing)
 def equalize(data, _):
     """Histogram equalization of each channel."""
-    return ndd.equalize(data)
 
 
 @augmentation
-@on_batches
+@of_kind(augment.STRETCHED, _nothing)
 def auto_contrast(data, _):
     """The darkest value of each channel becomes 0 and the brightest 255."""
-    return stretch_channels(data)
 
 
 @augmentation
 def identity(data, _):
-    """The samples as they are."""
+    """The samples as they are, of any type."""
     return data
+
+
+identity.op.of_kind = augment.SAME, _nothing
 
 
 def translations(

@@ -163,6 +163,11 @@ class Augmentation:
 
         return on_batches(look_up)(data, index)
 
+    def parameters(self, bins: int) -> np.ndarray:
+        """The parameters of all bins [R, ...]: R is `bins`, or twice as many where magnitudes are negated, or 1 where there
+        are none."""
+        return np.zeros((1, 0), np.float32) if self.mag_range is None else self._table(bins)
+
     def _table(self, bins: int | None) -> np.ndarray:
         """The parameters of all bins; where magnitudes are negated, of bin 0 as it is, negated, of bin 1, ..."""
         if bins not in self._tables:

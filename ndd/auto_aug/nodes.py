@@ -23,6 +23,17 @@ def is_node(value: Any) -> bool:
     return hasattr(type(value), "__ndd_function__")  # to ask a batch itself costs ten times as much
 
 
+def value_of(value: Any) -> Any:
+    """The batch of a node that has one; anything else as it is."""
+    return value.value if is_node(value) else value
+
+
+def is_image(data: Any) -> bool:
+    """Whether these are bytes HWC or FHWC, by rank where there is no layout; of a node, those that it has now."""
+    data = value_of(data)
+    return data.dtype is ndd.uint8 and (data.layout or {3: "HWC", 4: "FHWC"}.get(data.ndim)) in ("HWC", "FHWC")
+
+
 def on_batches(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` of batches, for nodes as well: these give a node."""
 

@@ -1,8 +1,9 @@
 """Which augmentation each sample gets: the samples that get the same one are a batch of their own.
 
 `select` divides a batch by the index drawn for each sample, calls every augmentation that was drawn once, with the batch
-of its samples, and puts the results together in the order of the samples. So an augmentation is a constant number of
-launches on a GPU, however many samples it gets. Dividing and joining are views: no pixel is copied.
+of its samples, and puts the results together in the order of the samples. Dividing and joining are views: no pixel is
+copied. The augmentations of `augmentations.py` are kinds of one operator and need not be divided: a step of a policy is
+one call of it (`kinds.py`), a few launches on a GPU. Those of one's own are a group each.
 
 The indices are drawn on the caller's thread (`decide`): what groups there are is known at the call, which waits for
 nothing. An error names the source of a sample; a number beside it is the sample's place among those of its group.
@@ -10,6 +11,7 @@ nothing. An error names the source of a sample; a number beside it is the sample
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +21,8 @@ import ndd
 from ndd._operator.structural import join_batches
 from ndd.auto_aug.augmentations import translate_x, translate_y
 from ndd.auto_aug.declare import Augmentation, MissingArgument
-from ndd.auto_aug.nodes import at_run, in_pipeline, is_node, numbers_of, part
+from ndd.auto_aug.kinds import together
+from ndd.auto_aug.nodes import at_run, batch_of, in_pipeline, is_image, is_node, numbers_of, part, value_of
 from ndd.auto_aug.signed import SignedMagnitudeBin
 
 
@@ -41,8 +44,7 @@ def select(ops: Sequence[Callable[..., Any]], selected_op_idx: Any, *op_args: An
     """
 
     def chosen(index: Any, *args: Any, **named: Any) -> Any:
-        values = index.value if is_node(index) else index
-        return _divided(ops, numbers_of(values).reshape(-1), args, named)
+        return _divided(ops, numbers_of(value_of(index)).reshape(-1), args, named)
 
     return at_run(chosen)(selected_op_idx, *op_args, **op_kwargs)
 
@@ -60,7 +62,7 @@ def _divided(ops: Sequence[Callable[..., Any]], index: np.ndarray, args: Any, na
         places = np.flatnonzero(index == k).tolist()
         found.append(ops[k](*[part(v, places) for v in args], **{n: part(v, places) for n, v in named.items()}))
         order += places
-    batches = [f.value if is_node(f) else f for f in found]
+    batches = [value_of(f) for f in found]
     joined = join_batches(batches, np.argsort(order).tolist())
     node = next(filter(is_node, found), None)
     return joined if node is None else type(node)(joined)
@@ -70,8 +72,17 @@ def divided(
     augmentations: Sequence[Augmentation], index: np.ndarray, data: Any, named: dict[str, Any], suite: str
 ) -> Any:
     """`select` with indices that are known. `suite`: the function whose `use_shape` a translation without `shape` needs."""
+    suite_of_all = together(tuple(augmentations), named["num_magnitude_bins"], "shape" in named)
+    alike = (suite_of_all.kinds[index] >= 0) & is_image(data)
+    if index.size and alike.all():
+        return suite_of_all.apply(data, index, named["magnitude_bin"], named)
+
+    def all_alike(data: Any, index: Any, **named: Any) -> Any:
+        return suite_of_all.apply(data, numbers_of(index), named["magnitude_bin"], named)
+
+    ops = [*[functools.partial(_alone, x) for x in augmentations], all_alike]
     try:
-        return _divided(augmentations, index, (data,), named)
+        return _divided(ops, np.where(alike, len(augmentations), index), (data, batch_of(index)), named)
     except MissingArgument as error:
         if error.names == ["shape"] and error.augmentation.op in (translate_x.op, translate_y.op):
             raise ValueError(
@@ -82,19 +93,22 @@ def divided(
         raise
 
 
+def _alone(augmentation: Augmentation, data: Any, index: Any, **named: Any) -> Any:
+    return augmentation(data, **named)
+
+
 def checked_images(name: str, data: Any) -> Any:
     """The data as a batch of bytes HWC or FHWC, by rank where it has no layout; RuntimeError for anything else. A node of
     a pipeline is taken as it is."""
     if is_node(data):
         return data
     images = data if isinstance(data, ndd.Batch | ndd.Tensor) else ndd.batch(data)
-    layout = images.layout or {3: "HWC", 4: "FHWC"}.get(images.ndim)
-    if images.dtype is not ndd.uint8 or layout not in ("HWC", "FHWC"):
+    if not is_image(images):
         raise RuntimeError(
             f"{name}: expected uint8 images HWC or videos FHWC, got {images.dtype} of {images.ndim} axes with layout "
             f"{images.layout or 'none'}"
         )
-    return images if images.layout else ndd.reshape(images, layout=layout)
+    return images if images.layout else ndd.reshape(images, layout="FHWC"[4 - images.ndim :])
 
 
 def without(excluded: Sequence[str] | None, augmentations: list[Augmentation], call: str) -> list[Augmentation]:
@@ -130,7 +144,7 @@ def decide(name: str, data: Any, seed: int | None, rng: Any, steps: Callable[...
         data = ndd.batch(data)
 
     def run(data: Any, **named: Any) -> Any:
-        n = (data.value if is_node(data) else data).batch_size
+        n = value_of(data).batch_size
 
         def draw(k: int) -> np.ndarray:
             with ndd.EvalMode.sync_cpu:  # here and now: the queue of the context may be long

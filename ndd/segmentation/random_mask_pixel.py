@@ -14,6 +14,7 @@ from ndd._operator import PerSample, Plan, Values, bad_sample, operator, output
 from ndd._tensor.dtype import int64
 
 _CHUNK = 64  # pixels that a GPU thread counts
+_BLOCK = 1024  # and the CPU, before it looks at them one by one
 
 
 @operator(types=("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "bool"), random=True)
@@ -74,19 +75,35 @@ def _(input, out, stream, foreground, against, equal):
         whole = input.dtype.kind in "iu" and np.isfinite(against)
         limit = math.floor(against) if whole else np.float64(against)
         chosen = (input == int(against) if equal else input > limit).reshape(-1)
-        count = np.count_nonzero(chosen)
-        if count:
-            number = _below(stream, count)
-            out[:] = np.unravel_index(np.flatnonzero(chosen)[number], input.shape)
+        if _place_of(stream, chosen, np.array(input.shape, np.int64), out):
             return
     _place(stream, np.array(input.shape, np.int64), out)
 
 
 @kernel
-def _below(stream, count):
+def _place_of(stream, chosen, extents, out):
+    """One of the pixels that are chosen; False, and no word drawn, where none is."""
+    counts = np.zeros(-(-chosen.size // _BLOCK), np.int64)
+    count = np.int64(0)
+    for b in range(counts.size):
+        for i in range(b * _BLOCK, min((b + 1) * _BLOCK, chosen.size)):
+            counts[b] += chosen[i]
+        count += counts[b]
+    if not count:
+        return False
     cursor = new_cursor()
     seek(cursor, stream, 0)
-    return np.int64(below(cursor, np.uint64(count)))
+    left, b = np.int64(below(cursor, np.uint64(count))), 0
+    while left >= counts[b]:
+        left -= counts[b]
+        b += 1
+    i = b * _BLOCK - 1
+    while left >= 0:
+        i += 1
+        left -= chosen[i]
+    for k in range(out.size - 1, -1, -1):
+        out[k], i = i % extents[k], i // extents[k]
+    return True
 
 
 @kernel

@@ -15,7 +15,7 @@ from ndd._operator.naming import raise_first
 from ndd._tensor.dtype import int32
 
 _KEPT = 4096  # sets of boxes that `cache_objects` keeps, the last used ones
-_WORDS = 32
+_WORDS = 8
 _kept: OrderedDict[Any, Any] = OrderedDict()
 
 
@@ -193,45 +193,27 @@ class _Objects:
 
     def any(self, draw: _Draw) -> Any:
         """The box of one of all objects, and no label."""
-        boxes = self._boxes(None)
+        boxes = self._counting(self._found()[0])
         return (boxes[draw.below(len(boxes))], self.background) if len(boxes) else None
 
     def of_a_class(self, draw: _Draw, classes: np.ndarray | None, weights: np.ndarray | None) -> Any:
         """The box of an object of one of the classes, and its label; None if there is no such object."""
-        present = self._present()
+        every, labels = self._found()
         if classes is None:
-            classes = present
-        likely = np.where(np.isin(classes, present), 1.0 if weights is None else weights, 0.0)
+            classes = np.unique(labels)
+            likely = np.ones(len(classes))
+        else:
+            likely = np.where(np.isin(classes, labels), 1.0 if weights is None else weights, 0.0)
         while (total := likely.sum()) > 0:
             k = int(np.searchsorted(np.cumsum(likely), draw.number() * total, side="right"))
-            boxes = self._boxes(classes[k])
+            boxes = self._counting(every[labels == classes[k]])
             if len(boxes):
                 return boxes[draw.below(len(boxes))], classes[k]
             likely[k] = 0
         return None
 
-    def _present(self) -> np.ndarray:
-        """The labels in the mask but the background's, ascending."""
-
-        def make() -> np.ndarray:
-            flat = self.mask.reshape(-1)
-            low, high = (int(flat.min()), int(flat.max())) if flat.size else (0, 0)
-            # Counting is several times as fast as sorting, where labels lie close together.
-            few = flat.size and high - low < flat.size
-            found = low + np.flatnonzero(np.bincount(flat - np.int32(low))) if few else np.unique(flat)
-            return found[found != self.background].astype(np.int32)
-
-        return self._once("labels", make)
-
-    def _boxes(self, label: Any) -> np.ndarray:
-        """The boxes of a class, or of all, int32 [count, 2, axes]: starts and ends."""
-        every = label is None
-
-        def make() -> np.ndarray:
-            extents = np.array(self.mask.shape, np.int64)
-            return object_boxes(self.mask.reshape(-1), extents, self.background if every else label, every)
-
-        boxes = self._once(None if every else int(label), make)
+    def _counting(self, boxes: np.ndarray) -> np.ndarray:
+        """Those of boxes [count, 2, axes] that are wide enough, and of these the largest."""
         extents = boxes[:, 1].astype(np.int64) - boxes[:, 0]
         kept = (extents >= self.least).all(axis=1)
         boxes, extents = boxes[kept], extents[kept]
@@ -239,78 +221,124 @@ class _Objects:
             boxes = boxes[np.argsort(-extents.prod(axis=1), kind="stable")[: self.k_largest]]
         return boxes
 
-    def _once(self, what: Any, make: Any) -> np.ndarray:
+    def _found(self) -> tuple[np.ndarray, np.ndarray]:
+        """The boxes of all objects, int32 [count, 2, axes]: starts and ends; and their labels."""
         if self.key is None:
-            return make()
-        key = (self.key, self.mask.shape, int(self.background), what)
+            return self._boxes()
+        key = (self.key, self.mask.shape, int(self.background))
         found = _kept.pop(key, None)
         if found is None:
-            found = make()
+            found = self._boxes()
         _kept[key] = found
         while len(_kept) > _KEPT:
             _kept.popitem(last=False)
         return found
 
+    def _boxes(self) -> tuple[np.ndarray, np.ndarray]:
+        mask = self.mask
+        if not mask.size:
+            return np.empty((0, 2, mask.ndim), np.int32), np.empty(0, np.int32)
+        return object_boxes(mask.reshape(-1, mask.shape[-1]), np.array(mask.shape, np.int64), self.background)
+
 
 @kernel
-def object_boxes(mask, extents, label, every):
-    """Boxes of what holds together by a shared side, int32 [count, 2, axes], in the order of their first pixels.
+def object_boxes(mask, extents, background):
+    """Boxes of what holds together by a shared side, int32 [count, 2, axes], and their labels, in the order of their
+    first pixels. `mask` is [lines, width].
 
-    `mask` is flat; objects have the label, or with `every` any other than it. Union-find: the first pixel is the root.
+    Union-find over runs, pixels of one label side by side in a line; the first run of an object is its root.
     """
+    lines, width = mask.shape
     axes = extents.size
+    firsts = np.empty(lines + 1, np.int64)
+    count = 0
+    for line in range(lines):
+        firsts[line] = count
+        row = mask[line]
+        count += row[0] != background
+        for x in range(1, width):
+            count += (row[x] != row[x - 1]) & (row[x] != background)
+    firsts[lines] = count
+    runs, labels = np.empty((3, count), np.int32), np.empty(count, np.int32)
+    start, end, parent = runs[0], runs[1], runs[2]
     steps, at = np.ones(axes, np.int64), np.zeros(axes, np.int64)
-    for k in range(axes - 2, -1, -1):
+    for k in range(axes - 3, -1, -1):
         steps[k] = steps[k + 1] * extents[k + 1]
-    parent = np.empty(mask.size, np.int32)
-    for i in range(mask.size):
-        value = mask[i]
-        parent[i] = -1
-        if (value != label) if every else (value == label):
-            root = i
-            for k in range(axes):
-                j = i - steps[k]
-                if at[k] > 0 and parent[j] >= 0 and mask[j] == value:
-                    while parent[j] != j:
-                        parent[j] = parent[parent[j]]
-                        j = np.int64(parent[j])
-                    if j < root:
-                        if root != i:
-                            parent[root] = j
-                        root = j
-                    elif j > root:
-                        parent[j] = root
-            parent[i] = root
-        _step(at, extents)
-    count = 0
-    for i in range(mask.size):
-        count += parent[i] == i
-    boxes = np.empty((count, 2, axes), np.int32)
-    count = 0
+    for line in range(lines):
+        _find_runs(mask[line], background, firsts[line], start, end, parent, labels)
+        for k in range(axes - 1):
+            if at[k] > 0:
+                _join_lines(firsts, line, line - steps[k], start, end, parent, labels)
+        _next_line(at, extents)
+    found = 0
+    for i in range(count):
+        found += parent[i] == i
+    boxes, label = np.empty((found, 2, axes), np.int32), np.empty(found, np.int32)
+    found = 0
     at[:] = 0
-    for i in range(mask.size):
-        if parent[i] >= 0:
-            # From here on a root holds -2 less its number.
+    for line in range(lines):
+        for i in range(firsts[line], firsts[line + 1]):
+            at[axes - 1] = start[i]
             if parent[i] == i:
+                # From here on a root holds -1 less its number.
+                label[found] = labels[i]
                 for k in range(axes):
-                    boxes[count, 0, k], boxes[count, 1, k] = at[k], at[k] + 1
-                parent[i] = -2 - count
-                count += 1
-            else:
-                j = np.int64(parent[i])
-                while parent[j] >= 0:
-                    j = np.int64(parent[j])
-                number = -2 - parent[j]
-                for k in range(axes):
-                    boxes[number, 0, k] = min(boxes[number, 0, k], at[k])
-                    boxes[number, 1, k] = max(boxes[number, 1, k], at[k] + 1)
-        _step(at, extents)
-    return boxes
+                    boxes[found, 0, k], boxes[found, 1, k] = at[k], at[k] + 1
+                parent[i] = -1 - found
+                found += 1
+            j = np.int64(i)
+            while parent[j] >= 0:
+                j = np.int64(parent[j])
+            box = boxes[-1 - parent[j]]
+            for k in range(axes):
+                box[0, k] = min(box[0, k], at[k])
+                box[1, k] = max(box[1, k], at[k] + 1)
+            box[1, axes - 1] = max(box[1, axes - 1], end[i])
+        _next_line(at, extents)
+    return boxes, label
+
+
+@kernel
+def _find_runs(row, background, i, start, end, parent, labels):
+    """The runs of a line, from number `i` on."""
+    last = background
+    for x in range(row.size):
+        value = row[x]
+        if value == last:
+            continue
+        if last != background:
+            end[i - 1] = x
+        if value != background:
+            start[i], parent[i], labels[i] = x, i, value
+            i += 1
+        last = value
+    if last != background:
+        end[i - 1] = row.size
+
+
+@kernel
+def _join_lines(firsts, line, other, start, end, parent, labels):
+    """Makes one object of runs of one label that lie over each other in two lines."""
+    i, j = firsts[line], firsts[other]
+    while i < firsts[line + 1] and j < firsts[other + 1]:
+        if labels[i] == labels[j] and start[i] < end[j] and start[j] < end[i]:
+            a, b = np.int64(i), np.int64(j)
+            while parent[a] != a:
+                parent[a] = parent[parent[a]]
+                a = np.int64(parent[a])
+            while parent[b] != b:
+                parent[b] = parent[parent[b]]
+                b = np.int64(parent[b])
+            parent[max(a, b)] = min(a, b)
+        if end[i] < end[j]:
+            i += 1
+        else:
+            j += 1
 
 
 @kernel(inline="always")
-def _step(at, extents):
-    for k in range(extents.size - 1, -1, -1):
+def _next_line(at, extents):
+    for k in range(extents.size - 2, -1, -1):
         at[k] += 1
         if at[k] < extents[k]:
             break

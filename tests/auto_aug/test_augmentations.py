@@ -128,7 +128,7 @@ def test_a_gpu_gives_the_same(emulated_gpu, layout):
 
 
 def test_the_kernels_compile_for_every_gpu(emulated_gpu):
-    """The operators of `tones.py` are no names of `ndd`: test_nvrtc.py does not walk them."""
+    """The operator `augment` is no name of `ndd`: test_nvrtc.py does not walk it."""
     pytest.importorskip("cupy")
     nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
     from ndd._cuda import compile

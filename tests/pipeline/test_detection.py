@@ -1,5 +1,5 @@
-"""The input of DALI's SSD example, as it is written for pipeline mode, with the import changed: as DALI where nothing is random
-beside the crop."""
+"""The input of DALI's SSD example with the import changed: in pipeline mode as DALI where nothing is random beside the crop,
+in a loop as DALI's dynamic mode with all its random numbers, and on a GPU."""
 
 from __future__ import annotations
 
@@ -84,3 +84,78 @@ def test_the_input_of_ssd(dali, source):
         np.testing.assert_allclose(found[1][i], expected[1][i], atol=2e-4)
         np.testing.assert_array_equal(found[2][i], expected[2][i])
     assert any((labels > 0).any() for labels in found[2])
+
+
+def ssd_loop(m, types, source, device="cpu", dtype=None):
+    """An epoch of SSD's training input in dynamic mode; every random number comes from one generator."""
+    anchors = np.sort(np.random.default_rng(13).random((60, 2, 2)), axis=1).reshape(-1).astype(np.float32).tolist()
+    reader = m.readers.COCO(**source, ratio=True, ltrb=True, skip_empty=True)
+    rng = m.random.RNG(21)
+    for inputs, boxes, labels in reader.next_epoch(batch_size=2):
+        n = inputs.batch_size
+
+        def draw(low, high, n=n):
+            return m.random.uniform(range=[low, high], batch_size=n, rng=rng)
+
+        begin, extent, boxes, labels = m.random_bbox_crop(
+            boxes,
+            labels,
+            aspect_ratio=[0.5, 2.0],
+            thresholds=[0.0, 0.1, 0.3, 0.5, 0.7, 0.9],
+            scaling=[0.3, 1.0],
+            bbox_layout="xyXY",
+            allow_no_crop=True,
+            num_attempts=50,
+            rng=rng,
+        )
+        images = m.decoders.image(inputs, device=device)
+        images = m.slice(images, begin, extent, axis_names="WH")
+        images = m.resize(images, resize_x=48, resize_y=48, min_filter=types.DALIInterpType.INTERP_TRIANGULAR)
+        images = m.hsv(images, dtype=m.float32, hue=draw(-0.5, 0.5), saturation=draw(0.5, 1.5))
+        images = m.brightness_contrast(
+            images, contrast_center=128, dtype=m.uint8, brightness=draw(0.875, 1.125), contrast=draw(0.5, 1.5)
+        )
+        mirror = m.random.coin_flip(probability=0.5, batch_size=n, rng=rng)
+        boxes = m.bb_flip(boxes, ltrb=True, horizontal=mirror)
+        images = m.crop_mirror_normalize(
+            images,
+            crop=(48, 48),
+            mean=[128.0] * 3,
+            std=[64.0] * 3,
+            mirror=mirror,
+            dtype=dtype or m.float32,
+            output_layout="CHW",
+        )
+        boxes, labels = m.box_encoder(boxes, labels, criteria=0.5, anchors=anchors)
+        yield images, boxes, labels
+
+
+@pytest.mark.oracle
+def test_the_loop_of_ssd_is_dalis(dali, source):
+    from nvidia.dali import types
+
+    steps = 0
+    for found, expected in zip(ssd_loop(ndd, ndd.types, source), ssd_loop(dali, types, source), strict=True):
+        for mine, theirs in zip(
+            *[[np.stack([np.asarray(t) for t in v.tensors]) for v in x] for x in (found, expected)], strict=True
+        ):
+            assert mine.shape == theirs.shape
+            apart = np.abs(mine.astype(np.float64) - theirs)
+            if mine.ndim == 4:
+                assert apart.mean() < 0.02  # of a JPEG decoder's last bits
+            else:
+                assert apart.max() < 1e-5
+        steps += 1
+    assert steps == 2  # the first picture has no boxes
+
+
+def test_the_loop_of_ssd_on_a_gpu(emulated_gpu, source):
+    wanted = list(ssd_loop(ndd, ndd.types, source, dtype=ndd.float16))
+    found = list(ssd_loop(ndd, ndd.types, source, "gpu", ndd.float16))
+    for (images, boxes, labels), (own, own_boxes, own_labels) in zip(found, wanted, strict=True):
+        assert images.device.device_type == "gpu"
+        assert images.dtype == ndd.float16
+        apart = np.abs(images.cpu().numpy().astype(np.float32) - own.numpy().astype(np.float32))
+        assert apart.mean() < 0.05
+        assert (boxes.cpu().numpy() == own_boxes.numpy()).all()
+        assert (labels.cpu().numpy() == own_labels.numpy()).all()

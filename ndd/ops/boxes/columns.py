@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ndd._operator import Operand, bad_sample
-from ndd._tensor import Spec
-from ndd._tensor.dtype import int32
+from ndd._tensor import Device, Spec, Store
+from ndd._tensor.dtype import dtype, int32
 
 
 def check_columns(boxes: Operand) -> None:
@@ -23,9 +22,12 @@ def check_columns(boxes: Operand) -> None:
 
 def check_boxes(boxes: Operand, columns: tuple[int, ...], labels: Operand | None) -> None:
     """RuntimeError unless every sample is (N, `columns`), with labels (N,) or (N, 1) where there are labels."""
+    shapes, counts = boxes.shapes, None if labels is None else labels.sizes
+    fitting = shapes.shape[1] == 2 and bool(np.logical_or.reduce([shapes[:, 1] == k for k in columns]).all())
+    if fitting and (counts is None or bool((counts == shapes[:, 0]).all())):
+        return
     listed = " or ".join([f"(N, {k})" for k in columns])
-    counts = None if labels is None else labels.sizes
-    for i, shape in enumerate(boxes.shapes.tolist()):
+    for i, shape in enumerate(shapes.tolist()):
         if len(shape) != 2 or shape[1] not in columns:
             raise bad_sample(i, f"boxes: expected shape {listed}, got {tuple(shape)}")
         if counts is not None and counts[i] != shape[0]:
@@ -40,14 +42,22 @@ def check_labels(labels: Spec | None) -> None:
 
 def joined(values: Operand) -> np.ndarray:
     """The rows of all samples behind each other."""
+    flat, shapes = values.flat, values.shapes
+    if flat is not None and shapes[0, 1:].all() and (shapes[:, 1:] == shapes[0, 1:]).all():
+        return flat.reshape(-1, *shapes[0, 1:].tolist())
     arrays = values.arrays
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def divided(rows: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
+def divided(rows: np.ndarray, counts: np.ndarray) -> Store:
     """Rows of all samples as those of each one, `counts[i]` of sample i: what `joined` puts together."""
-    ends = np.cumsum(counts).tolist()
-    return [rows[start:end] for start, end in pairwise([0, *ends])]
+    shapes = np.empty((len(counts), rows.ndim), np.int64)
+    shapes[:, 0], shapes[:, 1:] = counts, rows.shape[1:]
+    same = (counts == counts[0]).all()
+    form: dict[str, Any] = (
+        {"whole": rows.reshape(tuple([len(counts), *shapes[0].tolist()]))} if same else {"flat": rows.reshape(-1)}
+    )
+    return Store(dtype(rows.dtype), None, Device.CPU, shapes, **form)
 
 
 def cut_off(boxes: np.ndarray, end: Any, threshold: float) -> tuple[np.ndarray, np.ndarray]:

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.draws import below_word
 from ndd._cpu.jit import kernel
-from ndd._cpu.philox import new_cursor, next_word, seek
+from ndd._cpu.philox import stream_words
 from ndd._operator import PerSample, Values, bad_sample, computed_on_host, operator, output
 from ndd._tensor.dtype import float32, int32
 from ndd.ops.boxes.columns import check_boxes, divided, joined
 
-_F = np.float32
+_F, _U = np.float32, np.uint64
+_WORDS = 64  # random words that are made at once
+_ENOUGH = 16  # for an attempt: at most 7, and some that are refused
 _BOX_LAYOUTS = {2: ("xyXY", "xyWH"), 3: ("xyzXYZ", "xyzWHD")}
 _MOST_ATTEMPTS = 1_000_000
 _FOUND, _BEST, _NONE = 0, 1, 2  # how a sample's search ended: _NONE after `_MOST_ATTEMPTS`, which DALI does not count
@@ -172,10 +173,11 @@ def _(
     prune = _F(-1 if bbox_prune_threshold is None else bbox_prune_threshold)
     windows, kept = np.zeros((call.n, 2, axes), np.float32), np.zeros(len(corners), np.bool_)
     ended = np.zeros(call.n, np.int8)
+    room = np.empty(_WORDS, np.uint32), np.empty(1, np.int64), np.empty((2, axes), np.float32), np.empty_like(kept)
     rules = (all_boxes_above_threshold, threshold_type == "iou", prune, num_attempts, total_num_attempts)
     _search(
-        corners, counts, call.draws.streams(call.n), options.astype(np.float32), limits, np.array(pairs), extents, crop,
-        rules, windows, kept, ended,
+        corners, np.cumsum(counts), call.draws.streams(call.n), options.astype(np.float32), limits, np.array(pairs), extents,
+        crop, rules, windows, kept, ended, room,
     )  # fmt: skip
     _tell(ended, quiet, total_num_attempts)
     left = np.add.reduceat(np.append(kept, False), np.minimum(np.cumsum(counts) - counts, len(kept)), dtype=np.int64)
@@ -251,124 +253,141 @@ def _cut(corners: np.ndarray, low: np.ndarray, high: np.ndarray, axes: int) -> n
     return np.concatenate([starts, ends], axis=1).astype(np.float32)
 
 
+# Compiling took 4 s with a cursor, whose words are made wherever one is read, and with arrays made here: words come from
+# a buffer that is filled in one place, and `room` is made outside.
+
+
 @kernel
-def _search(corners, counts, streams, options, limits, pairs, extents, crop, rules, windows, kept, ended):
+def _search(corners, ends, streams, options, limits, pairs, extents, crop, rules, windows, kept, ended, room):
     """The window of each sample and the boxes that it keeps; float32 step by step, word by word as DALI."""
     take_least, is_iou, prune, attempts, total = rules
-    axes = extents.shape[1]
-    cursor = new_cursor()
-    low, high = np.empty(axes, np.float32), np.empty(axes, np.float32)
-    first = 0
-    for n in range(len(counts)):
-        last = first + counts[n]
-        seek(cursor, streams[n], 0)
-        best, done = _F(-1), False
-        tried = np.int64(0)
-        while not done and (total < 0 or tried < total):
-            if total < 0 and tried >= _MOST_ATTEMPTS:
-                ended[n] = _NONE
-                break
-            threshold = options[np.int64(below_word(cursor, np.uint64(len(options))))]
-            if threshold < 0:
-                for k in range(axes):
-                    windows[n, 0, k], windows[n, 1, k] = _F(0), _F(1)
-                for i in range(first, last):
-                    kept[i] = True
-                done = True
-                break
-            for _ in range(attempts):
-                tried += 1
-                if not _candidate(cursor, limits, pairs, extents, crop, n, low, high):
-                    continue
-                value = _overlap(corners, first, last, low, high, take_least, is_iou)
-                if value < threshold and value <= best:
-                    continue
-                best = value
-                for k in range(axes):
-                    windows[n, 0, k], windows[n, 1, k] = low[k], high[k]
-                count = _keep(corners, first, last, low, high, prune, kept)
-                done = value >= threshold and (count > 0 or first == last)
+    words, at, window, inside = room
+    first = 0 * ends.size
+    for n in range(ends.size):
+        last = ends[n]
+        best, threshold, done, tried, left, read = -prune - 2, prune, False, 0, 0, 0
+        at[0] = words.size
+        while True:
+            if at[0] > words.size - _ENOUGH:
+                if tried:
+                    read += at[0]
+                stream_words(words, streams[n], read)
+                at[0] = 0
+            if left == 0:
+                if done or (total >= 0 and tried >= total):
+                    break
+                if total < 0 and tried >= _MOST_ATTEMPTS:
+                    ended[n] = _NONE
+                    break
+                threshold, left = options[_below(words, at, options.size)], attempts
+                if threshold < 0:
+                    for k in range(pairs[-1, 1] + 1):
+                        windows[n, 0, k], windows[n, 1, k] = 0, 1
+                    for i in range(first, last):
+                        kept[i] = True
+                    done = True
+                    break
+            left -= 1
+            tried += 1
+            if not _candidate(words, at, limits, pairs, extents, crop, n, window):
+                continue
+            value = _judged(corners, first, last, window, take_least, is_iou, prune, inside)
+            if value < threshold and value <= best:
+                continue
+            best = value
+            for k in range(pairs[-1, 1] + 1):
+                windows[n, 0, k], windows[n, 1, k] = window[0, k], window[1, k]
+            done = value >= threshold and first == last
+            for i in range(first, last):
+                kept[i] = inside[i]
+                done |= value >= threshold and inside[i]
         if not done and ended[n] != _NONE:
             ended[n] = _BEST
         first = last
 
 
 @kernel
-def _uniform(cursor):
-    """In [0, 1), with the 24 bits of a float32: `canonical` of one word."""
-    return min(_F(next_word(cursor)) * _F(2.0**-32), _F(1 - 2.0**-24))
+def _below(words, at, limit):
+    """`draws.below_word` from the buffer."""
+    refused = (_U(1 << 32) - _U(limit)) % _U(limit)
+    product = _U(words[at[0]]) * _U(limit)
+    at[0] += 1
+    while (product & _U(0xFFFFFFFF)) < refused and at[0] < words.size:
+        product = _U(words[at[0]]) * _U(limit)
+        at[0] += 1
+    return np.int64(product >> _U(32))
 
 
 @kernel
-def _candidate(cursor, limits, pairs, extents, crop, n, low, high):
+def _uniform(words, at):
+    """In [0, 1), with the 24 bits of a float32: `canonical` of one word."""
+    at[0] += 1
+    return _F(words[at[0] - 1] if words[at[0] - 1] < 0xFFFFFF00 else np.uint32(0xFFFFFF00)) * _F(2.0**-32)
+
+
+@kernel
+def _candidate(words, at, limits, pairs, extents, crop, n, window):
     """Draws a window; False if its aspect ratio is not permitted."""
-    axes, span = low.size, high
+    low, span, extents = window[0], window[1], extents[n]
+    axes = low.size
     if crop.shape[0]:
         for k in range(axes):
-            free = extents[n, k] - crop[n, k]
-            start = min(free, _F(0))
+            free = extents[k] - crop[n, k]
+            start = free if free < 0 else _F(0)
             if free != 0:  # nothing is drawn where there is one place only
-                start += _F(below_word(cursor, np.uint64(abs(free) + 1)))
-            low[k] = start / extents[n, k]
-            high[k] = low[k] + crop[n, k] / extents[n, k]
+                start += _F(_below(words, at, np.int64(abs(free) + 1)))
+            low[k] = start / extents[k]
+            span[k] = low[k] + crop[n, k] / extents[k]
         return True
     for k in range(axes):
-        span[k] = limits[0, 0] + _uniform(cursor) * (limits[0, 1] - limits[0, 0])
+        span[k] = limits[0, 0] + _uniform(words, at) * (limits[0, 1] - limits[0, 0])
     for _ in range(axes - 1):  # of three ratios one may undo another: the second time round they agree, if they can
         for p in range(len(pairs)):
             a, b = pairs[p, 0], pairs[p, 1]
             ratio = limits[1 + p, 0]
             if ratio == limits[1 + p, 1]:
-                greater = max(span[a] * extents[n, a], span[b] * extents[n, b])
-                span[a] = (greater if ratio >= 1 else greater * ratio) / extents[n, a]
-                span[b] = (greater / ratio if ratio >= 1 else greater) / extents[n, b]
+                greater, other = span[a] * extents[a], span[b] * extents[b]
+                if greater < other:
+                    greater = other
+                span[a] = (greater if ratio >= 1 else greater * ratio) / extents[a]
+                span[b] = (greater / ratio if ratio >= 1 else greater) / extents[b]
     for p in range(len(pairs)):
         a, b = pairs[p, 0], pairs[p, 1]
         least, most = limits[1 + p, 0], limits[1 + p, 1]
         if least == most:
             least, most = least * _F(0.9999), most * _F(1.0001)
-        ratio = span[a] * extents[n, a] / (span[b] * extents[n, b])
+        ratio = span[a] * extents[a] / (span[b] * extents[b])
         if not (least <= ratio <= most):
             return False
     for k in range(axes):
-        low[k] = _uniform(cursor) * (_F(1) - span[k])
-        high[k] = low[k] + span[k]
+        low[k] = _uniform(words, at) * (_F(1) - span[k])
+        span[k] += low[k]
     return True
 
 
 @kernel
-def _overlap(corners, first, last, low, high, take_least, is_iou):
-    """The least or greatest overlap of the boxes with a window; without boxes every window is as good as can be."""
-    axes = low.size
+def _judged(corners, first, last, window, take_least, is_iou, prune, inside):
+    """The least or greatest overlap of the boxes with a window, and in `inside` which of them it keeps; without boxes every
+    window is as good as can be."""
+    axes = window.shape[1]
     found = _F(1) if take_least or first == last else _F(0)
-    window = _F(1)
+    area = _F(1)
     for k in range(axes):
-        window *= high[k] - low[k]
+        area *= window[1, k] - window[0, k]
     for i in range(first, last):
-        both, own = _F(1), _F(1)
+        both, own, middle = _F(1), _F(1), True
         for k in range(axes):
-            start, end = corners[i, k], corners[i, axes + k]
+            start, end, low, high = corners[i, k], corners[i, axes + k], window[0, k], window[1, k]
             own *= end - start
-            both *= max(min(end, high[k]) - max(start, low[k]), _F(0))
-        value = both / (own + window - both if is_iou else own) if both > 0 else _F(0)
-        found = min(found, value) if take_least else max(found, value)
+            # Conditions: `min` and `max` are compiled for themselves, in 0.05 s each.
+            inner = (end if end < high else high) - (start if start > low else low)
+            both *= inner if inner > 0 else _F(0)
+            middle &= low <= _F(0.5) * (start + end) <= high
+        value = both / (own + area - both if is_iou else own) if both > 0 else _F(0)
+        if (value < found) == take_least:
+            found = value
+        inside[i] = middle if prune < 0 else both > 0 and both / own >= prune
     return found
-
-
-@kernel
-def _keep(corners, first, last, low, high, prune, kept):
-    """Notes the boxes that a window keeps, and counts them."""
-    axes, count = low.size, 0
-    for i in range(first, last):
-        inside, both, own = True, _F(1), _F(1)
-        for k in range(axes):
-            start, end = corners[i, k], corners[i, axes + k]
-            inside &= low[k] <= _F(0.5) * (start + end) <= high[k]
-            own *= end - start
-            both *= max(min(end, high[k]) - max(start, low[k]), _F(0))
-        kept[i] = inside if prune < 0 else both > 0 and both / own >= prune
-        count += kept[i]
-    return count
 
 
 random_bbox_crop.cuda(computed_on_host)

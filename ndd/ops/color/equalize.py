@@ -8,7 +8,7 @@ from ndd._cpu.channel_tables import count_pixels, count_plane, look_up
 from ndd._cpu.jit import kernel
 from ndd._operator import Plan, like, operator
 
-_PER_THREAD = 64  # numbers that a GPU thread counts: enough to make up for adding a block's counts to the others'
+COUNTED_BY_A_THREAD = 64  # numbers, on a GPU: enough to make up for adding a block's counts to the others'
 
 
 @operator(layouts=("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW"), types=("u8",), frames=True)
@@ -41,8 +41,7 @@ def _(input):
     return Plan(input.shapes, shared={"channels_first": (input.layout or "")[:1] == "C"})
 
 
-@equalize.cpu_batch
-def _(input, out, channels_first):
+def equalize_planes(input, out, channels_first) -> None:
     """Each of the planes [planes, pixels, channels] by itself."""
     if not input.size:
         return
@@ -53,6 +52,8 @@ def _(input, out, channels_first):
     runs, tables = np.empty((max(4, 2 * channels), 256), np.int32), np.empty((channels, 256), np.uint8)
     _equalize(image, out, runs, tables)
 
+
+equalize.cpu_batch(equalize_planes)
 
 # Plain loops: they compile in half the time of array expressions.
 
@@ -101,4 +102,4 @@ def _(launch, image, out, *, channels_first):
         "counts": launch.scratch(each * 256, np.int32, zeros=True),
     }  # fmt: skip
     for name in ("count", "equalize"):
-        launch(name, -(-numbers // _PER_THREAD), per_sample=fields)
+        launch(name, -(-numbers // COUNTED_BY_A_THREAD), per_sample=fields)

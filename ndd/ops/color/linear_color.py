@@ -15,7 +15,7 @@ from ndd._tensor import DType
 _TYPES = ("u8", "i16", "i32", "f16", "f32")
 _RANGES = {"u8": 255.0, "i16": 32767.0, "i32": 2147483647.0}  # what a `brightness_shift` of 1 adds; floats: 1
 
-_MODERATE = 1e6  # factors up to this one keep sums of bytes within 32-bit integers
+MODERATE = 1e6  # factors up to this one keep sums of bytes within 32-bit integers
 
 # YIQ as DALI rounds it, and the inverse as its 32-bit arithmetic gives it.
 _TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]], np.float32)
@@ -142,7 +142,7 @@ def _plan_mixing(input, *, hue=None, saturation=None, value=None, brightness=Non
 
 def linear_plan(shapes: np.ndarray, matrix: np.ndarray) -> Plan:
     """The plan for a matrix [rows, columns + 1] of all samples, or [N, ...] of each."""
-    moderate = bool(np.abs(matrix).max(initial=0.0) < _MODERATE)
+    moderate = bool(np.abs(matrix).max(initial=0.0) < MODERATE)
     if matrix.ndim == 2:
         return Plan(shapes, shared={"matrix": matrix, "moderate": moderate})
     return Plan(shapes, {"matrix": matrix}, {"moderate": moderate})

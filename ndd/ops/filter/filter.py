@@ -143,8 +143,8 @@ def _(data, filter, fill_value, *, anchor, border, dtype, mode):
     )
 
 
-@filter.cpu
-def _(array, weights, fill, out, view, results, origin, border):
+def paint_filtered(array, weights, fill, out, view, results, origin, border) -> None:
+    """Filters one sample on the CPU."""
     if not out.size or not array.size:
         return
     given = np.float32(0 if fill is None else fill)
@@ -162,6 +162,9 @@ def _(array, weights, fill, out, view, results, origin, border):
     if exact is not out and out.dtype.kind in "iu":
         np.rint(exact, out=exact)
     stored(exact, out)
+
+
+filter.cpu(paint_filtered)
 
 
 @filter.cuda("filter.cu")

@@ -95,7 +95,7 @@ def _(input, *, angle, axis, dtype, fill_value, interp_type, keep_size, output_d
         )  # fmt: skip
     # From here on in float32 and in DALI's order: it shows where a point lies between two pixels.
     if turned is None:
-        maps = _flat_maps(c.astype(np.float32), s.astype(np.float32), extents, targets)
+        maps = flat_maps(c.astype(np.float32), s.astype(np.float32), extents, targets)
     else:
         turned = turned.transpose(0, 2, 1)
         shift = turned_point(turned, targets[:, ::-1] / -2) + (extents[:, ::-1] / 2).astype(np.float32)
@@ -119,7 +119,7 @@ def _cosine_and_sine(degrees) -> tuple[np.ndarray, np.ndarray]:
     return np.cos(radians), np.sin(radians)
 
 
-def _flat_maps(c, s, extents: np.ndarray, targets: np.ndarray) -> np.ndarray:
+def flat_maps(c, s, extents: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """float32 [N, 2, 3]: a rotation about the middles of input and output."""
     maps = np.empty((len(extents), 2, 3), np.float32)
     maps[:, 0, 0] = maps[:, 1, 1] = c

@@ -1,0 +1,107 @@
+"""Augmentations that are a kind of `augment`: called alone, or all those of a suite together."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import ndd
+from ndd.auto_aug.augment import MOVED, NUMBERS, augment
+from ndd.auto_aug.declare import Augmentation
+from ndd.auto_aug.nodes import batch_of, is_node, on_batches, value_of
+from ndd.auto_aug.signed import SignedMagnitudeBin
+
+_FOR_ALL = ("fill_value", "interp_type", "rotate_keep_size", "shape")
+"""Arguments of `augment` that stand beside a kind and its numbers."""
+
+
+def of_kind(
+    kind: int, numbers: Callable[[np.ndarray], np.ndarray]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes of a signature the function of an augmentation: all samples by one kind of `augment`.
+
+    `numbers` gives the numbers of the kind `[R, up to 9]` for parameters `[R, ...]`; `[R, 0]` where there are none.
+    """
+
+    def decorate(declared: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(declared)
+
+        @on_batches
+        def run(data: Any, parameter: Any, *values: Any) -> Any:
+            for_all = {k: v for k, v in zip(names, values, strict=True) if v is not None or k == "fill_value"}
+            found = _padded(numbers(_listed(parameter)))
+            rows = batch_of(found) if isinstance(parameter, ndd.Batch) else found[0]
+            return augment(data, kind=kind, numbers=rows, **for_all)
+
+        names = list(signature.parameters)[2:]
+
+        @functools.wraps(declared)
+        def call(*args: Any, **named: Any) -> Any:
+            bound = signature.bind(*args, **named)
+            bound.apply_defaults()
+            return run(*bound.args)
+
+        call.of_kind = kind, numbers  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def _listed(parameter: Any) -> np.ndarray:
+    """Parameters [R, ...]; one where all samples have the same, and where there is none."""
+    if parameter is None:
+        return np.zeros((1, 0), np.float32)
+    found = np.asarray(parameter.cpu().numpy() if isinstance(parameter, ndd.Batch | ndd.Tensor) else parameter)
+    return found if isinstance(parameter, ndd.Batch) else found[None]
+
+
+def _padded(numbers: np.ndarray) -> np.ndarray:
+    found = np.zeros((len(numbers), NUMBERS), np.float32)
+    found[:, : numbers.shape[1]] = numbers
+    return found
+
+
+class Together(NamedTuple):
+    """The augmentations of a suite that are a kind of `augment`."""
+
+    kinds: np.ndarray
+    """Of each augmentation, [K]; -1: it has a function of its own."""
+    numbers: np.ndarray
+    """float32 [K, 2 bins, 9]: of bin 0 as it is, negated, of bin 1, ..."""
+
+    def apply(self, data: Any, index: np.ndarray, bins: SignedMagnitudeBin, named: dict[str, Any]) -> Any:
+        """`data` by the augmentations `index` [N] of these; `data` may be a node that has a value."""
+        numbers = self.numbers[index, 2 * np.asarray(bins.bin) + bins.random_sign]
+        for_all = {
+            k: value_of(named[k])
+            for k in _FOR_ALL
+            if k in named and (named[k] is not None or k == "fill_value") and (k != "shape" or MOVED in self.kinds)
+        }
+        found = augment(value_of(data), kind=batch_of(self.kinds[index]), numbers=batch_of(numbers), **for_all)
+        return type(data)(found) if is_node(data) else found
+
+
+@functools.lru_cache(64)
+def together(augmentations: tuple[Augmentation, ...], bins: int, has_shape: bool) -> Together:
+    """What augmentations have in common; kept, as they keep the parameters of their bins. Without the `shape` of images
+    those that are moved by a part of it are left to their own function, which says what is missing."""
+    found = Together(
+        np.full(len(augmentations), -1, np.int32), np.zeros((len(augmentations), 2 * bins, NUMBERS), np.float32)
+    )
+    for k, augmentation in enumerate(augmentations):
+        kind, numbers = getattr(augmentation.op, "of_kind", (MOVED, None))
+        if (
+            type(augmentation).__call__ is Augmentation.__call__
+            and (has_shape or kind != MOVED)
+            and numbers is not None
+        ):
+            rows = _padded(numbers(augmentation.parameters(bins)))
+            found.kinds[k], found.numbers[k] = kind, np.repeat(rows, 2 * bins // len(rows), axis=0)
+    return found
+
+
+__all__ = ["Together", "of_kind", "together"]
