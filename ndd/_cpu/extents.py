@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 
 DEFAULT, STRETCH, NOT_LARGER, NOT_SMALLER = range(4)
@@ -55,7 +56,7 @@ def _filled(wanted, source, mode, most, filled):
 def fit_extents(extents, wanted, mode, most, start, end, subpixel_scale, alignment, rounding, size, first, last):
     """`size` (int64), `first` and `last` (float32) of each axis: see `resize_geometry`. `alignment` is `[N or 1, axes]`."""
     samples, axes = extents.shape
-    source, filled = np.empty(axes, np.float64), np.empty(axes, np.float64)
+    source, filled = empty(axes, np.float64), empty(axes, np.float64)
     for n in range(samples):
         for k in range(axes):
             source[k] = end[n, k] - start[n, k]

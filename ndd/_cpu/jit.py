@@ -74,7 +74,7 @@ class Kernel(Compiled):
             original.__closure__,  # type: ignore[attr-defined]
         )
         copy.__module__, copy.__qualname__ = original.__module__, original.__qualname__
-        options = inner_code.options() if inner else {"no_cfunc_wrapper": True}
+        options = inner_code.options(inner)
         dispatcher = numba.njit(**{"nogil": True, "error_model": "numpy", **self.options, **options})(copy)
         text = self._text()
         if text is not None:
@@ -86,7 +86,9 @@ class Kernel(Compiled):
 
     def _called(self) -> list[tuple[str, Compiled]]:
         """What it calls that must be compiled before, by name."""
-        scope = self.function.__globals__  # type: ignore[attr-defined]
+        from ndd._cpu.inlined import EXTREMES
+
+        scope = EXTREMES | self.function.__globals__  # type: ignore[attr-defined]
         names = sorted(_names(self.function.__code__))  # type: ignore[attr-defined]
         return [(name, found) for name in names if isinstance(found := scope.get(name), Compiled)]
 

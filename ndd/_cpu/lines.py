@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.half import half_bits
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 
 
@@ -33,7 +34,7 @@ def normalize_planes(source, out, geometry, mirror, mean, gain, shift, fill, lim
     first, last = max(0, -start[3]), min(width, extent[3] - start[3])
     n = max(0, last - first)
     left = width - last if mirror else first
-    scratch = np.empty(n if mirror else 0, out.dtype)
+    scratch = empty(n if mirror else 0, out.dtype)
     for f in range(size[0]):
         for d in range(size[1]):
             for h in range(size[2]):
@@ -99,12 +100,12 @@ def normalize_pixels(source, out, geometry, mirror, mean, gain, shift, fill, lim
     first, last = max(0, -start[3]), min(width, extent[3] - start[3])
     n = max(0, last - first)
     left = width - last if mirror else first
-    means, gains = np.empty(n * own, np.float32), np.empty(n * own, np.float32)
+    means, gains = empty(n * own, np.float32), empty(n * own, np.float32)
     for x in range(n):
         for c in range(own):
             means[x * own + c], gains[x * own + c] = mean[c], gain[c]
     moved = mirror or own != channels
-    scratch = np.empty(n * own if moved else 0, out.dtype)
+    scratch = empty(n * own if moved else 0, out.dtype)
     for f in range(size[0]):
         for d in range(size[1]):
             for h in range(size[2]):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 
 STRIDE = 257
@@ -55,8 +56,8 @@ def element_words(out, stream, first, skip=0):
     """
     count, n = out.shape
     length = (n + 3) >> 2
-    lanes = np.empty((4, (count + 6) & -4, _LANE), np.uint32)
-    phases = np.empty(4, np.int64)
+    lanes = empty((4, (count + 6) & -4, _LANE), np.uint32)
+    phases = empty(4, np.int64)
     for lane in range(min(4, n)):
         position = stream[3] + _U(STRIDE) * _U(first + lane) + _U(skip)
         phases[lane] = position & _U(3)
@@ -86,7 +87,7 @@ def element_words(out, stream, first, skip=0):
 @kernel
 def new_cursor():
     """A cursor that stands nowhere; `seek` before reading."""
-    return np.empty(8, np.uint64)
+    return empty(8, np.uint64)
 
 
 @kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import zeros
 from ndd._cpu.jit import kernel
 
 BLOCK = 512
@@ -25,7 +26,7 @@ def _octal(data, start, end):
 @kernel
 def wrong_headers(data, starts, sizes):
     """For each place `starts[i]` of `data`: 0 for a header that tells `sizes[i]`, 1 for none, 2 for another size."""
-    states = np.zeros(len(starts), np.uint8)
+    states = zeros(len(starts), np.uint8)
     for i in range(len(starts)):
         start = starts[i]
         total = 8 * 32

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 
 
@@ -49,7 +50,7 @@ def join_axes(extents, starts, shapes, keep, joined, chunk, chunks):
     """
     samples, axes = extents.shape
     slots = joined.shape[2]
-    group = np.empty(axes, np.int64)
+    group = empty(axes, np.int64)
     groups, kept = 0, -1
     for k in range(axes):
         cut = False
@@ -84,7 +85,7 @@ def grow_extents(extents, axes, least, multiple, shapes):
     """Extents of `pad`: `axes` are `[N or 1, k]`; `least` (below 1: the largest in the batch) and `multiple`
     `[N or 1, k or 1]`. Gives the first sample with a multiple below 1, else -1.
     """
-    largest = np.zeros(extents.shape[1], np.int64)
+    largest = zeros(extents.shape[1], np.int64)
     for n in range(len(extents)):
         for axis in range(len(largest)):
             largest[axis] = max(largest[axis], extents[n, axis])

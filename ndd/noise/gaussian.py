@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.draws import fill_normal_wide, normal_row, store_rounded
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK
 from ndd._operator import PerSample, Plan, like, operator
@@ -81,7 +82,7 @@ def _add(arrays, out, streams, means, stddevs):
 
 @kernel
 def _add_rounded(arrays, out, streams, means, stddevs, low, high):
-    noise = np.empty(min(CHUNK, out.shape[1]), np.float32)
+    noise = empty(min(CHUNK, out.shape[1]), np.float32)
     for n in range(len(out)):
         centre, spread = np.float64(means[n]), np.float64(stddevs[n])
         for first in range(0, out.shape[1], CHUNK):

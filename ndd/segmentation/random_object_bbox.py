@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import element_words
 from ndd._operator import PerSample, Values, computed_on_host, operator, output
@@ -259,10 +260,10 @@ def object_boxes(mask, extents, label, every):
     `mask` is flat; objects have the label, or with `every` any other than it. Union-find: the first pixel is the root.
     """
     axes = extents.size
-    steps, at = np.ones(axes, np.int64), np.zeros(axes, np.int64)
+    steps, at = np.ones(axes, np.int64), zeros(axes, np.int64)
     for k in range(axes - 2, -1, -1):
         steps[k] = steps[k + 1] * extents[k + 1]
-    parent = np.empty(mask.size, np.int32)
+    parent = empty(mask.size, np.int32)
     for i in range(mask.size):
         value = mask[i]
         parent[i] = -1
@@ -285,7 +286,7 @@ def object_boxes(mask, extents, label, every):
     count = 0
     for i in range(mask.size):
         count += parent[i] == i
-    boxes = np.empty((count, 2, axes), np.int32)
+    boxes = empty((count, 2, axes), np.int32)
     count = 0
     at[:] = 0
     for i in range(mask.size):

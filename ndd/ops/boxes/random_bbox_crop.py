@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.draws import below_word
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import new_cursor, next_word, seek
 from ndd._operator import PerSample, Values, bad_sample, computed_on_host, operator, output
@@ -257,7 +258,7 @@ def _search(corners, counts, streams, options, limits, pairs, extents, crop, rul
     take_least, is_iou, prune, attempts, total = rules
     axes = extents.shape[1]
     cursor = new_cursor()
-    low, high = np.empty(axes, np.float32), np.empty(axes, np.float32)
+    low, high = empty(axes, np.float32), empty(axes, np.float32)
     first = 0
     for n in range(len(counts)):
         last = first + counts[n]

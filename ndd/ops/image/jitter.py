@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words
 from ndd._operator import PerSample, Plan, like, operator
@@ -74,7 +75,7 @@ def _(image, out, stream, reach, fill):
 def _scatter(image, out, stream, reach, fill):
     height, width, channels = image.shape
     pixels = height * width
-    words = np.empty((2, min(CHUNK, pixels)), np.uint32)
+    words = empty((2, min(CHUNK, pixels)), np.uint32)
     span = np.uint64(2 * reach + 1)
     half = np.uint64(32)
     y, x = 0, 0
