@@ -79,6 +79,9 @@ def fit_extents(extents, wanted, mode, most, start, end, subpixel_scale, alignme
             size[n, k], first[n, k], last[n, k] = np.int64(whole), np.float32(low), np.float32(high)
 
 
+fit_extents.meanwhile()
+
+
 @kernel(nogil=False)
 def choose_filters(size, first, last, shrink, grow, widens, radii, kind, radius):
     """Kind and radius of every axis' filter; those of axes that shrink are widened by the scale if `widens[kind]`."""
@@ -91,6 +94,9 @@ def choose_filters(size, first, last, shrink, grow, widens, radii, kind, radius)
             kind[n, k], radius[n, k] = chosen, radii[chosen]
             if shrinks and widens[chosen]:
                 radius[n, k] = radii[chosen] * source / np.float32(max(size[n, k], 1))
+
+
+choose_filters.meanwhile()
 
 
 @kernel(nogil=False)
@@ -120,3 +126,6 @@ def cut_windows(size, first, last, wanted, places, truncate, mirror, bits):
                 low, high = high, low
             first[n, k], last[n, k] = low, high
     return -1
+
+
+cut_windows.meanwhile()

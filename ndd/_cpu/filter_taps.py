@@ -106,6 +106,9 @@ def nearest_taps(n_out, n_in, start, end, accumulate):
     return first
 
 
+nearest_taps.meanwhile()
+
+
 @kernel
 def fused_nearest_taps(n_out, n_in, start, end):
     """The source pixel of each output pixel, at a multiple of the scale that is added without being rounded before."""
@@ -116,6 +119,9 @@ def fused_nearest_taps(n_out, n_in, start, end):
         position = np.float32(i * np.float64(scale) + origin)
         first[i] = min(max(np.int64(math.floor(position)), 0), n_in - 1)
     return first
+
+
+fused_nearest_taps.meanwhile()
 
 
 @kernel

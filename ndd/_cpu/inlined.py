@@ -9,19 +9,25 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
+
 from ndd._cpu.jit import Compiled
 
 
 class _Extreme(Compiled):
     """`min` or `max` of two or more numbers, as Python has them: the first of equal ones, and NaN is passed over."""
 
-    def __init__(self, before: Any):
+    def __init__(self, function: Any, before: Any):
+        self.function = function
         self.before = before
         self._made: Any = None
 
     def inner(self) -> Any:
         self._made = self._made or _extreme(self.before)
         return self._made
+
+    def in_python(self) -> Any:
+        return self.function
 
 
 class _Array(Compiled):
@@ -33,8 +39,11 @@ class _Array(Compiled):
         self._made = self._made or _array(self.zeroed)
         return self._made
 
+    def in_python(self) -> Any:
+        return np.zeros if self.zeroed else np.empty
 
-EXTREMES: dict[str, Compiled] = {"min": _Extreme(operator.lt), "max": _Extreme(operator.gt)}
+
+EXTREMES: dict[str, Compiled] = {"min": _Extreme(min, operator.lt), "max": _Extreme(max, operator.gt)}
 """What stands in kernels for Python's functions of these names."""
 
 empty: Any = _Array(zeroed=False)

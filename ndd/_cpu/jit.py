@@ -14,7 +14,10 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from ndd._cpu import inner_code
+from ndd._cpu.background import background, stand_in
 from ndd._cpu.kernel_cache import KernelCache, described, source_digest, writable_folder
 from ndd._execution.compiling import compiling
 from ndd._execution.errors import as_interrupt
@@ -26,6 +29,10 @@ class Compiled:
 
     def inner(self) -> Any:
         """A numba dispatcher or intrinsic."""
+        raise NotImplementedError
+
+    def in_python(self) -> Callable[..., Any]:
+        """What does the same where a kernel's text is run by Python's interpreter."""
         raise NotImplementedError
 
     def described(self) -> bytes:
@@ -42,6 +49,21 @@ class Kernel(Compiled):
         self.options = options
         self._compiled: Any = None
         self._inner: Any = None
+        self._meanwhile: Callable[..., Any] | None = None
+
+    def meanwhile(self, function: Callable[..., Any] | None = None) -> Any:
+        """Declares what is called while this is compiled in the background (`background.py`): `function`, else the
+        kernel's own text, by Python's interpreter. It computes the same to the last bit."""
+        self._meanwhile = function or self._interpreted
+        return function or self
+
+    def _interpreted(self, *args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return self.in_python()(*args)
+
+    def in_python(self) -> Callable[..., Any]:
+        """Its text, and that of the kernels that it calls, for Python's interpreter."""
+        return self._copied({name: called.in_python() for name, called in self._called()})
 
     def compiled(self) -> Any:
         """The numba dispatcher that Python calls."""
@@ -63,17 +85,7 @@ class Kernel(Compiled):
         import numba
 
         original = self.function
-        scope = dict(original.__globals__)  # type: ignore[attr-defined]
-        for name, called in self._called():
-            scope[name] = called.inner()
-        copy = types.FunctionType(
-            original.__code__,  # type: ignore[attr-defined]
-            scope,
-            original.__name__,  # type: ignore[attr-defined]
-            original.__defaults__,  # type: ignore[attr-defined]
-            original.__closure__,  # type: ignore[attr-defined]
-        )
-        copy.__module__, copy.__qualname__ = original.__module__, original.__qualname__
+        copy = self._copied({name: called.inner() for name, called in self._called()})
         options = inner_code.options(inner)
         dispatcher = numba.njit(**{"nogil": True, "error_model": "numpy", **self.options, **options})(copy)
         text = self._text()
@@ -81,8 +93,19 @@ class Kernel(Compiled):
             name = f"{'inner.' * inner}{original.__module__}.{original.__qualname__}"
             dispatcher._cache = KernelCache(name, text, inner_code.rebuild if inner else inner_code.rebuild_outer)
         dispatcher._compile_for_args = _one_at_a_time(dispatcher._compile_for_args)
+        if self._meanwhile is not None and text is not None and not inner:
+            dispatcher._compile_for_args = stand_in(dispatcher, self._meanwhile, dispatcher._compile_for_args)
         dispatcher._compiler.compile = _said_aloud(dispatcher._compiler.compile, original)
         return dispatcher
+
+    def _copied(self, called: dict[str, Any]) -> Any:
+        """The function, with other things in place of the kernels that it calls."""
+        original: Any = self.function
+        scope = original.__globals__ | called
+        name, defaults, closure = original.__name__, original.__defaults__, original.__closure__
+        copy = types.FunctionType(original.__code__, scope, name, defaults, closure)
+        copy.__module__, copy.__qualname__ = original.__module__, original.__qualname__
+        return copy
 
     def _called(self) -> list[tuple[str, Compiled]]:
         """What it calls that must be compiled before, by name."""
@@ -136,7 +159,11 @@ def _one_at_a_time(compile_for: Callable[..., Any]) -> Callable[..., Any]:
 
     def guarded(*args: Any) -> Any:
         with whole, _without_collection():
-            return compile_for(*args)
+            background.busy()
+            try:
+                return compile_for(*args)
+            finally:
+                background.busy()
 
     return guarded
 

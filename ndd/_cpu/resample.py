@@ -202,6 +202,9 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
     return down_first, y[0], y[1], x[0], x[1], even, behind
 
 
+plane_taps.meanwhile()
+
+
 @kernel
 def filter_planes(image, out, channels, down_first, y_first, y_weights, x_first, x_weights, even, behind, low, high):
     """Two passes over each plane of `[planes, H, W * channels]`, a row at a time.
@@ -247,6 +250,25 @@ def filter_planes(image, out, channels, down_first, y_first, y_weights, x_first,
             put_row(ready, out[p, y], even, behind, low, high)
 
 
+@filter_planes.meanwhile
+def _(image, out, channels, down_first, y_first, y_weights, x_first, x_weights, even, behind, low, high):
+    rows = image.reshape(*image.shape[:2], -1, channels)
+    for axis in (1, 2) if down_first else (2, 1):
+        first, weights = (y_first, y_weights) if axis == 1 else (x_first, x_weights)
+        last, mixed = rows.shape[axis] - 1, F32(0)
+        for k in range(weights.shape[1]):
+            share = weights[:, k].reshape((-1, 1, 1) if axis == 1 else (-1, 1))
+            mixed = mixed + share * rows.take(np.clip(first + k, 0, last), axis).astype(F32, copy=False)
+        rows = mixed
+    made = rows.reshape(out.shape)
+    if low < high:
+        bounded = made.clip(low, high)
+        whole = np.trunc(bounded)
+        made = whole + np.copysign(abs(bounded - whole) >= F32(0.5), bounded)
+        made[..., even:behind] = np.rint(bounded[..., even:behind])
+    out[...] = made
+
+
 @kernel
 def _repeat_edges(line, channels, begin, behind):
     """The pixels before `begin` and from `behind` on become those of the edges."""
@@ -281,6 +303,12 @@ def pick_planes(image, out, channels, y_first, x_first):
                     for c in range(channels):
                         target[b] = source[np.uint64(offsets[x]) + np.uint64(c)]
                         b += one
+
+
+@pick_planes.meanwhile
+def _(image, out, channels, y_first, x_first):
+    pixels = image.reshape(*image.shape[:2], -1, channels)
+    out[...] = pixels[:, y_first][:, :, x_first].reshape(out.shape)
 
 
 @kernel
