@@ -2,12 +2,14 @@
 
 A call for which a kernel is neither compiled nor on disk is answered by the kernel's stand-in, and the kernel is compiled
 when no call has had to wait for another one for a second. It is dropped if the program ends before, and waited for if it
-ends meanwhile. Processes that were forked compile at the call: they come late, and end without being asked.
+ends meanwhile. Processes that were forked compile at the call: they come late, and end without being asked. So does
+everybody where NDD_COMPILE_IN_BACKGROUND is 0.
 """
 
 from __future__ import annotations
 
 import collections
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +17,7 @@ from typing import Any
 
 from ndd._execution.fork import around_fork, whole
 
+_VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
 _QUIET = 1.0  # seconds since something was compiled at a call
 
 
@@ -22,11 +25,11 @@ class Background:
     """The thread that compiles. It lives while there is something to do.
 
     Attributes:
-        allowed: whether stand-ins are used at all; what measures kernels sets it to False.
+        allowed: whether stand-ins are used at all.
     """
 
     def __init__(self) -> None:
-        self.allowed = True
+        self.allowed = os.environ.get(_VARIABLE) != "0"
         self._begin()
         around_fork(in_child=self._in_child)
 
@@ -40,6 +43,11 @@ class Background:
         self.allowed = False
         self._begin()
 
+    def forbid(self) -> None:
+        """From now on kernels are compiled at calls, in this process and in those that it starts."""
+        self.allowed = False
+        os.environ[_VARIABLE] = "0"
+
     def busy(self) -> None:
         """Something was compiled at a call."""
         self._busy_at = time.monotonic()
@@ -50,7 +58,7 @@ class Background:
         with self._lock:
             self._jobs.append(job)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="ndd-compile")
+                self._thread = threading.Thread(target=self._run, name="ndd-compile", daemon=False)
                 self._thread.start()
 
     def _run(self) -> None:
