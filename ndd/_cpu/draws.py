@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ndd._cpu.inlined import empty, zeros
+from ndd._cpu.inlined import each, empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words, next_word, seek, word_at
 
@@ -43,8 +43,11 @@ def fill_uniform(out, streams, affine):
         for first in range(0, out.shape[1], CHUNK):
             row = out[n, first : first + CHUNK]
             element_words(words[:, : row.size], streams[n], first)
-            for e in range(row.size):
+            for e in each(row.size):
                 row[e] = min(np.float32(np.float64(np.float32(words[0, e])) * scale + start), last)
+
+
+fill_uniform.meanwhile()
 
 
 @kernel
@@ -69,8 +72,11 @@ def fill_coin(out, streams, threshold):
         for first in range(0, out.shape[1], CHUNK):
             row = out[n, first : first + CHUNK]
             element_words(words[:, : row.size], streams[n], first)
-            for e in range(row.size):
+            for e in each(row.size):
                 row[e] = _U(words[0, e]) < threshold[n]
+
+
+fill_coin.meanwhile()
 
 
 @kernel
@@ -167,9 +173,9 @@ def normal_row(out, stream, first):
     element_words(words, stream, first)
     value = empty(size, np.float64)
     bits = value.view(np.int64)
-    for e in range(size):
+    for e in each(size):
         value[e] = max(np.float64(np.float32(words[0, e])) * 2.0**-32, 2.0**-33)
-    for e in range(size):
+    for e in each(size):
         # value = m * 2**k with m in [1/sqrt 2, sqrt 2); ln m = 2 atanh((m - 1) / (m + 1))
         exponent = (bits[e] + np.int64(0x95F619980C433)) >> np.int64(52)
         bits[e] -= (exponent - np.int64(1023)) << np.int64(52)
@@ -207,8 +213,11 @@ def fill_normal(out, streams, mean, stddev):
         for first in range(0, out.shape[1], CHUNK):
             row = out[n, first : first + CHUNK]
             normal_row(row, streams[n], first)
-            for e in range(row.size):
+            for e in each(row.size):
                 row[e] = np.float32(np.float64(row[e]) * spread + centre)
+
+
+fill_normal.meanwhile()
 
 
 @kernel
@@ -241,6 +250,12 @@ def store_rounded(values, out, half, low, high, of_nan):
     for i in range(values.size):
         rounded = min(max(np.trunc(values[i] + np.copysign(half, values[i])), low), high)
         out[i] = rounded if values[i] == values[i] else of_nan
+
+
+@store_rounded.meanwhile
+def _(values, out, half, low, high, of_nan):
+    rounded = np.trunc(values + np.copysign(half, values)).clip(low, high)
+    out[...] = np.where(values == values, rounded, of_nan)
 
 
 # What needs a varying number of uniform numbers per element takes the first ones from a table and the rest, seldom

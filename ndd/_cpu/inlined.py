@@ -1,5 +1,5 @@
-"""What numba makes a function of its own for at every new pair of types, made in place: `min` and `max` of numbers,
-`empty` and `zeros`, for kernels.
+"""For kernels: what numba makes a function of its own for at every new pair of types (`min` and `max` of numbers, `empty`,
+`zeros`), made in place; and `each`.
 
 A function costs 50 to 100 ms of compiling, what is made here 2 ms.
 """
@@ -17,8 +17,7 @@ from ndd._cpu.jit import Compiled
 class _Extreme(Compiled):
     """`min` or `max` of two or more numbers, as Python has them: the first of equal ones, and NaN is passed over."""
 
-    def __init__(self, function: Any, before: Any):
-        self.function = function
+    def __init__(self, before: Any):
         self.before = before
         self._made: Any = None
 
@@ -27,7 +26,12 @@ class _Extreme(Compiled):
         return self._made
 
     def in_python(self) -> Any:
-        return self.function
+        return self._of_arrays
+
+    def _of_arrays(self, first: Any, *others: Any) -> Any:
+        for value in others:
+            first = np.where(self.before(value, first), value, first)[()]
+        return first
 
 
 class _Array(Compiled):
@@ -43,7 +47,7 @@ class _Array(Compiled):
         return np.zeros if self.zeroed else np.empty
 
 
-EXTREMES: dict[str, Compiled] = {"min": _Extreme(min, operator.lt), "max": _Extreme(max, operator.gt)}
+EXTREMES: dict[str, Compiled] = {"min": _Extreme(operator.lt), "max": _Extreme(operator.gt)}
 """What stands in kernels for Python's functions of these names."""
 
 empty: Any = _Array(zeroed=False)
@@ -51,6 +55,18 @@ empty: Any = _Array(zeroed=False)
 
 zeros: Any = _Array(zeroed=True)
 """The same for `np.zeros`."""
+
+
+class _Each(Compiled):
+    def inner(self) -> Any:
+        return range
+
+    def in_python(self) -> Any:
+        return lambda n: (slice(n),)
+
+
+each: Any = _Each()
+"""`for i in each(n)`: `range`, for simple loops over arrays. Python does it in one go, with a slice for `i`."""
 
 
 def _extreme(before: Any) -> Any:

@@ -50,11 +50,12 @@ class Kernel(Compiled):
         self._compiled: Any = None
         self._inner: Any = None
         self._meanwhile: Callable[..., Any] | None = None
+        self._written: Callable[..., Any] | None = None
 
     def meanwhile(self, function: Callable[..., Any] | None = None) -> Any:
         """Declares what is called while this is compiled in the background (`background.py`): `function`, else the
         kernel's own text, by Python's interpreter. It computes the same to the last bit."""
-        self._meanwhile = function or self._interpreted
+        self._written, self._meanwhile = function, function or self._interpreted
         return function or self
 
     def _interpreted(self, *args: Any) -> Any:
@@ -62,8 +63,8 @@ class Kernel(Compiled):
             return self.in_python()(*args)
 
     def in_python(self) -> Callable[..., Any]:
-        """Its text, and that of the kernels that it calls, for Python's interpreter."""
-        return self._copied({name: called.in_python() for name, called in self._called()})
+        """Its text, and that of the kernels that it calls, for Python's interpreter; or what was declared instead."""
+        return self._written or self._copied({name: called.in_python() for name, called in self._called()})
 
     def compiled(self) -> Any:
         """The numba dispatcher that Python calls."""

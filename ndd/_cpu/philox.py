@@ -81,6 +81,16 @@ def element_words(out, stream, first, skip=0):
             target[e] = lanes[e & 3, phases[e & 3] + r, e >> 2]
 
 
+@element_words.meanwhile
+def _(out, stream, first, skip=0):
+    key, counter, sequence, phase = stream
+    words = phase + _U(STRIDE) * (_U(first) + np.arange(out.shape[1], dtype=np.uint64)) + _U(skip)
+    words = words + np.arange(out.shape[0], dtype=np.uint64)[:, None]
+    blocks = counter + (words >> _U(2))
+    made = philox_block.function(key, blocks, sequence + (blocks < counter))
+    out[...] = np.choose((words & _U(3)).astype(np.intp), made)
+
+
 # A cursor reads the words of one element in order: uint64 [key, counter, sequence, place in the block, four words].
 
 

@@ -31,6 +31,9 @@ def place_windows(extents, sizes, positions, truncate, anchors, shapes):
     return -1
 
 
+place_windows.meanwhile()
+
+
 @kernel(nogil=False)
 def first_outside(anchors, shapes, extents):
     """The first sample whose window reaches outside, or -1."""
@@ -39,6 +42,9 @@ def first_outside(anchors, shapes, extents):
             if anchors[n, k] < 0 or anchors[n, k] + shapes[n, k] > extents[n, k]:
                 return n
     return -1
+
+
+first_outside.meanwhile()
 
 
 @kernel(nogil=False)
@@ -80,6 +86,9 @@ def join_axes(extents, starts, shapes, keep, joined, chunk, chunks):
     return groups, spare + kept if kept >= 0 else -1
 
 
+join_axes.meanwhile()
+
+
 @kernel(nogil=False)
 def grow_extents(extents, axes, least, multiple, shapes):
     """Extents of `pad`: `axes` are `[N or 1, k]`; `least` (below 1: the largest in the batch) and `multiple`
@@ -101,3 +110,6 @@ def grow_extents(extents, axes, least, multiple, shapes):
                 return n
             shapes[n, axis] = (wanted + step - 1) // step * step
     return -1
+
+
+grow_extents.meanwhile()

@@ -129,4 +129,15 @@ def _strew(out, streams, changed, salted, pepper, salt):
                         out[n, a, c, b] = value
 
 
+@_strew.meanwhile
+def _(out, streams, changed, salted, pepper, salt):
+    outer, inner = out.shape[1], out.shape[3]
+    words = np.empty((1, outer * inner), np.uint32)
+    for n in range(len(out)):
+        element_words.in_python()(words, streams[n], 0)
+        word = words.reshape(outer, 1, inner)
+        value = np.where(word < salted[n], salt[n], pepper[n])
+        np.copyto(out[n], value, where=word < changed[n])
+
+
 salt_and_pepper.cuda("salt_and_pepper.cu")

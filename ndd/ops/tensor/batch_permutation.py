@@ -74,3 +74,6 @@ def _permute(order, stream, repeat, derange):
             _swap(order, i, both // (i + 2))
             _swap(order, i + 1, both % (i + 2))
             i += 2
+
+
+_permute.meanwhile()
