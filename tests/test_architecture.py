@@ -58,7 +58,9 @@ MORE_IMPORTERS = {
     # decoding in one place, encoding in another, drawing in a third
     "PIL": {"decoders/_portable.py", "_tensor/picture.py", "picture.py"},
     # compiler, its cache, instructions that it lacks or does not find
-    "numba": {"_cpu/jit.py", "_cpu/inner_code.py", "_cpu/kernel_cache.py", "_cpu/half.py", "_cpu/lanes.py"},
+    "numba": {
+        "_cpu/jit.py", "_cpu/inlined.py", "_cpu/inner_code.py", "_cpu/kernel_cache.py", "_cpu/half.py", "_cpu/lanes.py"
+    },  # fmt: skip
 }
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}
 

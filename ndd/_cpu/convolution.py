@@ -135,9 +135,13 @@ def separable(source, out, planes, extents, results, channels, taps, windows, sc
     output element, number of weights); `results` are the extents of the output.
     """
     terms, n, m = taps.shape[0], extents[1] * channels, results[1] * channels
-    above, left = -min(windows[:, 1, 1]), -min(windows[:, 2, 1])
-    more = above + max(windows[:, 1, 1] + windows[:, 1, 2]) - 1  # rows that a row needs besides itself
-    across = left + max(windows[:, 2, 1] + windows[:, 2, 2]) - 1
+    above, left = -windows[0, 1, 1], -windows[0, 2, 1]
+    below, right = windows[0, 1, 2] - above, windows[0, 2, 2] - left
+    for t in range(1, terms):
+        above, below = max(above, -windows[t, 1, 1]), max(below, windows[t, 1, 1] + windows[t, 1, 2])
+        left, right = max(left, -windows[t, 2, 1]), max(right, windows[t, 2, 1] + windows[t, 2, 2])
+    more = above + below - 1  # rows that a row needs besides itself
+    across = left + right - 1
     length = m + across * channels
     rows = min(results[0], max(_STRIP // max(length, 1) + 1, more))
     kept = more * length

@@ -147,7 +147,7 @@ def allowed(tmp_path, monkeypatch):
         function.cache_clear()
 
 
-def added(dtype=np.float64):
+def added(dtype: type = np.float64):
     out = np.zeros(3, dtype)
     more(np.arange(3, dtype=dtype), out)
     assert out.tolist() == [1, 2, 3]
