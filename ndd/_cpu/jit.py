@@ -1,7 +1,8 @@
 """`@kernel`: numba's nopython compiler, imported at the first call (0.2 s), compiled once a machine.
 
-A kernel releases the GIL and is kept on disk (`kernel_cache.py`). Kernels may call kernels, and C functions
-(`External`). One thread at a time imports numba and compiles, whoever asks; a fork waits for it.
+A kernel releases the GIL and is kept on disk (`kernel_cache.py`). Kernels may call kernels, C functions (`External`), and
+what `inlined.py` has. One thread at a time imports numba and compiles, whoever asks; a fork waits for it. A kernel with a
+`meanwhile` is compiled by a thread in the background, while something slower answers (`background.py`).
 """
 
 from __future__ import annotations
