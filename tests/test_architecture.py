@@ -59,8 +59,13 @@ MORE_IMPORTERS = {
     "PIL": {"decoders/_portable.py", "_tensor/picture.py", "picture.py"},
     # compiler, its cache, instructions that it lacks or does not find
     "numba": {
-        "_cpu/jit.py", "_cpu/inlined.py", "_cpu/inner_code.py", "_cpu/kernel_cache.py", "_cpu/half.py", "_cpu/lanes.py"
-    },  # fmt: skip
+        "_cpu/jit.py",
+        "_cpu/inlined.py",
+        "_cpu/inner_code.py",
+        "_cpu/kernel_cache.py",
+        "_cpu/half.py",
+        "_cpu/lanes.py",
+    },
 }
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}
 
