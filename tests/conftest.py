@@ -22,6 +22,13 @@ if os.environ.get("CI") == "true":
     hypothesis.settings.load_profile("ci")
 
 
+def pytest_sessionstart() -> None:
+    """Kernels are tested, and not what stands in for them while a thread compiles them."""
+    from ndd._cpu.background import background
+
+    background.forbid()
+
+
 @pytest.fixture
 def emulated_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The GPU path on a machine without one; see `emulated_gpu.py`. On a machine with a GPU it is the real one.

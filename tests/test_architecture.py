@@ -60,6 +60,7 @@ MORE_IMPORTERS = {
     # compiler, its cache, instructions that it lacks or does not find
     "numba": {
         "_cpu/jit.py",
+        "_cpu/inlined.py",
         "_cpu/inner_code.py",
         "_cpu/kernel_cache.py",
         "_cpu/half.py",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import zeros
 from ndd._cpu.jit import External, kernel
 
 FUNCTIONS = {
@@ -102,7 +103,7 @@ def decode(
     """Decodes a batch; returns when the CPU's work is done and a GPU's is queued: 0, or the status of a decoder that
     refuses everything. `failed[i]` is 0 for what was decoded. `windows` of no rows: whole pictures."""
     count = len(sizes)
-    turns = np.zeros((count, 3), np.int32)
+    turns = zeros((count, 3), np.int32)
     _describe(instance, addresses, sizes, extents, swapped, parsed, at, handles[0], turns, failed)
     streams = handles[0]
     if len(windows):
@@ -114,7 +115,7 @@ def decode(
     sound = np.flatnonzero(failed == 0)
     if not len(sound):
         return np.int32(0)
-    there, images, statuses = streams[sound], handles[2][sound], np.zeros(len(sound), np.uint32)
+    there, images, statuses = streams[sound], handles[2][sound], zeros(len(sound), np.uint32)
     status = _decode(decoder, there.ctypes.data, images.ctypes.data, len(sound), params, future.ctypes.data)
     if status == 0:
         _wait(future[0])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.sampling import BORDERS, border_index
 
@@ -134,24 +135,28 @@ def separable(source, out, planes, extents, results, channels, taps, windows, sc
     output element, number of weights); `results` are the extents of the output.
     """
     terms, n, m = taps.shape[0], extents[1] * channels, results[1] * channels
-    above, left = -min(windows[:, 1, 1]), -min(windows[:, 2, 1])
-    more = above + max(windows[:, 1, 1] + windows[:, 1, 2]) - 1  # rows that a row needs besides itself
-    across = left + max(windows[:, 2, 1] + windows[:, 2, 2]) - 1
+    above, left = -windows[0, 1, 1], -windows[0, 2, 1]
+    below, right = windows[0, 1, 2] - above, windows[0, 2, 2] - left
+    for t in range(1, terms):
+        above, below = max(above, -windows[t, 1, 1]), max(below, windows[t, 1, 1] + windows[t, 1, 2])
+        left, right = max(left, -windows[t, 2, 1]), max(right, windows[t, 2, 1] + windows[t, 2, 2])
+    more = above + below - 1  # rows that a row needs besides itself
+    across = left + right - 1
     length = m + across * channels
     rows = min(results[0], max(_STRIP // max(length, 1) + 1, more))
     kept = more * length
-    padded = np.empty((rows + more) * length, np.float32)
-    fields = np.zeros(terms * (rows + more) * length, np.float32)
-    total, part = np.empty(rows * length, np.float32), np.empty(rows * length, np.float32)
-    starts, weights = np.empty(terms * taps.shape[2], np.int64), np.empty(terms * taps.shape[2], np.float32)
-    bounds, size = np.zeros(terms + 1, np.int64), (rows + more) * length
+    padded = empty((rows + more) * length, np.float32)
+    fields = zeros(terms * (rows + more) * length, np.float32)
+    total, part = empty(rows * length, np.float32), empty(rows * length, np.float32)
+    starts, weights = empty(terms * taps.shape[2], np.int64), empty(terms * taps.shape[2], np.float32)
+    bounds, size = zeros(terms + 1, np.int64), (rows + more) * length
     for t in range(terms):
         at, first, count = windows[t, 1]
         for k in range(count):
             starts[bounds[t] + k] = t * size + (above + first + k) * length
             weights[bounds[t] + k] = taps[t, 1, at + k]
         bounds[t + 1] = bounds[t] + count
-    steps = np.empty(taps.shape[2], np.int64)
+    steps = empty(taps.shape[2], np.int64)
     for p in range(planes):
         plane = source[p * extents[0] * n : (p + 1) * extents[0] * n]
         for y in range(0, results[0], rows):
@@ -180,9 +185,9 @@ def along_depth(fields, out, planes, depth, plane, taps, windows, scales, store)
     """The sum over terms t of scales[t] times fields[t] [planes, depth, plane], filtered with taps[t, 0] along the depth
     and reflected at the borders; `windows` as in `separable`."""
     terms, size = taps.shape[0], planes * depth * plane
-    starts, weights = np.empty(terms * taps.shape[2], np.int64), np.empty(terms * taps.shape[2], np.float32)
-    total, rest = np.empty(min(plane, _STRIP), np.float32), np.empty(min(plane, _STRIP), np.float32)
-    bounds = np.zeros(terms + 1, np.int64)
+    starts, weights = empty(terms * taps.shape[2], np.int64), empty(terms * taps.shape[2], np.float32)
+    total, rest = empty(min(plane, _STRIP), np.float32), empty(min(plane, _STRIP), np.float32)
+    bounds = zeros(terms + 1, np.int64)
     for p in range(planes):
         for z in range(depth):
             for low in range(0, plane, _STRIP):
@@ -210,9 +215,9 @@ def correlate(source, out, planes, extents, results, channels, weights, anchor, 
     n, m = width * channels, results[2] * channels
     length = m + (kw - 1) * channels
     rows = min(results[1], max(_STRIP // max(length, 1) + 1, kh))
-    padded = np.empty((rows + kh - 1) * length, np.float32)
-    total = np.empty(rows * length, np.float32)
-    starts = np.empty(kh * kw, np.int64)
+    padded = empty((rows + kh - 1) * length, np.float32)
+    total = empty(rows * length, np.float32)
+    starts = empty(kh * kw, np.int64)
     for j in range(kh):
         for k in range(kw):
             starts[j * kw + k] = j * length + k * channels

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from ndd._cpu.inlined import each, empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words, next_word, seek, word_at
 
@@ -36,20 +37,23 @@ def fused(a, b, c):
 @kernel
 def fill_uniform(out, streams, affine):
     """float32, `affine` being start, scale, last: start + word * scale, rounded once, at most last; a word each."""
-    words = np.empty((1, min(CHUNK, out.shape[1])), np.uint32)
+    words = empty((1, min(CHUNK, out.shape[1])), np.uint32)
     for n in range(out.shape[0]):
         start, scale, last = np.float64(affine[n, 0]), np.float64(affine[n, 1]), affine[n, 2]
         for first in range(0, out.shape[1], CHUNK):
             row = out[n, first : first + CHUNK]
             element_words(words[:, : row.size], streams[n], first)
-            for e in range(row.size):
+            for e in each(row.size):
                 row[e] = min(np.float32(np.float64(np.float32(words[0, e])) * scale + start), last)
+
+
+fill_uniform.meanwhile()
 
 
 @kernel
 def fill_uniform_wide(out, streams, affine):
     """The same in float64, with a 64-bit word: two words an element."""
-    words = np.empty((2, min(CHUNK, out.shape[1])), np.uint32)
+    words = empty((2, min(CHUNK, out.shape[1])), np.uint32)
     for n in range(out.shape[0]):
         start, scale, last = affine[n, 0], affine[n, 1], affine[n, 2]
         for first in range(0, out.shape[1], CHUNK):
@@ -63,13 +67,16 @@ def fill_uniform_wide(out, streams, affine):
 @kernel
 def fill_coin(out, streams, threshold):
     """1 where a word is below threshold (a uint64 up to 2**32), else 0; one word an element."""
-    words = np.empty((1, min(CHUNK, out.shape[1])), np.uint32)
+    words = empty((1, min(CHUNK, out.shape[1])), np.uint32)
     for n in range(out.shape[0]):
         for first in range(0, out.shape[1], CHUNK):
             row = out[n, first : first + CHUNK]
             element_words(words[:, : row.size], streams[n], first)
-            for e in range(row.size):
+            for e in each(row.size):
                 row[e] = _U(words[0, e]) < threshold[n]
+
+
+fill_coin.meanwhile()
 
 
 @kernel
@@ -97,8 +104,8 @@ def below_word(cursor, limit):
 @kernel
 def fill_index(out, streams, count):
     """int64 in [0, count), each equally likely; one word an element, but where `below` needs more."""
-    words = np.empty((1, min(CHUNK, out.shape[1])), np.uint32)
-    cursor = np.empty(8, np.uint64)
+    words = empty((1, min(CHUNK, out.shape[1])), np.uint32)
+    cursor = empty(8, np.uint64)
     for n in range(out.shape[0]):
         limit = _U(count[n])
         refused = (_U(1 << 32) - limit) % limit if limit <= _U(1 << 32) else _U(1 << 32)
@@ -131,7 +138,7 @@ def weighted(cumulative, count, word):
 @kernel
 def fill_weighted_index(out, streams, cumulative, count):
     """int64 indices with given cumulative probabilities `[N, most]`; two words an element."""
-    words = np.empty((2, min(CHUNK, out.shape[1])), np.uint32)
+    words = empty((2, min(CHUNK, out.shape[1])), np.uint32)
     for n in range(out.shape[0]):
         for first in range(0, out.shape[1], CHUNK):
             row = out[n, first : first + CHUNK]
@@ -143,7 +150,7 @@ def fill_weighted_index(out, streams, cumulative, count):
 @kernel
 def fill_index_in_order(out, streams, cumulative, count):
     """int64 indices, weighted if there are probabilities, from the words of a sample's first element one by one."""
-    cursor = np.empty(8, np.uint64)
+    cursor = empty(8, np.uint64)
     for n in range(out.shape[0]):
         seek(cursor, streams[n], 0)
         for e in range(out.shape[1]):
@@ -162,13 +169,13 @@ def normal_row(out, stream, first):
     to float32 once: the same on every machine and on the GPU, and in a form that fills vector registers.
     """
     size = out.size
-    words = np.empty((2, size), np.uint32)
+    words = empty((2, size), np.uint32)
     element_words(words, stream, first)
-    value = np.empty(size, np.float64)
+    value = empty(size, np.float64)
     bits = value.view(np.int64)
-    for e in range(size):
+    for e in each(size):
         value[e] = max(np.float64(np.float32(words[0, e])) * 2.0**-32, 2.0**-33)
-    for e in range(size):
+    for e in each(size):
         # value = m * 2**k with m in [1/sqrt 2, sqrt 2); ln m = 2 atanh((m - 1) / (m + 1))
         exponent = (bits[e] + np.int64(0x95F619980C433)) >> np.int64(52)
         bits[e] -= (exponent - np.int64(1023)) << np.int64(52)
@@ -206,14 +213,17 @@ def fill_normal(out, streams, mean, stddev):
         for first in range(0, out.shape[1], CHUNK):
             row = out[n, first : first + CHUNK]
             normal_row(row, streams[n], first)
-            for e in range(row.size):
+            for e in each(row.size):
                 row[e] = np.float32(np.float64(row[e]) * spread + centre)
+
+
+fill_normal.meanwhile()
 
 
 @kernel
 def fill_normal_wide(out, streams, mean, stddev):
     """float64 normals: Box-Muller from two 64-bit words, four words an element."""
-    words = np.empty((4, min(CHUNK, out.shape[1])), np.uint32)
+    words = empty((4, min(CHUNK, out.shape[1])), np.uint32)
     for n in range(out.shape[0]):
         for first in range(0, out.shape[1], CHUNK):
             row = out[n, first : first + CHUNK]
@@ -242,6 +252,12 @@ def store_rounded(values, out, half, low, high, of_nan):
         out[i] = rounded if values[i] == values[i] else of_nan
 
 
+@store_rounded.meanwhile
+def _(values, out, half, low, high, of_nan):
+    rounded = np.trunc(values + np.copysign(half, values)).clip(low, high)
+    out[...] = np.where(values == values, rounded, of_nan)
+
+
 # What needs a varying number of uniform numbers per element takes the first ones from a table and the rest, seldom
 # needed, one by one.
 
@@ -250,7 +266,7 @@ def store_rounded(values, out, half, low, high, of_nan):
 def uniform_rows(numbers, stream, first, skip):
     """numbers[i, c] = uniform number i of element `first + c` after `skip` words: of one word each, float64 of two."""
     wide = numbers.itemsize == 8
-    words = np.empty((numbers.shape[0] * (2 if wide else 1), numbers.shape[1]), np.uint32)
+    words = empty((numbers.shape[0] * (2 if wide else 1), numbers.shape[1]), np.uint32)
     element_words(words, stream, first, skip)
     for i in range(numbers.shape[0]):
         for c in range(numbers.shape[1]):
@@ -282,8 +298,8 @@ def beta_constants(kind: type) -> np.ndarray:
 @kernel
 def fill_beta(out, streams, alpha, beta, k):
     """Numbers in [0, 1]: X / (X + Y) of two gamma variates, worked out in the type of `out`, `alpha`, `beta` and `k`."""
-    numbers = np.empty((8, min(_COLUMNS, out.shape[1])), out.dtype)
-    shapes = np.empty(2, out.dtype)
+    numbers = empty((8, min(_COLUMNS, out.shape[1])), out.dtype)
+    shapes = empty(2, out.dtype)
     for n in range(out.shape[0]):
         shapes[0], shapes[1] = alpha[n], beta[n]
         _beta_sample(out[n], streams[n], shapes, k, numbers)
@@ -299,8 +315,8 @@ def _beta_sample(out, stream, shapes, k, numbers):
     place = (stream[0], stream[1], stream[2], stream[3])
     # If both shapes are below 1, X and Y may underflow: their logarithms are combined.
     small = shapes[0] < k[1] and shapes[1] < k[1]
-    spare, kept = np.empty(2, out.dtype), np.zeros(2, np.bool_)
-    xy, cell = np.empty(2, out.dtype), np.empty(3, out.dtype)
+    spare, kept = empty(2, out.dtype), zeros(2, np.bool_)
+    xy, cell = empty(2, out.dtype), empty(3, out.dtype)
     for e in range(out.size):
         c = e % columns
         if c == 0:

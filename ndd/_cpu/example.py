@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.crc32c import masked_crc32c
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.protobuf import next_field, varint
 
@@ -135,8 +136,8 @@ def examine(data, starts, sizes, keys, key_ends, entries, kinds, counts, strings
     For each record and each wanted key (those that end at `key_ends` of `keys`): the range of its entry, the type and
     number of its values, the range of its first string. `lengths`: what the record says of its length.
     """
-    states = np.empty(len(starts), np.int64)
-    none_i, none_f = np.empty(0, np.int64), np.empty(0, np.uint32)
+    states = empty(len(starts), np.int64)
+    none_i, none_f = empty(0, np.int64), empty(0, np.uint32)
     for i in range(len(starts)):
         start, room = starts[i], sizes[i] - FRAME
         kinds[i, :], counts[i, :] = NOTHING, 0

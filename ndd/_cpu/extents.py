@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 
 DEFAULT, STRETCH, NOT_LARGER, NOT_SMALLER = range(4)
@@ -55,7 +56,7 @@ def _filled(wanted, source, mode, most, filled):
 def fit_extents(extents, wanted, mode, most, start, end, subpixel_scale, alignment, rounding, size, first, last):
     """`size` (int64), `first` and `last` (float32) of each axis: see `resize_geometry`. `alignment` is `[N or 1, axes]`."""
     samples, axes = extents.shape
-    source, filled = np.empty(axes, np.float64), np.empty(axes, np.float64)
+    source, filled = empty(axes, np.float64), empty(axes, np.float64)
     for n in range(samples):
         for k in range(axes):
             source[k] = end[n, k] - start[n, k]
@@ -78,6 +79,9 @@ def fit_extents(extents, wanted, mode, most, start, end, subpixel_scale, alignme
             size[n, k], first[n, k], last[n, k] = np.int64(whole), np.float32(low), np.float32(high)
 
 
+fit_extents.meanwhile()
+
+
 @kernel(nogil=False)
 def choose_filters(size, first, last, shrink, grow, widens, radii, kind, radius):
     """Kind and radius of every axis' filter; those of axes that shrink are widened by the scale if `widens[kind]`."""
@@ -90,6 +94,9 @@ def choose_filters(size, first, last, shrink, grow, widens, radii, kind, radius)
             kind[n, k], radius[n, k] = chosen, radii[chosen]
             if shrinks and widens[chosen]:
                 radius[n, k] = radii[chosen] * source / np.float32(max(size[n, k], 1))
+
+
+choose_filters.meanwhile()
 
 
 @kernel(nogil=False)
@@ -119,3 +126,6 @@ def cut_windows(size, first, last, wanted, places, truncate, mirror, bits):
                 low, high = high, low
             first[n, k], last[n, k] = low, high
     return -1
+
+
+cut_windows.meanwhile()

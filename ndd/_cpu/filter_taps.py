@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 
 F32 = np.float32
@@ -94,7 +95,7 @@ def reach(n_in, start, end, kind, radius):
 def nearest_taps(n_out, n_in, start, end, accumulate):
     """The source pixel of each output pixel. `accumulate` steps from pixel to pixel, as DALI does along all axes but
     the last."""
-    first = np.empty(n_out, np.int64)
+    first = empty(n_out, np.int64)
     scale = (end - start) / np.float32(n_out)
     position = start + np.float32(0.5) * scale
     for i in range(n_out):
@@ -105,16 +106,22 @@ def nearest_taps(n_out, n_in, start, end, accumulate):
     return first
 
 
+nearest_taps.meanwhile()
+
+
 @kernel
 def fused_nearest_taps(n_out, n_in, start, end):
     """The source pixel of each output pixel, at a multiple of the scale that is added without being rounded before."""
-    first = np.empty(n_out, np.int64)
+    first = empty(n_out, np.int64)
     scale = (end - start) / np.float32(n_out)
     origin = np.float64(start + np.float32(0.5) * scale)
     for i in range(n_out):
         position = np.float32(i * np.float64(scale) + origin)
         first[i] = min(max(np.int64(math.floor(position)), 0), n_in - 1)
     return first
+
+
+fused_nearest_taps.meanwhile()
 
 
 @kernel
@@ -134,8 +141,8 @@ def axis_taps(n_out, n_in, start, end, kind, radius, origin_at):
     step = np.float32(last) / filter_support(kind, radius)
     origin = start + (np.float32(0.5) * scale - np.float32(0.5) - np.float32(last // 2) / step)
     taps = tap_count(kind, radius)
-    first = np.empty(n_out, np.int64)
-    weights = np.empty((n_out, taps), np.float32)
+    first = empty(n_out, np.int64)
+    weights = empty((n_out, taps), np.float32)
     for i in range(n_out):
         left = np.float32(i) * scale + origin
         index = np.int64(math.ceil(left))

@@ -1,8 +1,9 @@
 """Code that only kernels call: it is linked into theirs, and made machine code there.
 
 Numba makes machine code of each function, which nobody runs where kernels alone call it, with two wrappers. It is left
-out here. It is optimised before it is linked, as numba does: loops that are only optimised in their callers are not
-always made vector code (`noise.gaussian` took twice as long).
+out here: for our kernels that kernels call, and for what numba has in its own library (`np.empty`, slices, ...) while it
+compiles a kernel of ours. It is optimised before it is linked, as numba does: loops that are only optimised in their
+callers are not always made vector code (`noise.gaussian` took twice as long).
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from typing import Any, NamedTuple
 
 class _Numba(NamedTuple):
     library: Any
-    compiler: Any
+    inner: Any
+    outer: Any
     result: Any
 
 
-def options() -> dict[str, Any]:
-    """How numba compiles it."""
-    return {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _numba().compiler}
+def options(inner: bool) -> dict[str, Any]:
+    """How numba compiles it, or what Python calls."""
+    if inner:
+        return {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _numba().inner}
+    return {"no_cfunc_wrapper": True, "pipeline_class": _numba().outer}
 
 
 def rebuild(target: Any, *parts: Any) -> Any:
@@ -36,7 +40,7 @@ def rebuild_outer(target: Any, *parts: Any) -> Any:
 def _numba() -> _Numba:
     """Our ways of what numba has."""
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler, CompileResult
+    from numba.core.compiler import Compiler, CompilerBase, CompileResult
 
     class Library(JITCodeLibrary):
         """A module to be linked into others."""
@@ -50,18 +54,32 @@ def _numba() -> _Numba:
             self._ensure_finalized()
             return self.name, self._final_module.as_bitcode()
 
+    def linked(compiler: Any, func: Any) -> Any:
+        """The result has no function that Python can call."""
+        state = compiler.state
+        state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
+        state.library = Library(state.targetctx.codegen(), func.__qualname__)
+        result = CompilerBase.compile_extra(compiler, func)
+        result = result._replace(entry_point=_entry(result.library, result.fndesc, result.environment))
+        state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        return result
+
     class Inner(Compiler):
+        compile_extra = linked
+
+    class Outer(Compiler):
         def compile_extra(self, func: Any) -> Any:
-            """The result has no function that Python can call."""
-            state = self.state
-            state.flags.no_compile = True
-            state.library = Library(state.targetctx.codegen(), func.__qualname__)
-            result = super().compile_extra(func)
-            result = result._replace(entry_point=_entry(result.library, result.fndesc, result.environment))
-            state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
+            """Under numba's lock: what else it compiles meanwhile is for this function."""
+            Compiler.compile_extra = linked
+            try:
+                result = CompilerBase.compile_extra(self, func)
+            finally:
+                del Compiler.compile_extra
+            for env in result._find_referenced_environments():
+                result.codegen.set_env(env.env_name, env)
             return result
 
-    return _Numba(Library, Inner, CompileResult)
+    return _Numba(Library, Inner, Outer, CompileResult)
 
 
 class _Target:

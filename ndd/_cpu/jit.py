@@ -1,7 +1,8 @@
 """`@kernel`: numba's nopython compiler, imported at the first call (0.2 s), compiled once a machine.
 
-A kernel releases the GIL and is kept on disk (`kernel_cache.py`). Kernels may call kernels, and C functions
-(`External`). One thread at a time imports numba and compiles, whoever asks; a fork waits for it.
+A kernel releases the GIL and is kept on disk (`kernel_cache.py`). Kernels may call kernels, C functions (`External`), and
+what `inlined.py` has. One thread at a time imports numba and compiles, whoever asks; a fork waits for it. A kernel with a
+`meanwhile` is compiled by a thread in the background, while something slower answers (`background.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from ndd._cpu import inner_code
+from ndd._cpu.background import background, stand_in
 from ndd._cpu.kernel_cache import KernelCache, described, source_digest, writable_folder
 from ndd._execution.compiling import compiling
 from ndd._execution.errors import as_interrupt
@@ -26,6 +30,10 @@ class Compiled:
 
     def inner(self) -> Any:
         """A numba dispatcher or intrinsic."""
+        raise NotImplementedError
+
+    def in_python(self) -> Callable[..., Any]:
+        """What does the same where a kernel's text is run by Python's interpreter."""
         raise NotImplementedError
 
     def described(self) -> bytes:
@@ -42,6 +50,22 @@ class Kernel(Compiled):
         self.options = options
         self._compiled: Any = None
         self._inner: Any = None
+        self._meanwhile: Callable[..., Any] | None = None
+        self._written: Callable[..., Any] | None = None
+
+    def meanwhile(self, function: Callable[..., Any] | None = None) -> Any:
+        """Declares what is called while this is compiled in the background (`background.py`): `function`, else the
+        kernel's own text, by Python's interpreter. It computes the same to the last bit."""
+        self._written, self._meanwhile = function, function or self._interpreted
+        return function or self
+
+    def _interpreted(self, *args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return self.in_python()(*args)
+
+    def in_python(self) -> Callable[..., Any]:
+        """Its text, and that of the kernels that it calls, for Python's interpreter; or what was declared instead."""
+        return self._written or self._copied({name: called.in_python() for name, called in self._called()})
 
     def compiled(self) -> Any:
         """The numba dispatcher that Python calls."""
@@ -63,30 +87,33 @@ class Kernel(Compiled):
         import numba
 
         original = self.function
-        scope = dict(original.__globals__)  # type: ignore[attr-defined]
-        for name, called in self._called():
-            scope[name] = called.inner()
-        copy = types.FunctionType(
-            original.__code__,  # type: ignore[attr-defined]
-            scope,
-            original.__name__,  # type: ignore[attr-defined]
-            original.__defaults__,  # type: ignore[attr-defined]
-            original.__closure__,  # type: ignore[attr-defined]
-        )
-        copy.__module__, copy.__qualname__ = original.__module__, original.__qualname__
-        options = inner_code.options() if inner else {"no_cfunc_wrapper": True}
+        copy = self._copied({name: called.inner() for name, called in self._called()})
+        options = inner_code.options(inner)
         dispatcher = numba.njit(**{"nogil": True, "error_model": "numpy", **self.options, **options})(copy)
         text = self._text()
         if text is not None:
             name = f"{'inner.' * inner}{original.__module__}.{original.__qualname__}"
             dispatcher._cache = KernelCache(name, text, inner_code.rebuild if inner else inner_code.rebuild_outer)
         dispatcher._compile_for_args = _one_at_a_time(dispatcher._compile_for_args)
+        if self._meanwhile is not None and text is not None and not inner:
+            dispatcher._compile_for_args = stand_in(dispatcher, self._meanwhile, dispatcher._compile_for_args)
         dispatcher._compiler.compile = _said_aloud(dispatcher._compiler.compile, original)
         return dispatcher
 
+    def _copied(self, called: dict[str, Any]) -> Any:
+        """The function, with other things in place of the kernels that it calls."""
+        original: Any = self.function
+        scope = original.__globals__ | called
+        name, defaults, closure = original.__name__, original.__defaults__, original.__closure__
+        copy = types.FunctionType(original.__code__, scope, name, defaults, closure)
+        copy.__module__, copy.__qualname__ = original.__module__, original.__qualname__
+        return copy
+
     def _called(self) -> list[tuple[str, Compiled]]:
         """What it calls that must be compiled before, by name."""
-        scope = self.function.__globals__  # type: ignore[attr-defined]
+        from ndd._cpu.inlined import EXTREMES
+
+        scope = EXTREMES | self.function.__globals__  # type: ignore[attr-defined]
         names = sorted(_names(self.function.__code__))  # type: ignore[attr-defined]
         return [(name, found) for name in names if isinstance(found := scope.get(name), Compiled)]
 
@@ -134,7 +161,11 @@ def _one_at_a_time(compile_for: Callable[..., Any]) -> Callable[..., Any]:
 
     def guarded(*args: Any) -> Any:
         with whole, _without_collection():
-            return compile_for(*args)
+            background.busy()
+            try:
+                return compile_for(*args)
+            finally:
+                background.busy()
 
     return guarded
 

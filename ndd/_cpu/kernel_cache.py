@@ -58,6 +58,11 @@ class KernelCache:
         folder = writable_folder()
         return None if folder is None else str(folder)
 
+    def kept(self, sig: Any, target_context: Any) -> bool:
+        """Whether there is a file for a signature."""
+        name = self._file_name(sig, target_context.codegen())
+        return any((folder / name).exists() for folder in _folders())
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel for a signature, or None."""
         target_context.refresh()

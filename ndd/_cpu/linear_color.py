@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.lines import element
 from ndd._tensor.convert import convert_array
@@ -66,7 +67,7 @@ def grey(x, out, reverse):
     16-bit numbers do, and are the fastest: the weights are divided into their upper 8 bits and their lower 7, and the
     sum of the products with either fits.
     """
-    channels = np.empty((3, _RUN), np.uint16)
+    channels = empty((3, _RUN), np.uint16)
     first, g, last = channels[0], channels[1], channels[2]
     r, b = (last, first) if reverse else (first, last)
     for start in range(0, out.size, _RUN):

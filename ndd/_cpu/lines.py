@@ -9,8 +9,10 @@ integer output, else None; `half` is True if the output holds float16 bits, else
 from __future__ import annotations
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ndd._cpu.half import half_bits
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 
 
@@ -33,7 +35,7 @@ def normalize_planes(source, out, geometry, mirror, mean, gain, shift, fill, lim
     first, last = max(0, -start[3]), min(width, extent[3] - start[3])
     n = max(0, last - first)
     left = width - last if mirror else first
-    scratch = np.empty(n if mirror else 0, out.dtype)
+    scratch = empty(n if mirror else 0, out.dtype)
     for f in range(size[0]):
         for d in range(size[1]):
             for h in range(size[2]):
@@ -99,12 +101,12 @@ def normalize_pixels(source, out, geometry, mirror, mean, gain, shift, fill, lim
     first, last = max(0, -start[3]), min(width, extent[3] - start[3])
     n = max(0, last - first)
     left = width - last if mirror else first
-    means, gains = np.empty(n * own, np.float32), np.empty(n * own, np.float32)
+    means, gains = empty(n * own, np.float32), empty(n * own, np.float32)
     for x in range(n):
         for c in range(own):
             means[x * own + c], gains[x * own + c] = mean[c], gain[c]
     moved = mirror or own != channels
-    scratch = np.empty(n * own if moved else 0, out.dtype)
+    scratch = empty(n * own if moved else 0, out.dtype)
     for f in range(size[0]):
         for d in range(size[1]):
             for h in range(size[2]):
@@ -144,3 +146,25 @@ def _move_pixels(values, out, n, own, channels, mirror, fill):
             s = own * (n - 1 - x if mirror else x)
             for c in range(channels):
                 out[x * channels + c] = values[s + c] if c < own else fill[c]
+
+
+@normalize_planes.meanwhile
+@normalize_pixels.meanwhile
+def _(source, out, geometry, mirror, mean, gain, shift, fill, limits, half):
+    size, start, extent, step_in, step_out = geometry
+    target = as_strided(out, size, step_out * out.itemsize)
+    target[...] = fill[: size[4]]
+    start = np.array([*start[:4], 0])
+    first, last = np.maximum(0, -start), np.minimum(size, extent - start)
+    if (first >= last).any():
+        return
+    seen = as_strided(source[((first + start) * step_in).sum() :], last - first, step_in * source.itemsize)
+    own = last[4]
+    values = (seen.astype(np.float32) - mean[:own]) * gain[:own] + shift
+    if half is not None:
+        values = values.astype(np.float16).view(np.uint16)
+    elif limits is not None:
+        values = values.clip(*limits)
+        values = np.trunc(values + np.copysign(np.float32(0.49999997), values))
+    target = target[:, :, :, ::-1] if mirror else target
+    target[tuple([slice(*ends) for ends in zip(first, last, strict=True)])] = values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.reduction import accumulator, deviations, line_size, narrower, sums
 
@@ -133,12 +134,12 @@ def _normalize_few(x, out, outer, rows, inner, centre, factor, ddof, epsilon, sc
 def _normalize(x, out, outer, rows, inner, centre, factor, ddof, epsilon, scale, shift, acc, part):
     """Many numbers; `acc` and `part` as in `sums`."""
     kept = outer * inner
-    mean, gain = np.empty(kept, np.float32), np.empty(kept, np.float32)
+    mean, gain = empty(kept, np.float32), empty(kept, np.float32)
     if centre.size:
         for k in range(kept):
             mean[k] = centre[k if centre.size > 1 else 0]
     else:
-        totals = np.empty(kept, acc.dtype)
+        totals = empty(kept, acc.dtype)
         sums(x, totals, outer, rows, inner, acc, part)
         for k in range(kept):
             mean[k] = np.float32(np.float64(totals[k]) / rows)
@@ -146,12 +147,10 @@ def _normalize(x, out, outer, rows, inner, centre, factor, ddof, epsilon, scale,
         for k in range(kept):
             gain[k] = factor[k if factor.size > 1 else 0]
     else:
-        squares = np.empty(kept, np.float64)
+        squares = empty(kept, np.float64)
         centres = mean.astype(np.float64)
-        deviations(
-            x, squares, outer, rows, inner, np.empty(acc.size, np.float64), centres, np.empty(acc.size, np.float64)
-        )
+        deviations(x, squares, outer, rows, inner, empty(acc.size, np.float64), centres, empty(acc.size, np.float64))
         for k in range(kept):
             gain[k] = _chosen_factor(squares[k], rows, ddof, epsilon, scale)
     wide = inner * max(1, min(rows, _LINE // max(1, inner)))
-    _in_lines(x, out, outer, rows, inner, mean, gain, shift, np.empty(wide, np.float32), np.empty(wide, np.float32))
+    _in_lines(x, out, outer, rows, inner, mean, gain, shift, empty(wide, np.float32), empty(wide, np.float32))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.sampling import border_index
 
@@ -70,7 +71,7 @@ def _taps(at, interp, weight):
 def warp_perspective(image, out, m, interp, border, fill, rounds, low, high):
     """Pixel (x, y) of `out` [H, W, C] is read at m @ (x, y, 1), divided by its third component."""
     height, width, channels = image.shape
-    across, down = np.empty(4), np.empty(4)
+    across, down = empty(4, np.float64), empty(4)
     for y in range(out.shape[0]):
         for x in range(out.shape[1]):
             w = m[2, 0] * x + m[2, 1] * y + m[2, 2]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 
 STRIDE = 257
@@ -55,8 +56,8 @@ def element_words(out, stream, first, skip=0):
     """
     count, n = out.shape
     length = (n + 3) >> 2
-    lanes = np.empty((4, (count + 6) & -4, _LANE), np.uint32)
-    phases = np.empty(4, np.int64)
+    lanes = empty((4, (count + 6) & -4, _LANE), np.uint32)
+    phases = empty(4, np.int64)
     for lane in range(min(4, n)):
         position = stream[3] + _U(STRIDE) * _U(first + lane) + _U(skip)
         phases[lane] = position & _U(3)
@@ -78,6 +79,16 @@ def element_words(out, stream, first, skip=0):
             target[4 * i + 2], target[4 * i + 3] = lane2[i], lane3[i]
         for e in range(n & -4, n):
             target[e] = lanes[e & 3, phases[e & 3] + r, e >> 2]
+
+
+@element_words.meanwhile
+def _(out, stream, first, skip=0):
+    key, counter, sequence, phase = stream
+    words = phase + _U(STRIDE) * (_U(first) + np.arange(out.shape[1], dtype=np.uint64)) + _U(skip)
+    words = words + np.arange(out.shape[0], dtype=np.uint64)[:, None]
+    blocks = counter + (words >> _U(2))
+    made = philox_block.function(key, blocks, sequence + (blocks < counter))
+    out[...] = np.choose((words & _U(3)).astype(np.intp), made)
 
 
 @kernel
@@ -102,7 +113,7 @@ def stream_words(out, stream, first):
 @kernel
 def new_cursor():
     """A cursor that stands nowhere; `seek` before reading."""
-    return np.empty(8, np.uint64)
+    return empty(8, np.uint64)
 
 
 @kernel
@@ -165,3 +176,6 @@ def sample_streams(place, out):
     for i in range(out.shape[0]):
         out[i, 0], out[i, 1], out[i, 2] = key, counter, sequence + _U(SAMPLE_STRIDE) * _U(i)
         out[i, 3] = phase
+
+
+sample_streams.meanwhile()

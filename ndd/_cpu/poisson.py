@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from ndd._cpu.draws import uniform_at
+from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK, STRIDE, philox_block
 
@@ -55,8 +56,8 @@ def poisson_row(out, mean, stream, first, slots, constants, log_factorials):
     `slots` tells the row of `constants` for each element's mean; the last row is for means that have none (-1).
     """
     n = mean.size
-    small, large = np.empty(_LANE, np.uint64), np.empty(_LANE, np.uint64)
-    limit = np.empty(_LANE, np.float64)
+    small, large = empty(_LANE, np.uint64), empty(_LANE, np.uint64)
+    limit = empty(_LANE, np.float64)
     for lane in range(min(4, n)):
         few = many = 0
         for e in range(lane, n, 4):
@@ -93,8 +94,8 @@ def _blocks(a, b, c, d, index, key, base, sequence):
 def _small(out, index, limit, place):
     """Counts for means below 12 of one lane: how many products of the first numbers stay above the limit."""
     n = index.size
-    a, b, c, d = np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.uint32)
-    carry, product, count = np.empty(n, np.uint32), np.ones(n, np.float64), np.zeros(n, np.float64)
+    a, b, c, d = empty(n, np.uint32), empty(n, np.uint32), empty(n, np.uint32), empty(n, np.uint32)
+    carry, product, count = empty(n, np.uint32), np.ones(n, np.float64), zeros(n, np.float64)
     key, base, sequence, phase = place
     odd, started, left, block = phase & _U(1), phase == _U(0), n, base
     while left > 0:
@@ -144,7 +145,7 @@ def _gather(out, index, limit, product, count, carry, left):
 def _large_numbers(numbers, index, place):
     """numbers[i, k] = uniform number i of element index[k] of a lane."""
     n = index.size
-    words = np.empty((4 * _BLOCKS, n), np.uint32)
+    words = empty((4 * _BLOCKS, n), np.uint32)
     for j in range(_BLOCKS):
         block = place[1] + _U(j)
         _blocks(
@@ -166,9 +167,9 @@ def _large(out, index, means, place, slots, constants, log_factorials):
     each number.
     """
     draws, last = 2 * _BLOCKS - ((np.int64(place[3]) + 1) >> 1), 1.0 - 2.0**-53
-    numbers = np.empty((draws, index.size), np.float64)
+    numbers = empty((draws, index.size), np.float64)
     _large_numbers(numbers, index, place)
-    pair = np.empty(2, np.float64)
+    pair = empty(2, np.float64)
     for column in range(index.size):
         element = np.int64(index[column])
         row = slots[element << 2]

@@ -28,6 +28,7 @@ from ndd._cpu.filter_taps import (
     reach,
     tap_count,
 )
+from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.lanes import LANES, sum_pixels
 from ndd._tensor.memory import host_empty
@@ -201,6 +202,9 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
     return down_first, y[0], y[1], x[0], x[1], even, behind
 
 
+plane_taps.meanwhile()
+
+
 @kernel
 def filter_planes(image, out, channels, down_first, y_first, y_weights, x_first, x_weights, even, behind, low, high):
     """Two passes over each plane of `[planes, H, W * channels]`, a row at a time.
@@ -215,15 +219,15 @@ def filter_planes(image, out, channels, down_first, y_first, y_weights, x_first,
     for x in range(len(x_first)):
         lo, hi = min(lo, x_first[x]), max(hi, x_first[x] + x_taps)
     a, b = max(lo, 0), min(hi, width)
-    mixed = np.zeros((hi - lo) * channels + SPARE, np.float32)
+    mixed = zeros((hi - lo) * channels + SPARE, np.float32)
     inside = mixed[(a - lo) * channels : (b - lo) * channels]
     slots = 1 if down_first else y_taps
-    ring = np.empty((slots, width_out + SPARE), np.float32)
-    held = np.empty(slots, np.int64)
-    index = np.empty(y_taps, np.int64)
-    line = np.empty(width_out + SPARE, np.float32)
+    ring = empty((slots, width_out + SPARE), np.float32)
+    held = empty(slots, np.int64)
+    index = empty(y_taps, np.int64)
+    line = empty(width_out + SPARE, np.float32)
     ready = line[:width_out]
-    alone, needed = np.empty(1, np.int64), np.ones(1, np.float32)
+    alone, needed = empty(1, np.int64), np.ones(1, np.float32)
     for p in range(len(image)):
         held[:] = -1
         for y in range(rows_out):
@@ -246,6 +250,25 @@ def filter_planes(image, out, channels, down_first, y_first, y_weights, x_first,
             put_row(ready, out[p, y], even, behind, low, high)
 
 
+@filter_planes.meanwhile
+def _(image, out, channels, down_first, y_first, y_weights, x_first, x_weights, even, behind, low, high):
+    rows = image.reshape(*image.shape[:2], -1, channels)
+    for axis in (1, 2) if down_first else (2, 1):
+        first, weights = (y_first, y_weights) if axis == 1 else (x_first, x_weights)
+        last, mixed = rows.shape[axis] - 1, F32(0)
+        for k in range(weights.shape[1]):
+            share = weights[:, k].reshape((-1, 1, 1) if axis == 1 else (-1, 1))
+            mixed = mixed + share * rows.take(np.clip(first + k, 0, last), axis).astype(F32, copy=False)
+        rows = mixed
+    made = rows.reshape(out.shape)
+    if low < high:
+        bounded = made.clip(low, high)
+        whole = np.trunc(bounded)
+        made = whole + np.copysign(abs(bounded - whole) >= F32(0.5), bounded)
+        made[..., even:behind] = np.rint(bounded[..., even:behind])
+    out[...] = made
+
+
 @kernel
 def _repeat_edges(line, channels, begin, behind):
     """The pixels before `begin` and from `behind` on become those of the edges."""
@@ -261,7 +284,7 @@ def _repeat_edges(line, channels, begin, behind):
 def pick_planes(image, out, channels, y_first, x_first):
     """Nearest pixel along both axes: copies, no arithmetic."""
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
-    offsets = np.empty(len(x_first), np.uint32)
+    offsets = empty(len(x_first), np.uint32)
     for x in range(len(x_first)):
         offsets[x] = x_first[x] * channels
     for p in range(len(image)):
@@ -282,6 +305,12 @@ def pick_planes(image, out, channels, y_first, x_first):
                         b += one
 
 
+@pick_planes.meanwhile
+def _(image, out, channels, y_first, x_first):
+    pixels = image.reshape(*image.shape[:2], -1, channels)
+    out[...] = pixels[:, y_first][:, :, x_first].reshape(out.shape)
+
+
 @kernel
 def filter_axis(image, out, first, weights, period, even, behind, low, high):
     """Resample the middle axis of `[outer, n, inner]`. `even` and `behind`, see `put_row`, are about each `period`
@@ -289,7 +318,7 @@ def filter_axis(image, out, first, weights, period, even, behind, low, high):
     n, inner = image.shape[1], image.shape[2]
     n_out, taps = weights.shape
     if inner >= 16:  # from here on it is cheaper to add rows than to step along them
-        index, line = np.empty(taps, np.int64), np.empty(inner, np.float32)
+        index, line = empty(taps, np.int64), empty(inner, np.float32)
         for o in range(len(image)):
             for i in range(n_out):
                 for k in range(taps):
@@ -304,8 +333,8 @@ def filter_axis(image, out, first, weights, period, even, behind, low, high):
         return
     lo, hi = min(first[0], first[-1]), max(first[0], first[-1]) + taps
     a, b = max(lo, 0), min(hi, n)
-    line, mixed = np.empty(n_out * inner + SPARE, np.float32), np.zeros((hi - lo) * inner + SPARE, np.float32)
-    inside, alone, needed = mixed[(a - lo) * inner : (b - lo) * inner], np.zeros(1, np.int64), np.ones(1, np.float32)
+    line, mixed = empty(n_out * inner + SPARE, np.float32), zeros((hi - lo) * inner + SPARE, np.float32)
+    inside, alone, needed = mixed[(a - lo) * inner : (b - lo) * inner], zeros(1, np.int64), np.ones(1, np.float32)
     lines = image.reshape(len(image), n * inner)
     for o in range(len(image)):
         alone[0], target = o, out[o].ravel()

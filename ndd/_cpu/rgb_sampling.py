@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 
 
@@ -127,7 +128,7 @@ def _rgb_word(fill):
 def linear_rgb(flat, words, place, share, fill, out, out_words, start):
     """A row of RGB pixels in bytes, with the words that begin in them; it begins at `start` of the output."""
     n = share.shape[1]
-    tap, row = np.empty((4, n), np.uint32), np.empty(n, np.uint32)
+    tap, row = empty((4, n), np.uint32), empty(n, np.uint32)
     outside = _rgb_word(fill)
     first, last = np.int64(0), np.int64(n)
     while first < last and _is_outside(place, first):
@@ -154,7 +155,7 @@ def _store_rgb(row, out, out_words, start):
 
 @kernel
 def nearest_rgb(flat, words, left, top, fill, out, out_words, start):
-    row = np.empty(left.size, np.uint32)
+    row = empty(left.size, np.uint32)
     outside = _rgb_word(fill)
     limit = np.uint32(words.size)
     for i in range(left.size):

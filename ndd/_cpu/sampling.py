@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.rgb_sampling import linear_rgb, nearest_rgb
 
@@ -168,8 +169,8 @@ def sample_rows(
     flat, wide = image.reshape(height * width * channels), out.shape[1]
     # 32-bit numbers: the loops over places then take twice as many at once.
     n, lines, step, stride = np.int32(width), np.int32(height), np.int32(channels), np.int32(width * channels)
-    pixel, share = np.empty(wide, np.int32), np.empty((2, wide), np.float32)
-    row = np.empty(wide * channels, np.float32)
+    pixel, share = empty(wide, np.int32), empty((2, wide), np.float32)
+    row = empty(wide * channels, np.float32)
     for k in range(len(xs)):
         line, start = out[first + k].reshape(wide * channels), (first + k) * wide * channels
         if nearest is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import zeros
 from ndd._cpu.jit import kernel
 
 BLOCK = 512
@@ -47,7 +48,7 @@ def _checksum_right(data, start):
 @kernel
 def wrong_headers(data, starts, sizes):
     """For each place `starts[i]` of `data`: 0 for a header that tells `sizes[i]`, 1 for none, 2 for another size."""
-    states = np.zeros(len(starts), np.uint8)
+    states = zeros(len(starts), np.uint8)
     for i in range(len(starts)):
         start = starts[i]
         field = start + _SIZE

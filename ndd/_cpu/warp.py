@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.rgb_sampling import words_of
 from ndd._cpu.sampling import linear_taps, nearest_points, nearest_taps, outside_of, sample_rows, store_row
@@ -73,7 +74,7 @@ def bring_near(flat):
 @kernel
 def water_points(first, xs, ys, wave):
     """(x + a sin(f y + p), y + b cos(g x + q)); `wave` is [a, f, p, b, g, q]."""
-    shift = np.empty(xs.shape[1], np.float32)
+    shift = empty(xs.shape[1], np.float32)
     for x in range(xs.shape[1]):
         shift[x] = wave[3] * np.cos(wave[4] * np.float32(x) + wave[5])
     for k in range(len(xs)):
@@ -153,9 +154,9 @@ def _warp_volume(image, outside, out, m, nearest, border, fill, stored_fill, rou
     flat = image.reshape(image.size)
     line_step = image.shape[2] * channels
     steps = (channels, line_step, image.shape[1] * line_step)
-    points, pixel = np.empty((3, width), np.float32), np.empty(width, np.int32)
-    place, share = np.empty((6, width), np.int64), np.empty((3, width), np.float32)
-    row = np.empty(width * channels, np.float32)
+    points, pixel = empty((3, width), np.float32), empty(width, np.int32)
+    place, share = empty((6, width), np.int64), empty((3, width), np.float32)
+    row = empty(width * channels, np.float32)
     for z in range(out.shape[0]):
         for y in range(out.shape[1]):
             _volume_line(m, y, z, points)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 
 
@@ -30,6 +31,9 @@ def place_windows(extents, sizes, positions, truncate, anchors, shapes):
     return -1
 
 
+place_windows.meanwhile()
+
+
 @kernel(nogil=False)
 def first_outside(anchors, shapes, extents):
     """The first sample whose window reaches outside, or -1."""
@@ -38,6 +42,9 @@ def first_outside(anchors, shapes, extents):
             if anchors[n, k] < 0 or anchors[n, k] + shapes[n, k] > extents[n, k]:
                 return n
     return -1
+
+
+first_outside.meanwhile()
 
 
 @kernel(nogil=False)
@@ -49,7 +56,7 @@ def join_axes(extents, starts, shapes, keep, joined, chunk, chunks):
     """
     samples, axes = extents.shape
     slots = joined.shape[2]
-    group = np.empty(axes, np.int64)
+    group = empty(axes, np.int64)
     groups, kept = 0, -1
     for k in range(axes):
         cut = False
@@ -79,12 +86,15 @@ def join_axes(extents, starts, shapes, keep, joined, chunk, chunks):
     return groups, spare + kept if kept >= 0 else -1
 
 
+join_axes.meanwhile()
+
+
 @kernel(nogil=False)
 def grow_extents(extents, axes, least, multiple, shapes):
     """Extents of `pad`: `axes` are `[N or 1, k]`; `least` (below 1: the largest in the batch) and `multiple`
     `[N or 1, k or 1]`. Gives the first sample with a multiple below 1, else -1.
     """
-    largest = np.zeros(extents.shape[1], np.int64)
+    largest = zeros(extents.shape[1], np.int64)
     for n in range(len(extents)):
         for axis in range(len(largest)):
             largest[axis] = max(largest[axis], extents[n, axis])
@@ -100,3 +110,6 @@ def grow_extents(extents, axes, least, multiple, shapes):
                 return n
             shapes[n, axis] = (wanted + step - 1) // step * step
     return -1
+
+
+grow_extents.meanwhile()

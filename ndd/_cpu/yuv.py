@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 
 _ZERO, _FULL, _THREE = np.int32(0), np.int32(255), np.float32(3)
@@ -26,9 +27,9 @@ def rgb_of_420(y, u, v, out, factors):
     columns, rows, pairs = (width + 1) // 2, (height + 1) // 2, width // 2
     offset, luma, rv, gu, gv, bu = factors[0], factors[1], factors[2], factors[3], factors[4], factors[5]
     middle = factors[6]
-    chroma = np.empty((3, columns + 2), np.float32)
+    chroma = empty((3, columns + 2), np.float32)
     red, green, blue = chroma[0], chroma[1], chroma[2]
-    made = np.empty((6, columns), np.uint8)
+    made = empty((6, columns), np.uint8)
     r0, g0, b0, r1, g1, b1 = made[0], made[1], made[2], made[3], made[4], made[5]
     for j in range(height):
         near = j >> 1

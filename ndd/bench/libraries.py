@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import ndd
+from ndd._cpu.background import background
 from ndd.installation import install_command
 
 
@@ -35,6 +36,7 @@ def make_setting(device: str, threads: int | None, with_dali: bool = True) -> Se
 
         if not torch.cuda.is_available():
             raise RuntimeError("--device gpu: torch sees no GPU. `python -m ndd doctor` says what to install.")
+    background.forbid()  # kernels are measured, and not what stands in for them
     count = threads or ndd.get_num_threads()
     ndd.set_num_threads(count)
     setting = Setting(device, count, {"ndd": ndd})

@@ -111,7 +111,10 @@ def _processes(count: int) -> ProcessPoolExecutor:
 
 
 def _quiet() -> None:
-    """Who asked for it need not be told that kernels are compiled."""
+    """Who asked for it need not be told that kernels are compiled, and waits for them."""
+    from ndd._cpu.background import background
+
+    background.forbid()
     logging.getLogger("ndd").setLevel(logging.ERROR)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._operator import Plan, bad_sample, like, operator
 from ndd.types import DALIInterpType
@@ -132,7 +133,7 @@ def _blend(image, map_x, map_y, out, shift, rounds, low, high):
     """Linear between the four pixels around a point; beyond the border lies the edge pixel."""
     height, width, channels = image.shape
     flat = image.reshape(height * width * channels)
-    line = np.empty(out.shape[1] * channels, np.float32)
+    line = empty(out.shape[1] * channels, np.float32)
     for y in range(len(out)):
         place = np.uint64(0)
         for x in range(out.shape[1]):
@@ -179,8 +180,8 @@ def _cubic_weights(t, weights):
 def _blend_cubic(image, map_x, map_y, out, shift, rounds, low, high):
     """Cubic between the sixteen pixels around a point."""
     height, width, channels = image.shape
-    across, down = np.empty(4, np.float32), np.empty(4, np.float32)
-    line = np.empty(out.shape[1] * channels, np.float32)
+    across, down = empty(4, np.float32), empty(4, np.float32)
+    line = empty(out.shape[1] * channels, np.float32)
     for y in range(len(out)):
         for x in range(out.shape[1]):
             u, v = map_x[y, x] - shift, map_y[y, x] - shift

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.draws import fill_normal_wide, normal_row, store_rounded
+from ndd._cpu.inlined import each, empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK
 from ndd._operator import PerSample, Plan, like, operator
@@ -75,22 +76,28 @@ def _add(arrays, out, streams, means, stddevs):
         for first in range(0, out.shape[1], CHUNK):
             row, source = out[n, first : first + CHUNK], arrays[n, first : first + CHUNK]
             normal_row(row, streams[n], first)
-            for i in range(row.size):
+            for i in each(row.size):
                 row[i] = np.float32(source[i]) + np.float32(np.float64(row[i]) * spread + centre)
+
+
+_add.meanwhile()
 
 
 @kernel
 def _add_rounded(arrays, out, streams, means, stddevs, low, high):
-    noise = np.empty(min(CHUNK, out.shape[1]), np.float32)
+    noise = empty(min(CHUNK, out.shape[1]), np.float32)
     for n in range(len(out)):
         centre, spread = np.float64(means[n]), np.float64(stddevs[n])
         for first in range(0, out.shape[1], CHUNK):
             source = arrays[n, first : first + CHUNK]
             row = noise[: source.size]
             normal_row(row, streams[n], first)
-            for i in range(row.size):
+            for i in each(row.size):
                 row[i] = np.float32(source[i]) + np.float32(np.float64(row[i]) * spread + centre)
             store_rounded(row, out[n, first : first + CHUNK], _HALF, low, high, _ZERO)
+
+
+_add_rounded.meanwhile()
 
 
 gaussian.cuda("gaussian.cu")

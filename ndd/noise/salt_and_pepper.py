@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words
 from ndd._operator import Operand, PerSample, Plan, Values, bad_sample, like, operator
@@ -113,7 +114,7 @@ def _(input, out, stream, changed, salted, pepper, salt, extents):
 def _strew(out, streams, changed, salted, pepper, salt):
     samples, outer, channels, inner = out.shape
     pixels = outer * inner
-    words = np.empty((1, min(CHUNK, pixels)), np.uint32)
+    words = empty((1, min(CHUNK, pixels)), np.uint32)
     for n in range(samples):
         for first in range(0, pixels, CHUNK):
             size = min(CHUNK, pixels - first)
@@ -126,6 +127,17 @@ def _strew(out, streams, changed, salted, pepper, salt):
                     a, b = pixel // inner, pixel % inner
                     for c in range(channels):
                         out[n, a, c, b] = value
+
+
+@_strew.meanwhile
+def _(out, streams, changed, salted, pepper, salt):
+    outer, inner = out.shape[1], out.shape[3]
+    words = np.empty((1, outer * inner), np.uint32)
+    for n in range(len(out)):
+        element_words.in_python()(words, streams[n], 0)
+        word = words.reshape(outer, 1, inner)
+        value = np.where(word < salted[n], salt[n], pepper[n])
+        np.copyto(out[n], value, where=word < changed[n])
 
 
 salt_and_pepper.cuda("salt_and_pepper.cu")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK
 from ndd._cpu.poisson import CONSTANTS, LOG_FACTORIALS, poisson_row
@@ -65,7 +66,7 @@ def _(array, out, stream, factor):
 
 @kernel
 def _count(array, out, stream, factor, constants, log_factorials):
-    mean, slots = np.empty(CHUNK, np.float64), np.full(CHUNK, -1)
+    mean, slots = empty(CHUNK, np.float64), np.full(CHUNK, -1)
     for first in range(0, out.size, CHUNK):
         row, source = out[first : first + CHUNK], array[first : first + CHUNK]
         for i in range(row.size):

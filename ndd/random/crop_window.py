@@ -64,6 +64,9 @@ def _draw(shapes, streams, limits, attempts, anchors, windows):
         anchors[n, 1] = below(cursor, np.uint64(width - w + 1))
 
 
+_draw.meanwhile()
+
+
 @kernel(inline="always")
 def _between(cursor, low, high):
     return _F(canonical(cursor, False)) * (high - low) + low
@@ -82,7 +85,7 @@ def _draw_shape(cursor, height, width, limits, attempts):
         return min(highest, height), width
     for _ in range(attempts):
         target = _between(cursor, low, high) * whole
-        ratio = _F(math.exp(_between(cursor, limits[4], limits[5])))
+        ratio = _F(math.exp(np.float64(_between(cursor, limits[4], limits[5]))))
         w = max(1, np.int64(np.floor(np.sqrt(target * ratio) + _F(0.5))))
         h = max(1, np.int64(np.floor(np.sqrt(target / ratio) + _F(0.5))))
         if w <= width and h <= height and narrow <= _F(w) / _F(h) <= wide:
@@ -93,5 +96,5 @@ def _draw_shape(cursor, height, width, limits, attempts):
         w = min(widest, width)
     elif ratio < narrow:
         h = min(highest, height)
-    scale = math.sqrt(min(_F(1), max(high, _F(0)) * whole / _F(h * w)))
+    scale = np.float64(np.sqrt(min(_F(1), max(high, _F(0)) * whole / _F(h * w))))
     return max(1, np.int64(h * scale)), max(1, np.int64(w * scale))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import element_words
 from ndd._operator import PerSample, Values, computed_on_host, operator, output
@@ -250,7 +251,7 @@ def object_boxes(mask, extents, background):
     """
     lines, width = mask.shape
     axes = extents.size
-    firsts = np.empty(lines + 1, np.int64)
+    firsts = empty(lines + 1, np.int64)
     count = 0
     for line in range(lines):
         firsts[line] = count
@@ -259,9 +260,9 @@ def object_boxes(mask, extents, background):
         for x in range(1, width):
             count += (row[x] != row[x - 1]) & (row[x] != background)
     firsts[lines] = count
-    runs, labels = np.empty((3, count), np.int32), np.empty(count, np.int32)
+    runs, labels = empty((3, count), np.int32), empty(count, np.int32)
     start, end, parent = runs[0], runs[1], runs[2]
-    steps, at = np.ones(axes, np.int64), np.zeros(axes, np.int64)
+    steps, at = np.ones(axes, np.int64), zeros(axes, np.int64)
     for k in range(axes - 3, -1, -1):
         steps[k] = steps[k + 1] * extents[k + 1]
     for line in range(lines):
@@ -273,7 +274,7 @@ def object_boxes(mask, extents, background):
     found = 0
     for i in range(count):
         found += parent[i] == i
-    boxes, label = np.empty((found, 2, axes), np.int32), np.empty(found, np.int32)
+    boxes, label = empty((found, 2, axes), np.int32), empty(found, np.int32)
     found = 0
     at[:] = 0
     for line in range(lines):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._operator import Plan, operator, output
 from ndd._tensor.dtype import float32, int32
@@ -90,7 +91,7 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
     """Anchors [4, A]: the inner loop runs over them in vector registers."""
     count = anchors.shape[1]
     most, found = np.full(count, np.float32(-1)), np.full(count, np.int32(-1))
-    overlap = np.empty(count, np.float32)
+    overlap = empty(count, np.float32)
     zero, two, half = np.float32(0), np.float32(2), np.float32(0.5)
     left, top, right, bottom = anchors[0], anchors[1], anchors[2], anchors[3]
     for b in range(boxes.shape[0]):

@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._operator import Plan, bad_sample, like, operator
 from ndd.ops.color.lab import lab_tables, lab_to_rgb, rgb_to_lab
@@ -141,7 +142,7 @@ def _reflected(i, size):
 @kernel
 def _fill_tables(plane, tables, tile_h, tile_w, limit):
     height, width = plane.shape
-    counts, odd = np.empty(256, np.int32), np.empty(256, np.int32)
+    counts, odd = empty(256, np.int32), empty(256, np.int32)
     for row in range(tables.shape[0]):
         for column in range(tables.shape[1]):
             counts[:] = 0
@@ -190,10 +191,10 @@ def _mix(plane, out, tables, tile_h, tile_w):
     """Four tables, of a tile and its right, lower and lower right neighbours, are four bytes of one: read at once."""
     height, width = plane.shape
     rows, columns = tables.shape[0], tables.shape[1]
-    quads = np.empty((columns + 1) * 256, np.int32)
-    four = np.empty(width, np.int32)
-    start = np.empty(width, np.int32)  # of the table of a pixel's four tiles
-    right, left = np.empty(width, np.float32), np.empty(width, np.float32)
+    quads = empty((columns + 1) * 256, np.int32)
+    four = empty(width, np.int32)
+    start = empty(width, np.int32)  # of the table of a pixel's four tiles
+    right, left = empty(width, np.float32), empty(width, np.float32)
     for x in range(width):
         place = np.float32(x) * (np.float32(1) / np.float32(tile_w)) - np.float32(0.5)
         start[x] = np.int32(np.floor(place) + 1) * 256

@@ -75,6 +75,14 @@ def _equalize(image, out, runs, tables):
         look_up(x, y, tables)
 
 
+@_equalize.meanwhile
+def _(image, out, runs, tables):
+    for plane in range(len(image)):
+        for c in range(image.shape[2]):
+            _fill.in_python()(np.bincount(image[plane, :, c], minlength=256), tables[c], image.shape[1])
+            out[plane, :, c] = tables[c][image[plane, :, c]]
+
+
 @kernel
 def _fill(counts, table, pixels):
     first = 0

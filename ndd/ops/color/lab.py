@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 
 _ONE = 1 << 14
@@ -96,7 +97,7 @@ def _roots_to_lab(roots, lightness, across, along):
 @kernel
 def rgb_to_lab(image, lab, tables):
     """Pixels `[n, 3]` to planes `[3, n]`."""
-    one, two = np.empty((3, _CHUNK), np.int32), np.empty((3, _CHUNK), np.int32)
+    one, two = empty((3, _CHUNK), np.int32), empty((3, _CHUNK), np.int32)
     for first in range(0, image.shape[0], _CHUNK):
         end = min(first + _CHUNK, image.shape[0])
         _look_up_pixels(tables.linear, image[first:end], one)
@@ -136,7 +137,7 @@ def _bytes(levels, table, pixels):
 @kernel
 def lab_to_rgb(lab, image, tables):
     """Planes `[3, n]` to pixels `[n, 3]`."""
-    one, two = np.empty((3, _CHUNK), np.int32), np.empty((3, _CHUNK), np.int32)
+    one, two = empty((3, _CHUNK), np.int32), empty((3, _CHUNK), np.int32)
     for first in range(0, image.shape[0], _CHUNK):
         end = min(first + _CHUNK, image.shape[0])
         _look_up(tables.lightness, lab[0][first:end], two[0], end - first)

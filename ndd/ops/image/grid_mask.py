@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
 
@@ -95,11 +96,11 @@ def _(image, out, grid, rows):
 def _mask(image, out, grid):
     planes, height, width, channels = image.shape
     ratio = grid[4]
-    along_u, along_v = np.empty(width, np.float32), np.empty(width, np.float32)
+    along_u, along_v = empty(width, np.float32), empty(width, np.float32)
     for x in range(width):
         along_u[x], along_v[x] = np.float32(x) * grid[0], np.float32(x) * grid[1]
-    kept = np.empty(width, image.dtype)  # all bits of a pixel, or none
-    row = np.empty((width, channels), image.dtype)
+    kept = empty(width, image.dtype)  # all bits of a pixel, or none
+    row = empty((width, channels), image.dtype)
     elements = row.reshape(-1)
     for y in range(height):
         u0 = -grid[2] - np.float32(y) * grid[1]

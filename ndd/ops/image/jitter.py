@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words
 from ndd._operator import PerSample, Plan, like, operator
@@ -74,7 +75,7 @@ def _(image, out, stream, reach, fill):
 def _scatter(image, out, stream, reach, fill):
     height, width, channels = image.shape
     pixels = height * width
-    words = np.empty((2, min(CHUNK, pixels)), np.uint32)
+    words = empty((2, min(CHUNK, pixels)), np.uint32)
     span = np.uint64(2 * reach + 1)
     half = np.uint64(32)
     y, x = 0, 0
@@ -93,6 +94,17 @@ def _scatter(image, out, stream, reach, fill):
             x += 1
             if x == width:
                 y, x = y + 1, 0
+
+
+@_scatter.meanwhile
+def _(image, out, stream, reach, fill):
+    height, width = image.shape[:2]
+    words = np.empty((2, height * width), np.uint32)
+    element_words.in_python()(words, stream, 0)
+    moves = (words * np.uint64(2 * reach + 1) >> np.uint64(32)).astype(np.int64).reshape(2, height, width) - reach
+    x, y = moves[0] + np.arange(width), moves[1] + np.arange(height)[:, None]
+    inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+    out[...] = np.where(inside[..., None], image[np.where(inside, y, 0), np.where(inside, x, 0)], fill)
 
 
 jitter.cuda("jitter.cu")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.draws import below
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import seek
 from ndd._operator import Operand, PerSample, Values, bad_sample, operator, output
@@ -94,10 +95,13 @@ def _check_inside(crop: np.ndarray, start: np.ndarray, extent: np.ndarray, whole
 
 @kernel
 def _draw(out, streams, low, high, moves):
-    cursor = np.empty(8, np.uint64)
+    cursor = empty(8, np.uint64)
     for n in range(out.shape[0]):
         seek(cursor, streams[n], 0)
         for k in range(out.shape[1]):
             out[n, k] = low[n, k]
             if moves[n, k]:
                 out[n, k] += np.int64(below(cursor, np.uint64(high[n, k] - low[n, k] + 1)))
+
+
+_draw.meanwhile()

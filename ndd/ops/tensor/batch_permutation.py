@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.draws import below
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import seek
 from ndd._operator import Samples, operator, output
@@ -49,7 +50,7 @@ def _swap(order, i, j):
 
 @kernel
 def _permute(order, stream, repeat, derange):
-    cursor = np.empty(8, np.uint64)
+    cursor = empty(8, np.uint64)
     seek(cursor, stream, 0)
     n = order.size
     if repeat:
@@ -73,3 +74,6 @@ def _permute(order, stream, repeat, derange):
             _swap(order, i, both // (i + 2))
             _swap(order, i + 1, both % (i + 2))
             i += 2
+
+
+_permute.meanwhile()

@@ -211,6 +211,11 @@ def _place(source, out, start, width, step):
                 out[start + r * step + c] = source[r * width + c]
 
 
+@_place.meanwhile
+def _(source, out, start, width, step):
+    out.reshape(-1, step)[:, start : start + width] = source.reshape(-1, width)
+
+
 @kernel
 def _place_two(first, second, out, width, step):
     """Both in turn for some rows, so that a line of the output is still in the cache when its rest comes."""
@@ -223,6 +228,12 @@ def _place_two(first, second, out, width, step):
             _place(first[r * width : end * width], part, 0, width, step)
         if other:
             _place(second[r * other : end * other], part, width, other, step)
+
+
+@_place_two.meanwhile
+def _(first, second, out, width, step):
+    rows = out.reshape(-1, step)
+    rows[:, :width], rows[:, width:] = first.reshape(len(rows), width), second.reshape(len(rows), step - width)
 
 
 stack.cpu_batch(_join)

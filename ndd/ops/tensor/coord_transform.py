@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._operator import PerSample, Plan, Values, like, operator
 from ndd._tensor import DType
@@ -141,8 +142,8 @@ def _transform_one(points, out, matrix, offset):
     if rows == 2 and columns == 2:
         _transform_two(points, out, matrix, offset)
         return
-    sorted_ = np.empty((columns, _BLOCK), np.float32)
-    total = np.empty(_BLOCK, np.float32)
+    sorted_ = empty((columns, _BLOCK), np.float32)
+    total = empty(_BLOCK, np.float32)
     for start in range(0, count, _BLOCK):
         size = min(_BLOCK, count - start)
         for c in range(columns):

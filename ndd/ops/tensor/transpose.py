@@ -111,6 +111,11 @@ def _swapped(source, out):
             _by_eights(flat, target, rows, columns)
 
 
+@_swapped.meanwhile
+def _(source, out):
+    out[...] = source.swapaxes(1, 2)
+
+
 @kernel
 def _apart(flat, out):
     """Up to four interleaved rows. One pass with constant steps becomes vector code."""

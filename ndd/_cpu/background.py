@@ -1,0 +1,113 @@
+"""Kernels that take seconds to compile: a thread does so while something slower computes the same numbers.
+
+A call for which a kernel is neither compiled nor on disk is answered by the kernel's stand-in, and the kernel is compiled
+when no call has had to wait for another one for a second. It is dropped if the program ends before, and waited for if it
+ends meanwhile. Processes that were forked compile at the call: they come late, and end without being asked. So does
+everybody where NDD_COMPILE_IN_BACKGROUND is 0.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ndd._execution.fork import around_fork, whole
+
+_VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
+_QUIET = 1.0  # seconds since something was compiled at a call
+
+
+class Background:
+    """The thread that compiles. It lives while there is something to do.
+
+    Attributes:
+        allowed: whether stand-ins are used at all.
+    """
+
+    def __init__(self) -> None:
+        self.allowed = os.environ.get(_VARIABLE) != "0"
+        self._begin()
+        around_fork(in_child=self._in_child)
+
+    def _begin(self) -> None:
+        self._jobs: collections.deque[Callable[[], None]] = collections.deque()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._busy_at = 0.0
+
+    def _in_child(self) -> None:
+        self.allowed = False
+        self._begin()
+
+    def forbid(self) -> None:
+        """From now on kernels are compiled at calls, in this process and in those that it starts."""
+        self.allowed = False
+        os.environ[_VARIABLE] = "0"
+
+    def busy(self) -> None:
+        """Something was compiled at a call."""
+        self._busy_at = time.monotonic()
+
+    def do(self, job: Callable[[], None]) -> None:
+        """Runs `job` when it is quiet."""
+        self.busy()
+        with self._lock:
+            self._jobs.append(job)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="ndd-compile", daemon=False)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            while time.monotonic() - self._busy_at < _QUIET and threading.main_thread().is_alive():
+                time.sleep(0.05)
+            with self._lock:
+                if not self._jobs or not threading.main_thread().is_alive():
+                    self._jobs.clear()
+                    self._thread = None
+                    return
+                job = self._jobs.popleft()
+            with whole:
+                job()
+
+    def finish(self) -> None:
+        """Waits until all is compiled."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+
+background = Background()
+
+
+def stand_in(dispatcher: Any, computes: Callable[..., Any], compile_for: Callable[..., Any]) -> Callable[..., Any]:
+    """What a numba dispatcher does for types that it has not compiled: `computes` answers, if these types are not on disk.
+
+    `compile_for` is what it does else: loads or compiles at the call.
+    """
+    waiting: set[tuple[Any, ...]] = set()
+    failed: set[tuple[Any, ...]] = set()
+
+    def guarded(*args: Any) -> Any:
+        kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
+        if kinds not in waiting:
+            if kinds in failed or not background.allowed or dispatcher._cache.kept(kinds, dispatcher.targetctx):
+                return compile_for(*args)
+            waiting.add(kinds)
+            background.do(lambda: compile_now(kinds))
+        elif not background.allowed:  # forked meanwhile
+            return compile_for(*args)
+        return computes  # numba calls what this gives
+
+    def compile_now(kinds: tuple[Any, ...]) -> None:
+        try:
+            dispatcher.compile(kinds)
+        except Exception:  # the next call meets it too, on the thread of who wants to know
+            failed.add(kinds)
+        waiting.discard(kinds)
+
+    return guarded

@@ -1,0 +1,210 @@
+"""Kernels that are compiled by a thread, and what answers meanwhile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import ndd
+from ndd._cpu import background as room, kernel_cache
+from ndd._cpu.jit import Kernel, kernel
+
+
+def spread(shape, dtype, low, high):
+    """Every number of a range, over and over."""
+    return (low + (np.arange(np.prod(shape)) * 7919 % 9973).reshape(shape) % (high - low)).astype(dtype)
+
+
+IMAGE, T = spread((37, 53, 3), np.uint8, 0, 256), ndd.types
+IMAGES = IMAGE, spread((20, 31, 3), np.float32, -300, 300)
+SCRATCH = {"runs"}  # what kernels leave there counts for nothing
+
+
+def made(array, layout="HWC"):
+    return ndd.batch([array, array[:-3]], layout=layout)
+
+
+def drawn(function, *inputs, **arguments):
+    return function(*inputs, rng=ndd.random.RNG(seed=5), **arguments)
+
+
+CALLS = {
+    "resize": lambda x: ndd.resize(x, size=[30, 20]),
+    "resize cubic": lambda x: ndd.resize(x, size=[9, 70], interp_type=T.INTERP_CUBIC),
+    "resize lanczos3": lambda x: ndd.resize(
+        x, size=[40, 41], interp_type=T.INTERP_LANCZOS3, roi_start=[30.0, -2.5], roi_end=[2.0, 40.0]
+    ),
+    "resize gaussian, nearest": lambda x: ndd.resize(
+        x, size=[9, 70], min_filter=T.INTERP_NN, mag_filter=T.INTERP_GAUSSIAN
+    ),
+    "resize nearest": lambda x: ndd.resize(x, size=[9, 70], interp_type=T.INTERP_NN),
+    "resize, not larger": lambda x: ndd.resize(x, size=[30, 20], mode="not_larger", max_size=25.0),
+    "resize_crop_mirror": lambda x: ndd.resize_crop_mirror(x, resize_shorter=25.0, crop=[20, 20], mirror=1),
+    "random_resized_crop": lambda x: drawn(ndd.random_resized_crop, x, size=[20, 20]),
+    "crop": lambda x: ndd.crop(x, crop=[12, 11], crop_pos_x=0.3),
+    "pad": lambda x: ndd.pad(x, axis_names="HW", align=[8, 8]),
+    "crop_mirror_normalize": lambda x: ndd.crop_mirror_normalize(x, mean=[100.0, 90.0, 3.0], std=[50.0, 3.3, 7.0]),
+    "crop_mirror_normalize to HWC": lambda x: ndd.crop_mirror_normalize(
+        x, mean=[100.0], std=[0.3], mirror=1, output_layout="HWC", dtype=ndd.int8, pad_output=True
+    ),
+    "crop_mirror_normalize outside": lambda x: ndd.crop_mirror_normalize(
+        x, crop=[60, 20], out_of_bounds_policy="pad", fill_values=[1.0, 2.0, 3.0], std=[9.0], mirror=1, dtype=ndd.float16
+    ),
+    "transpose": lambda x: ndd.transpose(x, perm=[2, 0, 1]),
+    "cat": lambda x: ndd.cat(x, x, axis=2),
+    "cat of three": lambda x: ndd.cat(x, x, x, axis=2),
+    "noise.gaussian": lambda x: drawn(ndd.noise.gaussian, x, stddev=70.0),
+    "noise.salt_and_pepper": lambda x: drawn(ndd.noise.salt_and_pepper, x, prob=0.3),
+    "jitter": lambda x: drawn(ndd.jitter, x, nDegree=7),
+}  # fmt: skip
+OTHERS = {
+    "equalize": lambda: ndd.equalize(made(IMAGE)),
+    "random.uniform": lambda: drawn(ndd.random.uniform, batch_size=3, shape=[1100], range=[-1.0, 3.0]),
+    "random.normal": lambda: drawn(ndd.random.normal, batch_size=3, shape=[1100], mean=4.0, stddev=3.0),
+    "random.coin_flip": lambda: drawn(ndd.random.coin_flip, batch_size=3, shape=[1100]),
+    "batch_permutation": lambda: drawn(ndd.batch_permutation, batch_size=9),
+    "random_crop_generator": lambda: drawn(ndd.random_crop_generator, ndd.batch([np.array([99, 70])] * 50)),
+    "roi_random_crop": lambda: drawn(
+        ndd.roi_random_crop, crop_shape=[60, 60], roi_start=[10, 10], roi_end=[99, 99], batch_size=9
+    ),
+}
+
+
+@pytest.fixture
+def both(monkeypatch):
+    """Whatever is called is computed in both ways; by name, the kernels that were."""
+    seen = set()
+    compiled = Kernel.__call__
+
+    def compared(self, *args):
+        if self._meanwhile is None:
+            return compiled(self, *args)
+        copies = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+        found, expected = self._meanwhile(*copies), compiled(self, *args)
+        names = self.function.__code__.co_varnames
+        pairs = {
+            n: pair
+            for n, *pair in zip(names, copies, args, strict=False)
+            if n not in SCRATCH and isinstance(pair[0], np.ndarray)
+        }
+        pairs |= {"result": (found, expected)} if expected is not None else {}
+        for what, pair in pairs.items():
+            for ours, theirs in zip(*pair, strict=True) if isinstance(pair[0], tuple) else [pair]:
+                np.testing.assert_array_equal(ours, theirs, f"{what} of {self.__qualname__}")
+        seen.add(self.__qualname__)
+        return expected
+
+    monkeypatch.setattr(Kernel, "__call__", compared)
+    return seen
+
+
+@pytest.mark.parametrize("name", [*CALLS, *OTHERS])
+def test_what_stands_in_computes_the_same_bits(name, both):
+    if name in OTHERS:
+        made_of = OTHERS[name]()
+        for value in made_of if isinstance(made_of, tuple) else [made_of]:
+            value.evaluate()
+    else:
+        for image in IMAGES:
+            CALLS[name](made(image)).evaluate()
+    assert both
+
+
+@kernel
+def more(values, out):
+    for i in range(len(values)):
+        out[i] = values[i] + 1
+
+
+@more.meanwhile
+def _more_by_numpy(values, out):
+    ANSWERED.append(threading.current_thread().name)
+    out[...] = values + 1
+
+
+ANSWERED: list[str] = []
+
+
+@pytest.fixture
+def allowed(tmp_path, monkeypatch):
+    """Nothing is compiled yet, and a thread may do so, at once."""
+    monkeypatch.setenv("NDD_CACHE_DIR", str(tmp_path))
+    kept = kernel_cache._folders, kernel_cache.writable_folder
+    for function in kept:
+        function.cache_clear()
+    monkeypatch.setattr(room, "_QUIET", 0.0)
+    monkeypatch.setattr(room.background, "allowed", True)
+    monkeypatch.setattr(more, "_compiled", None)
+    ANSWERED.clear()
+    yield tmp_path
+    room.background.finish()
+    for function in kept:
+        function.cache_clear()
+
+
+def added(dtype: type = np.float64):
+    out = np.zeros(3, dtype)
+    more(np.arange(3, dtype=dtype), out)
+    assert out.tolist() == [1, 2, 3]
+
+
+def test_a_thread_compiles_while_something_else_answers(allowed):
+    added()
+    added()
+    assert 1 <= len(ANSWERED) <= 2
+    room.background.finish()
+    ANSWERED.clear()
+    added()
+    assert not ANSWERED
+    assert len(list((allowed / "kernels").glob("*more*"))) == 1
+
+
+def test_what_is_on_disk_is_not_compiled_again(allowed, monkeypatch):
+    added()
+    room.background.finish()
+    monkeypatch.setattr(more, "_compiled", None)  # as in another process
+    ANSWERED.clear()
+    added()
+    assert not ANSWERED
+
+
+def test_what_cannot_be_compiled_is_an_error_of_a_call(allowed):
+    odd = np.array([1, 2, 3], object)
+    out = np.zeros(3)
+    more(odd, out)  # NumPy can
+    room.background.finish()
+    with pytest.raises(Exception, match="non-precise type"):
+        more(odd, out)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_compiles_at_the_call(allowed):
+    added()
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            ANSWERED.clear()
+            added(np.float32)
+            status = 0 if not ANSWERED and not room.background.allowed else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_program_that_ends_early(tmp_path):
+    """It does not stay for what is not begun."""
+    code = (
+        "import numpy as np, ndd; x = ndd.tensor(np.zeros((8, 8, 1), np.uint8), layout='HWC');"
+        "print(ndd.transpose(x, perm=[1, 0, 2]).shape, ndd.random.coin_flip(rng=ndd.random.RNG(1)).shape)"
+    )
+    environment = {**os.environ, "NDD_COMPILE_IN_BACKGROUND": "1", "NDD_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "(8, 8, 1) ()"
+    assert not list(tmp_path.rglob("ndd.*swapped*"))
