@@ -37,7 +37,7 @@ def _filled(wanted, source, mode, most, filled):
     if mode >= NOT_LARGER and limited:
         for k in range(axes):
             if most[k] > 0 and source[k] != 0:
-                shared = min(shared, np.float64(np.float32(most[k] / abs(source[k]))))
+                shared = min(shared, most[k] / abs(source[k]))
     for k in range(axes):
         is_given = wanted[k] != 0 and source[k] != 0
         if mode <= STRETCH:
