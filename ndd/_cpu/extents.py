@@ -41,7 +41,7 @@ def _filled(wanted, source, mode, most, filled):
     for k in range(axes):
         is_given = wanted[k] != 0 and source[k] != 0
         if mode <= STRETCH:
-            follow = source[k] if mode == STRETCH else source[k] * np.float64(np.float32(product))
+            follow = source[k] if mode == STRETCH else source[k] * product
             filled[k] = wanted[k] if is_given else follow
         else:
             scale = np.float64(np.float32(wanted[k] / (source[k] if source[k] != 0 else 1.0)))
