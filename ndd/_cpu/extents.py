@@ -58,7 +58,7 @@ def fit_extents(extents, wanted, mode, most, start, end, subpixel_scale, alignme
     source, filled = np.empty(axes, np.float64), np.empty(axes, np.float64)
     for n in range(samples):
         for k in range(axes):
-            source[k] = end[n, k] - start[n, k]
+            source[k] = np.float64(np.float32(end[n, k] - start[n, k]))
         _filled(wanted[n], source, mode, most, filled)
         for k in range(axes):
             exact = np.float64(np.float32(filled[k]))

@@ -380,7 +380,7 @@ def _one_by_one(image, out, axes, changes, start, end, kind, radius, lanes) -> t
     }
     # What is resampled last decides how ties are rounded, even where it stays as it is.
     channels = math.prod(out.shape[axes[-1] + 1 :])
-    period = out.shape[axes[-1]] * channels
+    period = math.prod(sizes[-2:] if last == len(axes) - 3 else sizes[-1:]) * channels
     even, behind = 0, period // lanes * lanes
     if last == len(axes) - 1:
         first, weights = along[last]
