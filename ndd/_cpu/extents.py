@@ -75,7 +75,7 @@ def fit_extents(extents, wanted, mode, most, start, end, subpixel_scale, alignme
             if subpixel_scale and whole != magnitude and factor != 1:
                 pivot = low + (high - low) * alignment[n if len(alignment) > 1 else 0, k]
                 low, high = pivot + (low - pivot) * factor, pivot + (high - pivot) * factor
-            size[n, k], first[n, k], last[n, k] = np.int64(whole), np.float32(low), np.float32(high)
+            size[n, k], first[n, k], last[n, k] = np.int64(whole), low, high
 
 
 @kernel(nogil=False)
@@ -111,7 +111,7 @@ def cut_windows(size, first, last, wanted, places, truncate, mirror, bits):
             anchor = np.trunc(anchor if truncate else anchor + np.copysign(0.5, anchor))
             low, high = first[n, k], last[n, k]
             if size[n, k] > 0:
-                scale = (np.float64(high) - np.float64(low)) / max(size[n, k], 1)
+                scale = np.float64(high - low) / max(size[n, k], 1)  # the difference is a float32
                 if window != size[n, k]:
                     low, high = np.float32(low + anchor * scale), np.float32(low + (anchor + window) * scale)
                 size[n, k] = window
