@@ -331,7 +331,8 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], start, e
     made = out if out.dtype in _MADE else host_empty(out.shape, F32)
     extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
     moved = [
-        k not in _EXACT or a != 0 or not b == n == m for k, a, b, n, m in zip(kind, start, end, extents, sizes, strict=True)
+        k not in _EXACT or a != 0 or not b == n == m
+        for k, a, b, n, m in zip(kind, start, end, extents, sizes, strict=True)
     ]
     if moved == [True, True]:
         y, x = axes

@@ -73,7 +73,7 @@ def _passes(
     groups: list[list[int]] = []
     if at_once:
         groups, numbers = [numbers[-2:]], numbers[:-2]
-    growth = {i: out_shapes[:, axes[i]].sum() / max(shapes[:, axes[i]].sum(), 1) for i in (*numbers, *sum(groups, []))}
+    growth = [out_shapes[:, a].sum() / max(shapes[:, a].sum(), 1) for a in axes]
     return sorted([*([i] for i in numbers), *groups], key=lambda group: math.prod(growth[i] for i in group))
 
 
