@@ -80,7 +80,8 @@ def tensor_resize(
     Shape: as the input, but along the axes. The layout stays. DALI resizes at most 3 axes at once, here there is
     no limit. Where an extent comes out as it was, DALI resamples that axis in some cases only; here its region and
     `subpixel_scale` always count. An axis that only follows `mode` stays put at its centre if `alignment` is 0.5, at
-    its start otherwise (DALI: at its start whenever an alignment is given, also 0.5). With `antialias=False`, linear resizing of all of an axis gives the numbers of
+    its start otherwise (DALI: at its start whenever an alignment is given, also 0.5). With `antialias=False`, linear
+    resizing of all of an axis gives the numbers of
     `torch.nn.functional.interpolate(mode="linear", align_corners=False)`.
 
     Raises RuntimeError for scalars, other types, both or neither of `sizes` and `scales`, both of `axes` and
