@@ -166,3 +166,12 @@ def test_axes_that_stay_as_they_are(dali, name):
         expected = dali.tensor_resize(dali.tensor(x), sizes=sizes, **kept)
         found = ndd.tensor_resize(ndd.tensor(x), sizes=sizes, interp_type=getattr(ndd.types, kind))
         np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [1, 5])
+def test_numbers_in_a_row_on_the_gpu(emulated_gpu, kind):
+    batch = ndd.batch([np.random.default_rng(n).random(n, np.float32) for n in (9, 14)])
+    arguments = {"scales": [1.7], "interp_type": ndd.types.DALIInterpType(kind)}
+    on_cpu, on_gpu = (ndd.tensor_resize(b, **arguments) for b in (batch, batch.gpu()))
+    assert_same_values(arrays_of(on_gpu), arrays_of(on_cpu))
+    assert len(emulated_gpu.launches) == 1
