@@ -38,11 +38,11 @@ def _filled(wanted, source, mode, most, filled):
     if mode >= NOT_LARGER and limited:
         for k in range(axes):
             if most[k] > 0 and source[k] != 0:
-                shared = min(shared, np.float64(np.float32(most[k] / abs(source[k]))))
+                shared = min(shared, most[k] / abs(source[k]))
     for k in range(axes):
         is_given = wanted[k] != 0 and source[k] != 0
         if mode <= STRETCH:
-            follow = source[k] if mode == STRETCH else source[k] * np.float64(np.float32(product))
+            follow = source[k] if mode == STRETCH else source[k] * product
             filled[k] = wanted[k] if is_given else follow
         else:
             scale = np.float64(np.float32(wanted[k] / (source[k] if source[k] != 0 else 1.0)))
@@ -59,7 +59,7 @@ def fit_extents(extents, wanted, mode, most, start, end, subpixel_scale, alignme
     source, filled = empty(axes, np.float64), empty(axes, np.float64)
     for n in range(samples):
         for k in range(axes):
-            source[k] = end[n, k] - start[n, k]
+            source[k] = np.float64(np.float32(end[n, k] - start[n, k]))
         _filled(wanted[n], source, mode, most, filled)
         for k in range(axes):
             exact = np.float64(np.float32(filled[k]))
@@ -76,7 +76,7 @@ def fit_extents(extents, wanted, mode, most, start, end, subpixel_scale, alignme
             if subpixel_scale and whole != magnitude and factor != 1:
                 pivot = low + (high - low) * alignment[n if len(alignment) > 1 else 0, k]
                 low, high = pivot + (low - pivot) * factor, pivot + (high - pivot) * factor
-            size[n, k], first[n, k], last[n, k] = np.int64(whole), np.float32(low), np.float32(high)
+            size[n, k], first[n, k], last[n, k] = np.int64(whole), low, high
 
 
 fit_extents.meanwhile()
@@ -118,7 +118,7 @@ def cut_windows(size, first, last, wanted, places, truncate, mirror, bits):
             anchor = np.trunc(anchor if truncate else anchor + np.copysign(0.5, anchor))
             low, high = first[n, k], last[n, k]
             if size[n, k] > 0:
-                scale = (np.float64(high) - np.float64(low)) / max(size[n, k], 1)
+                scale = np.float64(high - low) / max(size[n, k], 1)  # the difference is a float32
                 if window != size[n, k]:
                     low, high = np.float32(low + anchor * scale), np.float32(low + (anchor + window) * scale)
                 size[n, k] = window

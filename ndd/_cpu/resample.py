@@ -18,6 +18,7 @@ import math
 import numpy as np
 
 from ndd._cpu.filter_taps import (
+    CUBIC,
     F32,
     NN,
     NN_FUSED,
@@ -346,25 +347,31 @@ def filter_axis(image, out, first, weights, period, even, behind, low, high):
 
 
 def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], start, end, kind, radius) -> None:
-    """Resample `image` along `axes` (ascending) into `out`. `start`, `end`, `kind`, `radius` have a value an axis."""
+    """Resample `image` along `axes` into `out`: two or more neighbours, ascending; -1 is an axis of one pixel before
+    the image's own. `start`, `end`, `kind`, `radius` have a value an axis."""
     if out.size == 0 or image.size == 0:
         return
-    neighbours = len(axes) > 1 and axes[-1] == axes[-2] + 1
+    if axes[0] < 0:
+        image, out, axes = image[None], out[None], tuple(axis + 1 for axis in axes)
     if all([k in _NEAREST for k in kind.tolist()]):
-        return _pick(image, out, axes, start, end, kind, neighbours)
+        return _pick(image, out, axes, start, end, kind)
     # The loops make bytes and float32; other types are rounded afterwards, which spares compiling them for each pair of
     # types (5 s). The same for what they read would cost a fifth of the speed of 16-bit images.
     made = out if out.dtype in _MADE else host_empty(out.shape, F32)
-    if len(axes) == 2 and neighbours:
+    extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
+    moved = [
+        k not in _EXACT or a != 0 or not b == n == m
+        for k, a, b, n, m in zip(kind, start, end, extents, sizes, strict=True)
+    ]
+    if moved == [True, True]:
         y, x = axes
         channels = math.prod(out.shape[x + 1 :])
-        extents = image.shape[y], image.shape[x], out.shape[y], out.shape[x]
-        taps = plane_taps(*extents, channels, start, end, kind, radius, _REGISTER // out.itemsize)
+        taps = plane_taps(*extents, *sizes, channels, start, end, kind, radius, _REGISTER // out.itemsize)
         planes = image.reshape(_plane(image.shape, y)), made.reshape(_plane(out.shape, y))
         filter_planes(*planes, channels, *taps, *_range_of(made.dtype))
-        rounding = out.shape[x] * channels, *taps[-2:]
+        rounding = sizes[1] * channels, *taps[-2:]
     else:
-        rounding = _one_by_one(image, made, axes, start, end, kind, radius, _REGISTER // out.itemsize)
+        rounding = _one_by_one(image, made, axes, moved, start, end, kind, radius, _REGISTER // out.itemsize)
     if made is not out:
         period, even, behind = rounding
         put_rows(made.reshape(-1, period), out.reshape(-1, period), even, behind, *_range_of(out.dtype))
@@ -374,43 +381,36 @@ def _plane(shape: tuple[int, ...], y: int) -> tuple[int, int, int]:
     return math.prod(shape[:y]), shape[y], math.prod(shape[y + 1 :])
 
 
-def _pick(image, out, axes, start, end, kind, neighbours) -> None:
+def _pick(image, out, axes, start, end, kind) -> None:
     """The nearest pixel along all axes."""
     picked = []
     for i, axis in enumerate(axes):
         place = out.shape[axis], image.shape[axis], start[i], end[i]
         picked.append(fused_nearest_taps(*place) if kind[i] == NN_FUSED else nearest_taps(*place, i < len(axes) - 1))
-    alone = len(axes) - 2 * neighbours
-    for axis, first in zip(axes[:alone], picked[:alone], strict=True):
+    for axis, first in zip(axes[:-2], picked[:-2], strict=True):
         image = image.take(first, axis)
-    if neighbours:
-        y = axes[-2]
-        channels = math.prod(out.shape[y + 2 :])
-        pick_planes(image.reshape(_plane(image.shape, y)), out.reshape(_plane(out.shape, y)), channels, *picked[alone:])
-    else:
-        np.copyto(out, image, casting="unsafe")
+    y = axes[-2]
+    channels = math.prod(out.shape[y + 2 :])
+    pick_planes(image.reshape(_plane(image.shape, y)), out.reshape(_plane(out.shape, y)), channels, *picked[-2:])
 
 
-def _one_by_one(image, out, axes, start, end, kind, radius, lanes) -> tuple[int, int, int]:
-    """One pass along each axis, with float32 in between. Gives the run of elements whose ties are rounded to even: in
-    each `period` of the result, from `even` to `behind`."""
+def _one_by_one(image, out, axes, changes, start, end, kind, radius, lanes) -> tuple[int, int, int]:
+    """One pass along each axis that changes, with float32 in between. Gives the run of elements whose ties are rounded
+    to even: in each `period` of the result, from `even` to `behind`."""
     low, high = _range_of(out.dtype)
     extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
-    order, spans = (0,), [(0, extents[0])]
-    if len(axes) > 1:
-        spans = [reach(*place) for place in zip(extents, start, end, kind, radius, strict=True)]
-        taps = [tap_count(*filter_) for filter_ in zip(kind, radius, strict=True)]
-        order = _least_cost(tuple([b - a for a, b in spans]), tuple(sizes), tuple(taps))
+    spans = [reach(*place) for place in zip(extents, start, end, kind, radius, strict=True)]
+    taps = [tap_count(*filter_) for filter_ in zip(kind, radius, strict=True)]
+    order = _least_cost(tuple([b - a for a, b in spans]), tuple(sizes), tuple(taps))
     last = order[-1]
     origins = [0 if i == order[0] else span[0] for i, span in enumerate(spans)]
-    moved = [i for i in order if kind[i] != TRIANGULAR or start[i] != 0 or not end[i] == extents[i] == sizes[i]]
-    moved = moved or [last]
+    moved = [i for i in order if changes[i]] or [last]
     along = {
         i: axis_taps(sizes[i], extents[i], start[i], end[i], kind[i], radius[i], origins[i]) for i in {*moved, last}
     }
     # What is resampled last decides how ties are rounded, even where it stays as it is.
     channels = math.prod(out.shape[axes[-1] + 1 :])
-    period = out.shape[axes[-1]] * channels
+    period = math.prod(sizes[-2:] if last == len(axes) - 3 else sizes[-1:]) * channels
     even, behind = 0, period // lanes * lanes
     if last == len(axes) - 1:
         first, weights = along[last]
@@ -444,6 +444,7 @@ def _least_cost(extents: tuple[int, ...], sizes: tuple[int, ...], taps: tuple[in
 
 
 _NEAREST = (NN, NN_FUSED)
+_EXACT = (CUBIC, TRIANGULAR)  # the filters whose weights are 1 and 0 where nothing changes
 _MADE = (np.dtype(np.uint8), np.dtype(F32))
 _REGISTER = 16  # bytes of results that DALI's loops round at once
 

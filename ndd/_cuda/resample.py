@@ -19,30 +19,40 @@ _MOST_SHARED_READS = 4096  # and other filters, of which 8 output rows share the
 
 
 def resample_batch(
-    launch: Launch, input: Operand, out: Operand, *, axes: tuple[int, ...], kind: np.ndarray, radius: np.ndarray
+    launch: Launch,
+    input: Operand,
+    out: Operand,
+    *,
+    axes: tuple[int, ...],
+    kind: np.ndarray,
+    radius: np.ndarray,
+    moved: tuple[int, ...] = (),
 ) -> None:
     """Input 0 to output 0 along `axes` (ascending) by the kernels of resize.cu; launches do not grow with the batch.
+    `moved` has the numbers of those axes that need a pass, if not all do.
 
     The last two axes are done at once where that is cheap; what is left are passes along one axis each, those that
     shrink most first, with float32 scratch memory in between.
     """
     shapes, out_shapes = input.shapes, out.shapes
     taps: list[int] = [max(math.ceil(2 * r), 1) for r in np.maximum.reduce(radius).tolist()]
-    neighbours = list(axes[-2:]) == [axes[-1] - 1, axes[-1]]
-    macros = _plane_macros(kind, taps) if neighbours else {}
-    at_once = neighbours and taps[-1] * taps[-2] <= (_MOST_SHARED_READS if macros else _MOST_READS)
+    numbers = list(moved or range(len(axes)))
+    pair = numbers[-2:]
+    neighbours = len(pair) == 2 and axes[pair[0]] + 1 == axes[pair[1]]
+    macros = _plane_macros(kind[:, pair], taps[pair[1]]) if neighbours else {}
+    at_once = neighbours and taps[pair[0]] * taps[pair[1]] <= (_MOST_SHARED_READS if macros else _MOST_READS)
     if at_once:
-        view = _plane_view(shapes, out_shapes, axes[-1] - 1)
+        view = _plane_view(shapes, out_shapes, axes[pair[0]])
         largest = np.maximum.reduce(view).tolist()
         planes, height, width, channels, *_ = largest
         work = _strips(largest)
         at_once = planes * height * width * channels < 2**31 and work < 2**28
-        if at_once and len(axes) == 2:  # the usual case
-            _plane_pass(launch, view, work, [0, 1], {}, macros)
+        if at_once and len(numbers) == 2:  # the usual case
+            _plane_pass(launch, view, work, pair, {}, macros)
             return
     if at_once:
         at_once = np.maximum(shapes, out_shapes).prod(axis=1).max() < 2**31
-    passes = _passes(shapes, out_shapes, axes, at_once)
+    passes = _passes(shapes, out_shapes, axes, numbers, at_once)
     source = None
     for number, group in enumerate(passes):
         own = [axes[i] for i in group]
@@ -53,16 +63,18 @@ def resample_batch(
         shapes, source = reached, target
 
 
-def _plane_macros(kind: np.ndarray, taps: list[int]) -> dict[str, str]:
-    """Nothing if the kernel for NN and narrow triangles does the last two axes; another one does every filter."""
-    kinds = int(kind[:, -2:].min()), int(kind[:, -2:].max())
-    narrow = kinds == (TRIANGULAR, TRIANGULAR) and taps[-1] <= _FEW_TAPS
+def _plane_macros(kind: np.ndarray, across: int) -> dict[str, str]:
+    """Nothing if the kernel for NN and narrow triangles, of `across` taps along x, does both axes; another one does every
+    filter."""
+    kinds = int(kind.min()), int(kind.max())
+    narrow = kinds == (TRIANGULAR, TRIANGULAR) and across <= _FEW_TAPS
     return {} if narrow or kinds in ((NN, NN), (NN_FUSED, NN_FUSED)) else {"FILTERS": "1"}
 
 
-def _passes(shapes: np.ndarray, out_shapes: np.ndarray, axes: tuple[int, ...], at_once: bool) -> list[list[int]]:
+def _passes(
+    shapes: np.ndarray, out_shapes: np.ndarray, axes: tuple[int, ...], numbers: list[int], at_once: bool
+) -> list[list[int]]:
     """Numbers of the axes, grouped by pass; the last two together if `at_once`."""
-    numbers = list(range(len(axes)))
     groups: list[list[int]] = []
     if at_once:
         groups, numbers = [numbers[-2:]], numbers[:-2]

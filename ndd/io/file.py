@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from typing import Any
 from urllib.parse import unquote
 
@@ -105,6 +107,11 @@ def contents(path: str) -> np.ndarray:
             f"{path!r}: expected a path, file:// or a URL of s3, gs, az, http or https, got the scheme {scheme}://"
         )
     try:
+        kind = os.stat(name).st_mode
+        if not (
+            stat.S_ISREG(kind) or stat.S_ISDIR(kind)
+        ):  # a pipe or a device may never end; a folder has its own error
+            raise OSError(errno.EINVAL, "Not a regular file", name)
         return np.fromfile(name, np.uint8)
     except OSError as error:
         raise RuntimeError(f"{path!r} cannot be read{from_where(name)}: {error.strerror or error}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -140,7 +140,7 @@ def name_filter(reader: str, argument: str, patterns: Any, case: bool) -> Any:
     return lambda name: name.lower().endswith(endings) or matches(name) is not None
 
 
-@cache
+@lru_cache(1024)
 def glob_expression(pattern: str) -> str:
     """A shell pattern (`*`, `?`, `[a-z]`, `[!a-z]`, backslash) as a regular expression."""
     return "".join(_glob_pieces(pattern))

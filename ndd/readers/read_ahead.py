@@ -24,6 +24,7 @@ _THREADS_TO_PEEK = 2  # so many for a GPU's lookahead that finds nothing yet: on
 _BEYOND_PEEKING = 2  # batches read beyond what lookahead looks for
 # The least that a thread reads of a batch: 256 records of 1 kB take 0.2 ms by one thread, 1.5 ms of all in four parts.
 _SECONDS_OF_A_PART = 2e-3
+_A_WHILE = 0.01  # seconds
 _SAMPLES_AT_ONCE = 16  # in sample mode, so that a hand-over between threads serves many samples
 
 
@@ -190,19 +191,40 @@ class ReadAhead:
         thread.start()
 
     def _run(self) -> None:
-        while True:
-            part = None  # an idle thread must not keep the last batch alive
-            with self._work:
-                while not (self._stopped or self._parts or self._may_plan()):
-                    self._work.wait()
-                if self._stopped:
-                    return
-                part = self._parts.popleft() if self._parts else None
-                self._planning = self._planning or part is None
-            if part is None:
-                self._plan()
+        while not self._stopped:
+            taken: list[tuple[_Group, int, int] | None] = []
+            try:
+                self._work_once(taken)
+            except (MemoryError, RuntimeError):  # not even a lock can be had: no reason to let others wait for ever
+                self._give_back(taken)
+
+    def _work_once(self, taken: list[tuple[_Group, int, int] | None]) -> None:
+        """Read a part or plan a group; what it took is put into `taken`. None is a plan."""
+        with self._work:
+            while not (self._stopped or self._parts or self._may_plan()):
+                self._work.wait()
+            if self._stopped:
+                return
+            taken.append(self._parts[0] if self._parts else None)
+            if self._parts:
+                self._parts.popleft()
             else:
-                self._read(*part)
+                self._planning = True
+        part = taken[0]
+        if part is None:
+            self._plan()
+        else:
+            self._read(*part)
+
+    def _give_back(self, taken: list[tuple[_Group, int, int] | None]) -> None:
+        """What was taken is done again, in a while."""
+        time.sleep(_A_WHILE)
+        with self._work:
+            for part in taken:
+                if part is None:
+                    self._planning = False
+                elif part[1] not in part[0].read:
+                    self._parts.appendleft(part)
 
     def _may_plan(self) -> bool:
         return self._streaming and not (self._planning or self._failure) and len(self._groups) < self._depth

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -68,3 +70,12 @@ def test_the_path_goes_with_the_bytes(files):
     out = ndd.decoders.image(ndd.io.file.read(path_tensor(files[1])))
     with pytest.raises(RuntimeError, match="10ä"):
         out.evaluate()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs POSIX")
+@pytest.mark.parametrize("read", [lambda path: ndd.io.file.read(path), lambda path: ndd.imread(path)])
+def test_a_pipe_is_refused_at_once(tmp_path, read):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(RuntimeError, match="Not a regular file"):
+            read(str(path)).evaluate()

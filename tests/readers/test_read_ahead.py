@@ -288,3 +288,19 @@ def test_a_reader_may_be_collected_by_a_thread_of_its_own(numbered):
 
     threading.Thread(target=stop_while_holding_the_lock, daemon=True).start()
     assert done.wait(5)
+
+
+@pytest.mark.parametrize("place", ["_may_plan", "_plan", "_read"])
+def test_a_thread_without_memory_goes_on(monkeypatch, place):
+    """A MemoryError at any place in a thread of the reader: nothing is lost, and nobody waits for a dead thread."""
+    usual, left = getattr(read_ahead.ReadAhead, place), iter(range(2))
+
+    def short_of_memory(self, *part):
+        if threading.current_thread().name.startswith("ndd-reader") and next(left, None) is not None:
+            raise MemoryError
+        return usual(self, *part)
+
+    monkeypatch.setattr(read_ahead.ReadAhead, place, short_of_memory)
+    reader = Memory(store=Slow(40))
+    assert epoch_of(reader, 8) == [list(range(i, i + 8)) for i in range(0, 40, 8)]
+    assert next(left, None) is None

@@ -50,6 +50,11 @@ class Geometry:
         """That of some of the axes."""
         return Geometry(self.size[:, axes], self.start[:, axes], self.end[:, axes])
 
+    def behind_one(self) -> Geometry:
+        """With an axis of one pixel before."""
+        start, end = (np.insert(a, 0, i, axis=1) for i, a in enumerate((self.start, self.end)))
+        return Geometry(np.insert(self.size, 0, 1, axis=1), start, end)
+
 
 def spatial_axes(layout: str) -> list[int]:
     """Numbers of the axes that are resized, ascending."""
@@ -242,7 +247,8 @@ def resample_plan(
     arrays = (np.ascontiguousarray(a) for a in (geometry.size, geometry.start, geometry.end))
     choose_filters(*arrays, shrink, grow, _WIDENS if antialias else _NEVER, BASE_RADIUS, kind, radius)
     shapes = input.shapes.copy()
-    shapes[:, axes] = geometry.size
+    own = [axis for axis in axes if axis >= 0]
+    shapes[:, own] = geometry.size[:, -len(own) :]
     per_sample = {"start": geometry.start, "end": geometry.end, "kind": kind, "radius": radius}
     return Plan(shapes, per_sample, {"axes": tuple(axes)})
 

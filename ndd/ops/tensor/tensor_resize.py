@@ -79,7 +79,9 @@ def tensor_resize(
 
     Shape: as the input, but along the axes. The layout stays. DALI resizes at most 3 axes at once, here there is
     no limit. Where an extent comes out as it was, DALI resamples that axis in some cases only; here its region and
-    `subpixel_scale` always count. With `antialias=False`, linear resizing of all of an axis gives the numbers of
+    `subpixel_scale` always count. An axis that only follows `mode` stays put at its centre if `alignment` is 0.5, at
+    its start otherwise (DALI: at its start whenever an alignment is given, also 0.5). With `antialias=False`, linear
+    resizing of all of an axis gives the numbers of
     `torch.nn.functional.interpolate(mode="linear", align_corners=False)`.
 
     Raises RuntimeError for scalars, other types, both or neither of `sizes` and `scales`, both of `axes` and
@@ -127,8 +129,10 @@ def _(
     else:
         wanted[:, chosen] = (1 if scales is None else per_axis(scales, count)) * extents[:, chosen]
     check_extents(wanted)
-    pivot, most = np.full(extents.shape, 0.5), None
-    pivot[:, chosen] = per_axis(alignment, count)
+    pivots = per_axis(alignment, count)
+    # An axis that only follows `mode` stays put where DALI has it: at its start, once an alignment is given.
+    pivot, most = np.full(extents.shape, 0.5 if (pivots == 0.5).all() else 0.0), None
+    pivot[:, chosen] = pivots
     if max_size is not None:
         most = np.zeros(input.ndim)
         most[chosen] = limits(max_size, count)
@@ -137,17 +141,20 @@ def _(
         rounding=size_rounding,
     )  # fmt: skip
     moved = (geometry.size != extents) | (geometry.start != 0) | (geometry.end != extents)
-    filters = [arguments[name] for name in ("interp_type", "min_filter", "mag_filter")]
-    gaussian = any((f.each() == DALIInterpType.INTERP_GAUSSIAN).any() for f in filters if f is not None)
-    resampled = _filtered(moved.any(axis=0).tolist(), gaussian) or chosen[:1]
-    return resample_plan(input, resampled, geometry.of(resampled), **arguments)
+    resampled = _resampled(moved.any(axis=0).tolist())
+    geometry = geometry.of(resampled)
+    if input.ndim == 1:  # DALI takes numbers in a row for a row of pixels
+        resampled, geometry = [-1, 0], geometry.behind_one()
+    plan = resample_plan(input, resampled, geometry, **arguments)
+    blurred = (plan.per_sample["kind"] == DALIInterpType.INTERP_GAUSSIAN).any(axis=0)
+    passes = [i for i, a in enumerate(resampled) if a >= 0 and (blurred[i] or moved[:, a].any())]
+    plan.shared["moved"] = tuple(passes) or (len(resampled) - 1,)
+    return plan
 
 
-def _filtered(moved: list[bool], gaussian: bool) -> list[int]:
-    """The axes to filter. One that stays as it is would be read and written for nothing, but by a Gaussian, which blurs
-    even so: with it DALI filters two neighbouring axes at least, and all between the first and the last that change."""
-    if not gaussian:
-        return [axis for axis, changes in enumerate(moved) if changes]
+def _resampled(moved: list[bool]) -> list[int]:
+    """The axes that DALI resamples: two neighbours at least, and all between the first and the last that change. One that
+    stays as it is decides about ties, the order of the passes and the last bits of wide filters."""
     first, last = 0, len(moved)
     while last - first > 2 and not moved[first]:
         first += 1
@@ -177,5 +184,9 @@ def _chosen_axes(input, axes, axis_names) -> list[int]:
     return chosen
 
 
-tensor_resize.cpu(resample)
+@tensor_resize.cpu
+def _(image, out, axes, moved, start, end, kind, radius):
+    resample(image, out, axes, start, end, kind, radius)
+
+
 tensor_resize.cuda("../image/resize.cu")(resample_batch)

@@ -56,7 +56,7 @@ def _order(perm, ndim: int) -> tuple[int, ...]:
     return order
 
 
-@functools.cache
+@functools.lru_cache(1024)
 def _groups(order: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
     """Axes that stay next to each other, as they follow in the input, and the order of these groups in the output."""
     runs: list[list[int]] = []

@@ -56,6 +56,14 @@ def test_random_arguments_as_dali(dali, layout):
             assert_same_values([x], [y], relative=1e-4, off_by_one=0.05 + 24 / max(x.size, 1))
 
 
+def test_the_region_of_a_window_is_that_of_dali_to_the_last_bit(dali):
+    for seed in range(40):
+        draw = Draw(seed, "HWC", "float32", 2)
+        arguments = random_arguments(draw) | {"interp_type": 1, "antialias": False}
+        ours, theirs = (arrays_of(called(m, draw.samples, "HWC", arguments)) for m in (ndd, dali))
+        assert all(np.array_equal(x, y) for x, y in zip(ours, theirs, strict=True)), arguments
+
+
 def test_it_is_the_three_operators_in_one():
     image = np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8)
     at_once = ndd.resize_crop_mirror(

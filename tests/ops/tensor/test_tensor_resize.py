@@ -79,6 +79,22 @@ def test_random_arguments_as_dali(dali, seed):
     assert good > 20
 
 
+def test_one_axis_is_resized_as_by_dali_to_the_last_bit(dali):
+    rng = np.random.default_rng(0)
+    for seed in range(60):
+        ndim = 1 + seed % 4
+        array = rng.integers(0, 256, rng.integers(2, 20, ndim)).astype(("uint8", "uint16", "float32")[seed % 3])
+        axis = int(rng.integers(ndim))
+        arguments = {"axes": [axis], "scales": [round(float(rng.uniform(0.2, 2.5)) * rng.choice([1, 1, -1]), 2)]}
+        arguments |= {"interp_type": int(rng.integers(6))} if seed % 2 else {}
+        if seed % 5 == 0:
+            arguments |= {"roi_start": [0.2], "roi_end": [0.9], "roi_relative": True}
+        ours, theirs = (called(m, array, arguments) for m in (ndd, dali))
+        if ours.shape[axis] == array.shape[axis]:
+            continue  # there DALI resamples an axis or not, by rules of its own
+        np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs), err_msg=f"{array.shape} {arguments}")
+
+
 def test_axes_in_any_order_and_from_the_end():
     array = np.random.default_rng(0).random((6, 8, 10), np.float32)
     one = ndd.tensor_resize(array, sizes=[3, 4], axes=[0, 2])
@@ -150,3 +166,12 @@ def test_axes_that_stay_as_they_are(dali, name):
         expected = dali.tensor_resize(dali.tensor(x), sizes=sizes, **kept)
         found = ndd.tensor_resize(ndd.tensor(x), sizes=sizes, interp_type=getattr(ndd.types, kind))
         np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [1, 5])
+def test_numbers_in_a_row_on_the_gpu(emulated_gpu, kind):
+    batch = ndd.batch([np.random.default_rng(n).random(n, np.float32) for n in (9, 14)])
+    arguments = {"scales": [1.7], "interp_type": ndd.types.DALIInterpType(kind)}
+    on_cpu, on_gpu = (ndd.tensor_resize(b, **arguments) for b in (batch, batch.gpu()))
+    assert_same_values(arrays_of(on_gpu), arrays_of(on_cpu))
+    assert len(emulated_gpu.launches) == 1
