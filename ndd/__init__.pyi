@@ -13,6 +13,7 @@ from ndd import (
     io,
     math,
     noise,
+    pytorch,
     random,
     readers,
     reductions,
@@ -79,12 +80,12 @@ __all__ = [
     'like', 'lookup_table', 'math', 'mel_filter_bank', 'mfcc', 'mixup', 'multi_paste', 'noise', 'nonsilent_region',
     'normalize', 'one_hot', 'ones', 'ones_like', 'operator', 'optical_flow', 'output', 'pad', 'paste',
     'peek_image_shape', 'per_frame', 'permute_batch', 'picture', 'pipeline_def', 'power_spectrum',
-    'preemphasis_filter', 'random', 'random_bbox_crop', 'random_crop_generator', 'random_resized_crop', 'readers',
-    'reductions', 'reinterpret', 'reshape', 'resize', 'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation',
-    'segmentation', 'sequence_rearrange', 'set_current_stream', 'set_default_stream', 'set_num_threads', 'slice',
-    'spectrogram', 'sphere', 'squeeze', 'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord', 'to_decibels',
-    'transforms', 'transpose', 'type_id', 'types', 'uint8', 'uint16', 'uint32', 'uint64', 'warp_affine', 'water',
-    'zeros', 'zeros_like',
+    'preemphasis_filter', 'pytorch', 'random', 'random_bbox_crop', 'random_crop_generator', 'random_resized_crop',
+    'readers', 'reductions', 'reinterpret', 'reshape', 'resize', 'resize_crop_mirror', 'roi_random_crop', 'rotate',
+    'saturation', 'segmentation', 'sequence_rearrange', 'set_current_stream', 'set_default_stream', 'set_num_threads',
+    'slice', 'spectrogram', 'sphere', 'squeeze', 'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord',
+    'to_decibels', 'transforms', 'transpose', 'type_id', 'types', 'uint8', 'uint16', 'uint32', 'uint64', 'warp_affine',
+    'water', 'zeros', 'zeros_like',
 ]
 
 __version__: str

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Literal
 
 import numpy as np
 
-from ndd._execution.lookahead import computed
 from ndd._operator import Call, Operand, PerSample, Samples, Values, operator, output
 from ndd._tensor import DType, Store
 from ndd._tensor.dtype import float32, uint8
@@ -78,21 +76,8 @@ def audio(
 
 
 @audio.batch
-def _(call, input, *, on_error, **arguments) -> list[Any]:
-    numbers = {name: v for name, v in arguments.items() if isinstance(v, Values)}
-    if not call.eager or not input.varies or any([v.varies for v in numbers.values()]):
-        return _decoded(call, input, on_error, **arguments)
-
-    def ahead(coming: Store) -> list[Any]:
-        same = {name: Values(name, v.constant, coming.n, v.kind, v.vector, False) for name, v in numbers.items()}
-        return _decoded(call.on(coming, None), Operand(coming, input.spec, coming.n), on_error, **{**arguments, **same})
-
-    now = functools.partial(_decoded, call, input, on_error, **arguments)
-    return computed(input._store_, call.settled, now, ahead)
-
-
-def _decoded(
-    call: Call, input: Operand, on_error: str, *, downmix: bool, dtype: DType, duration: Values | None, quality: float,
+def _(
+    call: Call, input: Operand, *, downmix: bool, dtype: DType, duration: Values | None, on_error: str, quality: float,
     sample_rate: Values, start: Values,
 ) -> list[Any]:  # fmt: skip
     count = input.n

@@ -3,7 +3,10 @@
 # ruff: noqa: B023  (every closure runs before the loop goes on)
 from __future__ import annotations
 
+import importlib
 import io
+import threading
+import time
 import tracemalloc
 
 import numpy as np
@@ -196,24 +199,25 @@ def test_bad_files_left_out_or_filled():
         ndd.decoders.audio(files.select(1), on_error="skip")[0].evaluate()
 
 
-def test_a_loop_is_decoded_ahead(tmp_path, monkeypatch):
-    import importlib
-
+def test_a_loop_that_goes_to_the_gpu_is_decoded_ahead(tmp_path, emulated_gpu, monkeypatch):
     module = importlib.import_module("ndd.decoders.audio")
-    batches = []
-    decoded = module._decoded
-    monkeypatch.setattr(module, "_decoded", lambda call, *a, **k: batches.append(call.n) or decoded(call, *a, **k))
-    for i in range(8):
-        (tmp_path / f"{i}.wav").write_bytes(encoded(sound(50 + i, seed=i), 8000).tobytes())
-    reader = ndd.readers.File(files=[str(tmp_path / f"{i}.wav") for i in range(8)])
+    began = []
+    decode = module.decode
+    monkeypatch.setattr(module, "decode", lambda *a: began.append(threading.current_thread().name) or decode(*a))
+    signals = [sound(50 + i, seed=i) for i in range(12)]
+    for i, signal in enumerate(signals):
+        (tmp_path / f"{i:02}.wav").write_bytes(encoded(signal, 8000).tobytes())
+    reader = ndd.readers.File(files=[str(tmp_path / f"{i:02}.wav") for i in range(12)])
     for _ in range(2):
         found = []
         for files, _ in reader.next_epoch(batch_size=2):
-            found += arrays_of(ndd.decoders.audio(files, downmix=True, start=0.001)[0])
-        for i, samples in enumerate(found):
-            expected = ndd.decoders.audio(ndd.tensor(encoded(sound(50 + i, seed=i), 8000)), downmix=True, start=0.001)
-            np.testing.assert_array_equal(samples, np.asarray(expected[0]))
-    assert 8 <= batches.count(2) <= 10  # each batch once, and up to two of an epoch that nobody asks for
+            samples, _ = ndd.decoders.audio(files, downmix=True, start=0.001)
+            found += arrays_of((samples.gpu() * 2).cpu())
+            time.sleep(0.02)  # the reader has time to read on
+        for signal, samples in zip(signals, found, strict=True):
+            expected, _ = ndd.decoders.audio(ndd.tensor(encoded(signal, 8000)), downmix=True, start=0.001)
+            np.testing.assert_array_equal(samples, np.asarray(expected) * 2)
+    assert any(name.startswith("ndd-lookahead") for name in began)
 
 
 @pytest.mark.parametrize("kind", ["FLAC PCM_16", "OGG VORBIS", "WAV PCM_24", "AIFF PCM_16"])

@@ -1,0 +1,5 @@
+# Written by `python -m ndd stubs`. Do not edit.
+
+
+
+
