@@ -71,7 +71,7 @@ def _taps(at, interp, weight):
 def warp_perspective(image, out, m, interp, border, fill, rounds, low, high):
     """Pixel (x, y) of `out` [H, W, C] is read at m @ (x, y, 1), divided by its third component."""
     height, width, channels = image.shape
-    across, down = empty(4, np.float64), empty(4)
+    across, down = empty(4, np.float64), empty(4, np.float64)
     for y in range(out.shape[0]):
         for x in range(out.shape[1]):
             w = m[2, 0] * x + m[2, 1] * y + m[2, 2]
