@@ -336,7 +336,8 @@ class Decoder:
     def copy(self, number: int, how: tuple[int, int, int], target: int) -> None:
         """See `Frame.copy`."""
         session, (height, width) = self._session, self._size
-        assert session is not None
+        if session is None:
+            raise RuntimeError(f"picture {number} is asked for before one was decoded")
         wide = 2 if session.key[2] else 1
         address, pitch = ctypes.c_uint64(), _u32()
         mapping = _Mapping(progressive=how[0], top_first=how[1], unpaired=how[2], stream=self._stream.cuda_stream)
