@@ -8,6 +8,7 @@ other one needs.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -35,6 +36,10 @@ class Shape(NamedTuple):
     width: int
 
 
+# In a forked child: what its parent opened. Freed there, FFmpeg would wait for ever for threads that the child has not.
+_of_parents: list[Any] = []
+
+
 class VideoFile:
     """One open video. One thread at a time may use it. FFmpeg decodes, until `decode_by` says otherwise.
 
@@ -46,6 +51,7 @@ class VideoFile:
 
     def __init__(self, source: str | np.ndarray, threads: int = 1, index: Index | None = None):
         self.source, self._threads = source, threads
+        self._process = os.getpid()
         self._decoder: Any = None  # made when it is needed
         self._make_decoder: Callable[[Any], Any] = _ffmpeg
         self._open()
@@ -144,6 +150,10 @@ class VideoFile:
         self._close_decoder()
         with whole:
             self._container.close()
+
+    def __del__(self) -> None:
+        if os.getpid() != getattr(self, "_process", os.getpid()):
+            _of_parents.append((self.__dict__.get("_container"), self._decoder, self.__dict__.get("_frames")))
 
     def _close_decoder(self) -> None:
         if self._decoder is not None and not self.by_ffmpeg:

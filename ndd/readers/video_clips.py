@@ -211,7 +211,6 @@ class OpenVideos:
     def using(self, path: str, index: Index, first: int, last: int) -> Iterator[VideoFile]:
         """The video, for these frames."""
         if os.getpid() != self._process:  # a forked child: the threads of FFmpeg do not exist here
-            _abandoned.append(self._opened)
             self._start()
         mine = self._taken(path, key_before(index["keys"], first), first, last + 1)
         try:
@@ -272,9 +271,6 @@ class OpenVideos:
         if old is not None and old.file is not None:
             old.file.close()
         return mine
-
-
-_abandoned: list[Any] = []  # decoders of a parent process, which nobody may close in its child
 
 
 def _starts(layout: Layout, start: int, end: int) -> np.ndarray:

@@ -1,7 +1,10 @@
 """`ndd.decoders.video`: which frames come out, against FFmpeg's own order and DALI."""
 
 import io
+import os
+import signal
 import threading
+import time
 
 import numpy as np
 import nvdec
@@ -427,3 +430,27 @@ def test_of_several_video_streams_the_best_one_is_read():
     frames = ndd.decoders.video(np.frombuffer(memory.getvalue(), np.uint8), frames=[4, 0])
     assert frames.shape == (2, 64, 128, 3)
     assert np.asarray(frames).std() > 20
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_may_forget_what_its_parent_opened(clip):
+    """Freed in the child, FFmpeg's decoder waited for ever for its threads, which only the parent has."""
+    file = VideoFile(clip, 2)
+    file.frame(3)
+    held = [file]
+    del file
+    child = os.fork()
+    if child == 0:
+        held.clear()
+        os._exit(0)
+    deadline = time.monotonic() + 30
+    ended = 0
+    while not ended and time.monotonic() < deadline:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        time.sleep(0.01)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert (ended, status) == (child, 0)
+    held[0].close()
