@@ -101,6 +101,21 @@ LONG = (
     "test_notebooks.py::test_notebook_runs[scale]",
     "test_notebooks.py::test_notebook_runs[segmentation]",
     "test_notebooks.py::test_notebook_runs[augmentation_gallery]",
+    "test_elastic.py::test_killed_restarted_and_finished_by_fewer",
+    "test_worker_processes.py::test_workers_of_a_data_loader[forkserver-1]",
+    "test_user_code.py::test_errors_are_where_the_code_is_wrong[right_code.py]",
+    "test_notebooks.py::test_notebook_runs[auto_aug]",
+    "test_notebooks.py::test_notebook_runs[segmentation_augment]",
+    "test_notebooks.py::test_notebook_runs[containers]",
+    "test_external_source.py::test_processes_share_out_a_sequence",
+    "test_coverage.py::test_lines_are_counted_of_every_operator",
+    "test_crop_mirror_normalize.py::test_gpu_as_cpu[1]",
+    "test_bench.py::test_loop",
+    "test_experimental_resize.py::test_as_resize[cpu-DALIInterpType.INTERP_LINEAR-DHWC]",
+    "test_processes.py::test_control_c_in_the_loop[deferred]",
+    "test_proxy.py::test_many_servers_leave_nothing",
+    "test_read_ahead.py::test_the_interpreter_exits[raise SystemExit(3)]",
+    "test_object_store.py::test_other_processes",
 )
 
 

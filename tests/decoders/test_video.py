@@ -1,5 +1,6 @@
 """`ndd.decoders.video`: which frames come out, against FFmpeg's own order and DALI."""
 
+import gc
 import io
 import os
 import signal
@@ -443,6 +444,7 @@ def test_a_forked_child_may_forget_what_its_parent_opened(clip):
     child = os.fork()
     if child == 0:
         held.clear()
+        gc.collect()  # PyAV's containers and their streams hold each other
         os._exit(0)
     deadline = time.monotonic() + 30
     ended = 0
