@@ -6,6 +6,7 @@ A function costs 50 to 100 ms of compiling, what is made here 2 ms.
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
@@ -19,11 +20,9 @@ class _Extreme(Compiled):
 
     def __init__(self, before: Any):
         self.before = before
-        self._made: Any = None
 
     def inner(self) -> Any:
-        self._made = self._made or _extreme(self.before)
-        return self._made
+        return _extreme(self.before)
 
     def in_python(self) -> Any:
         return self._of_arrays
@@ -37,11 +36,9 @@ class _Extreme(Compiled):
 class _Array(Compiled):
     def __init__(self, zeroed: bool):
         self.zeroed = zeroed
-        self._made: Any = None
 
     def inner(self) -> Any:
-        self._made = self._made or _array(self.zeroed)
-        return self._made
+        return _array(self.zeroed)
 
     def in_python(self) -> Any:
         return np.zeros if self.zeroed else np.empty
@@ -69,6 +66,7 @@ each: Any = _Each()
 """`for i in each(n)`: `range`, for simple loops over arrays. Python does it in one go, with a slice for `i`."""
 
 
+@functools.cache
 def _extreme(before: Any) -> Any:
     from numba import types
     from numba.cpython.builtins import do_minmax
@@ -91,6 +89,7 @@ def _extreme(before: Any) -> Any:
     return extreme
 
 
+@functools.cache
 def _array(zeroed: bool) -> Any:
     from numba import types
     from numba.core import cgutils

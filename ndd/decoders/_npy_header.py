@@ -79,3 +79,8 @@ def native(stored: np.ndarray) -> np.ndarray:
     if stored.flags.c_contiguous and stored.dtype.isnative:
         return stored
     return stored.astype(stored.dtype.newbyteorder("="), order="C")
+
+
+def read_header(file: np.ndarray) -> Header:
+    """The header of a whole file, u8. ValueError as `parse_header`."""
+    return parse_header(file[: header_length(file[:12].tobytes())].tobytes())

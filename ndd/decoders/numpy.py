@@ -11,7 +11,7 @@ from ndd._operator.naming import raise_first
 from ndd._tensor import DType, Store
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype
-from ndd.decoders._npy_header import header_length, native, parse_header
+from ndd.decoders._npy_header import native, read_header
 
 
 @operator(reads="cpu", types=("u8", "i8"))
@@ -72,7 +72,7 @@ def _(call, data, *, dtype) -> Any:
 def _decode(file: np.ndarray) -> np.ndarray:
     """The array, in memory of its own. RuntimeError for what is no `.npy` file."""
     try:
-        header = parse_header(file[: header_length(file[:12].tobytes())].tobytes())
+        header = read_header(file)
     except ValueError as error:
         raise RuntimeError(str(error)) from None
     if len(file) != header.start + header.size:

@@ -10,7 +10,7 @@ import numpy as np
 from ndd._tensor import Packed
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype
-from ndd.decoders._npy_header import Header, header_length, native, parse_header
+from ndd.decoders._npy_header import Header, header_length, native, parse_header, read_header
 from ndd.readers.container import rows_at
 from ndd.readers.file_reading import OpenFiles, read_files
 from ndd.readers.output import Record
@@ -46,7 +46,7 @@ def _whole_arrays(paths: Sequence[str]) -> Records:
         try:
             if place in errors:
                 raise errors[place]
-            header = parse_header(content[: header_length(content[:12].tobytes())].tobytes())
+            header = read_header(content)
             _check_size(header, len(content))
             piece = content[header.start : header.start + header.size]
             found.append((native(np.ndarray(header.shape, header.dtype, piece, strides=header.strides)),))
