@@ -8,7 +8,6 @@ import pytest
 from videos import REAL, encoded, numbered, numbers_of, timed, write
 
 import ndd
-from ndd.decoders import _nvdec
 from ndd.readers.video_clips import OpenVideos
 
 pytest.importorskip("av")
@@ -277,9 +276,7 @@ def test_videos_go_into_operators_frame_by_frame(folder):
     ids=str,
 )  # fmt: skip
 def test_on_a_gpu_as_on_the_cpu(folder, emulated_gpu, monkeypatch, kind, how):
-    if not emulated_gpu.real:
-        monkeypatch.setattr(nvdec.Decoder, "copies", 0)
-        monkeypatch.setattr(_nvdec, "Decoder", nvdec.Decoder)
+    engine = None if emulated_gpu.real else nvdec.put_in_place(monkeypatch)
     files = [str(folder / "cat" / name) for name in ("a.mp4", "b.webm")]
     here, there = (
         kind(filenames=files, enable_frame_num="sequence", labels=[3, 4], device=d, **how) for d in ("cpu", "gpu")
@@ -291,21 +288,20 @@ def test_on_a_gpu_as_on_the_cpu(folder, emulated_gpu, monkeypatch, kind, how):
             for a, b in zip(ours.tensors, theirs.cpu().tensors, strict=True):
                 np.testing.assert_allclose(np.asarray(a).astype(float), np.asarray(b).astype(float), atol=most * 1.01)
     there.close()
-    assert emulated_gpu.real or nvdec.Decoder.open == 0, "decoders are given back"
-    assert emulated_gpu.real or nvdec.Decoder.copies > 0
+    assert engine is None or engine.open == 0, "decoders are given back"
+    assert engine is None or engine.copies > 0
 
 
 def test_a_batch_on_a_gpu_decodes_each_frame_once(folder, emulated_gpu, monkeypatch):
     if emulated_gpu.real:
         pytest.skip("nobody counts the frames of an engine")
-    monkeypatch.setattr(nvdec.Decoder, "copies", 0)
-    monkeypatch.setattr(_nvdec, "Decoder", nvdec.Decoder)
+    engine = nvdec.put_in_place(monkeypatch)
     reader = ndd.readers.Video(
         filenames=str(folder / "cat" / "a.mp4"), sequence_length=8, step=2, stick_to_shard=True, device="gpu"
     )
     frames = reader.fetch(list(range(7)))[0].cpu()
     assert numbers_of(frames.tensors[6]) == list(range(12, 20))
-    assert nvdec.Decoder.copies == 20
+    assert engine.copies == 20
 
 
 def test_a_damaged_frame_on_a_gpu_is_named(folder, tmp_path, emulated_gpu):
