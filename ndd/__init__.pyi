@@ -1315,19 +1315,22 @@ def random_bbox_crop(
 def random_crop_generator(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333), rng: RNG | None = None,
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
+    rng: RNG | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def random_crop_generator(
     input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333), rng: RNG | None = None,
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
+    rng: RNG | None = None,
 ) -> tuple[Batch, Batch]: ...
 @overload
 def random_crop_generator(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333), rng: RNG | None = None,
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
+    rng: RNG | None = None,
 ) -> tuple[Batch, Batch]: ...
 @overload
 def random_resized_crop(
@@ -1336,7 +1339,7 @@ def random_resized_crop(
     mag_filter: DALIInterpType | int | Array | None = None, min_filter: DALIInterpType | int | Array | None = None,
     minibatch_size: int = 32, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
     size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
 ) -> Tensor: ...
 @overload
@@ -1346,7 +1349,7 @@ def random_resized_crop(
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
     size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
 ) -> Batch: ...
 @overload
@@ -1356,7 +1359,7 @@ def random_resized_crop(
     mag_filter: DALIInterpType | int | Array | Batch | None = None,
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
     size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
 ) -> Batch: ...
 @overload

@@ -129,7 +129,7 @@ def image_random_crop(
     num_attempts: int = 10, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
     output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0, random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
     split_stages: bool | None = None, use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
     rng: RNG | None = None,
 ) -> Tensor: ...
@@ -143,7 +143,7 @@ def image_random_crop(
     num_attempts: int = 10, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
     output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0, random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
     split_stages: bool | None = None, use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
     rng: RNG | None = None,
 ) -> Batch: ...
@@ -157,7 +157,7 @@ def image_random_crop(
     num_attempts: int = 10, on_error: Literal['raise', 'skip', 'fill'] = 'raise',
     output_type: DALIImageType | int = DALIImageType.RGB, preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0, random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
-    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.333333),
+    random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
     split_stages: bool | None = None, use_chunk_allocator: bool | None = None, use_fast_idct: bool = False,
     rng: RNG | None = None,
 ) -> Batch: ...

@@ -40,7 +40,7 @@ def image_random_crop(
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
     random_area: Sequence[float] = (0.08, 1.0),
-    random_aspect_ratio: Sequence[float] = (0.75, 1.333333),
+    random_aspect_ratio: Sequence[float] = (0.75, 4 / 3),
     split_stages: bool | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool = False,
@@ -63,7 +63,7 @@ def image_random_crop(
             without effect.
         memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
 
-    Gives HWC images.
+    Gives HWC images, of the windows that DALI draws.
 
     Raises RuntimeError as `decoders.image`, and for ranges that are none.
 

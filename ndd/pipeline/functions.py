@@ -1,7 +1,8 @@
 """The functions of `fn`: every operator and reader of ndd under DALI's functional name, by rule rather than by list.
 
 `fn.flip` is `ndd.flip`; `fn.readers.file` makes an `ndd.readers.File` once for a pipeline and advances it once a run;
-random operators draw from a generator of their own; what has no batch among its inputs gets the run's batch size.
+each random operator has a generator of its own, with DALI's numbers; what has no batch among its inputs gets the run's
+batch size.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from typing import Any
 
 import ndd
 from ndd.pipeline.conditions import outside_of_branches
-from ndd.pipeline.node import DataNode, contains_node, is_recorded, shapes_of, unwrapped
+from ndd.pipeline.node import DataNode, contains_node, shapes_of, unwrapped
 from ndd.pipeline.pipeline import Pipeline
 from ndd.pipeline.sources import ExternalSource
+from ndd.random.streams import PipelineRNG
 
 # Arguments of pipeline mode that say nothing to an operator that runs at once.
 _WITHOUT_EFFECT = ("name", "preserve", "bytes_per_sample_hint", "seed")
@@ -133,19 +135,28 @@ def _operator_function(operator: Any, path: str) -> Any:
             plain["device"] = "gpu"
         if plain.get("device") == "gpu":
             pipeline.require_gpu(path)
-        generator = pipeline.generator(path, seed) if is_random else None
+        kept = None
+        if is_random:
+            given_seed = None if seed is None or seed < 0 else int(seed)
+            kept = pipeline.kept.of_call(
+                f"random {path}", lambda word: PipelineRNG(word if given_seed is None else given_seed),
+                seeded=given_seed is None,
+            )  # fmt: skip
         outputs = 1 if declared is None else declared.outputs(*inputs, **plain)
 
         def run(memo: dict[int, Any]) -> Any:
             given = [unwrapped(v, memo) for v in inputs]
             named = {k: unwrapped(v, memo) for k, v in plain.items()}
-            if generator is not None:
-                named["rng"] = generator
             if not any(isinstance(v, ndd.Batch) for v in (*given, *named.values())):
                 named["batch_size"] = pipeline.current_batch_size
-            return operator(*given, **named)
+            if kept is None:
+                return operator(*given, **named)
+            generator = kept()
+            found = operator(*given, rng=generator, **named)
+            generator.advance((found[0] if isinstance(found, tuple | list) else found).batch_size)
+            return found
 
-        return pipeline.result(run, recorded=any(map(is_recorded, (*inputs, *plain.values()))), outputs=outputs)
+        return pipeline.result(run, outputs, (*inputs, *(plain[k] for k in sorted(plain))), kept)
 
     function.__name__ = path.rpartition(".")[2]
     function.__doc__ = operator.__doc__
@@ -164,15 +175,19 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         pipeline = Pipeline.required(path)
         outside_of_branches(f"fn.{path}")
         plain = {k: v for k, v in arguments.items() if k not in ("preserve", "bytes_per_sample_hint")}
-        node = pipeline.state(f"reader {path}", lambda: pipeline.new_reader(kind, positional, plain, name), name=name)
+        seeded = plain.get("seed", -1) in (-1, None)
 
+        def make(word: int | None) -> Any:
+            return pipeline.new_reader(kind, positional, plain if word is None else {**plain, "seed": word}, name)
+
+        kept = pipeline.kept.of_call(f"reader {path}", make, name=name, seeded=seeded)
         names = [output.name for output in kind.outputs(*positional, **plain)]
 
         def run(memo: dict[int, Any]) -> Any:
-            found = node(batch_size=pipeline.max_batch_size)
+            found = kept()(batch_size=pipeline.max_batch_size)
             return found[0] if len(names) == 1 and not kind.gives_dicts else found
 
-        return pipeline.result(run, recorded=False, outputs=names if kind.gives_dicts else len(names))
+        return pipeline.result(run, names if kind.gives_dicts else len(names), kept=kept)
 
     function.__name__ = name
     function.__doc__ = kind.__doc__
@@ -195,18 +210,16 @@ def external_source(
     pipeline = Pipeline.required("external_source")
     outside_of_branches("fn.external_source")
     options = {**options, "num_outputs": num_outputs}
-    node: ExternalSource = pipeline.state(
-        "external_source",
-        lambda: ExternalSource(name, pipeline.max_batch_size, source, options),
-        name=name,
-    )
+    node: ExternalSource = pipeline.kept.of_call(
+        "external_source", lambda _: ExternalSource(name, pipeline.max_batch_size, source, options), name=name
+    )()
     pipeline.note_source(node)
 
     def run(memo: dict[int, Any]) -> Any:
         batches = pipeline.data_of(node)
         return batches[0] if num_outputs is None else tuple(batches)
 
-    found = pipeline.result(run, recorded=False, outputs=num_outputs)
+    found = pipeline.result(run, num_outputs)
     for output in found if isinstance(found, tuple) else (found,):
         output.source_name = node.name
     return found
@@ -241,9 +254,7 @@ def python_function(
         outputs = [ndd.batch(r, layout=layout) for r, layout in zip(results, layouts, strict=False)]
         return None if num_outputs == 0 else outputs[0] if num_outputs == 1 else tuple(outputs)
 
-    return pipeline.result(
-        run, recorded=any(map(is_recorded, inputs)), outputs=None if num_outputs == 1 else num_outputs
-    )
+    return pipeline.result(run, None if num_outputs == 1 else num_outputs, inputs)
 
 
 def torch_python_function(*inputs: Any, function: Any, batch_processing: bool = False, **arguments: Any) -> Any:
@@ -312,7 +323,7 @@ def numba_function(
         return found[0] if len(found) == 1 else found
 
     count = None if len(kinds) == 1 else len(kinds)
-    return pipeline.result(run, recorded=any(map(is_recorded, inputs)), outputs=count)
+    return pipeline.result(run, count, inputs)
 
 
 def _plain(tensor: Any) -> Any:
@@ -330,14 +341,13 @@ def constant(*, idata: Any = None, fdata: Any = None, shape: Any = None, dtype: 
     data = data.astype(np.int32 if idata is not None else np.float32)
     data = data.reshape(shape) if shape is not None else data
     kind = None if dtype is None else ndd.dtype(dtype)
-    return pipeline.result(lambda memo: ndd.Batch.broadcast(data, pipeline.current_batch_size, dtype=kind), False, None)
+    return pipeline.result(lambda memo: ndd.Batch.broadcast(data, pipeline.current_batch_size, dtype=kind))
 
 
 def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
     """The shape of every sample, as int64 tensors."""
     pipeline = Pipeline.required("shapes")
-    recorded = is_recorded(value)
-    return pipeline.result(lambda memo: shapes_of(unwrapped(value, memo), dtype), recorded, None)
+    return pipeline.result(lambda memo: shapes_of(unwrapped(value, memo), dtype), inputs=(value,))
 
 
 _OWN: dict[str, Any] = {

@@ -18,9 +18,17 @@ class DataNode:
     It has the operators and methods of DALI's DataNode; `value` is the `ndd.Batch`, and printing a node prints it.
     """
 
-    def __init__(self, value: Any = None, step: Callable[[dict[int, Any]], Any] | None = None):
+    def __init__(
+        self,
+        value: Any = None,
+        step: Callable[[dict[int, Any]], Any] | None = None,
+        inputs: tuple[Any, ...] = (),
+        kept: Any = None,
+    ):
         self._value = value
         self._step = step
+        self.inputs = inputs  # of a recorded step: values, some of which are or hold nodes
+        self.kept = kept  # what the call that made a recorded step keeps between runs
         self.made_in = branch()  # the branch of an `if` on a node whose samples it holds
         self.source_name: str | None = None  # of an external source, for `feed_input`
 
@@ -216,13 +224,18 @@ def contains_node(value: Any) -> bool:
     return isinstance(value, DataNode | Constant)
 
 
+def nodes_in(value: Any) -> list[DataNode]:
+    """The nodes that stand in a value, a slice, a list or a tuple, in order."""
+    if isinstance(value, slice):
+        value = (value.start, value.stop, value.step)
+    if isinstance(value, list | tuple):
+        return [node for v in value for node in nodes_in(v)]
+    return [value] if isinstance(value, DataNode) else []
+
+
 def is_recorded(value: Any) -> bool:
     """Whether a value depends on a recorded step."""
-    if isinstance(value, slice):
-        return any(is_recorded(v) for v in (value.start, value.stop, value.step))
-    if isinstance(value, list | tuple):
-        return any(is_recorded(v) for v in value)
-    return isinstance(value, DataNode) and value._step is not None
+    return any(node.recorded for node in nodes_in(value))
 
 
 def unwrapped(value: Any, memo: dict[int, Any]) -> Any:
@@ -241,5 +254,5 @@ def unwrapped(value: Any, memo: dict[int, Any]) -> Any:
 def applied(function: Callable[..., Any], *values: Any) -> DataNode:
     """A node of `function` applied to batches: now, or at every run if a value is recorded."""
     if any(is_recorded(v) for v in values):
-        return DataNode(step=lambda memo: function(*[unwrapped(v, memo) for v in values]))
+        return DataNode(step=lambda memo: function(*[unwrapped(v, memo) for v in values]), inputs=values)
     return DataNode(function(*[unwrapped(v, {}) for v in values]))

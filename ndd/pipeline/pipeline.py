@@ -6,20 +6,19 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import ndd
 from ndd.pipeline.ahead import Ahead
-from ndd.pipeline.checkpoints import first_states, give_state, taken_states, with_iterator, with_places, written
+from ndd.pipeline.checkpoints import first_states, taken_states, with_iterator, with_places, written
 from ndd.pipeline.conditions import branch
-from ndd.pipeline.node import DataNode, as_constant, unwrapped
+from ndd.pipeline.kept import AllKept, Kept
+from ndd.pipeline.node import DataNode, as_constant, is_recorded, unwrapped
 from ndd.pipeline.options import PipelineOptions
 from ndd.pipeline.outputs import TensorList
 from ndd.pipeline.sources import ExternalSource
 
 _local = threading.local()
-_HOME = str(Path(__file__).parent.parent)
 
 
 def _without(name: str, way: str) -> Callable[..., Any]:
@@ -41,7 +40,9 @@ class Pipeline(PipelineOptions):
         batch_size: samples in a batch (the largest, where sources give fewer).
         num_threads: threads of CPU operators; default `ndd.get_num_threads()`.
         device_id: the GPU; None is a pipeline on the CPU alone.
-        seed: of the random operators; default: another one each time.
+        seed: of readers and random operators that have none of their own: these give what they give in DALI's pipelines.
+            A body that needs values (`if node:`) cannot be looked at before it runs: there the calls get their seeds in
+            the order in which they are made. Default: another one each time.
         prefetch_queue_depth: how many runs a background thread prepares ahead; 1 runs on the caller's thread, when
             asked, as does any pipeline while a debugger traces the program (`sys.gettrace()`). A dict
             (`{"cpu_size": ..., "gpu_size": ...}`) counts with its larger number.
@@ -62,10 +63,8 @@ class Pipeline(PipelineOptions):
 
     def _prepare(self) -> None:
         self._body: Callable[[], Any] | None = None
-        self._states: dict[Any, Any] = {}
-        self._labels: dict[str, Any] = {}  # the same by kind and number, as a checkpoint knows them
+        self._kept: AllKept | None = None
         self._places: str | None = None  # after the run whose outputs were given last
-        self._counts: dict[Any, int] = {}
         self._readers: dict[str, Any] = {}
         self._sources: list[ExternalSource] = []
         self._pending: dict[int, list[Any]] = {}
@@ -128,6 +127,7 @@ class Pipeline(PipelineOptions):
         """The outputs of a pipeline defined in a `with pipe:` block."""
         self._recorded = list(outputs)
         self._body = self._replay
+        self.kept.give_seeds(outputs)
 
     def _replay(self) -> Any:
         memo: dict[int, Any] = {}
@@ -143,12 +143,14 @@ class Pipeline(PipelineOptions):
             ndd.Device("gpu", self._device_id)
         if self._body is None:
             self._body = self.define_graph
+        if self._recorded is not None:
+            self.kept.make_all()
         self._built = True
 
     def __enter__(self) -> Pipeline:
         _stack().append(self)
         self._recording = True
-        self._counts = {}
+        self.kept.begin()
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
@@ -174,38 +176,15 @@ class Pipeline(PipelineOptions):
 
     # ---- what the functions of `fn` need
 
-    def state(self, kind: str, make: Callable[[], Any], name: str | None = None) -> Any:
-        """What a call keeps between runs. It is known by its name, else by the place in the program that makes it, so
-        that calls that a condition leaves out in some runs do not shift the others."""
-        key: Any = (kind, name)
-        if name is None:
-            site = (kind, *_call_site())
-            number = self._counts[site] = self._counts.get(site, 0) + 1
-            key = (*site, number)
-        found = self._states.get(key)
-        if found is None:
-            found = self._states[key] = make()
-            label = f"{kind} {name or sum(k[0] == kind for k in self._states)}"
-            self._labels[label] = found
-            if self._restored is not None:
-                give_state(found, label, self._restored)
-        return found
-
-    def generator(self, path: str, seed: int | None) -> Any:
-        """The random generator of one call of a random operator."""
-
-        def make() -> Any:
-            if seed is not None and seed >= 0:
-                return ndd.random.RNG(seed=int(seed))
-            number = len(self._states)
-            return ndd.random.RNG(seed=(self._seed + 1000003 * number) if self._seed is not None else None)
-
-        return self.state(f"random {path}", make)
+    @property
+    def kept(self) -> AllKept:
+        """What the calls of the body keep between runs."""
+        if self._kept is None:
+            self._kept = AllKept(self._seed, self._restored)
+        return self._kept
 
     def new_reader(self, kind: Any, positional: tuple[Any, ...], arguments: dict[str, Any], name: str | None) -> Any:
         """A reader of this pipeline."""
-        if self._seed is not None and arguments.get("seed", -1) in (-1, None):
-            arguments = {**arguments, "seed": self._seed + len(self._readers)}
         reader = kind(*positional, **arguments)
         self._readers[name or f"__{kind.__name__}_{len(self._readers)}"] = reader
         return reader
@@ -241,16 +220,24 @@ class Pipeline(PipelineOptions):
             )
         return found
 
-    def result(self, run: Callable[[dict[int, Any]], Any], recorded: bool, outputs: int | Sequence[str] | None) -> Any:
+    def result(
+        self,
+        run: Callable[[dict[int, Any]], Any],
+        outputs: int | Sequence[str] | None = None,
+        inputs: tuple[Any, ...] = (),
+        kept: Kept | None = None,
+    ) -> Any:
         """The node (or nodes; a dict of them where `outputs` are names) of a call: computed now, or at every run while
-        recording."""
-        if self._recording or recorded:
-            node = DataNode(step=run)
+        recording. `inputs` are its inputs, then its arguments by their names."""
+        if self._recording or is_recorded(inputs):
+            node = DataNode(step=run, inputs=inputs, kept=kept)
             if outputs is None or outputs == 1:
                 return node
             if not isinstance(outputs, int):
-                return {name: DataNode(step=lambda memo, name=name: node.evaluated(memo)[name]) for name in outputs}
-            return tuple(DataNode(step=lambda memo, i=i: node.evaluated(memo)[i]) for i in range(outputs))
+                return {k: DataNode(step=lambda memo, k=k: node.evaluated(memo)[k], inputs=(node,)) for k in outputs}
+            return tuple(
+                DataNode(step=lambda memo, i=i: node.evaluated(memo)[i], inputs=(node,)) for i in range(outputs)
+            )
         found = run({})
         if isinstance(found, dict):
             return {k: DataNode(v) for k, v in found.items()}
@@ -272,7 +259,7 @@ class Pipeline(PipelineOptions):
             return self._run_body()
 
     def _run_body(self) -> tuple[TensorList, ...]:
-        self._counts = {}
+        self.kept.begin()
         _stack().append(self)
         try:
             with self._in_context():
@@ -280,7 +267,7 @@ class Pipeline(PipelineOptions):
         finally:
             _stack().pop()
         self._check(lists)
-        return with_places(lists, taken_states(self._labels)) if self.enable_checkpointing else lists
+        return with_places(lists, taken_states(self.kept.objects)) if self.enable_checkpointing else lists
 
     def _in_context(self) -> Any:
         if self._context is None:
@@ -400,11 +387,14 @@ class Pipeline(PipelineOptions):
         self.build()
         if self._searched or self._started or self._recorded is not None:
             return None
-        self._counts = {}
+        self.kept.begin()
         _stack().append(self)
         self._recording = True
         try:
-            self._output_count = len(_as_tuple(self._body()))  # type: ignore[misc]
+            outputs = _as_tuple(self._body())  # type: ignore[misc]
+            self._output_count = len(outputs)
+            self.kept.give_seeds(outputs)
+            self.kept.make_all()
             self._searched = True
         except Exception as error:
             return error
@@ -436,6 +426,8 @@ class Pipeline(PipelineOptions):
         if self._ended:
             self._scheduled.append(_end)
             return
+        if not self._started and self._seed is not None:
+            self._find_sources()  # the outputs decide which seed goes where
         self._scheduled.append(self._first_run if not self._started else self._run_of_now)
         self._started = True
 
@@ -580,14 +572,6 @@ def _as_tuple(outputs: Any) -> tuple[Any, ...]:
     if isinstance(outputs, list) and any(isinstance(o, DataNode) for o in outputs):
         return tuple(outputs)
     return () if outputs is None else (outputs,)
-
-
-def _call_site() -> tuple[Any, int]:
-    """Where the user's program called into `ndd`."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
-        frame = frame.f_back
-    return frame.f_code, frame.f_lasti
 
 
 def _stack() -> list[Pipeline]:

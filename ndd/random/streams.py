@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import secrets
+
 import numpy as np
 
-from ndd._cpu.philox import sample_streams
+from ndd._cpu.philox import SAMPLE_STRIDE, sample_streams
 from ndd._operator import bind_random
 from ndd._operator.captured import running
 from ndd._tensor.invariant import watched
-from ndd.random.philox import POSITIONS, unpack
+from ndd.random.philox import MASK_64, POSITIONS, format_state, pack, parse_state, unpack
 from ndd.random.rng import RNG, get_default_rng
 
 
@@ -27,7 +29,7 @@ class Draws:
 
     def moved(self, words: int) -> Draws:
         """What is drawn after so many words more."""
-        return Draws(self.key, (self.position + words) % POSITIONS)
+        return type(self)(self.key, (self.position + words) % POSITIONS)
 
     def streams(self, n: int) -> np.ndarray:
         """The streams of `n` samples: uint64 `[n, 4]`, key, counter, sequence, phase; see `sample_streams`.
@@ -40,7 +42,56 @@ class Draws:
         return found
 
 
-def _take(operator: str, rng: RNG | None) -> Draws:
+class PipelineDraws(Draws):
+    """What an operator of a pipeline takes: the place is that of the first sample itself."""
+
+    __slots__ = ()
+
+    def streams(self, n: int) -> np.ndarray:
+        """See `Draws.streams`."""
+        sequence, counter, phase = unpack(self.position)
+        found = np.empty((n, 4), np.uint64)
+        found[:] = self.key, counter, 0, phase
+        found[:, 2] = np.uint64(sequence) + np.uint64(SAMPLE_STRIDE) * np.arange(n, dtype=np.uint64)
+        return found
+
+
+class PipelineRNG:
+    """What an operator of a pipeline draws from, as in DALI: its key is a seed, and a run begins as many sequences further
+    on as there were samples before it.
+
+    Args:
+        seed: any integer; without it the operating system chooses one.
+    """
+
+    def __init__(self, seed: int | None = None):
+        self._key = secrets.randbits(64) if seed is None else seed & MASK_64
+        self._samples = 0
+
+    def take(self) -> PipelineDraws:
+        """What the next call draws."""
+        return PipelineDraws(self._key, pack(self._samples, 0, 0))
+
+    def advance(self, samples: int) -> None:
+        """A call has drawn for so many samples."""
+        self._samples = (self._samples + samples) & MASK_64
+
+    def state_dict(self) -> dict[str, str]:
+        """Where it stands, as `RNG.state_dict`."""
+        return {"state": format_state(self._key, pack(self._samples, 0, 0))}
+
+    def load_state_dict(self, state: dict[str, str]) -> None:
+        """Goes to where another one stood."""
+        text = state.get("state") if isinstance(state, dict) else None
+        if not isinstance(text, str):
+            raise TypeError(f"expected the state of a random operator, {{'state': text}}, got {str(state)[:60]!r}")
+        self._key, position = parse_state(text)
+        self._samples = unpack(position)[0]
+
+
+def _take(operator: str, rng: RNG | PipelineRNG | None) -> Draws:
+    if isinstance(rng, PipelineRNG):
+        return rng.take()
     if rng is None:
         rng = get_default_rng()
     elif not isinstance(rng, RNG):

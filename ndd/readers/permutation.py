@@ -57,7 +57,7 @@ class BufferDraws:
     @classmethod
     def seeded(cls, seed: int) -> BufferDraws:
         """The generator of a reader's `seed`."""
-        return cls(_seed_sequence(seed & _MASK32, 4)[3] % _MINSTD_MODULUS or 1)
+        return cls(seed_sequence(seed & _MASK32, 4)[3] % _MINSTD_MODULUS or 1)
 
     def shuffle(self, order: np.ndarray, fill: int) -> np.ndarray:
         """What a buffer of `fill` samples makes of `order`: each output is drawn from the next `fill` left."""
@@ -187,10 +187,11 @@ def _words64(seed: int) -> Iterator[np.ndarray]:
         yield out ^ (out >> np.uint64(43))
 
 
-def _seed_sequence(seed: int, count: int) -> list[int]:
-    """`std::seed_seq{seed}.generate` for a result of `count` words (fewer than 7)."""
+def seed_sequence(seed: int, count: int) -> list[int]:
+    """`std::seed_seq{seed}.generate` for a result of `count` words (two and more)."""
+    seed &= _MASK32
     words = [0x8B8B8B8B] * count
-    reach = (count - 1) // 2
+    reach = 11 if count >= 623 else 7 if count >= 68 else 5 if count >= 39 else 3 if count >= 7 else (count - 1) // 2
     p = (count - reach) // 2
     q = p + reach
     rounds = max(2, count)

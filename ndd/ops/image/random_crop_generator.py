@@ -19,7 +19,7 @@ def random_crop_generator(
     *,
     num_attempts: int = 10,
     random_area: Sequence[float] = (0.08, 1.0),
-    random_aspect_ratio: Sequence[float] = (0.75, 1.333333),
+    random_aspect_ratio: Sequence[float] = (0.75, 4 / 3),
 ):
     """Draws a window of random area and aspect ratio for each image: the one that `random_resized_crop` takes.
 
@@ -32,10 +32,9 @@ def random_crop_generator(
 
     Two results, both int32: the anchor (y, x) and the shape (height, width), for `slice(images, start=anchor,
     shape=shape, axes=[0, 1])` or `decoders.image_slice`. With `share` and `ratio` drawn, the height is
-    `round(sqrt(share * H * W / ratio))` and the width `round(sqrt(share * H * W * ratio))`. The rules and the
-    distribution are DALI's, the numbers are not: DALI draws these from another stream. torchvision's
-    `RandomResizedCrop.get_params` draws by the same rule, but takes the middle of the image where no window fits. An
-    image without pixels has an empty window.
+    `round(sqrt(share * H * W / ratio))` and the width `round(sqrt(share * H * W * ratio))`. The numbers are those
+    that DALI draws. torchvision's `RandomResizedCrop.get_params` draws by the same rule, but takes the middle of the
+    image where no window fits. An image without pixels has an empty window.
 
     Raises RuntimeError for an input that is not 2 or 3 integers, for a range that ends before it starts, and for
     aspect ratios that are not above 0.
@@ -43,7 +42,7 @@ def random_crop_generator(
     >>> import ndd
     >>> anchor, shape = ndd.random_crop_generator(ndd.tensor([480, 640, 3]), rng=ndd.random.RNG(1))
     >>> anchor.torch(), shape.torch()
-    (tensor([90, 18], dtype=torch.int32), tensor([373, 424], dtype=torch.int32))
+    (tensor([  1, 298], dtype=torch.int32), tensor([386, 308], dtype=torch.int32))
     """
     if input.dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned) or input.dtype.name == "u64":
         raise RuntimeError(f"input 0: expected the shape of an image as integers, got elements of type {input.dtype}")

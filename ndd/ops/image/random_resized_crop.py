@@ -28,7 +28,7 @@ def random_resized_crop(
     minibatch_size: int = 32,
     num_attempts: int = 10,
     random_area: Sequence[float] = (0.08, 1.0),
-    random_aspect_ratio: Sequence[float] = (0.75, 1.333333),
+    random_aspect_ratio: Sequence[float] = (0.75, 4 / 3),
     size: list[int],
     temp_buffer_hint: int = 0,
 ):
@@ -49,9 +49,9 @@ def random_resized_crop(
         antialias, dtype, interp_type, mag_filter, min_filter: see `resize`.
         minibatch_size, temp_buffer_hint: have no effect.
 
-    The distribution is DALI's (and that of torchvision's RandomResizedCrop, but for the last resort), the numbers
-    are not. A generator in the same state gives the same windows on CPU and GPU, and sample i has the same one
-    whatever the batch size.
+    The windows are those that DALI draws (and have the distribution of torchvision's RandomResizedCrop, but for the last
+    resort). A generator in the same state gives the same windows on CPU and GPU, and sample i has the same one whatever
+    the batch size.
 
     Raises RuntimeError for other types, for a `size` that is not 1 or 2 numbers of at least 0, for a range that ends
     before it starts and aspect ratios that are not above 0; ValueError for other layouts and filters.

@@ -1,4 +1,4 @@
-"""`ndd.random_resized_crop`: its windows beside DALI's distribution, its pixels beside `resize`."""
+"""`ndd.random_resized_crop`: beside DALI's with the same seed, and its pixels beside `resize`."""
 
 import numpy as np
 import pytest
@@ -10,13 +10,11 @@ from ndd.random.crop_window import crop_window
 from ndd.random.streams import Draws
 
 REGISTRY_CASES = {
-    # Random windows have DALI's rules and distribution, not its numbers: the tests of these operators compare both.
     "random_resized_crop": each_of(
         {"size": [12, 15]},
         layouts=("HWC", "FHWC"),
         dtypes=("uint8", "float32"),
-        oracle=False,
-        off_by_one=0.05,  # halves, of which the GPU rounds all to even
+        off_by_one=0.15,  # halves (many where a window is half as wide as the result), of which the GPU rounds all to even
     ),
 }
 
@@ -33,28 +31,6 @@ CASES = [
 
 def windows(shape, area, aspect, count=4000, seed=1, attempts=10):
     return crop_window(np.tile([shape], (count, 1)), Draws(seed, 0).streams(count), area, aspect, attempts)
-
-
-def quantiles(anchor, shape):
-    columns = [anchor[:, 0], anchor[:, 1], shape[:, 0], shape[:, 1], shape.prod(axis=1)]
-    return np.array([np.quantile(c, (0, 0.1, 0.3, 0.5, 0.7, 0.9, 1)) for c in columns])
-
-
-@pytest.mark.parametrize(("shape", "area", "aspect"), CASES)
-def test_distribution_of_dali(dali, shape, area, aspect):
-    ours = windows(shape, area, aspect)
-    count = len(ours[0])
-    with dali.EvalMode.sync_cpu:
-        theirs = dali.random_crop_generator(
-            dali.batch([np.array([*shape, 3], np.int64)] * count),
-            random_area=list(area),
-            random_aspect_ratio=list(aspect),
-            rng=dali.random.RNG(seed=1),
-        )
-    found, expected = quantiles(*ours), quantiles(*(np.stack(arrays_of(t)) for t in theirs))
-    height, width = shape
-    allowed = np.array([height, width, height, width, height * width])[:, None] * 0.05 + 1
-    assert (np.abs(found - expected) <= allowed)[:, 1:-1].all(), (found, expected)
 
 
 @pytest.mark.parametrize(("shape", "area", "aspect"), CASES)
@@ -123,7 +99,7 @@ def test_same_windows_on_the_gpu(emulated_gpu):
     on_cpu, on_gpu = (
         ndd.random_resized_crop(b, size=(12, 13), rng=ndd.random.RNG(seed=9)) for b in (batch, batch.gpu())
     )
-    assert_same_values(arrays_of(on_gpu), arrays_of(on_cpu), off_by_one=0.01)
+    assert_same_values(arrays_of(on_gpu), arrays_of(on_cpu), off_by_one=0.05)
     assert emulated_gpu.launches == ["resample_plane"]
 
 

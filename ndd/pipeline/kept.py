@@ -1,0 +1,116 @@
+"""What the calls of a pipeline's body keep between runs (readers, random generators, sources), and their seeds.
+
+A pipeline's `seed` gives each reader and random operator that has no `seed` of its own one of the words that
+`std::seed_seq{seed}` makes, in the order in which DALI meets them: output after output, inputs before arguments, and
+arguments by their names. So the orders of readers and the numbers drawn are those of DALI's pipelines.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from ndd.pipeline.checkpoints import give_state
+from ndd.pipeline.node import DataNode, nodes_in
+from ndd.readers.permutation import seed_sequence
+
+_HOME = str(Path(__file__).parent.parent)
+_WORDS = 1024  # the length of the sequence decides its words
+
+
+class Kept:
+    """What one call keeps: made by `make(seed)` when it is first asked for, since the seed is known with the whole body."""
+
+    def __init__(self, room: AllKept, kind: str, name: str | None, make: Callable[[int | None], Any], seeded: bool):
+        self.room = room
+        self.kind = kind
+        self.name = name
+        self.seeded = seeded
+        self.seed: int | None = None
+        self._make = make
+        self._value: Any = None
+
+    def __call__(self) -> Any:
+        """The reader, generator or source."""
+        if self._value is None:
+            if self.seeded and self.seed is None:
+                self.room.give_seed(self)
+            made = self._make(self.seed)
+            self.room.note(self, made)
+            self._value = made
+        return self._value
+
+
+class AllKept:
+    """What the calls of one pipeline keep."""
+
+    def __init__(self, seed: int | None, restored: dict[str, Any] | None):
+        self.objects: dict[str, Any] = {}  # by kind and number, as a checkpoint knows them
+        self._seeds = None if seed is None else itertools.cycle(seed_sequence(seed, _WORDS))
+        self._restored = restored
+        self._calls: dict[Any, Kept] = {}
+        self._counts: dict[Any, int] = {}
+
+    def begin(self) -> None:
+        """A run of the body begins."""
+        self._counts = {}
+
+    def of_call(
+        self, kind: str, make: Callable[[int | None], Any], *, name: str | None = None, seeded: bool = False
+    ) -> Kept:
+        """What the call that is running keeps. It is known by its name, else by the place in the program that makes it,
+        so that calls that a condition leaves out in some runs do not shift the others."""
+        key: Any = (kind, name)
+        if name is None:
+            site = (kind, *_call_site())
+            number = self._counts[site] = self._counts.get(site, 0) + 1
+            key = (*site, number)
+        found = self._calls.get(key)
+        if found is None:
+            found = self._calls[key] = Kept(self, kind, name, make, seeded)
+        return found
+
+    def note(self, kept: Kept, made: Any) -> None:
+        """Labels what a call has made, and moves it to where its predecessor stood."""
+        places = [call for call in self._calls.values() if call.kind == kept.kind]
+        label = f"{kept.kind} {kept.name or places.index(kept) + 1}"
+        if self._restored is not None:
+            give_state(made, label, self._restored)
+        self.objects[label] = made
+
+    def give_seed(self, kept: Kept) -> None:
+        """The next word of the pipeline's seed."""
+        if self._seeds is not None:
+            kept.seed = next(self._seeds)
+
+    def give_seeds(self, outputs: Iterable[Any]) -> None:
+        """Seeds for all calls that outputs depend on, in DALI's order."""
+        seen: set[int] = set()
+
+        def meet(node: DataNode) -> None:
+            if id(node) in seen:
+                return
+            seen.add(id(node))
+            for before in nodes_in(node.inputs):
+                meet(before)
+            if node.kept is not None and node.kept.seeded and node.kept.seed is None:
+                self.give_seed(node.kept)
+
+        for node in nodes_in(tuple(outputs)):
+            meet(node)
+
+    def make_all(self) -> None:
+        """Makes what is not made yet."""
+        for kept in self._calls.values():
+            kept()
+
+
+def _call_site() -> tuple[Any, int]:
+    """Where the user's program called into `ndd`."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
