@@ -56,7 +56,7 @@ class Proxy:
         if re.match(r"GET /\w+/[^?]+ ", line) and self.faults:
             fault = self.faults.popleft()
         if fault == "hang":
-            time.sleep(3)
+            time.sleep(8)
             return False
         if fault == "slow":
             time.sleep(0.5)

@@ -212,7 +212,7 @@ def test_errors_name_the_object(s3):
         s3.faults.append("hang")
         began = time.monotonic()
         assert "TimeoutError" in error(files=["s3://pets/train/cat/1.jpg"])
-        assert time.monotonic() - began < 2.5
+        assert time.monotonic() - began < 6
     with ndd.io.object_store(skip_signature=True):  # moto lets nobody read without a signature
         assert "PermissionError" in error(files=["s3://pets/train/cat/1.jpg"])
     for wrong in ({"connections": 0}, {"timeout": "1"}, {"retries": -1}):
@@ -312,7 +312,7 @@ def test_ctrl_c_while_a_store_is_silent(s3):
             next(reader.next_epoch(4))
     finally:
         signal.signal(signal.SIGINT, before)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 6
     s3.faults.clear()
     assert labels_of(next(reader.next_epoch(4, last_batch="partial"))) == [0, 1, 2, 3]
     reader.close()
