@@ -262,13 +262,10 @@ def python_function(
         else:
             rows = zip(*columns, strict=True) if columns else (() for _ in range(pipeline.current_batch_size))
             given = [function(*row) for row in rows]
-            results = (
-                [[_single(g) for g in given]]
-                if num_outputs == 1
-                else [list(c) for c in zip(*given, strict=True)]
-                if num_outputs
-                else []
-            )
+            if num_outputs == 1:
+                results = [[_single(g) for g in given]]
+            else:
+                results = [list(c) for c in zip(*given, strict=True)] if num_outputs else []
         outputs = [ndd.batch(r, layout=layout) for r, layout in zip(results, layouts, strict=False)]
         return None if num_outputs == 0 else outputs[0] if num_outputs == 1 else tuple(outputs)
 
