@@ -63,7 +63,7 @@ def test_without_a_gpu():
         lambda: ndd.tensor([1], device="gpu:0"),
         lambda: ndd.tensor(1).gpu(0),
     ):
-        with pytest.raises(ValueError, match="(?i)invalid device id.*doctor"):  # as DALI says of a number
+        with pytest.raises(ValueError, match=r"(?i)invalid device id.*doctor"):  # as DALI says of a number
             attempt()
     with pytest.raises(ValueError, match="num_threads"):
         ndd.ThreadPool(-1)

@@ -30,7 +30,7 @@ def roi_random_crop(
     Args:
         input: the data to be cropped, of which only the shape matters; or give `in_shape`, or neither.
         crop_shape: extents of the window.
-        roi_start: start of the region; with it either `roi_end` or `roi_shape`.
+        roi_start: start of the region, for each axis or one number for all; with it either `roi_end` or `roi_shape`.
         in_shape: the window then stays inside these extents; the region must lie in them, and the window fit.
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
 
