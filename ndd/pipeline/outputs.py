@@ -36,7 +36,8 @@ class PipelineTensor:
 
     def set_layout(self, layout: str | None) -> None:
         """Gives this tensor another layout, of a letter for each axis; "" or None takes it away."""
-        self._tensor = ndd.as_tensor(self._tensor, layout=layout or "")
+        tensor = self._tensor
+        self._tensor = ndd.as_tensor(tensor, layout=layout) if layout else ndd.reshape(tensor, layout="")
 
     def get_property(self, key: str) -> str:
         """The property "source_info" or "layout"."""
