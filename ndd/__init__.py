@@ -131,7 +131,7 @@ from ndd.ops.video.optical_flow import optical_flow
 from ndd.picture import picture
 from ndd.targets import Targets
 
-from ndd.pipeline import Pipeline, pipeline_def  # isort: skip
+from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, pipeline_def  # isort: skip
 from ndd import fn  # isort: skip
 from ndd import auto_aug  # isort: skip
 
@@ -146,10 +146,12 @@ __all__ = [
     "ExternalSource",
     "ImageType",
     "InterpType",
+    "OperatorConcurrency",
     "PerSample",
     "Pipeline",
     "Plan",
     "Stream",
+    "StreamPolicy",
     "Targets",
     "Tensor",
     "ThreadPool",
@@ -228,6 +230,7 @@ __all__ = [
     "mfcc",
     "mixup",
     "multi_paste",
+    "newaxis",
     "noise",
     "nonsilent_region",
     "normalize",

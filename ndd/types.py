@@ -142,6 +142,9 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
     raise TypeError(f"There is no DALI type for {framework_type!r}")
 
 
+_SCALAR_TYPES = {bool: DALIDataType.BOOL, int: DALIDataType.INT32, float: DALIDataType.FLOAT}
+
+
 class Constant:
     """A constant in a pipeline: every sample of every batch is this value.
 
@@ -156,10 +159,21 @@ class Constant:
     def __init__(self, value: Any, dtype: Any = None, shape: Any = None, layout: str | None = None, device: Any = None):
         if isinstance(value, str | bytes):
             raise TypeError(f"Constant: expected a number, a list of numbers or an array, got {value!r}")
+        if dtype is None and type(value) in _SCALAR_TYPES:
+            dtype = _SCALAR_TYPES[type(value)]
         self.value, self.dtype, self.shape, self.layout, self.device = value, dtype, shape, layout, device
 
     def __repr__(self) -> str:
         return repr(self.value)
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
 
     def _typed(self, dtype: DALIDataType) -> Constant:
         return Constant(self.value, dtype, self.shape, self.layout, self.device)
@@ -179,7 +193,24 @@ class Constant:
     float64 = lambda self: self._typed(DALIDataType.FLOAT64)  # noqa: E731
 
 
-ScalarConstant = Constant
+class ScalarConstant(Constant):
+    """A `Constant` of one number: TypeError for anything else.
+
+    >>> from ndd import types
+    >>> int(types.ScalarConstant(5)), types.ScalarConstant(0.5).dtype.name
+    (5, 'FLOAT')
+    """
+
+    def __init__(self, value: int | float, dtype: Any = None):
+        if type(value) not in _SCALAR_TYPES:
+            raise TypeError(f"ScalarConstant: expected a bool, an int or a float, got {value!r}")
+        super().__init__(value, dtype)
+
+
+class TensorLayout(str):
+    """A layout as DALI's functions give it: a string of a letter for each axis."""
+
+    __slots__ = ()
 
 
 class SampleInfo:

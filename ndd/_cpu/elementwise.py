@@ -2,8 +2,9 @@
 
 Every function of `OPERATIONS` takes `(out, *operands)`: arrays of any element type that broadcast to the shape of
 `out`, whose type is the result's. Integers wrap; `//` and `%` of integers truncate toward zero and refuse a zero
-divisor; `//` of floats divides; an integer to a negative power is 0; comparisons of integers are right across
-signedness; `min` and `max` give the second operand where the comparison fails (NaN).
+divisor; `//` of floats divides; an integer to a negative power is 0; comparisons are right across signedness (DALI
+holds a negative integer for less than every float: -1 == -1.0 is False there); `min` and `max` give the second operand
+where the comparison fails (NaN).
 """
 
 from __future__ import annotations

@@ -71,7 +71,8 @@ class ThreadPool:
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1):
         if num_threads is not None and (not isinstance(num_threads, int) or num_threads < 0):
-            raise TypeError(f"num_threads must be a number of threads, got {num_threads!r}")
+            error = ValueError if isinstance(num_threads, int) else TypeError
+            raise error(f"num_threads must be a number of threads, got {num_threads!r}")
         self._num_threads = num_threads or get_num_threads()
         self._device_id = None if device_id == -1 else device_id
         self._start()

@@ -65,6 +65,8 @@ class Batch(Arithmetic, Handle):
         """
         from ndd._tensor.construct import broadcast
 
+        if isinstance(sample, Batch):
+            raise ValueError("Cannot broadcast a Batch: expected one sample")
         return broadcast(sample, batch_size, device, dtype)
 
     @property

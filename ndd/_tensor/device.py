@@ -31,6 +31,9 @@ def _current_number() -> int:
     return torch.cuda.current_device() if torch.cuda.is_initialized() else 0
 
 
+_NO_GPU = "torch finds no usable CUDA device: `python -m ndd doctor` says what is missing"
+
+
 class Device:
     """A device by name: "cpu", "gpu" (the current one), "gpu:1"; "cuda" means "gpu".
 
@@ -103,10 +106,7 @@ class Device:
         if device_type != "gpu":
             raise ValueError(f"Invalid device type: {device_type}")
         if not gpu_count():
-            raise RuntimeError(
-                "A GPU was asked for, but torch finds no usable CUDA device: `python -m ndd doctor` says what is "
-                "missing"
-            )
+            raise RuntimeError(f"A GPU was asked for, but {_NO_GPU}")
         return _current_number()
 
     @staticmethod
@@ -148,10 +148,10 @@ class Device:
 
 def _check_number(kind: str, device_id: int) -> None:
     limit = 0 if kind == "cpu" else gpu_count()
-    if kind == "gpu" and not limit and device_id >= 0:
-        Device.default_device_id("gpu")  # says that there is no GPU at all
     if not 0 <= device_id < limit:
         hint = "the CPU has no number" if kind == "cpu" else f"this machine has gpu:0 to gpu:{limit - 1}"
+        if kind == "gpu" and not limit:
+            hint = _NO_GPU
         raise ValueError(f"Invalid device id: {device_id} for device type {kind}: {hint}")
 
 

@@ -19,9 +19,9 @@ def check_ranges(ranges: Any, value: Any) -> tuple[Index, ...] | None:
     """
     given = ranges if isinstance(ranges, tuple) else (ranges,)
     indices = [_checked(r) for r in given]
+    if all(r is Ellipsis or _is_full(r) for r in indices):
+        return None  # however many there are, also of a scalar
     dots = [i for i, r in enumerate(indices) if r is Ellipsis]
-    if len(dots) > 1 and len(dots) == len(indices):
-        return None
     if len(dots) > 1:
         raise ValueError("Only one Ellipsis is allowed.")
     ndim = value.ndim
@@ -33,9 +33,11 @@ def check_ranges(ranges: Any, value: Any) -> tuple[Index, ...] | None:
     if dots:
         fill = [slice(None)] * (ndim - len(indices) + 1)
         indices[dots[0] : dots[0] + 1] = fill
-    if all(isinstance(r, slice) and r.start is None and r.stop is None and r.step is None for r in indices):
-        return None
     return tuple(indices)
+
+
+def _is_full(r: Any) -> bool:
+    return isinstance(r, slice) and r.start is None and r.stop is None and r.step is None
 
 
 def _checked(r: Any) -> Any:
@@ -102,7 +104,7 @@ def _per_sample(indices: tuple[Index, ...], n: int) -> list[tuple[Index, ...]]:
     def numbers(bound: Any) -> list[Any]:
         if not isinstance(bound, Handle):
             return [bound] * n
-        values = [int(a) for a in bound.cpu()._value().arrays()]
+        values = [int(a + np.copysign(0.5, a) if a.dtype.kind == "f" else a) for a in bound.cpu()._value().arrays()]
         return values * n if len(values) == 1 and n != 1 else values
 
     columns: list[list[Any]] = []

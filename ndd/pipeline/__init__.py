@@ -3,7 +3,8 @@
 from ndd import types
 from ndd.pipeline.definition import pipeline_def
 from ndd.pipeline.functions import fn
-from ndd.pipeline.node import DataNode
+from ndd.pipeline.node import DataNode, newaxis
+from ndd.pipeline.options import OperatorConcurrency, StreamPolicy
 from ndd.pipeline.pipeline import Pipeline
 
-__all__ = ["DataNode", "Pipeline", "fn", "pipeline_def", "types"]
+__all__ = ["DataNode", "OperatorConcurrency", "Pipeline", "StreamPolicy", "fn", "newaxis", "pipeline_def", "types"]

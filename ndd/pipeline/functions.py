@@ -10,12 +10,15 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import numpy as np
+
 import ndd
 from ndd.pipeline.conditions import outside_of_branches
 from ndd.pipeline.node import DataNode, contains_node, shapes_of, unwrapped
 from ndd.pipeline.pipeline import Pipeline
 from ndd.pipeline.sources import ExternalSource
 from ndd.random.streams import PipelineRNG
+from ndd.types import Constant
 
 # Arguments of pipeline mode that say nothing to an operator that runs at once.
 _WITHOUT_EFFECT = ("name", "preserve", "bytes_per_sample_hint", "seed")
@@ -129,6 +132,8 @@ def _operator_function(operator: Any, path: str) -> Any:
 
     def function(*inputs: Any, **arguments: Any) -> Any:
         pipeline = Pipeline.required(path)
+        if (sets := _input_sets(path, inputs)) is not None:
+            return [function(*one, **arguments) for one in sets]
         seed = arguments.get("seed")
         plain = {k: v for k, v in arguments.items() if k not in _WITHOUT_EFFECT and v is not None}
         if plain.get("device") == "mixed":
@@ -145,7 +150,7 @@ def _operator_function(operator: Any, path: str) -> Any:
         outputs = 1 if declared is None else declared.outputs(*inputs, **plain)
 
         def run(memo: dict[int, Any]) -> Any:
-            given = [unwrapped(v, memo) for v in inputs]
+            given = [unwrapped(_constant_input(v), memo) for v in inputs]
             named = {k: unwrapped(v, memo) for k, v in plain.items()}
             if not any(isinstance(v, ndd.Batch) for v in (*given, *named.values())):
                 named["batch_size"] = pipeline.current_batch_size
@@ -161,6 +166,23 @@ def _operator_function(operator: Any, path: str) -> Any:
     function.__name__ = path.rpartition(".")[2]
     function.__doc__ = operator.__doc__
     return function
+
+
+def _constant_input(value: Any) -> Any:
+    """Numbers in the place of an input are a constant: their types are those of `types.Constant`."""
+    return Constant(value) if isinstance(value, int | float | list | tuple | np.ndarray) else value
+
+
+def _input_sets(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]] | None:
+    """Lists of nodes among the inputs stand for as many calls, each with its own node of every list; None: one call."""
+    lengths = {len(v) for v in inputs if isinstance(v, list) and any(isinstance(e, DataNode) for e in v)}
+    if not lengths:
+        return None
+    if len(lengths) > 1:
+        raise ValueError(f"fn.{path}: lists of inputs must be of one length, got {sorted(lengths)}")
+    (count,) = lengths
+    columns = [v if isinstance(v, list) and any(isinstance(e, DataNode) for e in v) else [v] * count for v in inputs]
+    return list(zip(*columns, strict=True))
 
 
 def _reader_function(home: Any, path: str, name: str) -> Any:
@@ -225,6 +247,11 @@ def external_source(
     return found
 
 
+def fast_resize_crop_mirror(*inputs: Any, antialias: bool = False, **arguments: Any) -> Any:
+    """`resize_crop_mirror` that does not smooth what it makes smaller."""
+    return fn.resize_crop_mirror(*inputs, antialias=antialias, **arguments)
+
+
 def python_function(
     *inputs: Any,
     function: Any,
@@ -244,17 +271,48 @@ def python_function(
         columns = [[_plain(t) for t in b.tensors] for b in batches]
         if batch_processing:
             given = function(*columns)
-            results = [given] if num_outputs == 1 else list(given or ())
+            results = [_single(given)] if num_outputs == 1 else list(given or ())
         else:
             rows = zip(*columns, strict=True) if columns else (() for _ in range(pipeline.current_batch_size))
             given = [function(*row) for row in rows]
-            results = (
-                [given] if num_outputs == 1 else [list(c) for c in zip(*given, strict=True)] if num_outputs else []
-            )
+            if num_outputs == 1:
+                results = [[_single(g) for g in given]]
+            else:
+                results = [list(c) for c in zip(*given, strict=True)] if num_outputs else []
         outputs = [ndd.batch(r, layout=layout) for r, layout in zip(results, layouts, strict=False)]
         return None if num_outputs == 0 else outputs[0] if num_outputs == 1 else tuple(outputs)
 
     return pipeline.result(run, None if num_outputs == 1 else num_outputs, inputs)
+
+
+def _single(given: Any) -> Any:
+    """What a function with one output returned: a tuple holds outputs, even if it is one."""
+    return given[0] if isinstance(given, tuple) else given
+
+
+def dl_tensor_python_function(
+    *inputs: Any, function: Any, batch_processing: bool = False, synchronize_stream: bool = True, **arguments: Any
+) -> Any:
+    """`python_function` with DLPack capsules in the place of NumPy arrays; results are capsules or have `__dlpack__`.
+
+    Args:
+        synchronize_stream: no effect: a result is waited for where it is used.
+    """
+
+    def given(value: Any) -> Any:
+        return [given(v) for v in value] if isinstance(value, list) else value.__dlpack__()
+
+    def taken(value: Any) -> Any:
+        import torch
+
+        if isinstance(value, list | tuple):
+            return type(value)(taken(v) for v in value)
+        return torch.utils.dlpack.from_dlpack(value)
+
+    def call(*values: Any) -> Any:
+        return taken(function(*map(given, values)))
+
+    return python_function(*inputs, function=call, batch_processing=batch_processing, **arguments)
 
 
 def torch_python_function(*inputs: Any, function: Any, batch_processing: bool = False, **arguments: Any) -> Any:
@@ -293,8 +351,6 @@ def numba_function(
             without it outputs have the shapes of the inputs.
         batch_processing: `run_fn` is called once, with lists of arrays.
     """
-    import numpy as np
-
     pipeline = Pipeline.required("numba_function")
     kinds = [np.dtype(ndd.types.to_numpy_type(kind)) for kind in out_types]
 
@@ -327,20 +383,29 @@ def numba_function(
 
 
 def _plain(tensor: Any) -> Any:
-    import numpy as np
-
     return np.asarray(tensor) if tensor.device.device_type == "cpu" else tensor.torch()
 
 
-def constant(*, idata: Any = None, fdata: Any = None, shape: Any = None, dtype: Any = None, **_: Any) -> Any:
-    """A batch in which every sample is the same constant."""
-    import numpy as np
+def constant(
+    *, idata: Any = None, fdata: Any = None, shape: Any = None, dtype: Any = None, layout: str | None = None, **_: Any
+) -> Any:
+    """A batch in which every sample is the same constant.
 
+    Args:
+        idata, fdata: integers or floating point numbers, one of the two.
+        shape: of the sample; default: one axis. A single number fills it.
+        dtype: default int32 for `idata`, float32 for `fdata`.
+        layout: the layout of the sample.
+    """
     pipeline = Pipeline.required("constant")
-    data = np.asarray(idata if idata is not None else fdata)
+    if (idata is None) == (fdata is None):
+        raise RuntimeError("fn.constant: expected either `idata` or `fdata`")
+    data = np.atleast_1d(idata if idata is not None else fdata)
     data = data.astype(np.int32 if idata is not None else np.float32)
-    data = data.reshape(shape) if shape is not None else data
+    if shape is not None:
+        data = np.full(shape, data.flat[0]) if data.size == 1 else data.reshape(shape)
     kind = None if dtype is None else ndd.dtype(dtype)
+    data = ndd.as_tensor(data, layout=layout)
     return pipeline.result(lambda memo: ndd.Batch.broadcast(data, pipeline.current_batch_size, dtype=kind))
 
 
@@ -352,7 +417,9 @@ def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
 
 _OWN: dict[str, Any] = {
     "constant": constant,
+    "dl_tensor_python_function": dl_tensor_python_function,
     "experimental.numba_function": numba_function,
+    "fast_resize_crop_mirror": fast_resize_crop_mirror,
     "external_source": external_source,
     "python_function": python_function,
     "torch_python_function": torch_python_function,

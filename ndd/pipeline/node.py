@@ -12,6 +12,23 @@ from ndd.pipeline.conditions import branch, narrowed
 from ndd.types import Constant
 
 
+class NewAxis:
+    """What stands in an index for an axis to be added: `newaxis`, or `newaxis("C")` with its letter in the layout."""
+
+    def __init__(self, name: str | None = None):
+        if name is not None and (not isinstance(name, str) or len(name) != 1):
+            error = ValueError if isinstance(name, str) else TypeError
+            raise error(f"newaxis: expected the one letter of the axis in the layout, got {name!r}")
+        self.name = name
+
+    def __call__(self, name: str | None = None) -> NewAxis:
+        """The axis with a name."""
+        return NewAxis(name)
+
+
+newaxis = NewAxis()
+
+
 class DataNode:
     """A value inside a pipeline's body: a batch of this run, or (between `with pipe:`) a step recorded for later runs.
 
@@ -58,11 +75,21 @@ class DataNode:
         return applied(function, *operands)
 
     def _apply(self, function: Callable[..., Any], *others: Any) -> DataNode:
-        return applied(function, self, *others)
+        return applied(function, self, *(Constant(v) if isinstance(v, np.ndarray) else v for v in others))
 
     def __getitem__(self, ranges: Any) -> DataNode:
+        """Indexing inside every sample; `newaxis` (or `newaxis("C")`) adds an axis of extent 1."""
         parts = ranges if isinstance(ranges, tuple) else (ranges,)
-        return self._apply(lambda batch, *p: batch.slice[tuple(p)], *parts)
+        plain = [p for p in parts if not isinstance(p, NewAxis)]
+        node = self._apply(lambda batch, *p: batch.slice[tuple(p)], *plain) if plain else self
+        if len(plain) == len(parts):
+            return node
+        kept = [p for p in parts if isinstance(p, NewAxis | slice)]  # integers drop their axes
+        axes = [i for i, p in enumerate(kept) if isinstance(p, NewAxis)]
+        names = [p.name for p in parts if isinstance(p, NewAxis) and p.name]
+        if names and len(names) < len(axes):
+            raise ValueError("New axes: expected a name for each or for none: node[newaxis('F'), newaxis('C')]")
+        return node._apply(lambda batch: ndd.expand_dims(batch, axes=axes, new_axis_names="".join(names) or None))
 
     def __iter__(self) -> Any:
         raise TypeError("A DataNode cannot be unpacked: the function gives one output (index a sample with node[...])")
@@ -81,17 +108,17 @@ class DataNode:
         """The value on the CPU."""
         return self._apply(lambda batch: batch.cpu())
 
-    def shape(self, *, dtype: Any = None) -> DataNode:
-        """The shape of every sample, as a tensor of int64 (or `dtype`)."""
-        return self._apply(lambda batch: shapes_of(batch, dtype))
+    def shape(self, *, dtype: Any = None, device: str = "cpu") -> DataNode:
+        """The shape of every sample, as a tensor of int64 (or `dtype`) on that device."""
+        return self._apply(lambda batch: shapes_of(batch, dtype).to_device(device))
 
-    def source_info(self) -> DataNode:
+    def source_info(self, *, device: str = "cpu") -> DataNode:
         """Where every sample came from, as a tensor of characters."""
-        return self._apply(lambda batch: ndd.get_property(batch, key="source_info"))
+        return self.property("source_info", device=device)
 
-    def property(self, key: str, device: str = "cpu") -> DataNode:
-        """A property of every sample ("layout", "source_info")."""
-        return self._apply(lambda batch: ndd.get_property(batch, key=key))
+    def property(self, key: str, *, device: str = "cpu") -> DataNode:
+        """A property of every sample ("layout", "source_info"), on that device."""
+        return self._apply(lambda batch: ndd.get_property(batch, key=key).to_device(device))
 
     def __bool__(self) -> bool:
         if self._step is None and self._value.batch_size == 1 and self._value.shape[0] == ():
@@ -138,6 +165,9 @@ class DataNode:
     def __mod__(self, other: Any) -> DataNode:
         return self._apply(lambda a, b: a % b, other)
 
+    def __rmod__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: b % a, other)
+
     def __pow__(self, other: Any) -> DataNode:
         return self._apply(lambda a, b: a**b, other)
 
@@ -161,6 +191,18 @@ class DataNode:
 
     def __rxor__(self, other: Any) -> DataNode:
         return self._apply(lambda a, b: b ^ a, other)
+
+    def __lshift__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a << b, other)
+
+    def __rlshift__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: b << a, other)
+
+    def __rshift__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: a >> b, other)
+
+    def __rrshift__(self, other: Any) -> DataNode:
+        return self._apply(lambda a, b: b >> a, other)
 
     def __eq__(self, other: object) -> Any:
         return self._apply(lambda a, b: a == b, other)
@@ -187,6 +229,9 @@ class DataNode:
 
     def __pos__(self) -> DataNode:
         return self
+
+    def __invert__(self) -> DataNode:
+        return self._apply(lambda a: ~a)
 
     def __abs__(self) -> DataNode:
         return self._apply(abs)

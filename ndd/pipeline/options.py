@@ -1,12 +1,31 @@
-"""The arguments of a pipeline's constructor, as its attributes."""
+"""The arguments of a pipeline's constructor, as its attributes, and the methods that have nothing to do here."""
 
 from __future__ import annotations
 
 import warnings
+from enum import Enum
 from typing import Any
 
 import ndd
 from ndd.pipeline.checkpoints import restored_states
+
+
+class StreamPolicy(Enum):
+    """How DALI's executor shares out streams; accepted, without effect."""
+
+    UNSPECIFIED = "unspecified"
+    SINGLE = "single"
+    PER_BACKEND = "per backend"
+    PER_OPERATOR = "per operator"
+
+
+class OperatorConcurrency(Enum):
+    """Which operators DALI's executor runs at once; accepted, without effect."""
+
+    UNSPECIFIED = "unspecified"
+    NONE = "none"
+    BACKEND = "backend"
+    FULL = "full"
 
 
 class PipelineOptions:
@@ -54,6 +73,8 @@ class PipelineOptions:
         stream_policy: Any = None,
         concurrency: Any = None,
     ):
+        if num_threads is not None and num_threads < 1:
+            raise ValueError(f"num_threads must be at least 1, got {num_threads}")
         self._max_batch_size = batch_size
         self._num_threads = num_threads
         self._device_id = None if device_id in (None, -99999) else device_id
@@ -114,3 +135,23 @@ class PipelineOptions:
         return self._depth
 
     cpu_queue_size = gpu_queue_size = prefetch_queue_depth
+
+    # ---- what code for DALI may call, and which has nothing to do here
+
+    def start_py_workers(self) -> None:
+        """Nothing to do."""
+
+    def enable_api_check(self, enable: bool) -> None:
+        """Nothing to do."""
+
+    def add_sink(self, edge: Any) -> None:
+        """Nothing to do: a body runs whole, also what no output needs."""
+
+    def release_outputs(self) -> None:
+        """Nothing to do: outputs keep their own memory."""
+
+    def executor_statistics(self) -> dict[str, Any]:
+        """Nothing to report."""
+        return {}
+
+    external_source_shm_statistics = executor_statistics

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,10 +30,22 @@ class PipelineTensor:
         """The element type as a `types.DALIDataType`."""
         return self._tensor.dtype.type_id
 
-    @property
     def ndim(self) -> int:
         """The number of axes."""
         return self._tensor.ndim
+
+    def set_layout(self, layout: str | None) -> None:
+        """Gives this tensor another layout, of a letter for each axis; "" or None takes it away."""
+        tensor = self._tensor
+        self._tensor = ndd.as_tensor(tensor, layout=layout) if layout else ndd.reshape(tensor, layout="")
+
+    def get_property(self, key: str) -> str:
+        """The property "source_info" or "layout"."""
+        return {"source_info": self.source_info, "layout": self.layout}[key]()
+
+    def copy_to_external(self, ptr: Any) -> None:
+        """Copies the elements to an address in CPU memory, a `ctypes.c_void_p` or an integer."""
+        _copy(self._tensor.cpu(), ptr)
 
     def as_cpu(self) -> PipelineTensor:
         """This tensor on the CPU."""
@@ -70,6 +83,8 @@ class PipelineTensor:
     def __getattr__(self, name: str) -> Any:
         if name == "__cuda_array_interface__":
             return self._tensor.__cuda_array_interface__
+        if name == "__array_interface__" and self._tensor.device.device_type == "cpu":
+            return np.asarray(self._tensor).__array_interface__
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
@@ -103,10 +118,28 @@ class TensorList:
         """The element type as a `types.DALIDataType`."""
         return self._batch.dtype.type_id
 
-    @property
     def ndim(self) -> int:
         """The number of axes of a sample."""
         return self._batch.ndim
+
+    def set_layout(self, layout: str | None) -> None:
+        """Gives the samples another layout, of a letter for each axis; "" or None takes it away."""
+        self._batch = ndd.as_batch(self._batch, layout=layout or "")
+
+    def reset(self) -> None:
+        """Lets go of the samples: the list is empty afterwards."""
+        self._batch = ndd.batch([], dtype=self._batch.dtype)
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._batch.select(0).torch().data_ptr()
+
+    def copy_to_external(self, ptr: Any) -> None:
+        """Copies the samples one behind the other to an address in CPU memory, a `ctypes.c_void_p` or an integer."""
+        address = int(getattr(ptr, "value", ptr))
+        for tensor in self._batch.cpu():
+            _copy(tensor, address)
+            address += tensor.nbytes
 
     def is_dense_tensor(self) -> bool:
         """Whether all samples have one shape."""
@@ -156,3 +189,8 @@ class TensorList:
 
     def __repr__(self) -> str:
         return repr(self._batch)
+
+
+def _copy(tensor: Any, ptr: Any) -> None:
+    array = np.ascontiguousarray(tensor)
+    ctypes.memmove(int(getattr(ptr, "value", ptr)), array.ctypes.data, array.nbytes)

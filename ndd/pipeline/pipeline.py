@@ -123,6 +123,9 @@ class Pipeline(PipelineOptions):
             "Derive from Pipeline and define `define_graph`, or use `set_outputs` or @pipeline_def"
         )
 
+    def iter_setup(self) -> None:
+        """Called before every run, for subclasses: feeds external sources. `StopIteration` ends the data."""
+
     def set_outputs(self, *outputs: Any) -> None:
         """The outputs of a pipeline defined in a `with pipe:` block."""
         self._recorded = list(outputs)
@@ -140,12 +143,17 @@ class Pipeline(PipelineOptions):
         if not self._max_batch_size:
             raise ValueError("A pipeline needs a batch_size: pass it to the constructor or to @pipeline_def")
         if self._device_id is not None:
-            ndd.Device("gpu", self._device_id)
+            try:
+                ndd.Device("gpu", self._device_id)
+            except ValueError as error:  # DALI's type for it, here
+                raise RuntimeError(f"Pipeline: device_id={self._device_id}: {error}") from None
         if self._body is None:
             self._body = self.define_graph
         if self._recorded is not None:
             self.kept.make_all()
         self._built = True
+        if type(self).iter_setup is not Pipeline.iter_setup:
+            self._find_sources()  # whose nodes it names
 
     def __enter__(self) -> Pipeline:
         _stack().append(self)
@@ -162,6 +170,17 @@ class Pipeline(PipelineOptions):
         """The pipeline whose body runs on this thread."""
         stack = _stack()
         return stack[-1] if stack else None
+
+    @staticmethod
+    def push_current(pipeline: Pipeline) -> None:
+        """Makes a pipeline the current one of this thread; `with pipeline:` is the way that ends by itself."""
+        pipeline.__enter__()
+
+    @staticmethod
+    def pop_current() -> None:
+        """Ends what `push_current` began."""
+        if _stack():
+            _stack()[-1].__exit__(None, None, None)
 
     @staticmethod
     def required(path: str) -> Pipeline:
@@ -251,6 +270,7 @@ class Pipeline(PipelineOptions):
         """Runs the body for one batch."""
         self.build()
         self._run_batch_size, self._pending, self._size_taken = None, {}, False
+        self.iter_setup()
         for source in self._sources:  # known from earlier runs: they say how many samples there are
             self.data_of(source)
         try:
@@ -291,7 +311,7 @@ class Pipeline(PipelineOptions):
         for what, expected, read in zip(
             ("type", "number of dimensions", "layout"),
             self._output_checks,
-            (lambda t: t.dtype, lambda t: t.ndim, lambda t: t.layout()),
+            (lambda t: t.dtype, lambda t: t.ndim(), lambda t: t.layout()),
             strict=True,
         ):
             if expected is None:
@@ -443,7 +463,7 @@ class Pipeline(PipelineOptions):
             self._ahead = Ahead(self, Pipeline._once, self._depth)
         return self._ahead.next() if self._ahead is not None else self._once()
 
-    def share_outputs(self) -> tuple[TensorList, ...]:
+    def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
         """The outputs of the oldest scheduled run."""
         self.use_as("schedule_run()")
         if not self._scheduled:
@@ -474,10 +494,7 @@ class Pipeline(PipelineOptions):
         places = self._places if self._places is not None else first_states(self._restored)
         return written(with_iterator(places, iterator), filename)
 
-    def release_outputs(self) -> None:
-        """Nothing to do: outputs keep their own memory."""
-
-    def outputs(self) -> tuple[TensorList, ...]:
+    def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
         """The outputs of the oldest scheduled run."""
         return self.share_outputs()
 
@@ -532,17 +549,6 @@ class Pipeline(PipelineOptions):
     save_graph_to_dot_file = staticmethod(
         _without("save_graph_to_dot_file", "print or step through the function instead")
     )
-
-    # ---- what code for DALI may call, and which has nothing to do here
-
-    def start_py_workers(self) -> None:
-        """Nothing to do."""
-
-    def executor_statistics(self) -> dict[str, Any]:
-        """Nothing to report."""
-        return {}
-
-    external_source_shm_statistics = executor_statistics
 
     @property
     def is_restored_from_checkpoint(self) -> bool:

@@ -18,6 +18,86 @@ import nvidia.dali.types as types
 """
 
 PROGRAMS = {
+    "operators, new axes and lists of nodes": """
+from nvidia.dali import newaxis, StreamPolicy, OperatorConcurrency
+images = [np.arange(24, dtype=np.uint8).reshape(2, 4, 3), np.arange(60, dtype=np.uint8).reshape(5, 4, 3)]
+@pipeline_def(batch_size=2, num_threads=1, device_id=None, stream_policy=StreamPolicy.SINGLE,
+              concurrency=OperatorConcurrency.NONE)
+def made():
+    x = fn.external_source(lambda: [np.int32([-1, 0, 1]), np.int32([4, 5, 6])])
+    first = fn.external_source(lambda: [np.int32(0), np.int32(1)])
+    y = fn.external_source(lambda: images, layout="HWC")
+    flipped, again = fn.flip([y, y[:, 1:]], horizontal=1)
+    return (
+        ~(x > 0), x << 1, x >> 1, 2 << abs(x), 64 >> abs(x), 7 % (x + 9), ~x, x + np.array([1, 2, 3]), y[first:],
+        y[:, :, newaxis], y[:, newaxis("X"), :], y[newaxis("N")], y[0, newaxis("Q"), 1:], y[:, newaxis("Q"), 0],
+        flipped, again, fn.cat(x, np.array([7, 8])), fn.copy([1.5, 2]), fn.copy(3), x.shape(device="cpu"),
+        fn.constant(idata=3, shape=[2]), fn.constant(fdata=1.5, dtype=types.INT32),
+        fn.constant(idata=[1, 2, 3, 4], shape=[2, 2], layout="HW", dtype=types.UINT8), y.property("layout", device="cpu"),
+        fn.python_function(x, function=lambda v: (v, v)), fn.fast_resize_crop_mirror(y, size=[4, 4], crop=[2, 2], mirror=1),
+        fn.dl_tensor_python_function(x, function=lambda v: [v[0], v[1]], batch_processing=True, synchronize_stream=False),
+        fn.dl_tensor_python_function(x, function=lambda v: v, output_layouts="X", synchronize_stream=False),
+    )
+for v in made().run():
+    out(v.layout(), v.ndim(), str(v.dtype), [np.array(t) for t in v])
+for wrong in (lambda: made(num_threads=0).build(), lambda: newaxis("XY")):
+    try:
+        wrong()
+    except ValueError:
+        out("ValueError")
+""",
+    "what lists of tensors and constants offer": """
+import ctypes
+pipe = pipeline_def(lambda: fn.constant(idata=[1, 2, 3, 4], shape=[2, 2]))(batch_size=2, num_threads=1, device_id=None)
+pipe.enable_api_check(False)
+pipe.schedule_run()
+(found,) = pipe.outputs(cuda_stream=None)
+memory = (ctypes.c_int32 * 8)()
+found.copy_to_external(ctypes.c_void_p(ctypes.addressof(memory)))
+one = (ctypes.c_int32 * 4)()
+found[1].copy_to_external(ctypes.c_void_p(ctypes.addressof(one)))
+out(list(memory), list(one), found.data_ptr() > 0, found[0].ndim(), found[0].__array_interface__["shape"])
+found.set_layout("HW")
+one = found[0]
+one.set_layout("XY")
+out(found.layout(), one.layout(), one.get_property("layout"), found[0].layout())
+one.set_layout(None)
+found.set_layout("")
+out(one.layout(), found.layout())
+pipe.schedule_run()
+out([v.as_array() for v in pipe.share_outputs(cuda_stream=None)])
+pipe.release_outputs()
+five = types.ScalarConstant(5)
+out(int(five), bool(types.ScalarConstant(0)), five.dtype.name, types.ScalarConstant(0.5).dtype.name)
+out(str(types.TensorLayout("HWC")), types.TensorLayout("HWC") == "HWC", len(types.TensorLayout("HWC")))
+try:
+    types.ScalarConstant([1])
+except TypeError:
+    out("TypeError")
+""",
+    "a class that feeds before every run": """
+class Fed(Pipeline):
+    def __init__(self, depth):
+        super().__init__(2, 1, None, prefetch_queue_depth=depth)
+        self.left = 3
+    def define_graph(self):
+        self.numbers = fn.external_source(name="numbers")
+        return self.numbers * 10
+    def iter_setup(self):
+        if not self.left:
+            raise StopIteration
+        self.left -= 1
+        self.feed_input(self.numbers, [np.int32(self.left), np.int32(self.left + 5)])
+for depth in (1, 2):
+    pipe = Fed(depth)
+    pipe.build()
+    for _ in range(3):
+        out(pipe.run()[0].as_array())
+    try:
+        pipe.run()
+    except StopIteration:
+        out("the end")
+""",
     "getting started": """
 @pipeline_def
 def simple_pipeline():

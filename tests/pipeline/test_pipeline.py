@@ -456,7 +456,7 @@ def test_lists_of_tensors():
     assert len(dense) == 2
     assert dense.shape() == [(2, 3), (2, 3)]
     assert dense.dtype == types.INT32
-    assert (dense.layout(), ragged.layout(), dense.ndim) == ("HW", "", 2)
+    assert (dense.layout(), ragged.layout(), dense.ndim()) == ("HW", "", 2)
     assert dense.is_dense_tensor()
     assert not ragged.is_dense_tensor()
     assert dense.as_cpu() is dense

@@ -55,9 +55,18 @@ def test_without_a_gpu():
 
     if gpu_count():
         pytest.skip("there is a GPU")
-    for attempt in (lambda: ndd.Device("gpu"), lambda: ndd.tensor([1]).gpu(), lambda: ndd.tensor([1], device="gpu:0")):
+    for attempt in (lambda: ndd.Device("gpu"), lambda: ndd.tensor([1]).gpu()):
         with pytest.raises(RuntimeError, match="doctor"):
             attempt()
+    for attempt in (
+        lambda: ndd.Device("gpu:9999"),
+        lambda: ndd.tensor([1], device="gpu:0"),
+        lambda: ndd.tensor(1).gpu(0),
+    ):
+        with pytest.raises(ValueError, match=r"(?i)invalid device id.*doctor"):  # as DALI says of a number
+            attempt()
+    with pytest.raises(ValueError, match="num_threads"):
+        ndd.ThreadPool(-1)
     assert ndd.Device.current() == ndd.Device("cpu")
     assert ndd.get_default_stream() is None
     assert ndd.EvalContext.current().cuda_stream is None

@@ -118,3 +118,15 @@ def _outcome(key):
 def test_late_errors_name_axis_and_sample():
     with pytest.raises(RuntimeError, match=r"(?s)axis 0 of length 1.*sample #1"):
         ndd.batch([[1, 2], [3]]).slice[1].evaluate()
+
+
+def test_whole_slices_and_rounded_bounds_are_dalis(dali):
+    """As many whole slices as one likes take all, also of a scalar; bounds that are floats are rounded, half away."""
+    for package in (ndd, dali):
+        assert package.tensor(5)[:].item() == 5
+        assert package.tensor(5)[..., :, :].item() == 5
+        assert [t.item() for t in package.batch([1, 2]).slice[:].tensors] == [1, 2]
+        picked = package.batch([[1, 2, 3], [4, 5, 6]]).slice[package.batch([0.5, 1.4])]
+        assert [t.item() for t in picked.tensors] == [2, 5]
+        with pytest.raises(ValueError, match="broadcast a Batch"):
+            package.Batch.broadcast(package.batch([1, 2]), 2)

@@ -30,7 +30,7 @@ def roi_random_crop(
     Args:
         input: the data to be cropped, of which only the shape matters; or give `in_shape`, or neither.
         crop_shape: extents of the window.
-        roi_start: start of the region; with it either `roi_end` or `roi_shape`.
+        roi_start: start of the region, for each axis or one number for all; with it either `roi_end` or `roi_shape`.
         in_shape: the window then stays inside these extents; the region must lie in them, and the window fit.
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
 
@@ -57,8 +57,12 @@ def roi_random_crop(
 def _(call, input, *, crop_shape, in_shape, roi_end, roi_shape, roi_start):
     crop = crop_shape.rows()
     axes = crop.shape[1]
-    start = roi_start.rows(axes, what=_AS_CROP)
-    extent = roi_shape.rows(axes, what=_AS_CROP) if roi_end is None else roi_end.rows(axes, what=_AS_CROP) - start
+    start = roi_start.rows(axes, repeat=True, what=_AS_CROP)
+    extent = (
+        roi_shape.rows(axes, repeat=True, what=_AS_CROP)
+        if roi_end is None
+        else roi_end.rows(axes, repeat=True, what=_AS_CROP) - start
+    )
     for name, values in (("crop_shape", crop), ("the extent of the region", extent)):
         for i, k in np.argwhere(values < 0)[:1]:
             raise bad_sample(int(i), f"{name}: expected numbers of at least 0, got {values[i, k]} along axis {k}")
@@ -74,7 +78,7 @@ def _(call, input, *, crop_shape, in_shape, roi_end, roi_shape, roi_start):
 
 def _bounds(input: Operand | None, in_shape: Values | None, axes: int) -> np.ndarray | None:
     if input is None:
-        return None if in_shape is None else in_shape.rows(axes, what=_AS_CROP)
+        return None if in_shape is None else in_shape.rows(axes, repeat=True, what=_AS_CROP)
     if input.ndim < axes:
         raise RuntimeError(f"expected an input of at least {axes} axes, as in `crop_shape`, got {input.ndim}")
     return input.shapes[:, :axes]

@@ -33,7 +33,7 @@ def copy(input, /):
 @copy.batch
 def _(call, input):
     """In memory that is used again, and by several threads if it is much."""
-    store = input._store
+    store = _samples(call, input)
     if not store.on_cpu:
         return _fetched(call, store)
     dense = store.dense() if store.batched else None
@@ -53,13 +53,19 @@ def _(call, input):
 def _(launch, input):
     from ndd._cuda import transfer
 
-    store = input._store
+    store = _samples(launch.call, input)
     if store.on_cpu:
         found = transfer.to_gpu(store, launch.device, launch.call.spread)
     else:
         found = transfer.between_gpus(store, launch.device)
     found.dropped = store.dropped
     return found
+
+
+def _samples(call: Call, input: Any) -> Store:
+    """What is to be copied: a single Tensor as often as `batch_size` says."""
+    store = input._store
+    return store if store.n == call.n else store.select([0] * call.n)
 
 
 def _gathered(call: Call, store: Store) -> Store:

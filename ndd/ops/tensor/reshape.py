@@ -125,6 +125,8 @@ def _viewed(
     if alike:  # worked out once for all samples
         old = old[:1]
     extents, factors, axes = (None if v is None else v.rows()[: len(old)] for v in (shape, rel_shape, src_dims))
+    if axes is not None and not axes.shape[1] and (extents is not None or factors is not None):
+        axes = None  # an empty list is as none
     if shape_input is not None:
         given = _from_input(shape_input)
         extents = np.broadcast_to(given, (len(old), given.shape[1]))

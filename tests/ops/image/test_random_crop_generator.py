@@ -12,7 +12,11 @@ from ndd.random import RNG
 REGISTRY_INPUTS = {"image size": (lambda rng, i, dtype: np.array([40 + i, 30, 3], np.int64), None)}
 REGISTRY_CASES = {
     "random_crop_generator": each_of({}, inputs=("image size",), dtypes=("int64",)),
-    "roi_random_crop": each_of({"crop_shape": [4, 5], "roi_start": [2, 3], "roi_shape": [8, 9]}, inputs=()),
+    "roi_random_crop": each_of(
+        {"crop_shape": [4, 5], "roi_start": [2, 3], "roi_shape": [8, 9]},
+        {"crop_shape": [4, 5], "roi_start": 2, "roi_shape": 9},  # one number for all axes
+        inputs=(),
+    ),
 }
 
 

@@ -144,3 +144,10 @@ def test_frames_of_a_batch_in_one_piece_and_of_a_ragged_one():
             np.testing.assert_array_equal(np.asarray((last + 0).select(i)), clip[2])
     with pytest.raises(RuntimeError, match=r"sample 2.*no frame 3 in a sequence of 3"):
         ndd.element_extract(ndd.batch([*clips[:2], clips[2][:3]]), element_map=[0, 3])[0].evaluate()
+
+
+def test_a_batch_of_copies_of_one_tensor():
+    copied = ndd.copy(ndd.tensor([1, 2], layout="X"), batch_size=3)
+    assert (copied.batch_size, copied.layout, copied.torch().tolist()) == (3, "X", [[1, 2]] * 3)
+    copied.select(0).torch()[0] = 7
+    assert copied.torch().tolist() == [[7, 2], [1, 2], [1, 2]]

@@ -216,3 +216,8 @@ def test_on_gpu(emulated_gpu):
     np.testing.assert_array_equal(np.asarray(found.cpu().select(1)), np.arange(12).reshape(3, 4))
     assert ndd.reinterpret(batch, dtype=ndd.int16).shape == [(3,), (6,)]
     assert ndd.squeeze(ndd.expand_dims(batch, axes=1), axes=1).shape == [(6,), (12,)]
+
+
+def test_an_empty_list_of_axes_is_none():
+    assert ndd.reshape(t(2, 3), rel_shape=[1, 1], src_dims=[]).shape == (2, 3)
+    assert ndd.reshape(t(2, 3), shape=[3, 2], src_dims=[]).shape == (3, 2)
