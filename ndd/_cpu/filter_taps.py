@@ -125,14 +125,14 @@ fused_nearest_taps.meanwhile()
 
 
 @kernel
-def axis_taps(n_out, n_in, start, end, kind, radius, origin_at):
+def axis_taps(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
     """First source index `[n_out]` and weights `[n_out, taps]` of each output pixel; taps may lie outside the image.
 
-    Coordinates count from source pixel `origin_at`: that changes their last bits.
+    Coordinates count from source pixel `origin_at`: that changes their last bits. `accumulate`, see `nearest_taps`.
     """
     start, end = start - np.float32(origin_at), end - np.float32(origin_at)
     if kind == NN:
-        return nearest_taps(n_out, n_in, start, end, False) + origin_at, np.ones((n_out, 1), np.float32)
+        return nearest_taps(n_out, n_in, start, end, accumulate) + origin_at, np.ones((n_out, 1), np.float32)
     if kind == NN_FUSED:
         return fused_nearest_taps(n_out, n_in, start, end) + origin_at, np.ones((n_out, 1), np.float32)
     table = filter_table(kind)

@@ -150,6 +150,9 @@ def put_row(line, out, even, behind, low, high):
             out[x] = line[x]
 
 
+_NEAREST = (NN, NN_FUSED)
+
+
 @kernel
 def put_rows(made, out, even, behind, low, high):
     """`put_row` for each row."""
@@ -195,10 +198,12 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
     down_first = rows * (right - left) * down_cost + rows * columns * across_cost < (
         (bottom - top) * columns * across_cost + rows * columns * down_cost
     )
-    y = axis_taps(rows, height, start[0], end[0], kind[0], radius[0], 0 if down_first else top)
-    x = axis_taps(columns, width, start[1], end[1], kind[1], radius[1], left if down_first else 0)
+    y = axis_taps(rows, height, start[0], end[0], kind[0], radius[0], 0 if down_first else top, True)
+    x = axis_taps(columns, width, start[1], end[1], kind[1], radius[1], left if down_first else 0, False)
     even, behind = 0, columns * channels // lanes * lanes
-    if down_first:
+    if kind[1 if down_first else 0] in _NEAREST:
+        even = behind = 0
+    elif down_first:
         even, behind = even_run(x[0], x_taps, left, right, channels, lanes)
     return down_first, y[0], y[1], x[0], x[1], even, behind
 
@@ -406,13 +411,16 @@ def _one_by_one(image, out, axes, changes, start, end, kind, radius, lanes) -> t
     origins = [0 if i == order[0] else span[0] for i, span in enumerate(spans)]
     moved = [i for i in order if changes[i]] or [last]
     along = {
-        i: axis_taps(sizes[i], extents[i], start[i], end[i], kind[i], radius[i], origins[i]) for i in {*moved, last}
+        i: axis_taps(sizes[i], extents[i], start[i], end[i], kind[i], radius[i], origins[i], i < len(axes) - 1)
+        for i in {*moved, last}
     }
     # What is resampled last decides how ties are rounded, even where it stays as it is.
     channels = math.prod(out.shape[axes[-1] + 1 :])
     period = math.prod(sizes[-2:] if last == len(axes) - 3 else sizes[-1:]) * channels
     even, behind = 0, period // lanes * lanes
-    if last == len(axes) - 1:
+    if kind[last] in _NEAREST:
+        even = behind = 0
+    elif last == len(axes) - 1:
         first, weights = along[last]
         even, behind = even_run(first, weights.shape[1], *spans[last], channels, lanes)
     for i in moved:
@@ -443,7 +451,6 @@ def _least_cost(extents: tuple[int, ...], sizes: tuple[int, ...], taps: tuple[in
     return min(itertools.permutations(range(count - 1, -1, -1)), key=cost)
 
 
-_NEAREST = (NN, NN_FUSED)
 _EXACT = (CUBIC, TRIANGULAR)  # the filters whose weights are 1 and 0 where nothing changes
 _MADE = (np.dtype(np.uint8), np.dtype(F32))
 _REGISTER = 16  # bytes of results that DALI's loops round at once

@@ -9,7 +9,7 @@ from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words
 from ndd._operator import Operand, PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
-from ndd._tensor.convert import convert_array
+from ndd.ops.image.window import wrapped
 from ndd.random.elements import INTEGERS
 
 
@@ -33,7 +33,7 @@ def salt_and_pepper(
         prob: the share of pixels (or numbers) that change, 0 to 1.
         salt_vs_pepper: the share of these that become salt, 0 to 1.
         salt_val, pepper_val: what they become; default: the largest and smallest number of an integer type, 1 and -1
-            of f32. For integers the fraction is dropped, and what the type cannot hold becomes its end (DALI wraps).
+            of f32. For integers the fraction is dropped, and what the type cannot hold wraps around (300 is 44 in uint8).
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
 
     A pixel changes if its word is below `prob * 2**32`, to salt below `prob * salt_vs_pepper * 2**32`. CPU and GPU
@@ -84,7 +84,7 @@ def _value(given: Values | None, default: int, n: int, dtype: DType) -> np.ndarr
     if given is None:
         return np.full(n, default, dtype.numpy)
     values = np.ascontiguousarray(given.each())
-    return values if dtype.name == "f32" else convert_array(values, "f32", dtype.name, rule="truncate")
+    return values if dtype.name == "f32" else wrapped(values, dtype.numpy)
 
 
 def _extents(input: Operand, per_channel: bool) -> np.ndarray:

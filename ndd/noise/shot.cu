@@ -2,7 +2,8 @@
 // and counted exactly, so that few warps wait for the long way.
 #include "poisson.cuh"
 
-inline float mean_of(IN0 value, float factor) { return fmaxf(float(value) / factor, 0.0f); }
+// By the inverse, as DALI does: where a mean is nearly whole, its last bit decides what is counted.
+inline float mean_of(IN0 value, float factor) { return fmaxf(float(value) * (1.0f / factor), 0.0f); }
 
 struct Tile {
   LogFactorials factorials;

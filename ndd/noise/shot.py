@@ -27,10 +27,10 @@ def shot(input, /, *, factor: PerSample[float] = None):
             Default 12 (DALI's documentation says 20; what it computes is 12). 0 gives zeros.
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
 
-    `out = poisson(max(0, in / factor)) * factor`, rounded half away from zero and saturated for integers. CPU and
-    GPU count the same events, those that DALI counts on the CPU. The standard deviation is `sqrt(in * factor)`. Below a
-    mean of 12 a count is how many products of the element's 64-bit uniform numbers stay above `exp(-mean)`, from there
-    on it comes from Devroye's rejection; above 2**31 it is the mean.
+    `out = poisson(max(0, in * (1 / factor))) * factor` in 32 bits, rounded half away from zero and saturated for
+    integers. CPU and GPU count the same events, those that DALI counts on the CPU. The standard deviation is
+    `sqrt(in * factor)`. Below a mean of 12 a count is how many products of the element's 64-bit uniform numbers stay
+    above `exp(-mean)`, from there on it comes from Devroye's rejection; above 2**31 it is the mean.
 
     `skimage.util.random_noise(mode="poisson")` gives floats and derives the factor from how many values an image has.
 
@@ -66,11 +66,11 @@ def _(array, out, stream, factor):
 
 @kernel
 def _count(array, out, stream, factor, constants, log_factorials):
-    mean, slots = empty(CHUNK, np.float64), np.full(CHUNK, -1)
+    mean, slots, inverse = empty(CHUNK, np.float64), np.full(CHUNK, -1), np.float32(1) / factor
     for first in range(0, out.size, CHUNK):
         row, source = out[first : first + CHUNK], array[first : first + CHUNK]
         for i in range(row.size):
-            mean[i] = max(np.float32(source[i]) / factor, np.float32(0))
+            mean[i] = max(np.float32(source[i]) * inverse, np.float32(0))
         if len(constants) > 1:
             for i in range(row.size):
                 slots[i] = np.int64(source[i]) & 255

@@ -153,9 +153,21 @@ def test_shares_are_between_0_and_1_as_in_dali(dali, name, share):
             run(library, "salt_and_pepper", [image("uint8"), image("uint8")], **{name: share})
 
 
-def test_integer_values_saturate_where_dali_wraps():
-    (found,) = run(ndd, "salt_and_pepper", image("uint8"), prob=1.0, salt_val=300.0, pepper_val=-7.0)
-    assert set(np.unique(found)) == {0, 255}
+@pytest.mark.oracle
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int32"])
+def test_values_beyond_an_integer_type_wrap_around_as_in_dali(dali, dtype):
+    arguments = {"prob": 1.0, "salt_val": 299.8, "pepper_val": -7.0}
+    (found,), (expected,) = (run(package, "salt_and_pepper", image(dtype), **arguments) for package in (ndd, dali))
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("factor", [5.3, 0.3, 1.7])
+def test_shot_of_means_that_are_nearly_whole(dali, factor):
+    """Which of two numbers a mean is rounded to, as 106 / 5.3, decides what is counted."""
+    numbers = np.tile(np.arange(256, dtype=np.uint8), 8).reshape(8, 256, 1)
+    (found,), (expected,) = (run(package, "shot", numbers, factor=factor) for package in (ndd, dali))
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.oracle

@@ -112,8 +112,8 @@ def bounded_plan(input, starts, shapes, policy: str, fill_values, dtype: DType, 
     """The plan of an operator whose output is a window of its input, under an out-of-bounds policy."""
     policy = policy.lower()
     starts, shapes, outside = bounded(starts, shapes, input.shapes, policy)
-    if not outside and (len(fill_values) == 1 or policy not in ("pad", "constant")):
-        fill_values = (0,)  # not seen
+    if not len(fill_values) or (not outside and (len(fill_values) == 1 or policy not in ("pad", "constant"))):
+        fill_values = (0,)  # the default, or not seen
     return window_plan(input, starts, shapes, np.atleast_2d(fill_values), dtype, layout)
 
 

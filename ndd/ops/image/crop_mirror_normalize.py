@@ -172,8 +172,8 @@ def _fill(values: Any, out_channels: np.ndarray, channels: np.ndarray, dtype: DT
     """The fill of each output channel, as elements."""
     most = max(int(out_channels.max()), 1)
     result = np.zeros(most, dtype.numpy)  # type: ignore[attr-defined]
-    if len(values) == 1:
-        if values[0]:
+    if len(values) <= 1:
+        if np.any(values):
             result[...] = wrapped(values, result.dtype)
         return result
     _check_channels("fill_values", len(values), (out_channels != len(values)) & (channels != len(values)), channels)

@@ -77,6 +77,9 @@ def resize(
     cubic (Keys, a = -0.5) 2, Lanczos 3, the Gaussian exp(-4 t^2) 1. NN takes pixel floor(x). Sums are
     float32; integers are rounded and saturated (ties as in DALI on the CPU, to even on the GPU).
 
+    Where NN serves one axis and another filter another, of a region or mirrored, DALI reads pixels of other rows: ndd
+    takes those of the region.
+
     PIL and torchvision (antialias=True) use the same filters but leave out taps beyond the edge instead of repeating
     it; OpenCV does not widen its filters.
 

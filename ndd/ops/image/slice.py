@@ -106,7 +106,7 @@ def check_slice(anchor: Any, shape_input: Any, **named: Any) -> None:
         several = [f"`{name}`" for name in names if name in given]
         if len(several) > 1:
             raise RuntimeError(f"{', '.join(several)} exclude each other: give one")
-    if not given:
+    if all(value is None for value in named.values()):
         raise RuntimeError(
             "a window is missing: give `start`, `end` or `shape` (or their rel_ forms), or two more inputs"
         )

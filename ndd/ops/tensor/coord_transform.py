@@ -34,6 +34,7 @@ def coord_transform(
             Default: points stay.
         T: m numbers, or one for all coordinates. Default: no shift.
         MT: [M T] as one matrix of (m, n + 1) numbers or one list; one number counts as `M`. Not beside `M` or `T`.
+            (DALI gives points one coordinate more for a number, and from the second sample on other values.)
         dtype: float32 or the type of the input; integers are rounded, halves away from zero, and kept in range.
 
     `out = M @ in + T` for each point, computed in float32; the result is (..., m) with the layout of the input.

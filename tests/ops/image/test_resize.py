@@ -96,6 +96,20 @@ def test_nearest_pixels_are_exactly_those_of_dali(dali):
         np.testing.assert_array_equal(arrays_of(ours[0])[0], arrays_of(theirs[0])[0])
 
 
+@pytest.mark.parametrize("layout", ["HWC", "DHWC"])
+def test_nearest_along_one_axis_and_a_filter_along_another(dali, layout):
+    """Which pixel is nearest, and how ties are rounded by the last pass, is the same as in DALI to the last bit."""
+    pick, rng = random.Random(8), np.random.default_rng(8)
+    for _ in range(60):
+        extents = [pick.randint(1, 9 if i < len(layout) - 3 else 40) for i in range(len(layout) - 1)]
+        image = rng.integers(0, 256, (*extents, pick.choice([1, 3, 4]))).astype(pick.choice(["uint8", "float32"]))
+        size = [pick.choice([2 * e, max(e // 2, 1), 3 * e // 2, pick.randint(1, 60)]) for e in extents]
+        small, large = pick.choice([(0, 1), (1, 0), (0, 2)])
+        arguments = {"size": size, "min_filter": small, "mag_filter": large}
+        ours, theirs = both(dali, [image], layout, arguments)
+        np.testing.assert_array_equal(arrays_of(ours[0])[0], arrays_of(theirs[0])[0], err_msg=str((extents, arguments)))
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

@@ -186,3 +186,17 @@ def test_gpu_as_cpu(emulated_gpu):
                 np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
     by_input = ndd.slice(batch.gpu(), ndd.batch([[0], [0], [1]]).gpu(), ndd.batch([[1], [1], [2]]), axes=[0])
     assert by_input.shape == [(1, 5, 4, 3, 2), (1, 5, 4, 3, 2), (2, 5, 4, 3, 2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("slice", {"start": []}),
+        ("slice", {"start": [2, 1], "shape": [9, 9], "fill_values": [], "out_of_bounds_policy": "pad"}),
+        ("crop", {"crop": [9, 9], "fill_values": [], "out_of_bounds_policy": "pad"}),
+        ("crop_mirror_normalize", {"crop": [9, 9], "fill_values": [], "out_of_bounds_policy": "pad"}),
+    ],
+)
+def test_an_empty_list_means_the_default_as_in_dali(dali, name, arguments):
+    image = np.arange(5 * 6 * 3, dtype=np.uint8).reshape(5, 6, 3)
+    assert check_same(dali, lambda m: getattr(m, name)(m.batch([image], layout="HWC"), **arguments), note=arguments)
