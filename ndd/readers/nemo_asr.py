@@ -34,8 +34,7 @@ class NemoAsr(Reader):
     `floor(duration * rate)` samples from `floor(offset * rate)`; without a duration, or with a negative one, it goes to the
     end.
 
-    Gives the samples, `(n,)`, or with `downmix=False` `(n, channels)` of a file with several channels; the sampling rate of
-    the file in Hz, float32 of shape `()`; the transcript, u8, its UTF-8 bytes; and with `read_idxs` the place of the entry
+    Gives the samples, `(n,)`, or with `downmix=False` `(n, channels)`; the sampling rate of the file in Hz, float32 of shape `()`; the transcript, u8, its UTF-8 bytes; and with `read_idxs` the place of the entry
     among those kept of its manifest, int64 `(1,)`.
 
     Args:
@@ -80,7 +79,7 @@ class NemoAsr(Reader):
         **_others: Any,
     ) -> tuple[Output, ...]:
         every = (
-            (Output("audio", dtype, 1 if downmix else None), True),
+            (Output("audio", dtype, 1 if downmix else 2), True),
             (Output("sample_rate", float32, 0), read_sample_rate),
             (Output("text", uint8, 1), read_text),
             (Output("index", int64, 1), read_idxs),
@@ -180,8 +179,6 @@ class _Recordings(RecordStore):
         entry = self._entries[number]
         wanted = self._wanted._replace(start=entry.offset, duration=entry.duration)
         samples, rate = decode(_file(entry.path), wanted)
-        if samples.ndim == 2 and samples.shape[1] == 1:
-            samples = samples[:, 0]
         text = np.frombuffer(entry.text.encode("utf-8", "surrogatepass"), np.uint8)
         every = (samples, np.float32(rate).reshape(()), text, np.array([entry.index], np.int64))
         return tuple([np.asarray(value) for value, wanted in zip(every, self._outputs, strict=True) if wanted])
