@@ -125,7 +125,7 @@ def _named(text: bytes, said: str) -> str:
     try:
         item = kinds.decode(kinds.decode(text, type=kinds.Parts)[place[1]], type=kinds.Items)[int(place[2])]
         name = kinds.decode(kinds.decode(item, type=kinds.Parts)["id"])
-    except (kinds.DecodeError, KeyError):
+    except (kinds.DecodeError, KeyError, UnicodeError, RecursionError):
         name = "none"
     return f" {place[1][:-1].replace('categorie', 'category')} {place[2]} (id {name})"
 

@@ -34,8 +34,9 @@ class NemoAsr(Reader):
     `floor(duration * rate)` samples from `floor(offset * rate)`; without a duration, or with a negative one, it goes to the
     end.
 
-    Gives the samples, `(n,)`, or with `downmix=False` `(n, channels)`; the sampling rate of the file in Hz, float32 of shape `()`; the transcript, u8, its UTF-8 bytes; and with `read_idxs` the place of the entry
-    among those kept of its manifest, int64 `(1,)`.
+    Gives the samples, `(n,)`, or with `downmix=False` `(n, channels)`; the sampling rate of the file in Hz, float32 of shape
+    `()`; the transcript, u8, its UTF-8 bytes; and with `read_idxs` the place of the entry among those kept of its manifest,
+    int64 `(1,)`.
 
     Args:
         manifest_filepaths: a path or a list of them; their entries follow each other.
@@ -52,7 +53,8 @@ class NemoAsr(Reader):
     Lines that cannot be read (broken JSON, no `audio_filepath`, a duration that is no number, a text that is no string: of
     those DALI dies or makes empty signals) are left out, and a warning says how many.
 
-    Differences from DALI: MP3 and what FFmpeg decodes are read as well. Of a file of more than 16 MB only the part is read.
+    Differences from DALI: MP3 and what FFmpeg decodes are read as well; seconds are read to their last bit (DALI 2.4.0 reads
+    some of them one bit too small, and gives a sample less). Of a file of more than 16 MB only the part is read.
 
     Raises (when the first sample is asked for): RuntimeError for a manifest that cannot be read and where nothing is left;
     at its batch for a file that is missing or no sound, and for an offset beyond the end.
