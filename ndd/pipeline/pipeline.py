@@ -206,6 +206,8 @@ class Pipeline(PipelineOptions):
         """A reader of this pipeline."""
         if self._seed is not None and arguments.get("seed", -1) in (-1, None):
             arguments = {**arguments, "seed": self._seed + len(self._readers)}
+        if self.enable_checkpointing:  # it is part of what `shuffle_after_epoch` draws
+            arguments = {**arguments, "enable_checkpointing": True}
         reader = kind(*positional, **arguments)
         self._readers[name or f"__{kind.__name__}_{len(self._readers)}"] = reader
         return reader
