@@ -51,7 +51,7 @@ UPWARDS = {
 }
 ONE_IMPORTER = (
     "cupy", "cupy_backends", "numba", "cv2", "PIL", "simplejpeg", "nvidia", "soundfile", "av", "pycocotools", "lmdb",
-    "astropy", "msgspec", "obstore", "lz4",
+    "astropy", "msgspec", "obstore", "lz4", "kvikio",
 )  # fmt: skip
 MORE_IMPORTERS = {
     "av": {"decoders/_video_file.py", "decoders/_ffmpeg_sound.py"},  # pictures, and sound that libsndfile cannot read

@@ -204,6 +204,8 @@ class Pipeline(PipelineOptions):
 
     def new_reader(self, kind: Any, positional: tuple[Any, ...], arguments: dict[str, Any], name: str | None) -> Any:
         """A reader of this pipeline."""
+        if self.enable_checkpointing:  # it is part of what `shuffle_after_epoch` draws
+            arguments = {**arguments, "enable_checkpointing": True}
         reader = kind(*positional, **arguments)
         self._readers[name or f"__{kind.__name__}_{len(self._readers)}"] = reader
         return reader

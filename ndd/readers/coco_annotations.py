@@ -26,7 +26,6 @@ _VERSION = 1  # of the index
 _LIST, _KEY = (np.frombuffer(word, np.uint8) for word in (b"annotations", b"segmentation"))
 _SPACE, _END = b" \t\r\n", ord("}")
 _LEAST = 64  # bytes that an annotation has; there may be shorter ones
-_BOX = "bbox.x", "bbox.y", "bbox.width", "bbox.height"
 _PLACE = re.compile(r"\$\.(images|annotations|categories)\[(\d+)\]")
 
 
@@ -55,7 +54,8 @@ def _built(reader: str, path: str, places: bool) -> Index:
     kept = [a for a in every if a.bbox]
     owners = _integers(kept, "image_id")
     order = np.argsort(owners, kind="stable")
-    boxes = np.fromiter(chain.from_iterable(map(attrgetter(*_BOX), kept)), np.float64, 4 * len(kept))
+    sides = chain.from_iterable(map(_kinds().astuple, map(attrgetter("bbox"), kept)))
+    boxes = np.fromiter(sides, np.float64, 4 * len(kept))
     index = {
         "image_ids": _integers(images, "id"),
         "sizes": np.array([(i.height or 0, i.width or 0) for i in images], np.int64).reshape(-1, 2),
@@ -125,7 +125,7 @@ def _named(text: bytes, said: str) -> str:
     try:
         item = kinds.decode(kinds.decode(text, type=kinds.Parts)[place[1]], type=kinds.Items)[int(place[2])]
         name = kinds.decode(kinds.decode(item, type=kinds.Parts)["id"])
-    except (kinds.DecodeError, KeyError):
+    except (kinds.DecodeError, KeyError, UnicodeError, RecursionError):
         name = "none"
     return f" {place[1][:-1].replace('categorie', 'category')} {place[2]} (id {name})"
 
@@ -218,11 +218,12 @@ def _kinds() -> Any:
         return struct("File", [images, ("annotations", list[plain], []), categories])
 
     # No tuples, which the garbage collector would walk through again and again: a third of the time.
-    sides = [(name.partition(".")[2], float) for name in _BOX]
+    sides = [(name, float) for name in ("x", "y", "width", "height")]
     box = struct("Box", sides, array_like=True, forbid_unknown_fields=True, gc=False)
     counted = struct("RunLengths", [("size", tuple[integer, integer]), ("counts", str | list[integer])], gc=False)
     return SimpleNamespace(
         decode=msgspec.json.decode,
+        astuple=msgspec.structs.astuple,
         DecodeError=msgspec.DecodeError,
         File=file(box),
         Told=file(tuple[float, float, float, float]),  # the same, but an error says where it is

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd._tensor import Packed
+from ndd._tensor import Device, Packed
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype
 from ndd.decoders._npy_header import Header, header_length, native, parse_header, read_header
+from ndd.io.object_store import is_remote
 from ndd.readers.container import rows_at
 from ndd.readers.file_reading import OpenFiles, read_files
+from ndd.readers.gpudirect import Landed, Range, land
 from ndd.readers.output import Record
 from ndd.readers.records import Records, samples_of
 from ndd.readers.region import Bounds, Region
@@ -30,8 +32,11 @@ class _Span(NamedTuple):
     size: int
 
 
-def read_arrays(paths: Sequence[str], region: Region | None, fill: float) -> Records:
-    """The arrays in some files, or the region of each. An OSError or ValueError for what cannot be read."""
+def read_arrays(paths: Sequence[str], region: Region | None, fill: float, gpu: Device | None = None) -> Records:
+    """The arrays in some files, or the region of each. An OSError or ValueError for what cannot be read. With `gpu`, local
+    files are read to that GPU by GPUDirect, as `Landed` samples."""
+    if gpu is not None and not any(map(is_remote, paths)):
+        return _landed(paths, region, fill, gpu)
     return _whole_arrays(paths) if region is None else Records.of(_regions(paths, region, fill))
 
 
@@ -75,19 +80,72 @@ def _alike(files: Packed) -> Packed | None:
 
 def _regions(paths: Sequence[str], region: Region, fill: float) -> list[Record | Exception]:
     """The beginnings of all files are read together, then of each the bytes from the region's first element to its last."""
-    found: list[Record | Exception] = [ValueError("not read")] * len(paths)
     with OpenFiles(paths) as files:
-        sizes = np.minimum(files.sizes, _PREFIX)
-        spans: list[_Span] = []
-        for place, beginning in enumerate(files.read(np.arange(len(paths)), np.zeros(len(paths)), sizes)):
-            try:
-                spans.append(_span(files, place, beginning, region))
-            except (OSError, ValueError) as error:
-                found[place] = error
-        pieces = files.read([s.place for s in spans], [s.offset for s in spans], [s.size for s in spans])
-        for span, piece in zip(spans, pieces, strict=True):
-            found[span.place] = piece if isinstance(piece, OSError) else (_array(span, piece, fill),)
+        spans, found = _spans(files, region)
+        for span, array in zip(spans, _arrays(files, spans, fill), strict=True):
+            found[span.place] = array if isinstance(array, OSError) else (array,)
     return found
+
+
+def _landed(paths: Sequence[str], region: Region | None, fill: float, gpu: Device) -> Records:
+    """As `_regions`, to a GPU: straight from the file what lies there as it is wanted, the rest by way of the CPU."""
+    with OpenFiles(paths) as files:
+        spans, found = _spans(files, region)
+        straight = [_lies_as_wanted(span) for span in spans]
+        others = iter(_arrays(files, [s for s, direct in zip(spans, straight, strict=True) if not direct], fill))
+        pieces: list[tuple[_Span, Any]] = []
+        for span, direct in zip(spans, straight, strict=True):
+            handle = int(files.handles[span.place])
+            piece = Range(paths[span.place], handle, span.offset, span.size) if direct else next(others)
+            if isinstance(piece, OSError):
+                found[span.place] = piece
+            else:
+                pieces.append((span, piece))
+        if pieces:
+            there, stream = land([piece for _, piece in pieces], gpu)
+            for (span, _), memory in zip(pieces, there, strict=True):
+                shape = tuple(after - first for first, after in span.bounds)
+                kind = span.header.dtype.newbyteorder("=")
+                found[span.place] = (
+                    memory if isinstance(memory, OSError) else (Landed(memory, kind, shape, gpu, stream),)
+                )
+    faults = {place: record for place, record in enumerate(found) if isinstance(record, Exception)}
+    nothing: Any = (None,)
+    samples = [(nothing if place in faults else record)[0] for place, record in enumerate(found)]
+    return Records.found([samples], faults)
+
+
+def _lies_as_wanted(span: _Span) -> bool:
+    """Whether the file holds the bytes of the region in one piece and in order, where a GPU may use them."""
+    header, whole = span.header, span.header.dtype.itemsize
+    for first, after in span.bounds:
+        whole *= after - first
+    in_order = header.dtype.isnative and (not header.fortran or len(header.shape) < 2)
+    # A region without gaps is as long as its elements, and reaches beyond the array only where it is padded.
+    inside = _inside(header, span.bounds) == span.bounds
+    return in_order and inside and span.size == whole > 0 and span.offset % header.dtype.itemsize == 0
+
+
+def _spans(files: OpenFiles, region: Region | None) -> tuple[list[_Span], list[Any]]:
+    """What is to be read of each file; and a list of all of them, with the errors of those without."""
+    found: list[Any] = [None] * len(files.paths)
+    spans: list[_Span] = []
+    sizes = np.minimum(files.sizes, _PREFIX)
+    for place, beginning in enumerate(files.read(np.arange(len(sizes)), np.zeros(len(sizes)), sizes)):
+        try:
+            spans.append(_span(files, place, beginning, region))
+        except (OSError, ValueError) as error:
+            found[place] = error
+    return spans, found
+
+
+def _arrays(files: OpenFiles, spans: Sequence[_Span], fill: float) -> list[np.ndarray | OSError]:
+    """The regions, read by the CPU."""
+    pieces = files.read([s.place for s in spans], [s.offset for s in spans], [s.size for s in spans])
+    return [
+        piece if isinstance(piece, OSError) else _array(span, piece, fill)
+        for span, piece in zip(spans, pieces, strict=True)
+    ]
 
 
 def _check_size(header: Header, size: int) -> None:
@@ -96,7 +154,7 @@ def _check_size(header: Header, size: int) -> None:
         raise ValueError(f"expected {end} bytes for shape {header.shape} of {header.dtype}, the file has {size}")
 
 
-def _span(files: OpenFiles, place: int, beginning: np.ndarray | OSError, region: Region) -> _Span:
+def _span(files: OpenFiles, place: int, beginning: np.ndarray | OSError, region: Region | None) -> _Span:
     if isinstance(beginning, OSError):
         raise beginning
     length = header_length(beginning[:12].tobytes())
@@ -107,7 +165,7 @@ def _span(files: OpenFiles, place: int, beginning: np.ndarray | OSError, region:
         beginning = longer
     header = parse_header(beginning[:length].tobytes())
     _check_size(header, int(files.sizes[place]))
-    bounds = region.of(header.shape)
+    bounds = [(0, extent) for extent in header.shape] if region is None else region.of(header.shape)
     inside = _inside(header, bounds)
     if any(first >= after for first, after in inside):
         return _Span(place, header, bounds, header.start, 0)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from ndd._tensor import Device
 from ndd.readers.base import Reader
 from ndd.readers.file_store import FileStore
 from ndd.readers.file_tree import FilePath, named_files
+from ndd.readers.gpudirect import landed, usable
 from ndd.readers.npy_file import read_arrays
+from ndd.readers.options import check_device
 from ndd.readers.output import Output
 from ndd.readers.records import Records
 from ndd.readers.region import Region, chosen_region
@@ -40,8 +43,12 @@ class Numpy(Reader):
             once in any case. As in DALI, `use_o_direct` wants `dont_use_mmap`.
 
     Differences from DALI: big-endian files and versions 2 and 3 of the format are read as well; a region may be empty
-    wherever it begins. With device "gpu" files are read on the CPU and copied from pinned memory, by several threads: 22 GB/s
-    from the page cache on one H100, where kvikio, which had no GPUDirect driver there, gave 25.
+    wherever it begins. With device "gpu" files are read by GPUDirect where kvikio is installed (`pip install kvikio-cu13`, or
+    -cu12) and finds its driver: past the CPU and the page cache to the GPU; what must be swapped, transposed, cut or
+    padded, and objects of a store, come by way of the CPU. (So far this was exercised only with a stand-in for kvikio.)
+    Elsewhere files are read on the CPU and copied from pinned memory, by several threads: 22 GB/s from the page cache on one
+    H100, where kvikio, which had no GPUDirect driver there, gave 25. The environment variable `NDD_GPUDIRECT=0` forbids
+    GPUDirect, `NDD_GPUDIRECT=1` has kvikio read also without its driver.
 
     Raises (when the first sample is asked for): RuntimeError for no, conflicting or empty sources, or two arguments for
     one end of the region; at its batch for a file that is cut off, is no `.npy` file or holds other types than bool,
@@ -85,13 +92,18 @@ class Numpy(Reader):
         if use_o_direct and not self._options.dont_use_mmap:
             raise RuntimeError(f"{self._display}: use_o_direct wants dont_use_mmap=True")
         root, names = named_files(self._display, files, file_list, file_root, file_filter)
-        return _Arrays([root], names, region, fill_value)
+        here = str(self._options.device)
+        straight = check_device(self._display, here, self.devices) == "gpu" and usable(self._display)
+        return _Arrays([root], names, region, fill_value, Device(here) if straight else None)
+
+    def _present(self, array: Any) -> tuple[Any, ...]:
+        return (landed(array),)
 
 
 class _Arrays(FileStore):
-    def __init__(self, folders: list[str], names: list[str], region: Region | None, fill: float):
+    def __init__(self, folders: list[str], names: list[str], region: Region | None, fill: float, gpu: Device | None):
         super().__init__(folders, names)
-        self._region, self._fill = region, fill
+        self._region, self._fill, self._gpu = region, fill, gpu
 
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> Records:
-        return read_arrays(paths, self._region, self._fill)
+        return read_arrays(paths, self._region, self._fill, self._gpu)

@@ -44,7 +44,8 @@ class Options:
         skip_cached_images: accepted, without effect: there is no decoder cache.
         tensor_init_bytes: accepted, without effect: memory is pooled.
         lazy_init: accepted, without effect: nothing is ever opened before the first sample.
-        enable_checkpointing: accepted, without effect: `get_state` always works.
+        enable_checkpointing: `get_state` always works, without it. As in DALI it changes what `shuffle_after_epoch` draws:
+            each epoch then shuffles the stored order, not that of the epoch before.
         shuffle: "global" for a full and independent permutation at each epoch, a pure function of (seed, epoch).
             Shards then keep their share of the permutation. (Not in DALI.)
         sampler: sample numbers for each epoch: a sequence, an object that can be iterated at each epoch (a torch
@@ -159,7 +160,7 @@ class Options:
     def order_fields(self) -> dict[str, Any]:
         """What a saved state must agree with besides the data."""
         return {
-            "order": self.order_name,
+            "order": self.order_name + (" with enable_checkpointing" if self._afresh else ""),
             "fill": self.initial_fill if self.order_name == "random_shuffle" else None,
             "stick": self.stick_to_shard,
             "pad": self.pad_last_batch,
@@ -175,8 +176,12 @@ class Options:
         if name == "random_shuffle":
             return Buffered(shards, self.initial_fill, seed, permuted)
         if name == "shuffle_after_epoch":
-            return Reshuffled(shards, seed)
+            return Reshuffled(shards, seed, self._afresh)
         return Order(shards)
+
+    @property
+    def _afresh(self) -> bool:
+        return self.enable_checkpointing and self.order_name == "shuffle_after_epoch"
 
     @property
     def order_seed(self) -> int:

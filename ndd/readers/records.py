@@ -99,7 +99,7 @@ def numbers_of(values: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> np
 def _column(samples: list[np.ndarray]) -> Column:
     """Small samples of one shape (labels) as one array `[N, ...]`, others as they are."""
     first = samples[0]
-    if first.nbytes <= _SMALL and len(samples) > 1:
+    if len(samples) > 1 and isinstance(first, np.ndarray) and first.nbytes <= _SMALL:
         kind = first.shape, first.dtype
         if all((sample.shape, sample.dtype) == kind for sample in samples):
             joined = np.concatenate(samples) if first.ndim else np.array(samples, first.dtype)

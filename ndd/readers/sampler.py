@@ -143,20 +143,22 @@ class Buffered(Order):
 
 
 class Reshuffled(Order):
-    """`shuffle_after_epoch`: every visit shuffles what the one before left; each process keeps its share of it, so
-    one epoch over all processes sees every sample once. Equal to DALI's order for the same seed."""
+    """`shuffle_after_epoch`: every visit shuffles what the one before left, or with `afresh` the stored order; each process
+    keeps its share of it, so one epoch over all processes sees every sample once. Equal to DALI's order for the same seed."""
 
     rotates = False
 
-    def __init__(self, shards: Shards, seed: int):
+    def __init__(self, shards: Shards, seed: int, afresh: bool = False):
         super().__init__(shards)
-        self._seed = seed
+        self._seed, self._afresh = seed, afresh
         self._last: tuple[int, np.ndarray] = (-1, np.arange(shards.size))
 
     def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
         """Our share of the permutation; shuffles as many times as visits lie between."""
         last, order = self._last
-        if number < last:  # gone back: each order builds on the one before, so start again
+        if number != last and self._afresh:
+            last, order = number - 1, np.arange(self.shards.size)
+        elif number < last:  # gone back: each order builds on the one before, so start again
             last, order = -1, np.arange(self.shards.size)
         for epoch in range(last + 1, number + 1):
             order = reshuffled(order, self._seed, epoch + 1)

@@ -28,7 +28,8 @@ def members(path: str, report: Callable[[int, int], None] = lambda done, total: 
 
     As for other tools the archive ends at two blocks of zeros; what is behind them does not count. `report(done, total)`
     is called now and then, in bytes. OSError for a file that cannot be read; ValueError, with the path and the byte,
-    for one that is no tar (compressed, say), damaged, cut off, or holds sparse members, whose bytes are not as they lie.
+    for one that is no tar (compressed, say), damaged (as by a single block of zeros before other members), cut off, or holds
+    sparse members, whose bytes are not as they lie.
     """
     with RegularFile(path) as file:
         return _Scan(path, file, report).members()
@@ -50,6 +51,12 @@ class _Scan:
                 text = f"blocks of zeros at the end, the file ends at byte {total} without: it is cut off"
                 raise ValueError(f"{self._path}: expected {text if total else 'a tar archive, the file is empty'}")
             if header.count(0) == len(header):
+                following = self._bytes(at + BLOCK, BLOCK)
+                if following.count(0) != len(following):
+                    raise ValueError(
+                        f"{self._path} member {len(found)}: expected a tar header at byte {at}, or two blocks of zeros as "
+                        "at the end, got one: is it damaged?"
+                    )
                 break
             name, size, kind = self._header(at, header, len(found))
             start = at + BLOCK

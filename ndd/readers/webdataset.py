@@ -45,11 +45,12 @@ class Webdataset(Reader):
             does not exist; "error".
 
     Differences from DALI: headers of pax are understood, so that names of any length are; an archive without samples
-    gives none (DALI: one empty sample), and an error if it is the only one; archives that end without their end mark,
-    which were cut off, are errors, as are sparse files; an extension that several outputs name serves them all, also with
-    "skip" (DALI 2.4.0: no sample is left); before each component its header is checked, so that an archive that has
-    changed, or the index of another one, is noticed; `shuffle_after_epoch` shuffles (in DALI 2.4.0 it reads the same shard
-    in stored order).
+    gives none (DALI: one empty sample), and an error if it is the only one; a hidden file that an archive begins with makes
+    no sample (DALI: an empty one, where there is no index); archives that end without their end mark, which were cut off, are
+    errors, as are sparse files, and a single block of zeros before other members; an extension that several outputs name
+    serves them all, also with "skip" (DALI 2.4.0: no sample is left); before each component its header is checked, so that
+    an archive that has changed, or the index of another one, is noticed; `shuffle_after_epoch` shuffles (in DALI 2.4.0 it
+    reads the same shard in stored order).
 
     Raises (when the first sample is asked for): RuntimeError for a missing or broken archive or index, not as many
     indices as archives, wrong types or behaviours, a component whose size is no multiple of its type, more shards than

@@ -303,6 +303,7 @@ GOOD = json.dumps({"images": TWO, "annotations": [thing(1), thing(2, id=42)], "c
         (GOOD, GOOD + "x", "trailing characters"), (GOOD, "\xff\xfe", "another text: "), (GOOD, "[" * 10**5, "another text"),
         (GOOD, '{"images": {"a": 1}}', r"another text: Expected `array`, got `object` - at `\$.images`"),
         ('"id": 2, "file', '"file', r"image 0 \(id none\): Object missing required field `id`"),
+        ('"id": 2, "file', '"\xffid": 2, "file', r"image 0 \(id none\): Object missing required field `id`"),
         ('"file_name": "a.jpg", ', "", r"image 1 \(id 1\): Object missing required field `file_name`"),
         ('"a.jpg"', "17", r"image 1 \(id 1\): Expected `str`, got `int`"),
         ('"id": 42, "image_id": 2', '"id": 42', r"annotation 1 \(id 42\): .*missing required field `image_id`"),

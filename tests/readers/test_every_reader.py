@@ -86,6 +86,7 @@ def orders(draw, of_epochs):
         found["seed"] = draw(st.sampled_from([-1, 0, 77, 2**31 - 1, -(2**31)]))
     if order == "shuffle_after_epoch":
         found["shuffle_after_epoch_seed"] = draw(st.sampled_from([524287, 0, 3, 2**40, -7]))
+        found["enable_checkpointing"] = draw(st.booleans())
     if order != "shuffle_after_epoch":
         found["stick_to_shard"] = draw(st.booleans())
     elif not found["pad_last_batch"] and size % shards:  # epochs have other lengths than in DALI, see `readers.File`

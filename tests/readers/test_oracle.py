@@ -1,5 +1,8 @@
 """The order of samples against DALI itself."""
 
+import importlib
+
+import numpy as np
 import pytest
 
 import ndd
@@ -19,6 +22,29 @@ def test_uneven_shards_of_shuffle_after_epoch(numbered):
     two = flat([epoch_of(theirs) for _ in range(4)])
     assert one[:12] == two[:12]
     assert [len(epoch_of(ours)) for _ in range(3)] == [3, 3, 3]
+
+
+def test_checkpointing_changes_what_is_drawn_after_an_epoch(numbered):
+    """Of readers and of pipelines; and a state tells the two orders apart."""
+    given_ = {"shuffle_after_epoch": True, "enable_checkpointing": True}
+    ours, theirs = (package.readers.File(files=numbered(10), **given_) for package in (ndd, dali))
+    expected = [epoch_of(theirs) for _ in range(4)]
+    assert [epoch_of(ours) for _ in range(4)] == expected
+    ours.reset(2)
+    assert [epoch_of(ours), epoch_of(ours)] == expected[2:]
+    with pytest.raises(
+        ValueError, match="another order: expected shuffle_after_epoch, got shuffle_after_epoch with enable"
+    ):
+        ndd.readers.File(files=numbered(10), shuffle_after_epoch=True).set_state(ours.get_state())
+    runs = []
+    for package in ("nvidia.dali", "ndd"):
+        main, fn = importlib.import_module(package), importlib.import_module(f"{package}.fn")
+        pipe = main.Pipeline(batch_size=5, num_threads=1, device_id=None, enable_checkpointing=True)
+        with pipe:
+            pipe.set_outputs(*fn.readers.file(files=numbered(10), shuffle_after_epoch=True))
+        pipe.build()
+        runs.append([[int(np.array(label)[0]) for label in pipe.run()[1]] for _ in range(6)])
+    assert runs[0] == runs[1] == [part for epoch in expected[:3] for part in (epoch[:5], epoch[5:])]
 
 
 @pytest.mark.parametrize("batch", [None, 2])

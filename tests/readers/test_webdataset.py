@@ -191,6 +191,11 @@ def test_damaged_archives(tmp_path):
         RuntimeError, match=r"a.tar member 1: expected a tar header at byte 1536, got none: is it damaged"
     ):
         contents(path)
+    path.write_bytes(whole[:1536] + bytes(512) + whole[2048:])
+    with pytest.raises(
+        RuntimeError, match=r"a.tar member 1: .* byte 1536, or two blocks of zeros .*, got one: is it dam"
+    ):
+        contents(path)
     path.write_bytes(os.urandom(3000))
     with pytest.raises(RuntimeError, match=r"a.tar member 0: .* is this a tar archive, and not a compressed one"):
         contents(path)
