@@ -4,7 +4,8 @@ A child has one thread. What another thread of its parent held or had half done 
 lock, a library half imported, a kernel half compiled. So before a fork
 
 1. the steps of the rooms run from the highest room to the lowest (queues come to rest, see `context.py`),
-2. `whole` is taken: no import and no compilation of ours is under way, and none begins,
+2. `whole` is taken: no import and no compilation of ours is under way, and none begins (one in the background is broken
+   off meanwhile, see `whole.wanted`),
 
 and after it `whole` is given back and the steps run from the lowest room to the highest, in the parent and in the child.
 
@@ -37,9 +38,13 @@ class _Whole:
     """A lock that is held by what a fork must not cut in two: `with whole:` around an import or a compilation.
 
     One thread at a time holds it, and may take it again.
+
+    Attributes:
+        wanted: a fork is on its way and waits for it, or will: what can be done again later is to be broken off.
     """
 
     def __init__(self) -> None:
+        self.wanted = False
         self._lock = threading.RLock()
         self._taken = False  # by the thread that forks
 
@@ -57,16 +62,16 @@ class _Whole:
 
     def in_parent(self) -> None:
         """Gives it back."""
+        self.wanted = False
         if self._taken:
             self._taken = False
             self._lock.release()
 
     def in_child(self) -> None:
         """Gives it back; who holds it after all does not exist here."""
-        if self._taken:
-            self.in_parent()
-        else:
+        if not self._taken:
             self._lock = threading.RLock()
+        self.in_parent()
 
 
 whole = _Whole()
@@ -87,6 +92,7 @@ def around_fork(
 
 
 def _before() -> None:
+    whole.wanted = True
     with contextlib.ExitStack() as each:  # a step that fails (Ctrl-C) does not keep the others from running
         for step in _steps:
             if step.before is not None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -195,6 +196,45 @@ def test_a_forked_process_compiles_at_the_call(allowed):
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_breaks_a_compilation_off(allowed, monkeypatch):
+    """It does not wait for the end of it; the child compiles at the call, the thread begins again."""
+    begun, went_on, broken_off = threading.Event(), [], []
+
+    def step():
+        begun.set()
+        for _ in range(3000):
+            if room.whole.wanted or went_on:
+                break
+            time.sleep(0.01)
+        try:
+            compilers_own()
+        except BaseException as error:
+            broken_off.append(error)
+            raise
+
+    compilers_own = room.background.step
+    monkeypatch.setattr(room.background, "step", step)
+    added()
+    assert begun.wait(60)
+    child = os.fork()
+    went_on.append(True)
+    if not child:
+        status = 1
+        try:
+            ANSWERED.clear()
+            added()
+            status = 0 if not ANSWERED else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(broken_off) == 1
+    room.background.finish()
+    ANSWERED.clear()
+    added()
+    assert not ANSWERED
 
 
 def test_a_program_that_ends_early(tmp_path):
