@@ -5,7 +5,7 @@ lock, a library half imported, a kernel half compiled. So before a fork
 
 1. the steps of the rooms run from the highest room to the lowest (queues come to rest, see `context.py`),
 2. `whole` is taken: no import and no compilation of ours is under way, and none begins (one in the background is broken
-   off meanwhile, see `whole.wanted`),
+   off, see `whole.wanted`),
 
 and after it `whole` is given back and the steps run from the lowest room to the highest, in the parent and in the child.
 
@@ -40,16 +40,28 @@ class _Whole:
     One thread at a time holds it, and may take it again.
 
     Attributes:
-        wanted: a fork is on its way and waits for it, or will: what can be done again later is to be broken off.
+        forking: a fork is on its way.
     """
 
     def __init__(self) -> None:
-        self.wanted = False
+        self.forking = False
+        self._waiting: set[int] = set()  # threads
         self._lock = threading.RLock()
         self._taken = False  # by the thread that forks
 
+    @property
+    def wanted(self) -> bool:
+        """Whether a fork or another thread waits for it, or soon will: what can be done later is to be broken off."""
+        return self.forking or bool(self._waiting)
+
     def __enter__(self) -> None:
-        self._lock.acquire()
+        if not self._lock.acquire(blocking=False):
+            me = threading.get_ident()
+            self._waiting.add(me)
+            try:
+                self._lock.acquire()
+            finally:
+                self._waiting.discard(me)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -62,7 +74,7 @@ class _Whole:
 
     def in_parent(self) -> None:
         """Gives it back."""
-        self.wanted = False
+        self.forking = False
         if self._taken:
             self._taken = False
             self._lock.release()
@@ -71,6 +83,7 @@ class _Whole:
         """Gives it back; who holds it after all does not exist here."""
         if not self._taken:
             self._lock = threading.RLock()
+        self._waiting.clear()
         self.in_parent()
 
 
@@ -92,7 +105,7 @@ def around_fork(
 
 
 def _before() -> None:
-    whole.wanted = True
+    whole.forking = True
     with contextlib.ExitStack() as each:  # a step that fails (Ctrl-C) does not keep the others from running
         for step in _steps:
             if step.before is not None:
