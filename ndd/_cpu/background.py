@@ -41,7 +41,7 @@ class Background:
 
     def _begin(self) -> None:
         self._jobs: collections.deque[Callable[[], None]] = collections.deque()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
         self._busy_at = 0.0
 
