@@ -38,7 +38,9 @@ class Volumes:
         if int(shapes.max(initial=0)) ** shapes.shape[1] * len(shapes) > _MOST:  # else there is nothing to look at
             total = sum([prod(s) for s in shapes.tolist()])
             if total > _MOST:
-                raise MemoryError(f"{total:,} elements are more than memory can have: the shape of a sample is too large")
+                raise MemoryError(
+                    f"{total:,} elements are more than memory can have: the shape of a sample is too large"
+                )
         self.sizes = volumes(shapes)
         self.total = int(np.add.reduce(self.sizes))
         self.largest = int(np.maximum.reduce(self.sizes, initial=0))
