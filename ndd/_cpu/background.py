@@ -2,8 +2,9 @@
 
 A call for which a kernel is neither compiled nor on disk is answered by the kernel's stand-in, and the kernel is compiled
 when no call has had to wait for another one for a second. It is dropped if the program ends before, and waited for if it
-ends meanwhile. Processes that were forked compile at the call: they come late, and end without being asked. So does
-everybody where NDD_COMPILE_IN_BACKGROUND is 0.
+ends meanwhile. A fork does not wait for it, nor does a call that needs another kernel: at the next step of the compiler
+(0.6 s at most on a quiet machine) it is broken off, and begun again later. Processes that were forked compile at the
+call: they come late, and end without being asked. So does everybody where NDD_COMPILE_IN_BACKGROUND is 0.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ _VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
 _QUIET = 1.0  # seconds since something was compiled at a call
 
 
+class _BrokenOff(BaseException):  # numba makes errors of kernels of any `Exception`
+    """Goes through the compiler when somebody waits."""
+
+
 class Background:
     """The thread that compiles. It lives while there is something to do.
 
@@ -31,11 +36,12 @@ class Background:
     def __init__(self) -> None:
         self.allowed = os.environ.get(_VARIABLE) != "0"
         self._begin()
-        around_fork(in_child=self._in_child)
+        # Workers are often forked one after the other: none of them finds the next kernel begun.
+        around_fork(in_parent=self.busy, in_child=self._in_child)
 
     def _begin(self) -> None:
         self._jobs: collections.deque[Callable[[], None]] = collections.deque()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
         self._busy_at = 0.0
 
@@ -63,7 +69,7 @@ class Background:
 
     def _run(self) -> None:
         while True:
-            while time.monotonic() - self._busy_at < _QUIET and threading.main_thread().is_alive():
+            while self._is_busy() and threading.main_thread().is_alive():
                 time.sleep(0.05)
             with self._lock:
                 if not self._jobs or not threading.main_thread().is_alive():
@@ -72,7 +78,18 @@ class Background:
                     return
                 job = self._jobs.popleft()
             with whole:
-                job()
+                try:
+                    job()
+                except _BrokenOff:
+                    self._jobs.appendleft(job)
+
+    def _is_busy(self) -> bool:
+        return whole.wanted or time.monotonic() - self._busy_at < _QUIET
+
+    def step(self) -> None:
+        """The compiler begins a step: the last moment to break it off, if it works in the background."""
+        if whole.wanted and threading.current_thread() is self._thread:
+            raise _BrokenOff
 
     def finish(self) -> None:
         """Waits until all is compiled."""
@@ -108,6 +125,6 @@ def stand_in(dispatcher: Any, computes: Callable[..., Any], compile_for: Callabl
             dispatcher.compile(kinds)
         except Exception:  # the next call meets it too, on the thread of who wants to know
             failed.add(kinds)
-        waiting.discard(kinds)
+        waiting.discard(kinds)  # not if it was broken off
 
     return guarded

@@ -4,12 +4,16 @@ Numba makes machine code of each function, which nobody runs where kernels alone
 out here: for our kernels that kernels call, and for what numba has in its own library (`np.empty`, slices, ...) while it
 compiles a kernel of ours. It is optimised before it is linked, as numba does: loops that are only optimised in their
 callers are not always made vector code (`noise.gaussian` took twice as long).
+
+Between the steps of a compilation it may be broken off (`background.py`).
 """
 
 from __future__ import annotations
 
 import functools
 from typing import Any, NamedTuple
+
+from ndd._cpu.background import background
 
 
 class _Numba(NamedTuple):
@@ -39,10 +43,28 @@ def rebuild_outer(target: Any, *parts: Any) -> Any:
 @functools.cache
 def _numba() -> _Numba:
     """Our ways of what numba has."""
+    from numba.core import event
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler, CompilerBase, CompileResult
 
-    class Library(JITCodeLibrary):
+    class Steps(event.Listener):
+        def on_start(self, event: Any) -> None:
+            background.step()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:run_pass", Steps())
+
+    class Stepwise(JITCodeLibrary):
+        """The last pass alone takes half of the time."""
+
+        def _optimize_final_module(self) -> None:
+            background.step()
+            super()._optimize_final_module()
+            background.step()
+
+    class Library(Stepwise):
         """A module to be linked into others."""
 
         def _finalize_final_module(self) -> None:
@@ -71,6 +93,8 @@ def _numba() -> _Numba:
         def compile_extra(self, func: Any) -> Any:
             """Under numba's lock: what else it compiles meanwhile is for this function."""
             Compiler.compile_extra = linked
+            self.state.library = Stepwise(self.state.targetctx.codegen(), func.__qualname__)
+            self.state.library.enable_object_caching()
             try:
                 result = CompilerBase.compile_extra(self, func)
             finally:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _PATIENCE = 1.0  # seconds in a process, all kernels together, before anything is said
-_lock = threading.Lock()
+_lock = threading.RLock()
 _said = False
 _spent = 0.0
 _own = threading.local()

@@ -26,11 +26,14 @@ _IDLE_SECONDS = 5.0  # a background thread without work ends; the next operator 
 
 class Turn:
     """The queue of a context: invocations run in the order of their calls, one at a time, on the background thread
-    or on a thread that waits for a result. The latter saves two thread switches (7 us) where nothing runs yet."""
+    or on a thread that waits for a result. The latter saves two thread switches (7 us) where nothing runs yet.
+
+    A thread may take `lock` again: a signal's handler, which interrupts the thread anywhere, may use operators too.
+    """
 
     def __init__(self) -> None:
         self.queue: deque[Invocation] = deque()
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.current: Invocation | None = None
         self.wake = threading.Lock()
         self.wake.acquire()
@@ -74,11 +77,11 @@ class Turn:
             invocation = self.queue.popleft()
         except IndexError:
             return False
-        self.current = invocation
+        outer, self.current = self.current, invocation
         try:
             invocation.execute()
         finally:
-            self.current = None
+            self.current = outer
         return True
 
     def within(self) -> bool:
@@ -105,7 +108,7 @@ class Turn:
                 invocation.wait(_LOOK_AGAIN_SECONDS)
 
 
-_starting = threading.Lock()
+_starting = threading.RLock()
 _turns: weakref.WeakSet[Turn] = weakref.WeakSet()
 
 
@@ -185,7 +188,7 @@ def _go_on() -> None:
 def _in_child() -> None:
     """None of the parent's threads is here: every queue starts anew, contexts stay usable."""
     global _starting
-    _starting = threading.Lock()
+    _starting = threading.RLock()
     for turn in list(_turns):
         turn.__init__()  # type: ignore[misc]
     _turns.clear()
@@ -320,10 +323,9 @@ class EvalContext:
         turn = self._turn
         if turn.within():
             raise RuntimeError("EvalContext.evaluate_all: called by an operator, which it would have to wait for")
-        while turn.queue or turn.lock.locked():
-            with turn.lock:
-                while turn.step():
-                    pass
+        with turn.lock:
+            while turn.step():
+                pass
 
     def submit(self, invocation: Invocation) -> None:
         """Queues an invocation for the background thread."""

@@ -42,6 +42,8 @@ def as_interrupt(error: BaseException) -> None:
 
 def raise_later(error: BaseException, operator: str, call: tuple[types.CodeType, int] | None, how: str) -> NoReturn:
     """Raises an error of the same type whose cause is `error`, with the user's call as its traceback."""
+    if isinstance(error, RecursionError) and f" of {operator}()" in str(error):  # it called itself: once is enough
+        raise RecursionError(str(error)) from None
     where = f", called at {call[0].co_filename}:{call[1]}" if call else ""
     text = f"An error happened during {how} of {operator}(){where}: {error}"
     try:

@@ -4,7 +4,8 @@ A child has one thread. What another thread of its parent held or had half done 
 lock, a library half imported, a kernel half compiled. So before a fork
 
 1. the steps of the rooms run from the highest room to the lowest (queues come to rest, see `context.py`),
-2. `whole` is taken: no import and no compilation of ours is under way, and none begins,
+2. `whole` is taken: no import and no compilation of ours is under way, and none begins (one in the background is broken
+   off, see `whole.wanted`),
 
 and after it `whole` is given back and the steps run from the lowest room to the highest, in the parent and in the child.
 
@@ -37,14 +38,30 @@ class _Whole:
     """A lock that is held by what a fork must not cut in two: `with whole:` around an import or a compilation.
 
     One thread at a time holds it, and may take it again.
+
+    Attributes:
+        forking: a fork is on its way.
     """
 
     def __init__(self) -> None:
+        self.forking = False
+        self._waiting: set[int] = set()  # threads
         self._lock = threading.RLock()
         self._taken = False  # by the thread that forks
 
+    @property
+    def wanted(self) -> bool:
+        """Whether a fork or another thread waits for it, or soon will: what can be done later is to be broken off."""
+        return self.forking or bool(self._waiting)
+
     def __enter__(self) -> None:
-        self._lock.acquire()
+        if not self._lock.acquire(blocking=False):
+            me = threading.get_ident()
+            self._waiting.add(me)
+            try:
+                self._lock.acquire()
+            finally:
+                self._waiting.discard(me)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -57,16 +74,17 @@ class _Whole:
 
     def in_parent(self) -> None:
         """Gives it back."""
+        self.forking = False
         if self._taken:
             self._taken = False
             self._lock.release()
 
     def in_child(self) -> None:
         """Gives it back; who holds it after all does not exist here."""
-        if self._taken:
-            self.in_parent()
-        else:
+        if not self._taken:
             self._lock = threading.RLock()
+        self._waiting.clear()
+        self.in_parent()
 
 
 whole = _Whole()
@@ -87,6 +105,7 @@ def around_fork(
 
 
 def _before() -> None:
+    whole.forking = True
     with contextlib.ExitStack() as each:  # a step that fails (Ctrl-C) does not keep the others from running
         for step in _steps:
             if step.before is not None:

@@ -11,7 +11,8 @@ from ndd._execution.errors import as_interrupt, raise_later
 from ndd._execution.fork import around_fork
 
 _WAITING, _RUNNING, _DONE, _FAILED = range(4)
-_settling = threading.Lock()  # guards the steps from state to state of every invocation
+# Guards the steps from state to state of every invocation. The handler of a signal may take it again.
+_settling = threading.RLock()
 _process = 0  # counts forks: what a parent's thread was running never ends in the child
 
 
@@ -163,7 +164,7 @@ def run_with_inputs(last: Invocation) -> None:
 def _in_child() -> None:
     """Locks that the parent's threads held are free, what these ran may be run again."""
     global _settling, _process
-    _settling = threading.Lock()
+    _settling = threading.RLock()
     _process += 1
 
 

@@ -51,7 +51,7 @@ class Kept(Generic[T]):
         _every.add(self)
 
     def _start(self) -> None:
-        self._lock = threading.Lock()  # guards the table of shelves
+        self._lock = threading.RLock()  # guards the table of shelves
         self._shared = _Shelf()
         self._own = threading.local()
         self._of_threads: set[_Shelf] = set()

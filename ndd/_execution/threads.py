@@ -81,7 +81,7 @@ class ThreadPool:
     def _start(self) -> None:
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may take it again
         weakref.finalize(self, _dismiss, self._tasks, self._num_threads)
 
     @property

@@ -131,7 +131,8 @@ def _integer(value: Any) -> int:
 def _real(value: Any) -> float:
     if isinstance(value, list | tuple):
         raise TypeError(f"expected one number, got {value!r}")
-    return float(np.float32(value))  # DALI's arguments are 32-bit: 0.3 means 0.30000001
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))  # DALI's arguments are 32-bit: 0.3 means 0.30000001
 
 
 def _truth(value: Any) -> bool:
@@ -245,6 +246,10 @@ def _listed(numpy: np.dtype) -> Callable[[Any], np.ndarray]:
             ) from None
         if values.dtype.kind == "f" and numpy.kind == "i" and np.isnan(values).any():
             raise ValueError("expected integers, got NaN")
+        if numpy.kind == "i" and values.dtype.kind in "ufO":
+            for number in values.reshape(-1).tolist():
+                if isinstance(number, int | float) and not -(2**63) <= number < 2**63:
+                    raise OverflowError(f"{number} does not fit in 64 bits")
         return values.astype(numpy)
 
     return listed

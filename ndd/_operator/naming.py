@@ -30,6 +30,8 @@ def named(error: BaseException, op: Any, stores: list[Any] = (), frames: Any = N
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if text.startswith(f"{op.name}: ") and not where:
         return error
+    if isinstance(error, RecursionError) and f"{op.name}: " in text:
+        return error  # it called itself: once is enough
     text = text.removeprefix(f"{op.name}: ")
     kind = MemoryError if isinstance(error, MemoryError) else type(error)  # NumPy's own takes two arguments
     if kind is ValueError and op.ours and any(words in text for words in _MISFITS):

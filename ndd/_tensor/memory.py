@@ -57,7 +57,10 @@ def _size_class(nbytes: int) -> int:
 
 
 def host_empty(shape: Any, dtype: Any) -> np.ndarray:
-    """An uninitialised C-contiguous array; when it is large from the pool, 64 bytes aligned."""
+    """An uninitialised C-contiguous array; when it is large from the pool, 64 bytes aligned.
+
+    Raises MemoryError, with the number of bytes, where there is not so much memory.
+    """
     dtype = np.dtype(dtype)
     nbytes = dtype.itemsize
     for extent in shape if isinstance(shape, tuple | list) else (shape,):
@@ -70,7 +73,10 @@ def host_empty(shape: Any, dtype: Any) -> np.ndarray:
         block = _free[size].pop()
         _kept -= size
     except (KeyError, IndexError):
-        block = np.empty(size + _ALIGNMENT, np.uint8)
+        try:
+            block = np.empty(size + _ALIGNMENT, np.uint8)
+        except (MemoryError, ValueError):  # NumPy's ValueError is for more than 2**63
+            raise MemoryError(f"no room for {nbytes:,} bytes, {dtype} of shape {shape}") from None
         block = block[-block.ctypes.data % _ALIGNMENT :][:size]
     return np.asarray(_Lease(block, nbytes)).view(dtype).reshape(shape)
 

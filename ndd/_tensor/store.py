@@ -12,6 +12,7 @@ make and slice; `torch_whole` views the same memory. On a GPU they are torch ten
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,24 @@ from ndd._tensor.dtype import DType, bfloat16, torch_dtype
 Shape = tuple[int, ...]
 
 
+_MOST = 2**60 - 1  # elements, of up to 8 bytes
+
+
 class Volumes:
-    """Element counts that follow from the shapes of a batch; batches of the same shapes share one."""
+    """Element counts that follow from the shapes of a batch; batches of the same shapes share one.
+
+    Raises MemoryError for more elements than can be counted in 64 bits.
+    """
 
     __slots__ = ("_offsets", "largest", "sizes", "total")
 
     def __init__(self, shapes: np.ndarray):
+        if int(shapes.max(initial=0)) ** shapes.shape[1] * len(shapes) > _MOST:  # else there is nothing to look at
+            total = sum([prod(s) for s in shapes.tolist()])
+            if total > _MOST:
+                raise MemoryError(
+                    f"{total:,} elements are more than memory can have: the shape of a sample is too large"
+                )
         self.sizes = volumes(shapes)
         self.total = int(np.add.reduce(self.sizes))
         self.largest = int(np.maximum.reduce(self.sizes, initial=0))

@@ -86,7 +86,7 @@ def warp_perspective(
 @warp_perspective.plan
 def _(input, matrix_input, *, border_mode, fill_value, interp_type, inverse_map, matrix, pixel_origin, size):
     shapes, (axes, channels) = input.shapes, _axes_of(input)
-    fill = fill_value if len(fill_value) else np.zeros(1, np.float32)
+    fill = np.ravel(fill_value) if np.size(fill_value) else np.zeros(1, np.float32)  # [[1, 2, 3]] is [1, 2, 3]
     if len(fill) > 1 and (channels != len(fill)).any():
         raise RuntimeError(
             f"Number of values provided as a fill_value should match the number of channels. Number of channels: "

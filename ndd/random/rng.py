@@ -13,7 +13,8 @@ from ndd._execution.rank import rank_of_world
 from ndd.random import philox
 
 _OF_RANK = " of rank "  # in the text of a `state_dict`
-_moving = threading.Lock()  # guards the position of every generator: to move one takes 200 ns
+# Guards the position of every generator: to move one takes 200 ns. The handler of a signal may take it again.
+_moving = threading.RLock()
 
 
 @final
@@ -97,8 +98,8 @@ class RNG:
             position = self._position
             self._position = (position + 1) % philox.POSITIONS
             if position >> 2 != self._cached_index:
-                self._cached_index = position >> 2
-                self._cached_words = philox.block(self._key, self._cached_index)
+                words = philox.block(self._key, position >> 2)
+                self._cached_index, self._cached_words = position >> 2, words
             return self._cached_words[position & 3]
 
     def _set_seed(self, seed: SupportsIndex) -> None:
@@ -264,7 +265,7 @@ def _before_fork() -> None:
 def _in_child() -> None:
     """The generator of the thread that forked is the parent's; those of its other threads have gone with them."""
     global _moving, _outer_worker, _parent
-    _moving = threading.Lock()
+    _moving = threading.RLock()
     _outer_worker = _worker()
     rng = _thread.rng
     if rng is not None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -127,6 +128,11 @@ def _more_by_numpy(values, out):
     out[...] = values + 1
 
 
+@kernel
+def twice(number):
+    return 2 * number
+
+
 ANSWERED: list[str] = []
 
 
@@ -195,6 +201,53 @@ def test_a_forked_process_compiles_at_the_call(allowed):
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.fixture
+def under_way(allowed, monkeypatch):
+    """A compilation that has begun and goes on when somebody wants it broken off; gives what broke it off."""
+    begun, broken_off, compilers_own = threading.Event(), [], room.background.step
+
+    def step():
+        begun.set()
+        for _ in range(3000 if not broken_off else 0):
+            if room.whole.wanted:
+                break
+            time.sleep(0.01)
+        try:
+            compilers_own()
+        except BaseException as error:
+            broken_off.append(error)
+            raise
+
+    monkeypatch.setattr(room.background, "step", step)
+    added()
+    assert begun.wait(60)
+    yield broken_off
+    assert len(broken_off) == 1
+    room.background.finish()
+    ANSWERED.clear()
+    added()
+    assert not ANSWERED  # it was begun again
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_breaks_a_compilation_off(under_way):
+    """The child, which has no thread to compile, does so at the call."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            ANSWERED.clear()
+            added()
+            status = 0 if not ANSWERED else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_call_breaks_a_compilation_off(under_way):
+    assert twice(4) == 8
 
 
 def test_a_program_that_ends_early(tmp_path):

@@ -278,6 +278,34 @@ print(np.asarray(value).tolist())
     assert err == ""
 
 
+def test_the_handler_of_a_signal_uses_operators():
+    """It interrupts its thread anywhere: also where that holds what the handler's own operators need."""
+    out, err = run("""
+        from ndd._execution.context import Turn
+        step, depth = Turn.step, []
+        def interrupted(turn):  # what a signal does to the thread that has just taken the queue's lock
+            if threading.current_thread() is threading.main_thread() and not depth:
+                depth.append(1)
+                signal.raise_signal(signal.SIGUSR1)
+            return step(turn)
+        Turn.step = interrupted
+        seen = []
+        def handler(*_):
+            seen.append(int(np.asarray(ndd.flip(images).select(2)).max()))
+        signal.signal(signal.SIGUSR1, handler)
+        signal.alarm(40)
+        with ndd.EvalMode.deferred:
+            later = ndd.flip(images)
+        values = []
+        while not seen:
+            values.append(slow(x, seconds=0) + 1)
+            values[-1].evaluate()
+        print(seen, all([np.asarray(v).tolist() == [2, 3] for v in values]), np.asarray(later.select(3)).max())
+    """)
+    assert out == "[2] True 3\n"
+    assert err == ""
+
+
 def test_control_c_ends_a_script():
     script = SLOW + "\nprint('go', flush=True)\nwhile True:\n    (slow(x, seconds=0.05) + 1).evaluate()\n"
     process = subprocess.Popen(

@@ -198,3 +198,22 @@ def test_forking_in_an_operator():
     with ndd.EvalContext(num_threads=2):
         found = with_roles(cpu=kernel)(images())
         assert not np.asarray(found.torch()).any()
+
+
+@pytest.mark.parametrize("mode", ["eager", "deferred", "sync_cpu"])
+def test_one_that_calls_itself_without_end(mode):
+    """One sentence, not one for each of some hundred calls."""
+
+    @ndd.operator(register=False)
+    def mine(image, /):
+        return ndd.like(image)
+
+    @mine.cpu
+    def _(image, out):
+        out[...] = mine(ndd.tensor(image))
+
+    with pytest.raises(RecursionError, match="maximum recursion depth") as caught, getattr(ndd.EvalMode, mode):
+        mine(ndd.tensor([1.0])).evaluate()
+    assert str(caught.value).count("mine") <= 2
+    assert caught.value.__cause__ is None or caught.value.__cause__.__cause__ is None
+    assert np.asarray(ndd.flip(images()).select(2)).max() == 2
