@@ -22,7 +22,10 @@ def spread(shape, dtype, low, high):
 
 IMAGE, T = spread((37, 53, 3), np.uint8, 0, 256), ndd.types
 IMAGES = IMAGE, spread((20, 31, 3), np.float32, -300, 300)
-SCRATCH = {"runs"}  # what kernels leave there counts for nothing
+BOXES = ndd.batch([np.sort(spread((k, 2, 2), np.float32, 0, 100) / 100, axis=1).reshape(k, 4) for k in (5, 1, 12)])
+MASKS = ndd.batch([spread((k, 23), np.int32, 0, 3) // 2 * k for k in (17, 4, 1)])
+VOLUMES = ndd.batch([np.repeat(spread((5, k, 7), np.uint8, 0, 3), 2, axis=2) for k in (9, 1, 4)])
+SCRATCH = {"runs", "room"}  # what kernels leave there counts for nothing
 
 
 def made(array, layout="HWC"):
@@ -63,6 +66,27 @@ CALLS = {
     "jitter": lambda x: drawn(ndd.jitter, x, nDegree=7),
 }  # fmt: skip
 OTHERS = {
+    "random.choice": lambda: drawn(ndd.random.choice, 6, batch_size=3, shape=[1100]),
+    "random.choice, refusing": lambda: drawn(ndd.random.choice, 3 << 30, batch_size=3, shape=[50]),
+    "random.choice, weighted": lambda: drawn(ndd.random.choice, [1, 5, 9], p=[0.1, 0.5, 0.4], batch_size=3, shape=[1100]),
+    "random.choice of rows": lambda: drawn(ndd.random.choice, [[1, 2], [3, 4]], p=[0.1, 0.9], batch_size=3, shape=[11]),
+    "random.beta": lambda: drawn(ndd.random.beta, alpha=2.0, beta=ndd.batch([np.float32(b) for b in (3.0, 0.3, 2.5)]), shape=[140]),
+    "random.beta, small": lambda: drawn(ndd.random.beta, alpha=0.2, beta=0.3, batch_size=3, shape=[140]),
+    "random.beta of float64": lambda: drawn(
+        ndd.random.beta, alpha=0.5, beta=3.0, dtype=ndd.float64, batch_size=3, shape=[70]
+    ),
+    "random_bbox_crop": lambda: drawn(ndd.random_bbox_crop, BOXES, bbox_layout="xyXY", thresholds=[0.1, 0.9]),
+    "random_bbox_crop, pruned": lambda: drawn(
+        ndd.random_bbox_crop, BOXES, bbox_layout="xyXY", all_boxes_above_threshold=False, threshold_type="overlap",
+        bbox_prune_threshold=0.3, scaling=[0.3, 0.9], aspect_ratio=[0.5, 2.0],
+    ),
+    "random_bbox_crop of fixed windows": lambda: drawn(
+        ndd.random_bbox_crop, BOXES, bbox_layout="xyXY", crop_shape=[50, 60], input_shape=[90, 80], thresholds=[0.01],
+        total_num_attempts=30, quiet=True,
+    ),
+    "segmentation.random_mask_pixel": lambda: drawn(ndd.segmentation.random_mask_pixel, MASKS, foreground=ndd.batch([np.int32(f) for f in (0, 1, 1)])),
+    "segmentation.random_object_bbox": lambda: drawn(ndd.segmentation.random_object_bbox, MASKS),
+    "segmentation.random_object_bbox in volumes": lambda: drawn(ndd.segmentation.random_object_bbox, VOLUMES),
     "equalize": lambda: ndd.equalize(made(IMAGE)),
     "random.uniform": lambda: drawn(ndd.random.uniform, batch_size=3, shape=[1100], range=[-1.0, 3.0]),
     "random.normal": lambda: drawn(ndd.random.normal, batch_size=3, shape=[1100], mean=4.0, stddev=3.0),
