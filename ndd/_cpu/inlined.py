@@ -91,7 +91,17 @@ def _exp(x):
     return math.exp(x)
 
 
-log, exp = _OfC(math.log, _log), _OfC(math.exp, _exp)
+@kernel
+def _sin(x):
+    return math.sin(x)
+
+
+@kernel
+def _cos(x):
+    return math.cos(x)
+
+
+log, exp, sin, cos = _OfC(math.log, _log), _OfC(math.exp, _exp), _OfC(math.sin, _sin), _OfC(math.cos, _cos)
 
 
 @functools.cache

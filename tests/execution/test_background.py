@@ -25,7 +25,7 @@ IMAGES = IMAGE, spread((20, 31, 3), np.float32, -300, 300)
 BOXES = ndd.batch([np.sort(spread((k, 2, 2), np.float32, 0, 100) / 100, axis=1).reshape(k, 4) for k in (5, 1, 12)])
 MASKS = ndd.batch([spread((k, 23), np.int32, 0, 3) // 2 * k for k in (17, 4, 1)])
 VOLUMES = ndd.batch([np.repeat(spread((5, k, 7), np.uint8, 0, 3), 2, axis=2) for k in (9, 1, 4)])
-SCRATCH = {"runs", "room"}  # what kernels leave there counts for nothing
+SCRATCH = {"runs", "room", "place", "out_words"}  # what is left there counts for nothing, or stands elsewhere too
 
 
 def made(array, layout="HWC"):
@@ -58,6 +58,16 @@ CALLS = {
     "crop_mirror_normalize outside": lambda x: ndd.crop_mirror_normalize(
         x, crop=[60, 20], out_of_bounds_policy="pad", fill_values=[1.0, 2.0, 3.0], std=[9.0], mirror=1, dtype=ndd.float16
     ),
+    "rotate": lambda x: ndd.rotate(x, angle=30.0),
+    "rotate and fill": lambda x: ndd.rotate(x, angle=130.0, fill_value=300.5, keep_size=True, dtype=x.dtype),
+    "rotate, nearest": lambda x: ndd.rotate(x, angle=230.0, interp_type=T.INTERP_NN, fill_value=77.0),
+    "warp_affine": lambda x: ndd.warp_affine(x, matrix=[1.1, 0.2, -10.0, -0.1, 0.9, 9.5], size=[40.0, 600.0]),
+    "warp_affine to other types": lambda x: ndd.warp_affine(
+        x, matrix=[0.3, 0.2, 10.0, 1.1, 0.9, -6.5], dtype=ndd.int16 if x.dtype == ndd.float32 else ndd.float32
+    ),
+    "sphere": lambda x: ndd.sphere(x, interp_type=T.INTERP_LINEAR),
+    "water": lambda x: ndd.water(x, interp_type=T.INTERP_LINEAR, fill_value=7.0),
+    "water, nearest": lambda x: ndd.water(x, freq_x=0.3, phase_y=0.2),
     "transpose": lambda x: ndd.transpose(x, perm=[2, 0, 1]),
     "cat": lambda x: ndd.cat(x, x, axis=2),
     "cat of three": lambda x: ndd.cat(x, x, x, axis=2),
