@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ndd._cpu.inlined import each, empty, exp, log, zeros
+from ndd._cpu.inlined import each, empty, zeros
 from ndd._cpu.jit import kernel
+from ndd._cpu.libm import c_exp, c_log
 from ndd._cpu.philox import CHUNK, element_words, next_word, seek, word_at
 
 _U = np.uint64
@@ -380,7 +381,7 @@ def _beta_sample(out, stream, shapes, k, numbers):
                             cell[j] = k[2] * min(cell[j], k[6]) - k[1]
                             i += 1
                         square = cell[0] * cell[0] + cell[1] * cell[1]
-                    scale = np.sqrt(-k[2] * log(square) / square)
+                    scale = np.sqrt(-k[2] * c_log(square) / square)
                     spare[which], kept[which] = cell[0] * scale, True
                     z = cell[1] * scale
                 v = k[1] + slope * z
@@ -392,7 +393,7 @@ def _beta_sample(out, stream, shapes, k, numbers):
                 i += 1
                 if u <= k[1] - k[4] * z * z * z * z:
                     break
-                if log(u) <= k[5] * z * z + shift * (k[1] - v + log(v)):
+                if c_log(u) <= k[5] * z * z + shift * (k[1] - v + c_log(v)):
                     break
             xy[which] = shift * v
             if shapes[which] < k[1] and not small:
@@ -405,8 +406,8 @@ def _beta_sample(out, stream, shapes, k, numbers):
         if small:
             for which in range(2):
                 cell[2] = numbers[i, c] if i < rows else uniform_at(place, e, i, wide)
-                xy[which] = log(xy[which]) + log(k[1] - min(cell[2], k[6])) / shapes[which]
+                xy[which] = c_log(xy[which]) + c_log(k[1] - min(cell[2], k[6])) / shapes[which]
                 i += 1
             most = max(xy[0], xy[1])
-            xy[0], xy[1] = exp(xy[0] - most), exp(xy[1] - most)
+            xy[0], xy[1] = c_exp(xy[0] - most), c_exp(xy[1] - most)
         out[e] = xy[0] / (xy[0] + xy[1])

@@ -1,5 +1,5 @@
 """For kernels: what numba makes a function of its own for at every new pair of types (`min` and `max` of numbers, `empty`,
-`zeros`), made in place; `each`; and what the interpreter of a kernel's text has from C.
+`zeros`), made in place; and `each`.
 
 A function costs 50 to 100 ms of compiling, what is made here 2 ms.
 """
@@ -7,13 +7,12 @@ A function costs 50 to 100 ms of compiling, what is made here 2 ms.
 from __future__ import annotations
 
 import functools
-import math
 import operator
 from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import Compiled, Kernel, kernel
+from ndd._cpu.jit import Compiled
 
 
 class _Extreme(Compiled):
@@ -65,43 +64,6 @@ class _Each(Compiled):
 
 each: Any = _Each()
 """`for i in each(n)`: `range`, for simple loops over arrays. Python does it in one go, with a slice for `i`."""
-
-
-class _OfC(Compiled):
-    """A function of C's library, whose last bit NumPy's and (of float32) Python's may not have: never without compiling."""
-
-    def __init__(self, function: Any, compiled: Kernel):
-        self.function = function
-        self.compiled = compiled
-
-    def inner(self) -> Any:
-        return self.function
-
-    def in_python(self) -> Any:
-        return self.compiled
-
-
-@kernel
-def _log(x):
-    return math.log(x)
-
-
-@kernel
-def _exp(x):
-    return math.exp(x)
-
-
-@kernel
-def _sin(x):
-    return math.sin(x)
-
-
-@kernel
-def _cos(x):
-    return math.cos(x)
-
-
-log, exp, sin, cos = _OfC(math.log, _log), _OfC(math.exp, _exp), _OfC(math.sin, _sin), _OfC(math.cos, _cos)
 
 
 @functools.cache

@@ -59,6 +59,11 @@ class Kernel(Compiled):
         self._written, self._meanwhile = function, function or self.interpreted
         return function or self
 
+    def never_interpreted(self) -> None:
+        """Declares that it is compiled by itself where the text of a kernel that calls it is interpreted: Python's last bit,
+        or time, is another one."""
+        self._written = self
+
     def interpreted(self, *args: Any) -> Any:
         """Answers by Python's interpreter, which is for few numbers."""
         with np.errstate(all="ignore"):

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.inlined import cos, empty, sin
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
+from ndd._cpu.libm import c_cos, c_sin
 from ndd._cpu.rgb_sampling import words_of
 from ndd._cpu.sampling import linear_taps, nearest_points, nearest_taps, outside_of, sample_rows, store_row
 
@@ -92,10 +93,10 @@ def water_points(first, xs, ys, wave):
     """(x + a sin(f y + p), y + b cos(g x + q)); `wave` is [a, f, p, b, g, q]."""
     shift = empty(xs.shape[1], np.float32)
     for x in range(xs.shape[1]):
-        shift[x] = wave[3] * cos(wave[4] * np.float32(x) + wave[5])
+        shift[x] = wave[3] * c_cos(wave[4] * np.float32(x) + wave[5])
     for k in range(len(xs)):
         y = np.float32(first + k)
-        across = wave[0] * sin(wave[1] * y + wave[2])
+        across = wave[0] * c_sin(wave[1] * y + wave[2])
         for x in range(xs.shape[1]):
             xs[k, x] = np.float32(x) + across
             ys[k, x] = y + shift[x]
@@ -104,7 +105,7 @@ def water_points(first, xs, ys, wave):
 @water_points.meanwhile
 def _(first, xs, ys, wave):
     down, right = first + np.arange(len(xs), dtype=np.float32), np.arange(xs.shape[1], dtype=np.float32)
-    sine, cosine = sin.in_python(), cos.in_python()
+    sine, cosine = c_sin.in_python(), c_cos.in_python()
     across = np.array([sine(a) for a in wave[1] * down + wave[2]], np.float32) * wave[0]
     shift = np.array([cosine(a) for a in wave[4] * right + wave[5]], np.float32) * wave[3]
     np.add(right, across[:, None], out=xs)
