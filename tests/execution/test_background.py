@@ -25,6 +25,7 @@ IMAGES = IMAGE, spread((20, 31, 3), np.float32, -300, 300)
 BOXES = ndd.batch([np.sort(spread((k, 2, 2), np.float32, 0, 100) / 100, axis=1).reshape(k, 4) for k in (5, 1, 12)])
 MASKS = ndd.batch([spread((k, 23), np.int32, 0, 3) // 2 * k for k in (17, 4, 1)])
 VOLUMES = ndd.batch([np.repeat(spread((5, k, 7), np.uint8, 0, 3), 2, axis=2) for k in (9, 1, 4)])
+SOUND = ndd.batch([spread((k,), np.float32, -999, 999) * np.hanning(k).astype(np.float32) for k in (6000, 9, 641)])
 SCRATCH = {"runs", "room", "place", "out_words"}  # what is left there counts for nothing, or stands elsewhere too
 
 
@@ -107,6 +108,10 @@ OTHERS = {
     "clahe": lambda: ndd.clahe(made(IMAGE), tiles_x=4, tiles_y=3, clip_limit=2.0),
     "clahe of channels": lambda: ndd.clahe(made(IMAGE), tiles_x=7, tiles_y=5, clip_limit=30.0, luma_only=False),
     "clahe without limit": lambda: ndd.clahe(made(IMAGE[..., :1]), tiles_x=1, tiles_y=9, clip_limit=0.0),
+    "spectrogram": lambda: ndd.spectrogram(SOUND, nfft=64, window_length=50, window_step=20),
+    "spectrogram of odd length": lambda: ndd.spectrogram(SOUND, nfft=45, window_length=45, window_step=20, power=1),
+    "nonsilent_region": lambda: ndd.nonsilent_region(SOUND, window_length=64, reset_interval=640, cutoff_db=-2.0),
+    "nonsilent_region, short": lambda: ndd.nonsilent_region(SOUND, window_length=2048, cutoff_db=-3.0),
     "equalize": lambda: ndd.equalize(made(IMAGE)),
     "random.uniform": lambda: drawn(ndd.random.uniform, batch_size=3, shape=[1100], range=[-1.0, 3.0]),
     "random.normal": lambda: drawn(ndd.random.normal, batch_size=3, shape=[1100], mean=4.0, stddev=3.0),
