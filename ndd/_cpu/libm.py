@@ -34,5 +34,18 @@ def c_cos(x):
     return math.cos(x)
 
 
-for _function in (c_log, c_exp, c_sin, c_cos):
+@kernel
+def c_logs(values):
+    """The natural logarithm of each number, in place."""
+    for i in range(values.size):
+        values[i] = math.log(values[i])
+
+
+@kernel
+def c_lgamma(x):
+    """The logarithm of the gamma function."""
+    return math.lgamma(x)
+
+
+for _function in (c_log, c_logs, c_lgamma, c_exp, c_sin, c_cos):
     _function.never_interpreted()

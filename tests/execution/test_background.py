@@ -26,7 +26,7 @@ BOXES = ndd.batch([np.sort(spread((k, 2, 2), np.float32, 0, 100) / 100, axis=1).
 MASKS = ndd.batch([spread((k, 23), np.int32, 0, 3) // 2 * k for k in (17, 4, 1)])
 VOLUMES = ndd.batch([np.repeat(spread((5, k, 7), np.uint8, 0, 3), 2, axis=2) for k in (9, 1, 4)])
 SOUND = ndd.batch([spread((k,), np.float32, -999, 999) * np.hanning(k).astype(np.float32) for k in (6000, 9, 641)])
-SCRATCH = {"runs", "room", "place", "out_words"}  # what is left there counts for nothing, or stands elsewhere too
+SCRATCH = {"runs", "constants", "room", "place", "out_words"}  # what is left there counts for nothing, or stands elsewhere too
 
 
 def made(array, layout="HWC"):
@@ -81,6 +81,8 @@ CALLS = {
     "cat of three": lambda x: ndd.cat(x, x, x, axis=2),
     "noise.gaussian": lambda x: drawn(ndd.noise.gaussian, x, stddev=70.0),
     "noise.salt_and_pepper": lambda x: drawn(ndd.noise.salt_and_pepper, x, prob=0.3),
+    "noise.shot": lambda x: drawn(ndd.noise.shot, x),
+    "noise.shot, many": lambda x: drawn(ndd.noise.shot, x, factor=0.05),
     "jitter": lambda x: drawn(ndd.jitter, x, nDegree=7),
 }  # fmt: skip
 OTHERS = {
