@@ -191,14 +191,19 @@ def sample_rows(
 
 
 @sample_rows.meanwhile
-def _(image, words, xs, ys, place, outside, out, out_words, first, nearest, border, fill, stored_fill, rounds, low, high):
-    height, width, channels = image.shape
+def _(
+    image, words, xs, ys, place, outside, out, out_words, first, nearest, border, fill, stored_fill, rounds, low, high
+):
+    height, width = image.shape[:2]
     target, one = out[first : first + len(xs)], np.float32(1)
     if words is not None:
         fill = fill.astype(np.uint8)
     with np.errstate(all="ignore"):
         if nearest is not None:
-            lines, columns = _pixels(np.floor(_within(ys)), height, border), _pixels(np.floor(_within(xs)), width, border)
+            lines, columns = (
+                _pixels(np.floor(_within(ys)), height, border),
+                _pixels(np.floor(_within(xs)), width, border),
+            )
             made = image[lines, columns]
             if rounds:
                 made = _rounded(made.astype(np.float32)).clip(low, high)

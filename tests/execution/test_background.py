@@ -26,7 +26,13 @@ BOXES = ndd.batch([np.sort(spread((k, 2, 2), np.float32, 0, 100) / 100, axis=1).
 MASKS = ndd.batch([spread((k, 23), np.int32, 0, 3) // 2 * k for k in (17, 4, 1)])
 VOLUMES = ndd.batch([np.repeat(spread((5, k, 7), np.uint8, 0, 3), 2, axis=2) for k in (9, 1, 4)])
 SOUND = ndd.batch([spread((k,), np.float32, -999, 999) * np.hanning(k).astype(np.float32) for k in (6000, 9, 641)])
-SCRATCH = {"runs", "constants", "room", "place", "out_words"}  # what is left there counts for nothing, or stands elsewhere too
+SCRATCH = {
+    "runs",
+    "constants",
+    "room",
+    "place",
+    "out_words",
+}  # what is left there counts for nothing, or stands elsewhere too
 
 
 def made(array, layout="HWC"):
@@ -88,23 +94,41 @@ CALLS = {
 OTHERS = {
     "random.choice": lambda: drawn(ndd.random.choice, 6, batch_size=3, shape=[1100]),
     "random.choice, refusing": lambda: drawn(ndd.random.choice, 3 << 30, batch_size=3, shape=[50]),
-    "random.choice, weighted": lambda: drawn(ndd.random.choice, [1, 5, 9], p=[0.1, 0.5, 0.4], batch_size=3, shape=[1100]),
+    "random.choice, weighted": lambda: drawn(
+        ndd.random.choice, [1, 5, 9], p=[0.1, 0.5, 0.4], batch_size=3, shape=[1100]
+    ),
     "random.choice of rows": lambda: drawn(ndd.random.choice, [[1, 2], [3, 4]], p=[0.1, 0.9], batch_size=3, shape=[11]),
-    "random.beta": lambda: drawn(ndd.random.beta, alpha=2.0, beta=ndd.batch([np.float32(b) for b in (3.0, 0.3, 2.5)]), shape=[140]),
+    "random.beta": lambda: drawn(
+        ndd.random.beta, alpha=2.0, beta=ndd.batch([np.float32(b) for b in (3.0, 0.3, 2.5)]), shape=[140]
+    ),
     "random.beta, small": lambda: drawn(ndd.random.beta, alpha=0.2, beta=0.3, batch_size=3, shape=[140]),
     "random.beta of float64": lambda: drawn(
         ndd.random.beta, alpha=0.5, beta=3.0, dtype=ndd.float64, batch_size=3, shape=[70]
     ),
     "random_bbox_crop": lambda: drawn(ndd.random_bbox_crop, BOXES, bbox_layout="xyXY", thresholds=[0.1, 0.9]),
     "random_bbox_crop, pruned": lambda: drawn(
-        ndd.random_bbox_crop, BOXES, bbox_layout="xyXY", all_boxes_above_threshold=False, threshold_type="overlap",
-        bbox_prune_threshold=0.3, scaling=[0.3, 0.9], aspect_ratio=[0.5, 2.0],
+        ndd.random_bbox_crop,
+        BOXES,
+        bbox_layout="xyXY",
+        all_boxes_above_threshold=False,
+        threshold_type="overlap",
+        bbox_prune_threshold=0.3,
+        scaling=[0.3, 0.9],
+        aspect_ratio=[0.5, 2.0],
     ),
     "random_bbox_crop of fixed windows": lambda: drawn(
-        ndd.random_bbox_crop, BOXES, bbox_layout="xyXY", crop_shape=[50, 60], input_shape=[90, 80], thresholds=[0.01],
-        total_num_attempts=30, quiet=True,
+        ndd.random_bbox_crop,
+        BOXES,
+        bbox_layout="xyXY",
+        crop_shape=[50, 60],
+        input_shape=[90, 80],
+        thresholds=[0.01],
+        total_num_attempts=30,
+        quiet=True,
     ),
-    "segmentation.random_mask_pixel": lambda: drawn(ndd.segmentation.random_mask_pixel, MASKS, foreground=ndd.batch([np.int32(f) for f in (0, 1, 1)])),
+    "segmentation.random_mask_pixel": lambda: drawn(
+        ndd.segmentation.random_mask_pixel, MASKS, foreground=ndd.batch([np.int32(f) for f in (0, 1, 1)])
+    ),
     "segmentation.random_object_bbox": lambda: drawn(ndd.segmentation.random_object_bbox, MASKS),
     "segmentation.random_object_bbox in volumes": lambda: drawn(ndd.segmentation.random_object_bbox, VOLUMES),
     "clahe": lambda: ndd.clahe(made(IMAGE), tiles_x=4, tiles_y=3, clip_limit=2.0),

@@ -312,7 +312,9 @@ def _(corners, ends, streams, options, limits, pairs, extents, crop, rules, wind
     given = corners, ends, streams, options, limits, pairs, extents, crop
     total = rules[4]
     if len(ends) <= _FEW:
-        _search.interpreted(*given, (*rules[:4], _MANY if total < 0 or total > _MANY else total), windows, kept, ended, room)
+        _search.interpreted(
+            *given, (*rules[:4], _MANY if total < 0 or total > _MANY else total), windows, kept, ended, room
+        )
         if 0 <= total <= _MANY or not (ended == _BEST).any():
             return
         ended[:], kept[:] = 0, False
