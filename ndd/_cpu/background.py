@@ -1,9 +1,9 @@
 """Kernels that take seconds to compile: a thread does so while something slower computes the same numbers.
 
 A call for which a kernel is neither compiled nor on disk is answered by the kernel's stand-in, and the kernel is compiled
-when no call has had to wait for another one for a second. It is dropped if the program ends before, and waited for if it
-ends meanwhile. Processes that were forked compile at the call: they come late, and end without being asked. So does
-everybody where NDD_COMPILE_IN_BACKGROUND is 0.
+when no call has had to wait for another one for a second. It is dropped if the program ends before, and given up at
+numba's next step (seldom a second later) if it ends meanwhile. Processes that were forked compile at the call: they come
+late, and end without being asked. So does everybody where NDD_COMPILE_IN_BACKGROUND is 0.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from ndd._execution.fork import around_fork, whole
 
 _VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
 _QUIET = 1.0  # seconds since something was compiled at a call
+
+
+class Ended(BaseException):
+    """The program has ended while a kernel was compiled for it."""
 
 
 class Background:
@@ -71,8 +75,11 @@ class Background:
                     self._thread = None
                     return
                 job = self._jobs.popleft()
-            with whole:
-                job()
+            try:
+                with whole:
+                    job()
+            except Ended:
+                continue
 
     def finish(self) -> None:
         """Waits until all is compiled."""
@@ -84,10 +91,12 @@ class Background:
 background = Background()
 
 
-def stand_in(dispatcher: Any, computes: Callable[..., Any], compile_for: Callable[..., Any]) -> Callable[..., Any]:
+def stand_in(
+    dispatcher: Any, computes: Callable[..., Any], compile_for: Callable[..., Any], compile_kinds: Callable[..., Any]
+) -> Callable[..., Any]:
     """What a numba dispatcher does for types that it has not compiled: `computes` answers, if these types are not on disk.
 
-    `compile_for` is what it does else: loads or compiles at the call.
+    `compile_for` is what it does else: loads or compiles at the call. `compile_kinds` compiles for a tuple of types.
     """
     waiting: set[tuple[Any, ...]] = set()
     failed: set[tuple[Any, ...]] = set()
@@ -105,7 +114,7 @@ def stand_in(dispatcher: Any, computes: Callable[..., Any], compile_for: Callabl
 
     def compile_now(kinds: tuple[Any, ...]) -> None:
         try:
-            dispatcher.compile(kinds)
+            compile_kinds(kinds)
         except Exception:  # the next call meets it too, on the thread of who wants to know
             failed.add(kinds)
         waiting.discard(kinds)

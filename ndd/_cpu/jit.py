@@ -11,6 +11,7 @@ import contextlib
 import functools
 import gc
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu import inner_code
-from ndd._cpu.background import background, stand_in
+from ndd._cpu.background import Ended, background, stand_in
 from ndd._cpu.kernel_cache import KernelCache, described, source_digest, writable_folder
 from ndd._execution.compiling import compiling
 from ndd._execution.errors import as_interrupt
@@ -112,7 +113,9 @@ class Kernel(Compiled):
             dispatcher._cache = KernelCache(name, text, inner_code.rebuild if inner else inner_code.rebuild_outer)
         dispatcher._compile_for_args = _one_at_a_time(dispatcher._compile_for_args)
         if self._meanwhile is not None and text is not None and not inner:
-            dispatcher._compile_for_args = stand_in(dispatcher, self._meanwhile, dispatcher._compile_for_args)
+            dispatcher._compile_for_args = stand_in(
+                dispatcher, self._meanwhile, dispatcher._compile_for_args, _given_up_at_the_end(dispatcher.compile)
+            )
         dispatcher._compiler.compile = _said_aloud(dispatcher._compiler.compile, original)
         return dispatcher
 
@@ -192,6 +195,25 @@ def _said_aloud(compile_new: Callable[..., Any], function: Any) -> Callable[...,
     def watched(*args: Any) -> Any:
         with compiling(f"`{function.__qualname__}` of {function.__module__}", writable_folder()):
             return compile_new(*args)
+
+    return watched
+
+
+def _given_up_at_the_end(compile_kinds: Callable[..., Any]) -> Callable[..., Any]:
+    """`Ended` between two of numba's steps, once the main thread has ended."""
+    from numba.core import event
+
+    class Watch(event.Listener):
+        def on_start(self, event: Any) -> None:
+            if not threading.main_thread().is_alive():
+                raise Ended
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    def watched(kinds: tuple[Any, ...]) -> None:
+        with event.install_listener("numba:run_pass", Watch()):
+            compile_kinds(kinds)
 
     return watched
 
