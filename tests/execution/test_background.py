@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd._cpu import background as room, kernel_cache
+from ndd._cpu import background as room, flac, kernel_cache
 from ndd._cpu.jit import Kernel, kernel
 
 
@@ -189,6 +190,24 @@ def test_what_stands_in_computes_the_same_bits(name, both):
         for image in IMAGES:
             CALLS[name](made(image)).evaluate()
     assert both
+
+
+def test_libsndfile_reads_flac_meanwhile(monkeypatch):
+    soundfile = pytest.importorskip("soundfile")
+    file = io.BytesIO()
+    soundfile.write(file, spread((999, 2), np.int32, -(1 << 31), 1 << 31), 8000, format="FLAC", subtype="PCM_24")
+    sound = ndd.tensor(np.frombuffer(file.getvalue(), np.uint8))
+    calls = []
+    monkeypatch.setattr(flac, "_frames", lambda *given: calls.append(given) or flac_frames(*given))
+    for dtype in (ndd.float32, ndd.int16):
+        flac_frames = flac_kernel
+        expected = np.asarray(ndd.decoders.audio(sound, dtype=dtype)[0])
+        flac_frames = flac_kernel._meanwhile
+        np.testing.assert_array_equal(np.asarray(ndd.decoders.audio(sound, dtype=dtype)[0]), expected)
+    assert len(calls) == 4
+
+
+flac_kernel = flac._frames
 
 
 @kernel
