@@ -131,10 +131,17 @@ def test_import_time(alone):
 
 @pytest.mark.slow
 def test_first_call_from_an_empty_and_a_filled_cache(alone, monkeypatch):
-    monkeypatch.setattr(start, "_CALLS", {"flip": "flip(images)"})
+    monkeypatch.setattr(start, "_FEW", ("flip",))
     cold, warm = start.measure_first_call(alone)
     assert "compiled anew" in cold.name
     assert warm.ndd < cold.ndd
+
+
+@pytest.mark.slow
+def test_first_calls_of_the_table(alone):
+    (found,) = start.measure_first_calls(alone, only="coord_flip")
+    assert found.ndd > 0
+    assert "of CPU time" in found.target
 
 
 @pytest.mark.oracle

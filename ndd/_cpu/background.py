@@ -1,9 +1,9 @@
 """Kernels that take seconds to compile: a thread does so while something slower computes the same numbers.
 
 A call for which a kernel is neither compiled nor on disk is answered by the kernel's stand-in, and the kernel is compiled
-when no call has had to wait for another one for a second. It is dropped if the program ends before, and waited for if it
-ends meanwhile. A fork does not wait for it, nor does a call that needs another kernel: at the next step of the compiler
-(0.6 s at most on a quiet machine) it is broken off, and begun again later. Processes that were forked compile at the
+when no call has had to wait for another one for a second. It is dropped if the program ends. A fork does not wait for it, nor
+does the end of the program or a call that needs another kernel: at the next step of the compiler (0.6 s at most on a quiet
+machine) it is broken off, and begun again later. Processes that were forked compile at the
 call: they come late, and end without being asked. So does everybody where NDD_COMPILE_IN_BACKGROUND is 0.
 """
 
@@ -88,7 +88,9 @@ class Background:
 
     def step(self) -> None:
         """The compiler begins a step: the last moment to break it off, if it works in the background."""
-        if whole.wanted and threading.current_thread() is self._thread:
+        if threading.current_thread() is not self._thread:
+            return
+        if whole.wanted or not threading.main_thread().is_alive():
             raise _BrokenOff
 
     def finish(self) -> None:

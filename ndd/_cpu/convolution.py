@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import empty, zeros
+from ndd._cpu.inlined import each, empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.sampling import BORDERS, border_index
 
@@ -57,6 +57,9 @@ def _combine(buffer, starts, weights, count, out, added):
             i += 1
 
 
+_combine.never_interpreted()
+
+
 @kernel
 def _put(row, out, store):
     """A row of sums as elements of the output."""
@@ -77,6 +80,18 @@ def _put(row, out, store):
             value = row[j] if row[j] > low else low
             value = value if value < high else high
             out[j] = np.trunc(value + half)
+
+
+@_put.meanwhile
+def _(row, out, store):
+    if store is None:
+        out[:] = row[: out.size]
+        return
+    low, high, even = store
+    value = np.where(row[: out.size] > low, row[: out.size], low)
+    value = np.where(value < high, value, high)
+    shift = np.float32(12582912.0)
+    out[:] = (value + shift) - shift if even else np.trunc(value + np.float32(0.49999997))
 
 
 @kernel
@@ -102,6 +117,17 @@ def _pad_rows(plane, extents, channels, first, before, border, fill, rows, lengt
                 out[lead + x * channels + c] = fill if of < 0 else middle[of * channels + c]
 
 
+@_pad_rows.meanwhile
+def _(plane, extents, channels, first, before, border, fill, rows, length):
+    height, width = extents
+    index = border_index.in_python()
+    lines = np.array([index(first + y, height, border) for y in range(rows.size // length)])
+    columns = np.array([index(x - before, width, border) for x in range(length // channels)])
+    made = plane.reshape(height, width, channels)[lines[:, None], columns].astype(np.float32)
+    made[(lines < 0)[:, None] | (columns < 0)] = fill
+    rows[:] = made.reshape(-1)
+
+
 @kernel
 def _sum_terms(buffer, starts, weights, bounds, scales, part, out):
     """out = the sum over terms t of scales[t] times the weighted sum of slices bounds[t] to bounds[t + 1].
@@ -115,14 +141,14 @@ def _sum_terms(buffer, starts, weights, bounds, scales, part, out):
     if same:
         _combine(buffer, starts, weights, bounds[terms], out, False)
         if scales[0] != 1:
-            for j in range(out.size):
+            for j in each(out.size):
                 out[j] *= scales[0]
         return
     out[:] = np.float32(0)
     for t in range(terms):
         a, b = bounds[t], bounds[t + 1]
         _combine(buffer, starts[a:b], weights[a:b], b - a, part[: out.size], False)
-        for j in range(out.size):
+        for j in each(out.size):
             out[j] += scales[t] * part[j]
 
 
@@ -167,8 +193,9 @@ def separable(source, out, planes, extents, results, channels, taps, windows, sc
             for t in range(terms):
                 field = fields[t * size : (t + 1) * size]
                 if old:
-                    for j in range(kept):
-                        field[j] = field[rows * length + j]
+                    last = field[rows * length :]
+                    for j in each(kept):
+                        field[j] = last[j]
                 at, first, count = windows[t, 2]
                 for k in range(count):
                     steps[k] = (left + first + k) * channels
@@ -178,6 +205,9 @@ def separable(source, out, planes, extents, results, channels, taps, windows, sc
             for i in range(made):
                 begin = (p * results[0] + y + i) * m
                 _put(total[i * length : i * length + m], out[begin : begin + m], store)
+
+
+separable.meanwhile()
 
 
 @kernel

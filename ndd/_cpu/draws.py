@@ -7,17 +7,20 @@ same formulas for GPU kernels.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from ndd._cpu.inlined import each, empty, zeros
 from ndd._cpu.jit import kernel
+from ndd._cpu.libm import c_exp, c_log
 from ndd._cpu.philox import CHUNK, element_words, next_word, seek, word_at
 
 _U = np.uint64
 _WORD = np.float32(2.0**-32)
 _TURN = np.float32(2 * math.pi)
 _COLUMNS = 128  # of a table of words
+_FEW = 1 << 12  # numbers that the interpreter makes one by one in less time than compiling takes
 
 
 @kernel(inline="always")
@@ -121,6 +124,28 @@ def fill_index(out, streams, count):
                     row[e] = product >> _U(32)
 
 
+@fill_index.meanwhile
+def _(out, streams, count):
+    start, draw, cursor = seek.in_python(), below.in_python(), np.empty(8, np.uint64)
+    with np.errstate(all="ignore"):
+        for n, first, row in _rows(out):
+            limit, words = _U(count[n]), np.empty((1, row.size), np.uint32)
+            element_words.in_python()(words, streams[n], first)
+            refused = (_U(1 << 32) - limit) % limit if limit <= _U(1 << 32) else _U(1 << 32)
+            products = words[0].astype(np.uint64) * limit
+            row[:] = products >> _U(32)
+            for e in np.flatnonzero((products & _U(0xFFFFFFFF)) < refused):
+                start(cursor, streams[n], first + e)
+                row[e] = draw(cursor, limit)
+
+
+def _rows(out: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+    """The parts of `out` [N, elements] with their samples and first elements."""
+    for n in range(len(out)):
+        for first in range(0, out.shape[1], 16 * CHUNK):
+            yield n, first, out[n, first : first + 16 * CHUNK]
+
+
 @kernel(inline="always")
 def weighted(cumulative, count, word):
     """The first index whose cumulative probability reaches a 64-bit word / 2**64."""
@@ -147,6 +172,15 @@ def fill_weighted_index(out, streams, cumulative, count):
                 row[e] = weighted(cumulative[n], count[n], (_U(words[1, e]) << _U(32)) | _U(words[0, e]))
 
 
+@fill_weighted_index.meanwhile
+def _(out, streams, cumulative, count):
+    for n, first, row in _rows(out):
+        words = np.empty((2, row.size), np.uint32)
+        element_words.in_python()(words, streams[n], first)
+        numbers = ((words[1].astype(np.uint64) << _U(32)) | words[0]).astype(np.float64) * 2.0**-64
+        row[:] = np.searchsorted(cumulative[n, : count[n] - 1], numbers)
+
+
 @kernel
 def fill_index_in_order(out, streams, cumulative, count):
     """int64 indices, weighted if there are probabilities, from the words of a sample's first element one by one."""
@@ -159,6 +193,11 @@ def fill_index_in_order(out, streams, cumulative, count):
                 out[n, e] = weighted(cumulative[n], count[n], (_U(next_word(cursor)) << _U(32)) | low)
             else:
                 out[n, e] = below(cursor, _U(count[n]))
+
+
+@fill_index_in_order.meanwhile
+def _(out, *given):
+    (fill_index_in_order.interpreted if out.size <= _FEW else fill_index_in_order.waited_for)(out, *given)
 
 
 @kernel
@@ -305,6 +344,11 @@ def fill_beta(out, streams, alpha, beta, k):
         _beta_sample(out[n], streams[n], shapes, k, numbers)
 
 
+@fill_beta.meanwhile
+def _(out, *given):
+    (fill_beta.interpreted if out.size <= _FEW else fill_beta.waited_for)(out, *given)
+
+
 @kernel
 def _beta_sample(out, stream, shapes, k, numbers):
     """One sample. What makes a uniform number stands here four times: as a function it would count references of the
@@ -337,7 +381,7 @@ def _beta_sample(out, stream, shapes, k, numbers):
                             cell[j] = k[2] * min(cell[j], k[6]) - k[1]
                             i += 1
                         square = cell[0] * cell[0] + cell[1] * cell[1]
-                    scale = np.sqrt(-k[2] * math.log(square) / square)
+                    scale = np.sqrt(-k[2] * c_log(square) / square)
                     spare[which], kept[which] = cell[0] * scale, True
                     z = cell[1] * scale
                 v = k[1] + slope * z
@@ -349,7 +393,7 @@ def _beta_sample(out, stream, shapes, k, numbers):
                 i += 1
                 if u <= k[1] - k[4] * z * z * z * z:
                     break
-                if math.log(u) <= k[5] * z * z + shift * (k[1] - v + math.log(v)):
+                if c_log(u) <= k[5] * z * z + shift * (k[1] - v + c_log(v)):
                     break
             xy[which] = shift * v
             if shapes[which] < k[1] and not small:
@@ -362,8 +406,8 @@ def _beta_sample(out, stream, shapes, k, numbers):
         if small:
             for which in range(2):
                 cell[2] = numbers[i, c] if i < rows else uniform_at(place, e, i, wide)
-                xy[which] = math.log(xy[which]) + math.log(k[1] - min(cell[2], k[6])) / shapes[which]
+                xy[which] = c_log(xy[which]) + c_log(k[1] - min(cell[2], k[6])) / shapes[which]
                 i += 1
             most = max(xy[0], xy[1])
-            xy[0], xy[1] = math.exp(xy[0] - most), math.exp(xy[1] - most)
+            xy[0], xy[1] = c_exp(xy[0] - most), c_exp(xy[1] - most)
         out[e] = xy[0] / (xy[0] + xy[1])

@@ -300,3 +300,9 @@ def _frames(address, words, begin, nbytes, length, bits, lines, out):
                 out[done + i, 1] = b
         done += size
     return True
+
+
+@_frames.meanwhile
+def _(*given):
+    """libsndfile decodes to the same samples."""
+    return False

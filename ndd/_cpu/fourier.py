@@ -66,6 +66,18 @@ def _power_of_packed(rows, out, root):
                 target[k] = np.sqrt(target[k])
 
 
+@_power_of_packed.meanwhile
+def _(rows, out, root):
+    pairs, last = (rows.shape[1] - 1) // 2, out.shape[1] - 1
+    squares = rows * rows
+    out[:, 0] = squares[:, 0]
+    np.add(squares[:, 1 : 2 * pairs : 2], squares[:, 2 : 2 * pairs + 1 : 2], out=out[:, 1 : pairs + 1])
+    if last > pairs:
+        out[:, last] = squares[:, -1]
+    if root:
+        np.sqrt(out, out=out)
+
+
 def power_of(spectrum: np.ndarray, power: int, out: np.ndarray | None = None) -> np.ndarray:
     """|spectrum| ** power, float32; `power` is 1 or 2. `out` is C-contiguous."""
     if out is None:

@@ -56,16 +56,32 @@ class Kernel(Compiled):
     def meanwhile(self, function: Callable[..., Any] | None = None) -> Any:
         """Declares what is called while this is compiled in the background (`background.py`): `function`, else the
         kernel's own text, by Python's interpreter. It computes the same to the last bit."""
-        self._written, self._meanwhile = function, function or self._interpreted
+        self._written, self._meanwhile = function, function or self.interpreted
         return function or self
 
-    def _interpreted(self, *args: Any) -> Any:
+    def never_interpreted(self) -> None:
+        """Declares that it is compiled by itself where the text of a kernel that calls it is interpreted: Python's last bit,
+        or time, is another one."""
+        self._written = self
+
+    def interpreted(self, *args: Any) -> Any:
+        """Answers by Python's interpreter, which is for few numbers."""
         with np.errstate(all="ignore"):
-            return self.in_python()(*args)
+            return self._by_python()(*args)
+
+    def waited_for(self, *args: Any) -> Any:
+        """Answers when it is compiled: for a stand-in that would take longer than that."""
+        compiled = self.compiled()
+        with whole, _without_collection():
+            compiled.compile(tuple([compiled.typeof_pyval(value) for value in args]))
+        return compiled(*args)
 
     def in_python(self) -> Callable[..., Any]:
         """Its text, and that of the kernels that it calls, for Python's interpreter; or what was declared instead."""
-        return self._written or self._copied({name: called.in_python() for name, called in self._called()})
+        return self._written or self._by_python()
+
+    def _by_python(self) -> Callable[..., Any]:
+        return self._copied({name: called.in_python() for name, called in self._called()})
 
     def compiled(self) -> Any:
         """The numba dispatcher that Python calls."""

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
+from ndd._cpu.inlined import each, empty
 from ndd._cpu.jit import kernel
-from ndd._cpu.reduction import accumulator, deviations, line_size, narrower, sums
+from ndd._cpu.reduction import accumulator, deviations, line_size, narrower, repeat, sums
 
 _LINE = 256
 _FEW = 1 << 12  # elements up to which one loop serves all types
+_MANY = 1 << 11  # rows that the interpreter works on in less time than compiling takes
 
 
 @kernel
 def _shifted(line, out, centre, factor, shift):
     for j in range(line.size):
         out[j] = (np.float32(line[j]) - centre[j]) * factor[j] + shift
+
+
+@_shifted.meanwhile
+def _(line, out, centre, factor, shift):
+    out[:] = (line.astype(np.float32) - centre[: line.size]) * factor[: line.size] + shift
 
 
 @kernel
@@ -29,9 +35,8 @@ def _in_lines(x, out, outer, rows, inner, centre, factor, shift, centres, factor
                     out[at] = (np.float32(x[at]) - centre[o * inner + i]) * factor[o * inner + i] + shift
         return
     for o in range(outer):
-        for j in range(wide):
-            centres[j] = centre[o * inner + j % inner]
-            factors[j] = factor[o * inner + j % inner]
+        repeat(centre[o * inner : (o + 1) * inner], centres)
+        repeat(factor[o * inner : (o + 1) * inner], factors)
         source, target = x[o * size : (o + 1) * size], out[o * size : (o + 1) * size]
         for start in range(0, size, wide):
             _shifted(source[start : start + wide], target[start : start + wide], centres, factors, shift)
@@ -105,6 +110,12 @@ def _chosen_factor(total, rows, ddof, epsilon, scale):
     return np.float32(scale / np.sqrt(variance)) if variance > 0 else np.float32(0)
 
 
+@_chosen_factor.meanwhile
+def _(total, rows, ddof, epsilon, scale):
+    variance = (total / (rows - ddof) if rows > ddof else np.zeros_like(total)) + epsilon
+    return np.where(variance > 0, scale / np.sqrt(variance), 0).astype(np.float32)
+
+
 @kernel
 def _normalize_few(x, out, outer, rows, inner, centre, factor, ddof, epsilon, scale, shift):
     """Few numbers, float64."""
@@ -136,21 +147,26 @@ def _normalize(x, out, outer, rows, inner, centre, factor, ddof, epsilon, scale,
     kept = outer * inner
     mean, gain = empty(kept, np.float32), empty(kept, np.float32)
     if centre.size:
-        for k in range(kept):
+        for k in each(kept):
             mean[k] = centre[k if centre.size > 1 else 0]
     else:
         totals = empty(kept, acc.dtype)
         sums(x, totals, outer, rows, inner, acc, part)
-        for k in range(kept):
+        for k in each(kept):
             mean[k] = np.float32(np.float64(totals[k]) / rows)
     if factor.size:
-        for k in range(kept):
+        for k in each(kept):
             gain[k] = factor[k if factor.size > 1 else 0]
     else:
         squares = empty(kept, np.float64)
         centres = mean.astype(np.float64)
         deviations(x, squares, outer, rows, inner, empty(acc.size, np.float64), centres, empty(acc.size, np.float64))
-        for k in range(kept):
+        for k in each(kept):
             gain[k] = _chosen_factor(squares[k], rows, ddof, epsilon, scale)
     wide = inner * max(1, min(rows, _LINE // max(1, inner)))
     _in_lines(x, out, outer, rows, inner, mean, gain, shift, empty(wide, np.float32), empty(wide, np.float32))
+
+
+@_normalize.meanwhile
+def _(x, out, outer, *given):
+    (_normalize.interpreted if outer <= _MANY else _normalize.waited_for)(x, out, outer, *given)

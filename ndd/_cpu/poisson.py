@@ -7,12 +7,14 @@ block together, two uniform numbers each, so that the compiler can fill vector r
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ndd._cpu.draws import uniform_at
 from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
+from ndd._cpu.libm import c_lgamma, c_logs
 from ndd._cpu.philox import CHUNK, STRIDE, philox_block
 
 SMALL = 12.0
@@ -46,7 +48,7 @@ def prepare(c, mean):
     one = right + 2.0 + math.exp(1.0 / 78.0)
     c[1], c[2], c[3], c[4], c[5], c[6] = m, d, width, root, slope, left
     c[7], c[8], c[9] = right, one, one + 2.0 * width * math.exp(-d * slope * (1.0 + d / 2.0)) / d
-    c[10], c[11], c[12] = math.log(mean), math.lgamma(m + 1.0), math.sqrt(width / 2.0)
+    c[10], c[11], c[12] = math.log(mean), c_lgamma(m + 1.0), math.sqrt(width / 2.0)
 
 
 @kernel
@@ -223,7 +225,111 @@ def _large(out, index, means, place, slots, constants, log_factorials):
                 x = np.ceil(y)
                 weight = -d * slope * (1.0 + y / 2.0)
             k = np.int64(x + m)
-            factorial = log_factorials[k] if k < log_factorials.size else math.lgamma(x + m + 1.0)
+            factorial = log_factorials[k] if k < log_factorials.size else c_lgamma(x + m + 1.0)
             if weight - e - x * constants[row, 10] <= constants[row, 11] - factorial:
                 out[element << 2] = x + m
                 break
+
+
+class Counted:
+    """Poisson counts of many means by NumPy, for as long as `poisson_row` is not compiled.
+
+    Args:
+        means: float64, of elements from `first` on of a sample with this `stream`.
+    """
+
+    def __init__(self, means: np.ndarray, stream: np.ndarray, first: int):
+        self.stream = stream
+        self.first = first
+        self.counts = np.where(means >= _MOST, means, 0.0).astype(np.float32)
+        distinct, self.row = np.unique(means, return_inverse=True)
+        self.constants = np.zeros((len(distinct), CONSTANTS))
+        fill = prepare.in_python()
+        for c, mean in zip(self.constants, distinct.tolist(), strict=True):
+            if not mean >= _MOST:
+                fill(c, mean)
+        self._small(np.flatnonzero(~(means >= SMALL)))
+        self._large(np.flatnonzero((means >= SMALL) & (means < _MOST)))
+
+    def _numbers(self, elements: np.ndarray, i: Any) -> np.ndarray:
+        """Uniform number `i` of these elements."""
+        key, counter, sequence, phase = self.stream
+        position = phase + _U(STRIDE) * (_U(self.first) + elements.astype(np.uint64)) + _U(2) * np.asarray(i, np.uint64)
+        place, block = (position & _U(3)).astype(np.intp), counter + (position >> _U(2))
+        words = philox_block.function(key, block, sequence + (block < counter))
+        low, high = np.choose(place, words), np.choose((place + 1) & 3, words)
+        last = place == 3
+        block = block[last] + _U(1)
+        high[last] = philox_block.function(key, block, sequence + (block < counter))[0]
+        return ((high << _U(32)) | low).astype(np.float64) * 2.0**-64
+
+    def _small(self, elements: np.ndarray) -> None:
+        limit, product = self.constants[self.row[elements], 1], np.ones(elements.size)
+        i = 0
+        while elements.size:
+            product *= self._numbers(elements, i)
+            going = product > limit
+            elements, limit, product = elements[going], limit[going], product[going]
+            self.counts[elements] += np.float32(1)
+            i += 1
+
+    def _large(self, elements: np.ndarray) -> None:
+        read = np.zeros(elements.size, np.int64)  # numbers of each element
+        spare, kept = np.zeros(elements.size), np.zeros(elements.size, np.bool_)
+
+        def drawn(of: np.ndarray) -> np.ndarray:
+            found = np.minimum(self._numbers(elements[of], read[of]), 1.0 - 2.0**-53)
+            read[of] += 1
+            return found
+
+        left = np.arange(elements.size)
+        while left.size:
+            m, d, width, root, slope, to_left, right, one, whole, log_mean, factorial, wide = (
+                self.constants[self.row[elements[left]], 1:].T
+            )  # fmt: skip
+            u = drawn(left) * whole
+            e = 1.0 - drawn(left)
+            c_logs(e)
+            x, weight, z = np.zeros(left.size), np.zeros(left.size), np.zeros(left.size)
+            normal = u <= right
+            z[normal] = spare[left[normal]]
+            kept[left[normal]] ^= True
+            self._polar(normal & kept[left], left, drawn, z, spare)
+            below, above = normal & (u <= to_left), normal & (u > to_left)
+            x[below] = np.floor(-abs(z[below]) * root[below] - 1.0)
+            weight[below] = -z[below] * z[below] / 2.0
+            y = 1.0 + abs(z[above]) * wide[above]
+            x[above] = np.ceil(y)
+            weight[above] = y * (2.0 - y) * slope[above]
+            refused = (below & (x < -m)) | (above & (x > d))
+            x[~normal & (u <= right + 1.0)] = -1.0
+            single = (u > right + 2.0) & (u <= one)
+            x[single], weight[single] = 1.0, 1.0 / 78.0
+            tail = ~normal & (u > right + 2.0) & ~(u <= one)
+            number = 1.0 - drawn(left[tail])
+            c_logs(number)
+            y = d[tail] - number * 2.0 * width[tail] / d[tail]
+            x[tail] = np.ceil(y)
+            weight[tail] = -d[tail] * slope[tail] * (1.0 + y / 2.0)
+            k = (x + m).astype(np.int64)
+            expected = LOG_FACTORIALS[k.clip(0, LOG_FACTORIALS.size - 1)]
+            for far in np.flatnonzero((k >= LOG_FACTORIALS.size) & ~refused):
+                expected[far] = c_lgamma(x[far] + m[far] + 1.0)
+            good = ~refused & (weight + e - x * log_mean <= factorial - expected)
+            self.counts[elements[left[good]]] = x[good] + m[good]
+            left = left[~good]
+
+    def _polar(self, wanted: np.ndarray, left: np.ndarray, drawn: Any, z: np.ndarray, spare: np.ndarray) -> None:
+        """Two normals for each of the wanted ones: one now, one to spare."""
+        open_ = np.flatnonzero(wanted)
+        while open_.size:
+            p = 2.0 * drawn(left[open_]) - 1.0
+            q = 2.0 * drawn(left[open_]) - 1.0
+            square = p * p + q * q
+            good = (square <= 1.0) & (square != 0.0)
+            p, q, square, at = p[good], q[good], square[good], open_[good]
+            logarithm = square.copy()
+            c_logs(logarithm)
+            scale = np.sqrt(-2.0 * logarithm / square)
+            z[at], spare[left[at]] = q * scale, p * scale
+            open_ = open_[~good]

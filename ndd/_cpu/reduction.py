@@ -28,6 +28,11 @@ def add(acc, line):
         acc[j] += line[j]
 
 
+@add.meanwhile
+def _(acc, line):
+    acc[: line.size] += line
+
+
 @kernel
 def add_squares(acc, line):
     """acc += line**2, in the type of acc."""
@@ -43,6 +48,11 @@ def add_deviations(acc, line, centre):
     for j in range(line.size):
         value = line[j] - centre[j]
         acc[j] += value * value
+
+
+@add_deviations.meanwhile
+def _(acc, line, centre):
+    acc[: line.size] += np.square(line - centre[: line.size])
 
 
 @kernel
@@ -67,6 +77,26 @@ def fold(out, acc, inner):
         for j in range(i + inner, acc.size, inner):
             total += acc[j]
         out[i] = total
+
+
+@fold.meanwhile
+def _(out, acc, inner):
+    total = acc[:inner].copy()
+    for j in range(inner, acc.size, inner):
+        total += acc[j : j + inner]
+    out[:inner] = total
+
+
+@kernel
+def repeat(values, out):
+    """out[j] = values[j % values.size]."""
+    for j in range(out.size):
+        out[j] = values[j % values.size]
+
+
+@repeat.meanwhile
+def _(values, out):
+    out[:] = np.resize(values, out.size)
 
 
 @kernel
@@ -135,8 +165,7 @@ def deviations(x, out, outer, rows, inner, acc, mean, centre):
         return
     for o in range(outer):
         acc[:] = 0
-        for j in range(wide):
-            centre[j] = mean[o * inner + j % inner]
+        repeat(mean[o * inner : (o + 1) * inner], centre[:wide])
         own = x[o * size : (o + 1) * size]
         for start in range(0, size, wide):
             add_deviations(acc, own[start : start + wide], centre)

@@ -188,3 +188,72 @@ def sample_rows(
                 store_row(row, line, rounds, low, high)
             else:
                 linear_rgb(flat, words, place, share, fill, line, out_words, start)
+
+
+@sample_rows.meanwhile
+def _(
+    image, words, xs, ys, place, outside, out, out_words, first, nearest, border, fill, stored_fill, rounds, low, high
+):
+    height, width = image.shape[:2]
+    target, one = out[first : first + len(xs)], np.float32(1)
+    if words is not None:
+        fill = fill.astype(np.uint8)
+    with np.errstate(all="ignore"):
+        if nearest is not None:
+            lines, columns = (
+                _pixels(np.floor(_within(ys)), height, border),
+                _pixels(np.floor(_within(xs)), width, border),
+            )
+            made = image[lines, columns]
+            if rounds:
+                made = _rounded(made.astype(np.float32)).clip(low, high)
+            target[...] = np.where(((lines < 0) | (columns < 0))[..., None], stored_fill, made.astype(out.dtype))
+            return
+        x, y = _within(xs - np.float32(0.5)), _within(ys - np.float32(0.5))
+        left, top = np.floor(x), np.floor(y)
+        columns, lines = _pixels(left, width, border), _pixels(top, height, border)
+        behind, below = _pixels(left + one, width, border), _pixels(top + one, height, border)
+        qx, qy = (x - left)[..., None], (y - top)[..., None]
+
+        def mixed(line: np.ndarray) -> np.ndarray:
+            return _floats(image, line, columns, fill) * (one - qx) + _floats(image, line, behind, fill) * qx
+
+        above = mixed(lines)
+        made = above + (mixed(below) - above) * qy
+        target[...] = _rounded(made).clip(low, high) if rounds else made
+
+
+def _within(values: np.ndarray) -> np.ndarray:
+    """`_bounded`."""
+    values = np.where(values > -_FAR, values, -_FAR)
+    return np.where(values < _FAR, values, _FAR)
+
+
+def _pixels(whole: np.ndarray, n: int, border: int) -> np.ndarray:
+    """`border_index` of whole numbers in float32."""
+    at = whole.astype(np.int64)
+    if border == BORDERS["constant"]:
+        return np.where((at >= 0) & (at < n), at, -1)
+    if border == BORDERS["replicate"]:
+        return at.clip(0, n - 1)
+    if border == BORDERS["wrap"]:
+        return at % n
+    again = 2 * n if border == BORDERS["reflect"] else max(2 * n - 2, 1)
+    at %= again
+    return np.where(at < n, at, again - (border == BORDERS["reflect"]) - at)
+
+
+def _floats(image: np.ndarray, lines: np.ndarray, columns: np.ndarray, fill: np.ndarray) -> np.ndarray:
+    """Pixels as float32; what lies outside is filled."""
+    found = image[lines, columns].astype(np.float32)
+    outside = (lines < 0) | (columns < 0)
+    if outside.any():
+        found[outside] = fill
+    return found
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    """`rounded`."""
+    whole = np.trunc(values)
+    rest, half, one = values - whole, np.float32(0.5), np.float32(1)
+    return whole + (rest >= half) * one - (rest <= -half) * one

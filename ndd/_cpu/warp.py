@@ -12,6 +12,7 @@ import numpy as np
 
 from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
+from ndd._cpu.libm import c_cos, c_sin
 from ndd._cpu.rgb_sampling import words_of
 from ndd._cpu.sampling import linear_taps, nearest_points, nearest_taps, outside_of, sample_rows, store_row
 
@@ -43,6 +44,9 @@ def affine_points(first, xs, ys, m):
         _affine_line(m, first + k, xs[k], ys[k])
 
 
+affine_points.meanwhile()
+
+
 @kernel
 def _affine_line(m, y, xs, ys):
     """Points m @ (x + 0.5, y + 0.5, 1) of a row: steps added up, which decides between two pixels."""
@@ -62,6 +66,14 @@ def _added_up(x, y, across, down, xs, ys):
         x, y = x + across, y + down
 
 
+@_added_up.meanwhile
+def _(x, y, across, down, xs, ys):
+    xs[:], ys[:] = across, down
+    xs[0], ys[0] = x, y
+    np.add.accumulate(xs, out=xs)
+    np.add.accumulate(ys, out=ys)
+
+
 @kernel
 def bring_near(flat):
     """Reads a byte of each cache line: in order, which is much faster than as a turned row comes upon them."""
@@ -71,18 +83,33 @@ def bring_near(flat):
     return found
 
 
+@bring_near.meanwhile
+def _(flat):
+    return np.bitwise_or.reduce(flat[::64])
+
+
 @kernel
 def water_points(first, xs, ys, wave):
     """(x + a sin(f y + p), y + b cos(g x + q)); `wave` is [a, f, p, b, g, q]."""
     shift = empty(xs.shape[1], np.float32)
     for x in range(xs.shape[1]):
-        shift[x] = wave[3] * np.cos(wave[4] * np.float32(x) + wave[5])
+        shift[x] = wave[3] * c_cos(wave[4] * np.float32(x) + wave[5])
     for k in range(len(xs)):
         y = np.float32(first + k)
-        across = wave[0] * np.sin(wave[1] * y + wave[2])
+        across = wave[0] * c_sin(wave[1] * y + wave[2])
         for x in range(xs.shape[1]):
             xs[k, x] = np.float32(x) + across
             ys[k, x] = y + shift[x]
+
+
+@water_points.meanwhile
+def _(first, xs, ys, wave):
+    down, right = first + np.arange(len(xs), dtype=np.float32), np.arange(xs.shape[1], dtype=np.float32)
+    sine, cosine = c_sin.in_python(), c_cos.in_python()
+    across = np.array([sine(a) for a in wave[1] * down + wave[2]], np.float32) * wave[0]
+    shift = np.array([cosine(a) for a in wave[4] * right + wave[5]], np.float32) * wave[3]
+    np.add(right, across[:, None], out=xs)
+    np.add(down[:, None], shift, out=ys)
 
 
 @kernel
@@ -97,6 +124,16 @@ def sphere_points(first, xs, ys, height, width):
             u = np.float32(x) + half - cx
             stretch = np.sqrt(u * u + v * v) / longest
             xs[k, x], ys[k, x] = cx + u * stretch, cy + v * stretch
+
+
+@sphere_points.meanwhile
+def _(first, xs, ys, height, width):
+    half = np.float32(0.5)
+    cx, cy = np.float32(width) * half, np.float32(height) * half
+    u = np.arange(width, dtype=np.float32) + half - cx
+    v = (first + np.arange(len(xs), dtype=np.float32) + half - cy)[:, None]
+    stretch = np.sqrt(u * u + v * v) / np.float32(max(width // 2, height // 2, 1))
+    xs[...], ys[...] = cx + u * stretch, cy + v * stretch
 
 
 @kernel

@@ -16,7 +16,7 @@ from ndd.bench.loop_sides import PICTURES
 from ndd.bench.rounds import Result
 
 _SECTIONS = ("dispatch", "loop", "classic", "augment", "detection", "speech", "ops", "import")
-_ON_REQUEST = ("soak", "readers", "video")  # an hour; gigabytes of disk; needs PyAV
+_ON_REQUEST = ("soak", "readers", "video", "first")  # an hour; gigabytes of disk; needs PyAV; 20 minutes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -120,6 +120,10 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
 
         yield from start.measure_import(setting)
         yield from start.measure_first_call(setting)
+    if "first" in wanted:
+        from ndd.bench import start
+
+        yield from start.measure_first_calls(setting, args.only)
     if "soak" in wanted:
         from ndd.bench import soak
 

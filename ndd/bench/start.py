@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 
-from ndd.bench.libraries import Setting
+from ndd.bench.libraries import Setting, enumerations, finish
+from ndd.bench.operator_inputs import arrays, inputs
+from ndd.bench.operator_table import TABLE
 from ndd.bench.rounds import Result, interleaved
 
 _IMPORT = "import torch, time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
-_FIRST = """
-import torch, time, numpy, {module} as m
-images = m.batch([numpy.zeros((300, 400, 3), numpy.uint8)] * 4, layout="HWC", device="{device}").evaluate()
-t = time.perf_counter()
-m.{call}.evaluate()
-if "{device}" == "gpu":
-    torch.cuda.synchronize()
-print(time.perf_counter() - t)
-"""
-_CALLS = {
-    "flip": "flip(images)",
-    "resize": "resize(images, size=[224, 224])",
-    "crop_mirror_normalize": "crop_mirror_normalize(images, mean=[1.0], std=[2.0])",
-    "random_resized_crop": "random_resized_crop(images, size=[224, 224])",
-}
+_FIRST = "from ndd.bench.start import first_call; print(*first_call({side!r}, {call!r}, {device!r}))"
+_FEW = ("flip", "resize 224", "crop_mirror_normalize", "random_resized_crop 224")
+_SAMPLES = 4
+_TARGET = "<= 2 s"
 _MODULES = {"ndd": "ndd", "DALI": "nvidia.dali.experimental.dynamic"}
 
 
 def measure_import(setting: Setting) -> Iterator[Result]:
     """Seconds that the import adds to torch's, each in a process of its own."""
     sides = {
-        side: lambda module=module: _seconds(_IMPORT.format(module=module))
+        side: lambda module=module: _numbers(_IMPORT.format(module=module))[0]
         for side, module in _MODULES.items()
         if side in setting.libraries
     }
@@ -43,25 +36,52 @@ def measure_import(setting: Setting) -> Iterator[Result]:
 
 def measure_first_call(setting: Setting) -> Iterator[Result]:
     """Seconds of the first call in a process: with empty compile caches, then with those that it left."""
-    for name, call in _CALLS.items():
-        if not hasattr(setting.libraries["ndd"], name):
-            continue
-        theirs = None
-        if "DALI" in setting.libraries:
-            theirs = _first_call("DALI", call, setting.device, {})
+    for name in _FEW:
+        theirs = _first_call("DALI", name, setting.device, {})[0] if "DALI" in setting.libraries else None
         with tempfile.TemporaryDirectory(prefix="ndd-bench-") as folder:
-            caches = {"NUMBA_CACHE_DIR": f"{folder}/numba", "CUPY_CACHE_DIR": f"{folder}/cupy"}
-            for state, target in (("compiled anew", "<= 2 s"), ("from the disk cache", "")):
+            for state, target in (("compiled anew", _TARGET), ("from the disk cache", "")):
                 title = f"first {name} in a process, {state}, {setting.device.upper()}"
-                yield Result("import", title, "s", _first_call("ndd", call, setting.device, caches), theirs, target)
+                ours = _first_call("ndd", name, setting.device, {"NDD_CACHE_DIR": folder})[0]
+                yield Result("import", title, "s", ours, theirs, target)
 
 
-def _first_call(side: str, call: str, device: str, environment: dict[str, str]) -> float:
-    return _seconds(_FIRST.format(module=_MODULES[side], call=call, device=device), environment)
+def measure_first_calls(setting: Setting, only: str = "") -> Iterator[Result]:
+    """The same with empty caches alone, for each line of `bench ops`; beside the target, seconds of CPU time."""
+    for name in TABLE:
+        if only not in name:
+            continue
+        title, ours, theirs = f"first {name} in a process, {setting.device.upper()}", None, None
+        try:
+            with tempfile.TemporaryDirectory(prefix="ndd-bench-") as folder:
+                ours, spent = _first_call("ndd", name, setting.device, {"NDD_CACHE_DIR": folder})
+            note = f"{_TARGET}; {spent:.2f} s of CPU time"
+            if "DALI" in setting.libraries:
+                theirs = _first_call("DALI", name, setting.device, {})[0]
+        except RuntimeError as error:  # not in one of the libraries, or not on this device
+            note = str(error)
+        yield Result("first", title, "s", ours, theirs, note)
 
 
-def _seconds(code: str, environment: dict[str, str] | None = None) -> float:
-    """The number that a fresh Python prints last."""
+def first_call(side: str, name: str, device: str) -> tuple[float, float]:
+    """Makes a call of `bench ops`, the first one of this process: seconds until the value is there, and those of its CPUs."""
+    import torch
+
+    library = importlib.import_module(_MODULES[side])
+    x = inputs(library, arrays(None, _SAMPLES), device, enumerations(side))
+    begin, begin_cpu = time.perf_counter(), time.process_time()
+    finish(TABLE[name](library, x))
+    if device == "gpu":
+        torch.cuda.synchronize()
+    return time.perf_counter() - begin, time.process_time() - begin_cpu
+
+
+def _first_call(side: str, name: str, device: str, environment: dict[str, str]) -> list[float]:
+    users = {"NDD_COMPILE_IN_BACKGROUND": "1"}  # as it is where nothing is measured
+    return _numbers(_FIRST.format(side=side, call=name, device=device), users | environment)
+
+
+def _numbers(code: str, environment: dict[str, str] | None = None) -> list[float]:
+    """What a fresh Python prints on its last line."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **(environment or {})},
@@ -72,4 +92,4 @@ def _seconds(code: str, environment: dict[str, str] | None = None) -> float:
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["no output"]
         raise RuntimeError(f"a measuring process failed: {lines[-1]}")
-    return float(done.stdout.split()[-1])
+    return [float(word) for word in done.stdout.splitlines()[-1].split()]

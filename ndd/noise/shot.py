@@ -7,12 +7,13 @@ import numpy as np
 from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK
-from ndd._cpu.poisson import CONSTANTS, LOG_FACTORIALS, poisson_row
+from ndd._cpu.poisson import CONSTANTS, LOG_FACTORIALS, Counted, poisson_row
 from ndd._operator import PerSample, Plan, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd.random.elements import INTEGERS
 
+_AT_ONCE = 1 << 15  # elements that NumPy works on together
 _FACTOR = np.float32(12)
 _TILE, _THREADS = 8192, 256  # of a block of shot.cu: bytes, threads
 
@@ -77,6 +78,15 @@ def _count(array, out, stream, factor, constants, log_factorials):
         poisson_row(row, mean[: row.size], stream, first, slots, constants, log_factorials)
         for i in range(row.size):
             row[i] *= factor
+
+
+@_count.meanwhile
+def _(array, out, stream, factor, constants, log_factorials):
+    with np.errstate(all="ignore"):
+        for first in range(0, out.size, _AT_ONCE):
+            mean = array[first : first + _AT_ONCE].astype(np.float32) / factor
+            mean = np.where(mean < 0, np.float32(0), mean).astype(np.float64)
+            out[first : first + _AT_ONCE] = Counted(mean, stream, first).counts * factor
 
 
 @shot.cuda("shot.cu")

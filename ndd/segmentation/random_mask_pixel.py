@@ -106,12 +106,25 @@ def _place_of(stream, chosen, extents, out):
     return True
 
 
+@_place_of.meanwhile
+def _(stream, chosen, extents, out):
+    places = np.flatnonzero(chosen)
+    if not places.size:
+        return False
+    _place.in_python()(stream, np.array([places.size]), found := np.empty(1, np.int64))
+    out[:] = np.unravel_index(places[found[0]], extents)
+    return True
+
+
 @kernel
 def _place(stream, extents, out):
     cursor = new_cursor()
     seek(cursor, stream, 0)
     for k in range(out.size):
         out[k] = below(cursor, np.uint64(extents[k]))
+
+
+_place.meanwhile()
 
 
 @random_mask_pixel.cuda("random_mask_pixel.cu")

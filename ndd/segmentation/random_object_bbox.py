@@ -17,6 +17,7 @@ from ndd._tensor.dtype import int32
 
 _KEPT = 4096  # sets of boxes that `cache_objects` keeps, the last used ones
 _WORDS = 8
+_FEW = 1 << 14  # runs of pixels that Python's interpreter joins in less time than compiling takes
 _kept: OrderedDict[Any, Any] = OrderedDict()
 
 
@@ -249,16 +250,13 @@ def object_boxes(mask, extents, background):
 
     Union-find over runs, pixels of one label side by side in a line; the first run of an object is its root.
     """
-    lines, width = mask.shape
+    lines = len(mask)
     axes = extents.size
     firsts = empty(lines + 1, np.int64)
     count = 0
     for line in range(lines):
         firsts[line] = count
-        row = mask[line]
-        count += row[0] != background
-        for x in range(1, width):
-            count += (row[x] != row[x - 1]) & (row[x] != background)
+        count += _count_runs(mask[line], background)
     firsts[lines] = count
     runs, labels = empty((3, count), np.int32), empty(count, np.int32)
     start, end, parent = runs[0], runs[1], runs[2]
@@ -299,6 +297,25 @@ def object_boxes(mask, extents, background):
     return boxes, label
 
 
+@object_boxes.meanwhile
+def _(mask, extents, background):
+    starts = np.count_nonzero(mask[:, 1:] != mask[:, :-1]) + len(mask)
+    return (object_boxes.interpreted if starts <= _FEW else object_boxes.waited_for)(mask, extents, background)
+
+
+@kernel
+def _count_runs(row, background):
+    count = np.int64(row[0] != background)
+    for x in range(1, row.size):
+        count += (row[x] != row[x - 1]) & (row[x] != background)
+    return count
+
+
+@_count_runs.meanwhile
+def _(row, background):
+    return (row[0] != background) + np.count_nonzero((row[1:] != row[:-1]) & (row[1:] != background))
+
+
 @kernel
 def _find_runs(row, background, i, start, end, parent, labels):
     """The runs of a line, from number `i` on."""
@@ -315,6 +332,16 @@ def _find_runs(row, background, i, start, end, parent, labels):
         last = value
     if last != background:
         end[i - 1] = row.size
+
+
+@_find_runs.meanwhile
+def _(row, background, i, start, end, parent, labels):
+    borders = np.flatnonzero(row[1:] != row[:-1]) + 1
+    starts = np.append(0, borders)
+    own = row[starts] != background
+    behind = i + np.count_nonzero(own)
+    start[i:behind], end[i:behind] = starts[own], np.append(borders, row.size)[own]
+    parent[i:behind], labels[i:behind] = np.arange(i, behind), row[starts[own]]
 
 
 @kernel

@@ -142,6 +142,28 @@ def _region(x, window, interval, reference, ratio, powers):
     return begin, last - begin + 1
 
 
+@_region.meanwhile
+def _(x, window, interval, reference, ratio, powers):
+    squares = x * x
+    share = np.float32(1) / np.float32(window)
+    for start in range(0, x.size, interval):
+        own = squares[start : start + interval]
+        steps = np.zeros((own.size, 2), np.float32)  # what leaves the window, what comes in
+        past = squares[max(0, start - window) : max(0, start + own.size - window)]
+        steps[own.size - past.size :, 0] = -past
+        steps[:, 1] = own
+        if start:
+            steps[0] = 0, np.add.accumulate(squares[max(0, start - window + 1) : start + 1])[-1]
+        powers[start : start + own.size] = np.add.accumulate(steps.reshape(-1))[1::2] * share
+    if reference == 0:
+        reference = np.fmax.reduce(powers, initial=np.float32(0))
+    loud = np.flatnonzero(powers >= reference * ratio)
+    if not loud.size:
+        return 0, 0
+    begin = max(0, loud[0] - window + 1)
+    return begin, loud[-1] - begin + 1
+
+
 @nonsilent_region.cuda("nonsilent_region.cu")
 def _(launch, signal, begin, length, ratio, reference, interval, window):
     intervals = -(-signal.sizes // interval) if interval > 0 else np.minimum(signal.sizes, 1)

@@ -201,6 +201,19 @@ def cut_windows(signal, window, first, step, reflect, out):
         row[length:] = 0
 
 
+@cut_windows.meanwhile
+def _(signal, window, first, step, reflect, out):
+    n, length = signal.size, window.size
+    at = first + step * np.arange(len(out))[:, None] + np.arange(length)
+    if reflect:
+        at %= max(1, 2 * (n - 1))
+        at = np.where(at < n, at, 2 * (n - 1) - at)
+    outside = (at < 0) | (at >= n)
+    out[:, :length] = signal[np.where(outside, 0, at)] * window if n else 0
+    out[:, :length][outside] = 0
+    out[:, length:] = 0
+
+
 @spectrogram.cuda("spectrogram.cu")
 def _(
     launch, signal, *, center_windows, layout, nfft, power, reflect_padding, window_fn, window_length, window_step

@@ -20,6 +20,7 @@ _WORDS = 64  # random words that are made at once
 _ENOUGH = 16  # for an attempt: at most 7, and some that are refused
 _BOX_LAYOUTS = {2: ("xyXY", "xyWH"), 3: ("xyzXYZ", "xyzWHD")}
 _MOST_ATTEMPTS = 1_000_000
+_FEW, _MANY = 256, 1000  # samples, and attempts at one, in which Python's interpreter takes less time than compiling
 _FOUND, _BEST, _NONE = 0, 1, 2  # how a sample's search ended: _NONE after `_MOST_ATTEMPTS`, which DALI does not count
 
 
@@ -306,6 +307,20 @@ def _search(corners, ends, streams, options, limits, pairs, extents, crop, rules
         first = last
 
 
+@_search.meanwhile
+def _(corners, ends, streams, options, limits, pairs, extents, crop, rules, windows, kept, ended, room):
+    given = corners, ends, streams, options, limits, pairs, extents, crop
+    total = rules[4]
+    if len(ends) <= _FEW:
+        _search.interpreted(
+            *given, (*rules[:4], _MANY if total < 0 or total > _MANY else total), windows, kept, ended, room
+        )
+        if 0 <= total <= _MANY or not (ended == _BEST).any():
+            return
+        ended[:], kept[:] = 0, False
+    _search.waited_for(*given, rules, windows, kept, ended, room)
+
+
 @kernel
 def _below(words, at, limit):
     """`draws.below_word` from the buffer."""
@@ -388,6 +403,24 @@ def _judged(corners, first, last, window, take_least, is_iou, prune, inside):
             found = value
         inside[i] = middle if prune < 0 else both > 0 and both / own >= prune
     return found
+
+
+@_judged.meanwhile
+def _(corners, first, last, window, take_least, is_iou, prune, inside):
+    if first == last:
+        return _F(1)
+    axes = window.shape[1]
+    area = both = own = _F(1)
+    middle = np.True_
+    for k in range(axes):
+        start, end, low, high = corners[first:last, k], corners[first:last, axes + k], window[0, k], window[1, k]
+        area = area * (high - low)
+        own = own * (end - start)
+        both = both * np.maximum(np.where(end < high, end, high) - np.where(start > low, start, low), _F(0))
+        middle = middle & (low <= _F(0.5) * (start + end)) & (_F(0.5) * (start + end) <= high)
+    inside[first:last] = middle if prune < 0 else (both > 0) & (both / own >= prune)
+    value = np.where(both > 0, both / (own + area - both if is_iou else own), _F(0))
+    return min(value.min(), _F(1)) if take_least else max(value.max(), _F(0))
 
 
 random_bbox_crop.cuda(computed_on_host)

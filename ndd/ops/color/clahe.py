@@ -124,10 +124,20 @@ def _to_planes(pixels, red, green, blue):
         red[i], green[i], blue[i] = pixels[i, 0], pixels[i, 1], pixels[i, 2]
 
 
+@_to_planes.meanwhile
+def _(pixels, red, green, blue):
+    red[:], green[:], blue[:] = pixels.T
+
+
 @kernel
 def _to_pixels(red, green, blue, pixels):
     for i in range(pixels.shape[0]):
         pixels[i, 0], pixels[i, 1], pixels[i, 2] = red[i], green[i], blue[i]
+
+
+@_to_pixels.meanwhile
+def _(red, green, blue, pixels):
+    pixels.T[:] = red, green, blue
 
 
 @kernel
@@ -162,6 +172,24 @@ def _fill_tables(plane, tables, tile_h, tile_w, limit):
             for v in range(256):
                 counts[v] += odd[v]
             _fill_table(counts, tables[row, column], tile_h * tile_w, limit)
+
+
+@_fill_tables.meanwhile
+def _(plane, tables, tile_h, tile_w, limit):
+    (rows, columns), (height, width) = tables.shape[:2], plane.shape
+    one, size = _reflected.function, tile_h * tile_w
+    lines = [y if y < height else one(y, height) for y in range(rows * tile_h)]
+    places = [x if x < width else one(x, width) for x in range(columns * tile_w)]
+    tiles = plane[np.ix_(lines, places)].reshape(rows, tile_h, columns, tile_w).swapaxes(1, 2).reshape(-1, size)
+    for tile, table in zip(tiles, tables.reshape(-1, 256), strict=True):
+        counts = np.bincount(tile, minlength=256).astype(np.int32)
+        if limit > 0:
+            cut = int(np.maximum(counts - limit, 0).sum())
+            counts = np.minimum(counts, limit) + (cut >> 8)
+            extra = cut & 255
+            counts[: extra * max(256 // max(extra, 1), 1) : max(256 // max(extra, 1), 1)] += 1
+        scale = np.float32(255) / np.float32(size)
+        table[:] = np.minimum(np.rint(np.cumsum(counts).astype(np.float32) * scale), np.float32(255))
 
 
 @kernel
@@ -213,6 +241,25 @@ def _mix(plane, out, tables, tile_h, tile_w):
         for x in range(width):
             four[x] = quads[np.uint32(start[x] + np.int32(line[x]))]
         _mix_row(four, left, right, upper, lower, out[y])
+
+
+@_mix.meanwhile
+def _(plane, out, tables, tile_h, tile_w):
+    above, lower = _between(plane.shape[0], tile_h)
+    before, right = _between(plane.shape[1], tile_w)
+    one = np.float32(1)
+    rows = [np.clip(above + k, 0, tables.shape[0] - 1)[:, None] for k in (0, 1)]
+    columns = [np.clip(before + k, 0, tables.shape[1] - 1) for k in (0, 1)]
+    a, b, c, d = (tables[y, x, plane].astype(np.float32) for y in rows for x in columns)
+    lower = lower[:, None]
+    out[...] = np.rint((a * (one - right) + b * right) * (one - lower) + (c * (one - right) + d * right) * lower)
+
+
+def _between(count: int, tile: int) -> tuple[np.ndarray, np.ndarray]:
+    """The tile with the nearest middle before each of `count` pixels, and the share of the next one."""
+    place = np.arange(count, dtype=np.float32) * (np.float32(1) / np.float32(tile)) - np.float32(0.5)
+    first = np.floor(place)
+    return first.astype(np.int64), place - first
 
 
 @kernel

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
+from ndd._cpu.inlined import each, empty
 from ndd._cpu.jit import kernel
 
 _ONE = 1 << 14
@@ -59,14 +59,14 @@ def lab_tables() -> LabTables:
 @kernel
 def _look_up(table, at, found, size):
     """By itself: a processor looks up faster one by one than by its gather instruction."""
-    for i in range(size):
+    for i in each(size):
         found[i] = table[np.uint32(at[i])]  # unsigned: no check for indices from the end
 
 
 @kernel
 def _look_up_pixels(table, pixels, found):
     red, green, blue = found[0], found[1], found[2]
-    for i in range(pixels.shape[0]):
+    for i in each(pixels.shape[0]):
         red[i] = table[pixels[i, 0]]
         green[i] = table[pixels[i, 1]]
         blue[i] = table[pixels[i, 2]]
@@ -79,7 +79,7 @@ def _mixed(planes, mixed, m, size, shift):
     half = np.int32(1) << np.int32(shift - 1)
     for k in range(3):
         one, p, q, r = mixed[k], m[3 * k], m[3 * k + 1], m[3 * k + 2]
-        for i in range(size):
+        for i in each(size):
             value = (p * a[i] + q * b[i] + r * c[i] + half) >> np.int32(shift)
             one[i] = min(max(value, np.int32(0)), np.int32(4095))
 
@@ -87,7 +87,7 @@ def _mixed(planes, mixed, m, size, shift):
 @kernel
 def _roots_to_lab(roots, lightness, across, along):
     x, y, z = roots[0], roots[1], roots[2]
-    for i in range(lightness.size):
+    for i in each(lightness.size):
         # 116 * 255 / 100 with -16 * 255 / 100, and 128 twice; 15 fraction bits, a half of them for rounding
         lightness[i] = (np.int32(296) * y[i] - np.int32(1336934 - 16384)) >> np.int32(15)
         across[i] = (np.int32(500) * (x[i] - y[i]) + np.int32(4194304 + 16384)) >> np.int32(15)
@@ -107,6 +107,9 @@ def rgb_to_lab(image, lab, tables):
         _roots_to_lab(one, lab[0][first:end], lab[1][first:end], lab[2][first:end])
 
 
+rgb_to_lab.meanwhile()
+
+
 @kernel
 def _cube(root):
     """The cube of a number of 14 fraction bits; near 0 a straight line."""
@@ -115,10 +118,17 @@ def _cube(root):
     return cube if root > np.int32(3390) else line
 
 
+@_cube.meanwhile
+def _(root):
+    line = np.int32(np.float32(root) * np.float32(0.12841862)) - np.int32(290)
+    cube = (((root * root) >> np.int32(14)) * root) >> np.int32(14)
+    return np.where(root > np.int32(3390), cube, line)
+
+
 @kernel
 def _lab_to_xyz(of_lightness, across, along, xyz):
     x, y, z = xyz[0], xyz[1], xyz[2]
-    for i in range(across.size):
+    for i in each(across.size):
         root = of_lightness[i] & np.int32(32767)
         a = ((np.int32(across[i]) * np.int32(5 * 53687) + np.int32(128)) >> np.int32(13)) - np.int32(4194)
         b = ((np.int32(along[i]) * np.int32(41943) + np.int32(16)) >> np.int32(9)) - np.int32(10484)
@@ -128,7 +138,7 @@ def _lab_to_xyz(of_lightness, across, along, xyz):
 @kernel
 def _bytes(levels, table, pixels):
     red, green, blue = levels[0], levels[1], levels[2]
-    for i in range(pixels.shape[0]):
+    for i in each(pixels.shape[0]):
         pixels[i, 0] = table[np.uint32(red[i])]
         pixels[i, 1] = table[np.uint32(green[i])]
         pixels[i, 2] = table[np.uint32(blue[i])]
@@ -144,3 +154,6 @@ def lab_to_rgb(lab, image, tables):
         _lab_to_xyz(two[0], lab[1][first:end], lab[2][first:end], one)
         _mixed(one, two, tables.to_rgb, end - first, 14)
         _bytes(two, tables.gamma, image[first:end])
+
+
+lab_to_rgb.meanwhile()
