@@ -13,7 +13,17 @@ import ndd
 from ndd.__main__ import main
 from ndd._operator import all_operators
 from ndd.bench import (
-    augment, command, detection, dispatch, loop, operator_inputs, operator_table, operators, rounds, soak, start,
+    augment,
+    command,
+    detection,
+    dispatch,
+    loop,
+    operator_inputs,
+    operator_table,
+    operators,
+    rounds,
+    soak,
+    start,
 )  # fmt: skip
 from ndd.bench.libraries import Setting, enumerations, finish, make_setting
 from ndd.bench.operator_table import TABLE, WITHOUT_A_LINE

@@ -139,7 +139,7 @@ def _loaded() -> Library | None:
         return Library()
     except (RuntimeError, OSError, AttributeError) as error:
         warnings.warn(
-            f"nvImageCodec's C library cannot be used, decoding goes through its Python module, which is slower (on a GPU by half): {error}",
+            f"nvImageCodec's C library cannot be used, its Python module decodes, on a GPU at half the speed: {error}",
             RuntimeWarning,
             stacklevel=2,
         )

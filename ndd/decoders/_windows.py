@@ -32,9 +32,8 @@ class _Place:
 
     def __init__(self, codec: Library, fast_idct: bool):
         self.pictures = Pictures(codec, on_gpu=False)
-        self.decoder = Decoder(
-            codec, None, 1, 0.0, f":fast_idct={int(fast_idct)}"
-        )  # of one thread: it works on the caller's
+        # Of one thread: then it works on the caller's.
+        self.decoder = Decoder(codec, None, 1, 0.0, f":fast_idct={int(fast_idct)}")
 
 
 _idle: Kept[deque[_Place]] = Kept(lambda fast_idct: deque())

@@ -11,7 +11,8 @@ from ndd._operator.naming import raise_first
 from ndd._tensor import DType, Store
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype
-from ndd.decoders._npy_header import native, read_header
+from ndd._tensor.memory import host_empty
+from ndd.decoders._npy_header import read_header
 
 
 @operator(reads="cpu", types=("u8", "i8"))
@@ -79,4 +80,7 @@ def _decode(file: np.ndarray) -> np.ndarray:
         raise RuntimeError(
             f"expected {header.start + header.size} bytes for shape {header.shape} of {header.dtype}, got {len(file)}"
         )
-    return native(np.ndarray(header.shape, header.dtype, file, header.start, header.strides).copy(order="K"))
+    stored = np.ndarray(header.shape, header.dtype, file, header.start, header.strides)
+    array = host_empty(header.shape, header.dtype.newbyteorder("="))
+    np.copyto(array, stored)
+    return array
