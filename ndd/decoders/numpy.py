@@ -85,6 +85,7 @@ def _header(i: int, file: np.ndarray) -> Header:
         raise bad_sample(i, str(error)) from None
     if len(file) != header.start + header.size:
         raise bad_sample(
-            i, f"expected {header.start + header.size} bytes for shape {header.shape} of {header.dtype}, got {len(file)}"
+            i,
+            f"expected {header.start + header.size} bytes for shape {header.shape} of {header.dtype}, got {len(file)}",
         )
     return header
