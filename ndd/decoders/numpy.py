@@ -74,7 +74,8 @@ def _(call, data, *, dtype) -> Any:
         parts[i] = part if dtype is None else convert_array(part, to_dtype(kinds[i]).name, dtype.name)
 
     raise_first(call.spread(one, data.n, sum([header.size for header in headers])))
-    return Store(made, None, call.outs[0].device, shapes, **({"parts": parts} if block is None else {"whole": block}))
+    memory: dict[str, Any] = {"parts": parts} if block is None else {"whole": block}
+    return Store(made, None, call.outs[0].device, shapes, **memory)
 
 
 def _header(i: int, file: np.ndarray) -> Header:
