@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,9 +11,22 @@ import pytest
 
 import ndd
 from ndd.__main__ import main
-from ndd.bench import augment, command, detection, dispatch, loop, operator_inputs, operators, rounds, soak, start
+from ndd._operator import all_operators
+from ndd.bench import (
+    augment,
+    command,
+    detection,
+    dispatch,
+    loop,
+    operator_inputs,
+    operator_table,
+    operators,
+    rounds,
+    soak,
+    start,
+)  # fmt: skip
 from ndd.bench.libraries import Setting, enumerations, finish, make_setting
-from ndd.bench.operator_table import TABLE
+from ndd.bench.operator_table import TABLE, WITHOUT_A_LINE
 
 GPU_ONLY = {
     "jitter", "experimental.remap", "experimental.median_blur", "experimental.dilate", "experimental.erode",
@@ -110,6 +124,15 @@ def test_the_table_suits_ndd():
             if name not in GPU_ONLY:
                 wrong.append(f"{name}: {error}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_every_operator_has_a_line_or_a_reason():
+    text = Path(operator_table.__file__).read_text()
+    ours = [name for name, op in all_operators().items() if op.ours]
+    without = {
+        name for name in ours if f"m.{name}(" not in text and f"m.{name.removeprefix('experimental.')}(" not in text
+    }
+    assert without == set(WITHOUT_A_LINE)
 
 
 def test_an_operator_that_one_side_lacks_is_a_line_without_a_number(alone):

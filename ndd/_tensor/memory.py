@@ -18,7 +18,8 @@ _LIMIT = 1 << 28  # bytes kept for reuse in blocks of one size
 _ALIGNMENT = 64
 _TOTAL = 1 << 30  # and of all sizes: a program whose batches grow and shrink would else keep some of each
 
-_free: dict[int, list[np.ndarray]] = {}
+_Block = tuple[np.ndarray, int]  # and its address: to ask for that takes longer than all else
+_free: dict[int, list[_Block]] = {}
 _kept = 0  # bytes, about: threads count without a lock, and every time all is given up it is right again
 
 
@@ -27,10 +28,10 @@ class _Lease:
 
     __slots__ = ("__array_interface__", "__weakref__", "block")
 
-    def __init__(self, block: np.ndarray, nbytes: int):
+    def __init__(self, block: _Block, nbytes: int):
         self.block = block
         self.__array_interface__ = {
-            "data": (block.ctypes.data, False),
+            "data": (block[1], False),
             "shape": (nbytes,),
             "typestr": "|u1",
             "version": 3,
@@ -41,13 +42,14 @@ class _Lease:
             return
         global _kept
         block = self.block
-        if _kept + block.nbytes > _TOTAL:
+        size = block[0].nbytes
+        if _kept + size > _TOTAL:
             _free.clear()
             _kept = 0
-        same = _free.setdefault(block.nbytes, [])
-        if len(same) * block.nbytes < _LIMIT:
+        same = _free.setdefault(size, [])
+        if len(same) * size < _LIMIT:
             same.append(block)
-            _kept += block.nbytes
+            _kept += size
 
 
 def _size_class(nbytes: int) -> int:
@@ -74,10 +76,12 @@ def host_empty(shape: Any, dtype: Any) -> np.ndarray:
         _kept -= size
     except (KeyError, IndexError):
         try:
-            block = np.empty(size + _ALIGNMENT, np.uint8)
+            memory = np.empty(size + _ALIGNMENT, np.uint8)
         except (MemoryError, ValueError):  # NumPy's ValueError is for more than 2**63
             raise MemoryError(f"no room for {nbytes:,} bytes, {dtype} of shape {shape}") from None
-        block = block[-block.ctypes.data % _ALIGNMENT :][:size]
+        address = memory.ctypes.data
+        shift = -address % _ALIGNMENT
+        block = memory[shift : shift + size], address + shift
     return np.asarray(_Lease(block, nbytes)).view(dtype).reshape(shape)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import wave
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +12,8 @@ import numpy as np
 
 from ndd.bench.photographs import decoded, folder
 
-_ON_CPU = ("jpegs", "matrices", "extents", "order")
+_ON_CPU = ("jpegs", "npys", "wavs", "matrices", "extents", "order", "mask_ids", "polygons", "vertices")
+_POLYGONS, _VERTICES = 20, 30  # of a picture, of a polygon
 
 
 def arrays(data: Path | None, count: int) -> dict[str, tuple[list[Any], str | None]]:
@@ -25,6 +28,8 @@ def arrays(data: Path | None, count: int) -> dict[str, tuple[list[Any], str | No
     grid = np.meshgrid(np.arange(224, dtype=np.float32), np.arange(224, dtype=np.float32))
     mask = np.zeros((224, 224), np.int32)
     mask[40:100, 50:150] = 1
+    first = np.arange(_POLYGONS, dtype=np.int32)
+    polygons = np.stack([first, first * _VERTICES, (first + 1) * _VERTICES], axis=1)
 
     def many(value: Any) -> list[Any]:
         return [np.asarray(value)] * count
@@ -44,14 +49,34 @@ def arrays(data: Path | None, count: int) -> dict[str, tuple[list[Any], str | No
         "box_classes": (many(np.arange(20, dtype=np.int32)), None),
         "points": (list(rng.random((count, 1000, 2), np.float32)), None),
         "mask": (many(mask), None),
+        "mask_ids": (many(np.arange(0, _POLYGONS, 2, dtype=np.int32)), None),
+        "polygons": (many(polygons), None),
+        "vertices": (list(rng.random((count, _POLYGONS * _VERTICES, 2), np.float32)), None),
         "matrices": (many(np.array([[1, 2, 3], [4, 5, 6]], np.float32)), None),
         "extents": (many(np.array([375, 500], np.int64)), None),
         "sound": (waves, None),
         "spectrum": ([rng.random((257, n // 160), np.float32) for n in lengths], "ft"),
         "mel": ([rng.random((80, n // 160), np.float32) for n in lengths], "ft"),
         "lines": ([rng.random((n // 160, 400), np.float32) for n in lengths], None),
+        "npys": ([_saved(s) for s in small], None),
+        "wavs": ([_wave_file(w) for w in waves], None),
         "jpegs": ([np.fromfile(files.root / f, np.uint8) for f in files.files[:count]], None),
     }
+
+
+def _saved(array: np.ndarray) -> np.ndarray:
+    file = io.BytesIO()
+    np.save(file, array)
+    return np.frombuffer(file.getvalue(), np.uint8)
+
+
+def _wave_file(samples: np.ndarray) -> np.ndarray:
+    """A WAV of 16 bits, 16 kHz."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setparams((1, 2, 16000, 0, "NONE", ""))
+        sound.writeframes((np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes())
+    return np.frombuffer(file.getvalue(), np.uint8)
 
 
 def inputs(library: Any, source: dict[str, tuple[list[Any], str | None]], device: str, types: Any) -> SimpleNamespace:

@@ -19,6 +19,8 @@ TABLE: dict[str, Callable[[Any, Any], Any]] = {
     "decoders.image_crop": lambda m, x: m.decoders.image_crop(x.jpegs, device=x.device, crop=[120, 120]),
     "decoders.image_random_crop": lambda m, x: m.decoders.image_random_crop(x.jpegs, device=x.device),
     "decoders.image_slice": lambda m, x: m.decoders.image_slice(x.jpegs, [0.1, 0.1], [0.5, 0.5], device=x.device),
+    "decoders.audio": lambda m, x: m.decoders.audio(x.wavs),
+    "decoders.numpy": lambda m, x: m.decoders.numpy(x.npys),
     "peek_image_shape": lambda m, x: m.peek_image_shape(x.jpegs),
     # size and place
     "resize 224": lambda m, x: m.resize(x.images, size=[224, 224]),
@@ -124,6 +126,7 @@ TABLE: dict[str, Callable[[Any, Any], Any]] = {
     "coord_transform": lambda m, x: m.coord_transform(x.points, MT=_AFFINE),
     "segmentation.random_mask_pixel": lambda m, x: m.segmentation.random_mask_pixel(x.mask, foreground=1),
     "segmentation.random_object_bbox": lambda m, x: m.segmentation.random_object_bbox(x.mask),
+    "segmentation.select_masks": lambda m, x: m.segmentation.select_masks(x.mask_ids, x.polygons, x.vertices),
     "transforms.rotation": lambda m, x: m.transforms.rotation(angle=30.0, batch_size=x.batch_size),
     "transforms.scale": lambda m, x: m.transforms.scale(scale=[2.0, 3.0], batch_size=x.batch_size),
     "transforms.shear": lambda m, x: m.transforms.shear(shear=[0.1, 0.2], batch_size=x.batch_size),
@@ -145,3 +148,10 @@ TABLE: dict[str, Callable[[Any, Any], Any]] = {
     "optical_flow": lambda m, x: m.optical_flow(x.frames),
 }
 # fmt: on
+
+WITHOUT_A_LINE = {
+    "bbox_transform": "not in DALI", "cutmix": "not in DALI", "mixup": "not in DALI",
+    "decoders.inflate": "on a GPU only in DALI", "decoders.video": "bench video", "dump_image": "writes files",
+    "io.file.read": "bench readers",
+}  # fmt: skip
+"""Why an operator is not in the table; those of `ndd.experimental` that are there are the others' old names."""

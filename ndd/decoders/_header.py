@@ -50,6 +50,10 @@ class Header(NamedTuple):
 _segment = struct.Struct(">BBH").unpack_from  # 0xFF, marker, length
 _frame = struct.Struct(">BHHB").unpack_from  # bits, height, width, components
 _LOSSY_HUFFMAN = (0xC0, 0xC1, 0xC2)  # baseline, extended sequential, progressive
+_SEQUENTIAL = (0xC0, 0xC1)
+# Sequential frames, Huffman tables, and what may stand around them; no fill bytes, and no markers without a length.
+_SEGMENTS = frozenset((*_SEQUENTIAL, 0xC4, 0xDA, 0xDB, 0xDD, *range(0xE0, 0xF0), 0xFE))
+_FRAME_BYTES = 10  # up to its components
 _NO_FRAME = (0xC4, 0xC8, 0xCC)  # tables and the reserved marker between the frame headers
 _EXIF = b"Exif\0\0"
 _RGB_NAMES = (82, 71, 66)  # component names "R", "G", "B"
@@ -106,9 +110,29 @@ def may_be_decoded(data: memoryview, header: Header) -> bool:
     if header.format == "webp":
         return _is_whole_webp(data)
     if header.format == "jpeg":
+        if _is_one_scan(data):
+            return True
         most = min(_MAX_SCANS, max(16, _MAX_SCANNED // (header.height * header.width)))
         return len(data) < 1000 or bytes(data).count(b"\xff\xda") <= most
     return True
+
+
+def _is_one_scan(data: memoryview) -> bool:
+    """Whether a JPEG is sequential and has all components in its first scan: decoders stop behind that, whatever follows.
+    A photograph has ten segments before; counting marks instead takes 5 % of the time of decoding it."""
+    position, components = 2, 0
+    while position + _FRAME_BYTES <= len(data):
+        start, marker, length = _segment(data, position)
+        if start != 0xFF or length < 2 or marker not in _SEGMENTS:
+            return False
+        if marker == 0xDA:
+            return data[position + 4] == components
+        if marker in _SEQUENTIAL:
+            if components:
+                return False
+            components = data[position + 9]
+        position += 2 + length
+    return False
 
 
 def _is_whole_webp(data: memoryview) -> bool:

@@ -41,8 +41,10 @@ class Samples(NamedTuple):
         elif stored.dtype == np.uint8:
             stored = stored.astype(np.int16) - np.int16(128)
         if dtype.kind == "f":
-            np.multiply(stored, np.float32(2.0 ** (1 - bits)), out=out, dtype=np.float32, casting="unsafe")
-            return out
+            np.copyto(
+                out, stored, casting="unsafe"
+            )  # and then scaled: NumPy does both at once in pieces, a quarter slower
+            return np.multiply(out, np.float32(2.0 ** (1 - bits)), out=out)
         shift = dtype.itemsize * 8 - bits
         if shift < 0:
             np.copyto(out, stored >> -shift, casting="unsafe")

@@ -11,7 +11,8 @@ from ndd._operator.naming import raise_first
 from ndd._tensor import DType, Store
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype
-from ndd.decoders._npy_header import native, read_header
+from ndd._tensor.memory import host_empty
+from ndd.decoders._npy_header import Header, read_header
 
 
 @operator(reads="cpu", types=("u8", "i8"))
@@ -49,34 +50,43 @@ def numpy(data, /, *, dtype: DType | None = None):
 
 @numpy.batch
 def _(call, data, *, dtype) -> Any:
-    arrays: list[Any] = [None] * data.n
+    files = [np.ascontiguousarray(file).reshape(-1).view(np.uint8) for file in data.arrays]
+    headers = [_header(i, file) for i, file in enumerate(files)]
+    kinds = [header.dtype.newbyteorder("=") for header in headers]
+    for i, (header, kind) in enumerate(zip(headers, kinds, strict=True)):
+        if kind != kinds[0] and dtype is None:
+            raise bad_sample(
+                i, f"expected {to_dtype(kinds[0])} as in sample 0, got {to_dtype(kind)}; `dtype=` converts all"
+            )
+        if len(header.shape) != len(headers[0].shape):
+            raise bad_sample(i, f"expected {len(headers[0].shape)} axes as in sample 0, got shape {header.shape}")
+    made = dtype or to_dtype(kinds[0])
+    shapes = [header.shape for header in headers]
+    whole = shapes.count(shapes[0]) == len(shapes) and dtype is None  # else each in memory of its own
+    block = host_empty((len(shapes), *shapes[0]), kinds[0]) if whole else None
+    parts: list[Any] = [None] * data.n
 
     def one(i: int) -> None:
-        arrays[i] = _decode(np.ascontiguousarray(data.arrays[i]).reshape(-1).view(np.uint8))
-        if dtype is not None:
-            arrays[i] = convert_array(arrays[i], to_dtype(arrays[i].dtype).name, dtype.name)
+        header = headers[i]
+        stored = np.ndarray(header.shape, header.dtype, files[i], header.start, header.strides)
+        part = host_empty(header.shape, kinds[i]) if block is None else block[i, ...]
+        np.copyto(part, stored)
+        parts[i] = part if dtype is None else convert_array(part, to_dtype(kinds[i]).name, dtype.name)
 
-    raise_first(call.spread(one, data.n))
-    for i, array in enumerate(arrays):
-        if array.dtype != arrays[0].dtype:
-            raise bad_sample(
-                i,
-                f"expected {to_dtype(arrays[0].dtype)} as in sample 0, got {to_dtype(array.dtype)}; `dtype=` converts all",
-            )
-        if array.ndim != arrays[0].ndim:
-            raise bad_sample(i, f"expected {arrays[0].ndim} axes as in sample 0, got shape {array.shape}")
-    kind = dtype or (to_dtype(arrays[0].dtype) if arrays else to_dtype(np.float32))
-    return Store(kind, None, call.outs[0].device, [a.shape for a in arrays], parts=arrays)
+    raise_first(call.spread(one, data.n, sum([header.size for header in headers])))
+    memory: dict[str, Any] = {"parts": parts} if block is None else {"whole": block}
+    return Store(made, None, call.outs[0].device, shapes, **memory)
 
 
-def _decode(file: np.ndarray) -> np.ndarray:
-    """The array, in memory of its own. RuntimeError for what is no `.npy` file."""
+def _header(i: int, file: np.ndarray) -> Header:
+    """The header of sample i, whose file must be as long as it says."""
     try:
         header = read_header(file)
     except ValueError as error:
-        raise RuntimeError(str(error)) from None
+        raise bad_sample(i, str(error)) from None
     if len(file) != header.start + header.size:
-        raise RuntimeError(
-            f"expected {header.start + header.size} bytes for shape {header.shape} of {header.dtype}, got {len(file)}"
+        raise bad_sample(
+            i,
+            f"expected {header.start + header.size} bytes for shape {header.shape} of {header.dtype}, got {len(file)}",
         )
-    return native(np.ndarray(header.shape, header.dtype, file, header.start, header.strides).copy(order="K"))
+    return header

@@ -49,9 +49,9 @@ def _(call, mask_ids, polygons, vertices, *, reindex_masks):
     given = _keys(rows[:, 0], polygons)
     order = np.argsort(wanted, kind="stable")
     ranked = wanted[order]
-    _check_wanted(ranked, given)
     place = np.searchsorted(ranked, given)
     chosen = np.flatnonzero(np.append(ranked, -1)[place] == given)
+    _check_wanted(ranked, place[chosen])
     rank = order[place[chosen]]  # the place in all `mask_ids` of each chosen polygon: these are in the order of samples
     by_rank = np.argsort(rank, kind="stable")
     chosen, rank = chosen[by_rank], rank[by_rank]
@@ -67,7 +67,7 @@ def _(call, mask_ids, polygons, vertices, *, reindex_masks):
     found = np.empty((len(chosen), 3), np.int32)
     ids = rank - (np.cumsum(mask_ids.sizes) - mask_ids.sizes)[owner] if reindex_masks else rows[chosen, 0]
     found[:, 0], found[:, 1], found[:, 2] = ids, own_end - lengths, own_end
-    return divided(found, polygon_counts), divided(_joined_points(vertices)[where], vertex_counts)
+    return divided(found, polygon_counts), divided(_joined_points(vertices).take(where, axis=0), vertex_counts)
 
 
 def _keys(numbers: np.ndarray, operand: Operand) -> np.ndarray:
@@ -76,12 +76,13 @@ def _keys(numbers: np.ndarray, operand: Operand) -> np.ndarray:
     return (owner << 32) + (numbers.astype(np.int64) + (1 << 31))
 
 
-def _check_wanted(ranked: np.ndarray, given: np.ndarray) -> None:
-    twice = np.flatnonzero(ranked[1:] == ranked[:-1])
-    absent = np.flatnonzero(~np.isin(ranked, given))
+def _check_wanted(ranked: np.ndarray, met: np.ndarray) -> None:
+    """`met`: the places in `ranked` whose objects have polygons; of equals the first."""
+    twice, without = np.flatnonzero(ranked[1:] == ranked[:-1]), np.ones(len(ranked), np.bool_)
+    without[met] = False
     for found, what in (
         (twice, "once, got it twice"),
-        (absent, "to be the number of a polygon's object, which it is not"),
+        (np.flatnonzero(without), "to be the number of a polygon's object, which it is not"),
     ):
         for k in found[:1]:
             key = int(ranked[k])

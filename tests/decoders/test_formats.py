@@ -176,3 +176,16 @@ def test_thousands_of_scans_are_refused():
     large = jpeg(made()["422_progressive.jpg"].data)._replace(height=16000, width=16000)
     assert may_be_decoded(np.frombuffer(data[:scan] + data[scan:-2] * 20 + data[-2:], np.uint8).data, large)
     assert not may_be_decoded(np.frombuffer(data[:scan] + data[scan:-2] * 40 + data[-2:], np.uint8).data, large)
+
+
+def test_scans_behind_a_complete_sequential_one_are_not_counted():
+    data = made()["420.jpg"].tobytes()
+    scan = data.rindex(b"\xff\xda")
+    header = jpeg(memoryview(data))
+    behind = data[:scan] + data[scan:-2] * 600 + data[-2:]
+    assert may_be_decoded(memoryview(behind), header)
+    table = behind.index(b"\xff\xdb")
+    filled = behind[:table] + b"\xff" + behind[table:]  # a fill byte: frames could hide behind what looks like lengths
+    assert not may_be_decoded(memoryview(filled), header)
+    fewer = behind[: scan + 4] + b"\1" + behind[scan + 5 :]  # one component in the first scan: others are in later ones
+    assert not may_be_decoded(memoryview(fewer), header)

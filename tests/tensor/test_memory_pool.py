@@ -9,7 +9,7 @@ from ndd._tensor.memory import host_empty
 
 
 def kept():
-    return sum(block.nbytes for blocks in memory._free.values() for block in blocks)
+    return sum(block.nbytes for blocks in memory._free.values() for block, _ in blocks)
 
 
 def test_a_buffer_comes_again():
