@@ -68,6 +68,18 @@ def test_regions_are_the_same_sample_for_sample(dali, reset):
                 check_same(dali, lambda m: m.nonsilent_region(m.tensor(x), **arguments), note=(n, arguments))
 
 
+def test_regions_of_short_integers_are_found_with_exact_sums(dali, emulated_gpu):
+    for kind in ("int16", "uint16", "int32"):
+        for signal in ([30000, 1, 0, 0, 0, 0], [3, 20001, 7, 0, 0, 0, 0], [20000, 3, 30001, 0, 0, 0, 0]):
+            x = np.array(signal, kind)
+            for window in (2, 3):
+                arguments = {"window_length": window, "reset_interval": -1, "reference_power": 0.01}
+                check_same(dali, lambda m: m.nonsilent_region(m.tensor(x), **arguments), note=(kind, signal, window))
+                here = ndd.nonsilent_region(ndd.tensor(x), **arguments)
+                there = ndd.nonsilent_region(ndd.tensor(x).gpu(), **arguments)
+                assert [t.item() for t in there] == [t.item() for t in here]
+
+
 def test_region_errors(dali):
     x = np.random.default_rng(0).random(100).astype(np.float32)
     for arguments in (
