@@ -25,7 +25,7 @@ typedef float Sum;
 KERNEL_NAME(powers)(const Sample* samples, int count, Shared shared) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   EACH_SAMPLE(s) {
-    const long long n = s.in0_shape[0], window = shared.window;
+    const long long n = s.in0_shape[0], window = s.window;
     const float share = 1.0f / float(window);
     float* powers = (float*)s.powers;
     for (long long i = blockIdx.x * 8ll + warp; i < s.intervals; i += gridDim.x * 8ll) {
@@ -104,7 +104,7 @@ KERNEL_NAME(region)(const Sample* samples, int count, Shared shared) {
       __syncthreads();
     }
     if (thread == 0) {
-      const long long begin = firsts[0] - shared.window + 1 > 0 ? firsts[0] - shared.window + 1 : 0;
+      const long long begin = firsts[0] - s.window + 1 > 0 ? firsts[0] - s.window + 1 : 0;
       *s.out0 = lasts[0] < 0 ? 0 : int(begin);
       *s.out1 = lasts[0] < 0 ? 0 : int(lasts[0] - begin + 1);
     }

@@ -6,7 +6,7 @@ import numpy as np
 
 from ndd._cpu.jit import kernel
 from ndd._operator import Plan, operator, output
-from ndd._tensor.dtype import int32
+from ndd._tensor.dtype import float32, int32
 
 _EXACT = ("u8", "i8", "u16", "i16")
 _TYPES = (*_EXACT, "u32", "i32", "u64", "i64", "f32")
@@ -34,9 +34,10 @@ def nonsilent_region(
     Args:
         cutoff_db: the power that counts as silence, in dB of the reference.
         reference_power: the reference. Default: the largest power of a window of the sample.
-        reset_interval: after so many samples the moving sum is formed anew, so that its rounding errors do not grow; a
-            multiple of `window_length`, or -1 for never. On a GPU the intervals are worked on at once.
-        window_length: samples of a window. Before the signal are zeros.
+        reset_interval: after so many samples the moving sum of floats is formed anew, so that its rounding errors do not
+            grow; a multiple of `window_length`, or -1 for never. On a GPU the intervals are worked on at once. Of integers
+            it is never formed anew, whatever this is.
+        window_length: samples of a window; that of a shorter signal is as long as the signal. Before the signal are zeros.
 
     As `librosa.effects.trim`, whose windows do not overlap at every sample, and whose `top_db` is `-cutoff_db`. The sums are
     DALI's to the last bit, in float32, exact for integers of 8 and 16 bits, so that the region is the same sample for sample.
@@ -53,7 +54,8 @@ def nonsilent_region(
         raise RuntimeError(f"expected a signal (n,), got {signal.ndim} dimensions: take one channel of it")
     if window_length < 1:
         raise RuntimeError(f"`window_length` is at least 1, got {window_length}")
-    if reset_interval != -1 and (reset_interval < 1 or reset_interval % window_length):
+    kept = reset_interval == -1 or signal.dtype is not float32
+    if not kept and (reset_interval < 1 or reset_interval % window_length):
         raise RuntimeError(
             f"`reset_interval` is -1 or a multiple of `window_length`={window_length}, got {reset_interval}"
         )
@@ -65,15 +67,18 @@ def nonsilent_region(
 @nonsilent_region.plan
 def _(signal, *, cutoff_db, reference_power, reset_interval, window_length):
     none = np.zeros((signal.n, 0), np.int64)
+    exact = signal.dtype.name in _EXACT
+    if signal.dtype is not float32:  # where it changes nothing, it lets a GPU do more at once
+        reset_interval = window_length * max(1, 8192 // window_length) if exact else -1
     numbers = {
-        "exact": signal.dtype.name in _EXACT, "ratio": np.float32(10.0 ** (np.float64(cutoff_db) / 10)), "reference": np.float32(reference_power or 0),
-        "interval": reset_interval, "window": window_length,
+        "exact": exact, "ratio": np.float32(10.0 ** (np.float64(cutoff_db) / 10)),
+        "reference": np.float32(reference_power or 0), "interval": reset_interval,
     }  # fmt: skip
-    return Plan([none, none], {}, numbers)
+    return Plan([none, none], {"window": np.clip(signal.sizes, 1, window_length)}, numbers)
 
 
 @nonsilent_region.cpu
-def _(signal, begin, length, exact, ratio, reference, interval, window):
+def _(signal, begin, length, window, exact, ratio, reference, interval):
     x = np.ascontiguousarray(signal).astype(np.int32 if exact else np.float32, copy=False)
     powers = np.empty(x.size, np.float32)
     if exact:
@@ -164,9 +169,9 @@ def _region(powers, window, reference, ratio):
 
 
 @nonsilent_region.cuda("nonsilent_region.cu")
-def _(launch, signal, begin, length, exact, ratio, reference, interval, window):
+def _(launch, signal, begin, length, window, exact, ratio, reference, interval):
     intervals = -(-signal.sizes // interval) if interval > 0 else np.minimum(signal.sizes, 1)
     powers, peaks = launch.scratch(signal.sizes, np.float32), launch.scratch(np.maximum(intervals, 1), np.float32)
-    fields = {"powers": powers, "peaks": peaks, "intervals": intervals}
+    fields = {"powers": powers, "peaks": peaks, "intervals": intervals, "window": window}
     launch("powers", intervals * 32, per_sample=fields, macros={"EXACT": exact})
     launch("region", 1, per_sample=fields, macros={"EXACT": exact})
