@@ -99,8 +99,10 @@ def _(
         parts[i] = np.zeros(0 if downmix else (0, 1), kind)
         found[i] = max(rates[i], 0)
 
+    order = sorted(range(count), key=lambda i: -len(files[i]))  # the longest first: at the end no thread waits long
+    errors = {order[k]: error for k, error in call.spread(lambda k: one(order[k]), count).items()}
     policy = "raise" if on_error == "skip" and not call.batched else on_error
-    kept, dropped = judged(call.spread(one, count), count, input.source_info, policy, silence)
+    kept, dropped = judged(errors, count, input.source_info, policy, silence)
     if len(kept) < count:
         parts, found = [parts[i] for i in kept], found[kept]
     shapes = [p.shape for p in parts]
