@@ -52,12 +52,12 @@ def audio(
         start: where to begin, in seconds. (Not in DALI.)
 
     Differs from DALI: MP3 and what FFmpeg decodes are read as well; floats as integers are scaled and saturated (DALI gives
-    1 for 1.0, and lets Vorbis samples above 1 wrap); a negative `sample_rate` counts as 0. librosa's `load` downmixes and
-    resamples to 22.05 kHz by default, this does not.
+    1 for 1.0, and lets Vorbis samples above 1 wrap); a negative `sample_rate` counts as 0, and for 0 the rate that comes
+    out is that of the file (DALI gives 0). librosa's `load` downmixes and resamples to 22.05 kHz by default, this does not.
 
-    Raises RuntimeError for data that is no sound or cut off in its header (a file cut off later gives what is there), for a
-    `start` beyond the end, for a `quality` outside of its range, and for other element types; ImportError where soundfile is
-    not installed. The error names sample and file.
+    Raises RuntimeError for data that is no sound or cut off in its header (a file cut off later gives what is there, FLAC an
+    error), for a `start` beyond the end, for a `quality` outside of its range, and for other element types; ImportError where
+    soundfile is not installed. The error names sample and file.
 
     In a notebook the samples show themselves as a player with their waveform.
 

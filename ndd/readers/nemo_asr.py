@@ -34,9 +34,9 @@ class NemoAsr(Reader):
     `floor(duration * rate)` samples from `floor(offset * rate)`; without a duration, or with a negative one, it goes to the
     end.
 
-    Gives the samples, `(n,)`, or with `downmix=False` `(n, channels)` of a file with several channels; the sampling rate of
-    the file in Hz, float32 of shape `()`; the transcript, u8, its UTF-8 bytes; and with `read_idxs` the place of the entry
-    among those kept of its manifest, int64 `(1,)`.
+    Gives the samples, `(n,)`, or with `downmix=False` `(n, channels)`; the sampling rate of the file in Hz, float32 of shape
+    `()`; the transcript, u8, its UTF-8 bytes; and with `read_idxs` the place of the entry among those kept of its manifest,
+    int64 `(1,)`.
 
     Args:
         manifest_filepaths: a path or a list of them; their entries follow each other.
@@ -53,7 +53,8 @@ class NemoAsr(Reader):
     Lines that cannot be read (broken JSON, no `audio_filepath`, a duration that is no number, a text that is no string: of
     those DALI dies or makes empty signals) are left out, and a warning says how many.
 
-    Differences from DALI: MP3 and what FFmpeg decodes are read as well. Of a file of more than 16 MB only the part is read.
+    Differences from DALI: MP3 and what FFmpeg decodes are read as well. An `offset` also holds in files in which libsndfile
+    cannot seek (GSM, G.72x; DALI reads those from their beginning). Of a file of more than 16 MB only the part is read.
 
     Raises (when the first sample is asked for): RuntimeError for a manifest that cannot be read and where nothing is left;
     at its batch for a file that is missing or no sound, and for an offset beyond the end.
@@ -80,7 +81,7 @@ class NemoAsr(Reader):
         **_others: Any,
     ) -> tuple[Output, ...]:
         every = (
-            (Output("audio", dtype, 1 if downmix else None), True),
+            (Output("audio", dtype, 1 if downmix else 2), True),
             (Output("sample_rate", float32, 0), read_sample_rate),
             (Output("text", uint8, 1), read_text),
             (Output("index", int64, 1), read_idxs),
@@ -180,8 +181,6 @@ class _Recordings(RecordStore):
         entry = self._entries[number]
         wanted = self._wanted._replace(start=entry.offset, duration=entry.duration)
         samples, rate = decode(_file(entry.path), wanted)
-        if samples.ndim == 2 and samples.shape[1] == 1:
-            samples = samples[:, 0]
         text = np.frombuffer(entry.text.encode("utf-8", "surrogatepass"), np.uint8)
         every = (samples, np.float32(rate).reshape(()), text, np.array([entry.index], np.int64))
         return tuple([np.asarray(value) for value, wanted in zip(every, self._outputs, strict=True) if wanted])
