@@ -13,6 +13,7 @@ from ndd._cpu.leading_zeros import leading_zeros
 
 _copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 _SHORT = 12  # coefficients that a loop of its own keeps in registers; encoders take up to 8, or to 12
+_USUAL = 8  # those of most files: another loop, with fewer products
 _LONGEST = 32  # coefficients
 
 
@@ -144,10 +145,6 @@ def _predicted(line, order, size, weights, shift):
                 total += weights[j] * line[i - 1 - j]
             line[i] += total >> shift
         return
-    w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11 = (
-        weights[0], weights[1], weights[2], weights[3], weights[4], weights[5],
-        weights[6], weights[7], weights[8], weights[9], weights[10], weights[11],
-    )  # fmt: skip
     for i in range(order, min(size, _SHORT)):
         total = np.int64(0)
         for j in range(order):
@@ -155,7 +152,18 @@ def _predicted(line, order, size, weights, shift):
         line[i] += total >> shift
     if size <= _SHORT:
         return
+    w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11 = (
+        weights[0], weights[1], weights[2], weights[3], weights[4], weights[5],
+        weights[6], weights[7], weights[8], weights[9], weights[10], weights[11],
+    )  # fmt: skip
     last = line[_SHORT - 1]
+    if order <= _USUAL:
+        for i in range(_SHORT, size):
+            past = line[i - _SHORT : i]
+            far = (w1 * past[10] + w2 * past[9] + w3 * past[8]) + (w4 * past[7] + w5 * past[6])
+            last = line[i] + (far + (w6 * past[5] + w7 * past[4]) + w0 * last >> shift)
+            line[i] = last
+        return
     for i in range(_SHORT, size):
         past = line[i - _SHORT : i]
         far = (

@@ -19,6 +19,13 @@ from ndd.decoders._wav import Samples, samples_of
 _BLOCK = 1 << 22  # frames that are read at once where a header may claim too many
 _FLOATS = ("FLOAT", "DOUBLE", "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III")
 _FLOAT_SUBTYPES = (6, 7, 0x60, 0x64, 0x80, 0x81, 0x82)  # the same, as SF_INFO has them
+# Where libsndfile begins in the middle with the very samples: it cannot in GSM, G.72x, NMS, DWVW and DPCM, and is wrong in
+# 24 bits of PAF, in ALAC of 20 bits and in Opus with long pages.
+_SEEKS = {
+    "PCM_S8": 1, "PCM_16": 2, "PCM_24": 3, "PCM_32": 4, "PCM_U8": 5, "FLOAT": 6, "DOUBLE": 7, "ULAW": 0x10, "ALAW": 0x11,
+    "IMA_ADPCM": 0x12, "MS_ADPCM": 0x13, "VORBIS": 0x60, "MPEG_LAYER_I": 0x80, "MPEG_LAYER_II": 0x81, "MPEG_LAYER_III": 0x82,
+}  # fmt: skip
+_SEEK_SUBTYPES, _PAF = tuple(_SEEKS.values()), 5  # as SF_INFO has them, the format above 16 bits of subtype
 _NAME = np.frombuffer(b"sound\0", np.uint8).copy()
 _READERS = {"float32": "sf_readf_float", "int16": "sf_readf_short", "int32": "sf_readf_int"}
 _C_TYPES = {"float32": "float *", "int16": "short *", "int32": "int *"}
@@ -63,9 +70,10 @@ def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]
             first, count = _part(found.frames, rate, wanted)
             exact = _exact(found.channels, rate, found.subtype in _FLOATS, wanted)
             try:
-                if first:
+                before = 0 if found.subtype in _SEEKS and found.format != "PAF" else first
+                if first > before:
                     found.seek(first)
-                samples = _read(found, count, wanted.dtype.name if exact else "float32")
+                samples = _read(found, before + count, wanted.dtype.name if exact else "float32")[before:]
             except failed as error:
                 raise RuntimeError(f"the sound cannot be decoded: {error.error_string}") from None
             if exact:
@@ -183,7 +191,8 @@ def _connected() -> bool:
 
 
 def _quick(data: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float] | None:
-    """As `decode`, by libsndfile from compiled code; None for what fails, or claims to be very long."""
+    """As `decode`, by libsndfile from compiled code; None for what fails, claims to be very long or has to be
+    read from its beginning."""
     if not len(data) or not _connected():
         return None
     info = np.zeros(8, np.int32)
@@ -197,7 +206,8 @@ def _quick(data: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float] | None:
         channels, subtype = int(info[sound_file.CHANNELS]), int(info[sound_file.FORMAT]) & 0xFFFF
         first, wanted_count = _part(frames, rate, wanted)
         exact = _exact(channels, rate, subtype in _FLOAT_SUBTYPES, wanted)
-        if wanted_count <= _BLOCK:
+        seeks = subtype in _SEEK_SUBTYPES and int(info[sound_file.FORMAT]) >> 16 & 0xFFF != _PAF
+        if wanted_count <= _BLOCK and (seeks or not first):
             samples = host_empty((wanted_count, channels), wanted.dtype if exact else np.dtype(np.float32))
             address, count = samples.ctypes.data, wanted_count
             kind = ("float32", "int16", "int32").index(samples.dtype.name)

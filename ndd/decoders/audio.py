@@ -52,12 +52,12 @@ def audio(
         start: where to begin, in seconds. (Not in DALI.)
 
     Differs from DALI: MP3 and what FFmpeg decodes are read as well; floats as integers are scaled and saturated (DALI gives
-    1 for 1.0, and lets Vorbis samples above 1 wrap); a negative `sample_rate` counts as 0. librosa's `load` downmixes and
-    resamples to 22.05 kHz by default, this does not.
+    1 for 1.0, and lets Vorbis samples above 1 wrap); a negative `sample_rate` counts as 0, and for 0 the rate that comes
+    out is that of the file (DALI gives 0). librosa's `load` downmixes and resamples to 22.05 kHz by default, this does not.
 
-    Raises RuntimeError for data that is no sound or cut off in its header (a file cut off later gives what is there), for a
-    `start` beyond the end, for a `quality` outside of its range, and for other element types; ImportError where soundfile is
-    not installed. The error names sample and file.
+    Raises RuntimeError for data that is no sound or cut off in its header (a file cut off later gives what is there, FLAC an
+    error), for a `start` beyond the end, for a `quality` outside of its range, and for other element types; ImportError where
+    soundfile is not installed. The error names sample and file.
 
     In a notebook the samples show themselves as a player with their waveform.
 
@@ -99,8 +99,10 @@ def _(
         parts[i] = np.zeros(0 if downmix else (0, 1), kind)
         found[i] = max(rates[i], 0)
 
+    order = sorted(range(count), key=lambda i: -len(files[i]))  # the longest first: at the end no thread waits long
+    errors = {order[k]: error for k, error in call.spread(lambda k: one(order[k]), count).items()}
     policy = "raise" if on_error == "skip" and not call.batched else on_error
-    kept, dropped = judged(call.spread(one, count), count, input.source_info, policy, silence)
+    kept, dropped = judged(errors, count, input.source_info, policy, silence)
     if len(kept) < count:
         parts, found = [parts[i] for i in kept], found[kept]
     shapes = [p.shape for p in parts]

@@ -54,7 +54,8 @@ class NemoAsr(Reader):
     those DALI dies or makes empty signals) are left out, and a warning says how many.
 
     Differences from DALI: MP3 and what FFmpeg decodes are read as well; seconds are read to their last bit (DALI 2.4.0 reads
-    some of them one bit too small, and gives a sample less). Of a file of more than 16 MB only the part is read.
+    some of them one bit too small, and gives a sample less). An `offset` also holds in files in which libsndfile cannot seek
+    (GSM, G.72x; DALI reads those from their beginning). Of a file of more than 16 MB only the part is read.
 
     Raises (when the first sample is asked for): RuntimeError for a manifest that cannot be read and where nothing is left;
     at its batch for a file that is missing or no sound, and for an offset beyond the end.

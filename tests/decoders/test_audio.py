@@ -117,6 +117,15 @@ def test_parts(kind):
             ndd.decoders.audio(ndd.tensor(data[0]), **arguments)[0].evaluate()
 
 
+@pytest.mark.parametrize("kind", ["WAV GSM610", "AU G721_32", "AIFF DWVW_16", "PAF PCM_24", "XI DPCM_16"])
+def test_parts_of_files_in_which_libsndfile_cannot_seek(kind):
+    data = encoded(sound(8000, 1), 8000, *kind.split())
+    whole, _ = ndd.decoders.audio(ndd.tensor(data))
+    part, rate = ndd.decoders.audio(ndd.tensor(data), start=0.1, duration=0.05)
+    first = int(rate.item() * 0.1)
+    np.testing.assert_array_equal(np.asarray(part), np.asarray(whole)[first : first + int(rate.item() * 0.05)])
+
+
 def test_a_part_of_a_long_mapped_file_is_read_alone(tmp_path):
     rate = 16000
     long = np.arange(rate * 600, dtype=np.int16)  # 10 minutes, 19 MB

@@ -1,6 +1,16 @@
-// The power of a moving window, and where it is not below a threshold. Sums in float32, as on the CPU, without fused
+// The power of a moving window, and where it is not below a threshold. Sums of floats in float32, as on the CPU, without fused
 // multiply-add: the region is the same sample for sample.
 #include "scalar.cuh"
+
+#if EXACT  // integers of 8 and 16 bits: sums are whole numbers, as on the CPU
+typedef long long Sum;
+#define ADD(a, b) ((a) + (b))
+#define SQUARE(a) ((a) * (a))
+#else
+typedef float Sum;
+#define ADD(a, b) PLUS(a, b)
+#define SQUARE(a) TIMES(a, a)
+#endif
 
 #ifdef __CUDACC_RTC__
 #define TIMES(a, b) __fmul_rn(a, b)
@@ -15,29 +25,30 @@
 KERNEL_NAME(powers)(const Sample* samples, int count, Shared shared) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   EACH_SAMPLE(s) {
-    const long long n = s.in0_shape[0], window = shared.window;
+    const long long n = s.in0_shape[0], window = s.window;
     const float share = 1.0f / float(window);
     float* powers = (float*)s.powers;
     for (long long i = blockIdx.x * 8ll + warp; i < s.intervals; i += gridDim.x * 8ll) {
       const long long first = i * shared.interval, last = i + 1 == s.intervals ? n : first + shared.interval;
-      float total = 0, peak = 0;
+      Sum total = 0;
+      float peak = 0;
       for (long long start = i ? first - window + 1 : first; start < first; start += 32) {
-        const float value = start + lane < first ? float(s.in0[start + lane]) : 0.0f;
-        const float square = TIMES(value, value);
-        for (int k = 0; k < 32; k++) total = PLUS(total, __shfl_sync(~0u, square, k));  // what is behind the end adds 0
+        const Sum value = start + lane < first ? Sum(s.in0[start + lane]) : Sum(0);
+        const Sum square = SQUARE(value);
+        for (int k = 0; k < 32; k++) total = ADD(total, __shfl_sync(~0u, square, k));  // what is behind the end adds 0
       }
       for (long long start = first; start < last; start += 32) {
         const long long at = start + lane;
-        const float value = at < last ? float(s.in0[at]) : 0.0f;
-        const float old = at < last && at >= window && (at > first || !i) ? float(s.in0[at - window]) : 0.0f;
-        const float square = TIMES(value, value), gone = -TIMES(old, old);
-        float own = 0;
+        const Sum value = at < last ? Sum(s.in0[at]) : Sum(0);
+        const Sum old = at < last && at >= window && (at > first || !i) ? Sum(s.in0[at - window]) : Sum(0);
+        const Sum square = SQUARE(value), gone = -SQUARE(old);
+        Sum own = 0;
 #pragma unroll
         for (int k = 0; k < 32; k++) {
-          total = PLUS(PLUS(total, __shfl_sync(~0u, gone, k)), __shfl_sync(~0u, square, k));
+          total = ADD(ADD(total, __shfl_sync(~0u, gone, k)), __shfl_sync(~0u, square, k));
           own = lane == k ? total : own;
         }
-        const float power = TIMES(own, share);
+        const float power = TIMES(float(own), share);
         if (at < last) {
           powers[at] = power;
           peak = power > peak ? power : peak;
@@ -93,7 +104,7 @@ KERNEL_NAME(region)(const Sample* samples, int count, Shared shared) {
       __syncthreads();
     }
     if (thread == 0) {
-      const long long begin = firsts[0] - shared.window + 1 > 0 ? firsts[0] - shared.window + 1 : 0;
+      const long long begin = firsts[0] - s.window + 1 > 0 ? firsts[0] - s.window + 1 : 0;
       *s.out0 = lasts[0] < 0 ? 0 : int(begin);
       *s.out1 = lasts[0] < 0 ? 0 : int(lasts[0] - begin + 1);
     }

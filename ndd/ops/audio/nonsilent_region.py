@@ -6,9 +6,10 @@ import numpy as np
 
 from ndd._cpu.jit import kernel
 from ndd._operator import Plan, operator, output
-from ndd._tensor.dtype import int32
+from ndd._tensor.dtype import float32, int32
 
-_TYPES = ("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32")
+_EXACT = ("u8", "i8", "u16", "i16")
+_TYPES = (*_EXACT, "u32", "i32", "u64", "i64", "f32")
 
 
 @operator(types=_TYPES, outputs=2)
@@ -33,13 +34,14 @@ def nonsilent_region(
     Args:
         cutoff_db: the power that counts as silence, in dB of the reference.
         reference_power: the reference. Default: the largest power of a window of the sample.
-        reset_interval: after so many samples the moving sum is formed anew, so that its rounding errors do not grow; a
-            multiple of `window_length`, or -1 for never. On a GPU the intervals are worked on at once.
-        window_length: samples of a window. Before the signal are zeros.
+        reset_interval: after so many samples the moving sum of floats is formed anew, so that its rounding errors do not
+            grow; a multiple of `window_length`, or -1 for never. On a GPU the intervals are worked on at once. Of integers
+            it is never formed anew, whatever this is.
+        window_length: samples of a window; that of a shorter signal is as long as the signal. Before the signal are zeros.
 
     As `librosa.effects.trim`, whose windows do not overlap at every sample, and whose `top_db` is `-cutoff_db`. The sums are
-    DALI's to the last bit, in float32, so that the region is the same sample for sample. An empty signal gives 0 and 0; DALI
-    2.4.0 dies of it, and of `reset_interval=0`.
+    DALI's to the last bit, in float32, exact for integers of 8 and 16 bits, so that the region is the same sample for sample.
+    An empty signal gives 0 and 0; DALI 2.4.0 dies of it, and of `reset_interval=0`.
 
     Errors: RuntimeError for other element types and ranks, and for arguments outside of what is said here.
 
@@ -52,7 +54,8 @@ def nonsilent_region(
         raise RuntimeError(f"expected a signal (n,), got {signal.ndim} dimensions: take one channel of it")
     if window_length < 1:
         raise RuntimeError(f"`window_length` is at least 1, got {window_length}")
-    if reset_interval != -1 and (reset_interval < 1 or reset_interval % window_length):
+    kept = reset_interval == -1 or signal.dtype is not float32
+    if not kept and (reset_interval < 1 or reset_interval % window_length):
         raise RuntimeError(
             f"`reset_interval` is -1 or a multiple of `window_length`={window_length}, got {reset_interval}"
         )
@@ -64,18 +67,36 @@ def nonsilent_region(
 @nonsilent_region.plan
 def _(signal, *, cutoff_db, reference_power, reset_interval, window_length):
     none = np.zeros((signal.n, 0), np.int64)
+    exact = signal.dtype.name in _EXACT
+    if signal.dtype is not float32:  # where it changes nothing, it lets a GPU do more at once
+        reset_interval = window_length * max(1, 8192 // window_length) if exact else -1
     numbers = {
-        "ratio": np.float32(10.0 ** (np.float64(cutoff_db) / 10)), "reference": np.float32(reference_power or 0),
-        "interval": reset_interval, "window": window_length,
+        "exact": exact, "ratio": np.float32(10.0 ** (np.float64(cutoff_db) / 10)),
+        "reference": np.float32(reference_power or 0), "interval": reset_interval,
     }  # fmt: skip
-    return Plan([none, none], {}, numbers)
+    return Plan([none, none], {"window": np.clip(signal.sizes, 1, window_length)}, numbers)
 
 
 @nonsilent_region.cpu
-def _(signal, begin, length, ratio, reference, interval, window):
-    x = np.ascontiguousarray(signal).astype(np.float32, copy=False)
-    interval = interval if interval > 0 else max(1, x.size)
-    begin[...], length[...] = _region(x, window, interval, reference, ratio, np.empty(x.size, np.float32))
+def _(signal, begin, length, window, exact, ratio, reference, interval):
+    x = np.ascontiguousarray(signal).astype(np.int32 if exact else np.float32, copy=False)
+    powers = np.empty(x.size, np.float32)
+    if exact:
+        _exact(x, window, powers)
+    else:
+        _summed_anew(x, window, interval if interval > 0 else max(1, x.size), powers)
+    begin[...], length[...] = _region(powers, window, reference, ratio)
+
+
+@kernel
+def _exact(x, window, powers):
+    """The powers of integers: nothing is rounded before the sum is whole."""
+    share, total = np.float32(1) / np.float32(window), np.int64(0)
+    for i in range(x.size):
+        if i >= window:
+            total -= np.int64(x[i - window]) * x[i - window]
+        total += np.int64(x[i]) * x[i]
+        powers[i] = np.float32(total) * share
 
 
 @kernel
@@ -99,7 +120,7 @@ def _moved(x, window, first, last, total, powers):
 
 
 @kernel
-def _region(x, window, interval, reference, ratio, powers):
+def _summed_anew(x, window, interval, powers):
     n, share = x.size, np.float32(1) / np.float32(window)
     _moved(x, window, 0, min(interval, n), np.float32(0), powers)
     start = interval
@@ -127,6 +148,11 @@ def _region(x, window, interval, reference, ratio, powers):
         powers[start] = total * share
         _moved(x, window, start + 1, min(start + interval, n), total, powers)
         start += interval
+
+
+@kernel
+def _region(powers, window, reference, ratio):
+    n = powers.size
     if reference == 0:
         for i in range(n):
             reference = powers[i] if powers[i] > reference else reference
@@ -165,9 +191,9 @@ def _(x, window, interval, reference, ratio, powers):
 
 
 @nonsilent_region.cuda("nonsilent_region.cu")
-def _(launch, signal, begin, length, ratio, reference, interval, window):
+def _(launch, signal, begin, length, window, exact, ratio, reference, interval):
     intervals = -(-signal.sizes // interval) if interval > 0 else np.minimum(signal.sizes, 1)
     powers, peaks = launch.scratch(signal.sizes, np.float32), launch.scratch(np.maximum(intervals, 1), np.float32)
-    fields = {"powers": powers, "peaks": peaks, "intervals": intervals}
-    launch("powers", intervals * 32, per_sample=fields)
-    launch("region", 1, per_sample=fields)
+    fields = {"powers": powers, "peaks": peaks, "intervals": intervals, "window": window}
+    launch("powers", intervals * 32, per_sample=fields, macros={"EXACT": exact})
+    launch("region", 1, per_sample=fields, macros={"EXACT": exact})

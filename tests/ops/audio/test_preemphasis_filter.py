@@ -68,6 +68,24 @@ def test_regions_are_the_same_sample_for_sample(dali, reset):
                 check_same(dali, lambda m: m.nonsilent_region(m.tensor(x), **arguments), note=(n, arguments))
 
 
+def test_regions_of_integers_and_of_signals_that_are_shorter_than_a_window(dali, emulated_gpu):
+    """Sums of short integers are exact, those of long ones never formed anew; a short signal is a window."""
+    for kind in ("int16", "uint16", "int32", "float32"):
+        for signal in ([30000, 1, 0, 0, 0, 0], [3, 20001, 7, 0, 0, 0, 0], [20000, 3, 30001, 0, 0, 0, 0], [2, 2, 2, 2]):
+            x = np.array(signal, kind)
+            for window, reset in ((2, -1), (3, 3), (20, 20)):
+                arguments = {
+                    "window_length": window,
+                    "reset_interval": reset,
+                    "reference_power": 3.0,
+                    "cutoff_db": -1.0,
+                }
+                check_same(dali, lambda m: m.nonsilent_region(m.tensor(x), **arguments), note=(kind, signal, window))
+                here = ndd.nonsilent_region(ndd.tensor(x), **arguments)
+                there = ndd.nonsilent_region(ndd.tensor(x).gpu(), **arguments)
+                assert [t.item() for t in there] == [t.item() for t in here]
+
+
 def test_region_errors(dali):
     x = np.random.default_rng(0).random(100).astype(np.float32)
     for arguments in (
