@@ -212,8 +212,7 @@ class VideoFile:
             if first is not None and first.dts is not None and first.dts <= decoded_at:
                 self._next, self._frames = key, self._numbered(chain((first,), packets))
                 return
-        self._close_decoder()
-        self._container.close()
+        self.close()
         self._open()
         self._next, self._began, self._frames = 0, 0, self._numbered(self._packets())
 
