@@ -71,7 +71,8 @@ class VideoFile:
         self._next = 0  # the frame that decoding on gives next
         self._began = 0  # the frame where decoding began
         self._frames: Iterator[tuple[int, Any]] | None = None
-        self._damage: BaseException | None = None
+        self._damage: BaseException | None = None  # what the decoder said last
+        self._damaged: list[int] = []  # the decode times of what it could not decode
         self.refused: str | None = None  # why the engines of a GPU do not decode it
 
     @property
@@ -115,7 +116,7 @@ class VideoFile:
         `flush_buffers` of PyAV's codec context; None: FFmpeg again."""
         self._close_decoder()
         self._make_decoder = make_decoder or _ffmpeg
-        self._frames, self._damage = None, None
+        self._forget()
 
     @property
     def by_ffmpeg(self) -> bool:
@@ -180,26 +181,40 @@ class VideoFile:
         for _ in range(2):
             for number, frame in self._frames or ():
                 self._next = number + 1
-                if self._damage is not None or (number == wanted and frame.is_corrupt):
-                    raise self._bad(wanted, self._damage)
+                if self._harmed(wanted) or (number == wanted and frame.is_corrupt):
+                    break
                 if number == wanted:
                     return frame
                 if number > wanted:
                     break
-            if self._damage is not None or self._began == 0:
+            harmed = self._harmed(wanted)
+            if harmed and self._threads > 1 and self.by_ffmpeg:
+                self._threads = 1  # several threads tell of damage later than it was, and of more frames than it harms
+                self._begin_anew()
+                self._go_to(self.key_before(wanted))
+            elif harmed or self._began == 0:
                 break
-            self._go_to(0)  # a key frame that was none: from the beginning
-        raise self._bad(wanted, self._damage)
+            else:
+                self._go_to(0)  # a key frame that was none: from the beginning
+        raise self._bad(wanted)
 
-    def _bad(self, wanted: int, damage: BaseException | None) -> RuntimeError:
-        self._frames, self._damage = None, None
+    def _harmed(self, wanted: int) -> bool:
+        """Whether data was damaged that the decoder needs for a frame: what it gets from the key frame before on."""
+        if not self._damaged or self._untimed:
+            return bool(self._damaged)
+        first, last = self._index["decode_times"][[self.key_before(wanted), wanted]].tolist()
+        return any(first <= when <= last for when in self._damaged)
+
+    def _bad(self, wanted: int) -> RuntimeError:
+        damage, self._frames = self._damage, None
         when = f"frame {wanted} of {self.shape.frames} ({self.seconds(wanted):.3f} s)"
         said = "" if damage is None else f": {damage}"
         return RuntimeError(f"{when} cannot be decoded, the data is damaged or cut off{said}")
 
     def _go_to(self, key: int) -> None:
         """Begins anew at a key frame; where the file cannot be searched, at the beginning."""
-        self._frames, self._damage, self._began = None, None, key
+        self._forget()
+        self._began = key
         decoded_at = int(self._index["decode_times"][key])
         for when in () if self._untimed else (int(self._times[key]), decoded_at):
             try:
@@ -212,9 +227,18 @@ class VideoFile:
             if first is not None and first.dts is not None and first.dts <= decoded_at:
                 self._next, self._frames = key, self._numbered(chain((first,), packets))
                 return
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Opens the file once more, to decode from its beginning."""
         self.close()
         self._open()
+        self._forget()
         self._next, self._began, self._frames = 0, 0, self._numbered(self._packets())
+
+    def _forget(self) -> None:
+        """Nothing is being decoded, and no damage is known."""
+        self._frames, self._damage, self._damaged = None, None, []
 
     def _packets(self) -> Iterator[Any]:
         return self._container.demux(self._stream)
@@ -229,6 +253,10 @@ class VideoFile:
             except FAULTS as error:
                 self._damage = error
                 frames = []
+                # Decode times of packets differ after a seek where a file does not say them (Matroska).
+                harmed = len(self._times) - 1 if not packet.size else self._next
+                harmed = harmed if packet.pts is None else self._number(packet.pts)
+                self._damaged.append(int(self._index["decode_times"][min(harmed, len(self._times) - 1)]))
                 if not packet.size:
                     return
             for frame in frames:
