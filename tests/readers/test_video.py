@@ -331,24 +331,21 @@ def test_a_damaged_frame_on_a_gpu_is_left_out_as_on_the_cpu(folder, tmp_path, em
     if not emulated_gpu.real:
         nvdec.put_in_place(monkeypatch)
     files = [str(folder / "cat" / "a.mp4"), damaged(tmp_path / "bad.mp4"), str(folder / "cat" / "b.webm")]
+
+    def read(epoch):
+        for parts in epoch:
+            parts = [part.cpu().tensors if batch else [part.cpu()] for part in parts]
+            for frames, label, first in zip(*parts, strict=True):
+                assert numbers_of(frames) == list(range(first.item(), first.item() + 5))
+                yield label.item(), first.item()
+            yield list(epoch.indices), [(bad.index, bad.source) for bad in epoch.dropped]
+
+    how = {"labels": [3, 4, 5], "sequence_length": 5, "on_error": "skip", "enable_frame_num": "scalar"}
     found = []
     for device in ("cpu", "gpu"):
-        reader = ndd.readers.Video(
-            filenames=files,
-            labels=[3, 4, 5],
-            sequence_length=5,
-            device=device,
-            on_error="skip",
-            enable_frame_num="scalar",
-        )
-        seen, epoch = [], reader.next_epoch(batch_size=batch)
-        with pytest.warns(UserWarning, match=r"bad.mp4 frame 5\) is left out.* frame 5 of 20"):
-            for parts in epoch:
-                parts = [part.cpu().tensors if batch else [part.cpu()] for part in parts]
-                for frames, label, first in zip(*parts, strict=True):
-                    assert numbers_of(frames) == list(range(first.item(), first.item() + 5))
-                    seen.append((label.item(), first.item()))
-                seen.append((list(epoch.indices), [(bad.index, bad.source) for bad in epoch.dropped]))
+        reader = ndd.readers.Video(filenames=files, device=device, **how)
+        with pytest.warns(UserWarning, match=r"bad.mp4 frame 5\) is left out: RuntimeError: frame 5 of 20"):
+            seen = list(read(reader.next_epoch(batch_size=batch)))
         found.append((seen, [(bad.number, bad.source) for bad in reader.skipped]))
         reader.close()
     assert found[0] == found[1]
