@@ -25,6 +25,7 @@ Index = dict[str, np.ndarray]
 
 FAULTS = (OSError, ValueError, EOFError, MemoryError, NotImplementedError)  # what FFmpeg's errors are in PyAV
 _OPTIONS = {"protocol_whitelist": "file"}  # a play list must not fetch anything
+_GUESSED_AFTER_SEEKS = ("mpeg",)  # containers, by FFmpeg's names, that say the times of some packets only
 _CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is never shown
 
 
@@ -224,10 +225,15 @@ class VideoFile:
                 first = next(packets, None)
             except FAULTS:
                 break
-            if first is not None and first.dts is not None and first.dts <= decoded_at:
+            if first is not None and first.dts is not None and first.dts <= decoded_at and self._knows(first):
                 self._next, self._frames = key, self._numbered(chain((first,), packets))
                 return
         self._begin_anew()
+
+    def _knows(self, packet: Any) -> bool:
+        """Whether the times of a packet are those of the index. Where only some packets say theirs, as in MPEG's streams, the
+        others are guessed, and differently after a seek."""
+        return packet.is_discard or packet.pts is None or packet.pts in self._numbers
 
     def _begin_anew(self) -> None:
         """Opens the file once more, to decode from its beginning."""
@@ -348,12 +354,13 @@ def _indexed(container: Any, stream: Any) -> Index:
     time_base = stream.time_base
     if untimed:
         times = np.arange(len(listed), dtype=np.int64)
-        keys = times == 0
         rate = stream.average_rate or stream.guessed_rate or Fraction(25)
         time_base = 1 / rate
     else:
         times, places = np.unique(np.array([pts for pts, _, _ in listed], np.int64), return_index=True)
         decode_times, keys = decode_times[places], keys[places]
+    if untimed or container.format.name in _GUESSED_AFTER_SEEKS:
+        keys = np.arange(len(times)) == 0
     picture, (height, width) = _first_picture(container, stream)
     return {
         "times": times,

@@ -292,7 +292,7 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
         try:
             if is_remote(path):
                 return scan(np.frombuffer(whole_file(path), np.uint8))
-            return cached(path, "video", 3, lambda: scan(path), _WORTH_KEEPING)
+            return cached(path, "video", 4, lambda: scan(path), _WORTH_KEEPING)
         except (OSError, RuntimeError, ValueError) as error:
             return error
 
