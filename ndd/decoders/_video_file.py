@@ -251,20 +251,25 @@ class VideoFile:
 
     def _numbered(self, packets: Iterator[Any]) -> Iterator[tuple[int, Any]]:
         """The frames in these packets, with their numbers."""
-        counted = 0
-        for packet in packets:
+        counted, last = 0, len(self._times) - 1
+        while True:
+            try:
+                packet = next(packets, None)
+            except FAULTS as error:
+                self._note_damage(error, self._next)
+                return
+            if packet is None:
+                return
             self._choose_effort(packet)
             try:
                 frames = self.decoder.decode(packet if packet.size else None)
             except FAULTS as error:
-                self._damage = error
-                frames = []
                 # Decode times of packets differ after a seek where a file does not say them (Matroska).
-                harmed = len(self._times) - 1 if not packet.size else self._next
-                harmed = harmed if packet.pts is None else self._number(packet.pts)
-                self._damaged.append(int(self._index["decode_times"][min(harmed, len(self._times) - 1)]))
+                place = self._next if packet.size else last
+                self._note_damage(error, place if packet.pts is None else self._number(packet.pts))
                 if not packet.size:
                     return
+                frames = []
             for frame in frames:
                 if self._untimed or frame.pts is None:
                     number, counted = counted, counted + 1
@@ -272,6 +277,11 @@ class VideoFile:
                     number = self._number(frame.pts)
                     counted = number + 1
                 yield number, frame
+
+    def _note_damage(self, error: BaseException, number: int) -> None:
+        """Frame `number`, and what comes behind it in the file, could not be had."""
+        self._damage = error
+        self._damaged.append(int(self._index["decode_times"][min(number, len(self._times) - 1)]))
 
     def _number(self, time: int) -> int:
         number = self._numbers.get(time)

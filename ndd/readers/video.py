@@ -56,7 +56,8 @@ class Video(Reader):
             and timestamps -1.
         enable_frame_num: "scalar" (or True) gives the number of the first frame, i32 `[1]`, "sequence" those of all, i32
             `[F]`.
-        enable_timestamps: gives when each frame is shown, in seconds, f64 `[F]`.
+        enable_timestamps: gives when each frame is shown, in seconds after the first one of the video, f64 `[F]`. (The moments
+            of a `file_list` are those in the file, in which the first frame may come later than 0; so in DALI.)
         dtype: u8, or f32.
         normalized: give 0..1 instead of 0..255; needs f32.
         image_type: RGB, or YCbCr: the numbers of the stream, chroma spread over the pixels.

@@ -179,7 +179,8 @@ class ClipStore(RecordStore):
         if self._extras.timestamps:
             index = self.indices[video]
             numerator, denominator = index["time_base"].tolist()
-            yield np.where(clip < 0, -1.0, index["times"][clip] * (numerator / denominator))
+            after_first = index["times"][clip] - index["times"][0]
+            yield np.where(clip < 0, -1.0, after_first * (numerator / denominator))
 
 
 class _Opened:

@@ -103,6 +103,23 @@ def test_parts_of_a_video_with_a_variable_frame_rate_go_by_time(tmp_path):
     assert [round(float(times[0]), 3) for _, _, times in found] == [0.5, 0.54, 2.0]
 
 
+@pytest.mark.oracle
+def test_timestamps_count_from_the_first_frame_and_lists_from_zero(dali, tmp_path):
+    path = tmp_path / "late.mkv"
+    path.write_bytes(timed(numbered(8), [170, 297, 399, 453, 515, 524, 539, 543], codec="libvpx").tobytes())
+    (tmp_path / "list.txt").write_text(f"{path} 0 0.3 0.53\n")
+    how = {"file_list": str(tmp_path / "list.txt"), "sequence_length": 1, "enable_timestamps": True}
+    ours, theirs = (
+        [
+            np.asarray(batch[2].tensors[0]).item()
+            for batch in kind.experimental.readers.Video(**how).next_epoch(batch_size=1)
+        ]
+        for kind in (ndd, dali)
+    )
+    np.testing.assert_allclose(ours, theirs)
+    np.testing.assert_allclose(ours, [0.127, 0.229, 0.283, 0.345, 0.354])
+
+
 @pytest.mark.parametrize("line", ["clip.mp4", "clip.mp4 x", "clip.mp4 -1"])
 def test_malformed_lines_are_errors(tmp_path, line):
     (tmp_path / "list.txt").write_text(line + "\n")
