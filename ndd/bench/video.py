@@ -1,9 +1,10 @@
 """Videos: clips of 16 frames at random places, and a video from its beginning to its end, in frames a second.
 
-Beside DALI's reader there are PyAV and OpenCV as one would use them without thinking: a file is opened for each clip, a
-seek goes to the clip, every frame becomes RGB; and torchcodec, where it loads, with one decoder kept for each file. The limit
-is FFmpeg that decodes everything and shows nothing, and FFmpeg that makes RGB of it too. On a GPU a row tells how busy its
-video engines were while ndd, and DALI, read.
+All sides read the same clips, each once: a whole epoch of the readers. Beside DALI's reader there are PyAV and OpenCV as
+one would use them without thinking: a file is opened for each clip, a seek goes to the clip, every frame becomes RGB; and
+torchcodec, where it loads, with one decoder kept for each file. There are two limits: FFmpeg that decodes everything with
+as many threads and shows nothing, and FFmpeg whose swscale makes RGB of it too (roughly: the exact way takes longer). On a
+GPU a row tells how busy its video engines were while ndd, and DALI, read.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from ndd.bench.libraries import Setting
 from ndd.bench.rounds import Result, interleaved
 from ndd.decoders._video_file import library, scan
 
-_LENGTH, _BATCH, _BATCHES, _CLIPS = 16, 8, {"cpu": 10, "gpu": 24}, 48
+_LENGTH, _BATCH = 16, 8
+_LEAST = {"cpu": 1000, "gpu": 3000}  # frames, in as many epochs as that takes
 _STEP = 37  # clips begin anywhere between key frames
 _KINDS = {"vp9": ("libvpx-vp9", "webm"), "h264": ("libx264", "mp4"), "hevc": ("libx265", "mp4")}
 _DALI_READS = ("vp8", "vp9")
@@ -110,8 +112,7 @@ def _random(setting: Setting, codec: str, paths: list[str]) -> dict[str, Callabl
     }  # fmt: skip
     sides = _readers(setting, codec, arguments)
     starts = [(p, s) for p in paths for s in range(0, len(scan(p)["times"]) - _LENGTH + 1, _STEP)]
-    order = np.random.default_rng(1).integers(0, len(starts), _CLIPS)
-    clips = [starts[i] for i in order]
+    clips = [starts[i] for i in np.random.default_rng(1).permutation(len(starts))]
     torchcodec = _torchcodec(setting)
     if torchcodec is not None:
         sides["torchcodec"] = lambda: _timed(lambda: _by_torchcodec(setting, torchcodec, clips))
@@ -140,22 +141,22 @@ def _readers(setting: Setting, codec: str, arguments: dict[str, Any]) -> dict[st
 
 
 def _by_reader(setting: Setting, reader: Any) -> float:
-    """Frames a second of a new reader, from its second batch on."""
-    batches = _endless(reader)
-    next(batches).evaluate()
-    setting.settle()
-    start = time.perf_counter()
-    count = _BATCHES[setting.device]
-    for _ in range(count):
-        next(batches).evaluate()
-    setting.settle()
-    return count * _BATCH * _LENGTH / (time.perf_counter() - start)
+    """Frames a second of a reader, from its second epoch on."""
+    _epoch(setting, reader)
+    count, start = 0, time.perf_counter()
+    while count < _LEAST[setting.device]:
+        count += _epoch(setting, reader)
+    return count / (time.perf_counter() - start)
 
 
-def _endless(reader: Any) -> Iterator[Any]:
-    while True:
-        for (frames,) in reader.next_epoch(batch_size=_BATCH):
-            yield frames
+def _epoch(setting: Setting, reader: Any) -> int:
+    """Reads an epoch; how many frames it has."""
+    count = 0
+    for (frames,) in reader.next_epoch(batch_size=_BATCH):
+        frames.evaluate()
+        count += sum(shape[0] for shape in frames.shape)
+    setting.settle()
+    return count
 
 
 def _timed(work: Callable[[], int]) -> float:

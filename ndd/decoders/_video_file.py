@@ -25,6 +25,7 @@ Index = dict[str, np.ndarray]
 
 FAULTS = (OSError, ValueError, EOFError, MemoryError, NotImplementedError)  # what FFmpeg's errors are in PyAV
 _OPTIONS = {"protocol_whitelist": "file"}  # a play list must not fetch anything
+_GUESSED_AFTER_SEEKS = ("mpeg",)  # containers, by FFmpeg's names, that say the times of some packets only
 _CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is never shown
 
 
@@ -71,7 +72,8 @@ class VideoFile:
         self._next = 0  # the frame that decoding on gives next
         self._began = 0  # the frame where decoding began
         self._frames: Iterator[tuple[int, Any]] | None = None
-        self._damage: BaseException | None = None
+        self._damage: BaseException | None = None  # what the decoder said last
+        self._damaged: list[int] = []  # the decode times of what it could not decode
         self.refused: str | None = None  # why the engines of a GPU do not decode it
 
     @property
@@ -115,7 +117,7 @@ class VideoFile:
         `flush_buffers` of PyAV's codec context; None: FFmpeg again."""
         self._close_decoder()
         self._make_decoder = make_decoder or _ffmpeg
-        self._frames, self._damage = None, None
+        self._forget()
 
     @property
     def by_ffmpeg(self) -> bool:
@@ -180,26 +182,40 @@ class VideoFile:
         for _ in range(2):
             for number, frame in self._frames or ():
                 self._next = number + 1
-                if self._damage is not None or (number == wanted and frame.is_corrupt):
-                    raise self._bad(wanted, self._damage)
+                if self._harmed(wanted) or (number == wanted and frame.is_corrupt):
+                    break
                 if number == wanted:
                     return frame
                 if number > wanted:
                     break
-            if self._damage is not None or self._began == 0:
+            harmed = self._harmed(wanted)
+            if harmed and self._threads > 1 and self.by_ffmpeg:
+                self._threads = 1  # several threads tell of damage later than it was, and of more frames than it harms
+                self._begin_anew()
+                self._go_to(self.key_before(wanted))
+            elif harmed or self._began == 0:
                 break
-            self._go_to(0)  # a key frame that was none: from the beginning
-        raise self._bad(wanted, self._damage)
+            else:
+                self._go_to(0)  # a key frame that was none: from the beginning
+        raise self._bad(wanted)
 
-    def _bad(self, wanted: int, damage: BaseException | None) -> RuntimeError:
-        self._frames, self._damage = None, None
+    def _harmed(self, wanted: int) -> bool:
+        """Whether data was damaged that the decoder needs for a frame: what it gets from the key frame before on."""
+        if not self._damaged or self._untimed:
+            return bool(self._damaged)
+        first, last = self._index["decode_times"][[self.key_before(wanted), wanted]].tolist()
+        return any(first <= when <= last for when in self._damaged)
+
+    def _bad(self, wanted: int) -> RuntimeError:
+        damage, self._frames = self._damage, None
         when = f"frame {wanted} of {self.shape.frames} ({self.seconds(wanted):.3f} s)"
         said = "" if damage is None else f": {damage}"
         return RuntimeError(f"{when} cannot be decoded, the data is damaged or cut off{said}")
 
     def _go_to(self, key: int) -> None:
         """Begins anew at a key frame; where the file cannot be searched, at the beginning."""
-        self._frames, self._damage, self._began = None, None, key
+        self._forget()
+        self._began = key
         decoded_at = int(self._index["decode_times"][key])
         for when in () if self._untimed else (int(self._times[key]), decoded_at):
             try:
@@ -209,29 +225,51 @@ class VideoFile:
                 first = next(packets, None)
             except FAULTS:
                 break
-            if first is not None and first.dts is not None and first.dts <= decoded_at:
+            if first is not None and first.dts is not None and first.dts <= decoded_at and self._knows(first):
                 self._next, self._frames = key, self._numbered(chain((first,), packets))
                 return
-        self._close_decoder()
-        self._container.close()
+        self._begin_anew()
+
+    def _knows(self, packet: Any) -> bool:
+        """Whether the times of a packet are those of the index. Where only some packets say theirs, as in MPEG's streams, the
+        others are guessed, and differently after a seek."""
+        return packet.is_discard or packet.pts is None or packet.pts in self._numbers
+
+    def _begin_anew(self) -> None:
+        """Opens the file once more, to decode from its beginning."""
+        self.close()
         self._open()
+        self._forget()
         self._next, self._began, self._frames = 0, 0, self._numbered(self._packets())
+
+    def _forget(self) -> None:
+        """Nothing is being decoded, and no damage is known."""
+        self._frames, self._damage, self._damaged = None, None, []
 
     def _packets(self) -> Iterator[Any]:
         return self._container.demux(self._stream)
 
     def _numbered(self, packets: Iterator[Any]) -> Iterator[tuple[int, Any]]:
         """The frames in these packets, with their numbers."""
-        counted = 0
-        for packet in packets:
+        counted, last = 0, len(self._times) - 1
+        while True:
+            try:
+                packet = next(packets, None)
+            except FAULTS as error:
+                self._note_damage(error, self._next)
+                return
+            if packet is None:
+                return
             self._choose_effort(packet)
             try:
                 frames = self.decoder.decode(packet if packet.size else None)
             except FAULTS as error:
-                self._damage = error
-                frames = []
+                # Decode times of packets differ after a seek where a file does not say them (Matroska).
+                place = self._next if packet.size else last
+                self._note_damage(error, place if packet.pts is None else self._number(packet.pts))
                 if not packet.size:
                     return
+                frames = []
             for frame in frames:
                 if self._untimed or frame.pts is None:
                     number, counted = counted, counted + 1
@@ -239,6 +277,11 @@ class VideoFile:
                     number = self._number(frame.pts)
                     counted = number + 1
                 yield number, frame
+
+    def _note_damage(self, error: BaseException, number: int) -> None:
+        """Frame `number`, and what comes behind it in the file, could not be had."""
+        self._damage = error
+        self._damaged.append(int(self._index["decode_times"][min(number, len(self._times) - 1)]))
 
     def _number(self, time: int) -> int:
         number = self._numbers.get(time)
@@ -321,12 +364,13 @@ def _indexed(container: Any, stream: Any) -> Index:
     time_base = stream.time_base
     if untimed:
         times = np.arange(len(listed), dtype=np.int64)
-        keys = times == 0
         rate = stream.average_rate or stream.guessed_rate or Fraction(25)
         time_base = 1 / rate
     else:
         times, places = np.unique(np.array([pts for pts, _, _ in listed], np.int64), return_index=True)
         decode_times, keys = decode_times[places], keys[places]
+    if untimed or container.format.name in _GUESSED_AFTER_SEEKS:
+        keys = np.arange(len(times)) == 0
     picture, (height, width) = _first_picture(container, stream)
     return {
         "times": times,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._cuda.launch import pinned_empty
+from ndd._operator import bad_sample
 from ndd._operator.naming import raise_first
 from ndd._tensor.memory import torch_device
 from ndd.decoders import _nvdec
@@ -35,13 +36,13 @@ class Piece(NamedTuple):
         using: opens the video, for as long as its context lasts.
         index: that of the video.
         frames: their numbers, ascending.
-        sample: the sample that an error is about.
+        samples: for each frame the first sample that wants it: an error is about this one.
     """
 
     using: Callable[[], AbstractContextManager[VideoFile]]
     index: Index
     frames: np.ndarray
-    sample: int
+    samples: np.ndarray
 
 
 def cut(index: Index, frames: np.ndarray, wanted: int) -> list[np.ndarray]:
@@ -98,11 +99,14 @@ def decoded(call: Any, pieces: Sequence[Piece], ycbcr: bool = False) -> Pictures
             _, height, width = file.shape
             on_host[i] = pinned_empty(len(frames) * height * width * 3)
             out = on_host[i].numpy().reshape(len(frames), height, width, 3)
-            for frame, place in zip(frames, out, strict=True):
-                file.write(frame, [place], ycbcr)
+            for frame, place, sample in zip(frames, out, piece.samples.tolist(), strict=True):
+                try:
+                    file.write(frame, [place], ycbcr)
+                except RuntimeError as error:
+                    raise bad_sample(sample, str(error)) from error
 
     errors = call.spread(one, len(pieces))
-    raise_first({pieces[i].sample: error for i, error in reversed(errors.items())})
+    raise_first({getattr(error, "sample", int(pieces[i].samples[0])): error for i, error in errors.items()})
     for i, host in on_host.items():
         there = host.to(torch_device(call.device), non_blocking=True)
         pictures.uploaded.append(there)

@@ -190,6 +190,6 @@ def _(launch, encoded, out, clip, fill):
         wanted[-1][there] = places.reshape(-1) + count
         count += len(frames)
         for k, part in enumerate(_video_gpu.cut(one.file.index, frames, wide)):
-            pieces.append(_video_gpu.Piece(one.again if k else one.opened, one.file.index, part, i))
+            pieces.append(_video_gpu.Piece(one.again if k else one.opened, one.file.index, part, np.full(len(part), i)))
     pictures = _video_gpu.decoded(launch.call, pieces)
     _video_gpu.convert(launch, [one.file.index for one in clip], pictures, wanted, fill)

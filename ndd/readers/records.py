@@ -71,6 +71,14 @@ class Records(Sequence[Any]):
             faults = {k: self.faults[place] for k, place in enumerate(wanted.tolist()) if place in self.faults}
         return Records(len(wanted), [_picked(column, rows) for column in self.columns] if len(rows) else [], faults)
 
+    def without(self, faults: Mapping[int, BaseException]) -> Records:
+        """The records, where some turn out to be unreadable after all."""
+        if not faults:
+            return self
+        every = {**self.faults, **faults}
+        sound = self.picked([place for place in range(self._count) if place not in every])
+        return Records(self._count, sound.columns, dict(sorted(every.items())))
+
     def __len__(self) -> int:
         return self._count
 

@@ -13,6 +13,8 @@ from ndd.ops.tensor.cast import cast
 from ndd.readers.base import Reader
 from ndd.readers.file_tree import FilePath
 from ndd.readers.output import Output
+from ndd.readers.read_ahead import Step
+from ndd.readers.records import Records
 from ndd.readers.video_clips import ClipStore, Extras, Layout
 from ndd.readers.video_gpu import on_gpu
 from ndd.readers.video_list import Listed, frame_range, listed_videos
@@ -54,7 +56,8 @@ class Video(Reader):
             and timestamps -1.
         enable_frame_num: "scalar" (or True) gives the number of the first frame, i32 `[1]`, "sequence" those of all, i32
             `[F]`.
-        enable_timestamps: gives when each frame is shown, in seconds, f64 `[F]`.
+        enable_timestamps: gives when each frame is shown, in seconds after the first one of the video, f64 `[F]`. (The moments
+            of a `file_list` are those in the file, in which the first frame may come later than 0; so in DALI.)
         dtype: u8, or f32.
         normalized: give 0..1 instead of 0..255; needs f32.
         image_type: RGB, or YCbCr: the numbers of the stream, chroma spread over the pixels.
@@ -62,14 +65,14 @@ class Video(Reader):
         skip_vfr_check, additional_decode_surfaces: accepted, without effect.
 
     Runs on the CPU, and with device "gpu" on the video engines of the GPU, as `decoders.video` does; DALI has it on a GPU only.
-    There a frame that cannot be decoded is an error for its whole batch, and `on_error` cannot leave it out. Colours are
+    With `on_error="skip"` a GPU's batches are waited for: only what is decoded tells which sequences are left out. Colours are
     those of `decoders.video`. A video that is stored turned comes out upright.
 
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 
     Raises (when the first sample is asked for): RuntimeError for no or several sources, a missing or malformed list, a
     file that is no video (with `on_error="skip"` it is left out), no sequence in any of them; at its batch for a frame that
-    cannot be decoded.
+    cannot be decoded (with `on_error="skip"` its sequence is left out).
 
     >>> import ndd, numpy as np, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "gray.mp4")
@@ -83,6 +86,7 @@ class Video(Reader):
 
     devices = ("cpu", "gpu")
     shuffles_after_epoch = False
+    _decoded: tuple[Records, Any] | None = None  # a batch that was decoded to see what is broken in it
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
@@ -150,7 +154,48 @@ class Video(Reader):
     def _there(self, video: Any) -> Any:
         """Frames where the reader delivers them, so that operators run there."""
         here = Device(str(self._options.device))
-        return on_gpu(video, self._store, here) if here.device_type == "gpu" else video
+        return on_gpu(video, self._store, here) if here.device_type != video.device.device_type else video
+
+    def _sound(self, step: Step) -> Step:
+        if self._options.on_error == "raise" or Device(str(self._options.device)).device_type == "cpu":
+            return super()._sound(step)
+        faults, frames = self._tried(step)
+        step = super()._sound(step._replace(records=step.records.without(faults)))
+        self._decoded = step.records, frames
+        return step
+
+    def _tried(self, step: Step) -> tuple[dict[int, BaseException], Any]:
+        """Decodes a batch on a GPU: which of its sequences cannot be decoded, and the frames of the others."""
+        places = [place for place in range(len(step.numbers)) if place not in step.records.faults]
+        faults: dict[int, BaseException] = {}
+        found = self._all_decoded(step, places)
+        if isinstance(found, BaseException):
+            each = {place: self._all_decoded(step, [place]) for place in places}
+            faults = {place: one for place, one in each.items() if isinstance(one, BaseException)}
+            found = self._all_decoded(step, [place for place in places if place not in faults])
+            if isinstance(found, BaseException):
+                raise found
+        return faults, found
+
+    def _all_decoded(self, step: Step, places: list[int]) -> Any:
+        """The frames of some records of a step, on a GPU; or the error of one that cannot be decoded."""
+        if not places:
+            return None
+        some = Step([step.numbers[place] for place in places], step.records.picked(places), step.position)
+        try:
+            return self._there(self._made(some, len(places))[0]).evaluate()
+        except RuntimeError as error:
+            found = error.__cause__ or error  # what happened on another thread comes with its call around it
+            if not hasattr(found, "sample"):
+                raise
+            return RuntimeError(str(found).split(f"({self._store.source(some.numbers[0])}): ", 1)[-1])
+
+    def _taken(self, step: Step, size: int | None) -> tuple[Any, ...]:
+        values = super()._taken(step, size)
+        decoded, self._decoded = self._decoded, None
+        if decoded is None or decoded[0] is not step.records:
+            return values
+        return decoded[1] if size is not None else decoded[1].select(0), *values[1:]
 
     def _scaled(self, video: Any) -> Any:
         """Frames in the element type and range that was asked for."""

@@ -179,7 +179,8 @@ class ClipStore(RecordStore):
         if self._extras.timestamps:
             index = self.indices[video]
             numerator, denominator = index["time_base"].tolist()
-            yield np.where(clip < 0, -1.0, index["times"][clip] * (numerator / denominator))
+            after_first = index["times"][clip] - index["times"][0]
+            yield np.where(clip < 0, -1.0, after_first * (numerator / denominator))
 
 
 class _Opened:
@@ -292,7 +293,7 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
         try:
             if is_remote(path):
                 return scan(np.frombuffer(whole_file(path), np.uint8))
-            return cached(path, "video", 3, lambda: scan(path), _WORTH_KEEPING)
+            return cached(path, "video", 4, lambda: scan(path), _WORTH_KEEPING)
         except (OSError, RuntimeError, ValueError) as error:
             return error
 

@@ -56,8 +56,9 @@ def _(launch, clips, out, clip):
     pieces, wanted, count = [], [np.full(len(one.frames), -1) for one in clip], 0
     for video in each:
         samples = np.flatnonzero(videos == video).tolist()
-        frames = np.unique(np.concatenate([clip[i].frames for i in samples]))
-        frames = frames[frames >= 0]
+        wanting = np.repeat(samples, [len(clip[i].frames) for i in samples])
+        frames, first = np.unique(np.concatenate([clip[i].frames for i in samples]), return_index=True)
+        frames, wanting = frames[frames >= 0], wanting[first[frames >= 0]]
         for i in samples:
             there = clip[i].frames >= 0
             wanted[i][there] = count + np.searchsorted(frames, clip[i].frames[there])
@@ -65,7 +66,6 @@ def _(launch, clips, out, clip):
         index = store.indices[video]
         for part in _video_gpu.cut(index, frames, _video_gpu.pieces_at_once(len(each))):
             using = functools.partial(store.using, video, int(part[0]), int(part[-1]))
-            first = next(i for i in samples if np.isin(clip[i].frames, part).any())
-            pieces.append(_video_gpu.Piece(using, index, part, first))
+            pieces.append(_video_gpu.Piece(using, index, part, wanting[np.searchsorted(frames, part)]))
     pictures = _video_gpu.decoded(launch.call, pieces, store.layout.ycbcr)
     _video_gpu.convert(launch, [one.index for one in clip], pictures, wanted, store.layout.fill, store.layout.ycbcr)

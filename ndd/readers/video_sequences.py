@@ -44,7 +44,7 @@ class Video(PlainVideo):
         file_list_include_end: accepted, without effect, as in DALI 2.4.0.
         enable_frame_num: "scalar" (or True) gives the number of the first frame, i32 `[1]`, "sequence" those of all, i32
             `[F]`.
-        enable_timestamps: gives when each frame is shown, in seconds, f64 `[F]`.
+        enable_timestamps: gives when each frame is shown, in seconds after the first one of the video, f64 `[F]`.
         image_type: RGB, or YCbCr: the numbers of the stream, chroma spread over the pixels.
 
     Differences from DALI: a line with a start and no end goes to the end of the video, a negative or too large moment in

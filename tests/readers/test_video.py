@@ -10,7 +10,7 @@ from videos import REAL, encoded, numbered, numbers_of, timed, write
 import ndd
 from ndd.readers.video_clips import OpenVideos
 
-pytest.importorskip("av")
+av = pytest.importorskip("av")
 Sequences = ndd.experimental.readers.Video
 
 
@@ -101,6 +101,23 @@ def test_parts_of_a_video_with_a_variable_frame_rate_go_by_time(tmp_path):
     found = epoch(Sequences(file_list=tmp_path / "list.txt", sequence_length=1, enable_timestamps=True))
     assert [numbers_of(frames)[0] for frames, _, _ in found] == [3, 4, 5]
     assert [round(float(times[0]), 3) for _, _, times in found] == [0.5, 0.54, 2.0]
+
+
+@pytest.mark.oracle
+def test_timestamps_count_from_the_first_frame_and_lists_from_zero(dali, tmp_path):
+    path = tmp_path / "late.mkv"
+    path.write_bytes(timed(numbered(8), [170, 297, 399, 453, 515, 524, 539, 543], codec="libvpx").tobytes())
+    (tmp_path / "list.txt").write_text(f"{path} 0 0.3 0.53\n")
+    how = {"file_list": str(tmp_path / "list.txt"), "sequence_length": 1, "enable_timestamps": True}
+    ours, theirs = (
+        [
+            np.asarray(batch[2].tensors[0]).item()
+            for batch in kind.experimental.readers.Video(**how).next_epoch(batch_size=1)
+        ]
+        for kind in (ndd, dali)
+    )
+    np.testing.assert_allclose(ours, theirs)
+    np.testing.assert_allclose(ours, [0.127, 0.229, 0.283, 0.345, 0.354])
 
 
 @pytest.mark.parametrize("line", ["clip.mp4", "clip.mp4 x", "clip.mp4 -1"])
@@ -304,13 +321,49 @@ def test_a_batch_on_a_gpu_decodes_each_frame_once(folder, emulated_gpu, monkeypa
     assert engine.copies == 20
 
 
-def test_a_damaged_frame_on_a_gpu_is_named(folder, tmp_path, emulated_gpu):
-    whole = encoded(20).copy()
-    place = whole.tobytes().index(b"mdat") + 4
-    whole[place : place + (len(whole) - place) // 2] = 0x5A
-    (tmp_path / "bad.mp4").write_bytes(whole.tobytes())
-    files = [str(folder / "cat" / "a.mp4"), str(tmp_path / "bad.mp4")]
-    reader = ndd.readers.Video(filenames=files, sequence_length=10, device="gpu")
-    with pytest.raises(RuntimeError, match=r"bad.mp4.* frame 0 of 20"):
-        reader.fetch([0, 2])[0].evaluate()
-    assert numbers_of(reader[1][0].cpu()) == list(range(10, 20)), "the next call works"
+def damaged(path):
+    """A video of 20 frames in four groups of pictures; those of the second and the third one are spoilt."""
+    whole = encoded(20, key_interval=5).copy()
+    path.write_bytes(whole.tobytes())
+    with av.open(str(path)) as container:
+        for packet in container.demux(video=0):
+            if packet.pos is not None and 5 <= packet.pts * packet.time_base * 10 < 15:
+                whole[packet.pos + 4 : packet.pos + packet.size] = 0x5A
+    path.write_bytes(whole.tobytes())
+    return str(path)
+
+
+def test_a_damaged_frame_on_a_gpu_is_named(folder, tmp_path, emulated_gpu, monkeypatch):
+    if not emulated_gpu.real:
+        nvdec.put_in_place(monkeypatch)
+    files = [str(folder / "cat" / "a.mp4"), damaged(tmp_path / "bad.mp4")]
+    reader = ndd.readers.Video(filenames=files, sequence_length=5, device="gpu")
+    with pytest.raises(RuntimeError, match=r"sample 2 .*bad.mp4 frame 5.* frame 5 of 20"):
+        reader.fetch([0, 4, 5])[0].evaluate()
+    assert numbers_of(reader[1][0].cpu()) == list(range(5, 10)), "the next call works"
+
+
+@pytest.mark.parametrize("batch", [None, 3, 8])
+def test_a_damaged_frame_on_a_gpu_is_left_out_as_on_the_cpu(folder, tmp_path, emulated_gpu, monkeypatch, batch):
+    if not emulated_gpu.real:
+        nvdec.put_in_place(monkeypatch)
+    files = [str(folder / "cat" / "a.mp4"), damaged(tmp_path / "bad.mp4"), str(folder / "cat" / "b.webm")]
+
+    def read(epoch):
+        for parts in epoch:
+            parts = [part.cpu().tensors if batch else [part.cpu()] for part in parts]
+            for frames, label, first in zip(*parts, strict=True):
+                assert numbers_of(frames) == list(range(first.item(), first.item() + 5))
+                yield label.item(), first.item()
+            yield list(epoch.indices), [(bad.index, bad.source) for bad in epoch.dropped]
+
+    how = {"labels": [3, 4, 5], "sequence_length": 5, "on_error": "skip", "enable_frame_num": "scalar"}
+    found = []
+    for device in ("cpu", "gpu"):
+        reader = ndd.readers.Video(filenames=files, device=device, **how)
+        with pytest.warns(UserWarning, match=r"bad.mp4 frame 5\) is left out: RuntimeError: frame 5 of 20"):
+            seen = list(read(reader.next_epoch(batch_size=batch)))
+        found.append((seen, [(bad.number, bad.source) for bad in reader.skipped]))
+        reader.close()
+    assert found[0] == found[1]
+    assert [number for number, _ in found[1][1]] == [5, 6]
