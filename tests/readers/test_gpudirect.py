@@ -120,11 +120,11 @@ def values(reader, batch):
 @pytest.mark.parametrize(
     ("region", "straight"),
     [
-        ({}, {"plain.npy", "large.npy"}),
-        ({"roi_start": [1, 0, 0]}, {"plain.npy", "large.npy"}),
-        ({"roi_start": [0, 0, 1], "roi_shape": [2, 2, 2], "out_of_bounds_policy": "trim_to_shape"}, set()),
-        ({"roi_shape": [3, 3, 4], "out_of_bounds_policy": "pad", "fill_value": 7}, set()),
-        ({"roi_start": [1, 0, 0], "roi_end": [1, 3, 4], "out_of_bounds_policy": "trim_to_shape"}, set()),
+        ({}, ["large.npy", "plain.npy"]),
+        ({"roi_start": [1, 0, 0]}, ["large.npy", "plain.npy"]),
+        ({"roi_start": [0, 0, 1], "roi_shape": [2, 2, 2], "out_of_bounds_policy": "trim_to_shape"}, []),
+        ({"roi_shape": [3, 3, 4], "out_of_bounds_policy": "pad", "fill_value": 7}, []),
+        ({"roi_start": [1, 0, 0], "roi_end": [1, 3, 4], "out_of_bounds_policy": "trim_to_shape"}, []),
     ],
     ids=str,
 )
@@ -139,7 +139,7 @@ def test_equal_to_the_cpu(tmp_path, kvikio, region, straight, batch):
     assert there[1][0].device == ndd.Device("gpu:1")
     assert there[1][0].source_info == str(files[1])
     assert all(offset % 4096 == 0 for _, offset, _ in kvikio.reads)
-    assert {name for name, _, _ in kvikio.reads} == straight
+    assert {name for name, _, _ in kvikio.reads} == set(straight)
 
 
 def test_only_the_pages_of_a_region_are_read(tmp_path, kvikio):
