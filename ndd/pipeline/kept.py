@@ -30,17 +30,17 @@ class Kept:
         self.name = name
         self.seeded = seeded
         self.seed: int | None = None
-        self._make = make
+        self._make: Callable[[int | None], Any] | None = make
         self._value: Any = None
 
     def __call__(self) -> Any:
         """The reader, generator or source."""
-        if self._value is None:
+        if self._make is not None:
             if self.seeded and self.seed is None:
                 self.room.give_seed(self)
             made = self._make(self.seed)
             self.room.note(self, made)
-            self._value = made
+            self._value, self._make = made, None  # what makes it holds the pipeline, which holds this
         return self._value
 
 

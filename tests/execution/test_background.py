@@ -139,6 +139,9 @@ OTHERS = {
     "spectrogram": lambda: ndd.spectrogram(SOUND, nfft=64, window_length=50, window_step=20),
     "spectrogram of odd length": lambda: ndd.spectrogram(SOUND, nfft=45, window_length=45, window_step=20, power=1),
     "nonsilent_region": lambda: ndd.nonsilent_region(SOUND, window_length=64, reset_interval=640, cutoff_db=-2.0),
+    "nonsilent_region of integers": lambda: ndd.nonsilent_region(
+        ndd.batch([np.asarray(s).astype(np.int16) for s in SOUND.tensors]), window_length=64, cutoff_db=-2.0
+    ),
     "nonsilent_region, short": lambda: ndd.nonsilent_region(SOUND, window_length=2048, cutoff_db=-3.0),
     "equalize": lambda: ndd.equalize(made(IMAGE)),
     "random.uniform": lambda: drawn(ndd.random.uniform, batch_size=3, shape=[1100], range=[-1.0, 3.0]),

@@ -168,8 +168,15 @@ def _region(powers, window, reference, ratio):
     return begin, last - begin + 1
 
 
-@_region.meanwhile
-def _(x, window, interval, reference, ratio, powers):
+@_exact.meanwhile
+def _(x, window, powers):
+    sums = np.cumsum(np.square(x, dtype=np.int64))
+    sums[window:] -= sums[:-window].copy()
+    powers[:] = sums.astype(np.float32) * (np.float32(1) / np.float32(window))
+
+
+@_summed_anew.meanwhile
+def _(x, window, interval, powers):
     squares = x * x
     share = np.float32(1) / np.float32(window)
     for start in range(0, x.size, interval):
@@ -181,6 +188,10 @@ def _(x, window, interval, reference, ratio, powers):
         if start:
             steps[0] = 0, np.add.accumulate(squares[max(0, start - window + 1) : start + 1])[-1]
         powers[start : start + own.size] = np.add.accumulate(steps.reshape(-1))[1::2] * share
+
+
+@_region.meanwhile
+def _(powers, window, reference, ratio):
     if reference == 0:
         reference = np.fmax.reduce(powers, initial=np.float32(0))
     loud = np.flatnonzero(powers >= reference * ratio)
