@@ -155,9 +155,9 @@ def _abandoned(setting: Setting, data: Path | None, count: int) -> Iterator[Resu
                 images = ndd.resize(ndd.decoders.image(jpegs, device=setting.device), size=[_SMALL, _SMALL])
                 if place == stop:
                     break
+        images.evaluate()  # else the queue of calls that nobody waits for is what grows
         if i % 2:
             reader.reset()
-        del images
 
     grown = _growth(iteration, count)
     yield _result(f"{count:,} epochs left in the middle: memory", "kB/epoch", grown, "<= 5")
