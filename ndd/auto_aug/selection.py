@@ -132,19 +132,15 @@ def decide(name: str, data: Any, seed: int | None, rng: Any, steps: Callable[...
     `data` is a batch or, in a pipeline, a node with the batch of this run; one sample comes as a batch of one.
     """
     pipeline = in_pipeline()
-    drawn_from = None
+    generator: Callable[[], Any] = lambda: rng  # noqa: E731
     if pipeline is not None and rng is None:
-        own = None if seed is None or seed < 0 else seed
-        drawn_from = pipeline.kept.of_call(
-            f"random auto_aug.{name}", lambda word: ndd.random.RNG(word if own is None else own), seeded=own is None
-        )
+        generator = pipeline.kept.of_call(f"random auto_aug.{name}", ndd.random.RNG, seeded=True, seed=seed)
     elif seed is not None:
         if rng is not None:
             raise ValueError(f"{name}: `seed` and `rng` exclude each other")
         rng = ndd.random.RNG(seed)
     if isinstance(data, ndd.Tensor):
-        given = rng if drawn_from is None else drawn_from()
-        return decide(name, ndd.batch([data]), None, given, steps, named).select(0)
+        return decide(name, ndd.batch([data]), None, generator(), steps, named).select(0)
     if not (isinstance(data, ndd.Batch) or is_node(data)):
         data = ndd.batch(data)
 
@@ -153,8 +149,7 @@ def decide(name: str, data: Any, seed: int | None, rng: Any, steps: Callable[...
 
         def draw(k: int) -> np.ndarray:
             with ndd.EvalMode.sync_cpu:  # here and now: the queue of the context may be long
-                given = rng if drawn_from is None else drawn_from()
-                drawn = ndd.random.uniform(range=(0, 1), shape=[k], batch_size=n, rng=given)
+                drawn = ndd.random.uniform(range=(0, 1), shape=[k], batch_size=n, rng=generator())
             return drawn.numpy().reshape(n, k).astype(np.float64)
 
         return steps(data, draw, **named)

@@ -134,7 +134,6 @@ def _operator_function(operator: Any, path: str) -> Any:
         pipeline = Pipeline.required(path)
         if (sets := _input_sets(path, inputs)) is not None:
             return [function(*one, **arguments) for one in sets]
-        seed = arguments.get("seed")
         plain = {k: v for k, v in arguments.items() if k not in _WITHOUT_EFFECT and v is not None}
         if plain.get("device") == "mixed":
             plain["device"] = "gpu"
@@ -142,11 +141,7 @@ def _operator_function(operator: Any, path: str) -> Any:
             pipeline.require_gpu(path)
         kept = None
         if is_random:
-            given_seed = None if seed is None or seed < 0 else int(seed)
-            kept = pipeline.kept.of_call(
-                f"random {path}", lambda word: PipelineRNG(word if given_seed is None else given_seed),
-                seeded=given_seed is None,
-            )  # fmt: skip
+            kept = pipeline.kept.of_call(f"random {path}", PipelineRNG, seeded=True, seed=arguments.get("seed"))
         outputs = 1 if declared is None else declared.outputs(*inputs, **plain)
 
         def run(memo: dict[int, Any]) -> Any:

@@ -59,10 +59,19 @@ class AllKept:
         self._counts = {}
 
     def of_call(
-        self, kind: str, make: Callable[[int | None], Any], *, name: str | None = None, seeded: bool = False
+        self,
+        kind: str,
+        make: Callable[[int | None], Any],
+        *,
+        name: str | None = None,
+        seeded: bool = False,
+        seed: int | None = None,
     ) -> Kept:
         """What the call that is running keeps. It is known by its name, else by the place in the program that makes it,
-        so that calls that a condition leaves out in some runs do not shift the others."""
+        so that calls that a condition leaves out in some runs do not shift the others.
+
+        `seeded`: `make` is given `seed`, the call's own, or where that is None or negative a word of the pipeline's.
+        """
         key: Any = (kind, name)
         if name is None:
             site = (kind, *_call_site())
@@ -71,6 +80,7 @@ class AllKept:
         found = self._calls.get(key)
         if found is None:
             found = self._calls[key] = Kept(self, kind, name, make, seeded)
+            found.seed = None if seed is None or seed < 0 else int(seed)
         return found
 
     def note(self, kept: Kept, made: Any) -> None:

@@ -15,7 +15,8 @@ from ndd._cpu.jit import kernel
 from ndd._cpu.philox import new_cursor, seek
 
 _F = np.float32
-_OTHER_KEY = np.uint64(0x12345678ABCDEFE)  # DALI's: windows are not drawn from the stream of the operator itself
+# DALI's: windows are drawn from streams of another key than the operator's own.
+_OTHER_KEY = np.array([0x12345678ABCDEFE, 0, 0, 0], np.uint64)
 
 
 def crop_window(
@@ -33,8 +34,7 @@ def crop_window(
     narrow, wide = _range("random_aspect_ratio", aspect)
     if not narrow > 0:
         raise RuntimeError(f"expected `random_aspect_ratio` above 0, got {[narrow, wide]}.")
-    streams = streams.copy()
-    streams[:, 0] ^= _OTHER_KEY
+    streams = streams ^ _OTHER_KEY
     shapes = np.ascontiguousarray(shapes_hw, np.int64).reshape(-1, 2)
     anchors, windows = np.empty_like(shapes), np.empty_like(shapes)
     limits = np.array([low, high, narrow, wide, *np.log(np.array([narrow, wide], np.float32))], np.float32)
