@@ -13,6 +13,7 @@ from typing import Any
 from ndd._execution.fork import around_fork
 from ndd._execution.invocation import Invocation, run_with_inputs, serving
 from ndd._execution.kept import Kept
+from ndd._execution.living import Living
 from ndd._execution.stream import Stream, get_default_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
 from ndd._tensor.device import Device, gpu_count
@@ -109,7 +110,7 @@ class Turn:
 
 
 _starting = threading.RLock()
-_turns: weakref.WeakSet[Turn] = weakref.WeakSet()
+_turns: Living[Turn] = Living()
 
 
 def _serve(reference: weakref.ref[Turn]) -> None:
@@ -145,7 +146,7 @@ def _serve(reference: weakref.ref[Turn]) -> None:
 
 def _close_all() -> None:
     """At interpreter exit: what is queued is dropped, what runs is finished."""
-    for turn in list(_turns):
+    for turn in _turns:
         turn.closed = True
         turn.queue.clear()
         thread = turn.thread
@@ -166,7 +167,7 @@ def _before_fork() -> None:
     All queues or none: what runs in one may wait for a result of another.
     """
     until = time.monotonic() + _FORK_SECONDS
-    turns = [turn for turn in list(_turns) if not turn.within()]  # an operator that forks does not wait for itself
+    turns = [turn for turn in _turns if not turn.within()]  # an operator that forks does not wait for itself
     while not all([_held_still(turn, until) for turn in turns]) and time.monotonic() < until:
         _go_on()
         time.sleep(_FORK_PAUSE)
@@ -189,7 +190,7 @@ def _in_child() -> None:
     """None of the parent's threads is here: every queue starts anew, contexts stay usable."""
     global _starting
     _starting = threading.RLock()
-    for turn in list(_turns):
+    for turn in _turns:
         turn.__init__()  # type: ignore[misc]
     _turns.clear()
     _held.clear()

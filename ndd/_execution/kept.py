@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, Literal, TypeVar
 
 from ndd._execution.fork import around_fork
+from ndd._execution.living import Living
 
 T = TypeVar("T")
 
@@ -51,10 +52,11 @@ class Kept(Generic[T]):
         _every.add(self)
 
     def _start(self) -> None:
-        self._lock = threading.RLock()  # guards the table of shelves
+        self._lock = threading.RLock()  # guards the table of owners
         self._shared = _Shelf()
         self._own = threading.local()
-        self._of_threads: set[_Shelf] = set()
+        self._shelves: Living[_Shelf] = Living()  # all of them
+        self._shelves.add(self._shared)
         self._of_owners: weakref.WeakKeyDictionary[Any, _Shelf] = weakref.WeakKeyDictionary()
 
     def __call__(self, *key: Any) -> T:
@@ -74,16 +76,12 @@ class Kept(Generic[T]):
 
     def clear(self) -> None:
         """Closes and forgets everything that is not in use."""
-        for shelf in self._shelves():
+        for shelf in self._shelves:
             shelf.trim(0)
 
     def __len__(self) -> int:
         """How many objects are kept, all threads and owners together."""
-        return sum(len(shelf.objects) for shelf in self._shelves())
-
-    def _shelves(self) -> list[_Shelf]:
-        with self._lock:
-            return [self._shared, *self._of_threads, *self._of_owners.values()]
+        return sum(len(shelf.objects) for shelf in self._shelves)
 
     def _place(self, key: tuple[Any, ...]) -> tuple[_Shelf, tuple[Any, ...]]:
         """Where objects of this key are kept, and under which part of the key."""
@@ -98,24 +96,19 @@ class Kept(Generic[T]):
             shelf = self._of_owners.get(key[0])
             if shelf is None:
                 shelf = self._of_owners[key[0]] = _Shelf()
+                self._shelves.add(shelf)
         return shelf, key[1:]
 
     def _begun(self) -> _Shelf:
         """The shelf of a thread that asks for the first time."""
         shelf = self._own.shelf = _Shelf()
-        with self._lock:
-            self._of_threads.add(shelf)
-        self._own.end = _ThreadEnd(self, shelf)
+        self._shelves.add(shelf)
+        self._own.end = _ThreadEnd(shelf)
         return shelf
-
-    def _ended(self, shelf: _Shelf) -> None:
-        with self._lock:
-            self._of_threads.discard(shelf)
-        shelf.trim(0)
 
     def _forget(self) -> None:
         """In a forked child. Locks may be held by threads that do not exist here, so none is asked for."""
-        for shelf in [self._shared, *self._of_threads, *list(self._of_owners.values())]:
+        for shelf in self._shelves:
             for found in shelf.objects.values():
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(found))  # it lives until the process ends
         self._start()
@@ -167,22 +160,20 @@ class _Shelf:
 class _ThreadEnd:
     """Dies with the thread whose storage holds it, and takes the thread's objects along."""
 
-    def __init__(self, kept: Kept[Any], shelf: _Shelf):
-        self._kept = weakref.ref(kept)
+    def __init__(self, shelf: _Shelf):
         self._shelf = shelf
         self._process = os.getpid()
 
     def __del__(self) -> None:
-        kept = self._kept()
-        if kept is not None and os.getpid() == self._process:  # a forked child drops its parent's threads
-            kept._ended(self._shelf)
+        if os.getpid() == self._process:  # a forked child drops its parent's threads
+            self._shelf.trim(0)
 
 
-_every: weakref.WeakSet[Kept[Any]] = weakref.WeakSet()
+_every: Living[Kept[Any]] = Living()
 
 
 def _forget_all() -> None:
-    for kept in list(_every):
+    for kept in _every:
         kept._forget()
 
 

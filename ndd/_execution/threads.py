@@ -15,6 +15,7 @@ from ndd._execution.errors import as_interrupt
 from ndd._execution.fork import around_fork
 from ndd._execution.invocation import serving
 from ndd._execution.kept import Kept
+from ndd._execution.living import Living
 
 _chosen: int | None = None
 
@@ -185,7 +186,7 @@ def _dismiss(tasks: SimpleQueue[Any], count: int) -> None:
         tasks.put(None)
 
 
-_pools: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
+_pools: Living[ThreadPool] = Living()
 _default_pools = Kept(ThreadPool, limit=1)
 
 
@@ -196,7 +197,7 @@ def default_pool() -> ThreadPool:
 
 def _in_child() -> None:
     """A forked child has the objects but not the threads."""
-    for pool in list(_pools):
+    for pool in _pools:
         pool._start()
 
 

@@ -110,10 +110,13 @@ def _decode_to_host_memory(put: Callable[[Any, str, Any], None]) -> None:
 
 def _replace_everywhere(put: Callable[[Any, str, Any], None], original: Any, replacement: Any) -> None:
     """Sets every name that is bound to `original` in any module of ndd."""
-    for module_name, module in list(sys.modules.items()):
+    # The names first, by `list(dict)`, which is one step: other threads import, and `list(dict.items())` makes tuples, which
+    # may collect garbage, whose finalizers may let those threads run: "dictionary changed size during iteration".
+    for module_name in list(sys.modules):
         if module_name == "ndd" or module_name.startswith("ndd."):
-            for name, value in list(vars(module).items()):
-                if value is original:
+            module = sys.modules[module_name]
+            for name in list(vars(module)):
+                if vars(module).get(name) is original:
                     put(module, name, replacement)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import atexit
 import queue
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ndd._execution.fork import around_fork
+from ndd._execution.living import Living
 
 _LAST_SECONDS = 2.0  # the end of the interpreter waits so long for requests under way
 
@@ -93,13 +93,13 @@ def _serve(work: queue.SimpleQueue[tuple[_Asked, int, tuple[Any, ...]] | None]) 
         del item, together, arguments, result  # an idle thread keeps nothing alive
 
 
-_running: weakref.WeakSet[Connections] = weakref.WeakSet()
+_running: Living[Connections] = Living()
 
 
 @atexit.register
 def _end_all() -> None:
     """The client's code must not come back to an interpreter that is gone."""
-    for connections in list(_running):
+    for connections in _running:
         connections.end()
 
 

@@ -267,7 +267,8 @@ def _sentence(error: Exception, url: str) -> OSError:
 
 def _environment() -> Environment:
     """What settings and credentials depend on. With another environment other settings and stores are made."""
-    return tuple([(n, v) for n, v in os.environ.items() if n.startswith(("AWS_", "GOOGLE_", "AZURE_", "NDD_OBJECT_"))])
+    names = [n for n in os.environ if n.startswith(("AWS_", "GOOGLE_", "AZURE_", "NDD_OBJECT_"))]
+    return tuple([(n, os.environ.get(n, "")) for n in names])  # another thread may unset one meanwhile
 
 
 def _made_settings(environment: Environment) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from ndd._execution.living import Living
+
 
 class Ahead:
     """Calls `work(owner)` on a thread, up to `depth` results before they are taken.
@@ -89,10 +91,10 @@ class Ahead:
             self._thread.join(timeout=10.0)
 
 
-_running: weakref.WeakSet[Ahead] = weakref.WeakSet()
+_running: Living[Ahead] = Living()
 
 
 @atexit.register
 def _stop_all() -> None:
-    for ahead in list(_running):
+    for ahead in _running:
         ahead.stop()

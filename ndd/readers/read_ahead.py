@@ -6,12 +6,12 @@ import atexit
 import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ndd._execution.fork import around_fork
+from ndd._execution.living import Living
 from ndd.decoders import BadSample
 from ndd.readers.records import Records, RecordStore
 from ndd.readers.sampler import Position, Stream
@@ -273,15 +273,15 @@ class ReadAhead:
                 self._ready.notify_all()
 
 
-_running: weakref.WeakSet[ReadAhead] = weakref.WeakSet()
+_running: Living[ReadAhead] = Living()
 
 
 @atexit.register
 def _stop_all() -> None:
     """No thread may read on while the interpreter goes down."""
-    for ahead in list(_running):
+    for ahead in _running:
         ahead.stop()
-    for ahead in list(_running):
+    for ahead in _running:
         ahead.join(1.0)
 
 

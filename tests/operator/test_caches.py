@@ -20,10 +20,11 @@ _LONG_CALLS = 280
 def kept_lengths():
     """The length of each dictionary and cache that lives as long as a module of ndd, or an operator, does."""
     found = {}
-    for name, module in list(sys.modules.items()):
+    for name in list(sys.modules):
         if name.split(".")[0] != "ndd":
             continue
-        for attribute, value in list(vars(module).items()):
+        for attribute in list(vars(sys.modules[name])):
+            value = vars(sys.modules[name]).get(attribute)
             if isinstance(value, dict | Kept):
                 found[name, attribute] = len(value)
             elif isinstance(value, functools._lru_cache_wrapper):
