@@ -9,8 +9,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from ndd._execution.living import Living
-
 
 class Ahead:
     """Calls `work(owner)` on a thread, up to `depth` results before they are taken.
@@ -91,10 +89,10 @@ class Ahead:
             self._thread.join(timeout=10.0)
 
 
-_running: Living[Ahead] = Living()
+_running: weakref.WeakSet[Ahead] = weakref.WeakSet()
 
 
 @atexit.register
 def _stop_all() -> None:
-    for ahead in _running:
+    for ahead in list(_running):
         ahead.stop()

@@ -18,7 +18,6 @@ from typing import Any
 import torch.utils.data as torch_data
 
 import ndd
-from ndd._execution.living import Living
 from ndd.plugin.pytorch.experimental.notes import (
     BatchCall,
     Call,
@@ -53,7 +52,7 @@ class DALIServer:
             raise RuntimeError("The pipeline has no external_source to feed, so a transform could not pass it anything")
         self._proxy = Proxy(names, outputs)
         self._lock = threading.Lock()
-        self._passes: Living[_Pass] = Living()
+        self._passes: weakref.WeakSet[_Pass] = weakref.WeakSet()
 
     @property
     def proxy(self) -> Proxy:
@@ -71,7 +70,7 @@ class DALIServer:
 
     def stop_thread(self) -> None:
         """Ends the loops that are running."""
-        for running in self._passes:
+        for running in list(self._passes):
             running.close("The DALIServer was stopped while this loop was running")
 
     def produce_data(self, obj: Any) -> Any:
