@@ -14,7 +14,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline.conditions import outside_of_branches
-from ndd.pipeline.node import DataNode, contains_node, shapes_of, unwrapped
+from ndd.pipeline.node import DataNode, as_constant, contains_node, shapes_of, unwrapped
 from ndd.pipeline.pipeline import Pipeline
 from ndd.pipeline.sources import ExternalSource
 from ndd.random.streams import PipelineRNG
@@ -164,7 +164,9 @@ def _operator_function(operator: Any, path: str) -> Any:
 
 
 def _constant_input(value: Any) -> Any:
-    """Numbers in the place of an input are a constant: their types are those of `types.Constant`."""
+    """Numbers in the place of an input are a constant, one NumPy number of 64 bits too: 32 bits, as of Python's."""
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim):
+        return as_constant(value, 1).select(0)
     return Constant(value) if isinstance(value, int | float | list | tuple | np.ndarray) else value
 
 
@@ -257,32 +259,52 @@ def python_function(
     **_: Any,
 ) -> Any:
     """Calls `function` with NumPy arrays (torch tensors on the GPU) of every sample, or lists of them for the batch
-    with `batch_processing=True`; its results are outputs. `num_outputs=0` runs it for its effect."""
+    with `batch_processing=True`; its results are outputs, a tuple if there are several. `num_outputs=0` runs it for its
+    effect. RuntimeError for another number of outputs or samples, or samples of several element types."""
     pipeline = Pipeline.required("python_function")
-    layouts = [output_layouts] * max(num_outputs, 1) if not isinstance(output_layouts, list | tuple) else output_layouts
+    if not isinstance(output_layouts, list | tuple):
+        output_layouts = [output_layouts] * num_outputs
+    layouts = [*output_layouts, *[None] * num_outputs]  # a list may name the first outputs only
 
     def run(memo: dict[int, Any]) -> Any:
-        batches = [unwrapped(v, memo) for v in inputs]
+        values = [unwrapped(v, memo) for v in inputs]
+        size = next((v.batch_size for v in values if isinstance(v, ndd.Batch)), pipeline.current_batch_size)
+        batches = [v if isinstance(v, ndd.Batch) else as_constant(v, size) for v in values]
         columns = [[_plain(t) for t in b.tensors] for b in batches]
         if batch_processing:
-            given = function(*columns)
-            results = [_single(given)] if num_outputs == 1 else list(given or ())
+            results = _returned(function(*columns), num_outputs)
         else:
-            rows = zip(*columns, strict=True) if columns else (() for _ in range(pipeline.current_batch_size))
-            given = [function(*row) for row in rows]
-            if num_outputs == 1:
-                results = [[_single(g) for g in given]]
-            else:
-                results = [list(c) for c in zip(*given, strict=True)] if num_outputs else []
+            rows = zip(*columns, strict=True) if columns else (() for _ in range(size))
+            given = [_returned(function(*row), num_outputs) for row in rows]
+            results = [list(c) for c in zip(*given, strict=True)]
+        for i, result in enumerate(results):
+            _check_samples(result, size, i)
         outputs = [ndd.batch(r, layout=layout) for r, layout in zip(results, layouts, strict=False)]
         return None if num_outputs == 0 else outputs[0] if num_outputs == 1 else tuple(outputs)
 
     return pipeline.result(run, None if num_outputs == 1 else num_outputs, inputs)
 
 
-def _single(given: Any) -> Any:
-    """What a function with one output returned: a tuple holds outputs, even if it is one."""
-    return given[0] if isinstance(given, tuple) else given
+def _returned(given: Any, num_outputs: int) -> Any:
+    """What a function returned, by output. A tuple holds outputs, even if it is one."""
+    if num_outputs < 2:
+        return [given[0] if isinstance(given, tuple) else given] if num_outputs else []
+    if not isinstance(given, tuple | list) or len(given) != num_outputs:
+        got = f"{len(given)} of them" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
+        raise RuntimeError(f"fn.python_function: the function is to return a tuple of {num_outputs} outputs, got {got}")
+    return given
+
+
+def _check_samples(result: Any, size: int, output: int) -> None:
+    if len(result) != size:
+        raise RuntimeError(
+            f"fn.python_function: output {output}: expected {size} samples as in the batch, got {len(result)}"
+        )
+    kinds = sorted({str(r.dtype).removeprefix("torch.") for r in result if hasattr(r, "dtype")})
+    if len(kinds) > 1:
+        raise RuntimeError(
+            f"fn.python_function: output {output}: the samples are of the types {', '.join(kinds)}. Make them one"
+        )
 
 
 def dl_tensor_python_function(
@@ -348,6 +370,12 @@ def numba_function(
     """
     pipeline = Pipeline.required("numba_function")
     kinds = [np.dtype(ndd.types.to_numpy_type(kind)) for kind in out_types]
+    for kind, types, ndims in (("out", out_types, outs_ndim), ("in", in_types, ins_ndim)):
+        if len(types) != len(ndims):
+            raise ValueError(
+                f"fn.experimental.numba_function: `{kind}_types` and `{kind}s_ndim` differ in length: {len(types)} and "
+                f"{len(ndims)}"
+            )
 
     def run(memo: dict[int, Any]) -> Any:
         batches = [unwrapped(v, memo) for v in inputs]

@@ -81,7 +81,9 @@ class DataNode:
         """Indexing inside every sample; `newaxis` (or `newaxis("C")`) adds an axis of extent 1."""
         parts = ranges if isinstance(ranges, tuple) else (ranges,)
         plain = [p for p in parts if not isinstance(p, NewAxis)]
-        node = self._apply(lambda batch, *p: batch.slice[tuple(p)], *plain) if plain else self
+        if any(isinstance(p, float | str) for p in plain):
+            raise TypeError(f"A DataNode is indexed by integers, slices, nodes and `newaxis`, got {ranges!r}")
+        node = self._apply(_indexed, *plain) if plain else self
         if len(plain) == len(parts):
             return node
         kept = [p for p in parts if isinstance(p, NewAxis | slice)]  # integers drop their axes
@@ -237,27 +239,53 @@ class DataNode:
         return self._apply(abs)
 
 
+def _indexed(batch: Any, *ranges: Any) -> Any:
+    named = sum(r is not ... for r in ranges)
+    if named > batch.ndim:
+        raise RuntimeError(f"Too many indices: {named} for samples of {batch.ndim} axes")
+    return batch.slice[ranges]
+
+
 def shapes_of(batch: Any, dtype: Any = None) -> Any:
     """A batch of the shapes of a batch's samples."""
     return ndd.batch([list(s) for s in batch.shape], dtype=ndd.int64 if dtype is None else ndd.dtype(dtype))
 
 
+_NARROW = {np.dtype(wide): np.dtype(narrow) for wide, narrow in (("f8", "f4"), ("i8", "i4"), ("u8", "u4"))}
+
+
 def as_constant(value: Any, batch_size: int) -> Any:
-    """A batch of equal samples; types as DALI chooses them for constants: 32 bits where they were not asked for."""
+    """A batch of equal samples; types as DALI chooses them for constants: 32 bits where they were not asked for.
+
+    Numbers are rounded and saturate, except that one float loses its fraction and integers of an array that do not
+    fit are an error. A `Constant` of one NumPy number, and arrays of other libraries, keep their type.
+    """
     spec = value if isinstance(value, Constant) else Constant(value)
     if isinstance(spec.value, ndd.Tensor):
         return ndd.Batch.broadcast(spec.value, batch_size)
     data = np.asarray(spec.value)
-    if spec.dtype is not None:
-        data = data.astype(ndd.types.to_numpy_type(ndd.dtype(spec.dtype).type_id))
-    elif data.dtype == np.float64:
-        data = data.astype(np.float32)
-    elif data.dtype == np.int64:
-        data = data.astype(np.int32)
+    dtype = None if spec.dtype is None else ndd.dtype(spec.dtype)
+    is_numpy = isinstance(spec.value, np.ndarray | np.generic)
+    if dtype is None and data.dtype in _NARROW and (isinstance(spec.value, list | tuple) or is_numpy):
+        if data.ndim or spec is not value:
+            narrow = _NARROW[data.dtype]
+            if is_numpy and narrow.kind != "f":
+                _check_fits(data, narrow)
+            dtype = ndd.dtype(narrow)
+    elif dtype is not None and isinstance(spec.value, float) and dtype.numpy.kind in "iu":
+        data = np.trunc(data)
     if spec.shape is not None:
         data = np.broadcast_to(data, spec.shape) if data.ndim == 0 else data.reshape(spec.shape)
-    made = ndd.batch([np.ascontiguousarray(data).reshape(data.shape)] * batch_size, layout=spec.layout)
+    sample = np.ascontiguousarray(data).reshape(data.shape)
+    made = ndd.batch([sample] * batch_size, dtype=dtype, layout=spec.layout)
     return made.gpu() if spec.device == "gpu" else made
+
+
+def _check_fits(data: np.ndarray, dtype: np.dtype) -> None:
+    limits = np.iinfo(dtype)
+    for extreme in (data.min(initial=0), data.max(initial=0)):
+        if not limits.min <= extreme <= limits.max:
+            raise OverflowError(f"Integer {extreme} is out of range for {dtype}. Say types.Constant(..., dtype=...)")
 
 
 def contains_node(value: Any) -> bool:

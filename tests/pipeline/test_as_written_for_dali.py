@@ -245,6 +245,44 @@ def made():
     return a, b, c, d
 out([(str(v.dtype), v.layout(), v.as_array()) for v in made().run()])
 """,
+    "constants of every kind": """
+import torch
+C = types.Constant
+pipe = Pipeline(batch_size=2, num_threads=1, device_id=None)
+with pipe:
+    x = fn.external_source(lambda: [np.uint8([1, 2])] * 2)
+    pipe.set_outputs(
+        C(np.int64(7)), C(np.array(7)), C(np.array([7])), C(np.uint64([7])), C(torch.tensor([7])), fn.copy(np.int64(7)),
+        fn.copy(np.uint64(7)), fn.copy(np.array(7)), fn.copy(np.array([0.5])), fn.copy(np.float16(3)), np.array(7),
+        C(2**40), C([-(2**40), 1]), C(300, dtype=types.UINT8), C([300, -1], dtype=types.UINT8), C(1.7).int32(),
+        C([1.7, -1.5], dtype=types.INT32), C(np.float32([2.5, -1e5]), dtype=types.INT16), C(-1.5).uint8(),
+        x + np.array(7), x + np.array(0.5), x + np.array([7, 8]), x + np.int16(7), x * C(np.float64(0.5)),
+        x - C(torch.tensor([1, 2])), x + C(1.7, dtype=types.INT16),
+        *fn.python_function(x, function=lambda v: (v, v > 1), num_outputs=2, output_layouts=["A"]),
+        fn.python_function(np.array([[1, 2], [3, 4]]), function=lambda v: [w * w for w in v], batch_processing=True),
+    )
+pipe.build()
+for value in pipe.run():
+    out(np.dtype(types.to_numpy_type(value.dtype)).name, value.layout(), value.as_array())
+def refused(function):
+    pipe = Pipeline(batch_size=2, num_threads=1, device_id=None)
+    try:
+        with pipe:
+            pipe.set_outputs(function(fn.external_source(lambda: [np.uint8([[1, 2]])] * 2)))
+        pipe.build()
+        pipe.run()
+    except Exception as error:
+        out(type(error).__name__)
+refused(lambda x: C(np.array([2**40])))
+refused(lambda x: x[1.5])
+refused(lambda x: x["a"])
+refused(lambda x: x[:, :, :])
+refused(lambda x: x[0, :, 0])
+first = iter([np.uint8(1), np.int8(1), np.uint8(1), np.int8(1)])
+refused(lambda x: fn.python_function(x, function=lambda v: np.array(next(first))))
+refused(lambda x: fn.python_function(x, function=lambda v: (v, v, v), num_outputs=2)[0])
+refused(lambda x: fn.python_function(x, function=lambda v: v[:1], batch_processing=True))
+""",
     "checkpoints": """
 from nvidia.dali.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
 @pipeline_def(batch_size=4, num_threads=1, device_id=None, enable_checkpointing=True, seed=3)
