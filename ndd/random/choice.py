@@ -68,7 +68,8 @@ def _(out, stream, place, table, axes):
 
 @choice.cuda("pick.cu")
 def _(launch, a, shape_like, out, *, stream, place, table, axes):
-    table.launch(launch, stream, place, out.shapes[:, :axes].prod(axis=1))
+    draws, sizes = (out.shapes[:, part].prod(axis=1) for part in (slice(axes), slice(axes, None)))
+    table.launch(launch, stream, place, draws, sizes)
 
 
 def _table(a: Operand) -> Table:

@@ -5,7 +5,7 @@
 PER_ITEM(pick) {
   const OUT0* table = (const OUT0*)s.table;
   const double* cumulative = (const double*)s.cumulative;
-  const long long draw = i / shared.item;
+  const long long draw = i / s.item;
   Words words(s.stream, draw);
   long long index;
   if (s.chosen) {
@@ -24,5 +24,5 @@ PER_ITEM(pick) {
   } else {
     index = (long long)words.below(s.limit);
   }
-  s.out0[i] = table ? table[index * shared.item + i % shared.item] : convert<OUT0>(index);
+  s.out0[i] = table ? table[index * shared.widest + i % s.item] : convert<OUT0>(index);
 }

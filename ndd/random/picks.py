@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ class Table:
     """What samples choose from.
 
     Args:
-        items: `[rows, most, ...]`, or None: an item is its own index.
+        items: `[rows, most]`, or `[rows, most, widest]` for items that are arrays themselves, flat; or None: an item
+            is its own index.
         counts: how many items each row has.
         cumulative: for weighted choice, `[1 or samples, most]` cumulative probabilities.
     """
@@ -58,34 +60,43 @@ class Table:
         if self.items is None:
             out[...] = found
         else:
-            out[...] = self.items[places[:, :1], found]
+            chosen = self.items[places[:, :1], found]
+            if chosen.ndim > 2:
+                chosen = chosen[:, :, : math.prod(out.shape[2:])].reshape(out.shape)
+            out[...] = chosen
 
-    def launch(self, launch: Any, streams: np.ndarray, places: np.ndarray, draws: np.ndarray) -> None:
-        """The same on a GPU for samples of so many `draws`: one launch of `pick.cu`."""
+    def launch(
+        self, launch: Any, streams: np.ndarray, places: np.ndarray, draws: np.ndarray, sizes: np.ndarray
+    ) -> None:
+        """The same on a GPU for samples of so many `draws` of `sizes` numbers each: one launch of `pick.cu`."""
         tables = {"table": self.items, "cumulative": self.cumulative, "chosen": None}
         if self.in_order:
             tables["chosen"] = self.indices(int(draws.max(initial=0)), streams, places)
-        item = 1 if self.items is None else int(np.prod(self.items.shape[2:]))
+        widest = 1 if self.items is None else math.prod(self.items.shape[2:])
         launch(
             "pick",
             file="pick.cu",
             per_sample={
                 "limit": self.counts[places[:, 0]].astype(np.uint64),
+                "item": np.maximum(sizes, 1).astype(np.int64),
                 **{
                     name: np.zeros(len(draws), np.int64) if table is None else launch.table(table, each=len(table) > 1)
                     for name, table in tables.items()
                 },
             },
-            shared={"item": np.int64(max(item, 1))},
+            shared={"widest": np.int64(widest)},
         )
 
 
 def padded(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of different lengths as one array `[rows, most, ...]`, and their lengths."""
+    """Rows of different lengths as the `items` of a `Table`, and their lengths."""
     counts = np.array([len(r) for r in rows], np.int64)
+    if rows[0].ndim > 1:
+        rows = [r.reshape(len(r), math.prod(r.shape[1:])) for r in rows]
     if len(rows) == 1:
         return rows[0][None], counts
-    items = np.zeros((len(rows), int(counts.max(initial=0)), *rows[0].shape[1:]), rows[0].dtype)
+    widest = [max(r.shape[1] for r in rows)] if rows[0].ndim > 1 else []
+    items = np.zeros((len(rows), int(counts.max(initial=0)), *widest), rows[0].dtype)
     for i, r in enumerate(rows):
-        items[i, : len(r)] = r
+        items[i][tuple(map(slice, r.shape))] = r
     return items, counts

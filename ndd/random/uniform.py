@@ -84,7 +84,7 @@ def _(launch, shape_like, out, *, stream, place=None, table=None):
     if table is None:
         launch("uniform")
     else:
-        table.launch(launch, stream, place, out.sizes)
+        table.launch(launch, stream, place, out.sizes, np.ones(len(stream)))
 
 
 def _table(values: Values, dtype: DType) -> Table:

@@ -196,6 +196,14 @@ def test_choice_from_arrays_equals_dali(dali, items, where):
     same(both(dali, "choice", items, p=weights, **where))
 
 
+def test_choice_from_arrays_of_several_shapes_equals_dali(dali):
+    shapes = [(4, 2, 3), (3, 5, 1), (2, 0, 4)]
+    arrays = [np.arange(np.prod(shape), dtype=np.int16).reshape(shape) for shape in shapes]
+    for where in ({}, {"shape": [6]}, {"shape": [2, 2]}):
+        same(both(dali, "choice", lambda d: d.batch(arrays), **where))
+    same(both(dali, "choice", lambda d: d.batch(arrays[:2]), p=lambda d: d.batch([[0, 0, 0.5, 0.5], [0.0, 1, 0]])))
+
+
 @pytest.mark.parametrize("p", [[0.1, 0.2, 0.3, 0.4], [0.0, 1.0, 0.0, 0.0], [0.3, 0.3, 0.3, 0.09999]])
 def test_weighted_choice_equals_dali(dali, p):
     same(both(dali, "choice", 4, p=p, shape=[5000]))

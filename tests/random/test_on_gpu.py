@@ -35,6 +35,7 @@ CALLS = [
     ("choice", (np.arange(12, dtype=np.float16),), {"shape": [4, 5]}),
     ("choice", (np.arange(24).reshape(4, 3, 2),), {"shape": [9]}),
     ("choice", (np.arange(24).reshape(4, 3, 2),), {"p": [0.1, 0.2, 0.3, 0.4], "shape": [9]}),
+    ("choice", (ndd.batch([np.arange(e * 6).reshape(2, 3, e) for e in (2, 5, 1)]),), {"shape": [9]}),
     ("choice", (ndd.batch([[1, 2], [3, 4, 5], [6]]),), {"shape": ndd.batch([[3], [0], [50]])}),
 ]
 
