@@ -71,7 +71,12 @@ class Argument:
             self._warn_of_change(value, operator)
             return found
         except (TypeError, ValueError, OverflowError, RuntimeError) as error:
-            raise type(error)(f"{operator}: argument {self.name!r}: {error}") from None
+            said = str(error)
+            if isinstance(value, list | tuple) and any(isinstance(v, Batch) for v in value):
+                said = (
+                    "expected numbers in the list, got a batch. ndd.stack(a, b) makes one argument of several batches"
+                )
+            raise type(error)(f"{operator}: argument {self.name!r}: {said}") from None
 
     def _warn_of_change(self, value: Any, operator: str) -> None:
         """Warns of what is taken as in DALI, though it may not be meant: texts as numbers, fractions cut off."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -43,7 +45,7 @@ class DataNode:
         kept: Any = None,
     ):
         self._value = value
-        self._step = step
+        self._step = step and _called_here(step)
         self.inputs = inputs  # of a recorded step: values, some of which are or hold nodes
         self.kept = kept  # what the call that made a recorded step keeps between runs
         self.made_in = branch()  # the branch of an `if` on a node whose samples it holds
@@ -244,6 +246,22 @@ def _indexed(batch: Any, *ranges: Any) -> Any:
     if named > batch.ndim:
         raise RuntimeError(f"Too many indices: {named} for samples of {batch.ndim} axes")
     return batch.slice[ranges]
+
+
+_STEP = (lambda step, memo: step(memo)).__code__
+
+
+def _called_here(step: Callable[[dict[int, Any]], Any]) -> Callable[[dict[int, Any]], Any]:
+    """A recorded step, to be called as if from the user's line that recorded it: errors name the innermost line outside
+    this package, which would be that of `run()`."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
+        frame = frame.f_back
+    line = _STEP.replace(
+        co_filename=frame.f_code.co_filename, co_name=frame.f_code.co_name, co_firstlineno=frame.f_lineno
+    )
+    call = types.FunctionType(line, {"__name__": "recorded"})
+    return lambda memo: call(step, memo)
 
 
 def shapes_of(batch: Any, dtype: Any = None) -> Any:

@@ -155,6 +155,12 @@ def test_a_list_for_an_argument_of_samples_is_told_to_be_a_batch(images):
         ndd.resize(images, size=[[4, 4], [5]])
 
 
+def test_a_list_of_batches_for_an_argument_is_told_to_be_stacked(images):
+    side = ndd.batch([4.0] * images.batch_size)
+    with pytest.raises(ValueError, match=r"crop: argument 'crop': .* ndd\.stack\(a, b\)"):
+        ndd.crop(images, crop=[side, side])
+
+
 def test_misspelt_arguments(images):
     with pytest.raises(TypeError, match=r"resize\(\) got an unexpected keyword argument 'sise': did you mean 'size'\?"):
         ndd.resize(images, sise=[4, 4])

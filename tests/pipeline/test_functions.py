@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import operator
+import sys
 
 import numpy as np
 import pytest
@@ -402,3 +403,13 @@ def test_mathematics_on_recorded_nodes():
     pipe.build()
     (out,) = pipe.run()
     assert [np.asarray(out.at(i)).tolist() for i in range(2)] == [[2.0], [3.0]]
+
+
+def test_an_error_of_a_recorded_step_names_the_line_that_recorded_it():
+    pipe = ndd.Pipeline(batch_size=2, num_threads=1, device_id=None)
+    with pipe:
+        x = fn.external_source(lambda: [np.uint8([[1, 2]])] * 2, layout="HW")
+        pipe.set_outputs(x[5])
+    line = sys._getframe().f_lineno - 1
+    with pytest.raises(RuntimeError, match=rf"called at .*test_functions\.py:{line}: Index 5 is out of range"):
+        pipe.run()

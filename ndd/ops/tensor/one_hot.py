@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._operator import Plan, operator
+from ndd._operator import Plan, bad_sample, operator
 from ndd._tensor import DType, Spec
 from ndd._tensor.dtype import float32
 
 _FEW = 16  # numbers that Python takes one by one sooner than NumPy together
 
+_LAYOUT_EXPECTED = "Input layout mismatch - expected input layout to be of size {}, for `axis_name`, but got ''"
 
 _TYPES = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64")
 
@@ -31,8 +32,8 @@ def one_hot(
     `out[..., c] = on_value if in[...] == c else off_value`, with the new axis at the end.
 
     Any rank and layout; integers, float32 and float64 (whose fraction is dropped). A number outside
-    `[0, num_classes)` gives `off_value` everywhere. If every sample has one element and neither `axis` nor
-    `axis_name` is given, the samples lose their own axes: labels of shape `(1,)` give `(num_classes,)`.
+    `[0, num_classes)` gives `off_value` everywhere. If every sample has one element and no `axis` is given, the samples
+    lose their own axes: labels of shape `(1,)` give `(num_classes,)`.
 
     Args:
         axis: where the new axis goes; -1 (or nothing): at the end.
@@ -42,10 +43,10 @@ def one_hot(
             the fraction is dropped, then the upper bits.
 
     Unlike `torch.nn.functional.one_hot`: that gives int64, finds `num_classes` itself and refuses numbers outside.
-    Differs from DALI: with `axis_name`, labels of shape `(1,)` keep their axis.
+    Differs from DALI: with `axis_name`, labels of shape `(1,)` that have a layout keep their axis.
 
     Errors: RuntimeError for bool and float16 inputs and results, for an axis outside the range, for a negative number
-    of classes, and for an `axis_name` that is not one letter or meets an input without a layout.
+    of classes, and for an `axis_name` that is not one letter or meets samples of several elements without a layout.
 
     >>> import ndd
     >>> ndd.one_hot(ndd.batch([0, 2]), num_classes=3).torch()
@@ -64,10 +65,10 @@ def one_hot(
         if len(axis_name) != 1:
             raise RuntimeError(f"one_hot: Unsupported axis_name value. Expected a single character, got {axis_name!r}")
         own = input.layout or ""
+        if not own and ndim and axis is None:  # samples of one element: the plan sees whether they are
+            return Spec(dtype or float32, 1, axis_name, input.device)
         if len(own) != ndim:
-            raise RuntimeError(
-                f"one_hot: Input layout mismatch - expected input layout to be of size {ndim} but got {own!r}"
-            )
+            raise RuntimeError(f"one_hot: {_LAYOUT_EXPECTED.format(ndim)}")
         place = ndim if axis in (None, -1) else axis
         layout = own[:place] + axis_name + own[place:]
     known = ndim == 0 or axis is not None or axis_name is not None
@@ -77,8 +78,11 @@ def one_hot(
 @one_hot.plan
 def _(input, *, axis, axis_name, dtype, num_classes, off_value, on_value):
     shapes = input.shapes
-    if axis is None and axis_name is None and shapes.shape[1] and (shapes == 1).all():
-        shapes = shapes[:, :0]
+    if axis is None and shapes.shape[1] and (axis_name is None or not input.layout):
+        if (shapes == 1).all():
+            shapes = shapes[:, :0]
+        elif axis_name is not None:
+            raise bad_sample(int((shapes != 1).any(axis=1).argmax()), _LAYOUT_EXPECTED.format(shapes.shape[1]))
     place = shapes.shape[1] if axis in (None, -1) else axis
     result = np.insert(shapes, place, num_classes, axis=1)
     kind = (dtype or float32).numpy  # type: ignore[attr-defined]

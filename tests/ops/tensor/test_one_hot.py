@@ -74,6 +74,8 @@ def test_layouts(dali):
     check_same(dali, lambda m: m.one_hot(m.tensor(1), num_classes=3, axis_name="C"))
     check_same(dali, lambda m: m.one_hot(m.tensor([1, 2]), num_classes=3, axis_name="C"))
     check_same(dali, lambda m: m.one_hot(m.tensor([1, 2], layout="X"), num_classes=3, axis_name="CD"))
+    for labels in ([[1], [2]], [[[1]], [[0]]], [[1], [2, 0]]):
+        check_same(dali, lambda m: m.one_hot(m.batch(labels), num_classes=3, axis_name="C"))
     found = ndd.one_hot(ndd.tensor([1], layout="X"), num_classes=3, axis_name="C")
     assert (found.layout, found.shape) == ("XC", (1, 3))
 
