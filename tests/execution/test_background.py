@@ -25,6 +25,10 @@ def spread(shape, dtype, low, high):
 IMAGE, T = spread((37, 53, 3), np.uint8, 0, 256), ndd.types
 IMAGES = IMAGE, spread((20, 31, 3), np.float32, -300, 300)
 BOXES = ndd.batch([np.sort(spread((k, 2, 2), np.float32, 0, 100) / 100, axis=1).reshape(k, 4) for k in (5, 1, 12)])
+LABELS = ndd.batch([np.arange(1, k + 1, dtype=np.int32) for k in (5, 1, 12)])
+ANCHORS = np.sort(spread((90, 2, 2), np.float32, 0, 97) / 97, axis=1).reshape(90, 4)
+FLOATS = spread((1 << 14,), np.float32, -99, 99) * np.float32(999.9)
+FLOATS[:4] = np.nan, np.inf, -np.inf, 2**32
 MASKS = ndd.batch([spread((k, 23), np.int32, 0, 3) // 2 * k for k in (17, 4, 1)])
 VOLUMES = ndd.batch([np.repeat(spread((5, k, 7), np.uint8, 0, 3), 2, axis=2) for k in (9, 1, 4)])
 SOUND = ndd.batch([spread((k,), np.float32, -999, 999) * np.hanning(k).astype(np.float32) for k in (6000, 9, 641)])
@@ -143,6 +147,12 @@ OTHERS = {
         ndd.batch([np.asarray(s).astype(np.int16) for s in SOUND.tensors]), window_length=64, cutoff_db=-2.0
     ),
     "nonsilent_region, short": lambda: ndd.nonsilent_region(SOUND, window_length=2048, cutoff_db=-3.0),
+    "box_encoder": lambda: ndd.box_encoder(BOXES, LABELS, anchors=ANCHORS),
+    "box_encoder of distances": lambda: ndd.box_encoder(
+        BOXES, LABELS, anchors=ANCHORS, criteria=0.2, offset=True, scale=3.7, means=[0.1, 0.2, 0.3, 0.4], stds=[0.1] * 4
+    ),
+    "cast": lambda: ndd.cast(ndd.tensor(FLOATS), dtype=ndd.int16),
+    "cast to more": lambda: ndd.cast(ndd.tensor(FLOATS), dtype=ndd.uint32),
     "equalize": lambda: ndd.equalize(made(IMAGE)),
     "random.uniform": lambda: drawn(ndd.random.uniform, batch_size=3, shape=[1100], range=[-1.0, 3.0]),
     "random.normal": lambda: drawn(ndd.random.normal, batch_size=3, shape=[1100], mean=4.0, stddev=3.0),
