@@ -71,6 +71,7 @@ CALLS = {
     "crop_mirror_normalize outside": lambda x: ndd.crop_mirror_normalize(
         x, crop=[60, 20], out_of_bounds_policy="pad", fill_values=[1.0, 2.0, 3.0], std=[9.0], mirror=1, dtype=ndd.float16
     ),
+    "flip": lambda x: ndd.flip(x, horizontal=ndd.batch([np.int32(1), np.int32(0)]), vertical=1),
     "rotate": lambda x: ndd.rotate(x, angle=30.0),
     "rotate and fill": lambda x: ndd.rotate(x, angle=130.0, fill_value=300.5, keep_size=True, dtype=x.dtype),
     "rotate, nearest": lambda x: ndd.rotate(x, angle=230.0, interp_type=T.INTERP_NN, fill_value=77.0),
