@@ -32,6 +32,10 @@ FLOATS[:4] = np.nan, np.inf, -np.inf, 2**32
 MASKS = ndd.batch([spread((k, 23), np.int32, 0, 3) // 2 * k for k in (17, 4, 1)])
 VOLUMES = ndd.batch([np.repeat(spread((5, k, 7), np.uint8, 0, 3), 2, axis=2) for k in (9, 1, 4)])
 SOUND = ndd.batch([spread((k,), np.float32, -999, 999) * np.hanning(k).astype(np.float32) for k in (6000, 9, 641)])
+WAVE = ndd.tensor(np.frombuffer(
+    b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x80\x3e\0\0\2\0\x10\0data\xc8\0\0\0"
+    + spread((100,), np.int16, -(1 << 15), 1 << 15).tobytes(), np.uint8,
+))  # fmt: skip
 SCRATCH = {
     "runs",
     "constants",
@@ -154,6 +158,7 @@ OTHERS = {
     ),
     "cast": lambda: ndd.cast(ndd.tensor(FLOATS), dtype=ndd.int16),
     "cast to more": lambda: ndd.cast(ndd.tensor(FLOATS), dtype=ndd.uint32),
+    "decoders.audio": lambda: ndd.decoders.audio(WAVE)[0],
     "equalize": lambda: ndd.equalize(made(IMAGE)),
     "random.uniform": lambda: drawn(ndd.random.uniform, batch_size=3, shape=[1100], range=[-1.0, 3.0]),
     "random.normal": lambda: drawn(ndd.random.normal, batch_size=3, shape=[1100], mean=4.0, stddev=3.0),
