@@ -75,6 +75,9 @@ CALLS = {
     "crop_mirror_normalize outside": lambda x: ndd.crop_mirror_normalize(
         x, crop=[60, 20], out_of_bounds_policy="pad", fill_values=[1.0, 2.0, 3.0], std=[9.0], mirror=1, dtype=ndd.float16
     ),
+    "color_twist": lambda x: ndd.color_twist(x, brightness=1.3, contrast=1.2, hue=20.0, saturation=1.7),
+    "color_twist to int16": lambda x: ndd.color_twist(x, contrast=-0.7, hue=200.0, dtype=ndd.int16),
+    "brightness_contrast": lambda x: ndd.brightness_contrast(x, brightness=1.3, contrast=1.7),
     "flip": lambda x: ndd.flip(x, horizontal=ndd.batch([np.int32(1), np.int32(0)]), vertical=1),
     "rotate": lambda x: ndd.rotate(x, angle=30.0),
     "rotate and fill": lambda x: ndd.rotate(x, angle=130.0, fill_value=300.5, keep_size=True, dtype=x.dtype),
