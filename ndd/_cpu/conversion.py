@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.jit import kernel
+from ndd._tensor.convert import rounded
 
 
 @kernel
@@ -18,6 +19,9 @@ def float_to_int(array, out, half, low, high, above, top, nan):
             out[i] = top
         if value != value:
             out[i] = nan
+
+
+float_to_int.meanwhile(rounded)
 
 
 @kernel

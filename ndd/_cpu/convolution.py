@@ -57,7 +57,22 @@ def _combine(buffer, starts, weights, count, out, added):
             i += 1
 
 
-_combine.never_interpreted()
+@kernel(fastmath={"contract"})
+def _add_slice(values, weight, out):
+    """out[j] += weight * values[j], rounded once where the processor can, as `_combine` does: NumPy rounds twice."""
+    for j in range(out.size):
+        out[j] = out[j] + weight * values[j]
+
+
+_add_slice.never_interpreted()
+
+
+@_combine.meanwhile
+def _(buffer, starts, weights, count, out, added):
+    if not added:
+        out[:] = 0
+    for start, weight in zip(starts[:count].tolist(), weights[:count], strict=True):
+        _add_slice(buffer[start : start + out.size], weight, out)
 
 
 @kernel

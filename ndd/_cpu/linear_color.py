@@ -34,6 +34,16 @@ def _made(value, limits, small):
     return element(value, limits, None)
 
 
+def _all_made(values, limits, small):
+    """`_made` of an array."""
+    if small is not None:
+        return (values + np.float32(0.49999997)).astype(np.int32).clip(0, 255)
+    if limits is not None:
+        values = values.clip(*limits)
+        return np.trunc(values + np.copysign(np.float32(0.49999997), values))
+    return values
+
+
 @kernel
 def mix_channels(x, out, matrices, limits, small):
     """Three channels from three."""
@@ -47,6 +57,15 @@ def mix_channels(x, out, matrices, limits, small):
             made[3 * i] = _made(rr * r + rg * g + rb * b + r_offset, limits, small)
             made[3 * i + 1] = _made(gr * r + gg * g + gb * b + g_offset, limits, small)
             made[3 * i + 2] = _made(br * r + bg * g + bb * b + b_offset, limits, small)
+
+
+@mix_channels.meanwhile
+def _(x, out, matrices, limits, small):
+    with np.errstate(all="ignore"):
+        for given, made, matrix in zip(x, out, matrices, strict=True):
+            r, g, b = given.reshape(-1, 3).T.astype(np.float32)
+            for channel, (of_r, of_g, of_b, offset) in enumerate(matrix):
+                made[channel::3] = _all_made(of_r * r + of_g * g + of_b * b + offset, limits, small)
 
 
 @kernel
@@ -120,6 +139,13 @@ def scale_and_shift(x, out, matrices, limits, small):
         factor, offset = matrices[sample, 0, 0], matrices[sample, 0, 1]
         for i in range(given.size):
             made[i] = _made(np.float32(given[i]) * factor + offset, limits, small)
+
+
+@scale_and_shift.meanwhile
+def _(x, out, matrices, limits, small):
+    with np.errstate(all="ignore"):
+        for given, made, matrix in zip(x, out, matrices, strict=True):
+            made[:] = _all_made(given.astype(np.float32) * matrix[0, 0] + matrix[0, 1], limits, small)
 
 
 def compute(loop: Any, x: np.ndarray, out: np.ndarray, moderate: bool, matrix: np.ndarray) -> None:

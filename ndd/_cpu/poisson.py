@@ -231,6 +231,17 @@ def _large(out, index, means, place, slots, constants, log_factorials):
                 break
 
 
+@kernel
+def _fill_words(out, stream, first, elements, index):
+    """out[k] = the two words of uniform number index[k] of element `first + elements[k]`."""
+    for k in range(elements.size):
+        for j in range(2):
+            position = stream[3] + _U(STRIDE) * _U(first + elements[k]) + _U(2 * index[k] + j)
+            block, phase = stream[1] + (position >> _U(2)), position & _U(3)
+            a, b, c, d = philox_block(stream[0], block, stream[2] + _U(block < stream[1]))
+            out[k, j] = a if phase == _U(0) else b if phase == _U(1) else c if phase == _U(2) else d
+
+
 class Counted:
     """Poisson counts of many means by NumPy, for as long as `poisson_row` is not compiled.
 
@@ -253,15 +264,10 @@ class Counted:
 
     def _numbers(self, elements: np.ndarray, i: Any) -> np.ndarray:
         """Uniform number `i` of these elements."""
-        key, counter, sequence, phase = self.stream
-        position = phase + _U(STRIDE) * (_U(self.first) + elements.astype(np.uint64)) + _U(2) * np.asarray(i, np.uint64)
-        place, block = (position & _U(3)).astype(np.intp), counter + (position >> _U(2))
-        words = philox_block.function(key, block, sequence + (block < counter))
-        low, high = np.choose(place, words), np.choose((place + 1) & 3, words)
-        last = place == 3
-        block = block[last] + _U(1)
-        high[last] = philox_block.function(key, block, sequence + (block < counter))[0]
-        return ((high << _U(32)) | low).astype(np.float64) * 2.0**-64
+        words = np.empty((elements.size, 2), np.uint64)
+        index = np.full(elements.size, i) if np.ndim(i) == 0 else i
+        _fill_words(words, self.stream, self.first, elements, index)
+        return ((words[:, 1] << _U(32)) | words[:, 0]).astype(np.float64) * 2.0**-64
 
     def _small(self, elements: np.ndarray) -> None:
         limit, product = self.constants[self.row[elements], 1], np.ones(elements.size)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -184,6 +185,18 @@ def of_nan(target: np.dtype) -> int:
     return int(np.iinfo(target).min) if target in (np.int32, np.int64) else 0
 
 
+def rounded(array: np.ndarray, out: np.ndarray, half: Any, low: Any, high: Any, above: Any, top: Any, nan: Any) -> None:
+    """Floats to integers by NumPy; what the numbers mean stands at `float_to_int` of `ndd._cpu.conversion`."""
+    with np.errstate(invalid="ignore"):
+        value = np.trunc(array + np.copysign(half, array)) if half else np.trunc(array)
+        np.copyto(out, np.minimum(np.maximum(value, low), high), casting="unsafe")
+        if int(high) != top:
+            np.copyto(out, top, where=value >= above)
+        unknown = np.isnan(value)
+        if unknown.any():
+            np.copyto(out, nan, where=unknown)
+
+
 def _float_to_int(source: np.dtype, target: np.dtype, rule: str) -> Step:
     limits = np.iinfo(target)
     kind = source.type
@@ -192,24 +205,14 @@ def _float_to_int(source: np.dtype, target: np.dtype, rule: str) -> Step:
     high = kind(limits.max) if int(kind(limits.max)) <= limits.max else np.nextafter(above, kind(0))
     # Adding the number just below one half and truncating rounds half away from zero, without the errors of 0.5.
     half = np.nextafter(kind(0.5), kind(0)) if rule == "cast" else kind(0)
-    nan, top = target.type(of_nan(target)), target.type(limits.max)
-
-    def small(array: np.ndarray, out: np.ndarray) -> None:
-        with np.errstate(invalid="ignore"):
-            value = np.trunc(array + np.copysign(half, array)) if half else np.trunc(array)
-            np.copyto(out, np.minimum(np.maximum(value, low), high), casting="unsafe")
-            if int(high) != limits.max:
-                np.copyto(out, top, where=value >= above)
-            unknown = np.isnan(value)
-            if unknown.any():
-                np.copyto(out, nan, where=unknown)
+    numbers = half, low, high, above, target.type(limits.max), target.type(of_nan(target))
 
     def convert(array: np.ndarray, out: np.ndarray) -> None:
         if _compiled(array, out):
             from ndd._cpu.conversion import float_to_int
 
-            float_to_int(array.reshape(-1), out.reshape(-1), half, low, high, above, top, nan)
+            float_to_int(array.reshape(-1), out.reshape(-1), *numbers)
         else:
-            small(array, out)
+            rounded(array, out, *numbers)
 
     return convert

@@ -43,62 +43,70 @@ def select_masks(mask_ids, polygons, vertices, /, *, reindex_masks: bool = False
 
 @select_masks.batch
 def _(call, mask_ids, polygons, vertices, *, reindex_masks):
-    for i in np.flatnonzero(polygons.shapes[:, 1] != 3)[:1]:
-        raise bad_sample(int(i), f"polygons: expected shape (P, 3), got {tuple(polygons.shapes[i].tolist())}")
-    wanted, rows = _keys(joined(mask_ids), mask_ids), joined(polygons)
-    given = _keys(rows[:, 0], polygons)
-    order = np.argsort(wanted, kind="stable")
+    columns = polygons.shapes[:, 1]
+    if (columns != 3).any():
+        i = int((columns != 3).argmax())
+        raise bad_sample(i, f"polygons: expected shape (P, 3), got {tuple(polygons.shapes[i].tolist())}")
+    # int64: the sample in the high half, the object's number in the low one: unlike for all objects of a batch.
+    samples = (np.arange(call.n, dtype=np.int64) << 32) + (1 << 31)
+    rows, id_counts = joined(polygons), mask_ids.sizes
+    wanted = samples.repeat(id_counts) + joined(mask_ids)
+    given = samples.repeat(polygons.shapes[:, 0]) + rows[:, 0]
+    order = wanted.argsort(kind="stable")
     ranked = wanted[order]
-    place = np.searchsorted(ranked, given)
-    chosen = np.flatnonzero(np.append(ranked, -1)[place] == given)
-    _check_wanted(ranked, place[chosen])
-    rank = order[place[chosen]]  # the place in all `mask_ids` of each chosen polygon: these are in the order of samples
-    by_rank = np.argsort(rank, kind="stable")
+    place = ranked.searchsorted(given)
+    chosen = (np.concatenate((ranked, _NONE))[place] == given).nonzero()[0]
+    met = place[chosen]
+    _check_wanted(ranked, met)
+    rank = order[met]  # the place in all `mask_ids` of each chosen polygon: these are in the order of samples
+    by_rank = rank.argsort(kind="stable")
     chosen, rank = chosen[by_rank], rank[by_rank]
-    owner = given[chosen] >> 32
-    starts, ends = rows[chosen, 1].astype(np.int64), rows[chosen, 2].astype(np.int64)
-    _check_vertices(owner, starts, ends, vertices.shapes[:, 0])
+    owner, picked = given[chosen] >> 32, rows[chosen]
+    starts, ends = picked[:, 1].astype(np.int64), picked[:, 2].astype(np.int64)
+    counts = vertices.shapes[:, 0]
+    _check_vertices(owner, starts, ends, counts)
     lengths, polygon_counts = ends - starts, np.bincount(owner, minlength=call.n)
-    total = np.cumsum(lengths)
+    total = lengths.cumsum()
     vertex_counts = np.bincount(owner, lengths, call.n).astype(np.int64)
-    first = np.cumsum(vertices.shapes[:, 0]) - vertices.shapes[:, 0]
-    where = np.repeat(first[owner] + starts - total + lengths, lengths) + np.arange(lengths.sum())
-    own_end = total - (np.cumsum(vertex_counts) - vertex_counts)[owner]
-    found = np.empty((len(chosen), 3), np.int32)
-    ids = rank - (np.cumsum(mask_ids.sizes) - mask_ids.sizes)[owner] if reindex_masks else rows[chosen, 0]
-    found[:, 0], found[:, 1], found[:, 2] = ids, own_end - lengths, own_end
-    return divided(found, polygon_counts), divided(_joined_points(vertices).take(where, axis=0), vertex_counts)
+    before = total - lengths
+    where = ((counts.cumsum() - counts)[owner] + starts - before).repeat(lengths)
+    where += np.arange(len(where))
+    own_start = before - (vertex_counts.cumsum() - vertex_counts)[owner]
+    if reindex_masks:
+        picked[:, 0] = rank - (id_counts.cumsum() - id_counts)[owner]
+    picked[:, 1], picked[:, 2] = own_start, own_start + lengths
+    return divided(picked, polygon_counts), divided(_joined_points(vertices).take(where, axis=0), vertex_counts)
 
 
-def _keys(numbers: np.ndarray, operand: Operand) -> np.ndarray:
-    """int64: the sample in the high half, the object's number in the low one: unlike for all objects of a batch."""
-    owner = np.repeat(np.arange(operand.n, dtype=np.int64), operand.shapes[:, 0])
-    return (owner << 32) + (numbers.astype(np.int64) + (1 << 31))
+_NONE = np.array([-1])  # stands behind all objects
 
 
 def _check_wanted(ranked: np.ndarray, met: np.ndarray) -> None:
     """`met`: the places in `ranked` whose objects have polygons; of equals the first."""
-    twice, without = np.flatnonzero(ranked[1:] == ranked[:-1]), np.ones(len(ranked), np.bool_)
+    twice, without = ranked[1:] == ranked[:-1], np.ones(len(ranked), np.bool_)
     without[met] = False
     for found, what in (
         (twice, "once, got it twice"),
-        (np.flatnonzero(without), "to be the number of a polygon's object, which it is not"),
+        (without, "to be the number of a polygon's object, which it is not"),
     ):
-        for k in found[:1]:
-            key = int(ranked[k])
+        if found.any():
+            key = int(ranked[found.argmax()])
             raise bad_sample(key >> 32, f"mask_ids: expected {(key & 0xFFFFFFFF) - (1 << 31)} {what}")
 
 
 def _check_vertices(owner: np.ndarray, starts: np.ndarray, ends: np.ndarray, counts: np.ndarray) -> None:
-    for k in np.flatnonzero((starts < 0) | (ends < starts) | (ends > counts[owner]))[:1]:
+    outside = (starts < 0) | (ends < starts) | (ends > counts[owner])
+    if outside.any():
+        k = outside.argmax()
         i = int(owner[k])
         raise bad_sample(i, f"polygons: expected vertices within 0..{counts[i]}, got {starts[k]}..{ends[k]}")
 
 
 def _joined_points(vertices: Operand) -> np.ndarray:
     columns = vertices.shapes[:, 1]
-    for i in np.flatnonzero(columns != columns[0])[:1]:
-        raise bad_sample(int(i), f"vertices: expected {columns[0]} coordinates as in sample 0, got {columns[i]}")
+    if (columns != columns[0]).any():
+        i = int((columns != columns[0]).argmax())
+        raise bad_sample(i, f"vertices: expected {columns[0]} coordinates as in sample 0, got {columns[i]}")
     return joined(vertices)
 
 

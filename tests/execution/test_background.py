@@ -25,9 +25,17 @@ def spread(shape, dtype, low, high):
 IMAGE, T = spread((37, 53, 3), np.uint8, 0, 256), ndd.types
 IMAGES = IMAGE, spread((20, 31, 3), np.float32, -300, 300)
 BOXES = ndd.batch([np.sort(spread((k, 2, 2), np.float32, 0, 100) / 100, axis=1).reshape(k, 4) for k in (5, 1, 12)])
+LABELS = ndd.batch([np.arange(1, k + 1, dtype=np.int32) for k in (5, 1, 12)])
+ANCHORS = np.sort(spread((90, 2, 2), np.float32, 0, 97) / 97, axis=1).reshape(90, 4)
+FLOATS = spread((1 << 14,), np.float32, -99, 99) * np.float32(999.9)
+FLOATS[:4] = np.nan, np.inf, -np.inf, 2**32
 MASKS = ndd.batch([spread((k, 23), np.int32, 0, 3) // 2 * k for k in (17, 4, 1)])
 VOLUMES = ndd.batch([np.repeat(spread((5, k, 7), np.uint8, 0, 3), 2, axis=2) for k in (9, 1, 4)])
 SOUND = ndd.batch([spread((k,), np.float32, -999, 999) * np.hanning(k).astype(np.float32) for k in (6000, 9, 641)])
+WAVE = ndd.tensor(np.frombuffer(
+    b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x80\x3e\0\0\2\0\x10\0data\xc8\0\0\0"
+    + spread((100,), np.int16, -(1 << 15), 1 << 15).tobytes(), np.uint8,
+))  # fmt: skip
 SCRATCH = {
     "runs",
     "constants",
@@ -67,6 +75,10 @@ CALLS = {
     "crop_mirror_normalize outside": lambda x: ndd.crop_mirror_normalize(
         x, crop=[60, 20], out_of_bounds_policy="pad", fill_values=[1.0, 2.0, 3.0], std=[9.0], mirror=1, dtype=ndd.float16
     ),
+    "color_twist": lambda x: ndd.color_twist(x, brightness=1.3, contrast=1.2, hue=20.0, saturation=1.7),
+    "color_twist to int16": lambda x: ndd.color_twist(x, contrast=-0.7, hue=200.0, dtype=ndd.int16),
+    "brightness_contrast": lambda x: ndd.brightness_contrast(x, brightness=1.3, contrast=1.7),
+    "flip": lambda x: ndd.flip(x, horizontal=ndd.batch([np.int32(1), np.int32(0)]), vertical=1),
     "rotate": lambda x: ndd.rotate(x, angle=30.0),
     "rotate and fill": lambda x: ndd.rotate(x, angle=130.0, fill_value=300.5, keep_size=True, dtype=x.dtype),
     "rotate, nearest": lambda x: ndd.rotate(x, angle=230.0, interp_type=T.INTERP_NN, fill_value=77.0),
@@ -143,6 +155,13 @@ OTHERS = {
         ndd.batch([np.asarray(s).astype(np.int16) for s in SOUND.tensors]), window_length=64, cutoff_db=-2.0
     ),
     "nonsilent_region, short": lambda: ndd.nonsilent_region(SOUND, window_length=2048, cutoff_db=-3.0),
+    "box_encoder": lambda: ndd.box_encoder(BOXES, LABELS, anchors=ANCHORS),
+    "box_encoder of distances": lambda: ndd.box_encoder(
+        BOXES, LABELS, anchors=ANCHORS, criteria=0.2, offset=True, scale=3.7, means=[0.1, 0.2, 0.3, 0.4], stds=[0.1] * 4
+    ),
+    "cast": lambda: ndd.cast(ndd.tensor(FLOATS), dtype=ndd.int16),
+    "cast to more": lambda: ndd.cast(ndd.tensor(FLOATS), dtype=ndd.uint32),
+    "decoders.audio": lambda: ndd.decoders.audio(WAVE)[0],
     "equalize": lambda: ndd.equalize(made(IMAGE)),
     "random.uniform": lambda: drawn(ndd.random.uniform, batch_size=3, shape=[1100], range=[-1.0, 3.0]),
     "random.normal": lambda: drawn(ndd.random.normal, batch_size=3, shape=[1100], mean=4.0, stddev=3.0),

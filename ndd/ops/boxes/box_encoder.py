@@ -8,6 +8,7 @@ import numpy as np
 
 from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
+from ndd._cpu.libm import c_logs
 from ndd._operator import Plan, operator, output
 from ndd._tensor.dtype import float32, int32
 from ndd.ops.boxes.columns import check_boxes, check_labels
@@ -129,6 +130,38 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
             bw = (np.log(bw * scale / (w * scale)) - numbers[2]) * numbers[6]
             bh = (np.log(bh * scale / (h * scale)) - numbers[3]) * numbers[7]
         out[a, 0], out[a, 1], out[a, 2], out[a, 3] = bx, by, bw, bh
+
+
+@_encode.meanwhile
+def _(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset):
+    left, top, right, bottom = anchors
+    most, found = np.full(left.size, np.float32(-1)), np.full(left.size, -1)
+    zero, half = np.float32(0), np.float32(0.5)
+    w, h, x, y = right - left, bottom - top, (left + right) * half, (top + bottom) * half
+    with np.errstate(all="ignore"):
+        for b, (l, t, r, d) in enumerate(boxes):
+            across = np.where(right < r, right, r) - np.where(left > l, left, l)
+            down = np.where(bottom < d, bottom, d) - np.where(top > t, top, t)
+            shared = np.where((across > zero) & (down > zero), across * down, zero)
+            overlap = np.where(shared > zero, shared / ((r - l) * (d - t) + w * h - shared), zero)
+            best = overlap[overlap >= zero].max(initial=zero)
+            overlap[np.flatnonzero(overlap == best)[-1:]] = 2
+            better = overlap >= most
+            most[better], found[better] = overlap[better], b
+        matched = most > criteria
+        out_labels[:], out[:] = 0, zero if offset else np.stack((x, y, w, h), axis=1)
+        out_labels[matched] = labels[found[matched]]
+        l, t, r, d = boxes[found[matched]].T
+        bx, by, bw, bh = (l + r) * half, (t + d) * half, r - l, d - t
+        if offset:
+            x, y, w, h = x[matched], y[matched], w[matched] * scale, h[matched] * scale
+            bx = ((bx * scale - x * scale) / w - numbers[0]) * numbers[4]
+            by = ((by * scale - y * scale) / h - numbers[1]) * numbers[5]
+            bw, bh = bw * scale / w, bh * scale / h
+            c_logs(bw)
+            c_logs(bh)
+            bw, bh = (bw - numbers[2]) * numbers[6], (bh - numbers[3]) * numbers[7]
+        out[matched] = np.stack((bx, by, bw, bh), axis=1)
 
 
 _BLOCK = 256
