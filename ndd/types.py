@@ -6,7 +6,7 @@ also takes DALI's own enum members and the bare integers.
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any
 
 
@@ -140,6 +140,14 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
         if known == wanted:
             return kind
     raise TypeError(f"There is no DALI type for {framework_type!r}")
+
+
+class PipelineAPIType(Enum):
+    """How the outputs of a pipeline are taken: with `run()`, by an iterator, or with `schedule_run()`."""
+
+    BASIC = 0
+    ITERATOR = 1
+    SCHEDULED = 2
 
 
 _SCALAR_TYPES = {bool: DALIDataType.BOOL, int: DALIDataType.INT32, float: DALIDataType.FLOAT}

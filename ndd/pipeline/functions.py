@@ -13,15 +13,20 @@ from typing import Any
 import numpy as np
 
 import ndd
+from ndd.pipeline.body import PipelineBody
 from ndd.pipeline.conditions import outside_of_branches
 from ndd.pipeline.node import DataNode, contains_node, shapes_of, unwrapped
-from ndd.pipeline.pipeline import Pipeline
-from ndd.pipeline.sources import ExternalSource
+from ndd.pipeline.sources import ExternalSource, check_source
+from ndd.pipeline.unclaimed import pipeline_of
 from ndd.random.streams import PipelineRNG
 from ndd.types import Constant
 
 # Arguments of pipeline mode that say nothing to an operator that runs at once.
 _WITHOUT_EFFECT = ("name", "preserve", "bytes_per_sample_hint", "seed")
+_SOURCE_OPTIONS = (
+    "batch", "batch_info", "blocking", "bytes_per_sample_hint", "cuda_stream", "cycle", "device", "dtype", "layout", "ndim",
+    "no_copy", "parallel", "prefetch_queue_depth", "preserve", "repeat_last", "use_copy_kernel",
+)  # fmt: skip
 # Names that DALI keeps from before its modules existed.
 _OLD_NAMES = {
     "audio_decoder": "decoders.audio",
@@ -129,19 +134,24 @@ def _experimental(path: str) -> Any:
 def _operator_function(operator: Any, path: str) -> Any:
     declared = getattr(operator, "operator", None)
     is_random = bool(getattr(declared, "random", False))
+    signature = inspect.signature(operator)
 
     def function(*inputs: Any, **arguments: Any) -> Any:
-        pipeline = Pipeline.required(path)
+        pipeline = pipeline_of(path)
         if (sets := _input_sets(path, inputs)) is not None:
-            return [function(*one, **arguments) for one in sets]
+            found = [function(*one, **arguments) for one in sets]
+            if len(found) == 1:
+                return found[0]
+            return [list(column) for column in zip(*found, strict=True)] if isinstance(found[0], list) else found
+        _check_call(path, signature, len(inputs), arguments)
         plain = {k: v for k, v in arguments.items() if k not in _WITHOUT_EFFECT and v is not None}
         if plain.get("device") == "mixed":
             plain["device"] = "gpu"
         if plain.get("device") == "gpu":
             pipeline.require_gpu(path)
-        kept = None
+        state = None
         if is_random:
-            kept = pipeline.kept.of_call(f"random {path}", PipelineRNG, seeded=True, seed=arguments.get("seed"))
+            state = pipeline.states.of_call(f"random {path}", PipelineRNG, seeded=True, seed=arguments.get("seed"))
         outputs = 1 if declared is None else declared.outputs(*inputs, **plain)
 
         def run(memo: dict[int, Any]) -> Any:
@@ -149,18 +159,40 @@ def _operator_function(operator: Any, path: str) -> Any:
             named = {k: unwrapped(v, memo) for k, v in plain.items()}
             if not any(isinstance(v, ndd.Batch) for v in (*given, *named.values())):
                 named["batch_size"] = pipeline.current_batch_size
-            if kept is None:
+            if state is None:
                 return operator(*given, **named)
-            generator = kept()
+            generator = state()
             found = operator(*given, rng=generator, **named)
             generator.advance((found[0] if isinstance(found, tuple | list) else found).batch_size)
             return found
 
-        return pipeline.result(run, outputs, (*inputs, *(plain[k] for k in sorted(plain))), kept)
+        return pipeline.result(run, outputs, (*inputs, *(plain[k] for k in sorted(plain))), state)
 
     function.__name__ = path.rpartition(".")[2]
     function.__doc__ = operator.__doc__
     return function
+
+
+def _check_call(path: str, signature: inspect.Signature, inputs: int, arguments: dict[str, Any]) -> None:
+    """What DALI raises for calls that do not fit: KeyError, ValueError (inputs) and RuntimeError (an argument missing)."""
+    parameters = signature.parameters.values()
+    by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    least = sum(p.default is p.empty and p.name not in arguments for p in by_place)
+    most = None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(by_place)
+    if inputs < least or (most is not None and inputs > most):
+        expected = f"{least} or more" if most is None else f"{least}" if most == least else f"{least} to {most}"
+        raise ValueError(f"fn.{path}: expected {expected} inputs, got {inputs}")
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    known = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
+    unknown = [name for name in arguments if name not in known and name not in _WITHOUT_EFFECT]
+    if unknown:
+        raise KeyError(f"fn.{path} has no argument {unknown[0]!r}; it has {sorted(known)}")
+    missing = [
+        p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty and p.name not in arguments
+    ]
+    if missing:
+        raise RuntimeError(f"fn.{path}: the argument {missing[0]!r} is required")
 
 
 def _constant_input(value: Any) -> Any:
@@ -188,23 +220,26 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
     if kind is None:
         raise AttributeError(f"fn has no {path!r}: ndd.readers has no reader of that name")
 
+    signature = inspect.signature(kind)
+
     def function(*positional: Any, name: str | None = None, **arguments: Any) -> Any:
-        pipeline = Pipeline.required(path)
+        pipeline = pipeline_of(path)
         outside_of_branches(f"fn.{path}")
+        _check_call(path, signature, len(positional), arguments)
         plain = {k: v for k, v in arguments.items() if k not in ("preserve", "bytes_per_sample_hint")}
         seeded = plain.get("seed", -1) in (-1, None)
 
         def make(word: int | None) -> Any:
             return pipeline.new_reader(kind, positional, plain if word is None else {**plain, "seed": word}, name)
 
-        kept = pipeline.kept.of_call(f"reader {path}", make, name=name, seeded=seeded)
+        state = pipeline.states.of_call(f"reader {path}", make, name=name, seeded=seeded)
         names = [output.name for output in kind.outputs(*positional, **plain)]
 
         def run(memo: dict[int, Any]) -> Any:
-            found = kept()(batch_size=pipeline.max_batch_size)
+            found = state()(batch_size=pipeline.max_batch_size)
             return found[0] if len(names) == 1 and not kind.gives_dicts else found
 
-        return pipeline.result(run, names if kind.gives_dicts else len(names), kept=kept)
+        return pipeline.result(run, names if kind.gives_dicts else len(names), state=state)
 
     function.__name__ = name
     function.__doc__ = kind.__doc__
@@ -224,22 +259,30 @@ def external_source(
             `repeat_last` as in DALI; `no_copy`, `blocking`, `parallel`, `prefetch_queue_depth`, `cuda_stream` and
             `use_copy_kernel` change nothing here.
     """
-    pipeline = Pipeline.required("external_source")
+    pipeline = pipeline_of("external_source")
     outside_of_branches("fn.external_source")
+    unknown = [option for option in options if option not in _SOURCE_OPTIONS]
+    if unknown:
+        raise ValueError(f"fn.external_source has no argument {unknown[0]!r}; it has {list(_SOURCE_OPTIONS)}")
     options = {**options, "num_outputs": num_outputs}
-    node: ExternalSource = pipeline.kept.of_call(
-        "external_source", lambda _: ExternalSource(name, pipeline.max_batch_size, source, options), name=name
-    )()
-    pipeline.note_source(node)
+    check_source(source, options)
+
+    def make(_: Any) -> ExternalSource:
+        made = ExternalSource(name, pipeline.max_batch_size, source, options)
+        pipeline.note_source(made)
+        return made
+
+    state = pipeline.states.of_call("external_source", make, name=name)
 
     def run(memo: dict[int, Any]) -> Any:
-        batches = pipeline.data_of(node)
-        return batches[0] if num_outputs is None else tuple(batches)
+        batches = pipeline.data_of(state())
+        return batches[0] if num_outputs in (None, 1) else batches
 
-    found = pipeline.result(run, num_outputs)
-    for output in found if isinstance(found, tuple) else (found,):
-        output.source_name = node.name
-    return found
+    found = pipeline.result(run, num_outputs, state=state)
+    outputs = [found] if isinstance(found, DataNode) else found
+    for output in outputs:
+        output.source = state
+    return found if num_outputs is None else outputs
 
 
 def fast_resize_crop_mirror(*inputs: Any, antialias: bool = False, **arguments: Any) -> Any:
@@ -258,7 +301,7 @@ def python_function(
 ) -> Any:
     """Calls `function` with NumPy arrays (torch tensors on the GPU) of every sample, or lists of them for the batch
     with `batch_processing=True`; its results are outputs. `num_outputs=0` runs it for its effect."""
-    pipeline = Pipeline.required("python_function")
+    pipeline = PipelineBody.required("python_function")
     layouts = [output_layouts] * max(num_outputs, 1) if not isinstance(output_layouts, list | tuple) else output_layouts
 
     def run(memo: dict[int, Any]) -> Any:
@@ -346,7 +389,7 @@ def numba_function(
             without it outputs have the shapes of the inputs.
         batch_processing: `run_fn` is called once, with lists of arrays.
     """
-    pipeline = Pipeline.required("numba_function")
+    pipeline = PipelineBody.required("numba_function")
     kinds = [np.dtype(ndd.types.to_numpy_type(kind)) for kind in out_types]
 
     def run(memo: dict[int, Any]) -> Any:
@@ -392,7 +435,7 @@ def constant(
         dtype: default int32 for `idata`, float32 for `fdata`.
         layout: the layout of the sample.
     """
-    pipeline = Pipeline.required("constant")
+    pipeline = pipeline_of("constant")
     if (idata is None) == (fdata is None):
         raise RuntimeError("fn.constant: expected either `idata` or `fdata`")
     data = np.atleast_1d(idata if idata is not None else fdata)
@@ -406,7 +449,7 @@ def constant(
 
 def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
     """The shape of every sample, as int64 tensors."""
-    pipeline = Pipeline.required("shapes")
+    pipeline = pipeline_of("shapes")
     return pipeline.result(lambda memo: shapes_of(unwrapped(value, memo), dtype), inputs=(value,))
 
 
