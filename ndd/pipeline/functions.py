@@ -15,7 +15,7 @@ import numpy as np
 import ndd
 from ndd.pipeline.body import PipelineBody
 from ndd.pipeline.conditions import outside_of_branches
-from ndd.pipeline.node import DataNode, contains_node, shapes_of, unwrapped
+from ndd.pipeline.node import DataNode, as_constant, contains_node, shapes_of, unwrapped
 from ndd.pipeline.sources import ExternalSource, check_source
 from ndd.pipeline.unclaimed import pipeline_of
 from ndd.random.streams import PipelineRNG
@@ -28,7 +28,7 @@ _SOURCE_OPTIONS = (
     "no_copy", "parallel", "prefetch_queue_depth", "preserve", "repeat_last", "use_copy_kernel",
 )  # fmt: skip
 # Names that DALI keeps from before its modules existed.
-_OLD_NAMES = {
+OLD_NAMES = {
     "audio_decoder": "decoders.audio",
     "caffe2_reader": "readers.caffe2",
     "caffe_reader": "readers.caffe",
@@ -83,9 +83,9 @@ def lookup(home: Any, path: str, name: str) -> Any:
     """What `fn.<path>` stands for; AttributeError if ndd has no such operator."""
     if path in _OWN:
         return _OWN[path]
-    if path in _OLD_NAMES:
+    if path in OLD_NAMES:
         found: Any = Namespace(ndd, "")
-        for part in _OLD_NAMES[path].split("."):
+        for part in OLD_NAMES[path].split("."):
             found = getattr(found, part)
         return found
     if path.split(".")[-2:-1] == ["readers"]:
@@ -170,6 +170,7 @@ def _operator_function(operator: Any, path: str) -> Any:
 
     function.__name__ = path.rpartition(".")[2]
     function.__doc__ = operator.__doc__
+    function.signature = signature  # type: ignore[attr-defined]
     return function
 
 
@@ -182,12 +183,7 @@ def _check_call(path: str, signature: inspect.Signature, inputs: int, arguments:
     if inputs < least or (most is not None and inputs > most):
         expected = f"{least} or more" if most is None else f"{least}" if most == least else f"{least} to {most}"
         raise ValueError(f"fn.{path}: expected {expected} inputs, got {inputs}")
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return
-    known = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
-    unknown = [name for name in arguments if name not in known and name not in _WITHOUT_EFFECT]
-    if unknown:
-        raise KeyError(f"fn.{path} has no argument {unknown[0]!r}; it has {sorted(known)}")
+    check_names(f"fn.{path}", signature, arguments)
     missing = [
         p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty and p.name not in arguments
     ]
@@ -195,9 +191,23 @@ def _check_call(path: str, signature: inspect.Signature, inputs: int, arguments:
         raise RuntimeError(f"fn.{path}: the argument {missing[0]!r} is required")
 
 
+def check_names(what: str, signature: inspect.Signature, arguments: dict[str, Any]) -> None:
+    """KeyError for an argument that `what` does not have."""
+    parameters = signature.parameters.values()
+    known = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
+    unknown = [name for name in arguments if name not in known and name not in _WITHOUT_EFFECT]
+    if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        raise KeyError(f"{what} has no argument {unknown[0]!r}; it has {sorted(known)}")
+
+
 def _constant_input(value: Any) -> Any:
     """Numbers in the place of an input are a constant: their types are those of `types.Constant`."""
     return Constant(value) if isinstance(value, int | float | list | tuple | np.ndarray) else value
+
+
+def _as_batch(value: Any, memo: dict[int, Any], pipeline: Any) -> Any:
+    """An input of a function that takes batches alone."""
+    return unwrapped(value, memo) if isinstance(value, DataNode) else as_constant(value, pipeline.current_batch_size)
 
 
 def _input_sets(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]] | None:
@@ -243,6 +253,7 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
 
     function.__name__ = name
     function.__doc__ = kind.__doc__
+    function.signature = signature  # type: ignore[attr-defined]
     return function
 
 
@@ -305,7 +316,7 @@ def python_function(
     layouts = [output_layouts] * max(num_outputs, 1) if not isinstance(output_layouts, list | tuple) else output_layouts
 
     def run(memo: dict[int, Any]) -> Any:
-        batches = [unwrapped(v, memo) for v in inputs]
+        batches = [_as_batch(v, memo, pipeline) for v in inputs]
         columns = [[_plain(t) for t in b.tensors] for b in batches]
         if batch_processing:
             given = function(*columns)
@@ -393,7 +404,7 @@ def numba_function(
     kinds = [np.dtype(ndd.types.to_numpy_type(kind)) for kind in out_types]
 
     def run(memo: dict[int, Any]) -> Any:
-        batches = [unwrapped(v, memo) for v in inputs]
+        batches = [_as_batch(v, memo, pipeline) for v in inputs]
         for i, (batch, kind, ndim) in enumerate(zip(batches, in_types, ins_ndim, strict=True)):
             if (batch.dtype.type_id, batch.ndim) != (kind, ndim):
                 raise RuntimeError(
@@ -450,7 +461,7 @@ def constant(
 def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
     """The shape of every sample, as int64 tensors."""
     pipeline = pipeline_of("shapes")
-    return pipeline.result(lambda memo: shapes_of(unwrapped(value, memo), dtype), inputs=(value,))
+    return pipeline.result(lambda memo: shapes_of(_as_batch(value, memo, pipeline), dtype), inputs=(value,))
 
 
 _OWN: dict[str, Any] = {

@@ -348,7 +348,6 @@ def test_other_places_of_functions():
         (lambda pipe: pipe.deserialize_and_build(b""), NotImplementedError, "there is no graph"),
         (lambda pipe: pipe.save_graph_to_dot_file("a.dot"), NotImplementedError, "there is no graph"),
         (lambda pipe: ndd.fn._conditional, AttributeError, "if node:"),
-        (lambda pipe: ndd.ops.readers, AttributeError, "no operator classes"),
     ],
 )
 def test_what_is_not_to_be_had(call, error, said):

@@ -67,7 +67,7 @@ def test_pipelines_made_in_a_loop():
 
         @pipeline_def(batch_size=1)
         def made():
-            return np.int32(shard)
+            return np.int32(shard)  # noqa: B023
 
         pipes += [made(), made(debug=True)]
     assert [values(pipe)[0][0] for pipe in pipes] == [0, 2, 1, 2, 2, 2]
