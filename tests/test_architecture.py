@@ -27,7 +27,7 @@ LEVELS = [
     {"targets"},
     {"experimental"},
     {"capture", "pytorch"},
-    {"pipeline", "fn"},
+    {"pipeline", "fn", "tensors", "data_node", "backend"},
     {"auto_aug"},
     {"plugin"},
     {"demo", "doctor", "index", "compile", "bench", "stubs", "coverage", "__main__"},

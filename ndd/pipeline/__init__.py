@@ -1,6 +1,7 @@
 """Pipeline mode, run imperatively: `pipeline_def`, `Pipeline`, `fn`, `types`."""
 
 from ndd import types
+from ndd.pipeline import compositions as _compositions, video_inputs as _video_inputs  # noqa: F401  (add functions to fn)
 from ndd.pipeline.definition import pipeline_def
 from ndd.pipeline.functions import fn
 from ndd.pipeline.node import DataNode, newaxis

@@ -73,7 +73,7 @@ class Namespace:
 
     def __dir__(self) -> list[str]:
         prefix = f"{self._path}." if self._path else ""
-        own = [p.removeprefix(prefix) for p in _OWN if p.startswith(prefix)]
+        own = [p.removeprefix(prefix).partition(".")[0] for p in OWN if p.startswith(prefix)]
         names = {n.lower() if isinstance(getattr(self._home, n), type) else n for n in dir(self._home)}
         found = [n for n in names if not n.startswith("_") and _exists(self._home, f"{prefix}{n}", n)]
         return sorted({*own, *found})
@@ -81,8 +81,8 @@ class Namespace:
 
 def lookup(home: Any, path: str, name: str) -> Any:
     """What `fn.<path>` stands for; AttributeError if ndd has no such operator."""
-    if path in _OWN:
-        return _OWN[path]
+    if path in OWN:
+        return OWN[path]
     if path in OLD_NAMES:
         found: Any = Namespace(ndd, "")
         for part in OLD_NAMES[path].split("."):
@@ -90,6 +90,8 @@ def lookup(home: Any, path: str, name: str) -> Any:
         return found
     if path.split(".")[-2:-1] == ["readers"]:
         return _reader_function(home, path, name)
+    if path == "experimental.inputs":
+        return Namespace(None, path)
     if path == "experimental" or path.startswith("experimental."):
         return _experimental(path)
     found = getattr(home, name, None)
@@ -464,7 +466,8 @@ def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
     return pipeline.result(lambda memo: shapes_of(_as_batch(value, memo, pipeline), dtype), inputs=(value,))
 
 
-_OWN: dict[str, Any] = {
+# Functions that are no operators of ndd by another name; `compositions.py` adds some.
+OWN: dict[str, Any] = {
     "constant": constant,
     "dl_tensor_python_function": dl_tensor_python_function,
     "experimental.numba_function": numba_function,
