@@ -165,7 +165,7 @@ class Constant:
     """
 
     def __init__(self, value: Any, dtype: Any = None, shape: Any = None, layout: str | None = None, device: Any = None):
-        if isinstance(value, str | bytes):
+        if value is None or isinstance(value, str | bytes | dict | set):
             raise TypeError(f"Constant: expected a number, a list of numbers or an array, got {value!r}")
         if dtype is None and type(value) in _SCALAR_TYPES:
             dtype = _SCALAR_TYPES[type(value)]

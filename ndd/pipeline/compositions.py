@@ -9,6 +9,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline.functions import OWN, fn
+from ndd.pipeline.node import DataNode
 from ndd.types import RGB
 
 
@@ -97,12 +98,41 @@ def sequence_reader(
     def decoded(batch: Any) -> Any:
         chosen = [sequences[int(np.asarray(number)[0])] for number in batch]
         files = ndd.io.file.read([path for frames in chosen for path in frames])
-        frames = ndd.decoders.image(files, output_type=image_type).tensors
+        frames = list(ndd.decoders.image(files, output_type=image_type))
         clips = [frames[i : i + sequence_length] for i in range(0, len(frames), sequence_length)]
         return ndd.batch([np.stack([np.asarray(frame) for frame in clip]) for clip in clips], layout="FHWC")
 
     return numbers._apply(decoded)
 
 
+def split(value: Any, *, predicate: Any, **_: Any) -> Any:
+    """Two nodes: the samples where `predicate` is true, and the others. `if node:` does this for a whole branch."""
+
+    def parted(batch: Any, flags: Any) -> list[Any]:
+        places: dict[bool, list[int]] = {True: [], False: []}
+        for i, flag in enumerate(flags):
+            places[bool(np.asarray(flag))].append(i)
+        return [batch.select(places[True]), batch.select(places[False])]
+
+    both = predicate._apply(lambda flags, batch: parted(batch, flags), value)
+    return [DataNode(step=lambda memo, i=i: both.evaluated(memo)[i], inputs=(both,)) for i in range(2)]
+
+
+def merge(true: Any, false: Any, *, predicate: Any, **_: Any) -> Any:
+    """What `split` gave, after other steps, in the order that it had before."""
+
+    def merged(flags: Any, true: Any, false: Any) -> Any:
+        ways = {True: iter(true.tensors), False: iter(false.tensors)}
+        return ndd.as_batch([next(ways[bool(np.asarray(flag))]) for flag in flags])
+
+    return predicate._apply(merged, true, false)
+
+
+def logical_not(value: Any, **_: Any) -> Any:
+    """True where a number is 0."""
+    return value == 0
+
+
+OWN["_conditional.split"], OWN["_conditional.merge"], OWN["_conditional.not_"] = split, merge, logical_not
 OWN["ssd_random_crop"] = ssd_random_crop
 OWN["readers.sequence"] = OWN["sequence_reader"] = sequence_reader

@@ -14,7 +14,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline.body import PipelineBody
-from ndd.pipeline.conditions import outside_of_branches
+from ndd.pipeline.conditions import whole
 from ndd.pipeline.node import DataNode, as_constant, contains_node, shapes_of, unwrapped
 from ndd.pipeline.sources import ExternalSource, check_source
 from ndd.pipeline.unclaimed import pipeline_of
@@ -61,11 +61,7 @@ class Namespace:
         self.__name__ = f"fn.{path}" if path else "fn"
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_conditional":
-            raise AttributeError(
-                "fn._conditional: write `if node:` in a pipeline with enable_conditionals=True instead"
-            )
-        if name.startswith("_"):
+        if name.startswith("_") and name != "_conditional":
             raise AttributeError(name)
         found = lookup(self._home, f"{self._path}.{name}" if self._path else name, name)
         setattr(self, name, found)
@@ -90,7 +86,7 @@ def lookup(home: Any, path: str, name: str) -> Any:
         return found
     if path.split(".")[-2:-1] == ["readers"]:
         return _reader_function(home, path, name)
-    if path == "experimental.inputs":
+    if path in ("experimental.inputs", "_conditional"):
         return Namespace(None, path)
     if path == "experimental" or path.startswith("experimental."):
         return _experimental(path)
@@ -159,8 +155,13 @@ def _operator_function(operator: Any, path: str) -> Any:
         def run(memo: dict[int, Any]) -> Any:
             given = [unwrapped(_constant_input(v), memo) for v in inputs]
             named = {k: unwrapped(v, memo) for k, v in plain.items()}
-            if not any(isinstance(v, ndd.Batch) for v in (*given, *named.values())):
-                named["batch_size"] = pipeline.current_batch_size
+            if any(isinstance(v, ndd.Batch) for v in (*given, *named.values())):
+                return computed(given, named)
+            if path == "batch_permutation":  # of the samples that take the branch
+                return computed(given, {**named, "batch_size": pipeline.current_batch_size})
+            return whole(lambda: computed(given, {**named, "batch_size": pipeline.current_batch_size}))
+
+        def computed(given: list[Any], named: dict[str, Any]) -> Any:
             if state is None:
                 return operator(*given, **named)
             generator = state()
@@ -236,7 +237,6 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
 
     def function(*positional: Any, name: str | None = None, **arguments: Any) -> Any:
         pipeline = pipeline_of(path)
-        outside_of_branches(f"fn.{path}")
         _check_call(path, signature, len(positional), arguments)
         plain = {k: v for k, v in arguments.items() if k not in ("preserve", "bytes_per_sample_hint")}
         seeded = plain.get("seed", -1) in (-1, None)
@@ -248,7 +248,7 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         names = [output.name for output in kind.outputs(*positional, **plain)]
 
         def run(memo: dict[int, Any]) -> Any:
-            found = state()(batch_size=pipeline.max_batch_size)
+            found = whole(lambda: state()(batch_size=pipeline.max_batch_size))
             return found[0] if len(names) == 1 and not kind.gives_dicts else found
 
         return pipeline.result(run, names if kind.gives_dicts else len(names), state=state)
@@ -273,7 +273,6 @@ def external_source(
             `use_copy_kernel` change nothing here.
     """
     pipeline = pipeline_of("external_source")
-    outside_of_branches("fn.external_source")
     unknown = [option for option in options if option not in _SOURCE_OPTIONS]
     if unknown:
         raise ValueError(f"fn.external_source has no argument {unknown[0]!r}; it has {list(_SOURCE_OPTIONS)}")
@@ -288,7 +287,7 @@ def external_source(
     state = pipeline.states.of_call("external_source", make, name=name)
 
     def run(memo: dict[int, Any]) -> Any:
-        batches = pipeline.data_of(state())
+        batches = whole(lambda: pipeline.data_of(state()))
         return batches[0] if num_outputs in (None, 1) else batches
 
     found = pipeline.result(run, num_outputs, state=state)

@@ -24,7 +24,8 @@ class PipelineTensor:
     def __new__(cls, data: Any, *_: Any, **__: Any) -> Any:
         """One of the class for its device, where that is not said."""
         if cls is PipelineTensor:
-            cls = TensorGPU if data.device.device_type == "gpu" else TensorCPU
+            kind: Any = TensorGPU if data.device.device_type == "gpu" else TensorCPU
+            return super().__new__(kind)
         return super().__new__(cls)
 
     def __init__(self, data: Any, layout: str | None = None, is_pinned: bool | None = None):
@@ -139,7 +140,8 @@ class TensorList:
     def __new__(cls, data: Any, *_: Any, **__: Any) -> Any:
         """One of the class for its device, where that is not said."""
         if cls is TensorList:
-            cls = TensorListGPU if data.device.device_type == "gpu" else TensorListCPU
+            kind: Any = TensorListGPU if data.device.device_type == "gpu" else TensorListCPU
+            return super().__new__(kind)
         return super().__new__(cls)
 
     def __init__(self, data: Any, layout: str | None = None, is_pinned: bool | None = None):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import ndd
-from ndd.pipeline.conditions import outside_of_branches
+from ndd.pipeline.conditions import whole
 from ndd.pipeline.functions import OWN
 from ndd.pipeline.sources import ExternalSource
 from ndd.pipeline.unclaimed import pipeline_of
@@ -84,7 +84,6 @@ def video_input(
             f"{last_sequence_policy!r}"
         )
     pipeline = pipeline_of("experimental.inputs.video")
-    outside_of_branches("fn.experimental.inputs.video")
     place = "cpu" if device in (None, "cpu") else "gpu"
 
     def make(_: Any) -> VideoInput:
@@ -93,7 +92,7 @@ def video_input(
         return made
 
     state = pipeline.states.of_call("experimental.inputs.video", make, name=name)
-    node = pipeline.result(lambda memo: pipeline.data_of(state())[0], state=state)
+    node = pipeline.result(lambda memo: whole(lambda: pipeline.data_of(state()))[0], state=state)
     node.source = state
     return node
 
