@@ -132,7 +132,7 @@ def _experimental(path: str) -> Any:
 def _operator_function(operator: Any, path: str) -> Any:
     declared = getattr(operator, "operator", None)
     is_random = bool(getattr(declared, "random", False))
-    signature = inspect.signature(operator)
+    form = CallForm(path, inspect.signature(operator))
 
     def function(*inputs: Any, **arguments: Any) -> Any:
         pipeline = pipeline_of(path)
@@ -141,7 +141,7 @@ def _operator_function(operator: Any, path: str) -> Any:
             if len(found) == 1:
                 return found[0]
             return [list(column) for column in zip(*found, strict=True)] if isinstance(found[0], list) else found
-        _check_call(path, signature, len(inputs), arguments)
+        form.check(len(inputs), arguments)
         plain = {k: v for k, v in arguments.items() if k not in _WITHOUT_EFFECT and v is not None}
         if plain.get("device") == "mixed":
             plain["device"] = "gpu"
@@ -173,34 +173,40 @@ def _operator_function(operator: Any, path: str) -> Any:
 
     function.__name__ = path.rpartition(".")[2]
     function.__doc__ = operator.__doc__
-    function.signature = signature  # type: ignore[attr-defined]
+    function.form = form  # type: ignore[attr-defined]
     return function
 
 
-def _check_call(path: str, signature: inspect.Signature, inputs: int, arguments: dict[str, Any]) -> None:
-    """What DALI raises for calls that do not fit: KeyError, ValueError (inputs) and RuntimeError (an argument missing)."""
-    parameters = signature.parameters.values()
-    by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    least = sum(p.default is p.empty and p.name not in arguments for p in by_place)
-    most = None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(by_place)
-    if inputs < least or (most is not None and inputs > most):
-        expected = f"{least} or more" if most is None else f"{least}" if most == least else f"{least} to {most}"
-        raise ValueError(f"fn.{path}: expected {expected} inputs, got {inputs}")
-    check_names(f"fn.{path}", signature, arguments)
-    missing = [
-        p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty and p.name not in arguments
-    ]
-    if missing:
-        raise RuntimeError(f"fn.{path}: the argument {missing[0]!r} is required")
+class CallForm:
+    """How a function may be called, looked up once: its inputs, the arguments that it knows and those that it needs."""
 
+    def __init__(self, path: str, signature: inspect.Signature):
+        self.path = path
+        parameters = signature.parameters.values()
+        named = [p for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.known = {p.name for p in named} | set(_WITHOUT_EFFECT)
+        self.takes_any_name = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        self.needed = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+        self.first = [p.name for p in by_place if p.default is p.empty]
+        self.most = None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(by_place)
 
-def check_names(what: str, signature: inspect.Signature, arguments: dict[str, Any]) -> None:
-    """KeyError for an argument that `what` does not have."""
-    parameters = signature.parameters.values()
-    known = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
-    unknown = [name for name in arguments if name not in known and name not in _WITHOUT_EFFECT]
-    if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters):
-        raise KeyError(f"{what} has no argument {unknown[0]!r}; it has {sorted(known)}")
+    def check(self, inputs: int, arguments: dict[str, Any]) -> None:
+        """What DALI raises: KeyError for an unknown argument, ValueError for other inputs, RuntimeError for what lacks."""
+        least = sum(name not in arguments for name in self.first)
+        if inputs < least or (self.most is not None and inputs > self.most):
+            most = "" if self.most is None else f" and at most {self.most}"
+            raise ValueError(f"fn.{self.path}: expected at least {least}{most} inputs, got {inputs}")
+        self.check_names(f"fn.{self.path}", arguments)
+        for name in self.needed:
+            if name not in arguments:
+                raise RuntimeError(f"fn.{self.path}: the argument {name!r} is required")
+
+    def check_names(self, what: str, arguments: dict[str, Any]) -> None:
+        """KeyError for an argument that is not known."""
+        unknown = arguments.keys() - self.known
+        if unknown and not self.takes_any_name:
+            raise KeyError(f"{what} has no argument {min(unknown)!r}; it has {sorted(self.known)}")
 
 
 def _constant_input(value: Any) -> Any:
@@ -233,11 +239,11 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
     if kind is None:
         raise AttributeError(f"fn has no {path!r}: ndd.readers has no reader of that name")
 
-    signature = inspect.signature(kind)
+    form = CallForm(path, inspect.signature(kind))
 
     def function(*positional: Any, name: str | None = None, **arguments: Any) -> Any:
         pipeline = pipeline_of(path)
-        _check_call(path, signature, len(positional), arguments)
+        form.check(len(positional), arguments)
         plain = {k: v for k, v in arguments.items() if k not in ("preserve", "bytes_per_sample_hint")}
         seeded = plain.get("seed", -1) in (-1, None)
 
@@ -255,7 +261,7 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
 
     function.__name__ = name
     function.__doc__ = kind.__doc__
-    function.signature = signature  # type: ignore[attr-defined]
+    function.form = form  # type: ignore[attr-defined]
     return function
 
 

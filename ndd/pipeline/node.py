@@ -97,6 +97,11 @@ class DataNode:
     def __iter__(self) -> Any:
         raise TypeError("A DataNode cannot be unpacked: the function gives one output (index a sample with node[...])")
 
+    @property
+    def device(self) -> str:
+        """Where the value of this run is: "cpu" or "gpu"."""
+        return self.value.device.device_type
+
     def get(self) -> Any:
         """The value of this run, as the `TensorList` that `run()` gives: for the eyes, as in DALI's debug mode."""
         from ndd.pipeline.outputs import TensorList

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ndd.pipeline.functions import OLD_NAMES, Namespace, check_names, fn
+from ndd.pipeline.functions import OLD_NAMES, Namespace, fn
 from ndd.pipeline.node import DataNode
 
 # Arguments that a constructor takes by their place.
@@ -43,9 +43,9 @@ class OperatorClass:
         if len(by_place) > len(names):
             raise TypeError(f"ops.{type(self).__name__}: expected arguments by their names, got {by_place!r}")
         self.arguments = {**dict(zip(names, by_place, strict=False)), **arguments}
-        signature = getattr(self.function, "signature", None)
-        if signature is not None:
-            check_names(f"ops.{type(self).__name__}", signature, self.arguments)
+        form = getattr(self.function, "form", None)
+        if form is not None:
+            form.check_names(f"ops.{type(self).__name__}", self.arguments)
 
     @property
     def device(self) -> str:

@@ -100,7 +100,7 @@ def test_a_body_may_count_in_a_variable_around_it():
         (lambda made: made((1, {"x": 1})).run(), TypeError, "Output 1 of the pipeline is a dict"),
         (lambda made: made((1, [fn.constant(idata=3)])).run(), TypeError, "with nodes in it"),
         (lambda made: fn.flip(np.zeros((2, 2, 3)), colour=1), KeyError, "no argument 'colour'"),
-        (lambda made: fn.flip(), ValueError, "expected 1 inputs, got 0"),
+        (lambda made: fn.flip(), ValueError, "at least 1 and at most 1 inputs, got 0"),
         (lambda made: fn.cast(3), RuntimeError, "'dtype' is required"),
         (lambda made: fn.readers.file(root="."), KeyError, "no argument 'root'"),
         (lambda made: fn.external_source(lambda: 1, root="."), ValueError, "no argument 'root'"),
@@ -129,6 +129,7 @@ def test_lists_of_nodes():
     @pipeline_def(batch_size=2)
     def made():
         (only,) = fn.external_source([[b] for b in BATCHES], num_outputs=1)
+        assert only.device == "cpu"
         assert isinstance(fn.copy([only]), type(only))
         return tuple(fn.copy([only, only + 1]))
 
