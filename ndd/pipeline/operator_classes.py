@@ -81,6 +81,11 @@ class ClassNamespace:
         prefix = f"{self._path}." if self._path else ""
         old = [n.removeprefix(prefix) for n in OLD_NAMES if n.startswith(prefix)]
         known = [*dir(self._functions), *(n for n in old if "." not in n)]
+        if self._path.startswith("experimental"):  # fn.experimental has what is no longer experimental too
+            now: Any = fn
+            for part in self._path.split(".")[1:]:
+                now = getattr(now, part, None)
+            known += dir(now) if isinstance(now, Namespace) else []
         wanted = name.lower()
         found = next((n for n in known if n == name or (name != wanted and n.replace("_", "") == wanted)), None)
         value = getattr(self._functions, found) if found is not None else None
