@@ -47,7 +47,7 @@ def narrowed(value: Any, made_in: Branch | None) -> Any:
         if here is None:
             raise RuntimeError(
                 "This value was made in a branch of an `if` on a node, for the samples of that branch alone. Assign it to a "
-                "variable in every branch (items of lists and dicts and attributes are not put together after an `if`)"
+                "variable in every branch (items of lists and dicts are not put together after an `if`)"
             )
         chain.append(here.places)
         here = here.around

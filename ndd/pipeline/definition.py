@@ -23,8 +23,9 @@ def pipeline_def(function: Callable[..., Any] | None = None, **options: Any) -> 
     Args:
         enable_conditionals: `if node:`, `and`, `or`, `not` and `a if node else b` decide for each sample, in the body and
             in the functions of the program that it calls. The branches run on the samples that take them (on none: not
-            at all), and what they assign to variables, or return, must be of one type and rank. Conditions of plain
-            Python values work in any case.
+            at all), and what they assign to variables and attributes, or return, must be of one type and rank. Readers,
+            sources, and random operators that take no node, give a branch its samples of a whole batch. Where no sample
+            takes the branch they stay where they are; in DALI they move on. Conditions of plain Python values work in any case.
         debug: a body is ordinary Python that runs anew for every batch, so it can be debugged in any case. With True it
             sees changes of variables of functions around it.
 
