@@ -6,7 +6,7 @@ also takes DALI's own enum members and the bare integers.
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any
 
 
@@ -142,6 +142,14 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
     raise TypeError(f"There is no DALI type for {framework_type!r}")
 
 
+class PipelineAPIType(Enum):
+    """How the outputs of a pipeline are taken: with `run()`, by an iterator, or with `schedule_run()`."""
+
+    BASIC = 0
+    ITERATOR = 1
+    SCHEDULED = 2
+
+
 _SCALAR_TYPES = {bool: DALIDataType.BOOL, int: DALIDataType.INT32, float: DALIDataType.FLOAT}
 
 
@@ -161,7 +169,7 @@ class Constant:
     """
 
     def __init__(self, value: Any, dtype: Any = None, shape: Any = None, layout: str | None = None, device: Any = None):
-        if isinstance(value, str | bytes):
+        if value is None or isinstance(value, str | bytes | dict | set):
             raise TypeError(f"Constant: expected a number, a list of numbers or an array, got {value!r}")
         if dtype is None and type(value) in _SCALAR_TYPES:
             dtype = _SCALAR_TYPES[type(value)]

@@ -27,7 +27,7 @@ LEVELS = [
     {"targets"},
     {"experimental"},
     {"capture", "pytorch"},
-    {"pipeline", "fn"},
+    {"pipeline", "fn", "tensors", "data_node", "backend"},
     {"auto_aug"},
     {"plugin"},
     {"demo", "doctor", "index", "compile", "bench", "stubs", "coverage", "__main__"},
@@ -47,6 +47,7 @@ COMMANDS = (
 UPWARDS = {
     ("_tensor/convert.py", "ndd._cpu"): "compiled loops for large arrays, on first use",
     ("_execution/context.py", "ndd.checkpoint"): "a context makes its checkpoint on first use",
+    ("ops/__init__.py", "ndd.pipeline"): "DALI's operator classes stand in a module of this name",
     ("_operator/operator.py", "ndd.random"): "random operators bind their default generator on first use",
 }
 ONE_IMPORTER = (

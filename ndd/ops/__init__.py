@@ -1,10 +1,11 @@
-"""Operators of the top-level namespace."""
+"""Operators of the top-level namespace; `ndd.ops.Resize` and the like are the operator classes of pipeline mode."""
 
 from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(
-        f"ndd.ops has no {name!r}: ndd has no operator classes. Call the function, such as ndd.fn.resize(...) inside a "
-        "pipeline or ndd.resize(...) anywhere"
-    )
+    if name.startswith("_"):
+        raise AttributeError(name)
+    from ndd.pipeline.operator_classes import ops
+
+    return getattr(ops, name)

@@ -1,10 +1,22 @@
 """Pipeline mode, run imperatively: `pipeline_def`, `Pipeline`, `fn`, `types`."""
 
 from ndd import types
+from ndd.pipeline import compositions as _compositions, video_inputs as _video_inputs  # noqa: F401  (add functions to fn)
+from ndd.pipeline.condition_rewriting import do_not_convert
 from ndd.pipeline.definition import pipeline_def
 from ndd.pipeline.functions import fn
 from ndd.pipeline.node import DataNode, newaxis
 from ndd.pipeline.options import OperatorConcurrency, StreamPolicy
 from ndd.pipeline.pipeline import Pipeline
 
-__all__ = ["DataNode", "OperatorConcurrency", "Pipeline", "StreamPolicy", "fn", "newaxis", "pipeline_def", "types"]
+__all__ = [
+    "DataNode",
+    "OperatorConcurrency",
+    "Pipeline",
+    "StreamPolicy",
+    "do_not_convert",
+    "fn",
+    "newaxis",
+    "pipeline_def",
+    "types",
+]

@@ -34,6 +34,10 @@ def with_conditions(function: Any) -> Any:
     if not isinstance(function, types.FunctionType) or function.__code__.co_filename.startswith(_HOMES):
         return function
     code = function.__code__
+    if _DOOR in code.co_freevars or getattr(
+        function, "_keeps_conditions", False
+    ):  # rewritten with the function around it
+        return function
     if code not in _rewritten:
         _rewritten[code] = _factory(function)
     factory = _rewritten[code]
@@ -45,6 +49,20 @@ def with_conditions(function: Any) -> Any:
     found = types.FunctionType(made.__code__, function.__globals__, function.__name__, function.__defaults__, cells)
     found.__kwdefaults__ = function.__kwdefaults__
     return found
+
+
+def do_not_convert(function: Any) -> Any:
+    """A decorator: the conditions of this function are about plain values and stay as they are.
+
+    >>> import ndd
+    >>> @ndd.pipeline.do_not_convert
+    ... def larger(a, b):
+    ...     return a if a > b else b
+    >>> larger(3, 4)
+    4
+    """
+    function._keeps_conditions = True
+    return function
 
 
 class _Door:
@@ -192,8 +210,16 @@ class _Blocks:
         places = [
             n for body in bodies for s in body for n in _walked(s) if isinstance(n, ast.Subscript | ast.Attribute)
         ]
-        stored = [ast.Constant(ast.unparse(n)) for n in places if isinstance(n.ctx, ast.Store)]
-        return functions, _door("decide", *given, *stored[:1])
+        stored = [n for n in places if isinstance(n.ctx, ast.Store)]
+        own = {ast.unparse(n): n for n in stored if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
+        attributes = [n for n in own.values() if n.value.id not in names]  # type: ignore[attr-defined]
+        known = {ast.unparse(n) for n in attributes}
+        others = [ast.Constant(ast.unparse(n)) for n in stored if ast.unparse(n) not in known]
+        pairs: list[ast.expr] = [
+            ast.Tuple([_later(ast.Name(n.value.id, ast.Load())), ast.Constant(n.attr)], ast.Load())  # type: ignore[attr-defined]
+            for n in attributes
+        ]
+        return functions, _door("decide", *given, ast.Tuple(pairs, ast.Load()), *others[:1])
 
 
 def _walked(node: ast.AST) -> Any:

@@ -47,7 +47,7 @@ def narrowed(value: Any, made_in: Branch | None) -> Any:
         if here is None:
             raise RuntimeError(
                 "This value was made in a branch of an `if` on a node, for the samples of that branch alone. Assign it to a "
-                "variable in every branch (items of lists and dicts and attributes are not put together after an `if`)"
+                "variable in every branch (items of lists and dicts are not put together after an `if`)"
             )
         chain.append(here.places)
         here = here.around
@@ -57,14 +57,6 @@ def narrowed(value: Any, made_in: Branch | None) -> Any:
     while chain:
         places = [places[i] for i in chain.pop()]
     return value.select(places)
-
-
-def outside_of_branches(what: str) -> None:
-    """RuntimeError in a branch of an `if` on a node."""
-    if _local.branch is not None:
-        raise RuntimeError(
-            f"{what} gives whole batches, so it cannot be called in a branch of an `if` on a node: call it before the `if`"
-        )
 
 
 class Undefined:
@@ -99,6 +91,7 @@ def decide(
     then: Callable[..., Any],
     otherwise: Callable[..., Any],
     before: tuple[Any, ...],
+    attributes: tuple[tuple[Callable[[], Any], str], ...] = (),
     stores_into: str = "",
 ) -> Any:
     """An `if`: the variables after it, or what its branches return.
@@ -106,7 +99,8 @@ def decide(
     Args:
         then, otherwise: the branches, as functions of the variables that they assign.
         before: the values of these variables before the `if`.
-        stores_into: what a branch stores into that is no variable, such as `kept["x"]`.
+        attributes: those that the branches assign, such as `state.x`: what gives the object, and the name.
+        stores_into: what else a branch stores into, such as `kept["x"]`.
     """
     if not isinstance(condition, _node()):
         return then(*before) if condition else otherwise(*before)
@@ -117,15 +111,45 @@ def decide(
         )
     flags = _flags(condition)
     around = _local.branch
+    owned = [(owner(), name) for owner, name in attributes]
+    first = [getattr(owner, name, _MISSING) for owner, name in owned]
+
+    def tried(run: Callable[..., Any]) -> tuple[Any, ...]:
+        for (owner, name), value in zip(owned, first, strict=True):
+            if value is not _MISSING:
+                setattr(owner, name, value)
+            elif hasattr(owner, name):
+                delattr(owner, name)
+        result = run(*before)
+        return result, *[getattr(owner, name, Undefined(name)) for owner, name in owned]
+
     ways: list[tuple[Branch, Any]] = []
     for wanted, run in ((True, then), (False, otherwise)):
         places = [i for i, flag in enumerate(flags) if flag is wanted]
         if places or (wanted is False and not ways):
-            ways.append((own := Branch(around, places), _within(own, run, *before)))
-    return _joined(ways)
+            ways.append((own := Branch(around, places), _within(own, tried, run)))
+    result, *values = _joined(ways)
+    for (owner, name), value in zip(owned, values, strict=True):
+        setattr(owner, name, value)
+    return result
 
 
-def _within(own: Branch, run: Callable[..., Any], *values: Any) -> Any:
+_MISSING = object()
+
+
+def whole(run: Callable[[], Any]) -> Any:
+    """What a call gives for all samples, and of that those that take the branch that runs now."""
+    if _local.branch is None:
+        return run()
+    found = _within(None, run)
+    if isinstance(found, dict):
+        return {key: narrowed(value, None) for key, value in found.items()}
+    if isinstance(found, list | tuple):
+        return [narrowed(value, None) for value in found]
+    return narrowed(found, None)
+
+
+def _within(own: Branch | None, run: Callable[..., Any], *values: Any) -> Any:
     before, _local.branch = _local.branch, own
     try:
         return run(*values)

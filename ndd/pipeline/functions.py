@@ -13,17 +13,22 @@ from typing import Any
 import numpy as np
 
 import ndd
-from ndd.pipeline.conditions import outside_of_branches
+from ndd.pipeline.body import PipelineBody
+from ndd.pipeline.conditions import whole
 from ndd.pipeline.node import DataNode, as_constant, contains_node, shapes_of, unwrapped
-from ndd.pipeline.pipeline import Pipeline
-from ndd.pipeline.sources import ExternalSource
+from ndd.pipeline.sources import ExternalSource, check_source
+from ndd.pipeline.unclaimed import pipeline_of
 from ndd.random.streams import PipelineRNG
 from ndd.types import Constant
 
 # Arguments of pipeline mode that say nothing to an operator that runs at once.
 _WITHOUT_EFFECT = ("name", "preserve", "bytes_per_sample_hint", "seed")
+_SOURCE_OPTIONS = (
+    "batch", "batch_info", "blocking", "bytes_per_sample_hint", "cuda_stream", "cycle", "device", "dtype", "layout", "ndim",
+    "no_copy", "parallel", "prefetch_queue_depth", "preserve", "repeat_last", "use_copy_kernel",
+)  # fmt: skip
 # Names that DALI keeps from before its modules existed.
-_OLD_NAMES = {
+OLD_NAMES = {
     "audio_decoder": "decoders.audio",
     "caffe2_reader": "readers.caffe2",
     "caffe_reader": "readers.caffe",
@@ -56,11 +61,7 @@ class Namespace:
         self.__name__ = f"fn.{path}" if path else "fn"
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_conditional":
-            raise AttributeError(
-                "fn._conditional: write `if node:` in a pipeline with enable_conditionals=True instead"
-            )
-        if name.startswith("_"):
+        if name.startswith("_") and name != "_conditional":
             raise AttributeError(name)
         found = lookup(self._home, f"{self._path}.{name}" if self._path else name, name)
         setattr(self, name, found)
@@ -68,7 +69,7 @@ class Namespace:
 
     def __dir__(self) -> list[str]:
         prefix = f"{self._path}." if self._path else ""
-        own = [p.removeprefix(prefix) for p in _OWN if p.startswith(prefix)]
+        own = [p.removeprefix(prefix).partition(".")[0] for p in OWN if p.startswith(prefix)]
         names = {n.lower() if isinstance(getattr(self._home, n), type) else n for n in dir(self._home)}
         found = [n for n in names if not n.startswith("_") and _exists(self._home, f"{prefix}{n}", n)]
         return sorted({*own, *found})
@@ -76,15 +77,17 @@ class Namespace:
 
 def lookup(home: Any, path: str, name: str) -> Any:
     """What `fn.<path>` stands for; AttributeError if ndd has no such operator."""
-    if path in _OWN:
-        return _OWN[path]
-    if path in _OLD_NAMES:
+    if path in OWN:
+        return OWN[path]
+    if path in OLD_NAMES:
         found: Any = Namespace(ndd, "")
-        for part in _OLD_NAMES[path].split("."):
+        for part in OLD_NAMES[path].split("."):
             found = getattr(found, part)
         return found
     if path.split(".")[-2:-1] == ["readers"]:
         return _reader_function(home, path, name)
+    if path in ("experimental.inputs", "_conditional"):
+        return Namespace(None, path)
     if path == "experimental" or path.startswith("experimental."):
         return _experimental(path)
     found = getattr(home, name, None)
@@ -129,38 +132,81 @@ def _experimental(path: str) -> Any:
 def _operator_function(operator: Any, path: str) -> Any:
     declared = getattr(operator, "operator", None)
     is_random = bool(getattr(declared, "random", False))
+    form = CallForm(path, inspect.signature(operator))
 
     def function(*inputs: Any, **arguments: Any) -> Any:
-        pipeline = Pipeline.required(path)
+        pipeline = pipeline_of(path)
         if (sets := _input_sets(path, inputs)) is not None:
-            return [function(*one, **arguments) for one in sets]
+            found = [function(*one, **arguments) for one in sets]
+            if len(found) == 1:
+                return found[0]
+            return [list(column) for column in zip(*found, strict=True)] if isinstance(found[0], list) else found
+        form.check(len(inputs), arguments)
         plain = {k: v for k, v in arguments.items() if k not in _WITHOUT_EFFECT and v is not None}
         if plain.get("device") == "mixed":
             plain["device"] = "gpu"
         if plain.get("device") == "gpu":
             pipeline.require_gpu(path)
-        kept = None
+        state = None
         if is_random:
-            kept = pipeline.kept.of_call(f"random {path}", PipelineRNG, seeded=True, seed=arguments.get("seed"))
+            state = pipeline.states.of_call(f"random {path}", PipelineRNG, seeded=True, seed=arguments.get("seed"))
         outputs = 1 if declared is None else declared.outputs(*inputs, **plain)
 
         def run(memo: dict[int, Any]) -> Any:
             given = [unwrapped(_constant_input(v), memo) for v in inputs]
             named = {k: unwrapped(v, memo) for k, v in plain.items()}
-            if not any(isinstance(v, ndd.Batch) for v in (*given, *named.values())):
-                named["batch_size"] = pipeline.current_batch_size
-            if kept is None:
+            if any(isinstance(v, ndd.Batch) for v in (*given, *named.values())):
+                return computed(given, named)
+            if path == "batch_permutation":  # of the samples that take the branch
+                return computed(given, {**named, "batch_size": pipeline.current_batch_size})
+            return whole(lambda: computed(given, {**named, "batch_size": pipeline.current_batch_size}))
+
+        def computed(given: list[Any], named: dict[str, Any]) -> Any:
+            if state is None:
                 return operator(*given, **named)
-            generator = kept()
+            generator = state()
             found = operator(*given, rng=generator, **named)
             generator.advance((found[0] if isinstance(found, tuple | list) else found).batch_size)
             return found
 
-        return pipeline.result(run, outputs, (*inputs, *(plain[k] for k in sorted(plain))), kept)
+        return pipeline.result(run, outputs, (*inputs, *(plain[k] for k in sorted(plain))), state)
 
     function.__name__ = path.rpartition(".")[2]
     function.__doc__ = operator.__doc__
+    function.form = form  # type: ignore[attr-defined]
     return function
+
+
+class CallForm:
+    """How a function may be called, looked up once: its inputs, the arguments that it knows and those that it needs."""
+
+    def __init__(self, path: str, signature: inspect.Signature):
+        self.path = path
+        parameters = signature.parameters.values()
+        named = [p for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.known = {p.name for p in named} | set(_WITHOUT_EFFECT)
+        self.takes_any_name = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        self.needed = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+        self.first = [p.name for p in by_place if p.default is p.empty]
+        self.most = None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(by_place)
+
+    def check(self, inputs: int, arguments: dict[str, Any]) -> None:
+        """What DALI raises: KeyError for an unknown argument, ValueError for other inputs, RuntimeError for what lacks."""
+        least = sum(name not in arguments for name in self.first)
+        if inputs < least or (self.most is not None and inputs > self.most):
+            most = "" if self.most is None else f" and at most {self.most}"
+            raise ValueError(f"fn.{self.path}: expected at least {least}{most} inputs, got {inputs}")
+        self.check_names(f"fn.{self.path}", arguments)
+        for name in self.needed:
+            if name not in arguments:
+                raise RuntimeError(f"fn.{self.path}: the argument {name!r} is required")
+
+    def check_names(self, what: str, arguments: dict[str, Any]) -> None:
+        """KeyError for an argument that is not known."""
+        unknown = arguments.keys() - self.known
+        if unknown and not self.takes_any_name:
+            raise KeyError(f"{what} has no argument {min(unknown)!r}; it has {sorted(self.known)}")
 
 
 def _constant_input(value: Any) -> Any:
@@ -168,6 +214,11 @@ def _constant_input(value: Any) -> Any:
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim):
         return as_constant(value, 1).select(0)
     return Constant(value) if isinstance(value, int | float | list | tuple | np.ndarray) else value
+
+
+def _as_batch(value: Any, memo: dict[int, Any], pipeline: Any) -> Any:
+    """An input of a function that takes batches alone."""
+    return unwrapped(value, memo) if isinstance(value, DataNode) else as_constant(value, pipeline.current_batch_size)
 
 
 def _input_sets(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]] | None:
@@ -190,26 +241,29 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
     if kind is None:
         raise AttributeError(f"fn has no {path!r}: ndd.readers has no reader of that name")
 
+    form = CallForm(path, inspect.signature(kind))
+
     def function(*positional: Any, name: str | None = None, **arguments: Any) -> Any:
-        pipeline = Pipeline.required(path)
-        outside_of_branches(f"fn.{path}")
+        pipeline = pipeline_of(path)
+        form.check(len(positional), arguments)
         plain = {k: v for k, v in arguments.items() if k not in ("preserve", "bytes_per_sample_hint")}
         seeded = plain.get("seed", -1) in (-1, None)
 
         def make(word: int | None) -> Any:
             return pipeline.new_reader(kind, positional, plain if word is None else {**plain, "seed": word}, name)
 
-        kept = pipeline.kept.of_call(f"reader {path}", make, name=name, seeded=seeded)
+        state = pipeline.states.of_call(f"reader {path}", make, name=name, seeded=seeded)
         names = [output.name for output in kind.outputs(*positional, **plain)]
 
         def run(memo: dict[int, Any]) -> Any:
-            found = kept()(batch_size=pipeline.max_batch_size)
+            found = whole(lambda: state()(batch_size=pipeline.max_batch_size))
             return found[0] if len(names) == 1 and not kind.gives_dicts else found
 
-        return pipeline.result(run, names if kind.gives_dicts else len(names), kept=kept)
+        return pipeline.result(run, names if kind.gives_dicts else len(names), state=state)
 
     function.__name__ = name
     function.__doc__ = kind.__doc__
+    function.form = form  # type: ignore[attr-defined]
     return function
 
 
@@ -226,22 +280,29 @@ def external_source(
             `repeat_last` as in DALI; `no_copy`, `blocking`, `parallel`, `prefetch_queue_depth`, `cuda_stream` and
             `use_copy_kernel` change nothing here.
     """
-    pipeline = Pipeline.required("external_source")
-    outside_of_branches("fn.external_source")
+    pipeline = pipeline_of("external_source")
+    unknown = [option for option in options if option not in _SOURCE_OPTIONS]
+    if unknown:
+        raise ValueError(f"fn.external_source has no argument {unknown[0]!r}; it has {list(_SOURCE_OPTIONS)}")
     options = {**options, "num_outputs": num_outputs}
-    node: ExternalSource = pipeline.kept.of_call(
-        "external_source", lambda _: ExternalSource(name, pipeline.max_batch_size, source, options), name=name
-    )()
-    pipeline.note_source(node)
+    check_source(source, options)
+
+    def make(_: Any) -> ExternalSource:
+        made = ExternalSource(name, pipeline.max_batch_size, source, options)
+        pipeline.note_source(made)
+        return made
+
+    state = pipeline.states.of_call("external_source", make, name=name)
 
     def run(memo: dict[int, Any]) -> Any:
-        batches = pipeline.data_of(node)
-        return batches[0] if num_outputs is None else tuple(batches)
+        batches = whole(lambda: pipeline.data_of(state()))
+        return batches[0] if num_outputs in (None, 1) else batches
 
-    found = pipeline.result(run, num_outputs)
-    for output in found if isinstance(found, tuple) else (found,):
-        output.source_name = node.name
-    return found
+    found = pipeline.result(run, num_outputs, state=state)
+    outputs = [found] if isinstance(found, DataNode) else found
+    for output in outputs:
+        output.source = state
+    return found if num_outputs is None else outputs
 
 
 def fast_resize_crop_mirror(*inputs: Any, antialias: bool = False, **arguments: Any) -> Any:
@@ -261,7 +322,7 @@ def python_function(
     """Calls `function` with NumPy arrays (torch tensors on the GPU) of every sample, or lists of them for the batch
     with `batch_processing=True`; its results are outputs, a tuple if there are several. `num_outputs=0` runs it for its
     effect. RuntimeError for another number of outputs or samples, or samples of several element types."""
-    pipeline = Pipeline.required("python_function")
+    pipeline = PipelineBody.required("python_function")
     if not isinstance(output_layouts, list | tuple):
         output_layouts = [output_layouts] * num_outputs
     layouts = [*output_layouts, *[None] * num_outputs]  # a list may name the first outputs only
@@ -368,7 +429,7 @@ def numba_function(
             without it outputs have the shapes of the inputs.
         batch_processing: `run_fn` is called once, with lists of arrays.
     """
-    pipeline = Pipeline.required("numba_function")
+    pipeline = PipelineBody.required("numba_function")
     kinds = [np.dtype(ndd.types.to_numpy_type(kind)) for kind in out_types]
     for kind, types, ndims in (("out", out_types, outs_ndim), ("in", in_types, ins_ndim)):
         if len(types) != len(ndims):
@@ -378,7 +439,7 @@ def numba_function(
             )
 
     def run(memo: dict[int, Any]) -> Any:
-        batches = [unwrapped(v, memo) for v in inputs]
+        batches = [_as_batch(v, memo, pipeline) for v in inputs]
         for i, (batch, kind, ndim) in enumerate(zip(batches, in_types, ins_ndim, strict=True)):
             if (batch.dtype.type_id, batch.ndim) != (kind, ndim):
                 raise RuntimeError(
@@ -420,7 +481,7 @@ def constant(
         dtype: default int32 for `idata`, float32 for `fdata`.
         layout: the layout of the sample.
     """
-    pipeline = Pipeline.required("constant")
+    pipeline = pipeline_of("constant")
     if (idata is None) == (fdata is None):
         raise RuntimeError("fn.constant: expected either `idata` or `fdata`")
     data = np.atleast_1d(idata if idata is not None else fdata)
@@ -434,11 +495,12 @@ def constant(
 
 def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
     """The shape of every sample, as int64 tensors."""
-    pipeline = Pipeline.required("shapes")
-    return pipeline.result(lambda memo: shapes_of(unwrapped(value, memo), dtype), inputs=(value,))
+    pipeline = pipeline_of("shapes")
+    return pipeline.result(lambda memo: shapes_of(_as_batch(value, memo, pipeline), dtype), inputs=(value,))
 
 
-_OWN: dict[str, Any] = {
+# Functions that are no operators of ndd by another name; `compositions.py` adds some.
+OWN: dict[str, Any] = {
     "constant": constant,
     "dl_tensor_python_function": dl_tensor_python_function,
     "experimental.numba_function": numba_function,

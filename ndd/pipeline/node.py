@@ -42,14 +42,14 @@ class DataNode:
         value: Any = None,
         step: Callable[[dict[int, Any]], Any] | None = None,
         inputs: tuple[Any, ...] = (),
-        kept: Any = None,
+        state: Any = None,
     ):
         self._value = value
         self._step = step and _called_here(step)
         self.inputs = inputs  # of a recorded step: values, some of which are or hold nodes
-        self.kept = kept  # what the call that made a recorded step keeps between runs
+        self.state = state  # of the call that made a recorded step: a `CallState`
         self.made_in = branch()  # the branch of an `if` on a node whose samples it holds
-        self.source_name: str | None = None  # of an external source, for `feed_input`
+        self.source: Any = None  # the `CallState` of an external source, for `feed_input`
 
     @property
     def recorded(self) -> bool:
@@ -60,7 +60,10 @@ class DataNode:
     def value(self) -> Any:
         """The `ndd.Batch` of this run."""
         if self._step is not None:
-            raise RuntimeError("This node was recorded in a `with pipeline:` block: it has a value only while running")
+            raise RuntimeError(
+                "This node was made in a `with pipeline:` block or outside of any pipeline: it has a value only while a "
+                "pipeline runs that has it among its outputs or arguments. Call the operator of ndd itself for values now"
+            )
         return self._value
 
     def evaluated(self, memo: dict[int, Any]) -> Any:
@@ -97,6 +100,11 @@ class DataNode:
 
     def __iter__(self) -> Any:
         raise TypeError("A DataNode cannot be unpacked: the function gives one output (index a sample with node[...])")
+
+    @property
+    def device(self) -> str:
+        """Where the value of this run is: "cpu" or "gpu"."""
+        return self.value.device.device_type
 
     def get(self) -> Any:
         """The value of this run, as the `TensorList` that `run()` gives: for the eyes, as in DALI's debug mode."""

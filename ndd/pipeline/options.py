@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -26,6 +27,35 @@ class OperatorConcurrency(Enum):
     NONE = "none"
     BACKEND = "backend"
     FULL = "full"
+
+
+def _queue_sizes(depth: Any) -> tuple[int, int]:
+    sizes = (depth["cpu_size"], depth["gpu_size"]) if isinstance(depth, dict) else (depth, depth)
+    if not all(isinstance(size, int) for size in sizes):
+        raise TypeError(
+            f"Pipeline: prefetch_queue_depth: expected a number, or a dict of cpu_size and gpu_size, got {depth!r}"
+        )
+    if min(sizes) < 1:
+        raise ValueError(f"Pipeline: prefetch_queue_depth must be at least 1, got {depth}")
+    return sizes
+
+
+def _is_type(value: Any) -> bool:
+    try:
+        return ndd.dtype(value) is not None
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+def _expected(name: str, given: Any, kind: str, is_one: Callable[[Any], bool]) -> Any:
+    """What the outputs must be, if it is of the right kind."""
+    for value in given if isinstance(given, list | tuple) else [given]:
+        none_of_a_kind = name == "output_dtype" and value == ndd.types.NO_TYPE
+        if none_of_a_kind or (name == "output_ndim" and isinstance(value, int) and value < 0):
+            raise ValueError(f"Pipeline: {name}: expected {kind}, got {value!r}")
+        if value is not None and not is_one(value):
+            raise TypeError(f"Pipeline: {name}: expected {kind}, a list of them or None, got {value!r}")
+    return given
 
 
 class PipelineOptions:
@@ -79,12 +109,14 @@ class PipelineOptions:
         self._num_threads = num_threads
         self._device_id = None if device_id in (None, -99999) else device_id
         self._seed = None if seed is None or seed < 0 else int(seed)
-        depth = max(prefetch_queue_depth.values()) if isinstance(prefetch_queue_depth, dict) else prefetch_queue_depth
-        if int(depth) < 1:
-            raise ValueError(f"prefetch_queue_depth must be at least 1, got {prefetch_queue_depth}")
-        self._depth = int(depth)
-        self.exec_pipelined, self.exec_async, self.exec_separated = exec_pipelined, exec_async, False
-        self.exec_dynamic = next((e for e in (exec_dynamic, experimental_exec_dynamic) if e is not None), True)
+        #: As it was given.
+        self.prefetch_queue_depth = prefetch_queue_depth
+        self.exec_separated = isinstance(prefetch_queue_depth, dict)
+        self.cpu_queue_size, self.gpu_queue_size = _queue_sizes(prefetch_queue_depth)
+        self._depth = max(self.cpu_queue_size, self.gpu_queue_size)
+        self.exec_pipelined, self.exec_async = exec_pipelined, exec_async
+        chosen = next((e for e in (exec_dynamic, experimental_exec_dynamic) if e is not None), None)
+        self.exec_dynamic = chosen if chosen is not None or self.exec_separated else True
         self.bytes_per_sample, self.set_affinity = bytes_per_sample, set_affinity
         self.max_streams = -1 if max_streams is None else max_streams
         self.default_cuda_stream_priority = default_cuda_stream_priority or 0
@@ -95,7 +127,11 @@ class PipelineOptions:
         self.restored_iterator: dict[str, Any] | None = None  # the place of an iterator, in the checkpoint
         if checkpoint is not None:
             self._restored, self.restored_iterator = restored_states(checkpoint)
-        self._output_checks = (output_dtype, output_ndim, output_layout)
+        self._output_checks = (
+            _expected("output_dtype", output_dtype, "an element type", _is_type),
+            _expected("output_ndim", output_ndim, "a number of at least 0", lambda v: isinstance(v, int)),
+            _expected("output_layout", output_layout, "a string", lambda v: isinstance(v, str)),
+        )
         self._prepare()
 
     def _prepare(self) -> None:
@@ -129,26 +165,13 @@ class PipelineOptions:
         """The seed of the random operators."""
         return self._seed
 
-    @property
-    def prefetch_queue_depth(self) -> int:
-        """How many runs are prepared ahead."""
-        return self._depth
-
-    cpu_queue_size = gpu_queue_size = prefetch_queue_depth
-
     # ---- what code for DALI may call, and which has nothing to do here
 
     def start_py_workers(self) -> None:
         """Nothing to do."""
 
-    def enable_api_check(self, enable: bool) -> None:
-        """Nothing to do."""
-
     def add_sink(self, edge: Any) -> None:
         """Nothing to do: a body runs whole, also what no output needs."""
-
-    def release_outputs(self) -> None:
-        """Nothing to do: outputs keep their own memory."""
 
     def executor_statistics(self) -> dict[str, Any]:
         """Nothing to report."""

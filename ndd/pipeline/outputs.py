@@ -12,10 +12,28 @@ import ndd
 
 
 class PipelineTensor:
-    """One tensor of a pipeline's output. `shape()` and `layout()` are methods here, as in DALI's pipeline mode."""
+    """One tensor of a pipeline's output. `shape()` and `layout()` are methods here, as in DALI's pipeline mode.
 
-    def __init__(self, tensor: Any):
-        self._tensor = tensor
+    `TensorCPU` and `TensorGPU` are made of arrays, tensors and DLPack capsules; both share memory where they can.
+
+    Args:
+        layout: a letter for each axis.
+        is_pinned: no effect.
+    """
+
+    def __new__(cls, data: Any, *_: Any, **__: Any) -> Any:
+        """One of the class for its device, where that is not said."""
+        if cls is PipelineTensor:
+            kind: Any = TensorGPU if data.device.device_type == "gpu" else TensorCPU
+            return super().__new__(kind)
+        return super().__new__(cls)
+
+    def __init__(self, data: Any, layout: str | None = None, is_pinned: bool | None = None):
+        if not isinstance(data, ndd.Tensor):
+            data = _from_outside(data)
+        self._tensor = data
+        if layout:
+            self.set_layout(layout)
 
     def shape(self) -> list[int]:
         """The extents."""
@@ -37,11 +55,13 @@ class PipelineTensor:
     def set_layout(self, layout: str | None) -> None:
         """Gives this tensor another layout, of a letter for each axis; "" or None takes it away."""
         tensor = self._tensor
+        _check_layout(layout, tensor.ndim)
         self._tensor = ndd.as_tensor(tensor, layout=layout) if layout else ndd.reshape(tensor, layout="")
 
-    def get_property(self, key: str) -> str:
-        """The property "source_info" or "layout"."""
-        return {"source_info": self.source_info, "layout": self.layout}[key]()
+    def get_property(self, key: str) -> str | None:
+        """The property "source_info" or "layout"; None for any other."""
+        found = {"source_info": self.source_info, "layout": self.layout}.get(key)
+        return found() if found is not None else None
 
     def copy_to_external(self, ptr: Any) -> None:
         """Copies the elements to an address in CPU memory, a `ctypes.c_void_p` or an integer."""
@@ -64,9 +84,11 @@ class PipelineTensor:
         return str(self._tensor.source_info or "")
 
     def squeeze(self, dim: int | None = None) -> bool:
-        """Drops axes of extent 1 (or axis `dim` alone); says whether there were any."""
+        """Drops axes of extent 1 (or axis `dim` alone, counted from the end if negative); says whether there were any."""
         shape = self._tensor.shape
-        axes = [i for i, e in enumerate(shape) if e == 1 and dim in (None, i)]
+        if dim is not None and not -len(shape) <= dim < len(shape):
+            raise RuntimeError(f"squeeze: dim={dim} is out of range: the tensor has {len(shape)} axes")
+        axes = [i for i, e in enumerate(shape) if e == 1 and dim in (None, i, i - len(shape))]
         if axes:
             self._tensor = ndd.squeeze(self._tensor, axes=axes)
         return bool(axes)
@@ -88,14 +110,46 @@ class PipelineTensor:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
-        return repr(self._tensor)
+        return _shown(self, self._tensor)
+
+
+class TensorCPU(PipelineTensor):
+    """A `PipelineTensor` in CPU memory.
+
+    >>> import numpy as np
+    >>> from ndd.tensors import TensorCPU
+    >>> TensorCPU(np.zeros((2, 3, 3), np.uint8), "HWC").shape()
+    [2, 3, 3]
+    """
+
+
+class TensorGPU(PipelineTensor):
+    """A `PipelineTensor` in GPU memory."""
 
 
 class TensorList:
-    """One output of a pipeline: the samples of a batch. It keeps its memory: later runs do not change it."""
+    """One output of a pipeline: the samples of a batch. It keeps its memory: later runs do not change it.
 
-    def __init__(self, batch: Any):
-        self._batch = batch
+    `TensorListCPU` and `TensorListGPU` are made of an array `[N, ...]` or of a list of arrays or tensors of one type.
+
+    Args:
+        layout: of a sample, a letter for each axis.
+        is_pinned: no effect.
+    """
+
+    def __new__(cls, data: Any, *_: Any, **__: Any) -> Any:
+        """One of the class for its device, where that is not said."""
+        if cls is TensorList:
+            kind: Any = TensorListGPU if data.device.device_type == "gpu" else TensorListCPU
+            return super().__new__(kind)
+        return super().__new__(cls)
+
+    def __init__(self, data: Any, layout: str | None = None, is_pinned: bool | None = None):
+        if not isinstance(data, ndd.Batch):
+            data = _samples_from_outside(data)
+        self._batch = data
+        if layout:
+            self.set_layout(layout)
 
     @property
     def batch(self) -> Any:
@@ -124,6 +178,7 @@ class TensorList:
 
     def set_layout(self, layout: str | None) -> None:
         """Gives the samples another layout, of a letter for each axis; "" or None takes it away."""
+        _check_layout(layout, self._batch.ndim)
         self._batch = ndd.as_batch(self._batch, layout=layout or "")
 
     def reset(self) -> None:
@@ -188,7 +243,54 @@ class TensorList:
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        return repr(self._batch)
+        return _shown(self, self._batch)
+
+
+class TensorListCPU(TensorList):
+    """A `TensorList` in CPU memory.
+
+    >>> import numpy as np
+    >>> from ndd.tensors import TensorListCPU
+    >>> len(TensorListCPU([np.zeros(2), np.ones(3)]))
+    2
+    """
+
+
+class TensorListGPU(TensorList):
+    """A `TensorList` in GPU memory."""
+
+
+def _from_outside(data: Any) -> Any:
+    """A tensor of anything that has one's memory."""
+    if type(data).__name__ == "PyCapsule":
+        from torch.utils.dlpack import from_dlpack
+
+        data = from_dlpack(data)
+    if isinstance(data, list | tuple | int | float | str):
+        raise TypeError(f"Expected an array, a tensor or a DLPack capsule, got a {type(data).__name__}")
+    return ndd.as_tensor(data._tensor if isinstance(data, PipelineTensor) else data)
+
+
+def _samples_from_outside(data: Any) -> Any:
+    if not isinstance(data, list | tuple):
+        return ndd.as_batch(data)
+    samples = [_from_outside(sample) for sample in data]
+    if len({sample.dtype for sample in samples}) > 1:
+        raise TypeError(f"The samples of a list must have one type, got {[str(sample.dtype) for sample in samples]}")
+    return ndd.as_batch(samples)
+
+
+def _check_layout(layout: str | None, ndim: int) -> None:
+    if layout and len(layout) != ndim:
+        raise ValueError(f"The layout {layout!r} has {len(layout)} letters, the samples have {ndim} axes")
+
+
+def _shown(output: Any, value: Any) -> str:
+    """A value as text, with the names of what stands for it."""
+    name = type(output).__name__
+    return (
+        repr(value).replace(type(value).__name__, name, 1).replace(f"dtype={value.dtype}", f"dtype={output.dtype}", 1)
+    )
 
 
 def _copy(tensor: Any, ptr: Any) -> None:

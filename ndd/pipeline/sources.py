@@ -22,7 +22,7 @@ class ExternalSource:
         self.options = options
         self.outputs: int | None = options.get("num_outputs")
         self.batched: bool = options.get("batch", True) is not False
-        self.cycle = _checked_cycle(options.get("cycle"))
+        self.cycle = options.get("cycle")
         self.queue: deque[Any] = deque()
         self.last: Any = None
         self.iteration = 0
@@ -40,15 +40,9 @@ class ExternalSource:
         if inspect.isgeneratorfunction(source):
             self._factory = lambda: iter(source())
         elif callable(source):
-            if self.cycle is not None:
-                raise ValueError("external_source: `cycle` goes with iterable sources, not with a callable")
             self._call = source
             self._takes_argument = _parameters(source) > 0
         else:
-            if self.cycle in (True, "quiet", "raise") and iter(source) is source:
-                raise TypeError(
-                    "external_source: an iterator cannot begin again: `cycle` needs an iterable or a function"
-                )
             self._factory = lambda: iter(source)
 
     @property
@@ -181,10 +175,18 @@ def _samples(data: Any) -> Any:
     return list(data)
 
 
-def _checked_cycle(cycle: Any) -> Any:
+def check_source(source: Any, options: dict[str, Any]) -> None:
+    """ValueError or TypeError for a source that cannot be cycled through as asked."""
+    cycle = options.get("cycle")
     if cycle not in (None, True, False, "no", "quiet", "raise"):
         raise ValueError(f"external_source: cycle must be one of None, 'no', 'quiet', 'raise', got {cycle!r}")
-    return cycle
+    if source is None or inspect.isgeneratorfunction(source):
+        return
+    if callable(source):
+        if cycle is not None:
+            raise ValueError("external_source: `cycle` goes with iterable sources, not with a callable")
+    elif cycle in (True, "quiet", "raise") and iter(source) is source:
+        raise TypeError("external_source: an iterator cannot begin again: `cycle` needs an iterable or a function")
 
 
 def _parameters(function: Callable[..., Any]) -> int:

@@ -130,9 +130,44 @@ def no_scalar(m, x):
     return x
 
 
+def attributes(m, x):
+    state = modules.SimpleNamespace(a=np.int32(0), b=np.int32(0))
+    if x > 1:
+        state.a = -x
+    elif x == 1:
+        state.b = 2 * x
+    return state.a, state.b
+
+
+def drawn_and_read(m, x):
+    """Without nodes among their arguments they give whole batches, of which a branch gets its samples."""
+    if x % 2 == 0:
+        y = m.fn.random.uniform(range=[0, 1], seed=5)
+        z = m.fn.external_source(lambda: [np.int32(7 + i) for i in range(4)])
+    else:
+        y = np.float32(-1)
+        z = m.fn.batch_permutation(seed=3)
+    return y, z
+
+
+def parted(m, x):
+    flag = x % 2 == 0
+    even, odd = m.fn._conditional.split(x, predicate=flag)
+    return m.fn._conditional.merge(even * 10, odd - 5, predicate=flag), m.fn._conditional.not_(flag)
+
+
+def inner(m, x):
+    def halved(v):
+        if v > 1:
+            v = v // 2
+        return v
+
+    return halved(x), halved(x * 3)
+
+
 BODIES = (
     assigned, chain, returned, nested, logic, constants, nobody, helped, plain_values, two_of_them, operators, types_differ,
-    one_only, no_scalar,
+    one_only, no_scalar, attributes, drawn_and_read, parted, inner,
 )  # fmt: skip
 
 
@@ -206,11 +241,6 @@ def test_what_cannot_be_says_what_to_do():
             kept.append(x * 2)
         return kept[0]
 
-    def reads(x):
-        if x > 1:
-            x = ndd.fn.external_source(source=[[1]], cycle=True)
-        return x
-
     def breaks(x):
         for _ in range(2):
             if x > 1:
@@ -225,7 +255,6 @@ def test_what_cannot_be_says_what_to_do():
     for body, said in (
         (leaked, r"stores into kept\['x'\].*store that after"),
         (appended, "Assign it to a variable"),
-        (reads, "before the `if`"),
         (breaks, "not in loops that it breaks"),
         (unassigned, "not assigned in all branches"),
     ):

@@ -69,9 +69,10 @@ def test_old_and_unknown_names():
 
 
 def test_outside_of_a_pipeline():
-    for call in (lambda: fn.flip(3), lambda: fn.external_source(name="x"), lambda: fn.readers.file(files=[])):
-        with pytest.raises(RuntimeError, match="pipeline_def"):
-            call()
+    with pytest.raises(RuntimeError, match="pipeline_def"):
+        fn.python_function(3, function=abs)
+    with pytest.raises(RuntimeError, match="outside of any pipeline"):
+        fn.flip(3).get()
 
 
 def test_operators_take_nodes_for_inputs_and_arguments():

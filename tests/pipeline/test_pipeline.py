@@ -203,7 +203,12 @@ def test_all_arguments_of_the_constructor():
         concurrency=None,
     )
     assert (pipe.max_batch_size, pipe.num_threads, pipe.device_id, pipe.seed) == (2, 1, None, 7)
-    assert (pipe.prefetch_queue_depth, pipe.exec_dynamic, pipe.max_streams) == (3, False, 2)
+    assert (pipe.prefetch_queue_depth, pipe.cpu_queue_size, pipe.gpu_queue_size) == (
+        {"cpu_size": 3, "gpu_size": 2},
+        3,
+        2,
+    )
+    assert (pipe.exec_dynamic, pipe.max_streams) == (False, 2)
     assert (pipe.py_num_workers, pipe.py_start_method, pipe.set_affinity) == (2, "spawn", True)
     assert pipe.num_outputs == 1
     assert pipe.output_dtype() == [None]

@@ -1,1 +1,5 @@
-"""DALI's numba plugin: `fn.experimental.numba_function`."""
+"""DALI's numba plugin: `fn.experimental.numba_function` and its class."""
+
+from ndd.plugin.numba.experimental import NumbaFunction
+
+__all__ = ["NumbaFunction"]

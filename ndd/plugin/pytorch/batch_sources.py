@@ -62,7 +62,7 @@ def as_sources(pipelines: Any, names: Sequence[str]) -> list[Any]:
         )
     for pipeline in found:
         pipeline.build()
-        pipeline.use_as("an iterator")
+        pipeline.use_as(ndd.types.PipelineAPIType.ITERATOR)
     sizes = {p.max_batch_size for p in found}
     check(len(sizes) == 1, f"All pipelines should have the same batch size, got {sorted(sizes)}")
     return found

@@ -1,4 +1,4 @@
-"""What the calls of a pipeline's body keep between runs (readers, random generators, sources), and their seeds.
+"""The states of a pipeline's calls: what they keep between runs (readers, random generators, sources), and their seeds.
 
 A pipeline's `seed` gives each reader and random operator that has no `seed` of its own one of the words that
 `std::seed_seq{seed}` makes, in the order in which DALI meets them: output after output, inputs before arguments, and
@@ -21,10 +21,10 @@ _HOME = str(Path(__file__).parent.parent)
 _WORDS = 1024  # the length of the sequence decides its words
 
 
-class Kept:
-    """What one call keeps: made by `make(seed)` when it is first asked for, since the seed is known with the whole body."""
+class CallState:
+    """The state of one call: made by `make(seed)` when it is first asked for, since the seed is known with the whole body."""
 
-    def __init__(self, room: AllKept, kind: str, name: str | None, make: Callable[[int | None], Any], seeded: bool):
+    def __init__(self, room: CallStates, kind: str, name: str | None, make: Callable[[int | None], Any], seeded: bool):
         self.room = room
         self.kind = kind
         self.name = name
@@ -32,6 +32,10 @@ class Kept:
         self.seed: int | None = None
         self._make: Callable[[int | None], Any] | None = make
         self._value: Any = None
+
+    def within(self, states: CallStates) -> CallState:
+        """The state in a pipeline: this one. `StateForEach` has one for each pipeline."""
+        return self
 
     def __call__(self) -> Any:
         """The reader, generator or source."""
@@ -44,14 +48,14 @@ class Kept:
         return self._value
 
 
-class AllKept:
-    """What the calls of one pipeline keep."""
+class CallStates:
+    """The states of all calls of one pipeline."""
 
     def __init__(self, seed: int | None, restored: dict[str, Any] | None):
         self.objects: dict[str, Any] = {}  # by kind and number, as a checkpoint knows them
         self._seeds = None if seed is None else itertools.cycle(seed_sequence(seed, _WORDS))
         self._restored = restored
-        self._calls: dict[Any, Kept] = {}
+        self._calls: dict[Any, CallState] = {}
         self._counts: dict[Any, int] = {}
 
     def begin(self) -> None:
@@ -66,38 +70,46 @@ class AllKept:
         name: str | None = None,
         seeded: bool = False,
         seed: int | None = None,
-    ) -> Kept:
-        """What the call that is running keeps. It is known by its name, else by the place in the program that makes it,
-        so that calls that a condition leaves out in some runs do not shift the others.
+        key: Any = None,
+    ) -> CallState:
+        """The state of the call that is running. It is known by its name, else by the place in the program that makes it,
+        so that calls that a condition leaves out in some runs do not shift the others; or by `key`.
 
         `seeded`: `make` is given `seed`, the call's own, or where that is None or negative a word of the pipeline's.
+        RuntimeError for two calls of one name in one run of the body.
         """
-        key: Any = (kind, name)
-        if name is None:
+        if key is None and name is not None:
+            key = (kind, name)
+            self._counts[key] = self._counts.get(key, 0) + 1
+            if self._counts[key] > 1:
+                raise RuntimeError(
+                    f"fn.{kind.removeprefix('reader ')}: the pipeline has two of the name {name!r}: names must differ"
+                )
+        elif key is None:
             site = (kind, *_call_site())
             number = self._counts[site] = self._counts.get(site, 0) + 1
             key = (*site, number)
         found = self._calls.get(key)
         if found is None:
-            found = self._calls[key] = Kept(self, kind, name, make, seeded)
+            found = self._calls[key] = CallState(self, kind, name, make, seeded)
             found.seed = None if seed is None or seed < 0 else int(seed)
         return found
 
-    def note(self, kept: Kept, made: Any) -> None:
+    def note(self, state: CallState, made: Any) -> None:
         """Labels what a call has made, and moves it to where its predecessor stood."""
-        places = [call for call in self._calls.values() if call.kind == kept.kind]
-        label = f"{kept.kind} {kept.name or places.index(kept) + 1}"
+        places = [call for call in self._calls.values() if call.kind == state.kind]
+        label = f"{state.kind} {state.name or places.index(state) + 1}"
         if self._restored is not None:
             give_state(made, label, self._restored)
         self.objects[label] = made
 
-    def give_seed(self, kept: Kept) -> None:
+    def give_seed(self, state: CallState) -> None:
         """The next word of the pipeline's seed."""
         if self._seeds is not None:
-            kept.seed = next(self._seeds)
+            state.seed = next(self._seeds)
 
     def give_seeds(self, outputs: Iterable[Any]) -> None:
-        """Seeds for all calls that outputs depend on, in DALI's order."""
+        """States and seeds for all calls that outputs depend on, in DALI's order."""
         seen: set[int] = set()
 
         def meet(node: DataNode) -> None:
@@ -106,16 +118,17 @@ class AllKept:
             seen.add(id(node))
             for before in nodes_in(node.inputs):
                 meet(before)
-            if node.kept is not None and node.kept.seeded and node.kept.seed is None:
-                self.give_seed(node.kept)
+            state = node.state.within(self) if node.state is not None else None
+            if state is not None and state.seeded and state.seed is None:
+                self.give_seed(state)
 
         for node in nodes_in(tuple(outputs)):
             meet(node)
 
     def make_all(self) -> None:
         """Makes what is not made yet."""
-        for kept in self._calls.values():
-            kept()
+        for state in list(self._calls.values()):
+            state()
 
 
 def _call_site() -> tuple[Any, int]:
