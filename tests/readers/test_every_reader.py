@@ -315,7 +315,7 @@ def test_a_started_worker_reads(made):
     worker.start()
     assert ours.poll(100)
     assert ours.recv() == {name: [0, 1, 2, 3] for name in DATASETS}
-    worker.join(20)
+    worker.join()
 
 
 @every_reader

@@ -228,7 +228,7 @@ epoch = reader.next_epoch(batch_size=5)
 next(epoch)
 {how}
 """
-    done = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], timeout=200, capture_output=True, text=True)
     assert done.returncode == (3 if "SystemExit" in how else 0)
     assert not done.stderr
 
