@@ -16,6 +16,7 @@ from memory import least_growth
 from waiting import wait_until
 
 import ndd
+from ndd._execution import context
 from ndd._execution.threads import default_pool
 from ndd._tensor.device import gpu_count
 
@@ -239,6 +240,31 @@ def test_contexts_that_need_each_other_do_not_block():
         for t in threads:
             t.join()
         assert sorted(results) == [1, 1, 1, 2]
+
+
+def test_threads_that_fork_at_once_give_back_what_each_held(monkeypatch):
+    """A queue whose lock a thread that has ended still held: its next invocation waited for ever."""
+    (ndd.tensor([1.0]) + 1).evaluate()  # has a queue
+    lock = ndd.EvalContext.current()._turn.lock
+    holding, leave = threading.Event(), threading.Event()
+
+    def forks():
+        context._before_fork()
+        holding.set()
+        leave.wait(60)
+        context._go_on()
+
+    other = threading.Thread(target=forks)
+    other.start()
+    holding.wait()
+    assert not lock.acquire(blocking=False)
+    monkeypatch.setattr(context, "_FORK_SECONDS", 0.1)
+    context._before_fork()  # cannot have it, and forks all the same
+    context._go_on()
+    leave.set()
+    other.join()
+    assert lock.acquire(blocking=False)
+    lock.release()
 
 
 def test_evaluate_all_waits():

@@ -396,19 +396,16 @@ def test_no_needless_warning_between_epochs(our, one, caplog):
 
 
 def test_nothing_runs_before_it_is_asked_for(our):
-    asked = []
+    def fed_by_a_list(asked):
+        return fed(lambda i: asked.append(i) or np.zeros((2, 1)))
 
-    def source(i):
-        asked.append(i)
-        return np.zeros((2, 1))
-
-    iterator = construct(our, fed(source), prepare_first_batch=False)
-    assert asked == []
+    late, early = [], []  # each its own: threads prepare the runs to come
+    iterator = construct(our, fed_by_a_list(late), prepare_first_batch=False)
+    assert late == []
     next(iterator)
-    assert asked[0] == 0
-    asked.clear()
-    construct(our, fed(source))
-    assert asked[0] == 0
+    assert late[0] == 0
+    construct(our, fed_by_a_list(early))
+    assert early[0] == 0
 
 
 def test_errors_of_the_pipeline(our):
