@@ -16,7 +16,7 @@ from memory import least_growth
 from waiting import wait_until
 
 import ndd
-from ndd._execution import context
+from ndd._execution import context as room
 from ndd._execution.threads import default_pool
 from ndd._tensor.device import gpu_count
 
@@ -249,18 +249,18 @@ def test_threads_that_fork_at_once_give_back_what_each_held(monkeypatch):
     holding, leave = threading.Event(), threading.Event()
 
     def forks():
-        context._before_fork()
+        room._before_fork()
         holding.set()
         leave.wait(60)
-        context._go_on()
+        room._go_on()
 
     other = threading.Thread(target=forks)
     other.start()
     holding.wait()
     assert not lock.acquire(blocking=False)
-    monkeypatch.setattr(context, "_FORK_SECONDS", 0.1)
-    context._before_fork()  # cannot have it, and forks all the same
-    context._go_on()
+    monkeypatch.setattr(room, "_FORK_SECONDS", 0.1)
+    room._before_fork()  # cannot have it, and forks all the same
+    room._go_on()
     leave.set()
     other.join()
     assert lock.acquire(blocking=False)

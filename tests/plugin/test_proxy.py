@@ -20,7 +20,6 @@ import ndd.plugin.pytorch.experimental.proxy as dali_proxy
 from ndd import fn
 
 
-
 @ndd.pipeline_def(batch_size=4, num_threads=1)
 def times_ten():
     return fn.external_source(name="x") * 10

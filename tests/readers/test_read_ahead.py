@@ -12,7 +12,7 @@ import weakref
 import numpy as np
 import pytest
 from memory import least_growth
-from waiting import wait_until
+from waiting import let_read_on, wait_until
 
 import ndd
 from ndd.readers import File, Output, Reader, RecordStore, read_ahead
@@ -188,6 +188,10 @@ def test_ctrl_c_while_waiting_loses_nothing():
     def interrupt(*_):
         raise KeyboardInterrupt
 
+    def interrupted():  # the timer starts inside what catches it
+        signal.setitimer(signal.ITIMER_REAL, 0.03)
+        next(epoch)
+
     released = threading.Event()
     epoch = Memory(store=Held(12)).next_epoch(batch_size=2)
     assert labels_of(next(epoch)) == [0, 1]
@@ -195,8 +199,7 @@ def test_ctrl_c_while_waiting_loses_nothing():
     try:
         for _ in range(3):
             with pytest.raises(KeyboardInterrupt):
-                signal.setitimer(signal.ITIMER_REAL, 0.03)
-                next(epoch)
+                interrupted()
     finally:
         signal.signal(signal.SIGALRM, before)
         released.set()
@@ -256,11 +259,11 @@ def test_hand_over_is_cheap(tmp_path):
     best = 1.0
     for _ in range(20):
         epoch = reader.next_epoch(batch_size=64)
-        time.sleep(0.01)
+        let_read_on(reader)
         start = time.thread_time()
         next(epoch)
         best = min(best, time.thread_time() - start)
-    assert best < 64 * 10e-6
+    assert best < 64 * 20e-6  # 64 * 3.5e-6 on a machine with 26 waiting for its two cores
 
 
 def test_a_reader_may_be_collected_by_a_thread_of_its_own(numbered):
