@@ -103,7 +103,7 @@ def s3_server():
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(300):
+        for _ in range(2000):  # a busy machine has taken half a minute
             try:
                 socket.create_connection(("127.0.0.1", port), 1).close()
                 break
@@ -112,7 +112,7 @@ def s3_server():
         yield port
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def put(url, data=b""):

@@ -116,13 +116,14 @@ def test_as_a_process_without_a_terminal(tmp_path):
         text=True,
         stdin=subprocess.DEVNULL,
         cwd=Path(ndd.__file__).parent.parent,
-        timeout=120,
+        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     assert "\r" not in done.stdout
     assert len(losses(done.stdout)) == 1
-    assert done.stderr == ""
+    # Where caches are empty, a line there says that kernels are compiled.
+    assert [line for line in done.stderr.splitlines() if "compiles kernels" not in line] == []
 
 
 def test_the_photographs_and_their_provenance():

@@ -24,7 +24,7 @@ def run(code, *blocked, **options):
     """The output of `code` in a fresh interpreter where some packages cannot be imported."""
     done = subprocess.run(
         [sys.executable, "-c", _BLOCK + textwrap.dedent(code), *blocked],
-        capture_output=True, text=True, timeout=120, **options,
+        capture_output=True, text=True, timeout=280, **options,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout

@@ -158,7 +158,14 @@ def _close_all() -> None:
             thread.join(timeout=2.0)
 
 
-_held: list[Any] = []  # the locks of queues at rest
+class _Held(threading.local):
+    """The locks of queues at rest. Each thread that forks has its own: the samples of an operator may fork at once."""
+
+    def __init__(self) -> None:
+        self.locks: list[Any] = []
+
+
+_held = _Held()
 
 
 def _before_fork() -> None:
@@ -177,13 +184,13 @@ def _held_still(turn: Turn, until: float) -> bool:
     seconds = min(until - time.monotonic(), _FORK_PAUSE)
     taken = turn.lock.acquire(timeout=max(seconds, 0))
     if taken:
-        _held.append(turn.lock)
+        _held.locks.append(turn.lock)
     return taken
 
 
 def _go_on() -> None:
-    while _held:
-        _held.pop().release()
+    while _held.locks:
+        _held.locks.pop().release()
 
 
 def _in_child() -> None:
@@ -193,7 +200,7 @@ def _in_child() -> None:
     for turn in _turns:
         turn.__init__()  # type: ignore[misc]
     _turns.clear()
-    _held.clear()
+    _held.locks.clear()
 
 
 atexit.register(_close_all)

@@ -37,22 +37,22 @@ class _Step(NamedTuple):
 class _Whole:
     """A lock that is held by what a fork must not cut in two: `with whole:` around an import or a compilation.
 
-    One thread at a time holds it, and may take it again.
+    One thread at a time holds it, and may take it again. Several may fork at once: the samples of an operator that forks.
 
     Attributes:
-        forking: a fork is on its way.
+        forking: the threads on whose way a fork is.
     """
 
     def __init__(self) -> None:
-        self.forking = False
+        self.forking: set[int] = set()
         self._waiting: set[int] = set()  # threads
         self._lock = threading.RLock()
-        self._taken = False  # by the thread that forks
+        self._taken: int | None = None  # by this thread, which forks
 
     @property
     def wanted(self) -> bool:
         """Whether a fork or another thread waits for it, or soon will: what can be done later is to be broken off."""
-        return self.forking or bool(self._waiting)
+        return bool(self.forking or self._waiting)
 
     def __enter__(self) -> None:
         if not self._lock.acquire(blocking=False):
@@ -70,20 +70,23 @@ class _Whole:
 
     def before(self) -> None:
         """Waits for who holds it."""
-        self._taken = self._lock.acquire(timeout=_WHOLE_SECONDS)
+        if self._lock.acquire(timeout=_WHOLE_SECONDS):
+            self._taken = threading.get_ident()
 
     def in_parent(self) -> None:
         """Gives it back."""
-        self.forking = False
-        if self._taken:
-            self._taken = False
+        me = threading.get_ident()
+        self.forking.discard(me)
+        if self._taken == me:
+            self._taken = None
             self._lock.release()
 
     def in_child(self) -> None:
         """Gives it back; who holds it after all does not exist here."""
-        if not self._taken:
-            self._lock = threading.RLock()
+        if self._taken != threading.get_ident():
+            self._lock, self._taken = threading.RLock(), None
         self._waiting.clear()
+        self.forking.clear()
         self.in_parent()
 
 
@@ -105,7 +108,7 @@ def around_fork(
 
 
 def _before() -> None:
-    whole.forking = True
+    whole.forking.add(threading.get_ident())
     with contextlib.ExitStack() as each:  # a step that fails (Ctrl-C) does not keep the others from running
         for step in _steps:
             if step.before is not None:

@@ -170,12 +170,7 @@ class Call:
         is made once for all calls with the same, which must not write to it."""
         if self.op.random or self.settled.handles or any([h is not None for h in self.handles]):
             return make()
-        made = self.settled.made
-        if self.n not in made:
-            if len(made) > _FEW:
-                made.clear()
-            made[self.n] = make()
-        return made[self.n]
+        return self._kept_here(self.n, make)
 
     def kept(self, aside: str, shapes: np.ndarray, make: Callable[[], Any]) -> Any:
         """What `make` gives, for a plan in which the values of argument `aside` have no part: made once for all calls with
@@ -186,12 +181,18 @@ class Call:
         key = shapes.tobytes()
         if key != key[: shapes.shape[1] * 8] * len(shapes):
             return make()
+        return self._kept_here(key, make)
+
+    def _kept_here(self, key: Any, make: Callable[[], Any]) -> Any:
         made = self.settled.made
-        if key not in made:
-            if len(made) > _FEW:
-                made.clear()
-            made[key] = make()
-        return made[key]
+        try:
+            return made[key]
+        except KeyError:
+            found = make()
+        if len(made) > _FEW:
+            made.clear()
+        made[key] = found
+        return found  # not `made[key]`: another thread may have cleared it meanwhile
 
     # ---- for the framework
 

@@ -27,7 +27,7 @@ class Ahead:
         self._thread = threading.Thread(
             target=self._serve, args=(weakref.ref(owner), work), name="ndd-pipeline", daemon=True
         )
-        _running.add(self)
+        _running[id(self)] = self
         self._thread.start()
 
     def _serve(self, reference: weakref.ref[Any], work: Callable[[Any], Any]) -> None:
@@ -89,10 +89,12 @@ class Ahead:
             self._thread.join(timeout=10.0)
 
 
-_running: weakref.WeakSet[Ahead] = weakref.WeakSet()
+_running: weakref.WeakValueDictionary[int, Ahead] = weakref.WeakValueDictionary()
 
 
 @atexit.register
 def _stop_all() -> None:
-    for ahead in list(_running):
-        ahead.stop()
+    for reference in _running.valuerefs():  # a list made in one step: another thread may start one
+        ahead = reference()
+        if ahead is not None:
+            ahead.stop()

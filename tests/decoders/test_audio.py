@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 import io
 import threading
-import time
 import tracemalloc
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 import soundfile
 from cases import I16, each_of
 from compare import arrays_of, assert_same_values, check_same
+from waiting import let_read_on
 
 import ndd
 
@@ -222,7 +222,7 @@ def test_a_loop_that_goes_to_the_gpu_is_decoded_ahead(tmp_path, emulated_gpu, mo
         for files, _ in reader.next_epoch(batch_size=2):
             samples, _ = ndd.decoders.audio(files, downmix=True, start=0.001)
             found += arrays_of((samples.gpu() * 2).cpu())
-            time.sleep(0.02)  # the reader has time to read on
+            let_read_on(reader)
         for signal, samples in zip(signals, found, strict=True):
             expected, _ = ndd.decoders.audio(ndd.tensor(encoded(signal, 8000)), downmix=True, start=0.001)
             np.testing.assert_array_equal(samples, np.asarray(expected) * 2)

@@ -81,7 +81,7 @@ for path, arguments in {CALLS}.items():
     if any(w.category is DeprecationWarning for w in said):
         print(path)
 """
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280)
     assert ran.stdout.split() == list(CALLS)
 
 
@@ -93,6 +93,6 @@ def test_a_script_sees_the_warnings():
         "ndd.experimental.peek_image_shape(data)\n"
         "ndd.decoders.image(data, split_stages=True)\n"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280)
     assert "<string>:3: DeprecationWarning: `ndd.experimental.peek_image_shape`" in ran.stderr
     assert "<string>:4: DeprecationWarning: image: `split_stages` has no effect" in ran.stderr

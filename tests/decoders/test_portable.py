@@ -7,7 +7,7 @@ import pytest
 from encoded import KINDS, cmyk, made, needs_files, read, real
 
 import ndd
-from ndd.decoders import _nvimgcodec, _portable
+from ndd.decoders import _codec_library, _nvimgcodec, _portable
 
 needs_nvimgcodec = pytest.mark.skipif(_nvimgcodec.library() is None, reason="nvImageCodec is not installed")
 
@@ -20,6 +20,7 @@ def decoded(data, kind):
 def portable(request, monkeypatch):
     """Switches nvImageCodec (and others) off; gives a function that switches them on again."""
     monkeypatch.setattr(_nvimgcodec, "_module", [None])
+    monkeypatch.setattr(_codec_library, "library", lambda: None)  # else it may be kept for the tests to come
     if request.param != "all":
         monkeypatch.setattr(_portable, "simplejpeg", lambda: None)
     if request.param == "Pillow alone":
@@ -88,6 +89,7 @@ def test_peek(portable):
 def test_opencv_is_as_talkative_afterwards_as_before(monkeypatch):
     cv2 = pytest.importorskip("cv2")
     monkeypatch.setattr(_nvimgcodec, "_module", [None])
+    monkeypatch.setattr(_codec_library, "library", lambda: None)  # else it may be kept for the tests to come
     before = cv2.utils.logging.getLogLevel()
     ndd.decoders.image(ndd.batch([made()["rgb.jp2"][:200]] * 20), on_error="fill").evaluate()
     assert cv2.utils.logging.getLogLevel() == before

@@ -33,7 +33,7 @@ def test_killed_restarted_and_finished_by_fewer(tmp_path):
     }
     ran = subprocess.run(
         [*given, "--monitor-interval=0.05", str(script), str(folder), str(listed), "3"],
-        env=environment, capture_output=True, text=True, timeout=120, check=False,
+        env=environment, capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr[-2000:]
     first, second = (

@@ -13,8 +13,10 @@ from collections import deque
 import numpy as np
 import pytest
 from memory import least_growth
+from waiting import wait_until
 
 import ndd
+from ndd._execution import context as room
 from ndd._execution.threads import default_pool
 from ndd._tensor.device import gpu_count
 
@@ -203,7 +205,7 @@ def test_values_go_from_thread_to_thread():
         for t in threads:
             t.start()
         for t in threads:
-            t.join(20)
+            t.join()
         assert sorted(found) == sorted([2.0 * i + 2 for i in range(50)] * 4)
 
 
@@ -236,8 +238,33 @@ def test_contexts_that_need_each_other_do_not_block():
         for t in threads:
             t.start()
         for t in threads:
-            t.join(10)
+            t.join()
         assert sorted(results) == [1, 1, 1, 2]
+
+
+def test_threads_that_fork_at_once_give_back_what_each_held(monkeypatch):
+    """A queue whose lock a thread that has ended still held: its next invocation waited for ever."""
+    (ndd.tensor([1.0]) + 1).evaluate()  # has a queue
+    lock = ndd.EvalContext.current()._turn.lock
+    holding, leave = threading.Event(), threading.Event()
+
+    def forks():
+        room._before_fork()
+        holding.set()
+        leave.wait(60)
+        room._go_on()
+
+    other = threading.Thread(target=forks)
+    other.start()
+    holding.wait()
+    assert not lock.acquire(blocking=False)
+    monkeypatch.setattr(room, "_FORK_SECONDS", 0.1)
+    room._before_fork()  # cannot have it, and forks all the same
+    room._go_on()
+    leave.set()
+    other.join()
+    assert lock.acquire(blocking=False)
+    lock.release()
 
 
 def test_evaluate_all_waits():
@@ -276,19 +303,18 @@ def test_synchronous_calls_do_not_wait_for_what_runs_behind_them():
 
 
 def test_background_threads_end_with_their_context():
-    before = threading.active_count()
+    before = set(threading.enumerate())
     contexts = [ndd.EvalContext(num_threads=2) for _ in range(5)]
     for context in contexts:
         with context:
             ndd.flip(IMAGES).evaluate()
+    own = {t for t in threading.enumerate() if t.name.startswith(("ndd-eager", "ndd-worker"))} - before
+    assert own
     gone = [weakref.ref(c) for c in contexts]
     del contexts, context
     gc.collect()
     assert all(g() is None for g in gone)
-    deadline = time.perf_counter() + 8
-    while threading.active_count() > before and time.perf_counter() < deadline:
-        time.sleep(0.05)
-    assert threading.active_count() <= before
+    wait_until(lambda: not any(t.is_alive() for t in own))
 
 
 def test_results_and_errors_leave_nothing_behind():

@@ -151,7 +151,7 @@ def test_a_forked_child_starts_with_nothing(per):
     leave.set()
     for t in threads:
         t.join()
-    for _ in range(200):
+    for _ in range(1200):
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
             break

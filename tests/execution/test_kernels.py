@@ -270,38 +270,32 @@ def test_control_c_in_a_kernel_is_a_keyboard_interrupt(folder):
         import numpy as np
         import torch
         import ndd
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         images = ndd.batch([np.full((40, 50, 3), i, np.uint8) for i in range(4)], layout="HWC")
-        found, ending = [], False
+        found, ending, trying = [], False, False
+        def interrupted(number, frame):
+            if trying:  # else it would end this script between two attempts
+                signal.default_int_handler(number, frame)
+        signal.signal(signal.SIGINT, interrupted)
         def fire():
             while not ending:
                 time.sleep(0.02)
                 os.kill(os.getpid(), signal.SIGINT)
-        try:
-            for k in range(3):
-                ndd.brightness(images, brightness=1.0 + k).evaluate()
-            threading.Thread(target=fire, daemon=True).start()
-        except KeyboardInterrupt:
-            pass
-        def attempt():
+        for k in range(3):
+            ndd.brightness(images, brightness=1.0 + k).evaluate()
+        firing = threading.Thread(target=fire)
+        firing.start()
+        while len(found) < 40:
             try:
-                k = 0
+                k, trying = 0, True
                 while True:
                     k += 1
                     with ndd.EvalMode.sync_cpu:
                         ndd.brightness(images, brightness=1.0 + k % 5)
             except BaseException as error:
+                trying = False
                 found.append(type(error).__name__)
-        while len(found) < 40:
-            try:
-                attempt()
-            except KeyboardInterrupt:
-                pass
-        try:
-            ending = True
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-        except KeyboardInterrupt:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        ending = True
+        firing.join()
         print(set(found))
         """,
         empty_cache=False,

@@ -310,5 +310,5 @@ def test_one_handle_is_asked_for_by_many_threads_at_once():
         for t in threads:
             t.start()
         for t in threads:
-            t.join(10)
+            t.join()
         assert found == [[1.0, 2.0]] * 6

@@ -38,7 +38,7 @@ images = ndd.batch([np.full((300, 200, 3), i, np.uint8) for i in range(8)], layo
 """
 
 
-def run(code, timeout=60, expected=0):
+def run(code, timeout=100, expected=0):
     done = subprocess.run(
         [sys.executable, "-c", SLOW + textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout
     )
@@ -48,15 +48,15 @@ def run(code, timeout=60, expected=0):
 
 @pytest.mark.parametrize("mode", ["deferred", "eager", "sync_cpu"])
 def test_exit_with_work_queued(mode):
-    # Forty seconds of work are queued, and none of it may be waited for: `run` gives up after 30.
+    # Two hundred seconds of work are queued, and none of it may be waited for: `run` gives up after a hundred.
     out, err = run(f"""
         with ndd.EvalMode.{mode}:
             values = [slow(x, seconds=0.05) for _ in range(5)]
             for _ in range(200 if ndd.EvalMode.current() is not ndd.EvalMode.sync_cpu else 0):
-                values.append(slow(x, seconds=0.2))
+                values.append(slow(x, seconds=1.0))
             ndd.flip(images)
         print("end")
-    """, timeout=30)  # fmt: skip
+    """)  # fmt: skip
     assert out == "end\n"
     assert err == ""
 
@@ -98,7 +98,7 @@ def test_fork_after_use():
                 pending = [ndd.flip(images)]
             child = os.fork()
             if child == 0:
-                signal.alarm(30)
+                signal.alarm(90)
                 ok = np.asarray(ndd.flip(images).select(2)).max() == 2
                 ok = ok and np.asarray(slow(x) + 1).tolist() == [2, 3]
                 for p in pending or []:
@@ -211,7 +211,7 @@ def test_worker_processes():
         def work(i):
             return ndd.flip(images).select(i) + 1
         with multiprocessing.get_context("fork").Pool(2) as pool:
-            found = pool.map_async(work, range(4)).get(timeout=40)
+            found = pool.map_async(work, range(4)).get(timeout=90)
         print([int(np.asarray(f).max()) for f in found])
     """)
     assert out == "[1, 2, 3, 4]\n"
@@ -231,8 +231,10 @@ def test_work_on_the_cpu_leaves_cuda_alone():
 
 
 INTERRUPT = """
-(slow(x, seconds=0) + 1).evaluate()
-threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+last = slow(x, seconds=0) + 1
+last.evaluate()
+def interrupt_soon():
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 """
 
 
@@ -243,20 +245,19 @@ def test_control_c_in_the_loop(mode):
         INTERRUPT
         + f"""
 with ndd.EvalMode.{mode}:
-    start = time.perf_counter()
-    last = None
     try:
-        while time.perf_counter() - start < 30:
+        interrupt_soon()
+        while True:
             last = slow(x, seconds=0.02) + 1
             last.evaluate()
     except KeyboardInterrupt:
-        print("interrupted", time.perf_counter() - start < 15)
+        print("interrupted")
     print(np.asarray(slow(x, seconds=0.01) + 1).tolist())
     print(np.asarray(last).tolist())
     print(np.asarray(ndd.flip(images).select(3)).max())
 """
     )
-    assert out.splitlines() == ["interrupted True", "[2.0, 3.0]", "[2.0, 3.0]", "3"]
+    assert out.splitlines() == ["interrupted", "[2.0, 3.0]", "[2.0, 3.0]", "3"]
     assert err == ""
 
 
@@ -264,17 +265,31 @@ def test_control_c_while_waiting_for_the_background():
     out, err = run(
         INTERRUPT
         + """
-value = slow(x, seconds=6)
-time.sleep(0.1)  # the background thread has it
-start = time.perf_counter()
+begun, released = threading.Event(), threading.Event()
+
+@ndd.operator(register=False)
+def held(x, /):
+    "Waits until it is let go."
+    return ndd.like(x)
+
+@held.cpu
+def _(x, out):
+    begun.set()
+    released.wait()
+    out[...] = x
+
+value = held(x)
+begun.wait()  # the background thread has it
 try:
+    interrupt_soon()
     value.evaluate()
 except KeyboardInterrupt:
-    print("interrupted", time.perf_counter() - start < 5)
+    print("interrupted")
+released.set()
 print(np.asarray(value).tolist())
 """
     )
-    assert out.splitlines() == ["interrupted True", "[1.0, 2.0]"]
+    assert out.splitlines() == ["interrupted", "[1.0, 2.0]"]
     assert err == ""
 
 
@@ -293,7 +308,7 @@ def test_the_handler_of_a_signal_uses_operators():
         def handler(*_):
             seen.append(int(np.asarray(ndd.flip(images).select(2)).max()))
         signal.signal(signal.SIGUSR1, handler)
-        signal.alarm(40)
+        signal.alarm(90)
         with ndd.EvalMode.deferred:
             later = ndd.flip(images)
         values = []
@@ -314,7 +329,7 @@ def test_control_c_ends_a_script():
     assert process.stdout.readline() == "go\n"
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=90)
     assert "KeyboardInterrupt" in err
     assert "Fatal" not in err
     assert process.returncode != 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 import weakref
 
 import numpy as np
 import pytest
 import torch
+from waiting import let_read_on
 
 import ndd
 from ndd._execution import lookahead
@@ -37,11 +37,11 @@ def started(monkeypatch):
     return counts
 
 
-def epoch(reader, images=ndd.decoders.image, pause=0.02):
+def epoch(reader, images=ndd.decoders.image):
     found = []
     for encoded, _ in reader.next_epoch(batch_size=4):
         found.append(ndd.resize(images(encoded, device="gpu"), size=[8, 8]).torch().clone())
-        time.sleep(pause)  # the reader has time to read on
+        let_read_on(reader)
     return torch.cat(found)
 
 
@@ -62,7 +62,7 @@ def test_a_loop_that_changes_its_mind_gets_what_it_asks_for(folder, emulated_gpu
     for (encoded, _), kind in zip(reader.next_epoch(batch_size=4), kinds, strict=True):
         images = ndd.decoders.image(encoded, device="gpu", output_type=kind)
         assert {s[2] for s in images.shape} == {1 if kind == ndd.types.GRAY else 3}
-        time.sleep(0.02)
+        let_read_on(reader)
 
 
 def test_a_bad_file_is_an_error_of_its_own_batch(folder, emulated_gpu):
@@ -75,7 +75,7 @@ def test_a_bad_file_is_an_error_of_its_own_batch(folder, emulated_gpu):
             outcomes.append(len(ndd.decoders.image(encoded, device="gpu").shape))
         except RuntimeError as error:
             outcomes.append("09.png" in str(error))
-        time.sleep(0.02)
+        let_read_on(reader)
     assert outcomes == [4, 4, True]
 
 
@@ -83,7 +83,7 @@ def test_break_and_reset_leave_nothing_stale(folder, emulated_gpu):
     reader = ndd.readers.File(files=folder)
     for k, (encoded, _) in enumerate(reader.next_epoch(batch_size=4)):
         ndd.decoders.image(encoded, device="gpu").evaluate()
-        time.sleep(0.02)
+        let_read_on(reader)
         if k == 1:
             break
     reader.reset()
@@ -103,7 +103,7 @@ def test_two_batches_are_under_way_while_one_is_used(folder, emulated_gpu, monke
 
     monkeypatch.setattr(lookahead.Following, "store", store)
     reader = ndd.readers.File(files=folder * 3)
-    epoch(reader, pause=0.1)
+    epoch(reader)
     assert (2, True) in distances
     assert max(d for d, _ in distances) == lookahead.DEPTH
 
@@ -121,7 +121,7 @@ def test_a_lookahead_leaves_nothing_behind(folder, emulated_gpu):
 MEAN, STD = [100.0, 110.0, 120.0], [50.0, 60.0, 70.0]
 
 
-def augmented(reader, pause=0.02, draw=lambda k: None, looked_at=lambda k, images: None, **loop):
+def augmented(reader, draw=lambda k: None, looked_at=lambda k, images: None, **loop):
     """The batches of the usual training loop; `draw(k)` may draw numbers meanwhile, `looked_at` ask for what lies between."""
     ndd.random.set_seed(11)
     found = []
@@ -133,7 +133,7 @@ def augmented(reader, pause=0.02, draw=lambda k: None, looked_at=lambda k, image
         found.append(out.torch().clone())
         looked_at(k, images)
         del images, out
-        time.sleep(pause)
+        let_read_on(reader)
     return torch.cat(found)
 
 
@@ -198,9 +198,10 @@ def test_operators_of_the_user_are_not_called_ahead(folder, emulated_gpu):
         seen.append(launch.call.sources[0])
         return image.arrays
 
-    for encoded, _ in ndd.readers.File(files=folder).next_epoch(batch_size=2):
+    reader = ndd.readers.File(files=folder)
+    for encoded, _ in reader.next_epoch(batch_size=2):
         look(ndd.decoders.image(encoded, device="gpu")).evaluate()
-        time.sleep(0.02)
+        let_read_on(reader)
     assert seen == folder[::2]
 
 
@@ -209,18 +210,19 @@ def test_files_are_written_when_the_loop_says_so(folder, emulated_gpu, monkeypat
 
     written = []
     monkeypatch.setattr(importlib.import_module("ndd.ops.image.dump_image"), "_write", lambda *a: written.append(a[0]))
-    for k, (encoded, _) in enumerate(ndd.readers.File(files=folder).next_epoch(batch_size=2)):
+    reader = ndd.readers.File(files=folder)
+    for k, (encoded, _) in enumerate(reader.next_epoch(batch_size=2)):
         ndd.dump_image(ndd.decoders.image(encoded, device="gpu"), suffix="x")
         ndd.EvalContext.current().evaluate_all()
         assert len(written) == 2 * (k + 1)
-        time.sleep(0.02)
+        let_read_on(reader)
 
 
 def test_a_batch_that_is_dropped_lets_what_was_made_of_it_go(folder, emulated_gpu):
     reader = ndd.readers.File(files=folder)
     for k, (encoded, _) in enumerate(reader.next_epoch(batch_size=2)):
         ndd.resize(ndd.decoders.image(encoded, device="gpu"), size=[8, 8]).evaluate()
-        time.sleep(0.02)
+        let_read_on(reader)
         if k == 2:
             break
     made = [values[0]._value() for _, values in reader._coming._made]

@@ -32,8 +32,8 @@ def kept_lengths():
     for op in all_operators().values():
         found[op.name, "settled"] = len(op._settled)
         found[op.name, "layouts"] = len(op._effective)
-        found[op.name, "plans"] = max((len(settled.plans) for settled in op._settled.values()), default=0)
-        found[op.name, "made"] = max((len(settled.made) for settled in op._settled.values()), default=0)
+        found[op.name, "plans"] = max((len(settled.plans) for settled in list(op._settled.values())), default=0)
+        found[op.name, "made"] = max((len(settled.made) for settled in list(op._settled.values())), default=0)
     return found
 
 

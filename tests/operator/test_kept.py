@@ -106,6 +106,37 @@ def test_zero_and_minus_zero_are_two_constants():
     assert again == ["0.0", "-0.0", "0.0"]
 
 
+@ndd.operator(register=False)
+def tabled(array, /):
+    """array + a number made once for all calls."""
+    return ndd.like(array)
+
+
+@tabled.plan
+def _(call, array):
+    return ndd.Plan(array.shapes, shared={"number": call.once(lambda: 5) + call.kept("", array.shapes, lambda: 2)})
+
+
+@tabled.cpu
+def _(array, out, number):
+    out[...] = array + number
+
+
+def test_what_another_thread_throws_away_is_given_all_the_same():
+    """All of it is, when there is too much; the thread that had just made a part of it met a KeyError."""
+
+    class Forgetful(dict):
+        def __setitem__(self, key, value):
+            pass
+
+    x = ndd.tensor([1.0, 2.0])
+    tabled(x).evaluate()
+    for settled in tabled.operator._settled.values():
+        settled.made = Forgetful()
+        settled.plans.clear()
+    assert np.asarray(tabled(x)).tolist() == [8.0, 9.0]
+
+
 KERNEL = "PER_ITEM(probe) { s.out0[i] = s.in0[i] + shared.shift + (float)s.extra; }"
 
 

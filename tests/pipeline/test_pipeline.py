@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from memory import least_growth
+from waiting import wait_until
 
 import ndd
 from ndd import fn, types
@@ -576,10 +577,8 @@ def test_runs_are_prepared_on_a_thread():
 
     pipe = body()
     pipe.run()
-    deadline = time.monotonic() + 5
-    while len(threads) < 3 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.05)
+    wait_until(lambda: len(threads) >= 3)
+    time.sleep(0.05)  # and no more than that
     assert threads == ["MainThread", "ndd-pipeline", "ndd-pipeline"]
 
 
@@ -615,11 +614,8 @@ def test_a_pipeline_that_nobody_holds_ends_its_thread():
     gone = weakref.ref(pipe)
     del pipe
     gc.collect()
-    deadline = time.monotonic() + 20
-    while own.is_alive() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: not own.is_alive())
     assert gone() is None
-    assert not own.is_alive()
 
 
 def test_memory_is_flat_over_fifty_epochs(files):

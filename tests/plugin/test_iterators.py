@@ -363,16 +363,21 @@ def test_loops_follow_each_other(our, one, auto_reset):
     assert [len(list(iterator)) for _ in range(3)] == [4, 4, 4]
 
 
+def said(caplog):
+    """The levels of what iterators have said; the line about the first compilation may come at any time."""
+    return [r.levelname for r in caplog.records if "compiles kernels" not in r.getMessage()]
+
+
 def test_a_reset_too_early_is_ignored_and_logged(our, one, caplog):
     iterator = construct(our, one(), reader_name="Reader")
     iter(iterator)
-    assert not caplog.records
+    assert not said(caplog)
     with caplog.at_level(logging.WARNING):
         iterator.reset()
         next(iterator)
         iterator.reset()
         iterator.reset()
-    assert [r.levelname for r in caplog.records] == ["WARNING"] * 3
+    assert said(caplog) == ["WARNING"] * 3
     assert next(iterator)[0]["label"].flatten().tolist() == [3, 4]
 
 
@@ -381,29 +386,26 @@ def test_a_loop_after_a_break_goes_on(our, one, caplog):
     for _ in iterator:
         break
     assert [s[0]["label"].flatten().tolist() for s in iterator] == [[3, 4], [5, 6], [7, 1]]
-    assert len(caplog.records) == 1
+    assert len(said(caplog)) == 1
 
 
 def test_no_needless_warning_between_epochs(our, one, caplog):
     iterator = construct(our, one(), reader_name="Reader", auto_reset=True)
     assert [len(list(iterator)) for _ in range(3)] == [4, 3, 4]
-    assert not caplog.records
+    assert not said(caplog)
 
 
 def test_nothing_runs_before_it_is_asked_for(our):
-    asked = []
+    def fed_by_a_list(asked):
+        return fed(lambda i: asked.append(i) or np.zeros((2, 1)))
 
-    def source(i):
-        asked.append(i)
-        return np.zeros((2, 1))
-
-    iterator = construct(our, fed(source), prepare_first_batch=False)
-    assert asked == []
+    late, early = [], []  # each its own: threads prepare the runs to come
+    iterator = construct(our, fed_by_a_list(late), prepare_first_batch=False)
+    assert late == []
     next(iterator)
-    assert asked[0] == 0
-    asked.clear()
-    construct(our, fed(source))
-    assert asked[0] == 0
+    assert late[0] == 0
+    construct(our, fed_by_a_list(early))
+    assert early[0] == 0
 
 
 def test_errors_of_the_pipeline(our):

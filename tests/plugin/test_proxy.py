@@ -13,12 +13,11 @@ import proxy_data
 import pytest
 import torch
 from proxy_data import Numbers, Shapes, Stream
+from waiting import wait_until
 
 import ndd
 import ndd.plugin.pytorch.experimental.proxy as dali_proxy
 from ndd import fn
-
-pytestmark = pytest.mark.timeout(120)
 
 
 @ndd.pipeline_def(batch_size=4, num_threads=1)
@@ -306,7 +305,7 @@ def test_the_death_of_a_worker_is_an_error_at_once(server, mode):
     with pytest.raises(RuntimeError, match=r"worker"):
         for _ in loader:
             pass
-    assert time.monotonic() - begin < 20
+    assert time.monotonic() - begin < 60
     check(dali_proxy.DataLoader(server, Numbers(server.proxy), batch_size=4, num_workers=1), IN_ORDER)
 
 
@@ -330,7 +329,7 @@ def test_exceptions_pass_through_the_server():
 
     with pytest.raises(KeyError, match="mine"):
         loop()
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 60
 
 
 def test_without_with_and_idempotent_threads():
@@ -354,9 +353,6 @@ def test_many_servers_leave_nothing():
     for i in range(8):
         one(i)
     gc.collect()
-    deadline = time.monotonic() + 10
-    while multiprocessing.active_children() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert multiprocessing.active_children() == []
-    left = [t for t in threading.enumerate() if t not in before and t.name.startswith(("ndd-proxy", "ndd-pipeline"))]
-    assert not left
+    wait_until(lambda: not multiprocessing.active_children())
+    names = ("ndd-proxy", "ndd-pipeline")
+    wait_until(lambda: not [t for t in threading.enumerate() if t not in before and t.name.startswith(names)])

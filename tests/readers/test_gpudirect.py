@@ -4,12 +4,12 @@ memory of a GPU."""
 import errno
 import os
 import sys
-import time
 import types
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from waiting import wait_until
 
 import ndd
 from ndd.readers import Numpy
@@ -86,10 +86,7 @@ def kvikio(monkeypatch, emulated_gpu):
     stand_in = StandIn()
     stand_in.put_in_place(monkeypatch)
     yield stand_in
-    ending = time.monotonic() + 10
-    while not all(file.closed for file in stand_in.opened) and time.monotonic() < ending:
-        time.sleep(0.01)  # a reader may still be reading ahead
-    assert all(file.closed for file in stand_in.opened)
+    wait_until(lambda: all(file.closed for file in stand_in.opened))  # a reader may still be reading ahead
     stand_in.threads.shutdown()
 
 

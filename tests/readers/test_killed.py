@@ -6,6 +6,7 @@ import itertools
 import os
 import random
 import signal
+import threading
 import time
 
 import pytest
@@ -54,20 +55,26 @@ class Loop:
             self.checkpoint.register(op, key)
         return self
 
-    def run(self, save=False):
-        """Batches and random words, to `STEPS`."""
+    def run(self, saved=None):
+        """Batches and random words, to `STEPS`. `saved(count)` is told of each step, once a checkpoint has it."""
         found = []
         while self.steps.count < STEPS:
             for batch in self.reader.next_epoch(2, last_batch=self.last):
                 self.steps.count += 1
                 found.append((numbers(self.name, batch), self.rng()))
-                if save:
+                if saved:
                     self.checkpoint.collect()
                     self.checkpoint.save(self.pattern)
+                    saved(self.steps.count)
                 if self.steps.count == STEPS:
                     break
         self.reader.close()
         return found
+
+
+def dies(seconds):
+    """kill -9 of this process, from a thread."""
+    threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
 
 
 @pytest.mark.slow
@@ -93,21 +100,21 @@ def test_killed_loops_go_on(tmp_path):
         case = name, str(policy), last
         if case not in whole:
             whole[case] = Loop(*given).start().run()
+        # A moment after so many steps, so that also a loop that hardly gets a core dies in another place each time.
+        steps, moment = pick.randrange(STEPS), pick.random() * 0.01
         child = os.fork()
         if not child:
             try:
-                Loop(*given).start().run(save=True)
-                time.sleep(20)
+                loop = Loop(*given).start()
+                if not steps:
+                    dies(moment)
+                loop.run(saved=lambda count, last=steps, moment=moment: dies(moment) if count == last else None)
+                time.sleep(60)
             finally:
                 os._exit(3)
-        until = time.monotonic() + 20
-        while not os.path.isdir(folder) and time.monotonic() < until:
-            time.sleep(0.001)
-        time.sleep(pick.random() * 0.04)
-        os.kill(child, signal.SIGKILL)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-        if not any(p.suffix == ".json" for p in folder.iterdir()):
-            continue  # killed in its first save: there is nothing to go on from
+        if not any(folder.glob("*.json")):
+            continue  # killed before or in its first save: there is nothing to go on from
         resumed = Loop(*given).start(load=True)
         at = resumed.steps.count
         places.add(at)

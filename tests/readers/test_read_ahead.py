@@ -12,6 +12,7 @@ import weakref
 import numpy as np
 import pytest
 from memory import least_growth
+from waiting import let_read_on, wait_until
 
 import ndd
 from ndd.readers import File, Output, Reader, RecordStore, read_ahead
@@ -23,19 +24,12 @@ def reader_threads():
     return [t for t in threading.enumerate() if t.name.startswith("ndd-reader")]
 
 
-def wait_for(condition, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.005)
-
-
 @pytest.fixture(autouse=True)
 def _no_threads_left():
     before = set(reader_threads())  # of a failed test, whose traceback keeps its reader
     yield
     gc.collect()
-    wait_for(lambda: not set(reader_threads()) - before)
+    wait_until(lambda: not set(reader_threads()) - before)
 
 
 class Slow(RecordStore):
@@ -89,7 +83,7 @@ def test_reset_stops_the_threads(numbered):
     reader = File(files=numbered(8))
     epoch_of(reader, 2)
     reader.reset()
-    wait_for(lambda: not reader_threads())
+    wait_until(lambda: not reader_threads())
     epoch_of(reader, 3)
 
 
@@ -98,11 +92,11 @@ def test_batches_are_read_while_the_user_works():
     reader = Memory(store=store, prefetch_queue_depth=3)
     epoch = reader.next_epoch(batch_size=4)
     next(epoch)
-    wait_for(lambda: len(store.asked) >= 4 + 4 * 4)
+    wait_until(lambda: len(store.asked) >= 4 + 4 * 4)
     time.sleep(0.05)
     assert len(store.asked) == 4 + 4 * 4  # and no more than was asked for
     next(epoch)
-    wait_for(lambda: len(store.asked) >= 4 + 5 * 4)
+    wait_until(lambda: len(store.asked) >= 4 + 5 * 4)
 
 
 def test_what_was_handed_over_is_not_kept():
@@ -115,7 +109,7 @@ def test_what_was_handed_over_is_not_kept():
             gc.collect()
         assert sum(ref() is not None for ref in store.alive) <= 4 * 3
         reader.reset()
-        wait_for(lambda: not reader_threads())
+        wait_until(lambda: not reader_threads())
         gc.collect()
         assert not any(ref() is not None for ref in store.alive)
     finally:
@@ -170,45 +164,47 @@ def test_two_threads_share_a_reader(numbered):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join()
     assert sorted(seen) == sorted(list(range(10)) * 4)
 
 
 def test_many_readers_leave_nothing(numbered):
     files = numbered(16)
+    opened = len(os.listdir("/proc/self/fd"))
     for _ in range(30):
         epoch_of(File(files=files), 3, limit=2)
     gc.collect()
-    wait_for(lambda: not reader_threads())
-    assert len(os.listdir("/proc/self/fd")) < 200
+    wait_until(lambda: not reader_threads())
+    assert len(os.listdir("/proc/self/fd")) < opened + 30
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
 def test_ctrl_c_while_waiting_loses_nothing():
-    reader = Memory(store=Slow(12, 0.2))
-    epoch = reader.next_epoch(batch_size=2)
-    assert labels_of(next(epoch)) == [0, 1]
+    class Held(Slow):
+        def record(self, number):
+            if number > 1:
+                released.wait(60)
+            return super().record(number)
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
+    def interrupted():  # the timer starts inside what catches it
+        signal.setitimer(signal.ITIMER_REAL, 0.03)
+        next(epoch)
+
+    released = threading.Event()
+    epoch = Memory(store=Held(12)).next_epoch(batch_size=2)
+    assert labels_of(next(epoch)) == [0, 1]
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        interrupted = 0
-        seen = []
-        while len(seen) < 3:
-            signal.setitimer(signal.ITIMER_REAL, 0.03)
-            try:
-                seen.append(labels_of(next(epoch)))
-            except KeyboardInterrupt:
-                interrupted += 1
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                seen.append(labels_of(next(epoch)))
-            signal.setitimer(signal.ITIMER_REAL, 0)
+        for _ in range(3):
+            with pytest.raises(KeyboardInterrupt):
+                interrupted()
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert interrupted
-    assert seen == [[2, 3], [4, 5], [6, 7]]
+        released.set()
+    assert [labels_of(value) for value in epoch] == [[2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -228,7 +224,8 @@ def test_a_forked_child_goes_on(numbered):
 @pytest.mark.parametrize("how", ["raise SystemExit(3)", "os.fork() or sys.exit(0)"])
 def test_the_interpreter_exits(numbered, how):
     code = f"""
-import os, sys, warnings
+import logging, os, sys, warnings
+logging.getLogger("ndd").setLevel(logging.ERROR)  # where caches are empty, a line says that kernels are compiled
 warnings.simplefilter("ignore")
 from ndd.readers import File
 reader = File(files={numbered(10)!r} * 100)
@@ -236,7 +233,7 @@ epoch = reader.next_epoch(batch_size=5)
 next(epoch)
 {how}
 """
-    done = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], timeout=200, capture_output=True, text=True)
     assert done.returncode == (3 if "SystemExit" in how else 0)
     assert not done.stderr
 
@@ -264,11 +261,11 @@ def test_hand_over_is_cheap(tmp_path):
     best = 1.0
     for _ in range(20):
         epoch = reader.next_epoch(batch_size=64)
-        time.sleep(0.01)
+        let_read_on(reader)
         start = time.thread_time()
         next(epoch)
         best = min(best, time.thread_time() - start)
-    assert best < 64 * 10e-6
+    assert best < 64 * 20e-6  # 64 * 3.5e-6 on a machine with 26 waiting for its two cores
 
 
 def test_a_reader_may_be_collected_by_a_thread_of_its_own(numbered):
@@ -284,7 +281,7 @@ def test_a_reader_may_be_collected_by_a_thread_of_its_own(numbered):
         done.set()
 
     threading.Thread(target=stop_while_holding_the_lock, daemon=True).start()
-    assert done.wait(5)
+    assert done.wait(60)
 
 
 @pytest.mark.parametrize("place", ["_may_plan", "_plan", "_read"])

@@ -52,7 +52,7 @@ class DALIServer:
             raise RuntimeError("The pipeline has no external_source to feed, so a transform could not pass it anything")
         self._proxy = Proxy(names, outputs)
         self._lock = threading.Lock()
-        self._passes: weakref.WeakSet[_Pass] = weakref.WeakSet()
+        self._passes: weakref.WeakValueDictionary[int, _Pass] = weakref.WeakValueDictionary()
 
     @property
     def proxy(self) -> Proxy:
@@ -70,8 +70,10 @@ class DALIServer:
 
     def stop_thread(self) -> None:
         """Ends the loops that are running."""
-        for running in list(self._passes):
-            running.close("The DALIServer was stopped while this loop was running")
+        for reference in self._passes.valuerefs():  # a list made in one step: another thread may begin one
+            running = reference()
+            if running is not None:
+                running.close("The DALIServer was stopped while this loop was running")
 
     def produce_data(self, obj: Any) -> Any:
         """Replaces the notes in a batch by data: in lists and dicts (in place), tuples, named tuples and objects with
@@ -183,7 +185,7 @@ class _Loop:
     def __init__(self, running: _Pass, server: DALIServer):
         self._pass = running
         self._server = server
-        weakref.finalize(self, running.stopped.set).atexit = False
+        weakref.finalize(self, running.stop).atexit = False
 
     def __iter__(self) -> _Loop:
         return self
@@ -205,10 +207,10 @@ class _Pass:
 
     def __init__(self, server: DALIServer, batches: Iterator[Any]):
         self._ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(maxsize=_AHEAD)
-        self.stopped = threading.Event()
+        self._stopped = False
         self._closed = ""
         self._over = False
-        server._passes.add(self)
+        server._passes[id(self)] = self
         self._thread = threading.Thread(target=self._work, args=(server, batches), name="ndd-proxy", daemon=True)
         self._thread.start()
 
@@ -228,26 +230,30 @@ class _Pass:
             self._over = isinstance(error, StopIteration) or _is_fatal(error)
             return batch, error
 
+    def stop(self) -> None:
+        """Lets the thread end. Takes no lock: a finaliser calls it, on any thread and in the middle of anything."""
+        self._stopped = True
+
     def close(self, reason: str) -> None:
         """Ends the pass and waits for its thread; what was prepared is dropped."""
         if not self._over:
             self._closed = reason
-        self.stopped.set()
+        self.stop()
         if self._thread is not threading.current_thread():
             self._thread.join(timeout=30.0)
 
     def _work(self, server: DALIServer, batches: Iterator[Any]) -> None:
         end = False
-        while not self.stopped.is_set() and not end:
+        while not self._stopped and not end:
             batch, error = _taken(server, batches)
             end = isinstance(error, StopIteration) or _is_fatal(error)
             self._put((batch, error))
             del batch, error
-        while self.stopped.is_set() and not self._ready.empty():
+        while self._stopped and not self._ready.empty():
             self._ready.get_nowait()
 
     def _put(self, item: tuple[Any, BaseException | None]) -> None:
-        while not self.stopped.is_set():
+        while not self._stopped:
             try:
                 self._ready.put(item, timeout=0.1)
                 return
