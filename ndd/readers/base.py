@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, overload
 
+from ndd._execution.errors import raise_signalled
 from ndd._execution.lookahead import Following
 from ndd._tensor import Batch, Device, make_batch, make_tensor
 from ndd.io.file import from_where
@@ -459,7 +460,10 @@ class Reader:
                 raise ValueError(f"{self._display}.fetch: expected at least one sample number")
             numbers = [number % size for number in numbers]
             if len(numbers) == 1:
-                return Step(numbers, Records.of(store.records(numbers)), self._progress.position)
+                records = Records.of(store.records(numbers))
+                for error in records.faults.values():
+                    raise_signalled(error)
+                return Step(numbers, records, self._progress.position)
             if self._ahead is None:
                 self._ahead = self._new_read_ahead()
             return Step(numbers, self._ahead.read(numbers), self._progress.position)
