@@ -33,6 +33,7 @@ _LONG_NS = 100_000
 _CHANNELS = 4  # images that have more are rare enough to ask
 
 _HANDLES = (Tensor, Batch)
+_NOT_MADE = object()
 
 _HELD_HERE = 2  # references to an input that only its call holds, while it counts them
 _FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
@@ -172,12 +173,7 @@ class Call:
         is made once for all calls with the same, which must not write to it."""
         if self.op.random or self.settled.handles or any([h is not None for h in self.handles]):
             return make()
-        made = self.settled.made
-        if self.n not in made:
-            if len(made) > _FEW:
-                made.clear()
-            made[self.n] = make()
-        return made[self.n]
+        return _made_once(self.settled.made, self.n, make)
 
     def kept(self, aside: str, shapes: np.ndarray, make: Callable[[], Any]) -> Any:
         """What `make` gives, for a plan in which the values of argument `aside` have no part: made once for all calls with
@@ -188,12 +184,7 @@ class Call:
         key = shapes.tobytes()
         if key != key[: shapes.shape[1] * 8] * len(shapes):
             return make()
-        made = self.settled.made
-        if key not in made:
-            if len(made) > _FEW:
-                made.clear()
-            made[key] = make()
-        return made[key]
+        return _made_once(self.settled.made, key, make)
 
     # ---- for the framework
 
@@ -463,6 +454,17 @@ def stored(handle: Any) -> Store:
         if pending.error is not None:
             raise InputFailed(pending)
     return handle._value()
+
+
+def _made_once(made: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+    """What is kept in `made`, which other threads fill and empty too, or is made now."""
+    found = made.get(key, _NOT_MADE)
+    if found is _NOT_MADE:
+        found = make()
+        if len(made) > _FEW:
+            made.clear()
+        made[key] = found
+    return found
 
 
 def _default_plan(shapes: np.ndarray, args: dict[str, Any]) -> Plan:

@@ -27,7 +27,7 @@ class Ahead:
         self._thread = threading.Thread(
             target=self._serve, args=(weakref.ref(owner), work), name="ndd-pipeline", daemon=True
         )
-        _running.add(self)
+        _running.add(weakref.ref(self, _running.discard))
         self._thread.start()
 
     def _serve(self, reference: weakref.ref[Any], work: Callable[[Any], Any]) -> None:
@@ -89,10 +89,13 @@ class Ahead:
             self._thread.join(timeout=10.0)
 
 
-_running: weakref.WeakSet[Ahead] = weakref.WeakSet()
+# No WeakSet: a walk over one fails where another thread adds to it.
+_running: set[weakref.ref[Ahead]] = set()
 
 
 @atexit.register
 def _stop_all() -> None:
-    for ahead in list(_running):
-        ahead.stop()
+    for reference in list(_running):
+        ahead = reference()
+        if ahead is not None:
+            ahead.stop()

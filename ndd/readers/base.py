@@ -12,7 +12,6 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, overload
 
-from ndd._execution.errors import raise_signalled
 from ndd._execution.lookahead import Following
 from ndd._tensor import Batch, Device, make_batch, make_tensor
 from ndd.io.file import from_where
@@ -25,7 +24,7 @@ from ndd.readers.options import check_batch_size, check_device, plain
 from ndd.readers.output import Output
 from ndd.readers.progress import Progress
 from ndd.readers.read_ahead import ReadAhead, Step
-from ndd.readers.records import Records, RecordStore, Sources
+from ndd.readers.records import RecordStore, Sources, read_now
 from ndd.readers.resharding import of_all_ranks, of_one_rank, resumed_order
 from ndd.readers.sampler import LastBatch, Order, Shards, Stream
 from ndd.readers.state import ReaderState
@@ -460,10 +459,7 @@ class Reader:
                 raise ValueError(f"{self._display}.fetch: expected at least one sample number")
             numbers = [number % size for number in numbers]
             if len(numbers) == 1:
-                records = Records.of(store.records(numbers))
-                for error in records.faults.values():
-                    raise_signalled(error)
-                return Step(numbers, records, self._progress.position)
+                return Step(numbers, read_now(store, numbers), self._progress.position)
             if self._ahead is None:
                 self._ahead = self._new_read_ahead()
             return Step(numbers, self._ahead.read(numbers), self._progress.position)

@@ -52,7 +52,8 @@ class DALIServer:
             raise RuntimeError("The pipeline has no external_source to feed, so a transform could not pass it anything")
         self._proxy = Proxy(names, outputs)
         self._lock = threading.Lock()
-        self._passes: weakref.WeakSet[_Pass] = weakref.WeakSet()
+        # No WeakSet: a walk over one fails where another thread adds to it.
+        self._passes: set[weakref.ref[_Pass]] = set()
 
     @property
     def proxy(self) -> Proxy:
@@ -70,8 +71,10 @@ class DALIServer:
 
     def stop_thread(self) -> None:
         """Ends the loops that are running."""
-        for running in list(self._passes):
-            running.close("The DALIServer was stopped while this loop was running")
+        for reference in list(self._passes):
+            running = reference()
+            if running is not None:
+                running.close("The DALIServer was stopped while this loop was running")
 
     def produce_data(self, obj: Any) -> Any:
         """Replaces the notes in a batch by data: in lists and dicts (in place), tuples, named tuples and objects with
@@ -208,7 +211,7 @@ class _Pass:
         self.stopped = threading.Event()
         self._closed = ""
         self._over = False
-        server._passes.add(self)
+        server._passes.add(weakref.ref(self, server._passes.discard))
         self._thread = threading.Thread(target=self._work, args=(server, batches), name="ndd-proxy", daemon=True)
         self._thread.start()
 
