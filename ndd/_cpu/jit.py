@@ -21,7 +21,7 @@ from ndd._cpu import inner_code
 from ndd._cpu.background import background, stand_in
 from ndd._cpu.kernel_cache import KernelCache, described, source_digest, writable_folder
 from ndd._execution.compiling import compiling
-from ndd._execution.errors import as_interrupt
+from ndd._execution.errors import raise_signalled
 from ndd._execution.fork import whole
 
 
@@ -168,7 +168,7 @@ class Kernel(Compiled):
         try:
             return (self._compiled or self.compiled())(*args)
         except SystemError as error:
-            as_interrupt(error)
+            raise_signalled(error)
             raise
 
 

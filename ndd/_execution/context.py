@@ -98,7 +98,7 @@ class Turn:
         while not invocation.finished:
             if not invocation.queued or self.within():
                 run_with_inputs(invocation) if invocation.inputs else invocation.execute()
-            elif (lock := self.lock).acquire(blocking=False):
+            elif _taken(lock := self.lock):
                 try:
                     while not invocation.finished and self.step():
                         pass
@@ -107,6 +107,18 @@ class Turn:
                 invocation.execute()  # its queue was dropped by a fork, or another thread took it from there
             if not invocation.finished:
                 invocation.wait(_LOOK_AGAIN_SECONDS)
+
+
+def _taken(lock: Any) -> bool:
+    """`lock.acquire(blocking=False)`, but for what a signal's handler raises: that can come when the lock is taken and
+    nobody knows it yet, and no other thread could ever work for the queue again."""
+    held = lock._is_owned()
+    try:
+        return lock.acquire(blocking=False)
+    except BaseException:
+        if not held and lock._is_owned():
+            lock.release()
+        raise
 
 
 _starting = threading.RLock()

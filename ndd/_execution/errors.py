@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+import threading
 import types
+from itertools import pairwise
 from typing import NoReturn
 
 _MARK = (lambda: (yield)).__code__
@@ -12,7 +15,7 @@ _MARK = (lambda: (yield)).__code__
 def user_frame() -> tuple[types.CodeType, int]:
     """The code and line of the innermost frame outside this package: where the user called the operator."""
     frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
+    while frame.f_back is not None and _is_ours(frame):
         frame = frame.f_back
     return frame.f_code, frame.f_lineno
 
@@ -27,17 +30,71 @@ def traceback_at(code: types.CodeType, line: int) -> types.TracebackType:
     return types.TracebackType(None, types.FunctionType(marked, {})().gi_frame, 0, line)
 
 
-def as_interrupt(error: BaseException) -> None:
-    """Raises KeyboardInterrupt if that is what `error` comes from.
+def raise_signalled(error: BaseException) -> None:
+    """Raises what the handler of a signal raised while the caller was at work, if `error` is that or came of it. For who
+    would keep the error, or go on after it.
 
-    Ctrl-C while a function written in C runs Python code inside (numba's do, to find out the types of arguments) can
-    end as `SystemError: ... returned a result with an exception set`, with the KeyboardInterrupt as its cause.
+    Ctrl-C, and a time limit by `signal.alarm`, come between any two steps of Python on the main thread. What they raise
+    is nobody's fault: it is to reach the user, and no sample, file or operator is to blame. Others make something else of
+    it at times: numba's C code, which runs Python code to find out types, a SystemError; a decoder "a broken file".
+
+    A handler is told by its parameters: the number of the signal, and the frame that it has interrupted, which is the one
+    that called it. That of Ctrl-C is written in C and has no frame, but KeyboardInterrupt has no other use.
     """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    here = sys._getframe(1)
     found: BaseException | None = error
-    while isinstance(found, SystemError):
-        found = found.__cause__ or found.__context__
-    if isinstance(found, KeyboardInterrupt):
-        raise KeyboardInterrupt from None
+    first: BaseException | None = None
+    seen: list[BaseException] = []
+    try:
+        while found is not None and not any([found is e for e in seen]):
+            if _came_by_signal(found, here):
+                first = found
+            seen.append(found)
+            found = found.__cause__ or found.__context__
+        if first is not None:
+            raise first
+    finally:
+        del error, found, first, seen, here  # else this frame, which the traceback holds, would hold the error
+
+
+def _came_by_signal(error: BaseException, here: types.FrameType) -> bool:
+    """Whether the handler of a signal raised it in what frame `here` called, and not before: what was raised before can
+    be the context of any error, when the user calls operators in an `except` clause."""
+    by_key = isinstance(error, KeyboardInterrupt)
+    trace = error.__traceback__
+    if trace is None:
+        return by_key
+    below = False
+    while trace is not None:
+        below = below or _is_within(trace.tb_frame, here)
+        if by_key or _handles_signal(trace.tb_frame):
+            return below
+        trace = trace.tb_next
+    return False
+
+
+def _is_within(frame: types.FrameType | None, here: types.FrameType) -> bool:
+    while frame is not None and frame is not here:
+        frame = frame.f_back  # None for a generator that has ended
+    return frame is here
+
+
+def _handles_signal(frame: types.FrameType) -> bool:
+    code = frame.f_code
+    several = bool(code.co_flags & inspect.CO_VARARGS)
+    if frame.f_back is None or (code.co_argcount < 2 and not several) or _is_ours(frame):
+        return False
+    values = frame.f_locals
+    given = [values.get(name) for name in code.co_varnames[: code.co_argcount]]
+    if several:
+        given += values.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount], ())
+    return any([isinstance(number, int) and at is frame.f_back for number, at in pairwise(given)])
+
+
+def _is_ours(frame: types.FrameType) -> bool:
+    return frame.f_globals.get("__name__", "").partition(".")[0] == "ndd"
 
 
 def raise_later(error: BaseException, operator: str, call: tuple[types.CodeType, int] | None, how: str) -> NoReturn:

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from ndd._execution.errors import as_interrupt, raise_later
+from ndd._execution.errors import raise_later, raise_signalled
 from ndd._execution.fork import around_fork
 
 _WAITING, _RUNNING, _DONE, _FAILED = range(4)
@@ -62,25 +62,38 @@ class Invocation:
 
     def execute(self) -> None:
         """Runs the work, unless another thread has begun to. Never raises an operator's error."""
-        with _settling:
-            if self.state == _RUNNING and self.process != _process:
-                self.state = _WAITING
-            if self.state != _WAITING:
-                return
-            self.state = _RUNNING
-            self.process = _process
         outer = serving.now
-        serving.now = (*outer, self)
+        begun = False
+        try:  # all of it: Python lets the handlers of signals run between any two steps, and they may raise
+            with _settling:
+                if self.state == _RUNNING and self.process != _process:
+                    self.state = _WAITING
+                if self.state != _WAITING:
+                    return
+                self.state = _RUNNING
+                self.process = _process
+                begun = True
+            serving.now = (*outer, self)
+            self._run()
+        except BaseException:
+            # Ctrl-C, sys.exit() or what the handler of a signal raised while the asking thread ran this itself: it is
+            # that thread's to see, and whoever asks next runs the work again.
+            if begun and self.state == _RUNNING:
+                self.queued = False
+                self.state = _WAITING
+                self._wake()
+            raise
+        finally:
+            serving.now = outer
+
+    def _run(self) -> None:
         try:
-            try:
-                results = self.results = self.work(self)  # type: ignore[misc]
-                if self.link is not None:
-                    for store in results:
-                        store.following = store.following or self.link
-            except SystemError as error:
-                as_interrupt(error)
-                raise
+            results = self.results = self.work(self)  # type: ignore[misc]
+            if self.link is not None:
+                for store in results:
+                    store.following = store.following or self.link
         except Exception as error:
+            raise_signalled(error)
             origin = getattr(error, "origin", None)
             if isinstance(origin, Invocation):  # an input had failed: report that operator, once
                 self.name, self.call = origin.name, origin.call
@@ -88,16 +101,8 @@ class Invocation:
             else:
                 self.error = self._kept(error)
             self._settle(_FAILED)
-        except BaseException:
-            # Ctrl-C or sys.exit() while the asking thread ran this itself: it is that thread's to see, and whoever
-            # asks next runs the work again.
-            self.queued = False
-            self._settle(_WAITING)
-            raise
         else:
             self._settle(_DONE)
-        finally:
-            serving.now = outer
 
     def _kept(self, error: Exception) -> Exception:
         """The error without what would keep inputs alive as long as it lives: frames of ndd and their variables."""
@@ -108,10 +113,13 @@ class Invocation:
         return error.with_traceback(None)
 
     def _settle(self, state: int) -> None:
-        if state != _WAITING:
+        with _settling:  # a signal comes before both steps or after them
             self.work, self.inputs = None, ()  # inputs die with it
-        with _settling:
             self.state = state
+        self._wake()
+
+    def _wake(self) -> None:
+        with _settling:
             waiters, self.waiters = self.waiters, None
         for lock in waiters or ():
             lock.release()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-from ndd._execution.errors import as_interrupt
+from ndd._execution.errors import raise_signalled
 from ndd._execution.fork import around_fork
 from ndd._execution.invocation import serving
 from ndd._execution.kept import Kept
@@ -167,7 +167,7 @@ def _guarded(function: Callable[[int], None], i: int, errors: dict[int, BaseExce
     except KeyboardInterrupt:
         raise  # only the main thread sees one: it is to stop
     except BaseException as error:
-        as_interrupt(error)
+        raise_signalled(error)
         errors[i] = error
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd._execution.errors import raise_signalled
 from ndd._execution.invocation import Invocation
 from ndd._operator import on_cpu
 from ndd._operator.ahead import follow
@@ -158,6 +159,7 @@ class Call:
             try:
                 function(i)
             except Exception as error:
+                raise_signalled(error)
                 errors[i] = error
             if i == 0 and perf_counter_ns() - start > _LONG_NS and count > 2:
                 rest = self.context.thread_pool.run(lambda k: function(k + 1), count - 1)
@@ -295,7 +297,8 @@ class Call:
             from ndd._operator import on_gpu
 
             result = on_gpu.joined(first, plan, operands, operand, own, self.outs[0])
-        except Exception:  # the way step by step says what is wrong, and whose fault it is
+        except Exception as error:  # the way step by step says what is wrong, and whose fault it is
+            raise_signalled(error)
             return None
         self.stores = [made]
         return self._labelled([result], None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd._execution.errors import raise_signalled
 from ndd._operator.naming import raise_first
 from ndd._operator.pieces import batch_pieces, pieces
 from ndd._operator.plan import Plan
@@ -158,7 +159,8 @@ def _all_done(call: Call, kernel: Any, rows: list[tuple[Any, ...]]) -> bool:
         return not call.context.thread_pool.run(lambda i: kernel(*rows[i]), len(rows))
     try:
         kernel(*rows[0])
-    except Exception:
+    except Exception as error:
+        raise_signalled(error)
         return False
     return True
 

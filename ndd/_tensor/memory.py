@@ -38,7 +38,7 @@ class _Lease:
         }
 
     def __del__(self) -> None:
-        if _free is None:  # interpreter exit
+        if _free is None or not hasattr(self, "block"):  # interpreter exit; Ctrl-C when it was made
             return
         global _kept
         block = self.block

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndd._cpu.opencv import opencv
+from ndd._execution.errors import raise_signalled
 from ndd._tensor.memory import host_empty
 from ndd.decoders._header import Header
 from ndd.decoders._pixels import upright
@@ -221,7 +222,10 @@ def by_pillow(data: np.ndarray, header: Header, output_type: DALIImageType) -> n
             return upright(pixels, {6: 8, 8: 6}.get(header.orientation, header.orientation))
     except MemoryError:
         raise
-    except Exception:  # OSError, SyntaxError, ValueError, struct.error, ...: a broken file, whatever it is called
+    except (
+        Exception
+    ) as error:  # OSError, SyntaxError, ValueError, struct.error, ...: a broken file, whatever it is called
+        raise_signalled(error)
         return None
 
 

@@ -24,7 +24,7 @@ from ndd.readers.options import check_batch_size, check_device, plain
 from ndd.readers.output import Output
 from ndd.readers.progress import Progress
 from ndd.readers.read_ahead import ReadAhead, Step
-from ndd.readers.records import Records, RecordStore, Sources
+from ndd.readers.records import RecordStore, Sources, read_now
 from ndd.readers.resharding import of_all_ranks, of_one_rank, resumed_order
 from ndd.readers.sampler import LastBatch, Order, Shards, Stream
 from ndd.readers.state import ReaderState
@@ -459,7 +459,7 @@ class Reader:
                 raise ValueError(f"{self._display}.fetch: expected at least one sample number")
             numbers = [number % size for number in numbers]
             if len(numbers) == 1:
-                return Step(numbers, Records.of(store.records(numbers)), self._progress.position)
+                return Step(numbers, read_now(store, numbers), self._progress.position)
             if self._ahead is None:
                 self._ahead = self._new_read_ahead()
             return Step(numbers, self._ahead.read(numbers), self._progress.position)

@@ -104,7 +104,7 @@ class ReadAhead:
         self._streaming = False
         self._planning = False
         self._failure: BaseException | None = None  # the order itself failed (a user's sampler)
-        self._stopped = False
+        self._stopped = _ended
         self._process = os.getpid()
         self._threads: list[threading.Thread] = []
         self._waits = 0  # how often the user had to wait for a batch
@@ -123,7 +123,7 @@ class ReadAhead:
             while not self._groups or self._groups[0].left:
                 if self._failure and not self._groups:
                     raise self._failure
-                self._ready.wait()
+                self._wait()
             group = self._groups[0]
             step = group.step()
             if not group.cuts:
@@ -156,7 +156,7 @@ class ReadAhead:
             self._parts.extendleft(reversed(self._cut(group)))
             self._work.notify_all()
             while group.left:
-                self._ready.wait()
+                self._wait()
         return group.records()
 
     def stop(self) -> None:
@@ -168,6 +168,15 @@ class ReadAhead:
             self._parts.clear()
             self._groups.clear()
             self._work.notify_all()
+            self._ready.notify_all()
+
+    def _wait(self) -> None:
+        if self._stopped:
+            raise RuntimeError(
+                "a reader was asked for data while the program ends, when its threads have ended: read before, or "
+                "register the handler with atexit after ndd was imported, so that it runs earlier"
+            )
+        self._ready.wait()
 
     def join(self, timeout: float) -> None:
         """Wait for each thread to end, `timeout` seconds at most."""
@@ -276,9 +285,14 @@ class ReadAhead:
 _running: Living[ReadAhead] = Living()
 
 
+_ended = False  # the program: what reads from now on is stopped from the beginning
+
+
 @atexit.register
 def _stop_all() -> None:
     """No thread may read on while the interpreter goes down."""
+    global _ended
+    _ended = True
     for ahead in _running:
         ahead.stop()
     for ahead in _running:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._execution.errors import raise_signalled
 from ndd._tensor import Packed
 from ndd.readers.output import Column, Record
 
@@ -200,3 +201,11 @@ class RecordStore:
 
     def close(self) -> None:
         """Give up open files and maps. A store that is used again opens them again."""
+
+
+def read_now(store: RecordStore, numbers: Sequence[int]) -> Records:
+    """Records read on the caller's thread. What the handler of a signal raises meanwhile is no fault of a record."""
+    found = Records.of(store.records(numbers))
+    for error in found.faults.values():
+        raise_signalled(error)
+    return found

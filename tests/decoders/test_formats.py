@@ -189,3 +189,8 @@ def test_scans_behind_a_complete_sequential_one_are_not_counted():
     assert not may_be_decoded(memoryview(filled), header)
     fewer = behind[: scan + 4] + b"\1" + behind[scan + 5 :]  # one component in the first scan: others are in later ones
     assert not may_be_decoded(memoryview(fewer), header)
+
+
+def test_a_jpeg_without_a_scan_is_refused():
+    data = made()["420.jpg"].tobytes()
+    assert not may_be_decoded(memoryview(data[: data.rindex(b"\xff\xda")]), jpeg(memoryview(data)))

@@ -293,6 +293,96 @@ print(np.asarray(value).tolist())
     assert err == ""
 
 
+@pytest.mark.parametrize("mode", ["eager", "sync_cpu"])
+def test_what_the_handler_of_a_signal_raises_reaches_the_user(mode):
+    """A time limit by `setitimer` is no error of an operator or a sample, wherever it comes; nothing is kept of it."""
+    out, _ = run(f"""
+        import random
+        class TimeIsUp(OSError):
+            pass
+        armed = False
+        def handler(*given):
+            if armed:
+                raise TimeIsUp("time is up")
+        signal.signal(signal.SIGALRM, handler)
+        calls = [
+            lambda: ndd.brightness(images, brightness=2.0), lambda: ndd.flip(images), lambda: images + 1,
+            lambda: ndd.resize(images, size=[20, 30]), lambda: slow(x, seconds=0.0001),
+        ]
+        expected = [np.asarray(call().cpu().evaluate().torch()) for call in calls]
+        chance, found, wrong = random.Random(0), set(), []
+        for i in range(300):
+            value, k = None, i % len(calls)
+            try:
+                try:
+                    armed = True
+                    signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-6, 5e-4))
+                    with ndd.EvalMode.{mode}:
+                        while True:
+                            value = None
+                            value = calls[k]()
+                            value.evaluate()
+                            if not signal.getitimer(signal.ITIMER_REAL)[0]:
+                                break  # Python loses what is raised in a finaliser
+                finally:
+                    armed = False
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except Exception as error:
+                found.add((type(error).__name__, str(error)))
+            if value is not None and not np.array_equal(value.torch(), expected[k]):
+                wrong.append(k)
+        lock = ndd.EvalContext.current()._turn.lock
+        free = []
+        other = threading.Thread(target=lambda: free.append(lock.acquire(timeout=10)))
+        other.start()
+        other.join()
+        print(found, wrong, free)
+    """)  # fmt: skip
+    assert out == "{('TimeIsUp', 'time is up')} [] [True]\n"
+
+
+def test_control_c_when_a_result_is_there():
+    """Between the end of the work and the note that it has ended: whoever asks again gets a value, and does not wait."""
+    out, err = run("""
+        from ndd._execution.invocation import Invocation
+        settle, hit = Invocation._settle, []
+        def interrupted(invocation, state):
+            if threading.current_thread() is threading.main_thread() and not hit:
+                hit.append(state)
+                signal.raise_signal(signal.SIGINT)
+            settle(invocation, state)
+        signal.alarm(30)
+        with ndd.EvalMode.deferred:
+            value = slow(x, seconds=0) + 1
+        Invocation._settle = interrupted
+        try:
+            value.evaluate()
+        except KeyboardInterrupt:
+            print(np.asarray(value).tolist())
+    """)
+    assert out == "[2.0, 3.0]\n"
+    assert err == ""
+
+
+def test_an_error_after_the_handler_of_a_signal_is_the_operators():
+    """What a handler raised before, and the user's code is dealing with, is not raised again."""
+    out, err = run("""
+        def handler(signum, frame):
+            raise TimeoutError("time is up")
+        signal.signal(signal.SIGUSR1, handler)
+        try:
+            signal.raise_signal(signal.SIGUSR1)
+        except TimeoutError:
+            with ndd.EvalMode.sync_cpu:
+                try:
+                    ndd.crop(images, crop=[1000, 1])
+                except Exception as error:
+                    print(type(error).__name__, str(error)[:16])
+    """)
+    assert out == "RuntimeError crop: sample 0: \n"
+    assert err == ""
+
+
 def test_the_handler_of_a_signal_uses_operators():
     """It interrupts its thread anywhere: also where that holds what the handler's own operators need."""
     out, err = run("""

@@ -298,3 +298,26 @@ def test_a_thread_without_memory_goes_on(monkeypatch, place):
     reader = Memory(store=Slow(40))
     assert epoch_of(reader, 8) == [list(range(i, i + 8)) for i in range(0, 40, 8)]
     assert next(left, None) is None
+
+
+def test_a_reader_in_a_handler_of_atexit_that_runs_after_ours_is_an_error():
+    """It hung: the threads that read had ended before."""
+    code = """
+import atexit, signal
+def late():
+    signal.alarm(60)  # it is to end, and a start alone can take 30 s on a busy machine
+    assert len(reader) == 9
+    for what in (lambda: next(reader.next_epoch(batch_size=4)), lambda: reader.fetch([1, 2])):
+        try:
+            what()
+        except RuntimeError as error:
+            print(str(error)[:60])
+atexit.register(late)
+import ndd
+reader = ndd.readers.File(files=[ndd.__file__] * 9)
+for _ in reader.next_epoch(batch_size=4):
+    pass
+"""
+    done = subprocess.run([sys.executable, "-c", code], timeout=200, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "a reader was asked for data while the program ends, when its\n" * 2
