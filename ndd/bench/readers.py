@@ -221,7 +221,8 @@ def _contents(data: Path | None, size: int) -> list[bytes]:
 
 
 def measure(setting: Setting, data: Path | None, only: str = "", records: int | None = None) -> Iterator[Result]:
-    """Samples a second of whole epochs; the memory that ten epochs added; the time until the first batch is there."""
+    """Of whole epochs samples a second and CPU time for each; the memory that ten epochs added; the time until the first
+    batch is there."""
     count = records or 20_000
     for name, kind in KINDS.items():
         if only.lower() not in name.lower():
@@ -237,6 +238,7 @@ def measure(setting: Setting, data: Path | None, only: str = "", records: int | 
             title = f"readers.{name}, {count:,} records of {size // 1000} kB, batch {_BATCH}, {setting.threads} threads"
             for text, key, unit, target in (
                 (title, "rate", "samples/s", f"ratio >= {_SIZES[size]}"),
+                ("  CPU time of a record", "cpu", "us", ""),
                 (f"  memory that {_EPOCHS_OF_MEMORY} epochs added", "added", "MB", ""),
                 ("  memory of the process", "memory", "MB", ""),
                 ("  a new reader until its first batch", "first", "ms", ""),
@@ -248,18 +250,21 @@ def measure(setting: Setting, data: Path | None, only: str = "", records: int | 
 def _alternating(
     sides: list[str], name: str, arguments: Written, setting: Setting, count: int
 ) -> dict[str, dict[str, float]]:
-    """The best of the epochs' rates, an epoch of each library in turn (what else the machine does only takes away); each
-    library's process lives through all."""
+    """The best of the epochs' rates and CPU times, an epoch of each library in turn (what else the machine does only takes
+    away); each library's process lives through all."""
     processes = {
         side: Process("ndd.bench.readers", side, name, str(setting.threads), json.dumps(arguments)) for side in sides
     }
     try:
         found = {side: process.ask("first") for side, process in processes.items()}
-        rates: dict[str, list[float]] = {side: [] for side in sides}
+        epochs: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
         for turn in range(max(setting.rounds, _EPOCHS_OF_MEMORY)):
             for side in sides if turn % 2 == 0 else sides[::-1]:
-                rates[side].append(processes[side].ask("epoch")["rate"])
-        return {side: {**found[side], **processes[side].ask("memory"), "rate": max(rates[side])} for side in sides}
+                epochs[side].append(processes[side].ask("epoch"))
+        for side in sides:
+            rate, cpu = max(epoch["rate"] for epoch in epochs[side]), min(epoch["cpu"] for epoch in epochs[side])
+            found[side] |= {**processes[side].ask("memory"), "rate": rate, "cpu": cpu}
+        return found
     finally:
         for process in processes.values():
             process.close()
@@ -288,14 +293,15 @@ def _answer(side: str, name: str, threads: str, arguments: str) -> None:
     reader = kind(**given)
     before = 0.0
 
-    def epoch() -> float:
-        count, start = 0, time.perf_counter()
+    def epoch() -> dict[str, float]:
+        count, start, cpu = 0, time.perf_counter(), time.process_time()
         for batch in reader.next_epoch(batch_size=_BATCH):
             values = list(batch.values()) if isinstance(batch, dict) else batch
             for value in values:
                 value.evaluate()
             count += values[0].batch_size
-        return count / (time.perf_counter() - start)
+        rate = count / (time.perf_counter() - start)
+        return {"rate": rate, "cpu": (time.process_time() - cpu) / count * 1e6}
 
     def first() -> float:
         start = time.perf_counter()
@@ -308,7 +314,7 @@ def _answer(side: str, name: str, threads: str, arguments: str) -> None:
             found = {"first": min(first() for _ in range(3))}
             before = _resident()
         elif line.strip() == "epoch":
-            found = {"rate": epoch()}
+            found = epoch()
         else:
             found = {"memory": _resident(), "added": _resident() - before}
         print(json.dumps(found), file=out, flush=True)
