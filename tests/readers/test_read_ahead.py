@@ -301,3 +301,13 @@ def test_a_thread_without_memory_goes_on(monkeypatch, place):
     reader = Memory(store=Slow(40))
     assert epoch_of(reader, 8) == [list(range(i, i + 8)) for i in range(0, 40, 8)]
     assert next(left, None) is None
+
+
+def test_another_thread_comes_only_where_records_take_time():
+    ahead = read_ahead.ReadAhead(Slow(8), lambda: None, 4, 2)
+    for seconds, threads in ((2e-6, 0), (2e-5, 3)):
+        ahead._seconds = seconds
+        for _ in range(9):
+            ahead._waited(3)
+        assert len(ahead._threads) == threads
+    ahead.stop()
