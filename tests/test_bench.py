@@ -229,3 +229,18 @@ def test_results():
     assert result.record()["ratio"] == 2.0
     assert "2.00" in command.line(result)
     assert "1,500" in command.line(rounds.Result("loop", "x", "us", 1500.0, None))
+
+
+def test_what_readers_are_measured_on_is_what_was_written(tmp_path):
+    import ndd.bench.readers as bench
+
+    contents = [bytes(range(256)) * 3, bytes(255)]
+    arguments = bench.KINDS["NemoAsr"].make(tmp_path, contents)
+    (tmp_path / "large").write_bytes(contents[0] * 5000)
+    bench._as_from_a_disk(tmp_path)
+    assert (tmp_path / "large").read_bytes() == contents[0] * 5000
+    samples, rate, text = ndd.readers.NemoAsr(**arguments, dtype=ndd.int16).fetch([0, 1])
+    assert samples.tensors[0].numpy().tobytes() == contents[0]
+    assert samples.shape == [(384,), (127,)]
+    assert rate.torch().tolist() == [16_000, 16_000]
+    assert bytes(text.tensors[1].numpy()) == b"1"

@@ -13,6 +13,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import wave
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,8 @@ from ndd.bench.rounds import Result
 _BATCH = 256
 _SIZES = {100_000: 1.5, 1_000: 1.0}  # bytes of a record, and how much faster than DALI
 _EPOCHS_OF_MEMORY = 10
+
+_PIECE = 1 << 20  # bytes
 
 Written = dict[str, Any]  # the reader's arguments
 
@@ -178,6 +181,18 @@ def _cards(*lines: str) -> bytes:
     return text.encode().ljust(-(-len(text) // 2880) * 2880)
 
 
+def _recordings(folder: Path, records: Sequence[bytes]) -> Written:
+    """WAV files of 16 bits and one channel, each different one once."""
+    paths = [folder / f"{i}.wav" for i in range(len(_distinct(records)))]
+    for path, data in zip(paths, _distinct(records), strict=True):
+        with wave.open(str(path), "wb") as out:
+            out.setparams((1, 2, 16_000, 0, "NONE", ""))
+            out.writeframes(data[: len(data) // 2 * 2])
+    lines = [{"audio_filepath": str(paths[i % len(paths)]), "text": str(i)} for i in range(len(records))]
+    (folder / "a.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return {"manifest_filepaths": str(folder / "a.json")}
+
+
 KINDS = {
     "File": Kind(_files),
     "Numpy": Kind(_arrays),
@@ -187,6 +202,7 @@ KINDS = {
     "COCO": Kind(_coco),
     "Caffe": Kind(_caffe),
     "Caffe2": Kind(_caffe2),
+    "NemoAsr": Kind(_recordings),
     "Fits": Kind(_fits, on_cpu=False),
 }
 
@@ -220,8 +236,20 @@ def _contents(data: Path | None, size: int) -> list[bytes]:
     return found or [draws.integers(0, 256, size, np.uint8).tobytes() for _ in range(64)]
 
 
+def _as_from_a_disk(folder: Path) -> None:
+    """Writes large files anew, in pieces of 1 MB: the page cache keeps what is written at once together, as what is read
+    from a disk at once, and `read` of a file that was written in pieces of 16 kB (a tar by Python) takes up to twice as
+    long."""
+    for path in [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size > _PIECE]:
+        with open(path, "rb") as old, open(folder / "anew", "wb", buffering=0) as new:
+            while piece := old.read(_PIECE):
+                new.write(piece)
+        os.replace(folder / "anew", path)
+
+
 def measure(setting: Setting, data: Path | None, only: str = "", records: int | None = None) -> Iterator[Result]:
-    """Samples a second of whole epochs; the memory that ten epochs added; the time until the first batch is there."""
+    """Of whole epochs samples a second and CPU time for each; the memory that ten epochs added; the time until the first
+    batch is there."""
     count = records or 20_000
     for name, kind in KINDS.items():
         if only.lower() not in name.lower():
@@ -230,6 +258,7 @@ def measure(setting: Setting, data: Path | None, only: str = "", records: int | 
             folder = Path(tempfile.mkdtemp(prefix="ndd-bench-"))
             try:
                 arguments = kind.make(folder, _Records(_contents(data, size), count))
+                _as_from_a_disk(folder)
                 sides = [side for side in setting.libraries if side == "ndd" or kind.on_cpu]
                 found = _alternating(sides, name, arguments, setting, count)
             finally:
@@ -237,6 +266,7 @@ def measure(setting: Setting, data: Path | None, only: str = "", records: int | 
             title = f"readers.{name}, {count:,} records of {size // 1000} kB, batch {_BATCH}, {setting.threads} threads"
             for text, key, unit, target in (
                 (title, "rate", "samples/s", f"ratio >= {_SIZES[size]}"),
+                ("  CPU time of a record", "cpu", "us", ""),
                 (f"  memory that {_EPOCHS_OF_MEMORY} epochs added", "added", "MB", ""),
                 ("  memory of the process", "memory", "MB", ""),
                 ("  a new reader until its first batch", "first", "ms", ""),
@@ -248,18 +278,21 @@ def measure(setting: Setting, data: Path | None, only: str = "", records: int | 
 def _alternating(
     sides: list[str], name: str, arguments: Written, setting: Setting, count: int
 ) -> dict[str, dict[str, float]]:
-    """The best of the epochs' rates, an epoch of each library in turn (what else the machine does only takes away); each
-    library's process lives through all."""
+    """The best of the epochs' rates and CPU times, an epoch of each library in turn (what else the machine does only takes
+    away); each library's process lives through all."""
     processes = {
         side: Process("ndd.bench.readers", side, name, str(setting.threads), json.dumps(arguments)) for side in sides
     }
     try:
         found = {side: process.ask("first") for side, process in processes.items()}
-        rates: dict[str, list[float]] = {side: [] for side in sides}
+        epochs: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
         for turn in range(max(setting.rounds, _EPOCHS_OF_MEMORY)):
             for side in sides if turn % 2 == 0 else sides[::-1]:
-                rates[side].append(processes[side].ask("epoch")["rate"])
-        return {side: {**found[side], **processes[side].ask("memory"), "rate": max(rates[side])} for side in sides}
+                epochs[side].append(processes[side].ask("epoch"))
+        for side in sides:
+            rate, cpu = max(epoch["rate"] for epoch in epochs[side]), min(epoch["cpu"] for epoch in epochs[side])
+            found[side] |= {**processes[side].ask("memory"), "rate": rate, "cpu": cpu}
+        return found
     finally:
         for process in processes.values():
             process.close()
@@ -288,14 +321,15 @@ def _answer(side: str, name: str, threads: str, arguments: str) -> None:
     reader = kind(**given)
     before = 0.0
 
-    def epoch() -> float:
-        count, start = 0, time.perf_counter()
+    def epoch() -> dict[str, float]:
+        count, start, cpu = 0, time.perf_counter(), time.process_time()
         for batch in reader.next_epoch(batch_size=_BATCH):
             values = list(batch.values()) if isinstance(batch, dict) else batch
             for value in values:
                 value.evaluate()
             count += values[0].batch_size
-        return count / (time.perf_counter() - start)
+        rate = count / (time.perf_counter() - start)
+        return {"rate": rate, "cpu": (time.process_time() - cpu) / count * 1e6}
 
     def first() -> float:
         start = time.perf_counter()
@@ -308,7 +342,7 @@ def _answer(side: str, name: str, threads: str, arguments: str) -> None:
             found = {"first": min(first() for _ in range(3))}
             before = _resident()
         elif line.strip() == "epoch":
-            found = {"rate": epoch()}
+            found = epoch()
         else:
             found = {"memory": _resident(), "added": _resident() - before}
         print(json.dumps(found), file=out, flush=True)

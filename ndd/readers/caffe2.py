@@ -170,11 +170,15 @@ class _Batch:
         """The images that tensor `tensor` of each record is."""
         kinds, facts = self._types[:, tensor], self.facts[:, tensor]
         texts = kinds == _STRING
-        fields = np.where(texts[:, None], facts[:, _STRINGS, protobuf.FIRST : protobuf.FIRST + 2],
-                          facts[:, _BYTES, protobuf.LAST : protobuf.LAST + 2])  # fmt: skip
+        fields = facts[:, _STRINGS, protobuf.FIRST : protobuf.FIRST + 2]
+        every = bool(texts.all())
+        if not every:
+            fields = np.where(texts[:, None], fields, facts[:, _BYTES, protobuf.LAST : protobuf.LAST + 2])
         packed = Packed.of(self._data, fields[:, 0], fields[:, 1] - fields[:, 0])
         for place in np.flatnonzero(texts & (facts[:, _STRINGS, protobuf.TEXTS] == 0)).tolist():
             self.refuse(place, "expected an image, its tensor of texts is empty")
+        if every:
+            return packed
         for place in np.flatnonzero(~texts & (kinds != _BYTE)).tolist():
             self.refuse(place, f"expected an image as STRING ({_STRING}) or BYTE ({_BYTE}), got type {kinds[place]}")
         pixels = np.flatnonzero(kinds == _BYTE)

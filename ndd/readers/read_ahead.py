@@ -20,6 +20,9 @@ from ndd.readers.sampler import Position, Stream
 # an H200's loop lost 10 to 25 %. A disk with latency shows in waiting, and brings more.
 THREADS = 4
 _WAITS_FOR_A_THREAD = 3
+# Records that take less are mostly Python's work, which threads only take from each other: 256 records of 1 kB in a
+# container take 1.5 to 2.5 us each, small files 8, photographs 17, a disk with latency 50 and more.
+_WORTH_A_THREAD = 5e-6
 _THREADS_TO_PEEK = 2  # so many for a GPU's lookahead that finds nothing yet: one reads 64 photographs in 2.5 ms
 _BEYOND_PEEKING = 2  # batches read beyond what lookahead looks for
 # The least that a thread reads of a batch: 256 records of 1 kB take 0.2 ms by one thread, 1.5 ms of all in four parts.
@@ -185,9 +188,10 @@ class ReadAhead:
                 thread.join(timeout)
 
     def _waited(self, threads: int) -> None:
-        """A batch was not there in time; every third time another thread comes, up to so many."""
+        """A batch was not there in time; every third time another thread comes, up to so many, if that can help."""
         self._waits += 1
-        if self._waits % _WAITS_FOR_A_THREAD == 0 and len(self._threads) < threads:
+        wanted = self._waits % _WAITS_FOR_A_THREAD == 0 and self._seconds > _WORTH_A_THREAD
+        if wanted and len(self._threads) < threads:
             self._add_thread()
 
     def _start(self) -> None:

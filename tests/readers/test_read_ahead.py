@@ -321,3 +321,13 @@ for _ in reader.next_epoch(batch_size=4):
     done = subprocess.run([sys.executable, "-c", code], timeout=200, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "a reader was asked for data while the program ends, when its\n" * 2
+
+
+def test_another_thread_comes_only_where_records_take_time():
+    ahead = read_ahead.ReadAhead(Slow(8), lambda: None, 4, 2)
+    for seconds, threads in ((2e-6, 0), (2e-5, 3)):
+        ahead._seconds = seconds
+        for _ in range(9):
+            ahead._waited(3)
+        assert len(ahead._threads) == threads
+    ahead.stop()
