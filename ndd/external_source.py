@@ -127,9 +127,7 @@ class ExternalSource:
         """
         if batch_size is None:
             raise ValueError("ExternalSource.captured: The batch size must be set.")
-        return self._captured(index(batch_size))
-
-    def _captured(self, size: int) -> Iterator[Any]:
+        size = index(batch_size)
         if self._used:
             raise RuntimeError("This ExternalSource was already used eagerly: make another one for a captured loop")
         if self._loop is not None and not self._root:
@@ -138,7 +136,7 @@ class ExternalSource:
             raise ValueError(f"ExternalSource.captured: Cannot change batch_size from {self._loop.size} to {size}")
         loop = self._loop = self._loop or CapturedLoop(size)
         self._root = True
-        yield from loop.iterations(self._epoch(size), self.released)
+        return loop.iterations(lambda: self._epoch(size), self.released, self.released)
 
     def _epoch(self, size: int) -> Iterator[Any]:
         while True:

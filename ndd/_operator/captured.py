@@ -10,7 +10,8 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from types import CodeType, FrameType
 from typing import Any
 
 from ndd._tensor.invariant import is_marked, unmarked, watched
@@ -63,14 +64,17 @@ class CapturedLoop:
         """Whether this is the first iteration."""
         return self.step == 0
 
-    def iterations(self, items: Iterator[Any], free: Any) -> Iterator[Any]:
+    def iterations(
+        self, begun: Callable[[], Iterator[Any]], free: Callable[[], None], left: Callable[[], None] | None = None
+    ) -> Iterator[Any]:
         """The items, one for each iteration.
 
         Args:
-            free: called if the loop captures nothing, or is left in its first iteration: what it runs over may then be
-                used in another way.
+            begun: gives the items, once the loop begins.
+            free: called if the loop captures nothing: what it runs over may then be used in another way.
+            left: called if the loop is left in its first iteration.
         """
-        whole = False
+        whole, items = False, begun()
         try:
             for item in items:
                 whole = False
@@ -96,7 +100,8 @@ class CapturedLoop:
             if not whole:
                 if self.tracing:
                     self.forget()
-                    free()
+                    if left is not None:
+                        left()
                 else:
                     self.step += 1
                 self._forget_draws()  # the iteration that was left may have drawn less than the others
@@ -106,6 +111,7 @@ class CapturedLoop:
             raise RuntimeError("Only one capture-mode loop can be active at a time: one runs inside another")
         _local.loop = self
         watched.append(self)
+        self.body = _users_frame().f_code
 
     def _leave(self) -> None:
         if _local.loop is self:
@@ -124,6 +130,14 @@ class CapturedLoop:
 
     # What the body does
 
+    def _site(self, name: str, known: Iterable[Any] | None) -> Any:
+        """The operator and where it was called; of `known` ones the one at that place, if other calls led there now."""
+        site = (name, _call_site(self.body))
+        if known is None or site in known:
+            return site
+        alike = [k for k in known if k[0] == name and k[1][0] == site[1][0]]
+        return alike[0] if len(alike) == 1 else site
+
     def called(self, name: str, inputs: Any, values: Any, batch_size: Any, device: Any) -> None:
         """An operator was called."""
         if self.tracing:
@@ -133,7 +147,7 @@ class CapturedLoop:
         self.marks = self.marks or (bool(marked) and self.tracing)
         if batch_size is None and device is None and not self.marks:
             return
-        site, size = (name, *_call_site()), unmarked(batch_size)
+        site, size = self._site(name, None if self.tracing else self.calls), unmarked(batch_size)
         if self.tracing:
             self.calls.setdefault(site, (size in (None, self.size), device, marked))
             return
@@ -156,7 +170,7 @@ class CapturedLoop:
 
     def draws_from(self, name: str, rng: Any, key: int, place: int) -> None:
         """A random operator is about to take its numbers from `place` of `rng`."""
-        site = (name, *_call_site())
+        site = self._site(name, self.draws if self.counted else None)
         if site not in self.draws:
             if not self.counted:
                 self.draws[site] = (rng, key, place)
@@ -199,9 +213,23 @@ def looked_at(name: str, inputs: Any, values: Any, batch_size: Any, device: Any,
     return unmarked(inputs), unmarked(values), unmarked(batch_size), unmarked(device), unmarked(rng)
 
 
-def _call_site() -> tuple[Any, int]:
-    """Where the user's program called into ndd."""
+def _users_frame() -> FrameType:
+    """The innermost frame outside this package."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
         frame = frame.f_back
-    return frame.f_code, frame.f_lasti
+    return frame
+
+
+def _call_site(body: CodeType) -> tuple[tuple[CodeType, int], ...]:
+    """Where the user's program called into ndd, and which calls led there from the body of the loop: a function that is
+    called twice in it makes two sites. Of a body that is not among the callers (a generator of the user's has the loop),
+    the first place."""
+    frame: FrameType | None = _users_frame()
+    path = []
+    while frame is not None:
+        path.append((frame.f_code, frame.f_lasti))
+        if frame.f_code is body:
+            return tuple(path)
+        frame = frame.f_back
+    return (path[0],)

@@ -49,8 +49,8 @@ class Operator:
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
         self.name = function.__name__
         self.function = function
-        self.module = function.__module__
-        self.ours = function.__module__.startswith("ndd.")  # else what its functions give is looked at, at every call
+        self.module = function.__module__ or "__main__"  # code that `exec` runs may have no name
+        self.ours = self.module.startswith("ndd.")  # else what its functions give is looked at, at every call
         self.inputs, self.required, self.variadic, self.arguments = arguments_of(function)
         self.layouts: tuple[str, ...] | None = options["layouts"]
         self.types = options["types"]

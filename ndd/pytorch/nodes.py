@@ -51,6 +51,11 @@ class Reader(BaseNode[dict[str, Any]]):
         **kwargs: Any,
     ):
         super().__init__()
+        if not isinstance(reader_type, type) and hasattr(reader_type, "next_epoch"):
+            raise TypeError(
+                f"nodes.Reader: reader_type: expected a class such as ndd.readers.File, got a reader, a "
+                f"{type(reader_type).__name__}: give the class, and its arguments after it"
+            )
         self._reader = reader_type(**kwargs)
         self._batch_size = batch_size
         count = self._reader.num_outputs

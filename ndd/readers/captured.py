@@ -34,22 +34,17 @@ def captured_epoch(reader: Reader, size: int | None, ctx: Any, last: LastBatch) 
             f"{reader._display}: Checkpointing is not supported in capture mode (as in DALI): leave capture=True out, the "
             "values are the same"
         )
-    reader._progress.check("batches", size, captured=True)
-    return _iterations(reader, size, ctx, last)
-
-
-def _iterations(reader: Reader, size: int, ctx: Any, last: LastBatch) -> Iterator[Any]:
     progress = reader._progress
     progress.check("batches", size, captured=True)
     if not progress.captured:  # the first loop since the reader was made or reset
         reader._captured.loop = CapturedLoop(size)
-        progress.captured = True
+        progress.captured, progress.mode, progress.batch = True, "batches", size
+    loop: Any = reader._captured.loop
 
     def free() -> None:
         progress.captured, progress.mode, progress.batch = False, None, None
 
-    loop: Any = reader._captured.loop
-    yield from loop.iterations(iter(Epoch(reader, size, ctx, last)), free)
+    return loop.iterations(lambda: iter(Epoch(reader, size, ctx, last)), free)
 
 
 def enable_checkpointing(reader: Reader) -> None:

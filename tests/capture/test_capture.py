@@ -63,6 +63,13 @@ def modes(m, do, files):
     at.do(lambda: [labels for _, labels in reader.next_epoch(2)])
     at.loop(at.reader(), at.cast, epochs=3, left_at=1)
     at.loop(at.reader(), at.cast, epochs=3, left_at=0)
+    for left_at in (0, 1):  # also a loop that was left in its first iteration binds its reader
+        reader = at.reader()
+        at.loop(reader, at.cast, left_at=left_at)
+        at.do(lambda reader=reader: [labels for _, labels in reader.next_epoch(2)])
+        at.loop(reader, at.cast, size=3)
+    reader = at.reader()
+    at.do(lambda: (reader.next_epoch(2, capture=True), list(reader.next_epoch(2)))[1])  # so does one that never began
     inner = at.reader()
     at.loop(at.reader(), lambda i, labels: [at.cast(i, v) for _, v in inner.next_epoch(2, capture=True)])
     at.loop(at.reader(enable_checkpointing=True), at.cast)
@@ -93,6 +100,7 @@ def draws(m, do, files):
     run(lambda rng, i: (uniform(rng), setattr(rng, "seed", 4) if i else None)[0])
     run(lambda rng, i: uniform(m.random.RNG(seed=i)))
     run(lambda rng, i: [uniform(rng) for _ in range(2)])
+    run(lambda rng, i: [uniform(rng), uniform(rng)])  # not the same: two calls of one function
     run(lambda rng, i: uniform(rng) if i != 1 else None)
     run(lambda rng, i: uniform(rng), epochs=2, between=lambda rng: rng.advance(1))
     run(lambda rng, i: uniform(rng), epochs=2, between=lambda rng: rng())
@@ -104,6 +112,11 @@ def promises(m, do, files):
     at.loop(at.reader(), lambda i, labels: m.cast(labels, dtype=mark(m.int64)))
     at.loop(at.reader(), lambda i, labels: m.cast(labels, dtype=(mark if i == 0 else lambda kind: kind)(m.int64)))
     at.loop(at.reader(), lambda i, labels: m.cast(labels, dtype=m.int64, batch_size=2 + i))
+
+    def filled(labels, value):
+        return m.pad(labels, shape=mark([3]), fill_value=value)
+
+    at.loop(at.reader(), lambda i, labels: [filled(labels, mark(7)), filled(labels, 8)])
     at.loop(at.reader(), lambda i, labels: m.pad(labels, shape=mark([3]), fill_value=mark(7), axes=mark(None)))
 
 
@@ -150,6 +163,9 @@ def sources(m, do, files):
     do(lambda: [m.cast(x, dtype=m.int32) + feeder() for x in m.ExternalSource(batches(m)).captured(2)])
     do(lambda: [m.cast(x, dtype=m.int32) for x in m.ExternalSource([np.full(3, i) for i in range(3)]).captured(2)])
     do(lambda: [x.tensors[0].shape for x in m.ExternalSource(batches(m)).captured(2)])
+    do(lambda: ((s := m.ExternalSource(batches(m))).captured(2), s())[1])
+    do(lambda: ((s := m.ExternalSource(batches(m))).captured(2), s.captured(3))[1])
+    do(lambda: ((s := m.ExternalSource(batches(m)))(), s.captured(2))[1])
     again = m.ExternalSource(batches(m))
     do(lambda: [(m.cast(x, dtype=m.int32), again()) for x in again.captured(2)])
 

@@ -135,6 +135,14 @@ def test_declarations(given):
         ndd.operator(lambda image, /: ndd.like(image))
 
 
+def test_code_of_no_module():
+    """As a notebook's magic or a template may run it: its functions do not know where they were written."""
+    scope = {"ndd": ndd, "np": np}
+    exec("@ndd.operator\ndef doubled(x, /):\n    return ndd.like(x)\n", scope)
+    scope["doubled"].cpu(lambda x, out: np.copyto(out, x * 2))
+    assert scope["doubled"](ndd.tensor([1, 2])).torch().tolist() == [2, 4]
+
+
 def test_no_kernel():
     check_harmless(with_roles(), RuntimeError, "no CPU variant: write one with `@mine.cpu`")
 

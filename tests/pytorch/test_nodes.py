@@ -80,6 +80,8 @@ def test_samples_and_names(files):
         list(nodes.DictMapper(reader, lambda data: data, key="data"))
     with pytest.raises(ValueError, match="output_names"):
         nodes.Reader(ndd.readers.Numpy, batch_size=1, files=files)
+    with pytest.raises(TypeError, match=r"expected a class such as ndd\.readers\.File, got a reader, a File"):
+        nodes.Reader(ndd.readers.File(files=files), batch_size=1)
 
 
 def test_all_on_one_gpu(files, emulated_gpu):
