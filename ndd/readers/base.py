@@ -68,6 +68,7 @@ class Reader:
     permuted = True
     shuffles_after_epoch = True
     gives_dicts = False
+    of_each_sample: tuple[str, ...] = ()  # arguments that may be nodes in pipelines: there is `for_each_sample` then
     _display = "readers.Reader"
     __signature__: ClassVar[inspect.Signature]
 
