@@ -86,7 +86,11 @@ class Numpy(Reader):
         def cut(array: Any, of_node: Callable[[Any], Any]) -> Any:
             given = {name.replace("roi_", ""): of_node(value) for name, value in windows.items()}
             return cut_out(
-                array, **given, axes=axes or range(array.ndim), out_of_bounds_policy=policy or "error", fill_values=fill or 0.0
+                array,
+                **given,
+                axes=axes or range(array.ndim),
+                out_of_bounds_policy=policy or "error",
+                fill_values=fill or 0.0,
             )
 
         return own, cut

@@ -155,7 +155,7 @@ def test_one_value_for_all_samples(tmp_path):
     def nodes():
         return ndd.fn.readers.numpy(file_root=str(tmp_path), file_filter=ndd.fn.constant(idata=1))
 
-    with pytest.raises(TypeError, match="fn.readers.numpy: file_filter: expected one value for all samples"):
+    with pytest.raises(TypeError, match="file_filter: expected one value for all samples"):
         nodes().run()
 
 
