@@ -1,15 +1,19 @@
-"""`ndd.io.video`: frames as a video file, to look at results."""
+"""`ndd.io.video`: frames as a video file, to look at results; a video piece by piece."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from ndd.decoders._video_file import library
+from ndd._tensor import Tensor, as_tensor
+from ndd._tensor.memory import host_empty
+from ndd.decoders._video_file import VideoFile, library
 
 _QUALITY = {"libx264": "crf", "libx265": "crf", "libvpx-vp9": "crf", "libsvtav1": "crf"}
 _CODECS = {"mp4": "libx264", "mov": "libx264", "mkv": "libx264", "webm": "libvpx-vp9", "avi": "mpeg4"}
@@ -102,4 +106,39 @@ def _encode(
         container.mux(stream.encode())
 
 
-__all__ = ["encode", "write"]
+def sequences(video: Any, sequence_length: int, *, threads: int = 1) -> Iterator[Tensor]:
+    """Goes through a video on the CPU, `sequence_length` frames at a time: for a video too long for one value.
+
+    Each sequence is a Tensor u8 "FHWC", RGB, upright; the last one has the frames that are left. One decoder goes on from
+    sequence to sequence. `decoders.video` and `readers.Video` give sequences from anywhere in a video.
+
+    Args:
+        video: a path, or the bytes of a file, u8 `[size]`: a Tensor, an array.
+        sequence_length: frames, from 1.
+        threads: how many threads of FFmpeg decode.
+
+    Needs PyAV. Raises ValueError for a length below 1; RuntimeError for what is no video, and where a frame is damaged.
+
+    >>> import ndd, numpy as np
+    >>> clip = ndd.io.video.encode(np.zeros((10, 32, 48, 3), np.uint8))
+    >>> [sequence.shape for sequence in ndd.io.video.sequences(clip, 6)]
+    [(6, 32, 48, 3), (4, 32, 48, 3)]
+    """
+    if sequence_length < 1:
+        raise ValueError(f"sequence_length: expected a number from 1, got {sequence_length}")
+    if isinstance(video, str | os.PathLike):
+        source: Any = os.fsdecode(video)
+    else:
+        source = np.asarray(video.cpu() if hasattr(video, "cpu") else video)
+        if source.dtype != np.uint8 or source.ndim != 1:
+            raise RuntimeError(f"expected a path or the bytes of a video, uint8, got {source.ndim}-D {source.dtype}")
+    with contextlib.closing(VideoFile(source, threads)) as file:
+        count, height, width = file.shape
+        for first in range(0, count, sequence_length):
+            frames = np.arange(first, min(first + sequence_length, count))
+            clip = host_empty((len(frames), height, width, 3), np.uint8)
+            file.read(frames, clip)
+            yield as_tensor(clip, layout="FHWC")
+
+
+__all__ = ["encode", "sequences", "write"]

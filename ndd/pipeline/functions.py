@@ -16,7 +16,7 @@ import ndd
 from ndd.pipeline.conditions import outside_of_branches
 from ndd.pipeline.node import DataNode, contains_node, shapes_of, unwrapped
 from ndd.pipeline.pipeline import Pipeline
-from ndd.pipeline.sources import ExternalSource
+from ndd.pipeline.sources import ExternalSource, VideoInput
 from ndd.random.streams import PipelineRNG
 from ndd.types import Constant
 
@@ -68,7 +68,7 @@ class Namespace:
 
     def __dir__(self) -> list[str]:
         prefix = f"{self._path}." if self._path else ""
-        own = [p.removeprefix(prefix) for p in _OWN if p.startswith(prefix)]
+        own = [p.removeprefix(prefix).split(".")[0] for p in _OWN if p.startswith(prefix)]
         names = {n.lower() if isinstance(getattr(self._home, n), type) else n for n in dir(self._home)}
         found = [n for n in names if not n.startswith("_") and _exists(self._home, f"{prefix}{n}", n)]
         return sorted({*own, *found})
@@ -85,6 +85,8 @@ def lookup(home: Any, path: str, name: str) -> Any:
         return found
     if path.split(".")[-2:-1] == ["readers"]:
         return _reader_function(home, path, name)
+    if path == "experimental.inputs":
+        return Namespace(home, path)
     if path == "experimental" or path.startswith("experimental."):
         return _experimental(path)
     found = getattr(home, name, None)
@@ -244,6 +246,39 @@ def external_source(
     found = pipeline.result(run, num_outputs)
     for output in found if isinstance(found, tuple) else (found,):
         output.source_name = node.name
+    return found
+
+
+def video_input(
+    *,
+    sequence_length: int,
+    name: str | None = None,
+    last_sequence_policy: str = "partial",
+    device: str = "cpu",
+    **_: Any,
+) -> Any:
+    """Sequences of a video that `Pipeline.feed_input` gives, in order, a batch at each run; a long video is never held
+    whole. When a video ends its last batch may be smaller, and the next video that was fed begins.
+
+    A batch holds sequences u8 "FHWC", RGB. It is an error to run without a video. The CPU decodes, also for a device
+    "mixed"; `affine`, `blocking` and `no_copy` change nothing. Of several videos fed at once DALI forgets all but the
+    first; here they follow each other.
+
+    Args:
+        sequence_length: frames.
+        name: for `feed_input` and `run(name=...)`: a list with the bytes of a file, u8.
+        last_sequence_policy: "partial": the last sequence has the frames that are left; "pad": black ones are added.
+    """
+    pipeline = Pipeline.required("experimental.inputs.video")
+    outside_of_branches("fn.experimental.inputs.video")
+    node: VideoInput = pipeline.kept.of_call(
+        "inputs.video",
+        lambda _: VideoInput(name, pipeline.max_batch_size, sequence_length, last_sequence_policy, device),
+        name=name,
+    )()
+    pipeline.note_source(node)
+    found = pipeline.result(lambda memo: pipeline.data_of(node)[0])
+    found.source_name = node.name
     return found
 
 
@@ -418,6 +453,7 @@ def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
 _OWN: dict[str, Any] = {
     "constant": constant,
     "dl_tensor_python_function": dl_tensor_python_function,
+    "experimental.inputs.video": video_input,
     "experimental.numba_function": numba_function,
     "fast_resize_crop_mirror": fast_resize_crop_mirror,
     "external_source": external_source,

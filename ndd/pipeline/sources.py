@@ -1,8 +1,9 @@
-"""`external_source`: batches from a callable, an iterable, or fed by hand."""
+"""`external_source`: batches from a callable, an iterable, or fed by hand; `inputs.video`: a video fed by hand."""
 
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -169,6 +170,44 @@ class ExternalSource:
         if ndim is not None and batch.ndim != ndim:
             raise RuntimeError(f"external_source: expected samples with {ndim} dimensions, got {batch.ndim}")
         return batch.gpu() if self.options.get("device") in ("gpu", "mixed") else batch
+
+
+class VideoInput(ExternalSource):
+    """One `fn.experimental.inputs.video` of a pipeline: fed with videos, gives batches of their sequences."""
+
+    def __init__(
+        self, name: str | None, max_batch_size: int, sequence_length: int, last_sequence_policy: str, device: str
+    ):
+        super().__init__(name, max_batch_size, None, {"device": device, "layout": "FHWC"})
+        if last_sequence_policy not in ("partial", "pad"):
+            raise RuntimeError(
+                f"inputs.video: last_sequence_policy: expected 'partial' or 'pad', got {last_sequence_policy!r}"
+            )
+        if sequence_length < 1:
+            raise RuntimeError(f"inputs.video: sequence_length: expected a number from 1, got {sequence_length}")
+        self._length, self._pads = sequence_length, last_sequence_policy == "pad"
+        self._sequences: Iterator[Any] = iter(())
+
+    def feed(self, data: Any, layout: str | None = None) -> None:
+        """Queues videos."""
+        batch = data.batch if hasattr(data, "batch") and hasattr(data, "as_cpu") else data
+        samples = batch.tensors if isinstance(batch, ndd.Batch) else list(batch)
+        for sample in samples:
+            self.queue.append(np.ascontiguousarray(np.asarray(sample)).reshape(-1))
+
+    def next(self) -> list[Any]:
+        """The next sequences of a video, as many as a batch may have, or those that are left."""
+        while not (found := list(itertools.islice(self._sequences, self.max_batch_size))):
+            if not self.queue:
+                raise RuntimeError(
+                    f"inputs.video {self.name!r}: no data: feed_input({self.name!r}, [video]) gives it some"
+                )
+            self._sequences = ndd.io.video.sequences(self.queue.popleft(), self._length)
+        if self._pads and len(last := np.asarray(found[-1])) < self._length:
+            frames = np.zeros((self._length, *last.shape[1:]), np.uint8)
+            frames[: len(last)] = last
+            found[-1] = frames
+        return [self._as_batch(found, 0)]
 
 
 def _samples(data: Any) -> Any:
