@@ -31,21 +31,22 @@ def inflate(
 
     Args:
         input: compressed bytes, u8 of any shape.
-        shape: that of the result; with chunks, that of each of them. All chunks of a sample have one shape.
+        shape: that of the result; with chunks, that of each of them. All chunks of a sample have one shape. What it has
+            more than the data gives is zeros.
         chunk_offsets: where each chunk begins, in bytes; without `chunk_sizes` a chunk ends where the next one begins.
         chunk_sizes: how many bytes each chunk has; without `chunk_offsets` they lie one behind the other.
         dtype: the element type of the result.
         layout: that of the result, or of each chunk.
         sequence_axis_name: what the axis of the chunks is called, in front of `layout`.
-        check_output_size: on a GPU, wait for the result and raise for a chunk that is damaged or gives another size. The
-            CPU always does; without it, a GPU gives zeros in the place of what is missing.
+        check_output_size: raise for a chunk that gives less than `shape` says; on a GPU also for one that is damaged or
+            gives more, which waits for the result: without it, a GPU gives zeros in its place. The CPU always raises then.
         algorithm: "LZ4".
 
     Runs on the CPU and the GPU; DALI has it on the GPU only. A GPU inflates all chunks of a batch in one launch, a warp
     for each: many chunks are faster than a large one.
 
-    Raises RuntimeError for chunks that lie outside the data, and for data that is damaged or gives another size than
-    `shape` says (see `check_output_size`).
+    Raises RuntimeError for chunks that lie outside the data, for a shape with negative extents or more than one axis, and
+    for data that is damaged or gives more than `shape` says (see `check_output_size`).
 
     >>> import ndd, numpy as np
     >>> packed = np.frombuffer(b"\\x17a\\x01\\x00\\x50bcdef", np.uint8)  # "a", 11 bytes from 1 back, "bcdef"
@@ -65,6 +66,10 @@ def inflate(
 @inflate.plan
 def _(input, *, chunk_offsets, chunk_sizes, dtype, shape, check_output_size, **_):
     rows = shape.arrays()
+    for i, row in enumerate(rows):
+        if row.ndim > 1:
+            raise bad_sample(i, f"shape: expected one number for each axis, got {row.ndim}-D numbers")
+    rows = [row.reshape(-1) for row in rows]
     chunked = chunk_offsets is not None or chunk_sizes is not None
     begins, sizes = [], []
     for i, total in enumerate(input.sizes.tolist()):
@@ -102,12 +107,14 @@ def _chunks(i: int, total: int, begin: Any, size: Any) -> tuple[np.ndarray, np.n
 
 
 @inflate.cpu
-def _(input, out, begins, sizes, rooms):
+def _(input, out, begins, sizes, rooms, check):
     source, flat = input.reshape(-1), out.reshape(-1).view(np.uint8)
     for k, (begin, size) in enumerate(zip(begins.tolist(), sizes.tolist(), strict=True)):
-        made = inflate_lz4(source[begin : begin + size], flat[k * rooms : (k + 1) * rooms])
-        if made != rooms:
+        room = flat[k * rooms : (k + 1) * rooms]
+        made = inflate_lz4(source[begin : begin + size], room)
+        if made < 0 or (check and made < rooms):
             raise RuntimeError(_refused(k, int(rooms), made))
+        room[made:] = 0
 
 
 def _refused(chunk: int, room: int, made: int) -> str:

@@ -1,15 +1,19 @@
-"""`ndd.io.video`: frames as a video file, to look at results."""
+"""`ndd.io.video`: frames as a video file, to look at results; a video piece by piece."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from ndd.decoders._video_file import library
+from ndd._tensor import Tensor, as_tensor
+from ndd._tensor.memory import host_empty
+from ndd.decoders._video_file import VideoFile, library
 
 _QUALITY = {"libx264": "crf", "libx265": "crf", "libvpx-vp9": "crf", "libsvtav1": "crf"}
 _CODECS = {"mp4": "libx264", "mov": "libx264", "mkv": "libx264", "webm": "libvpx-vp9", "avi": "mpeg4"}
@@ -35,7 +39,8 @@ def write(
         quality: of H.264, HEVC, VP9 and AV1: the "crf", 0 (nothing is lost) to 51; others ignore it.
         key_interval: how many frames lie between two key frames at most; default: the encoder's.
 
-    Needs PyAV. Raises RuntimeError for frames of another form, ValueError for an unknown format or codec.
+    Needs PyAV. Raises RuntimeError for frames of another form, ValueError for an unknown format or codec and for a rate
+    that is none, before the file is made.
 
     >>> import ndd, numpy as np, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "gray.mp4")
@@ -44,8 +49,10 @@ def write(
     (10, 32, 48, 3)
     """
     path = os.fsdecode(path)
+    format = os.path.splitext(path)[1][1:].lower() or "mp4"
+    array = _checked(frames, format, rate, codec)
     with open(path, "wb") as file:
-        _encode(file, frames, os.path.splitext(path)[1][1:].lower() or "mp4", rate, codec, quality, key_interval)
+        _encode(file, array, format, rate, codec, quality, key_interval)
 
 
 def encode(
@@ -65,21 +72,30 @@ def encode(
     b'\\x1aE\\xdf\\xa3'
     """
     memory = io.BytesIO()
-    _encode(memory, frames, format, rate, codec, quality, key_interval)
+    _encode(memory, _checked(frames, format, rate, codec), format, rate, codec, quality, key_interval)
     return np.frombuffer(memory.getvalue(), np.uint8)
 
 
-def _encode(
-    file: Any, frames: Any, ending: str, rate: float, codec: str | None, quality: int, interval: int | None
-) -> None:
+def _checked(frames: Any, ending: str, rate: float, codec: str | None) -> np.ndarray:
+    """The frames as an array. An error is found before a file is made."""
     array = np.asarray(frames.cpu() if hasattr(frames, "cpu") else frames)
-    if array.dtype != np.uint8 or array.ndim != 4 or array.shape[3] not in (1, 3) or not len(array):
+    if array.dtype != np.uint8 or array.ndim != 4 or array.shape[3] not in (1, 3) or not array.size:
         raise RuntimeError(
             "expected frames as uint8 of shape (frames, height, width, 3 or 1) and at least one of them, got "
             f"{array.dtype} of shape {array.shape}"
         )
     if ending not in _CODECS and codec is None:
         raise ValueError(f"format: expected one of {', '.join(_CODECS)}, got {ending!r}; or say a codec")
+    if not 0 < float(rate) < float("inf"):
+        raise ValueError(f"rate: expected frames a second, above 0, got {rate}")
+    if codec is not None and codec not in library().codecs_available:
+        raise ValueError(f"codec: expected FFmpeg's name of an encoder, such as 'libx265', got {codec!r}")
+    return array
+
+
+def _encode(
+    file: Any, array: np.ndarray, ending: str, rate: float, codec: str | None, quality: int, interval: int | None
+) -> None:
     av = library()
     count, height, width, channels = array.shape
     form = {"mkv": "matroska"}.get(ending, ending)
@@ -87,7 +103,8 @@ def _encode(
         name = codec or _CODECS[ending]
         stream = container.add_stream(name, rate=Fraction(rate).limit_denominator(100_000))
         stream.width, stream.height = width, height
-        stream.pix_fmt = "yuv444p" if width % 2 or height % 2 else "yuv420p"
+        # An odd size: H.264 and HEVC have no 4:2:0 of it, MPEG-4 has nothing else.
+        stream.pix_fmt = "yuv444p" if (width % 2 or height % 2) and name != "mpeg4" else "yuv420p"
         options = {_QUALITY[name]: str(quality)} if name in _QUALITY else {}
         if name == "libvpx-vp9":
             options["b"] = "0"
@@ -102,4 +119,39 @@ def _encode(
         container.mux(stream.encode())
 
 
-__all__ = ["encode", "write"]
+def sequences(video: Any, sequence_length: int, *, threads: int = 1) -> Iterator[Tensor]:
+    """Goes through a video on the CPU, `sequence_length` frames at a time: for a video too long for one value.
+
+    Each sequence is a Tensor u8 "FHWC", RGB, upright; the last one has the frames that are left. One decoder goes on from
+    sequence to sequence. `decoders.video` and `readers.Video` give sequences from anywhere in a video.
+
+    Args:
+        video: a path, or the bytes of a file, u8 `[size]`: a Tensor, an array.
+        sequence_length: frames, from 1.
+        threads: how many threads of FFmpeg decode.
+
+    Needs PyAV. Raises ValueError for a length below 1; RuntimeError for what is no video, and where a frame is damaged.
+
+    >>> import ndd, numpy as np
+    >>> clip = ndd.io.video.encode(np.zeros((10, 32, 48, 3), np.uint8))
+    >>> [sequence.shape for sequence in ndd.io.video.sequences(clip, 6)]
+    [(6, 32, 48, 3), (4, 32, 48, 3)]
+    """
+    if sequence_length < 1:
+        raise ValueError(f"sequence_length: expected a number from 1, got {sequence_length}")
+    if isinstance(video, str | os.PathLike):
+        source: Any = os.fsdecode(video)
+    else:
+        source = np.asarray(video.cpu() if hasattr(video, "cpu") else video)
+        if source.dtype != np.uint8 or source.ndim != 1:
+            raise RuntimeError(f"expected a path or the bytes of a video, uint8, got {source.ndim}-D {source.dtype}")
+    with contextlib.closing(VideoFile(source, threads)) as file:
+        count, height, width = file.shape
+        for first in range(0, count, sequence_length):
+            frames = np.arange(first, min(first + sequence_length, count))
+            clip = host_empty((len(frames), height, width, 3), np.uint8)
+            file.read(frames, clip)
+            yield as_tensor(clip, layout="FHWC")
+
+
+__all__ = ["encode", "sequences", "write"]

@@ -1,15 +1,18 @@
 # Written by `python -m ndd stubs`. Do not edit.
 
+from collections.abc import Iterator
+from ndd._tensor.tensor import Tensor
 from numpy import ndarray
 from os import PathLike
 from typing import Any
 
-__all__ = ['encode', 'write']
+__all__ = ['encode', 'sequences', 'write']
 
 def encode(
     frames: Any, *, rate: float = 25, format: str = 'mp4', codec: str | None = None, quality: int = 23,
     key_interval: int | None = None,
 ) -> ndarray: ...
+def sequences(video: Any, sequence_length: int, *, threads: int = 1) -> Iterator[Tensor]: ...
 def write(
     path: str | PathLike[str], frames: Any, *, rate: float = 25, codec: str | None = None, quality: int = 23,
     key_interval: int | None = None,

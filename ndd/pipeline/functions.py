@@ -248,6 +248,10 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         form.check(len(positional), arguments)
         plain = {k: v for k, v in arguments.items() if k not in ("preserve", "bytes_per_sample_hint")}
         seeded = plain.get("seed", -1) in (-1, None)
+        nodes = {k: v for k, v in sorted(plain.items()) if contains_node(v)}
+        for argument in set(nodes) - set(kind.of_each_sample):
+            raise TypeError(f"fn.{path}: {argument}: expected one value for all samples, got a node of the pipeline")
+        plain, finish = kind.for_each_sample(plain) if nodes else (plain, None)
 
         def make(word: int | None) -> Any:
             return pipeline.new_reader(kind, positional, plain if word is None else {**plain, "seed": word}, name)
@@ -257,9 +261,10 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
 
         def run(memo: dict[int, Any]) -> Any:
             found = whole(lambda: state()(batch_size=pipeline.max_batch_size))
-            return found[0] if len(names) == 1 and not kind.gives_dicts else found
+            found = found[0] if len(names) == 1 and not kind.gives_dicts else found
+            return found if finish is None else finish(found, lambda value: unwrapped(value, memo))
 
-        return pipeline.result(run, names if kind.gives_dicts else len(names), state=state)
+        return pipeline.result(run, names if kind.gives_dicts else len(names), tuple(nodes.values()), state=state)
 
     function.__name__ = name
     function.__doc__ = kind.__doc__

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 import ndd
 from ndd.pipeline.conditions import whole
@@ -15,41 +19,30 @@ class VideoInput(ExternalSource):
     """The videos that were fed, and the place in the first of them."""
 
     def __init__(self, name: str | None, max_batch_size: int, sequence_length: int, pads: bool, device: str):
-        super().__init__(name, max_batch_size, None, {})
-        self.sequence_length, self.pads, self.device = sequence_length, pads, device
-        self._encoded: Any = None
-        self._place = 0  # the frame that comes next
+        super().__init__(name, max_batch_size, None, {"device": device, "layout": "FHWC"})
+        self._length, self._pads = sequence_length, pads
+        self._sequences: Iterator[Any] = iter(())
 
     def feed(self, data: Any, layout: str | None = None) -> None:
-        """Queues a video: a batch of one sample."""
-        super().feed(data, layout)
-        (batch,) = self.queue[-1]
-        if batch.batch_size != 1:
-            self.queue.pop()
-            raise RuntimeError(
-                f"fn.experimental.inputs.video {self.name!r}: expected one video, got a batch of {batch.batch_size}"
-            )
+        """Queues videos."""
+        batch = data.batch if hasattr(data, "batch") and hasattr(data, "as_cpu") else data
+        samples = batch.tensors if isinstance(batch, ndd.Batch) else list(batch)
+        for sample in samples:
+            self.queue.append(np.ascontiguousarray(np.asarray(sample)).reshape(-1))
 
     def next(self) -> list[Any]:
-        """The sequences of a run; the last ones of a video may be fewer."""
-        if self._encoded is None:
-            (batch,) = super().next()
-            self._encoded, self._place = batch.select(0), 0
-        wanted = self.max_batch_size * self.sequence_length
-        frames = ndd.decoders.video(  # one more frame tells whether there will be another run
-            self._encoded, start_frame=self._place, sequence_length=wanted + 1, pad_mode="none", device=self.device
-        )
-        found = frames.torch()[:wanted]
-        self._place += wanted
-        if frames.shape[0] <= wanted:
-            self._encoded = None
-        sequences = list(found.split(self.sequence_length))
-        missing = self.sequence_length - len(sequences[-1])
-        if missing and self.pads:
-            last = sequences[-1].new_zeros((self.sequence_length, *found.shape[1:]))
-            last[:-missing] = sequences[-1]
-            sequences[-1] = last
-        return [ndd.batch(sequences, layout="FHWC")]
+        """The next sequences of a video, as many as a batch may have, or those that are left."""
+        while not (found := list(itertools.islice(self._sequences, self.max_batch_size))):
+            if not self.queue:
+                raise RuntimeError(
+                    f"fn.experimental.inputs.video {self.name!r}: no data: feed_input({self.name!r}, [video]) gives it some"
+                )
+            self._sequences = ndd.io.video.sequences(self.queue.popleft(), self._length)
+        if self._pads and len(last := np.asarray(found[-1])) < self._length:
+            frames = np.zeros((self._length, *last.shape[1:]), np.uint8)
+            frames[: len(last)] = last
+            found[-1] = frames
+        return [self._as_batch(found, 0)]
 
 
 def video_input(
@@ -67,13 +60,14 @@ def video_input(
     """Sequences of frames, u8 `[F, H, W, 3]`, layout "FHWC", of videos that `Pipeline.feed_input` gives.
 
     A run gives the next `batch_size` sequences of the video; the last run of a video may give fewer. After it comes the
-    video that was fed next. RuntimeError for a run when there is none. Only what a run gives is decoded.
+    video that was fed next. RuntimeError for a run when there is none. Only what a run gives is decoded. Of several videos
+    fed at once DALI forgets all but the first; here they follow each other.
 
     Args:
         sequence_length: frames of a sequence.
         name: for `feed_input`, with the bytes of one encoded video: u8 `[1, bytes]`, or a list of one array.
         last_sequence_policy: "partial": the last sequence of a video may be short; "pad": it is filled up with zeros.
-        device: "cpu", or "mixed" for frames on the GPU.
+        device: "cpu", or "mixed" for frames on the GPU; the CPU decodes.
         blocking, no_copy, affine, preserve, bytes_per_sample_hint: no effect.
     """
     if sequence_length < 1:

@@ -53,21 +53,21 @@ class Reader:
             def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
                 return (Output("line", uint8, 1),)
 
-    A value is converted to what its annotation says (`bool`, `int`, `float`); a `Literal` is checked; None stands for
-    the default. The package's docstring says which files a new reader needs.
+    A value is converted to what its annotation says (`bool`, `int`, `float`); a `Literal` is checked; None: the default.
 
     Attributes:
         devices: the devices that `device` may name; with "gpu", outputs declared with device "reader" go there.
-        permuted: whether `random_shuffle` permutes all samples before its buffer (single files), or draws from the
-            buffer alone, in the order the records are stored (containers).
+        permuted: `random_shuffle` permutes all samples before its buffer (single files), not only within it (containers).
         shuffles_after_epoch: whether there are `shuffle_after_epoch` and its seed.
         gives_dicts: samples are dicts, keyed by the outputs' names, instead of tuples.
+        of_each_sample: arguments that may be nodes in pipelines; there is a `for_each_sample` then (`numpy.py`).
     """
 
     devices: tuple[str, ...] = ("cpu",)
     permuted = True
     shuffles_after_epoch = True
     gives_dicts = False
+    of_each_sample: tuple[str, ...] = ()
     _display = "readers.Reader"
     __signature__: ClassVar[inspect.Signature]
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from ndd._tensor import Device
+from ndd.ops.image.slice import slice as cut_out
 from ndd.readers.base import Reader
 from ndd.readers.file_store import FileStore
 from ndd.readers.file_tree import FilePath, named_files
@@ -14,7 +17,9 @@ from ndd.readers.npy_file import read_arrays
 from ndd.readers.options import check_device
 from ndd.readers.output import Output
 from ndd.readers.records import Records
-from ndd.readers.region import Region, chosen_region
+from ndd.readers.region import PLACES, Region, chosen_region
+
+_OF_SLICE = ("roi_axes", "out_of_bounds_policy", "fill_value")
 
 
 class Numpy(Reader):
@@ -26,7 +31,8 @@ class Numpy(Reader):
     A region of the arrays is read with one of `roi_start`, `rel_roi_start` (default: 0) and one of `roi_end`,
     `rel_roi_end`, `roi_shape`, `rel_roi_shape` (default: the array's end): as many numbers as the array has axes (or
     `roi_axes` names), or a single one for all. Relative numbers are fractions of the extent; they are rounded, a half
-    away from zero. Of a file only the bytes from the region's first element to its last are read.
+    away from zero. Of a file only the bytes from the region's first element to its last are read. In a pipeline these
+    arguments may be nodes: each sample has a region of its own then, cut from the whole array by `slice`.
 
     Args:
         files: a path or a list of them; relative to `file_root` if that is given.
@@ -42,10 +48,10 @@ class Numpy(Reader):
         cache_header_information, register_buffers, use_o_direct: accepted, without effect: equal headers are parsed
             once in any case. As in DALI, `use_o_direct` wants `dont_use_mmap`.
 
-    Differences from DALI: big-endian files and versions 2 and 3 of the format are read as well; a region may be empty
-    wherever it begins. With device "gpu" files are read by GPUDirect where kvikio is installed (`pip install kvikio-cu13`, or
-    -cu12) and finds its driver: past the CPU and the page cache to the GPU; what must be swapped, transposed, cut or
-    padded, and objects of a store, come by way of the CPU. (So far this was exercised only with a stand-in for kvikio.)
+    Differences from DALI: big-endian files and versions 2 and 3 of the format are read as well. With device "gpu" files
+    are read by GPUDirect where kvikio is installed (`pip install kvikio-cu13`, or -cu12) and finds its driver: past the
+    CPU and the page cache to the GPU; what must be swapped, transposed, cut or padded, and objects of a store, come by
+    way of the CPU. (So far this was exercised only with a stand-in for kvikio.)
     Elsewhere files are read on the CPU and copied from pinned memory, by several threads: 22 GB/s from the page cache on one
     H100, where kvikio, which had no GPUDirect driver there, gave 25. The environment variable `NDD_GPUDIRECT=0` forbids
     GPUDirect, `NDD_GPUDIRECT=1` has kvikio read also without its driver.
@@ -63,10 +69,31 @@ class Numpy(Reader):
     """
 
     devices = ("cpu", "gpu")
+    of_each_sample = PLACES
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
         return (Output("array", device="reader"),)
+
+    @classmethod
+    def for_each_sample(cls, arguments: dict[str, Any]) -> tuple[dict[str, Any], Callable[..., Any]]:
+        """The arguments for a reader of whole arrays, and what cuts these, given the batch of each node."""
+        own = {name: value for name, value in arguments.items() if name not in (*PLACES, *_OF_SLICE)}
+        windows = {name: value for name, value in arguments.items() if name in PLACES and value is not None}
+        axes = np.atleast_1d(arguments.get("roi_axes", ())).astype(int).tolist()
+        policy, fill = (arguments.get(name) for name in _OF_SLICE[1:])
+
+        def cut(array: Any, of_node: Callable[[Any], Any]) -> Any:
+            given = {name.replace("roi_", ""): of_node(value) for name, value in windows.items()}
+            return cut_out(
+                array,
+                **given,
+                axes=axes or range(array.ndim),
+                out_of_bounds_policy=policy or "error",
+                fill_values=fill or 0.0,
+            )
+
+        return own, cut
 
     def _open(
         self,

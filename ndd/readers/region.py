@@ -12,6 +12,7 @@ Bounds = list[tuple[int, int]]  # (first, one after the last) for each axis
 
 _STARTS = ("roi_start", "rel_roi_start")
 _ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
+PLACES = (*_STARTS, *_ENDS)
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,11 @@ class Region:
         starts, ends = (_one_each(given, len(axes)) for given in (self.start, self.end))
         for place, axis in enumerate(axes):
             extent = shape[axis]
-            first = self._first(starts, place, extent)
-            after = self._after(starts, ends, place, first, extent)
-            if after < first:
-                raise ValueError(f"the region ends at {after}, before its start {first} (axis {axis} of shape {shape})")
-            found[axis] = self._within(first, after, extent, axis, shape)
+            low = self._low(starts, place, extent)
+            high = self._high(starts, ends, place, low, extent)
+            if high < low:
+                raise ValueError(f"the region ends at {high}, before its start {low} (axis {axis} of shape {shape})")
+            found[axis] = self._within(_rounded(low), _rounded(high), extent, axis, shape)
         return found
 
     def _within(self, first: int, after: int, extent: int, axis: int, shape: tuple[int, ...]) -> tuple[int, int]:
@@ -57,28 +58,30 @@ class Region:
             )
         return min(max(first, 0), extent), min(max(after, 0), extent)
 
-    def _first(self, starts: tuple[float, ...] | None, place: int, extent: int) -> int:
+    def _low(self, starts: tuple[float, ...] | None, place: int, extent: int) -> float:
+        """Where the region begins, before rounding."""
         if starts is None or self.start is None:
             return 0
-        return _rounded(starts[place] * extent) if self.start[0] == "rel_roi_start" else int(starts[place])
+        return _share(starts[place], extent) if self.start[0] == "rel_roi_start" else int(starts[place])
 
-    def _after(
-        self, starts: tuple[float, ...] | None, ends: tuple[float, ...] | None, place: int, first: int, extent: int
-    ) -> int:
+    def _high(
+        self, starts: tuple[float, ...] | None, ends: tuple[float, ...] | None, place: int, low: float, extent: int
+    ) -> float:
+        """Where it ends, before rounding."""
         if ends is None or self.end is None:
             return extent
         name, value = self.end[0], ends[place]
         if name == "roi_end":
             return int(value)
         if name == "rel_roi_end":
-            return _rounded(value * extent)
+            return _share(value, extent)
         if value < 0:
             raise ValueError(f"{name}: expected an extent from 0, got {value}")
         if name == "roi_shape":
-            return first + int(value)
+            return low + int(value)
         if starts is not None and self.start is not None and self.start[0] == "rel_roi_start":
-            return _rounded((starts[place] + value) * extent)  # both are rounded together
-        return first + _rounded(value * extent)
+            return (starts[place] + value) * extent  # not 32-bit: 0.35 of 5 from 0.35 of 5 on ends at 3.4999999, at 3
+        return low + _share(value, extent)
 
     def _axes(self, ndim: int) -> list[int]:
         if self.axes is None:
@@ -119,7 +122,7 @@ def _chosen(reader: str, given: dict[str, Any], names: tuple[str, ...]) -> tuple
 
 
 def _number(name: str, value: Any) -> float:
-    """Relative numbers are 32-bit, as DALI's: 0.35 of 5 from 0.35 of 5 on ends at 3.4999998, not at 3.5."""
+    """Relative numbers are 32-bit, as DALI's."""
     return float(np.float32(value)) if name.startswith("rel_") else float(value)
 
 
@@ -133,6 +136,11 @@ def _one_each(given: tuple[str, tuple[float, ...]] | None, count: int) -> tuple[
     if len(numbers) != count:
         raise ValueError(f"{name}: expected 1 number or {count}, got {len(numbers)}")
     return numbers
+
+
+def _share(value: float, extent: int) -> float:
+    """A share of the extent, in 32 bits as DALI has it: 0.35 of 10 is 3.5, which rounds to 4; in 64 bits it is 3.4999999."""
+    return float(np.float32(value) * np.float32(extent))
 
 
 def _rounded(value: float) -> int:

@@ -66,20 +66,23 @@ def _parsed(reader: str, path: str, number: int, line: str) -> Listed:
     return Listed(name, int(found["label"]), start, end)
 
 
-def frame_range(video: Listed, index: Index, in_frames: bool, start_up: bool, end_up: bool) -> tuple[int, int]:
+def frame_range(
+    video: Listed, index: Index, in_frames: bool, start_up: bool, end_up: bool, whole_ticks: bool = False
+) -> tuple[int, int]:
     """The first frame of the part that counts, and the one after the last. Moments in seconds are those of the frames
     themselves, so that a variable frame rate is read right; `start_up`, `end_up`: which of its two neighbours a moment
-    between frames means, or a number that is no whole one."""
+    between frames means, or a number that is no whole one; `whole_ticks`: moments are 32-bit numbers of seconds, cut off
+    to whole ticks of the video's time base."""
     count = len(index["times"])
     start, end = 0, count
     if video.start is not None and (in_frames or video.start > 0):  # before the beginning: from there, as in DALI
-        start = _frame_at(video.start, index, in_frames, start_up)
+        start = _frame_at(video.start, index, in_frames, start_up, whole_ticks)
     if video.end is not None:
-        end = _frame_at(video.end, index, in_frames, end_up)
+        end = _frame_at(video.end, index, in_frames, end_up, whole_ticks)
     return min(max(start, 0), count), min(max(end, 0), count)
 
 
-def _frame_at(value: float, index: Index, in_frames: bool, up: bool) -> int:
+def _frame_at(value: float, index: Index, in_frames: bool, up: bool, whole_ticks: bool) -> int:
     """The number of the frame that a start or an end means."""
     times = index["times"]
     count = len(times)
@@ -89,6 +92,8 @@ def _frame_at(value: float, index: Index, in_frames: bool, up: bool) -> int:
     numerator, denominator = index["time_base"].tolist()
     end = float(times[-1] + (times[-1] - times[0]) / max(count - 1, 1))  # the last frame is shown for a while
     ticks = value * denominator / numerator
+    if whole_ticks:
+        ticks = float(int(float(np.float32(value)) * denominator / numerator))
     ticks = ticks + end if value < 0 else ticks
     ends = np.append(times, end)
     if up:

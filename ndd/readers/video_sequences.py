@@ -38,7 +38,9 @@ class Video(PlainVideo):
             before the part of a video that a list names.
         fill_value: one number, or red, green and blue.
         filenames, labels, file_root, file_list: as in `readers.Video`; labels have to be as many as files.
-        file_list_format: start and end in a list are "timestamps" in seconds or "frames".
+        file_list_format: start and end in a list are "timestamps" in seconds or "frames". Seconds are 32-bit numbers, cut
+            off to whole ticks of the video's time base: 0.9 is a little less and means, rounded down, the frame before the
+            one that is shown at 0.9; 0.9001 means that one.
         file_list_rounding: what a moment between two frames means, or a number that is no whole one:
             "start_down_end_up", "start_up_end_down", "all_up" or "all_down". The end does not belong to the part.
         file_list_include_end: accepted, without effect, as in DALI 2.4.0.
@@ -48,8 +50,7 @@ class Video(PlainVideo):
         image_type: RGB, or YCbCr: the numbers of the stream, chroma spread over the pixels.
 
     Differences from DALI: a line with a start and no end goes to the end of the video, a negative or too large moment in
-    seconds is taken for what it says, a moment at which a frame begins means this frame (DALI takes the one before it where
-    32 bits make the moment smaller, as 0.48), and a label that is no number is an error.
+    seconds is taken for what it says, and a label that is no number is an error.
 
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 
@@ -100,7 +101,7 @@ class Video(PlainVideo):
         end_up = file_list_rounding in ("start_down_end_up", "all_up")
 
         def part(video: Listed, index: Index) -> tuple[int, int]:
-            return frame_range(video, index, file_list_format == "frames", start_up, end_up)
+            return frame_range(video, index, file_list_format == "frames", start_up, end_up, whole_ticks=True)
 
         videos = listed_videos(self._display, filenames, file_root, file_list, labels, automatic=False)
         layout = checked_layout(self._display, sequence_length, stride, step, pad_mode or "none", fill_value)

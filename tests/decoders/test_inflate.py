@@ -83,11 +83,24 @@ def test_damaged_data_is_an_error(device, emulated_gpu):
             ndd.decoders.inflate(value, shape=[500], check_output_size=True).evaluate()
 
 
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_a_shape_with_more_room_is_filled_with_zeros(device, emulated_gpu):
+    frames = np.arange(1, 13, dtype=np.int32).reshape(2, 6)
+    chunks = [packed(frame) for frame in frames]
+    value = ndd.tensor(np.concatenate(chunks), device=device)
+    found = ndd.decoders.inflate(value, shape=[2, 5], dtype=ndd.int32, chunk_sizes=[len(chunk) for chunk in chunks])
+    expected = np.zeros((2, 10), np.int32)
+    expected[:, :6] = frames
+    np.testing.assert_array_equal(np.asarray(found.cpu()).reshape(2, 10), expected)
+
+
 def test_chunks_outside_the_data_are_errors():
     whole = packed(data("words", 50))
     with pytest.raises(RuntimeError, match="lies outside"):
         ndd.decoders.inflate(whole, shape=[50], chunk_offsets=[1], chunk_sizes=[len(whole)]).evaluate()
     with pytest.raises(RuntimeError, match="expected a size for each of 2"):
         ndd.decoders.inflate(whole, shape=[50], chunk_offsets=[0, 1], chunk_sizes=[1]).evaluate()
+    with pytest.raises(RuntimeError, match="shape: expected one number for each axis, got 2-D"):
+        ndd.decoders.inflate(whole, shape=np.array([[1, 5], [4, 5]])).evaluate()
     with pytest.raises(RuntimeError, match="sequence_axis_name"):
         ndd.decoders.inflate(whole, shape=[50], sequence_axis_name="FH")

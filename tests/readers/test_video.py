@@ -220,6 +220,26 @@ def test_rounding_of_moments(folder, tmp_path, rounding):
     assert [int(number[0]) for _, _, number in epoch(reader)] == list(range(first, last + 1))
 
 
+@pytest.mark.parametrize("ending", ["webm", "avi"])
+def test_moments_are_cut_off_to_ticks_as_in_dali(dali, tmp_path, ending):
+    """Ticks of 1 ms in webm; in avi there is one for each frame, so that "up" means no more than "down"."""
+    path = write(tmp_path / f"a.{ending}", 20, codec="libvpx-vp9")
+    for part in ("0.3 1.3", "0.6 1.25", "0.265 0.9", "0.9 1.001"):
+        (tmp_path / "list.txt").write_text(f"{path} 0 {part}\n")
+        for rounding in ("all_up", "all_down"):
+            how = {"sequence_length": 2, "step": 1, "enable_frame_num": "scalar", "file_list_rounding": rounding}
+            sides = [
+                [
+                    int(np.asarray(number.tensors[0])[0])
+                    for _, _, number in package.experimental.readers.Video(
+                        file_list=str(tmp_path / "list.txt"), **how
+                    ).next_epoch(batch_size=1)
+                ]
+                for package in (ndd, dali)
+            ]
+            assert sides[0] == sides[1], (part, rounding)
+
+
 def test_a_broken_file_is_named_or_left_out(folder, tmp_path):
     bad = tmp_path / "bad.mp4"
     bad.write_bytes(encoded(20)[:400].tobytes())
