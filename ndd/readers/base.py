@@ -14,9 +14,8 @@ from typing import Any, ClassVar, overload
 
 from ndd._execution.lookahead import Following
 from ndd._tensor import Batch, Device, make_batch, make_tensor
-from ndd.io.file import from_where
 from ndd.readers import signature, state as states
-from ndd.readers.broken_records import BrokenRecords, Skipped, mismatch
+from ndd.readers.broken_records import BrokenRecords, Skipped
 from ndd.readers.captured import Captured, captured_epoch, enable_checkpointing
 from ndd.readers.coming import Coming
 from ndd.readers.epoch import Epoch
@@ -518,18 +517,8 @@ class Reader:
 
     def _made(self, step: Step, size: int | None) -> tuple[Any, ...]:
         store, records = self._opened()[0], step.records
-        for place, error in records.faults.items():
-            number = step.numbers[place]
-            where = from_where(str(error.filename)) if isinstance(error, FileNotFoundError) else ""
-            raise RuntimeError(
-                f"{self._display}: sample {number} ({store.source(number)}): expected a readable record, got "
-                f"{type(error).__name__}: {error}{where}"
-            ) from error
         read = self._read + tuple(Output(f"more[{k}]") for k in range(len(records.columns) - len(self._read)))
-        refused = mismatch(records, read)
-        if refused is not None:
-            number = step.numbers[refused[0]]
-            raise RuntimeError(f"{self._display}: sample {number} ({store.source(number)}): {refused[1]}")
+        self._broken.refuse(step, read, store)
         if size is None:
             info = store.source(step.numbers[0])
             return tuple(make_tensor(a, o.layout, info, o.dtype) for o, a in zip(read, records[0], strict=False))

@@ -1,4 +1,4 @@
-"""`on_error="skip"`: which records were left out, and the batches without them."""
+"""What becomes of records that cannot be read: an error, or with `on_error="skip"` batches without them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ndd.decoders import BadSample
+from ndd.io.file import from_where
 from ndd.readers.output import Output
 from ndd.readers.read_ahead import Step
 from ndd.readers.records import Records, RecordStore
@@ -59,6 +60,22 @@ class BrokenRecords:
             )
         kept = [place for place in range(len(step.numbers)) if place not in errors]
         return Step([step.numbers[p] for p in kept], step.records.picked(kept), step.position, tuple(dropped))
+
+    def refuse(self, step: Step, read: tuple[Output, ...], store: RecordStore) -> None:
+        """RuntimeError for the first record of the step that is broken."""
+
+        def sample(place: int) -> str:
+            number = step.numbers[place]
+            return f"{self._reader}: sample {number} ({store.source(number)})"
+
+        for place, error in step.records.faults.items():
+            where = from_where(str(error.filename)) if isinstance(error, FileNotFoundError) else ""
+            raise RuntimeError(
+                f"{sample(place)}: expected a readable record, got {type(error).__name__}: {error}{where}"
+            ) from error
+        refused = mismatch(step.records, read)
+        if refused is not None:
+            raise RuntimeError(f"{sample(refused[0])}: {refused[1]}")
 
     def listed(self) -> list[Skipped]:
         """All of them, in the order in which they were met."""
