@@ -189,6 +189,7 @@ class _Opened:
     def __init__(self, path: str, until: int):
         self.path, self.until, self.busy = path, until, True
         self.file: VideoFile | None = None
+        self.last = False  # to be closed by who uses it now
 
 
 class OpenVideos:
@@ -222,7 +223,8 @@ class OpenVideos:
         except BaseException:
             if mine.file is None:
                 with self._changed:
-                    self._opened.remove(mine)
+                    if not mine.last:
+                        self._opened.remove(mine)
             raise
         finally:
             with self._changed:
@@ -230,12 +232,16 @@ class OpenVideos:
                 if mine.file is not None:
                     mine.until = mine.file.position
                 self._changed.notify_all()
+            if mine.last and mine.file is not None:
+                mine.file.close()
 
     def close(self) -> None:
-        """Close what nobody uses."""
+        """Close what nobody uses, and what is in use as soon as it no longer is: lookahead may be at work."""
         with self._changed:
             gone = [one for one in self._opened if not one.busy]
-            self._opened = [one for one in self._opened if one.busy]
+            for one in self._opened:
+                one.last = one.busy
+            self._opened = []
         for one in gone:
             if one.file is not None:
                 one.file.close()
