@@ -25,11 +25,15 @@ def reader_threads():
 
 
 @pytest.fixture(autouse=True)
-def _no_threads_left():
-    before = set(reader_threads())  # of a failed test, whose traceback keeps its reader
-    yield
-    gc.collect()
-    wait_until(lambda: not set(reader_threads()) - before)
+def own_threads():
+    """The threads of this test's readers; in the end there are none. Those of other tests may still be about to end."""
+    before = set(reader_threads())
+
+    def own():
+        return set(reader_threads()) - before
+
+    yield own
+    wait_until(lambda: not own())
 
 
 class Slow(RecordStore):
@@ -65,25 +69,24 @@ class Memory(Reader):
         return Output("data", ndd.int32, 1), Output("number", ndd.int32, 1)
 
 
-def test_no_thread_before_and_none_after(numbered):
-    before = reader_threads()
+def test_no_thread_before_and_none_after(numbered, own_threads):
     reader = File(files=numbered(8))
     epoch = reader.next_epoch(batch_size=2)
     reader.get_metadata()
-    assert reader_threads() == before
+    assert not own_threads()
     next(epoch)
-    assert reader_threads()
+    assert own_threads()
     del reader
     gc.collect()
     next(epoch)  # the epoch keeps its reader
     del epoch
 
 
-def test_reset_stops_the_threads(numbered):
+def test_reset_stops_the_threads(numbered, own_threads):
     reader = File(files=numbered(8))
     epoch_of(reader, 2)
     reader.reset()
-    wait_until(lambda: not reader_threads())
+    wait_until(lambda: not own_threads())
     epoch_of(reader, 3)
 
 
@@ -99,7 +102,7 @@ def test_batches_are_read_while_the_user_works():
     wait_until(lambda: len(store.asked) >= 4 + 5 * 4)
 
 
-def test_what_was_handed_over_is_not_kept():
+def test_what_was_handed_over_is_not_kept(own_threads):
     store = Slow(32)
     reader = Memory(store=store)
     gc.freeze()  # what is there already is not looked through again: nine times a second
@@ -109,7 +112,7 @@ def test_what_was_handed_over_is_not_kept():
             gc.collect()
         assert sum(ref() is not None for ref in store.alive) <= 4 * 3
         reader.reset()
-        wait_until(lambda: not reader_threads())
+        wait_until(lambda: not own_threads())
         gc.collect()
         assert not any(ref() is not None for ref in store.alive)
     finally:
@@ -168,13 +171,13 @@ def test_two_threads_share_a_reader(numbered):
     assert sorted(seen) == sorted(list(range(10)) * 4)
 
 
-def test_many_readers_leave_nothing(numbered):
+def test_many_readers_leave_nothing(numbered, own_threads):
     files = numbered(16)
     opened = len(os.listdir("/proc/self/fd"))
     for _ in range(30):
         epoch_of(File(files=files), 3, limit=2)
     gc.collect()
-    wait_until(lambda: not reader_threads())
+    wait_until(lambda: not own_threads())
     assert len(os.listdir("/proc/self/fd")) < opened + 30
 
 
