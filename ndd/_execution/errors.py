@@ -12,12 +12,12 @@ from typing import NoReturn
 _MARK = (lambda: (yield)).__code__
 
 
-def user_frame() -> tuple[types.CodeType, int]:
-    """The code and line of the innermost frame outside this package: where the user called the operator."""
+def user_frame() -> types.FrameType:
+    """The innermost frame outside this package: where the user called the operator."""
     frame = sys._getframe(2)
-    while frame.f_back is not None and _is_ours(frame):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
         frame = frame.f_back
-    return frame.f_code, frame.f_lineno
+    return frame
 
 
 def traceback_at(code: types.CodeType, line: int) -> types.TracebackType:
@@ -84,17 +84,15 @@ def _is_within(frame: types.FrameType | None, here: types.FrameType) -> bool:
 def _handles_signal(frame: types.FrameType) -> bool:
     code = frame.f_code
     several = bool(code.co_flags & inspect.CO_VARARGS)
-    if frame.f_back is None or (code.co_argcount < 2 and not several) or _is_ours(frame):
+    if frame.f_back is None or (code.co_argcount < 2 and not several):
+        return False
+    if frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
         return False
     values = frame.f_locals
     given = [values.get(name) for name in code.co_varnames[: code.co_argcount]]
     if several:
         given += values.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount], ())
     return any([isinstance(number, int) and at is frame.f_back for number, at in pairwise(given)])
-
-
-def _is_ours(frame: types.FrameType) -> bool:
-    return frame.f_globals.get("__name__", "").partition(".")[0] == "ndd"
 
 
 def raise_later(error: BaseException, operator: str, call: tuple[types.CodeType, int] | None, how: str) -> NoReturn:

@@ -34,7 +34,12 @@ def schedule(
     """
     level = mode.level
     context = EvalContext.current()
-    invocation = Invocation(name, work, context, user_frame() if level < SYNC_CPU else None, level == DEFERRED)
+    call = None
+    if level < SYNC_CPU:
+        frame = user_frame()
+        call = frame.f_code, frame.f_lineno  # of the frame itself, the user's values would live on
+        del frame
+    invocation = Invocation(name, work, context, call, level == DEFERRED)
     if level == DEFERRED:
         invocation.inputs = inputs
     if level >= SYNC_CPU:

@@ -7,13 +7,13 @@ is noted here, and what later ones do otherwise raises the errors that DALI has 
 
 from __future__ import annotations
 
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
+from ndd._execution.errors import user_frame
 from ndd._tensor.invariant import is_marked, unmarked, watched
 
 
@@ -111,7 +111,7 @@ class CapturedLoop:
             raise RuntimeError("Only one capture-mode loop can be active at a time: one runs inside another")
         _local.loop = self
         watched.append(self)
-        self.body = _users_frame().f_code
+        self.body = user_frame().f_code
 
     def _leave(self) -> None:
         if _local.loop is self:
@@ -213,19 +213,11 @@ def looked_at(name: str, inputs: Any, values: Any, batch_size: Any, device: Any,
     return unmarked(inputs), unmarked(values), unmarked(batch_size), unmarked(device), unmarked(rng)
 
 
-def _users_frame() -> FrameType:
-    """The innermost frame outside this package."""
-    frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
-        frame = frame.f_back
-    return frame
-
-
 def _call_site(body: CodeType) -> tuple[tuple[CodeType, int], ...]:
     """Where the user's program called into ndd, and which calls led there from the body of the loop: a function that is
     called twice in it makes two sites. Of a body that is not among the callers (a generator of the user's has the loop),
     the first place."""
-    frame: FrameType | None = _users_frame()
+    frame: FrameType | None = user_frame()
     path = []
     while frame is not None:
         path.append((frame.f_code, frame.f_lasti))

@@ -222,9 +222,7 @@ def by_pillow(data: np.ndarray, header: Header, output_type: DALIImageType) -> n
             return upright(pixels, {6: 8, 8: 6}.get(header.orientation, header.orientation))
     except MemoryError:
         raise
-    except (
-        Exception
-    ) as error:  # OSError, SyntaxError, ValueError, struct.error, ...: a broken file, whatever it is called
+    except Exception as error:  # OSError, SyntaxError, ValueError, struct.error, ...: a broken file
         raise_signalled(error)
         return None
 

@@ -8,16 +8,13 @@ arguments by their names. So the orders of readers and the numbers drawn are tho
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 from ndd.pipeline.checkpoints import give_state
-from ndd.pipeline.node import DataNode, nodes_in
+from ndd.pipeline.node import DataNode, nodes_in, user_frame
 from ndd.readers.permutation import seed_sequence
 
-_HOME = str(Path(__file__).parent.parent)
 _WORDS = 1024  # the length of the sequence decides its words
 
 
@@ -132,8 +129,5 @@ class CallStates:
 
 
 def _call_site() -> tuple[Any, int]:
-    """Where the user's program called into `ndd`."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
-        frame = frame.f_back
+    frame = user_frame()
     return frame.f_code, frame.f_lasti

@@ -108,13 +108,13 @@ def sequence_reader(
 def split(value: Any, *, predicate: Any, **_: Any) -> Any:
     """Two nodes: the samples where `predicate` is true, and the others. `if node:` does this for a whole branch."""
 
-    def parted(batch: Any, flags: Any) -> list[Any]:
+    def parted(flags: Any, batch: Any) -> list[Any]:
         places: dict[bool, list[int]] = {True: [], False: []}
         for i, flag in enumerate(flags):
             places[bool(np.asarray(flag))].append(i)
         return [batch.select(places[True]), batch.select(places[False])]
 
-    both = predicate._apply(lambda flags, batch: parted(batch, flags), value)
+    both = predicate._apply(parted, value)
     return [DataNode(step=lambda memo, i=i: both.evaluated(memo)[i], inputs=(both,)) for i in range(2)]
 
 

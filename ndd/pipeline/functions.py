@@ -216,9 +216,12 @@ def _constant_input(value: Any) -> Any:
     return Constant(value) if isinstance(value, int | float | list | tuple | np.ndarray) else value
 
 
-def _as_batch(value: Any, memo: dict[int, Any], pipeline: Any) -> Any:
-    """An input of a function that takes batches alone."""
-    return unwrapped(value, memo) if isinstance(value, DataNode) else as_constant(value, pipeline.current_batch_size)
+def _as_batches(inputs: tuple[Any, ...], memo: dict[int, Any], pipeline: Any) -> tuple[list[Any], int]:
+    """The inputs of a function that takes batches alone, and of how many samples they are."""
+    values = [unwrapped(v, memo) if isinstance(v, DataNode) else v for v in inputs]
+    size = next((v.batch_size for v in values if isinstance(v, ndd.Batch)), None)
+    size = pipeline.current_batch_size if size is None else size
+    return [v if isinstance(v, ndd.Batch) else as_constant(v, size) for v in values], size
 
 
 def _input_sets(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]] | None:
@@ -333,9 +336,7 @@ def python_function(
     layouts = [*output_layouts, *[None] * num_outputs]  # a list may name the first outputs only
 
     def run(memo: dict[int, Any]) -> Any:
-        values = [unwrapped(v, memo) for v in inputs]
-        size = next((v.batch_size for v in values if isinstance(v, ndd.Batch)), pipeline.current_batch_size)
-        batches = [v if isinstance(v, ndd.Batch) else as_constant(v, size) for v in values]
+        batches, size = _as_batches(inputs, memo, pipeline)
         columns = [[_plain(t) for t in b.tensors] for b in batches]
         if batch_processing:
             results = _returned(function(*columns), num_outputs)
@@ -444,7 +445,7 @@ def numba_function(
             )
 
     def run(memo: dict[int, Any]) -> Any:
-        batches = [_as_batch(v, memo, pipeline) for v in inputs]
+        batches, _ = _as_batches(inputs, memo, pipeline)
         for i, (batch, kind, ndim) in enumerate(zip(batches, in_types, ins_ndim, strict=True)):
             if (batch.dtype.type_id, batch.ndim) != (kind, ndim):
                 raise RuntimeError(
@@ -501,7 +502,7 @@ def constant(
 def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
     """The shape of every sample, as int64 tensors."""
     pipeline = pipeline_of("shapes")
-    return pipeline.result(lambda memo: shapes_of(_as_batch(value, memo, pipeline), dtype), inputs=(value,))
+    return pipeline.result(lambda memo: shapes_of(_as_batches((value,), memo, pipeline)[0][0], dtype), inputs=(value,))
 
 
 # Functions that are no operators of ndd by another name; `compositions.py` adds some.

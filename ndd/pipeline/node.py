@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -256,15 +257,22 @@ def _indexed(batch: Any, *ranges: Any) -> Any:
     return batch.slice[ranges]
 
 
+def user_frame() -> types.FrameType:
+    """Where the user's program called into `ndd`."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
+        frame = frame.f_back
+    return frame
+
+
+_HOME = str(Path(__file__).parent.parent)
 _STEP = (lambda step, memo: step(memo)).__code__
 
 
 def _called_here(step: Callable[[dict[int, Any]], Any]) -> Callable[[dict[int, Any]], Any]:
     """A recorded step, to be called as if from the user's line that recorded it: errors name the innermost line outside
     this package, which would be that of `run()`."""
-    frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
-        frame = frame.f_back
+    frame = user_frame()
     line = _STEP.replace(
         co_filename=frame.f_code.co_filename, co_name=frame.f_code.co_name, co_firstlineno=frame.f_lineno
     )
