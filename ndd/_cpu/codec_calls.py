@@ -3,9 +3,15 @@
 `connect` says where the functions are, before the first of these is called. Structures come as their bytes, and `at` says
 where in `nvimgcodecImageInfo_t` and `nvimgcodecCodeStreamView_t` the numbers lie that change from picture to picture.
 A status that is not 0 is the error of its picture, which is left out from there on.
+
+Decoders that several threads share wait in a pipe, as a byte each, their number: one that is done goes to the next thread
+without Python. By a queue of Python's, both threads had to get the GIL first.
 """
 
 from __future__ import annotations
+
+import sys
+from typing import Any
 
 import numpy as np
 
@@ -26,19 +32,28 @@ FUNCTIONS = {
 AT_HEIGHT, AT_WIDTH, AT_CHANNELS, AT_FORMAT, AT_SPACE, AT_TURN, AT_START, AT_END = range(8)
 AT_STRIDE, AT_BUFFER, AT_STREAM = range(8, 11)
 
+NO_PIPE = (-1, -1)  # for `idle` of `decode`: decoders that nobody shares
+NOT_MADE = -2  # a status of ours: the decoder with this number has no handle yet
+
 _DECODED = 1  # nvimgcodecProcessingStatus_t
+_TRIES = 100  # to read from the pipe: signals interrupt it
 
 _create, _cut, _parse, _image, _decode, _wait, _statuses, _destroy = (External(n, s) for n, s in FUNCTIONS.items())
+_read, _write = (External(f"ndd_pipe_{name}", "int32(int32, uintp, uintp)") for name in ("read", "write"))
 
 
 def connect(library: object) -> None:
-    """Makes the functions of a loaded library (of ctypes) known to compiled code."""
+    """Makes the functions of a loaded library (of ctypes) known to compiled code, and those that read and write pipes."""
     import ctypes
 
     from llvmlite import binding
 
-    for name in FUNCTIONS:
-        binding.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
+    windows = sys.platform == "win32"
+    system: Any = ctypes.CDLL("ucrtbase" if windows else None)
+    found = {name: getattr(library, name) for name in FUNCTIONS}
+    found |= {f"ndd_pipe_{name}": getattr(system, f"_{name}" if windows else name) for name in ("read", "write")}
+    for name, function in found.items():
+        binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
 
 
 @kernel
@@ -96,13 +111,33 @@ def _place(instance, targets, shapes, kinds, turns, stream, info, at, images, fa
 
 
 @kernel
+def _number_of_an_idle_one(waiting):
+    """Waits for a decoder; -1 if the pipe is broken."""
+    number = zeros(1, np.uint8)
+    for _ in range(_TRIES):
+        if _read(waiting, number.ctypes.data, 1) == 1:
+            return np.int64(number[0])
+    return np.int64(-1)
+
+
+@kernel
 def decode(
-    instance, decoder, params, addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream,
-    parsed, view, info, at, handles, failed, future, size,
+    instance, decoders, mine, idle, params, addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream,
+    parsed, view, info, at, handles, failed,
 ):  # fmt: skip
-    """Decodes a batch; returns when the CPU's work is done and a GPU's is queued: 0, or the status of a decoder that
-    refuses everything. `failed[i]` is 0 for what was decoded. `windows` of no rows: whole pictures."""
-    count = len(sizes)
+    """Decodes a batch; returns when the CPU's work is done and a GPU's is queued.
+
+    Args:
+        decoders: their handles; 0 for one that is not made yet.
+        mine: the number of the one that the caller has; -1 for the next that is idle.
+        idle: the ends of the pipe, (to read, to write), where the numbers of those lie that nobody uses; or `NO_PIPE`.
+        windows: of no rows for whole pictures.
+        failed: becomes 0 for what was decoded.
+
+    Returns:
+        0, or the status of a decoder that refuses everything, and its number, which the caller has then.
+    """
+    count, number = len(sizes), np.int64(mine)
     turns = zeros((count, 3), np.int32)
     _describe(instance, addresses, sizes, extents, swapped, parsed, at, handles[0], turns, failed)
     streams = handles[0]
@@ -114,32 +149,40 @@ def decode(
     _place(instance, targets, shapes, kinds, turns, stream, info, at, handles[2], failed)
     sound = np.flatnonzero(failed == 0)
     if not len(sound):
-        return np.int32(0)
+        return np.int64(0), number
     there, images, statuses = streams[sound], handles[2][sound], zeros(len(sound), np.uint32)
-    status = _decode(decoder, there.ctypes.data, images.ctypes.data, len(sound), params, future.ctypes.data)
+    if number < 0:
+        number = _number_of_an_idle_one(idle[0])
+    if number < 0 or decoders[number] == 0:
+        return np.int64(NOT_MADE), number
+    future, size = zeros(1, np.uint64), zeros(1, np.uint64)
+    status = _decode(decoders[number], there.ctypes.data, images.ctypes.data, len(sound), params, future.ctypes.data)
     if status == 0:
         _wait(future[0])
         status = _statuses(future[0], statuses.ctypes.data, size.ctypes.data)
         _destroy(future[0])
+    if status == 0 and idle[1] >= 0:
+        size[0] = number
+        _write(idle[1], size.ctypes.data, 1)  # the first byte of it: all that numba runs on are little-endian
     for k in range(len(sound)):
         if statuses[k] != _DECODED:
             failed[sound[k]] = 1
-    return status
+    return np.int64(status), number
 
 
 @kernel
 def decode_if_compiled(
-    instance, decoder, params, addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream,
-    parsed, view, info, at, handles, failed, future, size,
+    instance, decoders, mine, idle, params, addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream,
+    parsed, view, info, at, handles, failed,
 ):  # fmt: skip
     """`decode`, for callers that decode in another way what `failed` tells: until it is compiled that is everything."""
     return decode(
-        instance, decoder, params, addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream,
-        parsed, view, info, at, handles, failed, future, size,
+        instance, decoders, mine, idle, params, addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright,
+        stream, parsed, view, info, at, handles, failed,
     )  # fmt: skip
 
 
 @decode_if_compiled.meanwhile
 def _nothing_decoded(*args):
-    args[-3][:] = 1  # failed
-    return 0
+    args[-1][:] = 1  # failed
+    return 0, 0

@@ -124,6 +124,7 @@ class Library:
         with _nvimgcodec.without_load_complaints():
             _check(self.functions.nvimgcodecInstanceCreate(ctypes.byref(handle), ctypes.byref(info)), "InstanceCreate")
         self.instance = handle.value
+        self.params = {upright: _filled(_DecodeParams, apply_exif_orientation=int(upright)) for upright in (True, False)}
         calls.connect(self.functions)
 
 
@@ -169,6 +170,7 @@ class Pictures:
         self._structures = _bytes(_filled(_ImageInfo)), _bytes(view), _bytes(info)
         self._handles = np.zeros((3, 0), np.uint64)  # code streams, parts of them, images
         self._batch: tuple[Any, ...] = ()
+        self._failed = np.zeros(0, np.int32)
         self.count = 0
 
     def take(
@@ -184,7 +186,7 @@ class Pictures:
         upright: bool,
         stream: int,
     ) -> None:
-        """What `Decoder.decode` will decode. All arrays are int64 but for `kinds_of` and `swapped`, and have a row for each
+        """What `decode` will decode. All arrays are int64 but for `kinds_of` and `swapped`, and have a row for each
         picture.
 
         Args:
@@ -205,28 +207,24 @@ class Pictures:
         self.count = count
         self._batch = addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream
 
-    def decode(self, run: Any, decoder: int, params: int, future: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """For a `Decoder`: which pictures its handle could decode, bool `[N]`; `run` is the kernel."""
-        failed = np.zeros(self.count, np.int32)
-        status = run(
-            self._codec.instance,
-            decoder,
-            params,
-            *self._batch,
-            *self._structures,
-            _AT,
-            self._handles,
-            failed,
-            future,
-            size,
-        )
-        _check(status, "DecoderDecode")
-        return failed == 0
+    def decode(
+        self, decoders: np.ndarray, mine: int, idle: tuple[int, int] = calls.NO_PIPE, run: Any = calls.decode
+    ) -> tuple[int, int]:
+        """Decodes what was taken: the status and the number of the decoder, see `codec_calls.decode`; `decoded` says which.
+
+        `run`: `codec_calls.decode`, or what decodes nothing until that is compiled.
+        """
+        self._failed = np.zeros(self.count, np.int32)
+        params = ctypes.addressof(self._codec.params[self._batch[-2]])
+        return run(
+            self._codec.instance, decoders, mine, idle, params, *self._batch, *self._structures, _AT, self._handles,
+            self._failed,
+        )  # fmt: skip
 
     @property
-    def upright(self) -> bool:
-        """See `take`."""
-        return self._batch[-2]
+    def decoded(self) -> np.ndarray:
+        """Which pictures were, bool `[N]`."""
+        return self._failed == 0
 
 
 _NO_WINDOWS = np.zeros((0, 4), np.int64)
@@ -271,20 +269,19 @@ class Decoder:
             ctypes.c_void_p(codec.instance), ctypes.byref(handle), ctypes.byref(self._execution), options.encode()
         )
         _check(status, "DecoderCreate")
-        self._handle: int | None = handle.value
-        self._params = {way: _filled(_DecodeParams, apply_exif_orientation=int(way)) for way in (True, False)}
-        self._future, self._size = np.zeros(2, np.uint64), np.zeros(1, np.uint64)
+        self.handle: int | None = handle.value
 
     def decode(self, pictures: Pictures, run: Any = calls.decode) -> np.ndarray:
         """Decodes what the pictures have taken: bool `[N]`, which were decoded. RuntimeError if it refuses all.
 
-        `run`: `codec_calls.decode`, or what decodes nothing until that is compiled.
+        `run`: see `Pictures.decode`.
         """
-        params = ctypes.addressof(self._params[pictures.upright])
-        return pictures.decode(run, self._handle, params, self._future, self._size)  # type: ignore[arg-type]
+        status, _ = pictures.decode(np.array([self.handle], np.uint64), 0, run=run)
+        _check(status, "DecoderDecode")
+        return pictures.decoded
 
     def close(self) -> None:
         """Gives up its threads, streams and memory."""
-        handle, self._handle = self._handle, None
+        handle, self.handle = self.handle, None
         if handle is not None:
             self._codec.functions.nvimgcodecDecoderDestroy(ctypes.c_void_p(handle))

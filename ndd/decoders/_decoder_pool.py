@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import queue
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu import jpeg_headers
+from ndd._cpu import codec_calls, jpeg_headers
 from ndd._cpu.jpeg_headers import FACTS
 from ndd._cuda.launch import pinned_empty
 from ndd._execution.kept import Kept
@@ -41,34 +41,48 @@ class Decoders:
 
     def __init__(self, make: Callable[[], Decoder], count: int):
         self._make = make
-        self._idle: queue.SimpleQueue[Decoder | None] = queue.SimpleQueue()  # None: one that was not made yet
-        self._count = count
-        for _ in range(count):
-            self._idle.put(None)
+        self._made: list[Decoder | None] = [None] * count
+        self._handles = np.zeros(count, np.uint64)
+        self._idle = os.pipe()  # the numbers of those that nobody uses, a byte each
+        os.write(self._idle[1], bytes(range(count)))
 
     def decode(self, pictures: Pictures) -> np.ndarray:
-        """`Decoder.decode` by one that is idle, or as soon as one is. A decoder that fails is replaced; where the next one
-        fails too, nothing is decoded."""
-        for _ in range(2):
-            decoder = self._idle.get()
-            try:
-                if decoder is None:
-                    decoder = self._make()
-                return decoder.decode(pictures)
-            except RuntimeError:
-                if decoder is not None:
-                    decoder.close()
-                decoder = None
-            finally:
-                self._idle.put(decoder)
+        """Which of the pictures were decoded, bool `[N]`, by a decoder that is idle, or as soon as one is. A decoder that
+        fails is replaced; where the next one fails too, nothing is decoded."""
+        failures, mine = 0, -1
+        try:
+            while failures < 2:
+                status, mine = pictures.decode(self._handles, mine, self._idle)
+                if status == 0:
+                    mine = -1  # the kernel has given it back
+                    return pictures.decoded
+                if mine < 0:
+                    break
+                try:
+                    if status != codec_calls.NOT_MADE:
+                        failures += 1
+                        self._give_up(mine)
+                    if failures < 2:
+                        made = self._made[mine] = self._make()
+                        self._handles[mine] = made.handle
+                except RuntimeError:
+                    failures += 2
+        finally:
+            if mine >= 0:
+                os.write(self._idle[1], bytes([mine]))
         return np.zeros(pictures.count, np.bool_)
+
+    def _give_up(self, number: int) -> None:
+        decoder, self._made[number], self._handles[number] = self._made[number], None, 0
+        if decoder is not None:
+            decoder.close()
 
     def close(self) -> None:
         """Gives the decoders up. Nobody may be using one."""
-        for _ in range(self._count):
-            decoder = self._idle.get()
-            if decoder is not None:
-                decoder.close()
+        for number in range(len(self._made)):
+            self._give_up(number)
+        for end in self._idle:
+            os.close(end)
 
 
 def _made(device_id: int | None, size_class: int, threads: int, load: float, options: str) -> Decoders:
