@@ -64,7 +64,7 @@ class Decoders:
                         self._give_up(mine)
                     if failures < 2:
                         made = self._made[mine] = self._make()
-                        self._handles[mine] = made.handle
+                        self._handles[mine] = made.handle  # type: ignore[call-overload]
                 except RuntimeError:
                     failures += 2
         finally:
