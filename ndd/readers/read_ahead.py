@@ -24,7 +24,7 @@ _WAITS_FOR_A_THREAD = 3
 # container take 1.5 to 2.5 us each, small files 8, photographs 17, a disk with latency 50 and more.
 _WORTH_A_THREAD = 5e-6
 _THREADS_TO_PEEK = 2  # so many for a GPU's lookahead that finds nothing yet: one reads 64 photographs in 2.5 ms
-_BEYOND_PEEKING = 2  # batches read beyond what lookahead looks for
+_BEYOND_PEEKING = 3  # batches read beyond what lookahead looks for: reading one may take as long as an iteration
 # The least that a thread reads of a batch: 256 records of 1 kB take 0.2 ms by one thread, 1.5 ms of all in four parts.
 _SECONDS_OF_A_PART = 2e-3
 _A_WHILE = 0.01  # seconds
@@ -137,10 +137,10 @@ class ReadAhead:
     def peek(self, distance: int = 1) -> Step | None:
         """What `next` will give after so many calls, if all of that has been read; does not wait. Batches only.
 
-        From then on one batch more than that is read ahead, for who looks so far will do so again.
+        From then on some batches more than that are read ahead, for who looks so far will do so again.
         """
         with self._work:
-            if distance >= self._depth:
+            if self._depth < distance + _BEYOND_PEEKING:
                 self._depth = distance + _BEYOND_PEEKING
                 self._work.notify()
             if self._failure or self._stopped:
