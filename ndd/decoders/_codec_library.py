@@ -124,7 +124,9 @@ class Library:
         with _nvimgcodec.without_load_complaints():
             _check(self.functions.nvimgcodecInstanceCreate(ctypes.byref(handle), ctypes.byref(info)), "InstanceCreate")
         self.instance = handle.value
-        self.params = {upright: _filled(_DecodeParams, apply_exif_orientation=int(upright)) for upright in (True, False)}
+        self.params = {
+            upright: _filled(_DecodeParams, apply_exif_orientation=int(upright)) for upright in (True, False)
+        }
         calls.connect(self.functions)
 
 
