@@ -16,7 +16,7 @@ from ndd._execution.kept import Kept
 from ndd._execution.living import Living
 from ndd._execution.stream import Stream, get_default_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
-from ndd._tensor.device import Device, gpu_count
+from ndd._tensor.device import Device, current_gpu, gpu_count
 
 _LOOK_AGAIN_SECONDS = 0.5  # a waiter is woken by the result; it looks up in case the thread behind it has died
 _FORK_SECONDS = 5.0  # a fork waits so long for an operator that is at work
@@ -289,7 +289,7 @@ class EvalContext:
     @staticmethod
     def default() -> EvalContext:
         """This thread's default context for the current device."""
-        number = Device.current().device_id if gpu_count() else None
+        number = current_gpu() if gpu_count() else None
         found = _local.defaults.get(number)
         if found is None:
             found = _local.defaults[number] = EvalContext(device_id=number)

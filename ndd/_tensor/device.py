@@ -146,6 +146,14 @@ class Device:
             torch.cuda.set_device(previous)
 
 
+def current_gpu() -> int | None:
+    """The number of `Device.current()`, None for the CPU: for calls of operators, in which making the object shows."""
+    stack = getattr(Device._local, "stack", None)
+    if stack:
+        return stack[-1][0].device_id
+    return _current_number() if gpu_count() else None
+
+
 def _check_number(kind: str, device_id: int) -> None:
     limit = 0 if kind == "cpu" else gpu_count()
     if not 0 <= device_id < limit:
