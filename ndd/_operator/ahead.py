@@ -2,7 +2,7 @@
 
 An eager loop calls the same operators on each batch of a reader. The calls that begin with a batch, and what is called on
 their results, are written down: a `Step` each, a `Trip` for each batch. What the last two trips have in common is what the
-next one is expected to do, with random operators that draw from as much further on. On a GPU it is done for the two coming
+next one is expected to do, with random operators that draw from as much further on. On a GPU it is done for the coming
 batches on threads and streams of its own (`_made_ahead`). A call of the loop that is the expected one, with the very place
 of its generator, runs nothing: its result is the one made ahead. Where the loop does something else it is done as in any
 other program, and what was made ahead is dropped. Values never change.

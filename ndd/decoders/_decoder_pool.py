@@ -21,10 +21,11 @@ from ndd.decoders import _codec_library
 from ndd.decoders._codec_library import Decoder, Library, Pictures
 
 # For batches of up to so many pictures: how many decoders work at once, and how many of the context's threads each has.
-# Measured on an H200 with 16 cores, 256 ImageNet JPEGs (194 of them 4:4:4), decoding alone by `python -m ndd bench loop
-# --device gpu`: batches of 64, two decoders of 7 threads 23,300 images/s, one of 14 19,100, three of 5 22,400; batches of
-# 256, one decoder of 12 to 14 threads 25,500 to 26,200, two 21,800 to 23,900.
-_PLANS = ((160, 2, 7 / 16), (None, 1, 12 / 16))
+# Measured on an H200 with 16 cores, 256 ImageNet JPEGs (194 of them 4:4:4), by `python -m ndd bench loop --device gpu`.
+# Decoding alone, batches of 64: two decoders of 7 threads 23,400 images/s, one of 14 19,100, three of 5 22,400; batches of
+# 256: one decoder of 12 to 14 threads 25,500 to 26,200, two 21,800 to 23,900. With random_resized_crop behind it, batches of
+# 64: two of 6 threads 18,500, of 7 17,400, of 5 17,800, three of 5 18,000, one of 12 16,700: Python needs a core too.
+_PLANS = ((160, 2, 6 / 16), (None, 1, 12 / 16))
 
 _KEPT_POOLS = 8  # decoders hold threads, streams and page-locked memory; a loop uses one or two kinds
 _IDLE_PLACES = 6

@@ -92,7 +92,7 @@ def test_break_and_reset_leave_nothing_stale(folder, emulated_gpu):
 
 
 def test_two_batches_are_under_way_while_one_is_used(folder, emulated_gpu, monkeypatch):
-    """What reading and decoding are ahead of the loop: two batches, no more."""
+    """What reading and decoding are ahead of the loop: `DEPTH` batches, no more."""
     distances = []
     real = lookahead.Following.store
 
