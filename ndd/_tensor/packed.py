@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ndd._tensor.memory import few_zeros
 from ndd._tensor.store import address, volumes
 
 
@@ -27,7 +28,7 @@ class Packed:
     @classmethod
     def of(cls, buffer: np.ndarray, starts: np.ndarray, shapes: np.ndarray) -> Packed:
         """Samples in one buffer; `shapes` may be `[N]` for samples of one dimension."""
-        return cls([buffer], np.zeros(len(starts), np.int64), starts, shapes.reshape(len(starts), -1))
+        return cls([buffer], few_zeros(len(starts), np.int64), starts, shapes.reshape(len(starts), -1))
 
     @classmethod
     def joined(cls, parts: Sequence[Packed]) -> Packed:

@@ -25,6 +25,7 @@ import numpy as np
 
 from ndd._cpu import codec_calls as calls
 from ndd._execution.kept import Kept
+from ndd._tensor.memory import few_zeros
 from ndd.decoders import _nvimgcodec
 from ndd.types import DALIImageType
 
@@ -216,7 +217,7 @@ class Pictures:
 
         `run`: `codec_calls.decode`, or what decodes nothing until that is compiled.
         """
-        self._failed = np.zeros(self.count, np.int32)
+        self._failed = few_zeros(self.count, np.int32)
         params = ctypes.addressof(self._codec.params[self._batch[-2]])
         return run(
             self._codec.instance, decoders, mine, idle, params, *self._batch, *self._structures, _AT, self._handles,

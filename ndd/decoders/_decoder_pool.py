@@ -17,6 +17,7 @@ from ndd._cpu.jpeg_headers import FACTS
 from ndd._cuda.launch import pinned_empty
 from ndd._execution.kept import Kept
 from ndd._operator import Operand
+from ndd._tensor.memory import few_zeros
 from ndd.decoders import _codec_library
 from ndd.decoders._codec_library import Decoder, Library, Pictures
 
@@ -119,7 +120,7 @@ class Staging:
         self._starts, total = ends - room, int(ends[-1])
         if total > len(self._buffer):
             self._buffer = pinned_empty(total + total // 4).numpy()
-        facts = np.zeros((operand.n, FACTS), np.int64)
+        facts = few_zeros((operand.n, FACTS), np.int64)
         jpeg_headers.take(np.ascontiguousarray(operand.pointers()), self.sizes, self._starts, self._buffer, facts)
         return facts
 
@@ -162,10 +163,14 @@ class Places:
 
     def _taken(self) -> Place | None:
         with self._lock:
-            if not self._idle or (len(self._idle) < _IDLE_PLACES and not self._idle[0].passed.query()):
+            if not self._idle:
+                return None
+            passed = self._idle[0].passed.query()
+            if not passed and len(self._idle) < _IDLE_PLACES:
                 return None
             place = self._idle.popleft()
-        place.passed.synchronize()
+        if not passed:
+            place.passed.synchronize()
         return place
 
 

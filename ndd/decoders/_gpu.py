@@ -17,7 +17,7 @@ from ndd._cpu.jpeg_headers import CHANNELS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTA
 from ndd._cuda.launch import pinned_empty
 from ndd._operator import Call, Operand
 from ndd._tensor import Store
-from ndd._tensor.memory import torch_device
+from ndd._tensor.memory import few_zeros, torch_device
 from ndd.decoders import _codec_library, _nvimgcodec, _orientation, _pixels
 from ndd.decoders._batch import Encoded
 from ndd.decoders._decoder_pool import Place, decoders, places
@@ -54,7 +54,7 @@ def _allocated(batch: Encoded, count: int) -> Any:
 
 def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Decodes on the GPU what it can, to these addresses: bool `[N]`, what was decoded."""
-    done = np.zeros(len(batch), np.bool_)
+    done = few_zeros(len(batch), np.bool_)
     wanted = _suitable(batch, place)
     if not len(wanted):
         return done

@@ -17,7 +17,7 @@ import numpy as np
 
 from ndd._cpu import files as compiled
 from ndd._tensor import Packed
-from ndd._tensor.memory import host_empty
+from ndd._tensor.memory import few_zeros, host_empty
 from ndd.io.object_store import Status, is_remote, object_statuses, one, read_object_ranges, read_objects
 
 _ALIGNMENT = 64
@@ -45,7 +45,7 @@ class OpenFiles:
         if self._remote or not compiled.AVAILABLE:
             return
         encoded = [os.fsencode(path) + b"\0" for path in paths]
-        starts = np.zeros(len(paths), np.int64)
+        starts = few_zeros(len(paths), np.int64)
         np.cumsum([len(e) for e in encoded[:-1]], out=starts[1:])
         joined, status = np.frombuffer(b"".join(encoded), np.uint8), np.empty(compiled.STATUS_BYTES, np.uint8)
         compiled.open_files(joined, starts, compiled.OPEN_FLAGS, status, self.handles, self._sizes)
@@ -77,7 +77,7 @@ class OpenFiles:
         """The bytes of each file, as places in one buffer where that is possible; and the errors of those that cannot be
         read, which hold anything. Closes the files."""
         if self._open:
-            buffer, places, missing = self._read(self.handles, np.zeros(len(self.paths), np.int64), self.sizes, True)
+            buffer, places, missing = self._read(self.handles, few_zeros(len(self.paths), np.int64), self.sizes, True)
             if not missing:
                 return Packed.of(buffer, places, self.sizes), {}
             found = _pieces(buffer, places, self.sizes)
