@@ -219,6 +219,23 @@ class ScalarConstant(Constant):
         super().__init__(value, dtype)
 
 
+class CUDAStream:
+    """The address of a CUDA stream, as functions of DALI's plugin give it.
+
+    >>> from ndd import types
+    >>> types.CUDAStream(7).ptr
+    7
+    """
+
+    def __init__(self, ptr: int = 0):
+        self._ptr = ptr
+
+    @property
+    def ptr(self) -> int:
+        """The address, 0 for the default stream."""
+        return self._ptr
+
+
 class TensorLayout(str):
     """A layout as DALI's functions give it: a string of a letter for each axis."""
 

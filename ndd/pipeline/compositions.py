@@ -133,6 +133,21 @@ def logical_not(value: Any, **_: Any) -> Any:
     return value == 0
 
 
+def validate_logical(value: Any, *, expression_name: str, expression_side: str, **_: Any) -> Any:
+    """The value, if it can be a side of `and` and `or`: RuntimeError unless it has one value for each sample."""
+
+    def checked(batch: Any) -> Any:
+        if batch.ndim != 0:
+            raise RuntimeError(
+                f"The {expression_side} side of `{expression_name}` must have one value for each sample, got {batch.ndim} "
+                "dimensions: use a reduction"
+            )
+        return batch
+
+    return value._apply(checked)
+
+
+OWN["_conditional.validate_logical"] = validate_logical
 OWN["_conditional.split"], OWN["_conditional.merge"], OWN["_conditional.not_"] = split, merge, logical_not
 OWN["ssd_random_crop"] = ssd_random_crop
 OWN["readers.sequence"] = OWN["sequence_reader"] = sequence_reader

@@ -51,6 +51,11 @@ class DataNode:
         self.state = state  # of the call that made a recorded step: a `CallState`
         self.made_in = branch()  # the branch of an `if` on a node whose samples it holds
         self.source: Any = None  # the `CallState` of an external source, for `feed_input`
+        self.name: str | None = (
+            None  # as DALI names it: "images", "__Flip_0"; with its place "reader[1]", if it is one of several
+        )
+        self.call: Any = None  # the `FunctionCall` that made a recorded step, and the step's place among what it gave
+        self.place: Any = 0
 
     @property
     def recorded(self) -> bool:
@@ -84,8 +89,8 @@ class DataNode:
         return applied(function, self, *(Constant(v) if isinstance(v, np.ndarray) else v for v in others))
 
     def __getitem__(self, ranges: Any) -> DataNode:
-        """Indexing inside every sample; `newaxis` (or `newaxis("C")`) adds an axis of extent 1."""
-        parts = ranges if isinstance(ranges, tuple) else (ranges,)
+        """Indexing inside every sample; `newaxis` (or `newaxis("C")`) adds an axis of extent 1. None is a whole axis, as `:`."""
+        parts = tuple(slice(None) if p is None else p for p in (ranges if isinstance(ranges, tuple) else (ranges,)))
         plain = [p for p in parts if not isinstance(p, NewAxis)]
         if any(isinstance(p, float | str) for p in plain):
             raise TypeError(f"A DataNode is indexed by integers, slices, nodes and `newaxis`, got {ranges!r}")

@@ -458,20 +458,6 @@ def test_other_places_of_functions():
     assert seen[0] == [[2, 4], [6, 8]]
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "said"),
-    [
-        (lambda pipe: pipe.serialize(), NotImplementedError, "checkpoint"),
-        (lambda pipe: ndd.Pipeline.deserialize(b""), NotImplementedError, "checkpoint="),
-        (lambda pipe: pipe.deserialize_and_build(b""), NotImplementedError, "there is no graph"),
-        (lambda pipe: pipe.save_graph_to_dot_file("a.dot"), NotImplementedError, "there is no graph"),
-    ],
-)
-def test_what_is_not_to_be_had(call, error, said):
-    with pytest.raises(error, match=said):
-        call(ndd.Pipeline(batch_size=1))
-
-
 def test_a_checkpoint_of_another_iterator():
     from ndd.plugin.pytorch import DALIGenericIterator
 
