@@ -153,6 +153,7 @@ def _read(value: Any, made: list[Any]) -> Any:
         return [_read(v, made) for v in value]
     if not isinstance(value, dict):
         return value
+    given: Any
     ((kind, given),) = value.items()
     if kind == "array":
         dtype, shape, data = given
