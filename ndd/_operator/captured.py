@@ -14,7 +14,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ndd._execution.errors import user_frame
-from ndd._tensor.invariant import is_marked, unmarked, watched
+from ndd._tensor.invariant import is_marked, marked_places, unmarked, watched
 
 
 class _Local(threading.local):
@@ -143,7 +143,7 @@ class CapturedLoop:
         if self.tracing:
             self.operators = True
         given = (*inputs, *values)
-        marked = tuple([i for i, v in enumerate(given) if is_marked(v)])
+        marked = marked_places(given)
         self.marks = self.marks or (bool(marked) and self.tracing)
         if batch_size is None and device is None and not self.marks:
             return

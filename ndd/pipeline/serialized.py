@@ -153,7 +153,6 @@ def _read(value: Any, made: list[Any]) -> Any:
         return [_read(v, made) for v in value]
     if not isinstance(value, dict):
         return value
-    given: Any
     ((kind, given),) = value.items()
     if kind == "array":
         dtype, shape, data = given
@@ -169,7 +168,7 @@ def _read(value: Any, made: list[Any]) -> Any:
         "tuple": lambda: tuple(parts),
         "dict": lambda: dict(parts),
         "slice": lambda: slice(*parts),
-        "newaxis": lambda: NewAxis(given),
+        "newaxis": lambda: NewAxis(value["newaxis"]),
         "Constant": lambda: Constant(*parts),
         "dtype": lambda: ndd.dtype(given),
         **{enum.__name__: lambda enum=enum: enum(given) for enum in _ENUMS},
