@@ -1,8 +1,9 @@
 """A captured loop: one over a reader or an `ExternalSource` whose iterations promise to call the same operators.
 
 A captured loop runs as any other, ahead of the user where lookahead can, so there is nothing to trace, and no way in
-which its values could differ. What the promise is good for is that its breaches are seen: what the first iteration does
-is noted here, and what later ones do otherwise raises the errors that DALI has for it.
+which its values could differ. The promise is good for two things. The coming batches are worked on ahead on the CPU too
+(`ahead.py`), while the user's program does something else. And its breaches are seen: what the first iteration does is noted
+here, and what later ones do otherwise raises the errors that DALI has for it.
 """
 
 from __future__ import annotations
