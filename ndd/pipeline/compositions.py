@@ -9,7 +9,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline.functions import OWN, fn
-from ndd.pipeline.node import DataNode
+from ndd.pipeline.node import DataNode, as_constant
 from ndd.types import RGB
 
 
@@ -112,6 +112,8 @@ def split(value: Any, *, predicate: Any, **_: Any) -> Any:
         places: dict[bool, list[int]] = {True: [], False: []}
         for i, flag in enumerate(flags):
             places[bool(np.asarray(flag))].append(i)
+        if not isinstance(batch, ndd.Batch):
+            batch = as_constant(value, flags.batch_size)
         return [batch.select(places[True]), batch.select(places[False])]
 
     both = predicate._apply(parted, value)
