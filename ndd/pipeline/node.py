@@ -109,8 +109,8 @@ class DataNode:
 
     @property
     def device(self) -> str:
-        """Where the value of this run is: "cpu" or "gpu"."""
-        return self.value.device.device_type
+        """Where the value is: "cpu" or "gpu"; of a recorded step, where it will be as far as the calls before it tell."""
+        return self.call.device if self.call is not None else self.value.device.device_type
 
     def get(self) -> Any:
         """The value of this run, as the `TensorList` that `run()` gives: for the eyes, as in DALI's debug mode."""
