@@ -169,12 +169,11 @@ def _quoted(name: Any) -> str:
     return '"' + str(name).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-for _name in (
-    "getitem", "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod",
-    "pow", "rpow", "and", "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift", "rshift", "rrshift", "eq", "ne", "lt",
-    "le", "gt", "ge", "neg", "invert", "abs",
-):  # fmt: skip
-    setattr(DataNode, f"__{_name}__", noted(f"DataNode.__{_name}__", getattr(DataNode, f"__{_name}__")))
+_WITH_TWO = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
+_OTHERS = ("eq", "ne", "lt", "le", "gt", "ge", "neg", "invert", "abs")
+OPERATORS = [f"__{name}__" for name in (*_WITH_TWO, *(f"r{name}" for name in _WITH_TWO), *_OTHERS)]
+for _name in (*OPERATORS, "__getitem__"):
+    setattr(DataNode, _name, noted(f"DataNode.{_name}", getattr(DataNode, _name)))
 for _name in ("gpu", "cpu", "shape", "source_info", "property"):
     setattr(DataNode, _name, noted(f"DataNode.{_name}", getattr(DataNode, _name)))
 

@@ -81,6 +81,8 @@ class DataNode:
             memo[key] = self._step(memo)
         return memo[key]
 
+    __array_ufunc__ = None  # of an array and a node: ours
+
     def __ndd_function__(self, function: Callable[..., Any], *operands: Any) -> DataNode:
         """`function` of operands one of which is this node: what `ndd.math` calls."""
         return applied(function, *operands)
@@ -313,11 +315,11 @@ def as_constant(value: Any, batch_size: int) -> Any:
             dtype = ndd.dtype(narrow)
     elif dtype is not None and isinstance(spec.value, float) and dtype.numpy.kind in "iu":
         data = np.trunc(data)
-    if spec.shape is not None:
-        data = np.broadcast_to(data, spec.shape) if data.ndim == 0 else data.reshape(spec.shape)
+    if spec.extents is not None:
+        data = np.broadcast_to(data, spec.extents) if data.ndim == 0 else data.reshape(spec.extents)
     sample = np.ascontiguousarray(data).reshape(data.shape)
     made = ndd.batch([sample] * batch_size, dtype=dtype, layout=spec.layout)
-    return made.gpu() if spec.device == "gpu" else made
+    return made.gpu() if spec.target == "gpu" else made
 
 
 def _check_fits(data: np.ndarray, dtype: np.dtype) -> None:

@@ -129,7 +129,7 @@ def _written(value: Any, what: str, numbers: dict[int, int]) -> Any:
     if isinstance(value, NewAxis):
         return {"newaxis": value.name}
     if isinstance(value, Constant):
-        return {"Constant": parts((value.value, value.dtype, value.shape, value.layout, value.device))}
+        return {"Constant": parts((value.value, value.dtype, value.extents, value.layout, value.target))}
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, ndd.tfrecord.Feature):
