@@ -325,7 +325,7 @@ class Reader:
                 {
                     "reader": self._display,
                     "size": shards.size if shards else self._unchecked.get("size"),
-                    "shards": shards.place if shards else self._unchecked.get("shards"),
+                    "shards": shards.place if shards else self._unchecked.get("shards", options.place()),
                     "names": self._names if shards else self._unchecked.get("names"),
                     **options.order_fields(),
                     "seed": self._seed,
@@ -569,8 +569,8 @@ class Reader:
 
     def _of_this_rank(self, given: list[dict[str, Any]], many: bool) -> dict[str, Any]:
         """The state for this process, of those that all ranks saved or of one that perhaps another rank saved."""
-        if not many and given[0].get("shards") is None:
-            return given[0]
+        if not many and given[0].get("size") is None:  # of a reader that was never opened: the beginning
+            return {**given[0], "shards": None}
         with self._entered():
             shards = self._opened()[1].shards
         for state in given:
