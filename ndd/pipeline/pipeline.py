@@ -357,7 +357,8 @@ class Pipeline(PipelineBody):
                 "save_graph_to_dot_file: show_ids is deprecated, it has no effect", DeprecationWarning, stacklevel=2
             )
         text = dot_text(self.recorded_outputs("save_graph_to_dot_file"), show_tensors, use_colors)
-        Path(filename).write_text(text)
+        with atomic_file(filename) as file:
+            file.write(text.encode())
 
     def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
         """The sizes of what each call gave, by its name with the device in front (`"CPU_images"`), if the pipeline has

@@ -26,6 +26,7 @@ _OPTIONS = (
     "num_threads", "device_id", "seed", "exec_pipelined", "prefetch_queue_depth", "exec_async", "enable_memory_stats",
     "enable_checkpointing", "exec_dynamic",
 )  # fmt: skip
+_CHECKS = ("output_dtype", "output_ndim", "output_layout")
 
 
 def definition_text(pipeline: Any, outputs: Iterable[Any]) -> str:
@@ -47,8 +48,8 @@ def definition_text(pipeline: Any, outputs: Iterable[Any]) -> str:
         )
         numbers[call.serial] = number
     options = {name: getattr(pipeline, name) for name in _OPTIONS}
-    checks = zip(("output_dtype", "output_ndim", "output_layout"), pipeline._output_checks, strict=True)
-    options |= {"batch_size": pipeline.max_batch_size, **dict(checks)}
+    checks = dict(zip(_CHECKS, pipeline._output_checks, strict=True))
+    options |= {"batch_size": pipeline.max_batch_size, **checks}
     return json.dumps(
         {
             "kind": _KIND,
@@ -74,6 +75,8 @@ def definition_in(text: Any) -> dict[str, Any]:
         )
     if found.get("version") != 1:
         raise RuntimeError(f"Pipeline.deserialize: expected version 1, got {found.get('version')!r}")
+    if unknown := options.keys() - {*_OPTIONS, *_CHECKS, "batch_size"}:
+        raise RuntimeError(f"Pipeline.deserialize: the definition has an unknown option {min(unknown)!r}")
     return {**found, "options": options}
 
 
