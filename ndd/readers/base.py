@@ -170,8 +170,9 @@ class Reader:
         `capture=True` promises that every iteration calls the same operators. The values are those of an ordinary loop, but
         on the CPU too the two coming batches are worked on while the program does something else, such as training on the
         one before (`NDD_LOOKAHEAD=0` turns that off). What breaks the promise raises DALI's errors. From this call on, also if
-        the loop is left in its first iteration, the reader has captured loops of this batch size only, until `reset()`; a first iteration that ends without having
-        called an operator frees it. Two calls of one function in the body are two places, each with its own rules.
+        the loop is left in its first iteration, the reader has captured loops of this batch size only, until `reset()`; a
+        first iteration that ends without having called an operator frees it. Two calls of one function in the body are two
+        places, each with its own rules.
 
         What a reader computes from what it read (a copy to the GPU, say) is computed in the context `ctx`, by default
         in the current one.
