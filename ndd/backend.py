@@ -28,11 +28,64 @@ def GetCUDADeviceCount() -> int:
     return torch.cuda.device_count()
 
 
+_factors = {"DeviceBufferGrowthFactor": 1.1, "HostBufferGrowthFactor": 1.1, "HostBufferShrinkThreshold": 0.5}
+
+
+def _set(name: str, value: float) -> None:
+    low, high = (0.0, 1.0) if name.endswith("Threshold") else (1.0, 4.0)
+    if not low <= value <= high:
+        raise ValueError(f"Set{name}: expected a number from {low:g} to {high:g}, got {value}")
+    _factors[name] = float(value)
+
+
+def SetDeviceBufferGrowthFactor(factor: float) -> None:
+    """No effect but on what `GetDeviceBufferGrowthFactor` gives: results are memory of their own, so no buffer grows."""
+    _set("DeviceBufferGrowthFactor", factor)
+
+
+def GetDeviceBufferGrowthFactor() -> float:
+    """What was set; 1.1 at first."""
+    return _factors["DeviceBufferGrowthFactor"]
+
+
+def SetHostBufferGrowthFactor(factor: float) -> None:
+    """No effect but on what `GetHostBufferGrowthFactor` gives; see `SetDeviceBufferGrowthFactor`."""
+    _set("HostBufferGrowthFactor", factor)
+
+
+def GetHostBufferGrowthFactor() -> float:
+    """What was set; 1.1 at first."""
+    return _factors["HostBufferGrowthFactor"]
+
+
+def SetBufferGrowthFactor(factor: float) -> None:
+    """Both of `SetDeviceBufferGrowthFactor` and `SetHostBufferGrowthFactor`."""
+    SetDeviceBufferGrowthFactor(factor)
+    SetHostBufferGrowthFactor(factor)
+
+
+def SetHostBufferShrinkThreshold(threshold: float) -> None:
+    """No effect but on what `GetHostBufferShrinkThreshold` gives; see `SetDeviceBufferGrowthFactor`."""
+    _set("HostBufferShrinkThreshold", threshold)
+
+
+def GetHostBufferShrinkThreshold() -> float:
+    """What was set; 0.5 at first."""
+    return _factors["HostBufferShrinkThreshold"]
+
+
 __all__ = [
     "GetCUDADeviceCount",
+    "GetDeviceBufferGrowthFactor",
+    "GetHostBufferGrowthFactor",
+    "GetHostBufferShrinkThreshold",
     "PreallocateDeviceMemory",
     "PreallocatePinnedMemory",
     "ReleaseUnusedMemory",
+    "SetBufferGrowthFactor",
+    "SetDeviceBufferGrowthFactor",
+    "SetHostBufferGrowthFactor",
+    "SetHostBufferShrinkThreshold",
     "TensorCPU",
     "TensorGPU",
     "TensorListCPU",

@@ -165,6 +165,8 @@ class Constant:
         layout: the layout of the tensor.
         device: "cpu" or "gpu".
 
+    One of several numbers has the operators and methods of a node.
+
     The batch that it becomes raises OverflowError for a NumPy array of integers outside 32 bits without a `dtype`.
     """
 
@@ -173,7 +175,8 @@ class Constant:
             raise TypeError(f"Constant: expected a number, a list of numbers or an array, got {value!r}")
         if dtype is None and type(value) in _SCALAR_TYPES:
             dtype = _SCALAR_TYPES[type(value)]
-        self.value, self.dtype, self.shape, self.layout, self.device = value, dtype, shape, layout, device
+        self.value, self.dtype, self.layout = value, dtype, layout
+        self.extents, self.target = shape, device
 
     def __repr__(self) -> str:
         return repr(self.value)
@@ -188,7 +191,7 @@ class Constant:
         return bool(self.value)
 
     def _typed(self, dtype: DALIDataType) -> Constant:
-        return Constant(self.value, dtype, self.shape, self.layout, self.device)
+        return Constant(self.value, dtype, self.extents, self.layout, self.target)
 
     # `Constant(10).uint8()`: the same constant of that type.
     bool = lambda self: self._typed(DALIDataType.BOOL)  # noqa: E731
@@ -217,6 +220,23 @@ class ScalarConstant(Constant):
         if type(value) not in _SCALAR_TYPES:
             raise TypeError(f"ScalarConstant: expected a bool, an int or a float, got {value!r}")
         super().__init__(value, dtype)
+
+
+class CUDAStream:
+    """The address of a CUDA stream, as functions of DALI's plugin give it.
+
+    >>> from ndd import types
+    >>> types.CUDAStream(7).ptr
+    7
+    """
+
+    def __init__(self, ptr: int = 0):
+        self._ptr = ptr
+
+    @property
+    def ptr(self) -> int:
+        """The address, 0 for the default stream."""
+        return self._ptr
 
 
 class TensorLayout(str):

@@ -3,9 +3,10 @@
 An eager loop calls the same operators on each batch of a reader. The calls that begin with a batch, and what is called on
 their results, are written down: a `Step` each, a `Trip` for each batch. What the last two trips have in common is what the
 next one is expected to do, with random operators that draw from as much further on. On a GPU it is done for the coming
-batches on threads and streams of its own (`_made_ahead`). A call of the loop that is the expected one, with the very place
-of its generator, runs nothing: its result is the one made ahead. Where the loop does something else it is done as in any
-other program, and what was made ahead is dropped. Values never change.
+batches on threads and streams of its own; on the CPU, whose cores may be the user's, in captured loops alone, for one batch
+after the other (`_look_ahead`). A call of the loop that is the expected one, with the very place of its generator, runs
+nothing: its result is the one made ahead. Where the loop does something else it is done as in any other program, and what was
+made ahead is dropped. Values never change.
 
 A result that the loop has not asked for itself is made only if a result that it asked for needs it; so an operator may
 swallow the one before it (`Call.joined`).
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from ndd._execution.context import EvalContext
@@ -23,6 +24,7 @@ from ndd._execution.invocation import Invocation, serving
 from ndd._execution.kept import Kept
 from ndd._execution.lookahead import DEPTH, Following, enabled, threads
 from ndd._execution.stream import Stream
+from ndd._operator.captured import running
 from ndd._tensor import Batch, Store, Tensor
 
 if TYPE_CHECKING:
@@ -249,8 +251,8 @@ def _look_ahead(trip: Trip, root: Store, call: Call, context: EvalContext) -> No
     _local.trip = weakref.ref(trip)
     course = trip.course
     course.turn(trip)
-    device = next((s.settled.device for s in course.expected if s.settled.device.device_id is not None), None)
-    if device is None or not enabled():
+    gpu = next((d.device_id for s in course.expected if (d := s.settled.device).device_id is not None), None)
+    if not course.expected or (gpu is None and running() is None) or not enabled():
         return
     following = root.following
     for distance in range(course.coming + 1, DEPTH + 1):
@@ -260,18 +262,25 @@ def _look_ahead(trip: Trip, root: Store, call: Call, context: EvalContext) -> No
         course.coming = distance
         if store.ahead is None:
             _rounds[0] = (_rounds[0] + 1) % (DEPTH + 1)
-            own = _contexts(device.device_id, context._pool, _rounds[0])
+            own = _contexts(gpu, context._pool, _rounds[0])
             coming = store.ahead = Trip(course)
             made = coming.made = _made(course, store, distance + 1, own)
             wanted = [m.invocation for k, m in enumerate(made) if m is not None and _is_wanted(course, k)]
-            coming.future = threads().submit(_run, weakref.ref(store), wanted, own.stream_on(device.device_id))
+            workers = _one_thread() if gpu is None else threads()
+            coming.future = workers.submit(
+                _run, weakref.ref(store), wanted, None if gpu is None else own.stream_on(gpu)
+            )
+
+
+def _new_context(device_id: int | None, pool: Any, number: int) -> EvalContext:
+    return EvalContext(cuda_stream=None if device_id is None else Stream(device_id=device_id), thread_pool=pool)
 
 
 _rounds = [0]
 # Batches that are worked on at once have streams of their own, so that none waits for another.
-_contexts = Kept(
-    lambda device_id, pool, number: EvalContext(cuda_stream=Stream(device_id=device_id), thread_pool=pool), limit=16
-)
+_contexts = Kept(_new_context, limit=16)
+# On the CPU all cores work for one batch: the one that the loop comes to first.
+_one_thread = Kept(lambda: ThreadPoolExecutor(1, thread_name_prefix="ndd-lookahead"))
 
 
 class _Root:
@@ -338,6 +347,8 @@ def _run(reference: Any, wanted: list[Invocation], stream: Any) -> None:
         return
     for invocation in wanted:
         invocation.context.finish(invocation)
+    if stream is None:
+        return
     event = stream._torch.record_event()  # the stream itself goes on with other batches
     for invocation in wanted:
         for result in invocation.results or ():

@@ -1,8 +1,9 @@
 """A captured loop: one over a reader or an `ExternalSource` whose iterations promise to call the same operators.
 
 A captured loop runs as any other, ahead of the user where lookahead can, so there is nothing to trace, and no way in
-which its values could differ. What the promise is good for is that its breaches are seen: what the first iteration does
-is noted here, and what later ones do otherwise raises the errors that DALI has for it.
+which its values could differ. The promise is good for two things. The coming batches are worked on ahead on the CPU too
+(`ahead.py`), while the user's program does something else. And its breaches are seen: what the first iteration does is noted
+here, and what later ones do otherwise raises the errors that DALI has for it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ndd._execution.errors import user_frame
-from ndd._tensor.invariant import is_marked, unmarked, watched
+from ndd._tensor.invariant import is_marked, marked_places, unmarked, watched
 
 
 class _Local(threading.local):
@@ -143,7 +144,7 @@ class CapturedLoop:
         if self.tracing:
             self.operators = True
         given = (*inputs, *values)
-        marked = tuple([i for i, v in enumerate(given) if is_marked(v)])
+        marked = marked_places(given)
         self.marks = self.marks or (bool(marked) and self.tracing)
         if batch_size is None and device is None and not self.marks:
             return

@@ -19,6 +19,8 @@ _WITH_TWO = "add sub mul matmul truediv floordiv mod lshift rshift and or xor"
 _PROTOCOLS = [f"__{name}__" for name in _ALONE.split()]
 _PROTOCOLS += [f"__{kind}{name}__" for name in _WITH_TWO.split() for kind in ("", "r", "i")]
 watched: list[Any] = []  # what makes calls look closer: captured loops that run, and that a value has been marked
+_proxies: set[type] = set()  # the classes of the proxies that were made
+_looked_into: set[type] = {list, tuple, dict, slice}  # and of what may hold one
 
 
 class Invariant:
@@ -102,7 +104,10 @@ def _proxy_class(kind: type) -> type[Invariant]:
 
     has = {name for base in kind.__mro__ for name in base.__dict__}
     own = {name: passed_on(name) for name in _PROTOCOLS if name in has}
-    return type(f"Invariant_{kind.__name__}", (Invariant,), {"__slots__": (), **own})
+    made = type(f"Invariant_{kind.__name__}", (Invariant,), {"__slots__": (), **own})
+    _proxies.add(made)
+    _looked_into.add(made)
+    return made
 
 
 def invariant(value: T) -> T:
@@ -133,22 +138,29 @@ def invariant(value: T) -> T:
 
 def is_marked(value: Any) -> bool:
     """Whether a value is a proxy that `invariant` made."""
-    return issubclass(type(value), Invariant)
+    return type(value) in _proxies
+
+
+def marked_places(values: tuple[Any, ...]) -> tuple[int, ...]:
+    """Which of the values are proxies."""
+    if _proxies.isdisjoint(map(type, values)):
+        return ()
+    return tuple([i for i, value in enumerate(values) if is_marked(value)])
 
 
 def unmarked(value: Any) -> Any:
     """The value without marks: its own, and those inside lists, tuples, dicts and slices."""
-    if not watched:
-        return value
-    if is_marked(value):
-        return unmarked(_value(value))
     kind = type(value)
-    if kind is list or kind is tuple:
-        plain = [unmarked(v) for v in value]
-        return value if all([a is b for a, b in zip(plain, value, strict=True)]) else kind(plain)
+    if not _proxies or kind not in _looked_into:
+        return value
+    if kind in _proxies:
+        return unmarked(_value(value))
     if kind is dict:
         plain = {unmarked(k): unmarked(v) for k, v in value.items()}
         return value if all([value.get(k) is v for k, v in plain.items()]) else plain
     if kind is slice:
         return slice(unmarked(value.start), unmarked(value.stop), unmarked(value.step))
-    return value
+    if _looked_into.isdisjoint(map(type, value)):
+        return value
+    plain = [unmarked(v) for v in value]
+    return value if all([a is b for a, b in zip(plain, value, strict=True)]) else kind(plain)

@@ -1,7 +1,11 @@
 """Pipeline mode, run imperatively: `pipeline_def`, `Pipeline`, `fn`, `types`."""
 
 from ndd import types
-from ndd.pipeline import compositions as _compositions, video_inputs as _video_inputs  # noqa: F401  (add functions to fn)
+from ndd.pipeline import (  # noqa: F401  (add functions to fn, and to constants)
+    compositions as _compositions,
+    constant_nodes as _constant_nodes,
+    video_inputs as _video_inputs,
+)
 from ndd.pipeline.condition_rewriting import do_not_convert
 from ndd.pipeline.definition import pipeline_def
 from ndd.pipeline.functions import fn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from ndd.pipeline.node import DataNode, as_constant, contains_node, is_recorded
 from ndd.pipeline.options import PipelineOptions
 from ndd.pipeline.outputs import TensorList
 from ndd.pipeline.sources import ExternalSource
+from ndd.pipeline.statistics import MemoryStatistics
 from ndd.types import Constant
 
 _local = threading.local()
@@ -43,6 +45,7 @@ class PipelineBody(PipelineOptions):
         self._searched = False
         self._started = False
         self._output_count: int | None = None
+        self.statistics = MemoryStatistics()
 
     # ---- what it gives
 
@@ -96,8 +99,9 @@ class PipelineBody(PipelineOptions):
         """The function that makes the outputs, and its arguments. Nodes among these were made outside of any pipeline."""
 
         def now(value: Any) -> Any:
-            outside = isinstance(value, DataNode) and value.recorded and not self._recording
-            return DataNode(value.evaluated(self._memo)) if outside else value
+            pipeline: Any = PipelineBody.current()
+            outside = isinstance(value, DataNode) and value.recorded and not pipeline._recording
+            return DataNode(value.evaluated(pipeline._memo)) if outside else value
 
         self._body = lambda: function(*[now(v) for v in arguments], **{k: now(v) for k, v in named.items()})
 
@@ -234,6 +238,8 @@ class PipelineBody(PipelineOptions):
         self._memo = {}
         with _running(self), self._in_context():
             lists = self._lists(self._body())  # type: ignore[misc]
+            if self.enable_memory_stats:
+                self.statistics.measure(self._memo)
         self._check(lists)
         return with_places(lists, taken_states(self.states.objects)) if self.enable_checkpointing else lists
 
@@ -298,6 +304,29 @@ class PipelineBody(PipelineOptions):
         finally:
             self._recording = False
         return None
+
+    def recorded_outputs(self, asking: str) -> tuple[Any, ...]:
+        """The outputs as recorded nodes, which know the calls behind them. RuntimeError for a body that needs values.
+
+        Args:
+            asking: the name of the method that asks, for the error.
+        """
+        self.build()
+        if self._recorded is not None:
+            return tuple(self._recorded)
+        shadow = copy.copy(self)  # the pipeline itself may be running
+        shadow._prepare()
+        shadow._recording = True
+        try:
+            with _running(shadow):
+                outputs = _as_tuple(self._body())  # type: ignore[misc]
+        except Exception as error:
+            raise RuntimeError(
+                f"Pipeline.{asking}: the pipeline's body needs values (as `if node:` does), so it runs anew for every batch and "
+                f"has no graph: keep the function that makes the pipeline, and its place: checkpoint(). It raised: {error}"
+            ) from error
+        with _running(shadow):
+            return tuple(v if isinstance(v, DataNode) else ndd.fn.copy(v) for v in outputs)
 
     def interface(self) -> tuple[list[str], int]:
         """The names of the external sources that are fed by hand, and the number of outputs."""

@@ -53,11 +53,12 @@ class CallStates:
         self._seeds = None if seed is None else itertools.cycle(seed_sequence(seed, _WORDS))
         self._restored = restored
         self._calls: dict[Any, CallState] = {}
-        self._counts: dict[Any, int] = {}
+        self.begin()
 
     def begin(self) -> None:
         """A run of the body begins."""
-        self._counts = {}
+        self._counts: dict[Any, int] = {}
+        self.numbers = itertools.count()  # for the names of nodes
 
     def of_call(
         self,

@@ -9,7 +9,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline.functions import OWN, fn
-from ndd.pipeline.node import DataNode
+from ndd.pipeline.node import DataNode, as_constant
 from ndd.types import RGB
 
 
@@ -112,6 +112,8 @@ def split(value: Any, *, predicate: Any, **_: Any) -> Any:
         places: dict[bool, list[int]] = {True: [], False: []}
         for i, flag in enumerate(flags):
             places[bool(np.asarray(flag))].append(i)
+        if not isinstance(batch, ndd.Batch):
+            batch = as_constant(value, flags.batch_size)
         return [batch.select(places[True]), batch.select(places[False])]
 
     both = predicate._apply(parted, value)
@@ -133,6 +135,21 @@ def logical_not(value: Any, **_: Any) -> Any:
     return value == 0
 
 
+def validate_logical(value: Any, *, expression_name: str, expression_side: str, **_: Any) -> Any:
+    """The value, if it can be a side of `and` and `or`: RuntimeError unless it has one value for each sample."""
+
+    def checked(batch: Any) -> Any:
+        if batch.ndim != 0:
+            raise RuntimeError(
+                f"The {expression_side} side of `{expression_name}` must have one value for each sample, got {batch.ndim} "
+                "dimensions: use a reduction"
+            )
+        return batch
+
+    return value._apply(checked)
+
+
+OWN["_conditional.validate_logical"] = validate_logical
 OWN["_conditional.split"], OWN["_conditional.merge"], OWN["_conditional.not_"] = split, merge, logical_not
 OWN["ssd_random_crop"] = ssd_random_crop
 OWN["readers.sequence"] = OWN["sequence_reader"] = sequence_reader

@@ -211,15 +211,15 @@ class _Blocks:
             n for body in bodies for s in body for n in _walked(s) if isinstance(n, ast.Subscript | ast.Attribute)
         ]
         stored = [n for n in places if isinstance(n.ctx, ast.Store)]
-        own = {ast.unparse(n): n for n in stored if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
-        attributes = [n for n in own.values() if n.value.id not in names]  # type: ignore[attr-defined]
-        known = {ast.unparse(n) for n in attributes}
-        others = [ast.Constant(ast.unparse(n)) for n in stored if ast.unparse(n) not in known]
-        pairs: list[ast.expr] = [
-            ast.Tuple([_later(ast.Name(n.value.id, ast.Load())), ast.Constant(n.attr)], ast.Load())  # type: ignore[attr-defined]
-            for n in attributes
-        ]
-        return functions, _door("decide", *given, ast.Tuple(pairs, ast.Load()), *others[:1])
+        own = {ast.unparse(n): n for n in stored if isinstance(n.value, ast.Name) and n.value.id not in names}
+        own = {k: n for k, n in own.items() if isinstance(n, ast.Attribute) or isinstance(n.slice, ast.Constant)}
+        others = [ast.Constant(ast.unparse(n)) for n in stored if ast.unparse(n) not in own]
+        known: list[ast.expr] = []
+        for n in own.values():
+            key = ast.Constant(n.attr) if isinstance(n, ast.Attribute) else n.slice
+            owner = _later(ast.Name(n.value.id, ast.Load()))  # type: ignore[attr-defined]
+            known.append(ast.Tuple([owner, key, ast.Constant(isinstance(n, ast.Subscript))], ast.Load()))
+        return functions, _door("decide", *given, ast.Tuple(known, ast.Load()), *others[:1])
 
 
 def _walked(node: ast.AST) -> Any:

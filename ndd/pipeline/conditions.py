@@ -91,7 +91,7 @@ def decide(
     then: Callable[..., Any],
     otherwise: Callable[..., Any],
     before: tuple[Any, ...],
-    attributes: tuple[tuple[Callable[[], Any], str], ...] = (),
+    stores: tuple[tuple[Callable[[], Any], Any, bool], ...] = (),
     stores_into: str = "",
 ) -> Any:
     """An `if`: the variables after it, or what its branches return.
@@ -99,8 +99,9 @@ def decide(
     Args:
         then, otherwise: the branches, as functions of the variables that they assign.
         before: the values of these variables before the `if`.
-        attributes: those that the branches assign, such as `state.x`: what gives the object, and the name.
-        stores_into: what else a branch stores into, such as `kept["x"]`.
+        stores: attributes and items that the branches assign, such as `state.x` and `kept["x"]`: what gives the object, the
+            name or key, and whether it is an item.
+        stores_into: what else a branch stores into, such as `kept[i]`.
     """
     if not isinstance(condition, _node()):
         return then(*before) if condition else otherwise(*before)
@@ -111,30 +112,49 @@ def decide(
         )
     flags = _flags(condition)
     around = _local.branch
-    owned = [(owner(), name) for owner, name in attributes]
-    first = [getattr(owner, name, _MISSING) for owner, name in owned]
+    places = [Place(owner(), name, item) for owner, name, item in stores]
+    first = [place.value() for place in places]
 
     def tried(run: Callable[..., Any]) -> tuple[Any, ...]:
-        for (owner, name), value in zip(owned, first, strict=True):
-            if value is not _MISSING:
-                setattr(owner, name, value)
-            elif hasattr(owner, name):
-                delattr(owner, name)
+        for place, value in zip(places, first, strict=True):
+            place.put(value)
         result = run(*before)
-        return result, *[getattr(owner, name, Undefined(name)) for owner, name in owned]
+        return result, *[place.value() for place in places]
 
     ways: list[tuple[Branch, Any]] = []
     for wanted, run in ((True, then), (False, otherwise)):
-        places = [i for i, flag in enumerate(flags) if flag is wanted]
-        if places or (wanted is False and not ways):
-            ways.append((own := Branch(around, places), _within(own, tried, run)))
+        taken = [i for i, flag in enumerate(flags) if flag is wanted]
+        if taken or (wanted is False and not ways):
+            ways.append((own := Branch(around, taken), _within(own, tried, run)))
     result, *values = _joined(ways)
-    for (owner, name), value in zip(owned, values, strict=True):
-        setattr(owner, name, value)
+    for place, value in zip(places, values, strict=True):
+        place.put(value)
     return result
 
 
-_MISSING = object()
+class Place:
+    """An attribute or an item of an object of the user's, which may not be there."""
+
+    def __init__(self, owner: Any, name: Any, item: bool):
+        self._owner, self._name, self._item = owner, name, item
+
+    def value(self) -> Any:
+        """What is there, or an `Undefined`."""
+        try:
+            return self._owner[self._name] if self._item else getattr(self._owner, self._name)
+        except (AttributeError, KeyError):
+            return Undefined(str(self._name))
+
+    def put(self, value: Any) -> None:
+        """Stores a value there; of an `Undefined`, takes away what is there."""
+        owner, name = self._owner, self._name
+        if isinstance(value, Undefined):
+            if not isinstance(self.value(), Undefined):
+                owner.pop(name) if self._item else delattr(owner, name)
+        elif self._item:
+            owner[name] = value
+        else:
+            setattr(owner, name, value)
 
 
 def whole(run: Callable[[], Any]) -> Any:
@@ -187,6 +207,11 @@ def _joined(ways: list[tuple[Branch, Any]]) -> Any:
         return first
     if any(isinstance(value, Undefined) for value in values):
         return next(value for value in values if isinstance(value, Undefined))
+    if any(value is None for value in values):
+        raise RuntimeError(
+            "One branch of an `if` on a node gives a value and the other gives None, so some samples have none: does it lack a "
+            "`return`?"
+        )
     kinds = {type(value) for value in values}
     if len(kinds) == 1 and isinstance(first, list | tuple | dict):
         if len({len(value) for value in values}) > 1 or (

@@ -15,6 +15,7 @@ import numpy as np
 import ndd
 from ndd.pipeline.body import PipelineBody
 from ndd.pipeline.conditions import whole
+from ndd.pipeline.graph import noted
 from ndd.pipeline.node import DataNode, as_constant, contains_node, shapes_of, unwrapped
 from ndd.pipeline.sources import ExternalSource, check_source
 from ndd.pipeline.unclaimed import pipeline_of
@@ -63,7 +64,10 @@ class Namespace:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and name != "_conditional":
             raise AttributeError(name)
-        found = lookup(self._home, f"{self._path}.{name}" if self._path else name, name)
+        path = f"{self._path}.{name}" if self._path else name
+        found = lookup(self._home, path, name)
+        if not isinstance(found, Namespace):
+            found = noted(path, found)
         setattr(self, name, found)
         return found
 

@@ -51,6 +51,11 @@ class DataNode:
         self.state = state  # of the call that made a recorded step: a `CallState`
         self.made_in = branch()  # the branch of an `if` on a node whose samples it holds
         self.source: Any = None  # the `CallState` of an external source, for `feed_input`
+        self.name: str | None = (
+            None  # as DALI names it: "images", "__Flip_0"; with its place "reader[1]", if it is one of several
+        )
+        self.call: Any = None  # the `FunctionCall` that made a recorded step, and the step's place among what it gave
+        self.place: Any = 0
 
     @property
     def recorded(self) -> bool:
@@ -76,6 +81,8 @@ class DataNode:
             memo[key] = self._step(memo)
         return memo[key]
 
+    __array_ufunc__ = None  # of an array and a node: ours
+
     def __ndd_function__(self, function: Callable[..., Any], *operands: Any) -> DataNode:
         """`function` of operands one of which is this node: what `ndd.math` calls."""
         return applied(function, *operands)
@@ -84,8 +91,8 @@ class DataNode:
         return applied(function, self, *(Constant(v) if isinstance(v, np.ndarray) else v for v in others))
 
     def __getitem__(self, ranges: Any) -> DataNode:
-        """Indexing inside every sample; `newaxis` (or `newaxis("C")`) adds an axis of extent 1."""
-        parts = ranges if isinstance(ranges, tuple) else (ranges,)
+        """Indexing inside every sample; `newaxis` (or `newaxis("C")`) adds an axis of extent 1. None is a whole axis, as `:`."""
+        parts = tuple(slice(None) if p is None else p for p in (ranges if isinstance(ranges, tuple) else (ranges,)))
         plain = [p for p in parts if not isinstance(p, NewAxis)]
         if any(isinstance(p, float | str) for p in plain):
             raise TypeError(f"A DataNode is indexed by integers, slices, nodes and `newaxis`, got {ranges!r}")
@@ -104,8 +111,8 @@ class DataNode:
 
     @property
     def device(self) -> str:
-        """Where the value of this run is: "cpu" or "gpu"."""
-        return self.value.device.device_type
+        """Where the value is: "cpu" or "gpu"; of a recorded step, where it will be as far as the calls before it tell."""
+        return self.call.device if self.call is not None else self.value.device.device_type
 
     def get(self) -> Any:
         """The value of this run, as the `TensorList` that `run()` gives: for the eyes, as in DALI's debug mode."""
@@ -308,11 +315,11 @@ def as_constant(value: Any, batch_size: int) -> Any:
             dtype = ndd.dtype(narrow)
     elif dtype is not None and isinstance(spec.value, float) and dtype.numpy.kind in "iu":
         data = np.trunc(data)
-    if spec.shape is not None:
-        data = np.broadcast_to(data, spec.shape) if data.ndim == 0 else data.reshape(spec.shape)
+    if spec.extents is not None:
+        data = np.broadcast_to(data, spec.extents) if data.ndim == 0 else data.reshape(spec.extents)
     sample = np.ascontiguousarray(data).reshape(data.shape)
     made = ndd.batch([sample] * batch_size, dtype=dtype, layout=spec.layout)
-    return made.gpu() if spec.device == "gpu" else made
+    return made.gpu() if spec.target == "gpu" else made
 
 
 def _check_fits(data: np.ndarray, dtype: np.dtype) -> None:

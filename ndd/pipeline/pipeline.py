@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from ndd.atomic_file import atomic_file
 from ndd.pipeline.ahead import Ahead
 from ndd.pipeline.body import BatchSizeChanged, PipelineBody
 from ndd.pipeline.checkpoints import first_states, with_iterator, written
+from ndd.pipeline.graph import dot_text
 from ndd.pipeline.node import DataNode
 from ndd.pipeline.outputs import TensorList
+from ndd.pipeline.serialized import definition_in, definition_text, outputs_of
 from ndd.types import PipelineAPIType
 
 _USES = {
@@ -19,15 +24,6 @@ _USES = {
     PipelineAPIType.ITERATOR: "an iterator",
     PipelineAPIType.SCHEDULED: "schedule_run()",
 }
-
-
-def _without(name: str, way: str) -> Callable[..., Any]:
-    def refused(*_: Any, **__: Any) -> Any:
-        raise NotImplementedError(
-            f"Pipeline.{name}: a pipeline of ndd is a Python function that runs anew for every batch, there is no graph: {way}"
-        )
-
-    return refused
 
 
 class Pipeline(PipelineBody):
@@ -279,16 +275,100 @@ class Pipeline(PipelineBody):
             self._places = None  # nobody has these outputs yet
             self._scheduled.appendleft(lambda: first)
 
-    # ---- what code for DALI may call, and which is not to be had
+    # ---- the definition
 
-    serialize = staticmethod(
-        _without("serialize", "keep the function that makes the pipeline, and its place: checkpoint()")
-    )
-    deserialize = staticmethod(_without("deserialize", "call the function that makes the pipeline, with checkpoint="))
-    deserialize_and_build = staticmethod(_without("deserialize_and_build", "call the function that makes the pipeline"))
-    save_graph_to_dot_file = staticmethod(
-        _without("save_graph_to_dot_file", "print or step through the function instead")
-    )
+    def serialize(self, define_graph: Callable[[], Any] | None = None, filename: Any = None) -> bytes:
+        """The definition of the pipeline as JSON text: the calls that its outputs depend on, and the constructor's arguments.
+
+        What `deserialize` makes of it gives what this one gives from its first run on, if it has a `seed`. The place in the
+        data is no part of it (`checkpoint()` has that), nor are sources: who reads the definition feeds an `external_source`
+        by its name. (DALI's own text is of another format.)
+
+        Args:
+            define_graph: the body, in the place of the pipeline's own.
+            filename: also written there; the file appears whole or not at all.
+
+        RuntimeError for a body that needs values (`if node:`), for functions and objects of Python among the arguments, and
+        for nodes of `auto_aug`. (DALI writes the first and the last.)
+
+        >>> import ndd
+        >>> pipe = ndd.pipeline_def(lambda: ndd.fn.random.uniform(range=[0, 1]) * 100)(batch_size=2, seed=1)
+        >>> again = ndd.Pipeline.deserialize(pipe.serialize())
+        >>> pipe.run()[0].as_array().tolist() == again.run()[0].as_array().tolist()
+        True
+        """
+        if define_graph is not None:
+            if not callable(define_graph):
+                hint = " Did you mean `serialize(filename=...)`?" if isinstance(define_graph, str) else ""
+                raise TypeError(f"Pipeline.serialize: define_graph: expected a function, got {define_graph!r}.{hint}")
+            self._body = define_graph
+        data = definition_text(self, self.recorded_outputs("serialize")).encode()
+        if filename is not None:
+            with atomic_file(filename) as file:
+                file.write(data)
+        return data
+
+    @classmethod
+    def deserialize(
+        cls, serialized_pipeline: bytes | str | None = None, filename: Any = None, **options: Any
+    ) -> Pipeline:
+        """A built pipeline of what `serialize` gave, or of a file with that.
+
+        Args:
+            serialized_pipeline: the text; or
+            filename: the file.
+            options: arguments of the constructor, in the place of those that were written.
+
+        ValueError for both or none of the two; RuntimeError for a text of another kind.
+        """
+        if (serialized_pipeline is None) == (filename is None):
+            raise ValueError("Pipeline.deserialize: expected either serialized_pipeline or filename")
+        definition = definition_in(Path(filename).read_bytes() if filename is not None else serialized_pipeline)
+        pipeline = cls(**{**definition["options"], **options})
+        pipeline._define(definition)
+        return pipeline
+
+    def deserialize_and_build(self, serialized_pipeline: bytes | str) -> None:
+        """Makes this pipeline, whose arguments stay, that of a text that `serialize` gave."""
+        definition = definition_in(serialized_pipeline)
+        self._max_batch_size = self._max_batch_size or definition["options"]["batch_size"]
+        self._define(definition)
+
+    def _define(self, definition: dict[str, Any]) -> None:
+        with self:
+            self.set_outputs(*outputs_of(definition))
+        self.build()
+
+    def save_graph_to_dot_file(
+        self, filename: Any, *, show_tensors: bool = False, show_ids: Any = None, use_colors: bool = False
+    ) -> None:
+        """Writes the graph of the pipeline for Graphviz: every call by its name, and from where to where values go.
+
+        Args:
+            filename: of the file.
+            show_tensors: the values are boxes between the calls, and edges bear the places of outputs and inputs.
+            show_ids: deprecated, no effect.
+            use_colors: calls on the CPU are blue, those on a GPU green.
+
+        RuntimeError for what has no graph; see `serialize`. Functions of Python may be in it.
+        """
+        if show_ids is not None:
+            warnings.warn(
+                "save_graph_to_dot_file: show_ids is deprecated, it has no effect", DeprecationWarning, stacklevel=2
+            )
+        text = dot_text(self.recorded_outputs("save_graph_to_dot_file"), show_tensors, use_colors)
+        with atomic_file(filename) as file:
+            file.write(text.encode())
+
+    def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
+        """The sizes of what each call gave, by its name with the device in front (`"CPU_images"`), if the pipeline has
+        `enable_memory_stats=True`; else nothing. (In DALI it also needs `exec_dynamic=False`.)
+
+        `real_memory_size` are bytes of a batch and `max_real_memory_size` of a sample, of each output, the largest of all runs
+        so far. `reserved_memory_size` and `max_reserved_memory_size` are the same here: nothing is kept in reserve for a call.
+        """
+        self.build()
+        return {name: {what: list(sizes) for what, sizes in row.items()} for name, row in self.statistics.found.items()}
 
     @property
     def is_restored_from_checkpoint(self) -> bool:

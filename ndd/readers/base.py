@@ -167,10 +167,12 @@ class Reader:
         every epoch begins afresh, also after one that was left. "drop" leaves a last batch out that is not full.
         (Not in DALI.)
 
-        `capture=True` promises that every iteration calls the same operators. The values are those of an ordinary loop;
-        what breaks the promise raises DALI's errors. From this call on, also if the loop is left in its first iteration,
-        the reader has captured loops of this batch size only, until `reset()`; a first iteration that ends without having
-        called an operator frees it. Two calls of one function in the body are two places, each with its own rules.
+        `capture=True` promises that every iteration calls the same operators. The values are those of an ordinary loop, but
+        on the CPU too the two coming batches are worked on while the program does something else, such as training on the
+        one before (`NDD_LOOKAHEAD=0` turns that off). What breaks the promise raises DALI's errors. From this call on, also if
+        the loop is left in its first iteration, the reader has captured loops of this batch size only, until `reset()`; a
+        first iteration that ends without having called an operator frees it. Two calls of one function in the body are two
+        places, each with its own rules.
 
         What a reader computes from what it read (a copy to the GPU, say) is computed in the context `ctx`, by default
         in the current one.
@@ -325,7 +327,7 @@ class Reader:
                 {
                     "reader": self._display,
                     "size": shards.size if shards else self._unchecked.get("size"),
-                    "shards": shards.place if shards else self._unchecked.get("shards"),
+                    "shards": shards.place if shards else self._unchecked.get("shards", options.place()),
                     "names": self._names if shards else self._unchecked.get("names"),
                     **options.order_fields(),
                     "seed": self._seed,
@@ -569,8 +571,8 @@ class Reader:
 
     def _of_this_rank(self, given: list[dict[str, Any]], many: bool) -> dict[str, Any]:
         """The state for this process, of those that all ranks saved or of one that perhaps another rank saved."""
-        if not many and given[0].get("shards") is None:
-            return given[0]
+        if not many and given[0].get("size") is None:  # of a reader that was never opened: the beginning
+            return {**given[0], "shards": None}
         with self._entered():
             shards = self._opened()[1].shards
         for state in given:

@@ -123,9 +123,13 @@ class Options:
         if self.tensor_init_bytes < 0:
             raise RuntimeError(f"{reader}: tensor_init_bytes: expected a size from 0, got {self.tensor_init_bytes}")
 
+    def place(self) -> list[int]:
+        """Which part of the samples is ours, and of how many."""
+        return list(rank_of_world()) if self.shard == "auto" else [self.shard_id, self.num_shards]
+
     def shards(self, size: int) -> Shards:
         """How the samples are divided, and which part is ours."""
-        index, count = rank_of_world() if self.shard == "auto" else (self.shard_id, self.num_shards)
+        index, count = self.place()
         return Shards(size, count, index, self.stick_to_shard, self.pad_last_batch, self.shard == "auto")
 
     def wanted_batch(self, reader: str, batch_size: Any, free: bool) -> int | None:

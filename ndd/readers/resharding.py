@@ -109,25 +109,27 @@ def of_all_ranks(
     states = sorted(given, key=lambda state: state["shards"][0])
     if count == shards.count:
         return states[shards.index]
-    for state in states[1:]:
+    first = next((state for state in states if state.get("size") is not None), states[0])
+    for state in states:
         for key in ("size", "names", "order", "fill", "stick", "pad", "seed", "before"):
-            if state.get(key) != states[0].get(key):
+            never_opened = key in ("size", "names") and state.get("size") is None
+            if state.get(key) != first.get(key) and not never_opened:
                 raise ValueError(
-                    f"{reader}.set_state: the states of ranks 0 and {state['shards'][0]} differ in {key!r}: "
-                    f"{states[0].get(key)} and {state.get(key)}"
+                    f"{reader}.set_state: the states of ranks {first['shards'][0]} and {state['shards'][0]} differ in {key!r}: "
+                    f"{first.get(key)} and {state.get(key)}"
                 )
     places = [[state["visit"], state["offset"]] for state in states]
-    former = states[0].get("before")
+    former = first.get("before")
     if former is not None and min(v for v, _ in places) > max(v for v, _ in former["places"]):
         former = None  # that epoch is over in all ranks
     before: dict[str, Any] = {"places": places, **({"before": former} if former else {})}
-    order: Any = resumed_order(lambda own: make(own, states[0]["seed"]), shards, before)
+    order: Any = resumed_order(lambda own: make(own, first["seed"]), shards, before)
     visit = order.first
     while not order.total(visit):
         visit += 1
     skipped = {tuple(bad): None for state in states for bad in state.get("skipped", [])}
     return {
-        **states[0],
+        **first,
         "shards": [shards.index, shards.count],
         "epoch": visit,
         "left": 0,

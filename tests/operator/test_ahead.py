@@ -56,6 +56,33 @@ def test_a_repeating_loop_is_worked_on_ahead_with_the_same_values(folder, emulat
     assert all(torch.equal(a, plain) for a in found)
 
 
+def test_a_captured_loop_is_worked_on_ahead_on_the_cpu_too(folder, monkeypatch):
+    counts = started(monkeypatch)
+    with open(folder[5], "wb") as file:
+        file.write(b"not a picture")
+
+    def loop(capture):
+        reader, rng, found = ndd.readers.File(files=folder, random_shuffle=True, seed=4), ndd.random.RNG(seed=1), []
+        for epoch in range(3):
+            for i, (encoded, labels) in enumerate(reader.next_epoch(4, capture=capture)):
+                images = ndd.random_resized_crop(ndd.decoders.image(encoded), size=[8, 8], rng=rng)
+                if epoch == 1 and i == 1:  # once it does something else
+                    images = ndd.flip(images)
+                try:
+                    found.append(images.torch().tolist())
+                except RuntimeError as error:
+                    found.append("05.png" in str(error))
+                found.append((labels.torch().tolist(), str(rng.state), reader.state_dict()))
+                let_read_on(reader)
+        return found
+
+    eager = loop(False)
+    assert not counts
+    assert eager.count(True) == 3  # the broken file, once in each epoch
+    assert loop(True) == eager
+    assert sum(counts) > 4
+
+
 def test_a_loop_that_changes_its_mind_gets_what_it_asks_for(folder, emulated_gpu):
     reader = ndd.readers.File(files=folder)
     kinds = [ndd.types.RGB, ndd.types.RGB, ndd.types.GRAY]

@@ -325,6 +325,27 @@ def made():
     return a, b, c, d
 out([(str(v.dtype), v.layout(), v.as_array()) for v in made().run()])
 """,
+    "constants are nodes": """
+makers = (
+    lambda: types.Constant([1, 2]), lambda: types.Constant(np.float32([1, 2])), lambda: types.Constant(3, shape=[2]),
+    lambda: types.Constant(3, dtype=types.UINT8, shape=[2]), lambda: types.Constant(np.uint8([[1, 2]]), layout="HW"),
+)
+for make in makers:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def made():
+        c = make()
+        return (
+            c + 1, 1 - c, c + c, c * fn.constant(idata=2), -c, c[0], c < 2, c == 1, c != 1, c**2, 2**c, c / 2, c // 2, abs(c),
+            c.shape(), dmath.sqrt(c), dmath.max(c, 2), c + np.float32([1, 2]), fn.cat(c, c), c,
+        )
+    for v in made().run():
+        out(v.layout(), str(v.dtype), [np.array(t) for t in v])
+for wrong in (lambda c: c + 1, lambda c: 1 - c, lambda c: c + c, lambda c: -c, lambda c: c[0], lambda c: c < c):
+    try:
+        wrong(types.Constant(3))
+    except TypeError:
+        out("TypeError")
+""",
     "constants of every kind": """
 import torch
 C = types.Constant
@@ -456,20 +477,6 @@ def test_other_places_of_functions():
     found = [v.as_array().tolist() for v in made().run()]
     assert found == [[[0, 0], [1, 2]], [[2, 3], [4, 5]], [[2, 4], [6, 8]]]
     assert seen[0] == [[2, 4], [6, 8]]
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "said"),
-    [
-        (lambda pipe: pipe.serialize(), NotImplementedError, "checkpoint"),
-        (lambda pipe: ndd.Pipeline.deserialize(b""), NotImplementedError, "checkpoint="),
-        (lambda pipe: pipe.deserialize_and_build(b""), NotImplementedError, "there is no graph"),
-        (lambda pipe: pipe.save_graph_to_dot_file("a.dot"), NotImplementedError, "there is no graph"),
-    ],
-)
-def test_what_is_not_to_be_had(call, error, said):
-    with pytest.raises(error, match=said):
-        call(ndd.Pipeline(batch_size=1))
 
 
 def test_a_checkpoint_of_another_iterator():

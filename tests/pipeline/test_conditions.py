@@ -46,6 +46,23 @@ def nested(m, x):
     return y
 
 
+def items(m, x):
+    kept, listed = {"y": x}, [x, x + 0]
+    if x > 1:
+        kept["x"] = x * 2
+        listed[-1] = x + 5
+    else:
+        kept["x"] = x
+        kept["y"] = x - 1
+    return kept["x"], kept["y"], *listed
+
+
+def split_constants(m, x):
+    one, _ = m.fn._conditional.split(np.int32([1, 2]), predicate=m.fn.cast(x, dtype=m.types.BOOL))
+    _, two = m.fn._conditional.split(np.int32([3, 4]), predicate=m.fn.cast(x, dtype=m.types.BOOL))
+    return m.fn._conditional.merge(one, two, predicate=m.fn.cast(x, dtype=m.types.BOOL))
+
+
 def logic(m, x):
     y = x
     if x > 0 and x < 3:
@@ -228,12 +245,16 @@ def test_random_operators_in_branches():
 
 def test_what_cannot_be_says_what_to_do():
     def leaked(x):
-        kept = {}
+        kept, key = {}, "x"
         if x > 1:
-            kept["x"] = x * 2
+            kept[key] = x * 2
         else:
-            kept["x"] = x
-        return kept["x"]
+            kept[key] = x
+        return kept[key]
+
+    def one_return(x):
+        if x > 1:
+            return x
 
     def appended(x):
         kept = []
@@ -253,7 +274,8 @@ def test_what_cannot_be_says_what_to_do():
         return z
 
     for body, said in (
-        (leaked, r"stores into kept\['x'\].*store that after"),
+        (leaked, r"stores into kept\[key\].*store that after"),
+        (one_return, "gives None.*lack a `return`"),
         (appended, "Assign it to a variable"),
         (breaks, "not in loops that it breaks"),
         (unassigned, "not assigned in all branches"),

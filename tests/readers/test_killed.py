@@ -16,6 +16,7 @@ from readers.datasets import DATASETS
 from readers.test_every_reader import kind_of, numbers, reader_of
 
 KILLS = int(os.environ.get("NDD_KILLS", "12"))
+SEED = int(os.environ.get("NDD_KILLS_SEED", "6"))
 STEPS = 14
 POLICIES = [
     {},
@@ -80,7 +81,7 @@ def dies(seconds):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_loops_go_on(tmp_path):
-    pick = random.Random(6)
+    pick = random.Random(SEED)
     # Every reader with every order, each time with another ending of epochs; as many of them as there are kills.
     pairs = [
         (name, policy)

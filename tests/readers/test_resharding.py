@@ -115,6 +115,26 @@ def test_a_state_in_the_middle_of_what_was_shared_out(ranks):
     assert resumed == expected
 
 
+@pytest.mark.parametrize("begun", [(), (1,), (0, 2)])
+def test_ranks_that_have_not_begun(numbered, begun):
+    """Their readers have not looked at the data yet, and are at the beginning all the same."""
+    seen, kept = [], []
+    for rank in range(3):
+        reader = File(files=numbered(23), shard_id=rank, num_shards=3, shuffle="global", seed=3)
+        if rank in begun:
+            seen += labels_of(next(iter(reader.next_epoch(2))))
+        kept.append(reader.state_dict())
+    for rank in range(2):
+        reader = File(files=numbered(23), shard_id=rank, num_shards=2, shuffle="global", seed=3)
+        reader.load_state_dict(kept)
+        seen += [label for batch in reader.next_epoch(2, last_batch="partial") for label in labels_of(batch)]
+    assert sorted(seen) == list(range(23))
+    alone = File(files=numbered(23), shard="auto", shuffle="global", seed=3)
+    if not begun:
+        alone.load_state_dict(kept[1])  # the beginning is the same for all
+        assert len(list(alone)) == 23
+
+
 def test_refused(ranks):
     readers = ranks(3)
     states = [json.loads(str(reader.get_state())) for reader in readers]

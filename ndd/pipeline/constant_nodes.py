@@ -1,0 +1,55 @@
+"""Constants of several numbers are nodes, as in DALI: `types.Constant([1, 2])` has the operators and methods of `DataNode`.
+
+One of a single number stays a constant: it goes with a node, and two of them do not go together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd.pipeline.functions import fn
+from ndd.pipeline.graph import OPERATORS
+from ndd.types import Constant
+
+
+def _is_node(constant: Constant) -> bool:
+    given = (constant.extents, constant.layout, constant.target)
+    return any(v is not None for v in given) or np.ndim(constant.value) > 0
+
+
+def _attribute(self: Constant, name: str) -> Any:
+    if (name.startswith("_") and name != "__ndd_function__") or not _is_node(self):
+        raise AttributeError(f"a types.Constant of one number has no attribute {name!r}")
+    return getattr(fn.copy(self), name)
+
+
+def _operator(name: str) -> Any:
+    def method(self: Constant, *others: Any) -> Any:
+        return getattr(fn.copy(self), name)(*others) if _is_node(self) else NotImplemented
+
+    return method
+
+
+def _item(self: Constant, ranges: Any) -> Any:
+    if not _is_node(self):
+        raise TypeError("a types.Constant of one number has no axes to be indexed")
+    return fn.copy(self)[ranges]
+
+
+def _negative(name: str) -> Any:
+    def method(self: Constant) -> Any:
+        if not _is_node(self):
+            raise TypeError(f"a types.Constant of one number is no node: compute {name} of the number itself")
+        return getattr(fn.copy(self), name)()
+
+    return method
+
+
+for _name in OPERATORS:
+    setattr(Constant, _name, _negative(_name) if _name in ("__neg__", "__invert__", "__abs__") else _operator(_name))
+Constant.__getitem__ = _item  # type: ignore[attr-defined]
+Constant.__getattr__ = _attribute  # type: ignore[attr-defined]
+Constant.__hash__ = object.__hash__  # type: ignore[method-assign]
+Constant.__array_ufunc__ = None  # type: ignore[attr-defined]  # of an array and a constant: ours

@@ -1,0 +1,36 @@
+"""How much memory the results of a pipeline's calls take: `Pipeline.executor_statistics()`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class MemoryStatistics:
+    """The largest sizes that the results of each call had in any run, in bytes."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, dict[str, list[int]]] = {}
+        self._watched: dict[tuple[str, Any], Any] = {}
+
+    def watch(self, node: Any, name: str, place: Any) -> None:
+        """A call of that name made a node; until the run ends it is kept."""
+        self._watched[name, place] = node
+
+    def measure(self, memo: dict[int, Any]) -> None:
+        """A run ends, in which recorded nodes got the values in `memo`."""
+        rows: dict[str, list[tuple[int, int]]] = {}
+        for (name, _), node in self._watched.items():
+            if node.recorded and id(node) not in memo:
+                continue  # no output needs it
+            batch = node.evaluated(memo)
+            sizes = [sample.nbytes for sample in batch.tensors]
+            device = batch.device.device_type.upper()
+            rows.setdefault(f"{device}_{name}", []).append((sum(sizes), max(sizes, default=0)))
+        self._watched = {key: node for key, node in self._watched.items() if node.recorded}
+        for key, sizes_of_outputs in rows.items():
+            for k, kind in enumerate(("", "max_")):
+                now = [sizes[k] for sizes in sizes_of_outputs]
+                for what in ("real", "reserved"):
+                    title = f"{kind}{what}_memory_size"
+                    before = self.found.setdefault(key, {}).get(title, now)
+                    self.found[key][title] = [max(pair) for pair in zip(before, now, strict=True)]
