@@ -189,6 +189,8 @@ def _relabelled(value: Any, layout: str) -> Any:
     """The same memory under another layout."""
     if value._store is None:
         return operation("reshape")(value, layout=layout)
+    if layout and len(layout) != value.ndim:
+        raise RuntimeError(f"A layout has a letter for each dimension: got {layout!r} for {value.ndim} dimensions")
     result = type(value)._of_store(value._store.relabelled(layout))
     result._external = value._external
     return result
@@ -527,7 +529,7 @@ def _joined(handles: list[Tensor], layout: str | None) -> Batch:
 def _batch_to_tensor(
     data: Batch, dtype: Any, device: DeviceLike | None, layout: str | None, pad: bool, force_copy: bool
 ) -> Tensor:
-    if layout is not None and data._spec.ndim is not None and len(layout) != data._spec.ndim + 1:
+    if layout and data._spec.ndim is not None and len(layout) != data._spec.ndim + 1:
         raise ValueError(
             "A non-empty layout must have the same number of dimensions as the Tensor: "
             f"got {len(layout)} ({layout}), expected {data._spec.ndim + 1}"
