@@ -46,9 +46,7 @@ def check_matrix(argument: Any, data: Any) -> None:
         raise RuntimeError("`matrix` argument must be provided when transforms are not passed as a regular input.")
 
 
-def output_extents(
-    size: Values | None, extents: np.ndarray, whole: Any = np.trunc, repeat: bool = False
-) -> np.ndarray:
+def output_extents(size: Values | None, extents: np.ndarray, whole: Any = np.trunc, repeat: bool = False) -> np.ndarray:
     """The spatial extents that `size` asks for, int64 [N, axes]; `whole` says what becomes of fractions, `repeat` whether
     one number stands for all axes."""
     if size is None:
