@@ -97,6 +97,10 @@ class Argument:
         if self.per_sample:
             if isinstance(value, Handle):
                 return value
+            if getattr(value, "is_cuda", False):
+                return build_tensor(value, None, None, None, copy=False)
+            if self.numpy.kind == "i" and hasattr(value, "__array__"):
+                value = _whole(value)
             if not self.vector:
                 if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
                     return build_tensor(value, None, None, None, copy=False)
@@ -130,14 +134,20 @@ def _without_none(annotation: Any) -> Any:
 def _integer(value: Any) -> int:
     if isinstance(value, list | tuple):
         raise TypeError(f"expected one integer, got the list {value!r}")
-    return int(value)
+    try:
+        return int(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"expected an integer, got {value!r}") from None
 
 
 def _real(value: Any) -> float:
     if isinstance(value, list | tuple):
         raise TypeError(f"expected one number, got {value!r}")
-    with np.errstate(over="ignore"):
-        return float(np.float32(value))  # DALI's arguments are 32-bit: 0.3 means 0.30000001
+    try:
+        with np.errstate(over="ignore"):
+            return float(np.float32(value))  # DALI's arguments are 32-bit: 0.3 means 0.30000001
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"expected a number, got {value!r}") from None
 
 
 def _truth(value: Any) -> bool:
@@ -156,8 +166,8 @@ def _element_type(value: Any) -> DType:
     if isinstance(value, DType):
         return value
     try:
-        if isinstance(value, int) and not isinstance(value, bool):
-            return DType.from_type_id(value)
+        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+            return DType.from_type_id(int(value))
         return to_dtype(value)
     except KeyError as error:
         raise RuntimeError(error.args[0]) from None
@@ -255,7 +265,10 @@ def _listed(numpy: np.dtype) -> Callable[[Any], np.ndarray]:
             for number in values.reshape(-1).tolist():
                 if isinstance(number, int | float) and not -(2**63) <= number < 2**63:
                     raise OverflowError(f"{number} does not fit in 64 bits")
-        return values.astype(numpy)
+        try:
+            return values.astype(numpy)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"expected numbers, got {value!r}") from None
 
     return listed
 
@@ -304,9 +317,13 @@ def _scalars(argument: Argument, arrays: list[np.ndarray], operator: str) -> np.
 
 def _converted(values: np.ndarray, kind: np.dtype) -> np.ndarray:
     """Values of samples as an argument's type, by the rule of `cast`: halves are rounded away from zero."""
-    if values.dtype.kind == "f" and kind.kind != "f":
-        values = np.trunc(values + np.copysign(0.5, values))
-    return values.astype(kind, copy=False)
+    return (_whole(values) if kind.kind != "f" else values).astype(kind, copy=False)
+
+
+def _whole(values: Any) -> Any:
+    """What is a tensor to DALI, arrays and NumPy's numbers, is rounded; of Python's numbers the fraction is cut off."""
+    array = np.asarray(values)
+    return np.trunc(array + np.copysign(0.5, array))[()] if array.dtype.kind == "f" else values
 
 
 def arguments_of(function: Callable[..., Any]) -> tuple[list[str], int, str | None, list[Argument]]:

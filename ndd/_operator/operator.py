@@ -153,7 +153,7 @@ class Operator:
                 external = external or value._external
         batched = n is not None
         if batch_size is not None:
-            n, batched = self._batch_size(batch_size, n), True
+            n, batched = self._batch_size(batch_size, n, inputs), True
         elif n is None:
             n = 1
             if settled.batch_only:
@@ -333,16 +333,22 @@ class Operator:
             raise ValueError(f"{self.name}: Inconsistent batch size: {size} != {n}: {told}")
         return size
 
-    def _batch_size(self, batch_size: Any, n: int | None) -> int:
+    def _batch_size(self, batch_size: Any, n: int | None, inputs: tuple[Any, ...]) -> int:
+        """The number of samples that come out. As in DALI, inputs that are all batches overrule the argument, except where
+        random numbers are drawn."""
         try:
             size = index(batch_size)
         except TypeError:
             raise TypeError(f"{self.name}: batch_size must be an integer, got {batch_size!r}") from None
         if size < 0:
             raise ValueError(f"{self.name}: batch_size must not be negative, got {size}")
-        if n is not None and size != n:
-            raise RuntimeError(f"{self.name}: Inconsistent batch size: batch_size={size}, but got a batch of {n}")
-        return size
+        if n is None or size == n:
+            return size
+        told = f"batch_size={size}, but got a batch of {n}"
+        if self.random or {v.__class__ for v in inputs if v is not None} != {Batch}:
+            raise RuntimeError(f"{self.name}: Inconsistent batch size: {told}")
+        warn_once(f"{self.name}: batch_size", f"{self.name}: {told}: the argument is ignored")
+        return n
 
     # ---- devices
 

@@ -189,6 +189,8 @@ def _relabelled(value: Any, layout: str) -> Any:
     """The same memory under another layout."""
     if value._store is None:
         return operation("reshape")(value, layout=layout)
+    if layout and len(layout) != value.ndim:
+        raise RuntimeError(f"A layout has a letter for each dimension: got {layout!r} for {value.ndim} dimensions")
     result = type(value)._of_store(value._store.relabelled(layout))
     result._external = value._external
     return result
@@ -358,6 +360,8 @@ def array_from_python(data: Any, wanted: DType | None) -> tuple[np.ndarray, DTyp
     except ValueError as error:
         if "inhomogeneous" not in str(error):
             raise
+        if any(v is None for v in data):
+            raise ValueError(f"A {type(data).__name__} with None in it is no array: expected numbers") from None
         raise ValueError(
             f"A {type(data).__name__} of samples whose shapes differ is no array: ndd.batch(...) makes a batch of them"
         ) from None
@@ -366,13 +370,13 @@ def array_from_python(data: Any, wanted: DType | None) -> tuple[np.ndarray, DTyp
     elif array.dtype in (np.int64, np.uint64) or (array.dtype == object and array.size and _all_ints(array)):
         array = _narrow_integers(array)
     if array.dtype.kind not in "biuf":
+        advice = ""
+        if array.dtype.kind == "U":
+            advice = ". ndd.io.file.read reads the files of paths; `names.index(text)` numbers texts"
+        elif any(hasattr(v, "batch_size") for v in array.flat):
+            advice = ". Give batches one by one, as in ndd.stack(a, b)"
         raise (TypeError if array.dtype == object else RuntimeError)(
-            f"Cannot make a tensor of {type(data).__name__}: expected numbers, booleans or nested lists of them"
-            + (
-                ". ndd.io.file.read reads the files of paths; `names.index(text)` numbers texts"
-                if array.dtype.kind == "U"
-                else ""
-            )
+            f"Cannot make a tensor of {_kind_of(data)}: expected numbers, booleans or nested lists of them{advice}"
         )
     return array, from_framework(array.dtype)
 
@@ -384,6 +388,12 @@ def characters(path: Any) -> Any:
     if isinstance(path, list | tuple) and path and all(isinstance(p, str | bytes | os.PathLike) for p in path):
         return make_batch([np.frombuffer(os.fsencode(p), np.uint8) for p in path])
     return path
+
+
+def _kind_of(data: Any) -> str:
+    """What something is, in words: "str", "list of str"."""
+    kind = type(data).__name__
+    return f"{kind} of {_kind_of(data[0])}" if isinstance(data, list | tuple) and data else kind
 
 
 def _all_ints(array: np.ndarray) -> bool:
@@ -519,7 +529,7 @@ def _joined(handles: list[Tensor], layout: str | None) -> Batch:
 def _batch_to_tensor(
     data: Batch, dtype: Any, device: DeviceLike | None, layout: str | None, pad: bool, force_copy: bool
 ) -> Tensor:
-    if layout is not None and data._spec.ndim is not None and len(layout) != data._spec.ndim + 1:
+    if layout and data._spec.ndim is not None and len(layout) != data._spec.ndim + 1:
         raise ValueError(
             "A non-empty layout must have the same number of dimensions as the Tensor: "
             f"got {len(layout)} ({layout}), expected {data._spec.ndim + 1}"

@@ -57,7 +57,8 @@ def _bound(value: Any) -> Any:
     if array is None:
         return int(value)
     if array.dtype.kind not in "iubf":
-        raise ValueError(f"An index must be an integer, got {value!r}")
+        advice = ". ndd.expand_dims makes a new axis" if value is None else ""
+        raise ValueError(f"An index must be an integer, got {value!r}{advice}")
     if array.ndim:
         raise RuntimeError(f"Array indices must be scalar (0D). Got {array.ndim}D tensor.")
     return int(array)

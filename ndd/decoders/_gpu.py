@@ -148,7 +148,7 @@ def _converted(block: Any, options: Options) -> Any:
         values = (values * (full / 255)).view(-1, 3) + offset * (1 if is_float else full + 1)
         values = values.view(-1)
     else:
-        values = values * (full / 255)
+        values = values * _pixels.scale(options.dtype, np.uint8)
     if is_float:
         return values
     limits = np.iinfo(options.dtype)

@@ -21,17 +21,22 @@ def largest(dtype: Any) -> float:
     return 1.0 if dtype.kind == "f" else float(np.iinfo(dtype).max)
 
 
+def scale(dtype: Any, source: Any) -> float:
+    """What brings full brightness of `source` to that of `dtype`: a 32-bit number, rounded twice as in DALI."""
+    return float(np.float32(largest(dtype)) * (np.float32(1) / np.float32(largest(source))))
+
+
 def convert(image: np.ndarray, dtype: Any, ycbcr: bool = False) -> np.ndarray:
     """An image (u8, u16) in another element type, full brightness to full brightness; `ycbcr` also changes the colours.
 
-    In 32-bit floats, as DALI: v * (max_out / max_in), rounded half up and saturated for integers.
+    In 32-bit floats, as DALI: v * (max_out * (1 / max_in)), rounded half up and saturated for integers.
     """
     dtype = np.dtype(dtype)
     if ycbcr:
         return _ycbcr(image, dtype)
     if image.dtype == dtype:
         return image
-    return _stored(image.astype(np.float32), largest(dtype) / largest(image.dtype), None, dtype)
+    return _stored(image.astype(np.float32), scale(dtype, image.dtype), None, dtype)
 
 
 def _stored(values: np.ndarray, scale: float, offset: Any, dtype: np.dtype) -> np.ndarray:
@@ -40,12 +45,12 @@ def _stored(values: np.ndarray, scale: float, offset: Any, dtype: np.dtype) -> n
         values += offset
     if dtype.kind == "f":
         return values.astype(dtype, copy=False)
+    limits = np.iinfo(dtype)
+    if limits.bits == 32:  # above 2^23 a half would be rounded away, or up
+        values = values.astype(np.float64)
     values += np.float32(0.5)
     np.floor(values, out=values)
-    limits = np.iinfo(dtype)
-    result = np.clip(values, limits.min, limits.max, out=values).astype(np.int64 if limits.bits == 32 else dtype)
-    # 2^31 - 1 is no 32-bit float: the clip above may leave 2^31.
-    return np.minimum(result, limits.max).astype(dtype) if limits.bits == 32 else result
+    return np.clip(values, limits.min, limits.max, out=values).astype(dtype)
 
 
 def ycbcr_matrix() -> tuple[np.ndarray, np.ndarray]:

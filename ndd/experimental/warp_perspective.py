@@ -49,7 +49,7 @@ def warp_perspective(
             image: videos come out, a frame for each matrix.
         matrix: 3x3 numbers, or nine in one list. Video may have one for each frame.
         inverse_map: the matrix says where in the input a pixel of the output comes from; if False, the reverse.
-        size: (H, W) of the output, rounded, and at least 1. Default: that of the input.
+        size: (H, W) of the output, or one number for both, rounded, and at least 1. Default: that of the input.
         interp_type: INTERP_LINEAR, INTERP_NN or INTERP_CUBIC (a = -3/4).
         border_mode: what lies outside the image: "constant" (`fill_value`), "replicate", "reflect", "reflect_101" or
             "wrap".
@@ -96,7 +96,7 @@ def _(input, matrix_input, *, border_mode, fill_value, interp_type, inverse_map,
     before, after = _moved(-shift), _moved(shift)
     with np.errstate(invalid="ignore"):  # infinite numbers
         maps = before @ (matrices(matrix, matrix_input, 3, 3).astype(np.float32) @ after)
-    targets = output_extents(size, shapes[:, axes], _at_least_one)
+    targets = output_extents(size, shapes[:, axes], _at_least_one, repeat=True)
     outputs = shapes.copy()
     outputs[:, axes] = targets
     maps = maps.astype(np.float64)

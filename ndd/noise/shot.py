@@ -84,7 +84,8 @@ def _count(array, out, stream, factor, constants, log_factorials):
 def _(array, out, stream, factor, constants, log_factorials):
     with np.errstate(all="ignore"):
         for first in range(0, out.size, _AT_ONCE):
-            mean = array[first : first + _AT_ONCE].astype(np.float32) / factor
+            # Not divided by the factor: next to a whole number the last bit makes other counts.
+            mean = array[first : first + _AT_ONCE].astype(np.float32) * (np.float32(1) / factor)
             mean = np.where(mean < 0, np.float32(0), mean).astype(np.float64)
             out[first : first + _AT_ONCE] = Counted(mean, stream, first).counts * factor
 

@@ -121,7 +121,9 @@ def _number(reader: str, name: str, value: Any) -> int:
     except (TypeError, ValueError):
         number = None
     if number is None or (number != value and not isinstance(value, str)):
-        raise ValueError(f"{reader}: {name}: expected an integer, got {value!r}")
+        first = name == "max_batch_size" and isinstance(value, str)
+        advice = ", the first argument; paths are given by name, as in file_root=..." if first else ""
+        raise ValueError(f"{reader}: {name}: expected an integer, got {value!r}{advice}")
     return number
 
 

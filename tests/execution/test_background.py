@@ -102,6 +102,7 @@ CALLS = {
     "noise.gaussian": lambda x: drawn(ndd.noise.gaussian, x, stddev=70.0),
     "noise.salt_and_pepper": lambda x: drawn(ndd.noise.salt_and_pepper, x, prob=0.3),
     "noise.shot": lambda x: drawn(ndd.noise.shot, x),
+    "noise.shot, by whole means": lambda x: drawn(ndd.noise.shot, x, factor=9.3),
     "noise.shot, many": lambda x: drawn(ndd.noise.shot, x, factor=0.05),
     "jitter": lambda x: drawn(ndd.jitter, x, nDegree=7),
 }  # fmt: skip

@@ -62,6 +62,8 @@ WAYS = [
     lambda m, x, k: m.experimental.warp_perspective(x, matrix=k[0]),
     lambda m, x, k: m.experimental.warp_perspective(x, m.batch(list(k))),
     lambda m, x, k: m.experimental.warp_perspective(x, matrix=k[0], size=m.batch([[4.0, 5.0], [6.5, 2.7], [0.0, 9.9]])),
+    lambda m, x, k: m.experimental.warp_perspective(x, matrix=k[0], size=5.5),
+    lambda m, x, k: m.experimental.warp_perspective(x, matrix=k[0], size=m.batch([4.0, 5.0, 7.5])),
     lambda m, x, k: m.experimental.warp_perspective(x, matrix=k[0], fill_value=2.5),
 ]
 

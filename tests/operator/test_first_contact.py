@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from calling import load_every_room
+from compare import check_same
 
 import ndd
 from ndd._tensor import traps
@@ -16,6 +17,7 @@ from ndd._tensor import traps
 OPERATORS = load_every_room()
 PHOTOS = ndd.demo.photos()
 TALL, WIDE = np.arange(600, dtype=np.uint8).reshape(20, 10, 3), np.arange(360, dtype=np.uint8).reshape(10, 12, 3)
+BATCH = ndd.batch([TALL, WIDE], layout="HWC")
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +75,26 @@ def test_paths_are_taken(tmp_path):
     assert (one.numpy().tobytes(), one.source_info) == (b"aaa", str(tmp_path / "a"))
     several = ndd.io.file.read([tmp_path / "a", str(tmp_path / "b")])
     assert [s.numpy().tobytes() for s in several] == [b"aaa", b"bbb"]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: ndd.stack([BATCH, BATCH]), TypeError, r"list of Batch: .* one by one, as in ndd\.stack\(a, b\)"),
+        (lambda: ndd.decoders.image(["a.jpg"]), RuntimeError, r"a tensor of list of str: .* ndd\.io\.file\.read"),
+        (lambda: ndd.tensor([TALL, None]), ValueError, "A list with None in it is no array"),
+        (lambda: ndd.tensor(TALL)[None], ValueError, r"got None\. ndd\.expand_dims makes a new axis"),
+        (lambda: ndd.resize(BATCH, size="big"), ValueError, "'size': expected numbers, got 'big'"),
+        (lambda: ndd.flip(BATCH, horizontal="yes"), ValueError, "'horizontal': expected an integer, got 'yes'"),
+        (lambda: ndd.rotate(BATCH, angle="right"), ValueError, "'angle': expected a number, got 'right'"),
+        (lambda: BATCH.mean(), AttributeError, r"'Batch' object has no attribute 'mean': \.torch\(\) gives"),
+        (lambda: BATCH.no_such_name, AttributeError, "'Batch' object has no attribute 'no_such_name'$"),
+        (lambda: ndd.readers.File("photos"), ValueError, r"got 'photos', the first argument; .* file_root="),
+    ],
+)
+def test_an_error_says_what_to_do(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
 
 
 def test_texts_are_no_elements():
@@ -246,3 +268,16 @@ def test_where_warnings_are_errors_each_call_is_one(images):
         for _ in range(2):
             with pytest.raises(UserWarning, match="negative size"):
                 ndd.crop(images, crop=[-4, 4])
+
+
+@pytest.mark.parametrize("start", [1.5, np.float64(1.5), np.float16(2.5), np.array(1.5), np.array([2.5]), [1.5]])
+def test_fractions_for_integers_are_as_in_dali(dali, start):
+    check_same(dali, lambda m: m.slice(m.tensor(np.arange(9)), start=start, axes=[0]))
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3])
+def test_batches_overrule_batch_size(dali, batch_size):
+    samples = [np.arange(4), np.arange(5)]
+    check_same(dali, lambda m: m.flip(m.batch([TALL, WIDE], layout="HWC"), batch_size=batch_size))
+    check_same(dali, lambda m: m.cat(m.batch(samples), m.tensor(samples[0]), batch_size=batch_size))
+    check_same(dali, lambda m: m.transforms.rotation(angle=m.batch([5.0, 4.0]), batch_size=batch_size))

@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 import torch
+from compare import check_same
 
 import ndd
 from ndd import types
@@ -362,3 +363,11 @@ def test_pending_values_may_be_selected_without_waiting():
         assert (one.dtype, one.ndim) == (ndd.int32, 1)
         assert b._pending.state == 0
         assert one.item() == 3
+
+
+LAYOUTS = [(make, layout) for make in ("batch", "as_batch") for layout in ("A", "ABC", "AB", "")]
+
+
+@pytest.mark.parametrize(("make", "layout"), [*LAYOUTS, ("tensor", ""), ("as_tensor", "")])
+def test_another_layout_for_a_batch_as_dali(dali, make, layout):
+    check_same(dali, lambda m: getattr(m, make)(m.batch([np.zeros((2, 3))] * 2, layout="HW"), layout=layout))

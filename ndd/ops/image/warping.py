@@ -46,11 +46,13 @@ def check_matrix(argument: Any, data: Any) -> None:
         raise RuntimeError("`matrix` argument must be provided when transforms are not passed as a regular input.")
 
 
-def output_extents(size: Values | None, extents: np.ndarray, whole: Any = np.trunc) -> np.ndarray:
-    """The spatial extents that `size` asks for, int64 [N, axes]; `whole` says what becomes of fractions."""
+def output_extents(size: Values | None, extents: np.ndarray, whole: Any = np.trunc, repeat: bool = False) -> np.ndarray:
+    """The spatial extents that `size` asks for, int64 [N, axes]; `whole` says what becomes of fractions, `repeat` whether
+    one number stands for all axes."""
     if size is None:
         return extents
-    found = whole(size.rows(extents.shape[1], what="one for each spatial axis").astype(np.float64)).astype(np.int64)
+    rows = size.rows(extents.shape[1], repeat=repeat, what="one for each spatial axis")
+    found = whole(rows.astype(np.float64)).astype(np.int64)
     if (found < 0).any():
         raise RuntimeError(f"`size` must not be negative, got {found.min()}")
     return found

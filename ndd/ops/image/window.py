@@ -75,7 +75,7 @@ def crop_window(
 def crop_sizes(letters: str, *, crop=None, crop_d=None, crop_h=None, crop_w=None, **_: Any) -> np.ndarray:
     """The wanted sizes, float64 `[N or 1, axes]`; 0 is the whole extent."""
     if crop is None:
-        return _columns([{"D": crop_d, "H": crop_h, "W": crop_w}[x] for x in letters])
+        return _possible(_columns([{"D": crop_d, "H": crop_h, "W": crop_w}[x] for x in letters]))
     rows = crop.rows()
     count = rows.shape[1]
     if count not in (2, 3):
@@ -83,6 +83,12 @@ def crop_sizes(letters: str, *, crop=None, crop_d=None, crop_h=None, crop_w=None
     sizes = np.zeros((len(rows), len(letters)))
     given = min(count, len(letters))
     sizes[:, len(letters) - given :] = rows[:, count - given :]
+    return _possible(sizes)
+
+
+def _possible(sizes: np.ndarray) -> np.ndarray:
+    if (sizes >= 2**31).any():
+        raise RuntimeError(f"expected a window of fewer than 2**31 elements along each axis, got {sizes.max():g}")
     return sizes
 
 

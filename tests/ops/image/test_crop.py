@@ -191,3 +191,9 @@ def test_a_fill_of_bfloat16_is_a_number(emulated_gpu):
     for x in (image, image.gpu()):
         wide = ndd.crop(x, crop=[1, 3], out_of_bounds_policy="pad", fill_values=2.0)
         assert ndd.cast(wide, dtype=ndd.float32).cpu().torch().flatten().tolist() == [2, 1, 2]
+
+
+def test_a_window_that_no_memory_holds():
+    image = ndd.tensor(np.zeros((5, 6, 3), np.uint8), layout="HWC")
+    with pytest.raises(RuntimeError, match=r"crop: expected a window of fewer than 2\*\*31 elements .* got 1e\+30"):
+        ndd.crop(image, crop_w=5, crop_h=1e30, out_of_bounds_policy="pad").evaluate()
