@@ -78,14 +78,14 @@ class ContainerStore(RecordStore):
 
     def ranges(self, container: int, offsets: np.ndarray, sizes: np.ndarray) -> list[np.ndarray | OSError]:
         """Bytes of a container: for `parse`, where a record points at more of them."""
-        with self._files.using(self.paths[container]) as file:
+        with self._files.using(self.paths[container], self.may_map) as file:
             return file.read_joined(np.zeros(len(offsets), np.int64), offsets, sizes)
 
     def packed(
         self, container: int, offsets: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
         """Bytes of a container in one array, where in it each range begins, and the ranges that could not be read."""
-        with self._files.using(self.paths[container]) as file:
+        with self._files.using(self.paths[container], self.may_map) as file:
             return file.read_packed(np.zeros(len(offsets), np.int64), offsets, sizes)
 
     def _parsed(self, number: int, piece: np.ndarray | OSError) -> Record | Exception:
@@ -101,8 +101,8 @@ class ContainerStore(RecordStore):
         self._files.clear()
 
 
-def _opened(path: str) -> OpenFiles:
-    return OpenFiles([path])
+def _opened(path: str, mapped: bool) -> OpenFiles:
+    return OpenFiles([path], mapped)
 
 
 def rows_at(data: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu import files as compiled
+from ndd._cpu.mapped_files import Mapping
 from ndd._tensor import Packed
 from ndd._tensor.memory import host_empty
 from ndd.io.object_store import Status, is_remote, object_statuses, one, read_object_ranges, read_objects
@@ -29,14 +30,17 @@ _REQUEST = 1 << 21  # the longest request that joins ranges of an object; severa
 class OpenFiles:
     """Some files, opened together; closed with this object, which is also a context manager.
 
+    `mapped` is for one file that much is read from: where that pays it is read out of a mapping.
+
     Attributes:
         paths: as given.
         sizes: in bytes, int64; -1 for what could not be opened.
 
     """
 
-    def __init__(self, paths: Sequence[str]):
+    def __init__(self, paths: Sequence[str], mapped: bool = False):
         self.paths = paths
+        self._mapping: Mapping | None = None
         self._remote = "://" in "\0".join(paths) and any(map(is_remote, paths))
         self.handles = np.full(len(paths), -1, np.int32)
         self._sizes = np.full(len(paths), -1, np.int64)
@@ -50,6 +54,8 @@ class OpenFiles:
         joined, status = np.frombuffer(b"".join(encoded), np.uint8), np.empty(compiled.STATUS_BYTES, np.uint8)
         compiled.open_files(joined, starts, compiled.OPEN_FLAGS, status, self.handles, self._sizes)
         self._open = True
+        if mapped and self.handles[0] >= 0:
+            self._mapping = Mapping.of(int(self.handles[0]), int(self._sizes[0]))
 
     @property
     def sizes(self) -> np.ndarray:
@@ -109,7 +115,9 @@ class OpenFiles:
         buffer = host_empty(int(room.sum()), np.uint8)
         done = np.empty(len(sizes), np.int64)
         self._open = not close  # before: whatever interrupts this, no handle is closed twice
-        incomplete = compiled.read_ranges(handles, offsets, sizes, places, buffer, done, close)
+        incomplete = self._mapping.read(offsets, sizes, places, buffer, done) if self._mapping else None
+        if incomplete is None:
+            incomplete = compiled.read_ranges(handles, offsets, sizes, places, buffer, done, close)
         return buffer, places, np.flatnonzero(done != sizes).tolist() if incomplete else []
 
     def read_joined(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
@@ -167,6 +175,8 @@ class OpenFiles:
         if not self._open:
             return
         self._open = False
+        if self._mapping:
+            self._mapping.close()
         if len(self.handles) > 1:
             compiled.close_files(self.handles)
         elif self.handles[0] >= 0:

@@ -166,6 +166,9 @@ class RecordStore:
     threads = 1
     """How many threads begin to read ahead; more come where the user has to wait. Raise it where a record is work."""
 
+    may_map = True
+    """Whether files may be mapped to read them; False where the user said `dont_use_mmap`."""
+
     def __len__(self) -> int:
         """How many records there are."""
         raise NotImplementedError
