@@ -29,13 +29,16 @@ import os
 import platform
 import sys
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ndd._cpu.files import read_range
 from ndd._cpu.jit import Compiled, External, kernel
 from ndd._execution.fork import around_fork
+
+T = TypeVar("T")
 
 AVAILABLE = sys.platform == "linux" and platform.machine() == "x86_64" and hasattr(os, "preadv")
 
@@ -88,10 +91,19 @@ class Mapping:
         _guard()
         probe = np.array([0, 1, 0], np.int64)
         incomplete = _read_mapped(self._handle, self._address, self._size, offsets, sizes, places, target, done, probe)
+        return incomplete if self._is_sound() else None
+
+    def look(self, at: Callable[[np.ndarray], T]) -> T | None:
+        """`at(bytes)` of the whole file, u8, which it neither writes to nor keeps. None if the mapping is of no use any
+        more: what `at` saw was something else."""
+        _guard()
+        found = at(np.ctypeslib.as_array((ctypes.c_uint8 * self._size).from_address(self._address)))
+        return found if self._is_sound() else None
+
+    def _is_sound(self) -> bool:
         if _table[self._row, 2] or os.fstat(self._handle).st_size < self._size:
             self._given_up = True
-            return None
-        return incomplete
+        return not self._given_up
 
     def close(self) -> None:
         """Unmap the file. Nobody may be reading from it."""

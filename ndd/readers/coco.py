@@ -46,7 +46,7 @@ class COCO(Reader):
     category that is not listed. Objects without `bbox` are left out, a missing `iscrowd` is 0, and a file without
     `annotations` or `categories` (such as those of the test images) has none.
 
-    The file is indexed once (860,000 annotations in about 3 s) and the index kept on disk, see `index_cache.py`.
+    The file is indexed once (860,000 annotations in about 2.5 s) and the index kept on disk, see `index_cache.py`.
     Segmentations are not: they are read from the file with their sample, so it has to stay as it was.
 
     Needs msgspec, for pixelwise_masks also pycocotools (the extra `coco`).

@@ -13,6 +13,7 @@ import pytest
 import ndd
 from ndd._cpu import mapped_files
 from ndd._cpu.mapped_files import LEAST, Mapping
+from ndd.readers import file_reading
 from ndd.readers.file_reading import OpenFiles
 
 pytestmark = pytest.mark.skipif(not mapped_files.AVAILABLE, reason="files are not mapped on this system")
@@ -73,6 +74,22 @@ def test_a_file_that_gets_shorter_while_it_is_copied(path):
     assert read(file, RANGES) == [whole[at : at + size] for at, size in RANGES]
     file.close()
     assert mapped_files._table[mapping._row, 0] == 0
+
+
+def test_a_file_that_is_looked_at_and_gets_shorter(path):
+    """What was seen in zeros is forgotten; the file is looked at again as it is now."""
+    whole, sizes = path.read_bytes(), []
+
+    def look(data):
+        sizes.append(len(data))
+        if len(sizes) == 1:
+            os.truncate(path, 5 * LEAST)
+        return bytes(data[LEAST : 7 * LEAST])
+
+    assert file_reading.look_at(str(path), look) == whole[LEAST : 5 * LEAST]
+    assert sizes == [SIZE, 5 * LEAST]
+    with pytest.raises(FileNotFoundError):
+        file_reading.look_at(str(path) + "0", look)
 
 
 def test_a_record_file_that_is_cut_off_under_its_reader(tmp_path):
