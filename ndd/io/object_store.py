@@ -128,6 +128,11 @@ def is_remote(path: str) -> bool:
     return "://" in path and _URL.match(path) is not None
 
 
+def connections() -> int:
+    """How many requests run at once."""
+    return int(_settings(_environment())["connections"])
+
+
 def read_objects(urls: Sequence[str]) -> list[Any]:
     """The bytes of each object, u8, or the `OSError` that it cost. As many at once as there are connections."""
     return _asked(_kept, [(url, 0, -1, "") for url in urls])

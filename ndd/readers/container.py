@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ndd._execution.kept import Kept
+from ndd.io.object_store import connections, is_remote
 from ndd.readers.file_reading import OpenFiles
 from ndd.readers.output import Record
-from ndd.readers.records import Records, RecordStore
+from ndd.readers.records import THREADS_OF_STORES, Records, RecordStore
 
 _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
 
@@ -25,6 +26,8 @@ class ContainerStore(RecordStore):
         self.paths = list(paths)
         self.containers, self.offsets, self.sizes = containers, offsets, sizes
         self._files = Kept(_opened, limit=_KEPT_OPEN)
+        if any(map(is_remote, self.paths)):
+            self.at_once, self.threads = connections(), THREADS_OF_STORES
 
     def parse(self, number: int, data: np.ndarray) -> Record:
         """The outputs of record `number`, whose bytes are `data` (u8 `[size]`; other records may share its memory).
