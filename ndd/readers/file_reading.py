@@ -1,4 +1,5 @@
-"""Bytes of files and of ranges of files: many in one call without the GIL, in shared pooled memory.
+"""Bytes of files and of ranges of files: many in one call without the GIL, in shared pooled memory. Containers are mapped
+where that is faster (`ndd/_cpu/mapped_files.py`).
 
 Paths may be URLs of objects (`ndd.io.object_store`): then ranges are requested in parallel.
 What cannot be read is an `OSError` in its place and harms nothing else. A file that is no regular file (a FIFO, a
