@@ -14,7 +14,7 @@ longer there (or that the disk cannot give). So a handler of SIGBUS stands while
   returns, so that the fault happens again and that handler sees it. The second time it is the default that is put back, for
   two handlers may each believe that the other one was there before.
 
-The handler does nothing but loads, stores and calls of `mmap`, `sigaction` and `raise`, which are allowed in one; it is 30
+The handler does nothing but loads, stores and calls of `mmap`, `sigaction` and `raise`, which are allowed in one; it is 50
 lines of LLVM's assembler because numba would take 0.3 s to compile it in each process. It is installed with the first mapping,
 and again before a copy if another one has been installed since. A forked child inherits handler and mappings and starts with
 an empty table. Only on Linux, on processors where this was tried; elsewhere there are no mappings.
@@ -222,22 +222,26 @@ class _Action(ctypes.Structure):
 _before, _default = _Action(), _Action()
 _passed_on = np.zeros(1, np.int64)  # whether a fault was left to the handler before
 
-# si_code is at byte 8 of siginfo_t and above 0 if the kernel saw a fault; the address is at byte 16.
+# si_code is at byte 8 of siginfo_t and above 0 if the kernel saw a fault; the address is at byte 16. Addresses are numbers until
+# they are used: how pointers are written depends on the version of LLVM.
 _HANDLER = """
-define void @on_sigbus(i32 %signal, ptr %info, ptr %context) {{
+define void @on_sigbus(i32 %signal, i64 %info, i64 %context) {{
 entry:
-  %code.at = getelementptr i8, ptr %info, i64 8
-  %code = load i32, ptr %code.at
-  %address.at = getelementptr i8, ptr %info, i64 16
-  %address = load i64, ptr %address.at
+  %code.at = add i64 %info, 8
+  %code.pointer = inttoptr i64 %code.at to {i32}
+  %code = load i32, {i32} %code.pointer
+  %address.at = add i64 %info, 16
+  %address.pointer = inttoptr i64 %address.at to {i64}
+  %address = load i64, {i64} %address.pointer
   %fault = icmp sgt i32 %code, 0
   br i1 %fault, label %look, label %foreign
 look:
   %row = phi i64 [ {table}, %entry ], [ %next, %other ]
-  %first.at = inttoptr i64 %row to ptr
-  %first = load volatile i64, ptr %first.at
-  %end.at = getelementptr i64, ptr %first.at, i64 1
-  %end = load volatile i64, ptr %end.at
+  %first.pointer = inttoptr i64 %row to {i64}
+  %first = load volatile i64, {i64} %first.pointer
+  %end.at = add i64 %row, 8
+  %end.pointer = inttoptr i64 %end.at to {i64}
+  %end = load volatile i64, {i64} %end.pointer
   %taken = icmp ne i64 %first, 0
   %behind = icmp uge i64 %address, %first
   %before = icmp ult i64 %address, %end
@@ -251,25 +255,26 @@ other:
 ours:
   %page = and i64 %address, {page_mask}
   %rest = sub i64 %end, %page
-  %mmap = inttoptr i64 {mmap} to ptr
+  %mmap = inttoptr i64 {mmap} to {mmap_type}
   %got = call i64 %mmap(i64 %page, i64 %rest, i32 1, i32 50, i32 -1, i64 0)
   %covered = icmp eq i64 %got, %page
   br i1 %covered, label %mark, label %foreign
 mark:
-  %broken.at = getelementptr i64, ptr %first.at, i64 2
-  store volatile i64 1, ptr %broken.at
+  %broken.at = add i64 %row, 16
+  %broken.pointer = inttoptr i64 %broken.at to {i64}
+  store volatile i64 1, {i64} %broken.pointer
   ret void
 foreign:
-  %passed.at = inttoptr i64 {passed_on} to ptr
-  %passed = load volatile i64, ptr %passed.at
-  store volatile i64 1, ptr %passed.at
+  %passed.pointer = inttoptr i64 {passed_on} to {i64}
+  %passed = load volatile i64, {i64} %passed.pointer
+  store volatile i64 1, {i64} %passed.pointer
   %again = icmp ne i64 %passed, 0
   %action = select i1 %again, i64 {default}, i64 {before}
-  %sigaction = inttoptr i64 {sigaction} to ptr
+  %sigaction = inttoptr i64 {sigaction} to {sigaction_type}
   %set = call i32 %sigaction(i32 %signal, i64 %action, i64 0)
   br i1 %fault, label %return, label %sent
 sent:
-  %raise = inttoptr i64 {raise_} to ptr
+  %raise = inttoptr i64 {raise_} to {raise_type}
   %raised = call i32 %raise(i32 %signal)
   br label %return
 return:
@@ -281,14 +286,19 @@ return:
 @functools.cache
 def _handler() -> tuple[Any, int]:
     """The machine code of the handler, and its address."""
-    from llvmlite import binding
+    from llvmlite import binding, ir
 
-    libc = _libc()
+    libc, i32, i64 = _libc(), ir.IntType(32), ir.IntType(64)
 
     def where(function: Any) -> int:
         return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
 
     text = _HANDLER.format(
+        i32=i32.as_pointer(),
+        i64=i64.as_pointer(),
+        mmap_type=ir.FunctionType(i64, [i64, i64, i32, i32, i32, i64]).as_pointer(),
+        sigaction_type=ir.FunctionType(i32, [i32, i64, i64]).as_pointer(),
+        raise_type=ir.FunctionType(i32, [i32]).as_pointer(),
         table=_table.ctypes.data,
         table_end=_table.ctypes.data + _table.nbytes,
         page_mask=-mmap.PAGESIZE,
