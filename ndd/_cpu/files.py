@@ -84,6 +84,21 @@ def open_files(paths, starts, flags, status, handles, sizes):
 
 
 @kernel
+def read_range(handle, address, size, offset):
+    """Reads `size` bytes at `offset` of an open file to `address`: the bytes that were there; -2 after an error, or if the
+    handle is negative."""
+    got = np.int64(-2) if handle < 0 else np.int64(0)
+    while 0 <= got < size:
+        count = _pread(handle, address + got, size - got, offset + got)
+        if count < 0:
+            got = np.int64(-2)
+        if count <= 0:
+            break
+        got += count
+    return got
+
+
+@kernel
 def read_ranges(handles, offsets, sizes, places, target, done, close):
     """Reads `sizes[i]` bytes at `offsets[i]` of open file `handles[i]` to `places[i]` of `target`.
 
@@ -95,14 +110,7 @@ def read_ranges(handles, offsets, sizes, places, target, done, close):
     incomplete = 0
     for i in range(len(handles)):
         handle = handles[i]
-        got = np.int64(-2) if handle < 0 else np.int64(0)
-        while 0 <= got < sizes[i]:
-            count = _pread(handle, base + places[i] + got, sizes[i] - got, offsets[i] + got)
-            if count < 0:
-                got = np.int64(-2)
-            if count <= 0:
-                break
-            got += count
+        got = read_range(handle, base + places[i], sizes[i], offsets[i])
         if close and handle >= 0:
             _close(handle)
         done[i] = got

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
+from ndd._cpu.jit import External, kernel
 
 _SPACE, _QUOTE, _COMMA, _DIGIT_0, _DIGIT_9, _LETTER_U = b' ",09u'  # what else is space has lower numbers than " "
 _BACKSLASH, _LIST, _LIST_END, _OBJECT, _OBJECT_END = b"\\[]{}"
@@ -17,6 +17,7 @@ _LETTERS, _HIGH = (
     np.uint64(0x40 * _EACH),
     np.uint64(0x80 * _EACH),
 )  # brackets have this bit; what is lower may be a quote
+_copy = External("memcpy", "uintp(uintp, uintp, int64)")
 _QUOTES, _ONES = np.uint64(_QUOTE * _EACH), np.uint64(_EACH)
 
 
@@ -138,15 +139,21 @@ def places(text, words, listed, key, starts, lengths):
 
 
 @kernel
-def without(text, starts, lengths):
-    """Moves u8 `text` together, with a 0 in place of each of these values, which come in its order. Gives its new length."""
+def without(text, starts, lengths, target):
+    """Copies u8 `text` to `target`, with a 0 in place of each of these values, which come in its order (length 0: none).
+
+    `target` has the length of the text less that of the values, and 1 for each. Gives how much of it was filled."""
+    source, to = np.int64(text.ctypes.data), np.int64(target.ctypes.data)
     done, at = 0, 0
     for i in range(len(starts) + 1):
+        if i < len(starts) and lengths[i] == 0:
+            continue
         end = starts[i] if i < len(starts) else len(text)
-        for _ in range(end - at):
-            text[done] = text[at]
-            done, at = done + 1, at + 1
-        if i < len(starts) and lengths[i]:
-            text[done] = _DIGIT_0
+        if not at <= end < at + len(target) - done + (i == len(starts)):  # of a text that is no JSON
+            break
+        _copy(to + done, source + at, end - at)
+        done, at = done + end - at, end
+        if i < len(starts):
+            target[done] = _DIGIT_0
             done, at = done + 1, at + lengths[i]
     return done

@@ -70,7 +70,9 @@ def parse_header(text: bytes) -> Header:
     if len(text) < start or not extents or not isinstance(fortran, bool):
         raise ValueError(f"expected a .npy header with shape and fortran_order, got {encoded[:80]!r}")
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
-        raise ValueError(f"expected elements of a bool, integer or float type of up to 64 bits, got {dtype}")
+        raise ValueError(
+            f"expected elements of a bool, integer or float type of up to 64 bits, got {dtype} (Unknown Numpy type string)"
+        )
     return Header(start, dtype, shape, fortran)
 
 

@@ -32,6 +32,7 @@ from ndd.io.connections import Connections
 from ndd.io.object_cache import ObjectCache
 
 _URL = re.compile(r"(s3|s3a|gs|az|azure|abfs|abfss|adl|https?)://([^/]+)/?(.*)", re.DOTALL)
+_STRONG = re.compile(r'"[^"]*"')  # an ETag that stands for these very bytes; others (W/"...") never match
 _VARIABLE = "NDD_OBJECT_STORE"
 _DEFAULTS: dict[str, Any] = {
     "cache_dir": None,
@@ -128,6 +129,11 @@ def is_remote(path: str) -> bool:
     return "://" in path and _URL.match(path) is not None
 
 
+def connections() -> int:
+    """How many requests run at once."""
+    return int(_settings(_environment())["connections"])
+
+
 def read_objects(urls: Sequence[str]) -> list[Any]:
     """The bytes of each object, u8, or the `OSError` that it cost. As many at once as there are connections."""
     return _asked(_kept, [(url, 0, -1, "") for url in urls])
@@ -139,7 +145,8 @@ def read_object_ranges(
     """`sizes[i]` bytes (-1: all that follow) at `offsets[i]` of object `urls[i]`, u8, or the `OSError` that it cost.
 
     Args:
-        versions: of the objects, where they are known, so that nothing of another one comes from the cache.
+        versions: of the objects, where they are known, so that nothing of another one comes from the cache, or from a
+            store that says by ETags which one it has: an object that was replaced meanwhile is an error.
     """
     said = versions or [""] * len(urls)
     return _asked(_kept, list(zip(urls, map(int, offsets), map(int, sizes), said, strict=True)))
@@ -174,28 +181,31 @@ def _asked(do: Any, arguments: list[tuple[Any, ...]]) -> list[Any]:
 def _kept(environment: Environment, url: str, offset: int, size: int, version: str) -> np.ndarray:
     cache = _cache(environment)
     if cache is None:
-        return _read(environment, url, offset, size)
+        return _read(environment, url, offset, size, version)
     key = f"{url}\0{version}\0{offset}\0{size}"
     found = cache.get(key)
     if found is None:
-        found = _read(environment, url, offset, size)
+        found = _read(environment, url, offset, size, version)
         cache.put(key, found)
     return found
 
 
-def _read(environment: Environment, url: str, offset: int, size: int) -> np.ndarray:
+def _read(environment: Environment, url: str, offset: int, size: int, version: str) -> np.ndarray:
     """Into pooled memory: what the client gives cannot be written to, and lies anywhere."""
     if size == 0:
         return host_empty(0, np.uint8)
     store, key = _store_of(environment, url)
     with _named(url):
-        if offset == 0 and size < 0:
-            data = _client().get(store, key).bytes()
-        elif size < 0:
-            data = _client().get(store, key, options={"range": {"offset": offset}}).bytes()
+        options: dict[str, Any] = {"if_match": version} if _STRONG.fullmatch(version) else {}
+        if size >= 0:
+            options["range"] = (offset, offset + size)
+        elif offset:
+            options["range"] = {"offset": offset}
+        if size < 0:
+            data = _client().get(store, key, options=options).bytes()
         else:
             try:
-                data = _client().get_range(store, key, start=offset, length=size)
+                data = _client().get(store, key, options=options).bytes()
             except Exception as error:
                 if not re.search(r"(?i)416|wanted range|out of range|satisfiable", str(error)):
                     raise
@@ -251,6 +261,8 @@ def _sentence(error: Exception, url: str) -> OSError:
         return FileNotFoundError(errno.ENOENT, f"No such bucket: {bucket}", url)
     if isinstance(error, FileNotFoundError) or kind == "NotFoundError":
         return FileNotFoundError(errno.ENOENT, "No such object", url)
+    if kind == "PreconditionError":
+        return OSError(errno.ESTALE, "The object was replaced since it was opened: make the reader anew", url)
     denied = kind in ("PermissionDeniedError", "UnauthenticatedError") or re.search(r"\b40[13] (Forbid|Unauth)", said)
     if "169.254.169.254" in said or "metadata.google.internal" in said:
         text = "No credentials: none in the environment, and this machine has none of a cloud (skip_signature=True if public)"

@@ -536,6 +536,7 @@ class Reader:
         if self._data is None:
             self._options.check_late(self._display)
             store = self._open(**self._own)
+            store.may_map = not self._options.dont_use_mmap
             shards = self._options.shards(len(store))
             if shards.count > shards.size:
                 raise RuntimeError(

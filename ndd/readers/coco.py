@@ -46,7 +46,7 @@ class COCO(Reader):
     category that is not listed. Objects without `bbox` are left out, a missing `iscrowd` is 0, and a file without
     `annotations` or `categories` (such as those of the test images) has none.
 
-    The file is indexed once (860,000 annotations in about 3 s) and the index kept on disk, see `index_cache.py`.
+    The file is indexed once (860,000 annotations in about 2.5 s) and the index kept on disk, see `index_cache.py`.
     Segmentations are not: they are read from the file with their sample, so it has to stay as it was.
 
     Needs msgspec, for pixelwise_masks also pycocotools (the extra `coco`).
@@ -77,7 +77,8 @@ class COCO(Reader):
     without a segmentation takes nothing away from the masks of others in its image, where DALI 2.4.0 may paint none; the
     vertices behind an odd number of coordinates are found; image ids of more than 32 bits are read, if `image_ids` does
     not ask for them; names in `images` that the file does not have are skipped with a warning; what DALI reads as
-    something else or hangs on (broken and truncated JSON, missing keys, texts for numbers) is an error.
+    something else, hangs on or dies of (broken and truncated JSON, missing keys, texts for numbers, run lengths of another size
+    than the image, or too few or too many of them) is an error.
 
     Raises (when the first sample is asked for): RuntimeError for a missing or broken file, no file_root, no images,
     options that exclude each other, missing or damaged preprocessed files; ValueError for a `bbox` that is not 4

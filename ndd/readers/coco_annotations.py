@@ -19,7 +19,7 @@ from ndd._cpu import json_places
 from ndd._execution.kept import Kept
 from ndd.installation import install_command
 from ndd.readers.coco_masks import Outline, Run, counts_of_text
-from ndd.readers.file_reading import OpenFiles, Status, read_slowly, status, whole_file
+from ndd.readers.file_reading import OpenFiles, Status, look_at, status, whole_file
 from ndd.readers.index_cache import Index, cached
 
 _VERSION = 1  # of the index
@@ -44,11 +44,8 @@ def annotation_index(reader: str, path: str, places: bool) -> Index:
 
 
 def _built(reader: str, path: str, places: bool) -> Index:
-    text = read_slowly(path)
-    if isinstance(text, OSError):
-        raise text
-    starts, lengths = _segmentations(text)
-    document = _decoded(reader, path, text[: json_places.without(text, starts, lengths)])
+    text, starts, lengths = look_at(path, _divided)
+    document = _decoded(reader, path, text)
     images, every = document.images, document.annotations
     names = [image.file_name for image in images]
     kept = [a for a in every if a.bbox]
@@ -77,6 +74,13 @@ def _built(reader: str, path: str, places: bool) -> Index:
         index["numbers"] = numbers[order]
         index["starts"], index["lengths"] = starts[index["numbers"]], lengths[index["numbers"]]
     return index
+
+
+def _divided(text: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The text without its segmentations, and where these are in it."""
+    starts, lengths = _segmentations(text)
+    left = np.empty(len(text) - int(lengths.sum()) + int((lengths > 0).sum()), np.uint8)
+    return left[: json_places.without(text, starts, lengths, left)], starts, lengths
 
 
 def _segmentations(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

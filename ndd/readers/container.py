@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ndd._execution.kept import Kept
+from ndd.io.object_store import connections, is_remote
 from ndd.readers.file_reading import OpenFiles
 from ndd.readers.output import Record
-from ndd.readers.records import Records, RecordStore
+from ndd.readers.records import THREADS_OF_STORES, Records, RecordStore
 
 _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
 
@@ -25,6 +26,8 @@ class ContainerStore(RecordStore):
         self.paths = list(paths)
         self.containers, self.offsets, self.sizes = containers, offsets, sizes
         self._files = Kept(_opened, limit=_KEPT_OPEN)
+        if any(map(is_remote, self.paths)):
+            self.at_once, self.threads = connections(), THREADS_OF_STORES
 
     def parse(self, number: int, data: np.ndarray) -> Record:
         """The outputs of record `number`, whose bytes are `data` (u8 `[size]`; other records may share its memory).
@@ -78,14 +81,14 @@ class ContainerStore(RecordStore):
 
     def ranges(self, container: int, offsets: np.ndarray, sizes: np.ndarray) -> list[np.ndarray | OSError]:
         """Bytes of a container: for `parse`, where a record points at more of them."""
-        with self._files.using(self.paths[container]) as file:
+        with self._files.using(self.paths[container], self.may_map) as file:
             return file.read_joined(np.zeros(len(offsets), np.int64), offsets, sizes)
 
     def packed(
         self, container: int, offsets: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
         """Bytes of a container in one array, where in it each range begins, and the ranges that could not be read."""
-        with self._files.using(self.paths[container]) as file:
+        with self._files.using(self.paths[container], self.may_map) as file:
             return file.read_packed(np.zeros(len(offsets), np.int64), offsets, sizes)
 
     def _parsed(self, number: int, piece: np.ndarray | OSError) -> Record | Exception:
@@ -101,8 +104,8 @@ class ContainerStore(RecordStore):
         self._files.clear()
 
 
-def _opened(path: str) -> OpenFiles:
-    return OpenFiles([path])
+def _opened(path: str, mapped: bool) -> OpenFiles:
+    return OpenFiles([path], mapped)
 
 
 def rows_at(data: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:

@@ -8,10 +8,10 @@ from itertools import chain
 
 import numpy as np
 
-from ndd.io.object_store import is_remote
+from ndd.io.object_store import connections, is_remote
 from ndd.readers.file_reading import read_files
 from ndd.readers.output import Record
-from ndd.readers.records import Records, RecordStore
+from ndd.readers.records import THREADS_OF_STORES, Records, RecordStore
 
 _OPEN_AT_ONCE = 32  # files opened before the first is read, so that they share one buffer
 _SLASHES = ("/", "\\")  # a path that begins with none and has no colon is relative: asking Python costs 0.6 us a name
@@ -27,6 +27,8 @@ class FileStore(RecordStore):
         self._folders = [os.path.join(folder, "") for folder in folders]
         self._names = names
         self._remote = "://" in "\0".join(chain(folders, names)) and any(map(is_remote, chain(folders, names)))
+        if self._remote:
+            self.at_once, self.threads = connections(), THREADS_OF_STORES
         self._places = np.zeros(len(names), np.int32) if places is None else places
         self._labels = np.zeros((len(names), 1), np.int32) if labels is None else labels.reshape(-1, 1)
 

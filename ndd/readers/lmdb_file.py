@@ -1,6 +1,6 @@
 """LMDB: where in `data.mdb` the records are, and a store of them.
 
-The file is read as it is: no LMDB library, no memory map (a file that is cut off kills a process that maps it), no lock
+The file is read as it is: no LMDB library (whose map a file that is cut off turns into the end of the process), no lock
 file, and nothing that a fork or several threads could break. It consists of pages; page numbers and sizes are in the
 byte order of a 64-bit little-endian machine:
 

@@ -29,6 +29,7 @@ _BEYOND_PEEKING = 3  # batches read beyond what lookahead looks for: reading one
 _SECONDS_OF_A_PART = 2e-3
 _A_WHILE = 0.01  # seconds
 _SAMPLES_AT_ONCE = 16  # in sample mode, so that a hand-over between threads serves many samples
+_BYTES_AT_ONCE = 1 << 26  # of batches that are read together because their store wants many records at once
 
 
 class Step(NamedTuple):
@@ -52,7 +53,7 @@ class _Group:
         self.read: dict[int, Records] = {}  # by their first place
         self.left = 0  # parts still being read
         self.done = 0  # records already handed over
-        self.peeked: Step | None = None
+        self.peeked: deque[Step] = deque()  # the next steps, as far as somebody looked
 
     def parts(self, count: int) -> list[tuple[_Group, int, int]]:
         """What several threads read: the group, the first record and the one after the last."""
@@ -69,17 +70,19 @@ class _Group:
             self.read = {0: Records.joined([self.read[start] for start in sorted(self.read)])}
         return self.read[0]
 
-    def peek(self) -> Step:
-        """What `step` will give next: the same object."""
-        if self.peeked is None:
-            (numbers, position), records = self.cuts[0], self.records()
+    def peek(self, distance: int = 0) -> Step:
+        """What `step` will give after so many others: the same object."""
+        while len(self.peeked) <= distance:
+            (numbers, position), records = self.cuts[len(self.peeked)], self.records()
             if len(numbers) < len(records):
-                records = Records.of(records[self.done : self.done + len(numbers)])
-            self.peeked = Step(numbers, records, position)
-        return self.peeked
+                start = self.done + sum(len(step.numbers) for step in self.peeked)
+                records = Records.of(records[start : start + len(numbers)])
+            self.peeked.append(Step(numbers, records, position))
+        return self.peeked[distance]
 
     def step(self) -> Step:
-        found, self.peeked = self.peek(), None
+        found = self.peek()
+        self.peeked.popleft()
         self.cuts.popleft()
         self.done += len(found.numbers)
         return found
@@ -97,7 +100,7 @@ class ReadAhead:
         self._store = store
         self._open_stream = open_stream
         self._stream: Stream | None = None
-        self._cuts_per_group = 1 if batch is not None else _SAMPLES_AT_ONCE
+        self._batch = batch
         self._depth = depth
         lock = threading.RLock()  # a reader's finaliser, run by the collector on one of these threads, calls stop()
         self._work = threading.Condition(lock)  # for the threads here: a part to read or a group to plan
@@ -112,6 +115,7 @@ class ReadAhead:
         self._threads: list[threading.Thread] = []
         self._waits = 0  # how often the user had to wait for a batch
         self._seconds = 1.0  # that a record took lately; at first unknown
+        self._bytes = _BYTES_AT_ONCE  # of the largest record so far, about; at first unknown
         _running.add(self)
 
     def next(self) -> Step:
@@ -145,9 +149,13 @@ class ReadAhead:
                 self._work.notify()
             if self._failure or self._stopped:
                 return None
-            groups = [self._groups[k] for k in range(min(distance, len(self._groups)))]
-            if len(groups) == distance and not any(group.left or not group.cuts for group in groups):
-                return groups[-1].peek()
+            beyond = distance - 1
+            for group in self._groups:
+                if group.left:
+                    break
+                if beyond < len(group.cuts):
+                    return group.peek(beyond)
+                beyond -= len(group.cuts)
             self._waited(_THREADS_TO_PEEK)
             return None
 
@@ -249,7 +257,7 @@ class ReadAhead:
         try:
             if self._stream is None:
                 self._stream = self._open_stream()
-            for _ in range(self._cuts_per_group):
+            for _ in range(self._cuts_per_group()):
                 numbers = self._stream.take().tolist()
                 cuts.append((numbers, self._stream.position))
         except BaseException as error:  # also SystemExit from a user's sampler: this thread has to live on
@@ -266,6 +274,12 @@ class ReadAhead:
             if failure:
                 self._ready.notify_all()
 
+    def _cuts_per_group(self) -> int:
+        """How many batches are read together, or samples: enough for the store, but not too many bytes."""
+        wanted = -(-self._store.at_once // (self._batch or 1))
+        room = _BYTES_AT_ONCE // ((self._batch or 1) * max(self._bytes, 1))
+        return max(1 if self._batch else _SAMPLES_AT_ONCE, min(wanted, room))
+
     def _cut(self, group: _Group) -> list[tuple[_Group, int, int]]:
         parts = int(len(group.numbers) * self._seconds / _SECONDS_OF_A_PART)
         return group.parts(min(max(parts, 1), len(self._threads)))
@@ -278,7 +292,9 @@ class ReadAhead:
         except BaseException as error:
             found = Records.of([error] * len(numbers))
         seconds = (time.perf_counter() - begun) / len(numbers)
+        size = found.nbytes // len(numbers) if self._store.at_once > 1 else 0
         with self._work:
+            self._bytes = size if self._bytes == _BYTES_AT_ONCE else max(size, self._bytes)
             self._seconds = min(seconds, (3 * self._seconds + seconds) / 4)  # one that was held up says little
             group.read[start] = found
             group.left -= 1

@@ -4,6 +4,7 @@ me record i"."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ndd._execution.errors import raise_signalled
 from ndd._tensor import Packed
 from ndd.readers.output import Column, Record
 
+THREADS_OF_STORES = 2  # one asks for the next objects while another waits for the last ones of those before
 _SMALL = 64  # bytes below which copying a record costs less than keeping it as an array of its own
 
 
@@ -79,6 +81,14 @@ class Records(Sequence[Any]):
         every = {**self.faults, **faults}
         sound = self.picked([place for place in range(self._count) if place not in every])
         return Records(self._count, sound.columns, dict(sorted(every.items())))
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the records hold."""
+        buffers = chain.from_iterable(
+            c.buffers if isinstance(c, Packed) else [c] if isinstance(c, np.ndarray) else c for c in self.columns
+        )
+        return sum(buffer.nbytes for buffer in buffers)
 
     def __len__(self) -> int:
         return self._count
@@ -165,6 +175,13 @@ class RecordStore:
 
     threads = 1
     """How many threads begin to read ahead; more come where the user has to wait. Raise it where a record is work."""
+
+    at_once = 1
+    """How many records are asked for together at least, where batches are smaller: each takes a while, but many as long
+    as one, as with the objects of a store."""
+
+    may_map = True
+    """Whether files may be mapped to read them; False where the user said `dont_use_mmap`."""
 
     def __len__(self) -> int:
         """How many records there are."""

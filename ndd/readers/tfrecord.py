@@ -220,7 +220,10 @@ class _Examples(ContainerStore):
         expected = (
             f"a multiple of {_volume(feature.shape)}" if feature.variable else f"at most {_volume(feature.shape)}"
         )
-        return ValueError(f"feature {name!r}: expected {expected} value(s) for the shape {feature.shape}, got {count}")
+        said = "" if feature.variable else " (Output tensor shape is too small)"
+        return ValueError(
+            f"feature {name!r}: expected {expected} value(s) for the shape {feature.shape}, got {count}{said}"
+        )
 
     def _columns(self, found: _Found, faults: dict[int, Exception]) -> list[Column]:
         """Each feature's samples; something for records with a fault. Adds the faults of values to `faults`."""

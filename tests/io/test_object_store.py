@@ -245,6 +245,25 @@ def test_ranges(s3):
     assert [s.size for s in object_statuses([url])] == [len(whole)]
 
 
+def test_an_object_that_is_replaced_between_two_ranges(s3):
+    """Also by one of the same size: nothing of two objects is mixed. A reader made anew reads the new one."""
+    url, old, new = f"{s3.url}/pets/part.bin", bytes(range(256)) * 40, bytes(256 * 40)
+    put(url, old)
+    version = object_statuses(["s3://pets/part.bin"])[0].version
+
+    def ranges(version):
+        return read_object_ranges(["s3://pets/part.bin"] * 2, [10, 5000], [100, -1], [version] * 2)
+
+    assert [bytes(piece) for piece in ranges(version)] == [old[10:110], old[5000:]]
+    put(url, new)
+    assert all("replaced since it was opened" in str(error) for error in ranges(version))
+    assert [bytes(piece) for piece in ranges('W/"weak"')] == [new[10:110], new[5000:]]
+    assert [bytes(piece) for piece in ranges(object_statuses(["s3://pets/part.bin"])[0].version)] == [
+        new[10:110],
+        new[5000:],
+    ]
+
+
 def test_the_cache(s3, tmp_path):
     def gets():
         return sum(count for line, count in s3.seen.items() if "GET /pets/train/" in line)

@@ -61,6 +61,30 @@ def test_against_dali(dali, speech):
     compare(dali, 3, manifest_filepaths=[path, path], max_duration=0.5, read_idxs=True, dtype="int32")
 
 
+def test_a_type_as_pipelines_name_it(dali, speech):
+    """`types.INT16` and what else names an element type; in a pipeline as in DALI's."""
+    import nvidia.dali
+
+    path, found = manifest(speech, *PLAIN, name="named.json"), []
+    for library, functions in ((nvidia.dali, nvidia.dali.fn), (ndd, ndd.fn)):
+
+        @library.pipeline_def(batch_size=3, num_threads=1, device_id=None)
+        def body(library=library, functions=functions):
+            given = {"manifest_filepaths": [path], "dtype": library.types.INT16, "downmix": False}
+            return functions.readers.nemo_asr(**given, read_sample_rate=False, read_text=False)
+
+        pipe = body()
+        pipe.build()
+        found.append([np.array(sample) for sample in pipe.run()[0]])
+    for theirs, ours in zip(*found, strict=True):
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+        np.testing.assert_allclose(ours.astype(int), theirs, atol=1)
+    for named in ("i16", np.int16, ndd.int16):
+        assert ndd.readers.NemoAsr(manifest_filepaths=path, dtype=named)[0][0].dtype == ndd.int16
+    with pytest.raises(RuntimeError, match=r"Unsupported output type: u8\. Expected one of f32, i16, i32"):
+        ndd.readers.NemoAsr(manifest_filepaths=path, dtype=ndd.types.UINT8)[0]
+
+
 def test_parts(dali, speech):
     parts = [
         {"offset": 0.05, "duration": 0.10006}, {"offset": 0.05}, {"duration": 0.09999}, {"duration": 0.0, "text": "x"},

@@ -323,7 +323,10 @@ def test_batches_hold_one_type_and_number_of_dimensions(tmp_path):
     reader = Numpy(files=[write(tmp_path / f"{i}.npy", array) for i, array in enumerate(arrays)])
     assert reader.fetch([0, 1])[0].shape == [(2, 3), (4, 1)]
     for numbers, wrong in (([0, 2], "float32"), ([1, 3], r"\(6,\)")):
-        with pytest.raises(RuntimeError, match=rf"sample {numbers[1]} .* as float64 with 2 dimension.* got .*{wrong}"):
+        with pytest.raises(
+            RuntimeError,
+            match=rf"sample {numbers[1]} .* as float64 with 2 dimension.* got .*{wrong}.*Inconsistent data",
+        ):
             reader.fetch(numbers)
     assert [values[0].ndim for values in reader.next_epoch()] == [2, 2, 2, 1]
 

@@ -334,3 +334,35 @@ def test_another_thread_comes_only_where_records_take_time():
             ahead._waited(3)
         assert len(ahead._threads) == threads
     ahead.stop()
+
+
+@pytest.mark.parametrize(("room", "together"), [(1 << 26, 16), (9 * 4004, 8), (3000, 4)])
+def test_a_store_that_wants_many_records_at_once(monkeypatch, room, together):
+    """Small batches are read several together, if they are small in bytes too; each is handed over as it would be alone."""
+    monkeypatch.setattr(read_ahead, "_BYTES_AT_ONCE", room)
+    calls = []
+
+    class Far(Slow):
+        at_once = 16
+
+        def records(self, numbers):
+            calls.append(len(numbers))
+            return super().records(numbers)
+
+    stream = iter(range(1000))
+
+    class Stream:
+        position = property(lambda self: None)
+
+        def take(self):
+            return np.array([next(stream) for _ in range(4)])
+
+    ahead = read_ahead.ReadAhead(Far(1000), Stream, 4, 2)
+    found = [ahead.next() for _ in range(12)]
+    assert [step.numbers for step in found] == [list(range(k, k + 4)) for k in range(0, 48, 4)]
+    assert [[int(label[0]) for _, label in step.records] for step in found] == [step.numbers for step in found]
+    wait_until(lambda: ahead.peek(3) is not None)
+    seen = [ahead.peek(k) for k in (3, 1, 2)]
+    assert [seen[1], seen[2], seen[0]] == [ahead.next() for _ in range(3)]
+    assert (calls[0], max(calls)) == (4, together)
+    ahead.stop()

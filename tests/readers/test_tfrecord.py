@@ -156,7 +156,7 @@ GOOD = example(("one", int64_list(3)))
 @pytest.mark.parametrize(
     ("wanted", "record", "text"),
     [
-        ({"i": "F([5], INT, 0)"}, RECORDS[0], r"feature 'i': expected at most 5 value\(s\) for the shape \(5,\), got 6"),
+        ({"i": "F([5], INT, 0)"}, RECORDS[0], r"feature 'i': expected at most 5 value\(s\) .* got 6 \(Output"),
         ({"i": "V([4], INT, 0)"}, RECORDS[0], r"feature 'i': expected a multiple of 4 value\(s\) .* got 6"),
         ({"i": "V(FLOAT, 0.0)"}, RECORDS[0], r"feature 'i': expected values of float32, got int64"),
         ({"i": "F((), STRING, '')"}, RECORDS[0], r"feature 'i': expected values of string, got int64"),
