@@ -5,11 +5,11 @@ import threading
 import numpy as np
 import nvdec
 import pytest
-from videos import REAL, encoded, numbered, numbers_of, timed, write
+from videos import REAL, damaged, encoded, numbered, numbers_of, timed, write
 from waiting import wait_until
 
 import ndd
-from ndd.readers.video_clips import OpenVideos
+from ndd.decoders._open_videos import OpenVideos
 
 av = pytest.importorskip("av")
 Sequences = ndd.experimental.readers.Video
@@ -257,7 +257,7 @@ def test_threads_share_a_decoder_that_passes_by(folder):
 
     path = str(folder / "cat" / "a.mp4")
     index = {**scan(path), "keys": np.array([0])}
-    videos, seen = OpenVideos(1), []
+    videos, seen = OpenVideos(1, str), []
 
     def second():
         with videos.using(path, index, 8, 11) as file:
@@ -279,7 +279,7 @@ def test_a_video_in_use_is_closed_when_it_no_longer_is(folder):
     from ndd.decoders._video_file import scan
 
     path = str(folder / "cat" / "a.mp4")
-    videos, index = OpenVideos(1), scan(path)
+    videos, index = OpenVideos(1, str), scan(path)
     for _ in range(2):  # and what is closed opens again
         with videos.using(path, index, 0, 1) as file:
             videos.close()
@@ -356,22 +356,16 @@ def test_a_batch_on_a_gpu_decodes_each_frame_once(folder, emulated_gpu, monkeypa
     assert engine.copies == 20
 
 
-def damaged(path):
+def damaged_file(path):
     """A video of 20 frames in four groups of pictures; those of the second and the third one are spoilt."""
-    whole = encoded(20, key_interval=5).copy()
-    path.write_bytes(whole.tobytes())
-    with av.open(str(path)) as container:
-        for packet in container.demux(video=0):
-            if packet.pos is not None and 5 <= packet.pts * packet.time_base * 10 < 15:
-                whole[packet.pos + 4 : packet.pos + packet.size] = 0x5A
-    path.write_bytes(whole.tobytes())
+    path.write_bytes(damaged(encoded(20, key_interval=5), 5, 15).tobytes())
     return str(path)
 
 
 def test_a_damaged_frame_on_a_gpu_is_named(folder, tmp_path, emulated_gpu, monkeypatch):
     if not emulated_gpu.real:
         nvdec.put_in_place(monkeypatch)
-    files = [str(folder / "cat" / "a.mp4"), damaged(tmp_path / "bad.mp4")]
+    files = [str(folder / "cat" / "a.mp4"), damaged_file(tmp_path / "bad.mp4")]
     reader = ndd.readers.Video(filenames=files, sequence_length=5, device="gpu")
     with pytest.raises(RuntimeError, match=r"sample 2 .*bad.mp4 frame 5.* frame 5 of 20"):
         reader.fetch([0, 4, 5])[0].evaluate()
@@ -382,7 +376,7 @@ def test_a_damaged_frame_on_a_gpu_is_named(folder, tmp_path, emulated_gpu, monke
 def test_a_damaged_frame_on_a_gpu_is_left_out_as_on_the_cpu(folder, tmp_path, emulated_gpu, monkeypatch, batch):
     if not emulated_gpu.real:
         nvdec.put_in_place(monkeypatch)
-    files = [str(folder / "cat" / "a.mp4"), damaged(tmp_path / "bad.mp4"), str(folder / "cat" / "b.webm")]
+    files = [str(folder / "cat" / "a.mp4"), damaged_file(tmp_path / "bad.mp4"), str(folder / "cat" / "b.webm")]
 
     def read(epoch):
         for parts in epoch:
