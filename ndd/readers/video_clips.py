@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -135,7 +135,7 @@ class ClipStore(RecordStore):
         return padded(wanted, end, layout.pad_mode)  # a mirror may show what is before the part, as in DALI
 
     def _read(self, video: int, numbers: np.ndarray) -> list[Record | Exception]:
-        index, layout = self.indices[video], self.layout
+        index = self.indices[video]
         height, width = index["size"].tolist()
         clips = [self._frames(video, number) for number in numbers.tolist()]
         if self._numbers_only:
