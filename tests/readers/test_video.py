@@ -49,6 +49,13 @@ def test_sequences(folder, how, expected):
     np.testing.assert_allclose([times for _, _, times in found], np.array(expected) / 10)
 
 
+def test_a_call_gives_the_only_output_alone(folder):
+    reader = ndd.readers.Video(filenames=str(folder / "cat" / "a.mp4"), sequence_length=4)
+    assert numbers_of(reader()) == [0, 1, 2, 3]
+    reader = Sequences(filenames=str(folder / "cat" / "a.mp4"), sequence_length=4)
+    assert [numbers_of(one) for one in reader(batch_size=2).tensors] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
 def test_folders_are_labels_and_what_is_no_video_is_left_out(folder):
     (folder / "dog" / "notes.txt").write_text("no video")
     reader = ndd.readers.Video(file_root=folder, sequence_length=9)
