@@ -70,11 +70,15 @@ class OpenVideos:
             if mine.last and mine.file is not None:
                 mine.file.close()
 
-    def close(self, for_good: bool = False) -> None:
-        """Close what nobody uses, and what is in use as soon as it no longer is: lookahead may be at work. After `for_good` no
-        video is kept open: what is still asked for is opened for this alone."""
+    def end(self) -> None:
+        """Close, and keep no video open from here on: what is still asked for is opened for this alone."""
+        if os.getpid() == self._process:
+            self._ended = True
+            self.close()
+
+    def close(self) -> None:
+        """Close what nobody uses, and what is in use as soon as it no longer is: lookahead may be at work."""
         with self._changed:
-            self._ended |= for_good
             gone = [one for one in self._opened if not one.busy]
             for one in self._opened:
                 one.last = one.busy
@@ -84,8 +88,7 @@ class OpenVideos:
                 one.file.close()
 
     def __del__(self) -> None:
-        if os.getpid() == self._process:
-            self.close()
+        self.end()
 
     def _taken(self, name: str, key: int, first: int, until: int) -> _Opened:
         old = None

@@ -201,7 +201,7 @@ class _OnGpu:
 
     def close(self) -> None:
         """Closes the video; sequences that are not yet decoded open it again."""
-        self._open.close(for_good=True)
+        self._open.end()
 
     def using(self, video: int, first: int, last: int) -> contextlib.AbstractContextManager[VideoFile]:
         """The video, open, for these frames."""

@@ -87,6 +87,7 @@ class Video(Reader):
     devices = ("cpu", "gpu")
     shuffles_after_epoch = False
     _decoded: tuple[Records, Any] | None = None  # a batch that was decoded to see what is broken in it
+    _store: ClipStore | None = None
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
@@ -147,6 +148,10 @@ class Video(Reader):
         numbers_only = Device(str(options.device)).device_type == "gpu"
         self._store = ClipStore(self._display, videos, part, layout, extras, in_order, skips, numbers_only)
         return self._store
+
+    def __del__(self) -> None:
+        if self._store is not None:  # batches, and threads that end, know it too: its decoders would wait for the collector
+            self._store.end()
 
     def _present(self, video: Any, *extras: Any) -> tuple[Any, ...]:
         return (self._scaled(self._there(video)), *extras)

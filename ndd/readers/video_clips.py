@@ -123,6 +123,10 @@ class ClipStore(RecordStore):
         """Close the videos."""
         self._open.close()
 
+    def end(self) -> None:
+        """Close the videos; what is still decoded opens them for this alone."""
+        self._open.end()
+
     def _frames(self, video: int, number: int) -> np.ndarray:
         """The numbers of the frames of a sequence; -1 for one that is filled."""
         layout, (start, end) = self.layout, self._parts[video]

@@ -1,5 +1,7 @@
 """The readers of videos: what sequences hold, where they come from, and DALI's own reader beside them."""
 
+import gc
+import os
 import threading
 
 import numpy as np
@@ -377,6 +379,28 @@ def test_a_damaged_frame_on_a_gpu_is_named(folder, tmp_path, emulated_gpu, monke
     with pytest.raises(RuntimeError, match=r"sample 2 .*bad.mp4 frame 5.* frame 5 of 20"):
         reader.fetch([0, 4, 5])[0].evaluate()
     assert numbers_of(reader[1][0].cpu()) == list(range(5, 10)), "the next call works"
+
+
+def test_many_threads_lose_no_good_frame_beside_damage(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    reader = ndd.readers.Video(filenames=damaged_file(tmp_path / "bad.mp4"), sequence_length=5, on_error="skip")
+    with pytest.warns(UserWarning, match="frame 5 of 20"):
+        assert [numbers_of(one)[0] for (one,) in reader.next_epoch()] == [0, 15]
+
+
+def test_a_reader_that_nobody_has_keeps_no_decoder(folder, emulated_gpu, monkeypatch):
+    engine = None if emulated_gpu.real else nvdec.put_in_place(monkeypatch)
+    reader = ndd.readers.Video(filenames=str(folder / "cat" / "a.mp4"), sequence_length=2, device="gpu")
+    epoch = reader.next_epoch(batch_size=2)
+    kept = [next(epoch)[0].evaluate(), next(epoch)[0]]
+    gc.disable()
+    try:
+        del reader, epoch
+        assert [numbers_of(one) for batch in kept for one in batch.cpu().tensors] == [[0, 1], [2, 3], [4, 5], [6, 7]]
+        if engine is not None:
+            wait_until(lambda: engine.open == 0)
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("batch", [None, 3, 8])
