@@ -150,7 +150,9 @@ class Video(Reader):
         return self._store
 
     def __del__(self) -> None:
-        if self._store is not None:  # batches, and threads that end, know it too: its decoders would wait for the collector
+        if (
+            self._store is not None
+        ):  # batches, and threads that end, know it too: its decoders would wait for the collector
             self._store.end()
 
     def _present(self, video: Any, *extras: Any) -> tuple[Any, ...]:
