@@ -5,7 +5,7 @@ one would use them without thinking: a file is opened for each clip, a seek goes
 torchcodec, where it loads, with one decoder kept for each file; on a GPU PyNvVideoCodec, where it is installed, with one of its
 decoders kept for each file, each on a thread of its own. There are two limits: FFmpeg that decodes everything with
 as many threads and shows nothing, and FFmpeg whose swscale makes RGB of it too, into memory of its own, the fast way: with
-the chroma of the nearest sample. (Its exact way, which gives what ndd and DALI give, takes five times as long.) On a
+the chroma of the nearest sample. (Its exact way, which gives what ndd and DALI give, takes several times as long.) On a
 GPU a row tells how busy its video engines were while ndd, and DALI, read.
 """
 

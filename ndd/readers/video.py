@@ -87,7 +87,6 @@ class Video(Reader):
     devices = ("cpu", "gpu")
     shuffles_after_epoch = False
     _decoded: tuple[Records, Any] | None = None  # a batch that was decoded to see what is broken in it
-    _store: ClipStore | None = None
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
