@@ -67,6 +67,7 @@ MORE_IMPORTERS = {
         "_cpu/half.py",
         "_cpu/lanes.py",
         "_cpu/leading_zeros.py",
+        "_cpu/yuv.py",
     },
 }
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}
