@@ -68,6 +68,7 @@ MORE_IMPORTERS = {
         "_cpu/lanes.py",
         "_cpu/leading_zeros.py",
         "_cpu/mapped_files.py",
+        "_cpu/yuv.py",
     },
 }
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}

@@ -46,6 +46,18 @@ def write(path, count, **how):
     return str(path)
 
 
+def damaged(clip, first, end):
+    """A video of `encoded` whose frames from `first` to before `end` are spoilt."""
+    import av
+
+    spoilt = clip.copy()
+    with av.open(io.BytesIO(clip.tobytes())) as container:
+        for packet in container.demux(video=0):
+            if packet.pos is not None and first <= packet.pts * packet.time_base * 10 < end:
+                spoilt[packet.pos + 4 : packet.pos + packet.size] = 0x5A
+    return spoilt
+
+
 def timed(frames, times=None, matrix=2, full=0, pixels="yuv420p", codec="ffv1", rate=10):
     """A lossless video with given times (in ms), colours and kind of pixels."""
     import av

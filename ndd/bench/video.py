@@ -2,18 +2,22 @@
 
 All sides read the same clips, each once: a whole epoch of the readers. Beside DALI's reader there are PyAV and OpenCV as
 one would use them without thinking: a file is opened for each clip, a seek goes to the clip, every frame becomes RGB; and
-torchcodec, where it loads, with one decoder kept for each file. There are two limits: FFmpeg that decodes everything with
-as many threads and shows nothing, and FFmpeg whose swscale makes RGB of it too (roughly: the exact way takes longer). On a
+torchcodec, where it loads, with one decoder kept for each file; on a GPU PyNvVideoCodec, where it is installed, with one of its
+decoders kept for each file, each on a thread of its own. There are two limits: FFmpeg that decodes everything with
+as many threads and shows nothing, and FFmpeg whose swscale makes RGB of it too, into memory of its own, the fast way: with
+the chroma of the nearest sample. (Its exact way, which gives what ndd and DALI give, takes several times as long.) On a
 GPU a row tells how busy its video engines were while ndd, and DALI, read.
 """
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +117,11 @@ def _random(setting: Setting, codec: str, paths: list[str]) -> dict[str, Callabl
     sides = _readers(setting, codec, arguments)
     starts = [(p, s) for p in paths for s in range(0, len(scan(p)["times"]) - _LENGTH + 1, _STEP)]
     clips = [starts[i] for i in np.random.default_rng(1).permutation(len(starts))]
-    torchcodec = _torchcodec(setting)
+    torchcodec, nvcodec = _torchcodec(setting), _nvcodec(setting)
     if torchcodec is not None:
         sides["torchcodec"] = lambda: _timed(lambda: _by_torchcodec(setting, torchcodec, clips))
+    if nvcodec is not None:
+        sides["PyNvVideoCodec"] = lambda: _timed(lambda: _by_nvcodec(setting, nvcodec, clips))
     sides["PyAV"] = lambda: _timed(lambda: sum(_by_pyav(path, start) for path, start in clips))
     if opencv() is not None:
         sides["OpenCV"] = lambda: _timed(lambda: sum(_by_opencv(path, start, _LENGTH) for path, start in clips))
@@ -196,25 +202,56 @@ def _by_opencv(path: str, start: int, length: int) -> int:
 
 
 def _torchcodec(setting: Setting) -> Any:
-    """torchcodec's decoder of a path, or None where it does not load: it needs FFmpeg's libraries, and those of its torch."""
+    """torchcodec's decoder of a path, kept, or None where it does not load: it needs FFmpeg's libraries, and those of its
+    torch."""
     try:
         from torchcodec.decoders import VideoDecoder  # type: ignore[import-not-found]
     except (ImportError, RuntimeError, OSError):
         return None
+    how = {"num_ffmpeg_threads": setting.threads, "dimension_order": "NHWC"}
     device = "cuda" if setting.device == "gpu" else "cpu"
-    return lambda path: VideoDecoder(path, num_ffmpeg_threads=setting.threads, dimension_order="NHWC", device=device)
+    return functools.cache(lambda path: VideoDecoder(path, device=device, **how))
 
 
 def _by_torchcodec(setting: Setting, opened: Callable[[str], Any], clips: list[tuple[str, int]]) -> int:
-    decoders = {path: opened(path) for path in dict.fromkeys(path for path, _ in clips)}
     for path, start in clips:
-        decoders[path].get_frames_in_range(start, start + _LENGTH)
+        opened(path).get_frames_in_range(start, start + _LENGTH)
     setting.settle()
     return len(clips) * _LENGTH
+
+
+def _nvcodec(setting: Setting) -> Any:
+    """PyNvVideoCodec's decoder of a path, kept, or None where it is not installed."""
+    if setting.device == "cpu":
+        return None
+    try:
+        import PyNvVideoCodec as nvcodec  # type: ignore[import-not-found]
+    except (ImportError, RuntimeError, OSError):
+        return None
+    colours = nvcodec.OutputColorType.RGB
+    return functools.cache(lambda path: nvcodec.SimpleDecoder(path, use_device_memory=True, output_color_type=colours))
+
+
+def _by_nvcodec(setting: Setting, opened: Callable[[str], Any], clips: list[tuple[str, int]]) -> int:
+    def frames_of(path: str) -> int:
+        count = 0
+        for start in [start for other, start in clips if other == path]:
+            try:
+                count += len(opened(path).get_batch_frames_by_index(list(range(start, start + _LENGTH))))
+            except Exception:  # it does not reach all the frames that it counted
+                continue
+        return count
+
+    paths = list(dict.fromkeys(path for path, _ in clips))
+    with ThreadPoolExecutor(len(paths)) as pool:
+        count = sum(pool.map(frames_of, paths))
+    setting.settle()
+    return count
 
 
 def _decoded(path: str, threads: int, rgb: bool) -> int:
     with library().open(path) as container:
         stream = container.streams.best("video")
         stream.thread_type, stream.thread_count = "AUTO", threads
-        return sum(1 for frame in container.decode(stream) if not rgb or frame.to_ndarray(format="rgb24").size)
+        convert = library().video.reformatter.VideoReformatter().reformat
+        return sum(1 for frame in container.decode(stream) if not rgb or convert(frame, format="rgb24"))

@@ -189,8 +189,10 @@ class VideoFile:
                 if number > wanted:
                     break
             harmed = self._harmed(wanted)
-            if harmed and self._threads > 1 and self.by_ffmpeg:
-                self._threads = 1  # several threads tell of damage later than it was, and of more frames than it harms
+            if self._damage is not None and self._threads > 1 and self.by_ffmpeg:
+                # Several threads tell of damage later than it was, of more frames than it harms, and PyAV loses the good
+                # frames that come with an error.
+                self._threads = 1
                 self._begin_anew()
                 self._go_to(self.key_before(wanted))
             elif harmed or self._began == 0:

@@ -24,18 +24,18 @@ static inline void convert(const T* picture, int height, int width, int y, int x
   const int column = x >> 1, beside = min(max(x & 1 ? column + 1 : column - 1, 0), columns - 1);
   const T *one = chroma + (long long)near * row, *two = chroma + (long long)far * row;
   const Chroma here = between_rows(one, two, column, scale), there = between_rows(one, two, beside, scale);
+  const float u = 3.0f * here.u + there.u, v = 3.0f * here.v + there.v;
   const float luma = picture[(long long)y * row + x] * scale;
   if (ycbcr) {
     out[0] = as_byte(luma + 0.5f);
-    out[1] = as_byte((3.0f * here.u + there.u) / 16.0f + 128.5f);
-    out[2] = as_byte((3.0f * here.v + there.v) / 16.0f + 128.5f);
+    out[1] = as_byte(u / 16.0f + 128.5f);
+    out[2] = as_byte(v / 16.0f + 128.5f);
     return;
   }
   const float base = luma * factors[1] + factors[0];
-  const float rv = factors[2], gu = factors[3], gv = factors[4], bu = factors[5];
-  out[0] = as_byte(base + 3.0f * (rv * here.v) + rv * there.v);
-  out[1] = as_byte(base + 3.0f * (gu * here.u + gv * here.v) + (gu * there.u + gv * there.v));
-  out[2] = as_byte(base + 3.0f * (bu * here.u) + bu * there.u);
+  out[0] = as_byte(base + factors[2] * v);
+  out[1] = as_byte(base + factors[3] * u + factors[4] * v);
+  out[2] = as_byte(base + factors[5] * u);
 }
 
 PER_ITEM(video) {

@@ -54,7 +54,8 @@ def video(
     (BT.601, BT.709, BT.2020), BT.601 if it names none, and its range; DALI takes BT.601 for all. Colour may be off by 1 of 255
     against DALI (0.1 % of the numbers).
 
-    On a GPU its video engines (NVDEC) decode H.264, HEVC, VP8, VP9, MPEG-4 and, where they know it, AV1, with 8 to 12 bits; what is
+    On a GPU its video engines (NVDEC) decode H.264, HEVC, VP8, VP9, MPEG-4 (off by up to 3 of 255 from the CPU: its transform is
+    not defined to the last bit) and, where they know it, AV1, with 8 to 12 bits; what is
     not 4:2:0, interlaced, too small or too large for them, damaged or without times, the CPU decodes. Nothing is said of it but
     to the logger "ndd.video", at the level INFO.
 

@@ -11,9 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ndd._tensor import Tensor, as_tensor
+from ndd._tensor import Batch
+from ndd._tensor.construct import make_batch
+from ndd._tensor.device import DeviceLike, device as to_device
 from ndd._tensor.memory import host_empty
-from ndd.decoders._video_file import VideoFile, library
+from ndd.decoders._open_videos import OpenVideos
+from ndd.decoders._video_clips import on_gpu
+from ndd.decoders._video_file import VideoFile, library, scan
+from ndd.decoders._video_frames import padded
 
 _QUALITY = {"libx264": "crf", "libx265": "crf", "libvpx-vp9": "crf", "libsvtav1": "crf"}
 _CODECS = {"mp4": "libx264", "mov": "libx264", "mkv": "libx264", "webm": "libvpx-vp9", "avi": "mpeg4"}
@@ -119,39 +124,111 @@ def _encode(
         container.mux(stream.encode())
 
 
-def sequences(video: Any, sequence_length: int, *, threads: int = 1) -> Iterator[Tensor]:
-    """Goes through a video on the CPU, `sequence_length` frames at a time: for a video too long for one value.
+def sequences(
+    video: Any,
+    sequence_length: int,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike = "cpu",
+    pad_sequences: bool = False,
+    threads: int = 1,
+) -> Iterator[Any]:
+    """Goes through a video, `sequence_length` frames at a time: for a video too long for one value.
 
-    Each sequence is a Tensor u8 "FHWC", RGB, upright; the last one has the frames that are left. One decoder goes on from
+    Each sequence is a Tensor u8 "FHWC", RGB, upright; the last one has the frames that are left. Decoding goes on from
     sequence to sequence. `decoders.video` and `readers.Video` give sequences from anywhere in a video.
 
     Args:
         video: a path, or the bytes of a file, u8 `[size]`: a Tensor, an array.
         sequence_length: frames, from 1.
+        batch_size: give Batches of so many sequences, the last one of those that are left. On a GPU the sequences of a
+            batch are decoded by several engines.
+        device: where the frames come out. A GPU's engines decode what they can, as in `decoders.video`.
+        pad_sequences: fill the last sequence up with black frames.
         threads: how many threads of FFmpeg decode.
 
-    Needs PyAV. Raises ValueError for a length below 1; RuntimeError for what is no video, and where a frame is damaged.
+    Needs PyAV. Raises ValueError for a length or a batch size below 1; RuntimeError for what is no video, and where a frame is
+    damaged.
 
     >>> import ndd, numpy as np
     >>> clip = ndd.io.video.encode(np.zeros((10, 32, 48, 3), np.uint8))
     >>> [sequence.shape for sequence in ndd.io.video.sequences(clip, 6)]
     [(6, 32, 48, 3), (4, 32, 48, 3)]
+    >>> [batch.batch_size for batch in ndd.io.video.sequences(clip, 2, batch_size=3)]
+    [3, 2]
     """
-    if sequence_length < 1:
-        raise ValueError(f"sequence_length: expected a number from 1, got {sequence_length}")
+    for name, number in (("sequence_length", sequence_length), ("batch_size", batch_size)):
+        if number is not None and number < 1:
+            raise ValueError(f"{name}: expected a number from 1, got {number}")
+    where = to_device(device)
+    parts = _OnGpu(video, threads, where) if where.device_type == "gpu" else _OnCpu(video, threads)
+    with contextlib.closing(parts):
+        numbers = np.arange(0, parts.count, sequence_length)[:, None] + np.arange(sequence_length)
+        clips = [padded(one, parts.count, "constant" if pad_sequences else "none") for one in numbers]
+        for at in range(0, len(clips), batch_size or 1):
+            decoded = parts.decoded(clips[at : at + (batch_size or 1)])
+            yield decoded if batch_size is not None else decoded.select(0)
+
+
+class _OnCpu:
+    """A video that is gone through on the CPU."""
+
+    def __init__(self, video: Any, threads: int):
+        self._file = VideoFile(_file_of(video), threads)
+        self.count = self._file.shape.frames
+        self.close = self._file.close
+
+    def decoded(self, clips: list[np.ndarray]) -> Batch:
+        """The frames with these numbers (-1: black)."""
+        outs = [host_empty((len(clip), *self._file.shape[1:], 3), np.uint8) for clip in clips]
+        for clip, out in zip(clips, outs, strict=True):
+            self._file.read(clip, out)
+            out[clip < 0] = 0
+        return make_batch(outs, "FHWC")
+
+
+class _OnGpu:
+    """A video that is gone through on a GPU."""
+
+    fill, ycbcr = np.zeros(3, np.uint8), False
+
+    def __init__(self, video: Any, threads: int, device: Any):
+        file = _file_of(video)
+        self._device, self._name = device, file if isinstance(file, str) else "the video"
+        self.indices = [scan(file)]
+        self.count = len(self.indices[0]["times"])
+        self._open = OpenVideos(threads, lambda _: file)
+
+    def close(self) -> None:
+        """Closes the video; sequences that are not yet decoded open it again."""
+        self._open.end()
+
+    def using(self, video: int, first: int, last: int) -> contextlib.AbstractContextManager[VideoFile]:
+        """The video, open, for these frames."""
+        return self._open.using(self._name, self.indices[video], first, last)
+
+    def decoded(self, clips: list[np.ndarray]) -> Batch:
+        """The frames with these numbers (-1: black)."""
+        rows = [np.concatenate([[0], clip]) for clip in clips]
+        sources = _Sources(f"{self._name} frame {clip[0]}" for clip in clips)
+        sources.videos = self
+        return on_gpu(make_batch(rows, source_info=sources), self, self._device)
+
+
+class _Sources(list[str]):
+    """Where sequences come from, and the videos, which live as long as these may still be decoded."""
+
+    videos: Any
+
+
+def _file_of(video: Any) -> str | np.ndarray:
+    """A path, or the bytes of a file."""
     if isinstance(video, str | os.PathLike):
-        source: Any = os.fsdecode(video)
-    else:
-        source = np.asarray(video.cpu() if hasattr(video, "cpu") else video)
-        if source.dtype != np.uint8 or source.ndim != 1:
-            raise RuntimeError(f"expected a path or the bytes of a video, uint8, got {source.ndim}-D {source.dtype}")
-    with contextlib.closing(VideoFile(source, threads)) as file:
-        count, height, width = file.shape
-        for first in range(0, count, sequence_length):
-            frames = np.arange(first, min(first + sequence_length, count))
-            clip = host_empty((len(frames), height, width, 3), np.uint8)
-            file.read(frames, clip)
-            yield as_tensor(clip, layout="FHWC")
+        return os.fsdecode(video)
+    data = np.asarray(video.cpu() if hasattr(video, "cpu") else video)
+    if data.dtype != np.uint8 or data.ndim != 1:
+        raise RuntimeError(f"expected a path or the bytes of a video, uint8, got {data.ndim}-D {data.dtype}")
+    return data
 
 
 __all__ = ["encode", "sequences", "write"]

@@ -1,7 +1,7 @@
 # Written by `python -m ndd stubs`. Do not edit.
 
 from collections.abc import Iterator
-from ndd._tensor.tensor import Tensor
+from ndd._tensor.device import DeviceLike
 from numpy import ndarray
 from os import PathLike
 from typing import Any
@@ -12,7 +12,10 @@ def encode(
     frames: Any, *, rate: float = 25, format: str = 'mp4', codec: str | None = None, quality: int = 23,
     key_interval: int | None = None,
 ) -> ndarray: ...
-def sequences(video: Any, sequence_length: int, *, threads: int = 1) -> Iterator[Tensor]: ...
+def sequences(
+    video: Any, sequence_length: int, *, batch_size: int | None = None, device: DeviceLike = 'cpu',
+    pad_sequences: bool = False, threads: int = 1,
+) -> Iterator[Any]: ...
 def write(
     path: str | PathLike[str], frames: Any, *, rate: float = 25, codec: str | None = None, quality: int = 23,
     key_interval: int | None = None,

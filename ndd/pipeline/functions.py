@@ -268,7 +268,6 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
 
         def run(memo: dict[int, Any]) -> Any:
             found = whole(lambda: state()(batch_size=pipeline.max_batch_size))
-            found = found[0] if len(names) == 1 and not kind.gives_dicts else found
             return found if finish is None else finish(found, lambda value: unwrapped(value, memo))
 
         return pipeline.result(run, names if kind.gives_dicts else len(names), tuple(nodes.values()), state=state)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,10 +17,10 @@ from ndd.pipeline.unclaimed import pipeline_of
 class VideoInput(ExternalSource):
     """The videos that were fed, and the place in the first of them."""
 
-    def __init__(self, name: str | None, max_batch_size: int, sequence_length: int, pads: bool, device: str):
-        super().__init__(name, max_batch_size, None, {"device": device, "layout": "FHWC"})
-        self._length, self._pads = sequence_length, pads
-        self._sequences: Iterator[Any] = iter(())
+    def __init__(self, name: str | None, max_batch_size: int, how: dict[str, Any]):
+        super().__init__(name, max_batch_size, None, {})
+        self._how = how
+        self._batches: Iterator[Any] = iter(())
 
     def feed(self, data: Any, layout: str | None = None) -> None:
         """Queues videos."""
@@ -32,17 +31,13 @@ class VideoInput(ExternalSource):
 
     def next(self) -> list[Any]:
         """The next sequences of a video, as many as a batch may have, or those that are left."""
-        while not (found := list(itertools.islice(self._sequences, self.max_batch_size))):
+        while (found := next(self._batches, None)) is None:
             if not self.queue:
                 raise RuntimeError(
                     f"fn.experimental.inputs.video {self.name!r}: no data: feed_input({self.name!r}, [video]) gives it some"
                 )
-            self._sequences = ndd.io.video.sequences(self.queue.popleft(), self._length)
-        if self._pads and len(last := np.asarray(found[-1])) < self._length:
-            frames = np.zeros((self._length, *last.shape[1:]), np.uint8)
-            frames[: len(last)] = last
-            found[-1] = frames
-        return [self._as_batch(found, 0)]
+            self._batches = ndd.io.video.sequences(self.queue.popleft(), batch_size=self.max_batch_size, **self._how)
+        return [found]
 
 
 def video_input(
@@ -67,7 +62,7 @@ def video_input(
         sequence_length: frames of a sequence.
         name: for `feed_input`, with the bytes of one encoded video: u8 `[1, bytes]`, or a list of one array.
         last_sequence_policy: "partial": the last sequence of a video may be short; "pad": it is filled up with zeros.
-        device: "cpu", or "mixed" for frames on the GPU; the CPU decodes.
+        device: "cpu", or "mixed" for frames on the GPU, whose engines decode what they can, as in `decoders.video`.
         blocking, no_copy, affine, preserve, bytes_per_sample_hint: no effect.
     """
     if sequence_length < 1:
@@ -78,10 +73,15 @@ def video_input(
             f"{last_sequence_policy!r}"
         )
     pipeline = pipeline_of("experimental.inputs.video")
-    place = "cpu" if device in (None, "cpu") else "gpu"
+    how = {
+        "sequence_length": sequence_length,
+        "device": "cpu" if device in (None, "cpu") else "gpu",
+        "pad_sequences": last_sequence_policy == "pad",
+        "threads": pipeline.num_threads,
+    }
 
     def make(_: Any) -> VideoInput:
-        made = VideoInput(name, pipeline.max_batch_size, sequence_length, last_sequence_policy == "pad", place)
+        made = VideoInput(name, pipeline.max_batch_size, how)
         pipeline.note_source(made)
         return made
 

@@ -212,7 +212,8 @@ class Reader:
         return iter(self.next_epoch())
 
     def __call__(self, *, batch_size: int | None = None) -> Any:
-        """The next sample, or with `batch_size` the next batch, without end; epochs follow each other."""
+        """The next sample, or with `batch_size` the next batch, without end; epochs follow each other. A reader with one
+        output gives it alone, not in a tuple."""
         size = check_batch_size(batch_size)
         self._progress.check("calls", size)
         with self._entered():
@@ -221,7 +222,8 @@ class Reader:
             step = self._next_sound()
             while not step.numbers:
                 step = self._next_sound()
-        return self._value(step, size)
+        found = self._value(step, size)
+        return found[0] if isinstance(found, tuple) and len(found) == 1 else found
 
     def reset(self, epoch: int | None = None) -> None:
         """Abandon a running epoch and free the batch size and the mode. `next_epoch` then starts a fresh epoch.

@@ -7,6 +7,7 @@ from typing import Any
 
 from ndd._tensor import Device
 from ndd._tensor.dtype import DType, dtype as to_dtype, float32, float64, int32, uint8
+from ndd.decoders._video_clips import on_gpu
 from ndd.decoders._video_file import Index
 from ndd.decoders._video_frames import fill_colour
 from ndd.ops.tensor.cast import cast
@@ -16,7 +17,6 @@ from ndd.readers.output import Output
 from ndd.readers.read_ahead import Step
 from ndd.readers.records import Records
 from ndd.readers.video_clips import ClipStore, Extras, Layout
-from ndd.readers.video_gpu import on_gpu
 from ndd.readers.video_list import Listed, frame_range, listed_videos
 from ndd.types import DALIImageType
 
@@ -147,6 +147,12 @@ class Video(Reader):
         numbers_only = Device(str(options.device)).device_type == "gpu"
         self._store = ClipStore(self._display, videos, part, layout, extras, in_order, skips, numbers_only)
         return self._store
+
+    def __del__(self) -> None:
+        if (
+            self._store is not None
+        ):  # batches, and threads that end, know it too: its decoders would wait for the collector
+            self._store.end()
 
     def _present(self, video: Any, *extras: Any) -> tuple[Any, ...]:
         return (self._scaled(self._there(video)), *extras)

@@ -7,17 +7,17 @@ asked for together are decoded in the order of the file, each once, however ofte
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager
+from typing import NamedTuple
 
 import numpy as np
 
 from ndd._tensor.memory import host_empty
-from ndd.decoders._video_file import Index, VideoFile, key_before, scan
+from ndd.decoders._open_videos import OpenVideos
+from ndd.decoders._video_file import Index, VideoFile, scan
 from ndd.decoders._video_frames import padded
 from ndd.io.object_store import is_remote
 from ndd.readers.file_reading import whole_file
@@ -26,7 +26,6 @@ from ndd.readers.output import Record
 from ndd.readers.records import RecordStore
 from ndd.readers.video_list import Listed
 
-_KEPT_OPEN = 16  # videos; each holds a decoder with some frames
 _WORTH_KEEPING = 1 << 18  # bytes of a video: smaller ones are indexed in less time than a file takes to find and check
 _SCANS_AT_ONCE = 8
 
@@ -56,7 +55,7 @@ class Extras(NamedTuple):
 
 class ClipStore(RecordStore):
     """Sequences by number; with `numbers_only` i64 `[1 + F]`, those of the video and of its frames, in the place of frames
-    (`video_gpu.py` decodes them)."""
+    (`decoders/_video_clips.py` decodes them)."""
 
     def __init__(
         self,
@@ -74,6 +73,7 @@ class ClipStore(RecordStore):
         self.threads = 1 if in_order else cores
         self._videos, self.indices = _scanned(reader, videos, skips)
         self.layout, self._extras = layout, extras
+        self.fill, self.ycbcr = layout.fill, layout.ycbcr
         self._parts = [part(video, index) for video, index in zip(self._videos, self.indices, strict=True)]
         starts = [_starts(layout, *ends) for ends in self._parts]
         self._first = np.concatenate([*starts, np.empty(0, np.int64)])
@@ -84,7 +84,7 @@ class ClipStore(RecordStore):
                 f"{len(videos)} videos"
             )
         self._numbers_only = numbers_only
-        self._open = OpenVideos(cores if in_order and not numbers_only else 1)
+        self._open = OpenVideos(cores if in_order and not numbers_only else 1, _file_of)
 
     def __len__(self) -> int:
         return len(self._first)
@@ -123,6 +123,10 @@ class ClipStore(RecordStore):
         """Close the videos."""
         self._open.close()
 
+    def end(self) -> None:
+        """Close the videos; what is still decoded opens them for this alone."""
+        self._open.end()
+
     def _frames(self, video: int, number: int) -> np.ndarray:
         """The numbers of the frames of a sequence; -1 for one that is filled."""
         layout, (start, end) = self.layout, self._parts[video]
@@ -135,7 +139,7 @@ class ClipStore(RecordStore):
         return padded(wanted, end, layout.pad_mode)  # a mirror may show what is before the part, as in DALI
 
     def _read(self, video: int, numbers: np.ndarray) -> list[Record | Exception]:
-        index, layout = self.indices[video], self.layout
+        index = self.indices[video]
         height, width = index["size"].tolist()
         clips = [self._frames(video, number) for number in numbers.tolist()]
         if self._numbers_only:
@@ -146,7 +150,7 @@ class ClipStore(RecordStore):
         for k, (clip, out) in enumerate(zip(clips, outs, strict=True)):
             for place, frame in enumerate(clip.tolist()):
                 if frame < 0:
-                    out[place] = layout.fill
+                    out[place] = self.fill
                 else:
                     places.setdefault(frame, []).append((k, out[place]))
         failed: dict[int, Exception] = {}
@@ -158,7 +162,7 @@ class ClipStore(RecordStore):
                     here = [(k, place) for k, place in places[frame] if k not in failed]
                     if here:
                         try:
-                            file.write(frame, [place for _, place in here], layout.ycbcr)
+                            file.write(frame, [place for _, place in here], self.ycbcr)
                         except RuntimeError as error:
                             failed.update(dict.fromkeys([k for k, _ in here], error))
         return [
@@ -183,101 +187,9 @@ class ClipStore(RecordStore):
             yield np.where(clip < 0, -1.0, after_first * (numerator / denominator))
 
 
-class _Opened:
-    """One open video: who uses it, and where its decoder will be."""
-
-    def __init__(self, path: str, until: int):
-        self.path, self.until, self.busy = path, until, True
-        self.file: VideoFile | None = None
-        self.last = False  # to be closed by who uses it now
-
-
-class OpenVideos:
-    """Open videos, each used by one thread at a time.
-
-    A thread that wants frames gets, of the decoders of the video, the one that needs to decode least: one that stands
-    at or before the first frame, after the key frame from which it would otherwise be decoded. If such a one is in use
-    it is waited for, because it passes by anyway: so several threads read a video in sequence as fast as one decoder can.
-    """
-
-    def __init__(self, threads: int):
-        self._threads = threads
-        self._start()
-
-    def _start(self) -> None:
-        self._process = os.getpid()
-        self._changed = threading.Condition()
-        self._opened: list[_Opened] = []  # the least recently used is the first
-
-    @contextmanager
-    def using(self, path: str, index: Index, first: int, last: int) -> Iterator[VideoFile]:
-        """The video, for these frames."""
-        if os.getpid() != self._process:  # a forked child: the threads of FFmpeg do not exist here
-            self._start()
-        mine = self._taken(path, key_before(index["keys"], first), first, last + 1)
-        try:
-            if mine.file is None:
-                source: Any = np.frombuffer(whole_file(path), np.uint8) if is_remote(path) else path
-                mine.file = VideoFile(source, self._threads, index)
-            yield mine.file
-        except BaseException:
-            if mine.file is None:
-                with self._changed:
-                    if not mine.last:
-                        self._opened.remove(mine)
-            raise
-        finally:
-            with self._changed:
-                mine.busy = False
-                if mine.file is not None:
-                    mine.until = mine.file.position
-                self._changed.notify_all()
-            if mine.last and mine.file is not None:
-                mine.file.close()
-
-    def close(self) -> None:
-        """Close what nobody uses, and what is in use as soon as it no longer is: lookahead may be at work."""
-        with self._changed:
-            gone = [one for one in self._opened if not one.busy]
-            for one in self._opened:
-                one.last = one.busy
-            self._opened = []
-        for one in gone:
-            if one.file is not None:
-                one.file.close()
-
-    def __del__(self) -> None:
-        if os.getpid() == self._process:
-            self.close()
-
-    def _taken(self, path: str, key: int, first: int, until: int) -> _Opened:
-        old = None
-        with self._changed:
-            while True:
-                same = [one for one in self._opened if one.path == path]
-                idle = [one for one in same if not one.busy and key <= one.until <= first]
-                # One that will only come to the key frame saves nothing.
-                if idle or not any(key < one.until <= first for one in same):
-                    break
-                self._changed.wait()
-            free = [one for one in same if not one.busy]
-            if idle:
-                mine = max(idle, key=lambda one: one.until)
-            elif free:
-                mine = free[0]
-            else:
-                mine = _Opened(path, until)
-                unused = next((one for one in self._opened if not one.busy), None)
-                if len(self._opened) >= _KEPT_OPEN and unused is not None:
-                    old = unused
-                    self._opened.remove(old)
-                self._opened.append(mine)
-            mine.busy, mine.until = True, until
-            self._opened.remove(mine)
-            self._opened.append(mine)
-        if old is not None and old.file is not None:
-            old.file.close()
-        return mine
+def _file_of(path: str) -> str | np.ndarray:
+    """What FFmpeg opens: a path, or the bytes of a remote file."""
+    return np.frombuffer(whole_file(path), np.uint8) if is_remote(path) else path
 
 
 def _starts(layout: Layout, start: int, end: int) -> np.ndarray:
@@ -298,7 +210,7 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
     def one(path: str) -> Index | Exception:
         try:
             if is_remote(path):
-                return scan(np.frombuffer(whole_file(path), np.uint8))
+                return scan(_file_of(path))
             return cached(path, "video", 4, lambda: scan(path), _WORTH_KEEPING)
         except (OSError, RuntimeError, ValueError) as error:
             return error

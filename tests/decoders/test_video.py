@@ -167,27 +167,28 @@ def test_odd_sizes(height, width):
     assert np.abs(shown.astype(int) - frames).max() <= 4
 
 
-def test_chroma_between_its_samples_is_linear():
-    """One line of the formula, computed slowly."""
+@pytest.mark.parametrize(("height", "width", "bits"), [(7, 9, 8), (6, 75, 8), (5, 64, 10)])
+def test_chroma_between_its_samples_is_linear(height, width, bits):
+    """The formula, computed slowly: narrow frames, and wide ones, of which 32 pixels are made at once."""
     from ndd._cpu.yuv import rgb_of_420
 
-    rng = np.random.default_rng(1)
-    y, u, v = (rng.integers(16, 236, s).astype(np.uint8) for s in ((7, 9), (4, 5), (4, 5)))
-    out = np.empty((7, 9, 3), np.uint8)
-    rgb_of_420(y, u, v, out, factors(1, False))
+    rng, one, kind = np.random.default_rng(1), 1 << bits - 8, np.uint8 if bits == 8 else np.uint16
+    rows, columns = (height + 1) // 2, (width + 1) // 2
+    y, u, v = (rng.integers(0, 256 * one, s).astype(kind) for s in ((height, width), (rows, columns), (rows, columns)))
+    out = np.empty((height, width, 3), np.uint8)
+    rgb_of_420(y, u, v, out, factors(1, False, bits))
 
     def spread(plane):
-        padded = np.pad(plane.astype(float), 1, "edge")
-        rows = np.empty((8, 7))
-        rows[0::2], rows[1::2] = (3 * padded[1:-1] + padded[:-2]) / 4, (3 * padded[1:-1] + padded[2:]) / 4
-        both = np.empty((8, 10))
-        both[:, 0::2], both[:, 1::2] = (3 * rows[:, 1:-1] + rows[:, :-2]) / 4, (3 * rows[:, 1:-1] + rows[:, 2:]) / 4
-        return both[:7, :9] - 128
+        padded = np.pad(plane / one, 1, "edge")
+        tall, both = np.empty((2 * rows, columns + 2)), np.empty((2 * rows, 2 * columns))
+        tall[0::2], tall[1::2] = (3 * padded[1:-1] + padded[:-2]) / 4, (3 * padded[1:-1] + padded[2:]) / 4
+        both[:, 0::2], both[:, 1::2] = (3 * tall[:, 1:-1] + tall[:, :-2]) / 4, (3 * tall[:, 1:-1] + tall[:, 2:]) / 4
+        return both[:height, :width] - 128
 
-    luma, cb, cr = (y - 16.0) * 255 / 219, spread(u) * 255 / 224, spread(v) * 255 / 224
+    luma, cb, cr = (y / one - 16) * 255 / 219, spread(u) * 255 / 224, spread(v) * 255 / 224
     red, blue = luma + 1.5748 * cr, luma + 1.8556 * cb
     green = luma - 0.0722 / 0.7152 * 1.8556 * cb - 0.2126 / 0.7152 * 1.5748 * cr
-    expected = np.stack([red, green, blue], -1).round().clip(0, 255)
+    expected = np.floor(np.stack([red, green, blue], -1).clip(0, 255) + 0.5)
     assert np.abs(out - expected).max() <= 1
     assert (out != expected).mean() < 0.02
 

@@ -1,8 +1,12 @@
 """`ndd.io.video`: what is written can be read, and a video goes by in sequences."""
 
+import gc
+
 import numpy as np
+import nvdec
 import pytest
-from videos import encoded, numbers_of, write
+from videos import damaged, encoded, numbers_of, write
+from waiting import wait_until
 
 import ndd
 
@@ -43,9 +47,41 @@ def test_sequences(tmp_path, length):
         assert found[0].layout == "FHWC"
 
 
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_batches_of_sequences(tmp_path, emulated_gpu, monkeypatch, device):
+    engine = None if emulated_gpu.real else nvdec.put_in_place(monkeypatch)
+    clip = encoded(20)
+    for source, how, last in ((clip, {}, 2), (write(tmp_path / "a.mp4", 20), {"pad_sequences": True}, 3)):
+        found = list(ndd.io.video.sequences(source, 3, batch_size=5, device=device, **how))
+        gc.collect()  # what is decoded later finds its video
+        assert [batch.batch_size for batch in found] == [5, 2]
+        assert {batch.device.device_type for batch in found} == {device}
+        each = [np.asarray(one) for batch in found for one in batch.cpu().tensors]
+        assert [len(one) for one in each] == [3] * 6 + [last]
+        frames = np.concatenate(each)
+        assert numbers_of(frames[:20]) == list(range(20))
+        assert not frames[20:].any()
+    one = next(ndd.io.video.sequences(clip, 4, device=device))
+    assert numbers_of(one.cpu()) == [0, 1, 2, 3]
+    if engine is not None and device == "gpu":
+        assert 40 <= engine.copies < 80, "no frame is decoded often"
+        del found, one
+        wait_until(lambda: engine.open == 0)
+
+
+def test_a_damaged_sequence_is_named(emulated_gpu, monkeypatch):
+    if not emulated_gpu.real:
+        nvdec.put_in_place(monkeypatch)
+    clip = damaged(encoded(20, key_interval=5), 5, 15)
+    for device, words in (("cpu", "frame 5 of 20"), ("gpu", r"sample 2 .*the video frame 4.*frame 5 of 20")):
+        with pytest.raises(RuntimeError, match=words):
+            next(ndd.io.video.sequences(clip, 2, batch_size=4, device=device)).evaluate()
+
+
 def test_what_is_no_video_has_no_sequences():
-    with pytest.raises(ValueError, match="sequence_length: expected"):
-        next(ndd.io.video.sequences(encoded(3), 0))
+    for how in ((0,), (1, 0)):
+        with pytest.raises(ValueError, match="expected a number from 1, got 0"):
+            next(ndd.io.video.sequences(encoded(3), how[0], batch_size=how[-1]))
     with pytest.raises(RuntimeError, match="expected a path or the bytes"):
         next(ndd.io.video.sequences(FRAMES.astype(np.float32), 2))
     with pytest.raises(RuntimeError, match="expected a video"):

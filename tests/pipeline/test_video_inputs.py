@@ -1,6 +1,7 @@
 """`fn.experimental.inputs.video`: sequences of videos that are fed to a pipeline."""
 
 import numpy as np
+import nvdec
 import pytest
 from videos import FOLDER, encoded, numbers_of
 
@@ -9,11 +10,12 @@ import ndd
 
 def pipeline_of(package, fn, length, batch_size, **options):
     options = {"device": "cpu", **options}
+    device_id = options.pop("device_id", None)
 
     @package.pipeline_def(
         batch_size=batch_size,
         num_threads=1,
-        device_id=None,
+        device_id=device_id,
         exec_pipelined=False,
         exec_async=False,
         prefetch_queue_depth=1,
@@ -68,6 +70,19 @@ def test_videos_follow_each_other(clip):
         [(3, 16, 16)],
         [(6, 32, 48), (4, 32, 48)],
     ]
+
+
+def test_on_a_gpu(clip, emulated_gpu, monkeypatch):
+    engine = None if emulated_gpu.real else nvdec.put_in_place(monkeypatch)
+    pipeline = pipeline_of(ndd, ndd.fn, 3, 2, device="mixed", last_sequence_policy="pad", device_id=0)
+    pipeline.feed_input("video", [clip])
+    found = [pipeline.run()[0] for _ in range(2)]
+    assert {type(batch).__name__ for batch in found} == {"TensorListGPU"}
+    frames = np.concatenate([np.array(one) for batch in found for one in batch.as_cpu()])
+    assert numbers_of(frames[:10]) == list(range(10))
+    assert len(frames) == 12
+    assert not frames[10:].any()
+    assert engine is None or engine.copies > 0
 
 
 def test_errors(clip):

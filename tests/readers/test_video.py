@@ -1,15 +1,17 @@
 """The readers of videos: what sequences hold, where they come from, and DALI's own reader beside them."""
 
+import gc
+import os
 import threading
 
 import numpy as np
 import nvdec
 import pytest
-from videos import REAL, encoded, numbered, numbers_of, timed, write
+from videos import REAL, damaged, encoded, numbered, numbers_of, timed, write
 from waiting import wait_until
 
 import ndd
-from ndd.readers.video_clips import OpenVideos
+from ndd.decoders._open_videos import OpenVideos
 
 av = pytest.importorskip("av")
 Sequences = ndd.experimental.readers.Video
@@ -47,6 +49,13 @@ def test_sequences(folder, how, expected):
     assert [numbers_of(frames) for frames, _, _ in found] == expected
     assert [numbers.tolist() for _, numbers, _ in found] == expected
     np.testing.assert_allclose([times for _, _, times in found], np.array(expected) / 10)
+
+
+def test_a_call_gives_the_only_output_alone(folder):
+    reader = ndd.readers.Video(filenames=str(folder / "cat" / "a.mp4"), sequence_length=4)
+    assert numbers_of(reader()) == [0, 1, 2, 3]
+    reader = Sequences(filenames=str(folder / "cat" / "a.mp4"), sequence_length=4)
+    assert [numbers_of(one) for one in reader(batch_size=2).tensors] == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
 def test_folders_are_labels_and_what_is_no_video_is_left_out(folder):
@@ -257,7 +266,7 @@ def test_threads_share_a_decoder_that_passes_by(folder):
 
     path = str(folder / "cat" / "a.mp4")
     index = {**scan(path), "keys": np.array([0])}
-    videos, seen = OpenVideos(1), []
+    videos, seen = OpenVideos(1, str), []
 
     def second():
         with videos.using(path, index, 8, 11) as file:
@@ -279,7 +288,7 @@ def test_a_video_in_use_is_closed_when_it_no_longer_is(folder):
     from ndd.decoders._video_file import scan
 
     path = str(folder / "cat" / "a.mp4")
-    videos, index = OpenVideos(1), scan(path)
+    videos, index = OpenVideos(1, str), scan(path)
     for _ in range(2):  # and what is closed opens again
         with videos.using(path, index, 0, 1) as file:
             videos.close()
@@ -356,33 +365,49 @@ def test_a_batch_on_a_gpu_decodes_each_frame_once(folder, emulated_gpu, monkeypa
     assert engine.copies == 20
 
 
-def damaged(path):
+def damaged_file(path):
     """A video of 20 frames in four groups of pictures; those of the second and the third one are spoilt."""
-    whole = encoded(20, key_interval=5).copy()
-    path.write_bytes(whole.tobytes())
-    with av.open(str(path)) as container:
-        for packet in container.demux(video=0):
-            if packet.pos is not None and 5 <= packet.pts * packet.time_base * 10 < 15:
-                whole[packet.pos + 4 : packet.pos + packet.size] = 0x5A
-    path.write_bytes(whole.tobytes())
+    path.write_bytes(damaged(encoded(20, key_interval=5), 5, 15).tobytes())
     return str(path)
 
 
 def test_a_damaged_frame_on_a_gpu_is_named(folder, tmp_path, emulated_gpu, monkeypatch):
     if not emulated_gpu.real:
         nvdec.put_in_place(monkeypatch)
-    files = [str(folder / "cat" / "a.mp4"), damaged(tmp_path / "bad.mp4")]
+    files = [str(folder / "cat" / "a.mp4"), damaged_file(tmp_path / "bad.mp4")]
     reader = ndd.readers.Video(filenames=files, sequence_length=5, device="gpu")
     with pytest.raises(RuntimeError, match=r"sample 2 .*bad.mp4 frame 5.* frame 5 of 20"):
         reader.fetch([0, 4, 5])[0].evaluate()
     assert numbers_of(reader[1][0].cpu()) == list(range(5, 10)), "the next call works"
 
 
+def test_many_threads_lose_no_good_frame_beside_damage(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    reader = ndd.readers.Video(filenames=damaged_file(tmp_path / "bad.mp4"), sequence_length=5, on_error="skip")
+    with pytest.warns(UserWarning, match="frame 5 of 20"):
+        assert [numbers_of(one)[0] for (one,) in reader.next_epoch()] == [0, 15]
+
+
+def test_a_reader_that_nobody_has_keeps_no_decoder(folder, emulated_gpu, monkeypatch):
+    engine = None if emulated_gpu.real else nvdec.put_in_place(monkeypatch)
+    reader = ndd.readers.Video(filenames=str(folder / "cat" / "a.mp4"), sequence_length=2, device="gpu")
+    epoch = reader.next_epoch(batch_size=2)
+    kept = [next(epoch)[0].evaluate(), next(epoch)[0]]
+    gc.disable()
+    try:
+        del reader, epoch
+        assert [numbers_of(one) for batch in kept for one in batch.cpu().tensors] == [[0, 1], [2, 3], [4, 5], [6, 7]]
+        if engine is not None:
+            wait_until(lambda: engine.open == 0)
+    finally:
+        gc.enable()
+
+
 @pytest.mark.parametrize("batch", [None, 3, 8])
 def test_a_damaged_frame_on_a_gpu_is_left_out_as_on_the_cpu(folder, tmp_path, emulated_gpu, monkeypatch, batch):
     if not emulated_gpu.real:
         nvdec.put_in_place(monkeypatch)
-    files = [str(folder / "cat" / "a.mp4"), damaged(tmp_path / "bad.mp4"), str(folder / "cat" / "b.webm")]
+    files = [str(folder / "cat" / "a.mp4"), damaged_file(tmp_path / "bad.mp4"), str(folder / "cat" / "b.webm")]
 
     def read(epoch):
         for parts in epoch:
