@@ -34,9 +34,9 @@ def _zigzag() -> np.ndarray:
 _PLACES = _zigzag()  # of the numbers of a block; those that come behind it go where nobody looks
 
 
-def room(size: int, height: int, width: int) -> int:
-    """Bytes of `scratch` for `decode`: an encoded file of so many, pixels of so many rows and columns."""
-    return size + 6 * BORDER + 3 * (height + 5 * 16) * (width + 5 * 16 + 2 * BORDER)
+def room(size: int, width: int) -> int:
+    """Bytes of `scratch` for `decode`: an encoded file of so many, rows of so many pixels."""
+    return size + 8 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
 
 
 @kernel
@@ -254,7 +254,8 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, y0, x0, sto
     low, right = min(units_down, (y0 + rows + 1) // high + 1), min(units_across, (x0 + columns + 1) // wide + 1)
     stride = (right - left) * wide + 2 * BORDER
     chroma_stride = (right - left) * 8 + 2 * BORDER
-    luma_size, chroma_size = (low - up) * high * stride + 2 * BORDER, (low - up) * 8 * chroma_stride + 2 * BORDER
+    # The rows of two units, in turn: the processor's nearest memory holds them.
+    luma_size, chroma_size = 2 * high * stride + 2 * BORDER, 16 * chroma_stride + 2 * BORDER
     luma = scratch[:luma_size]
     blue = scratch[luma_size : luma_size + chroma_size]
     red = scratch[luma_size + chroma_size : luma_size + 2 * chroma_size]
@@ -262,6 +263,7 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, y0, x0, sto
     wide_blue, wide_red = zeros(stride + 2 * BORDER, np.uint8), zeros(stride + 2 * BORDER, np.uint8)
     flat = out.reshape(-1)
     blocks, before = zeros(_MOST_BLOCKS * _BLOCK, np.int16), zeros(3, np.int64)
+    mixed = zeros(chroma_stride, np.int16)
     wide_blue[:] = 128
     wide_red[:] = 128
     done = 0
@@ -270,7 +272,7 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, y0, x0, sto
     for unit in range(low if stops else units_down):
         for column in range(units_across):
             block = np.uint64(0)
-            blocks[:] = 0
+            blocks[: (down * across + channels - 1) * _BLOCK] = 0
             for c in range(channels):
                 dc = np.uint64(frame[c, 3] >> 4)
                 ac = np.uint64(2 + (frame[c, 3] & 1))
@@ -330,13 +332,14 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, y0, x0, sto
             if not (up <= unit < low and left <= column < right):
                 continue
             block = np.uint64(0)
-            place = (unit - up) * high * stride + BORDER + (column - left) * wide
-            for part in range(down * across):
-                target = place + part // across * 8 * stride + part % across * 8
-                transform(blocks, block, luma, np.uint64(target), np.uint64(stride))
-                block += np.uint64(_BLOCK)
+            target = (unit & 1) * high * stride + BORDER + (column - left) * wide
+            for _ in range(down):
+                for k in range(across):
+                    transform(blocks, block, luma, np.uint64(target + 8 * k), np.uint64(stride))
+                    block += np.uint64(_BLOCK)
+                target += 8 * stride
             if channels == 3:
-                target = (unit - up) * 8 * chroma_stride + BORDER + (column - left) * 8
+                target = (unit & 1) * 8 * chroma_stride + BORDER + (column - left) * 8
                 transform(blocks, block, blue, np.uint64(target), np.uint64(chroma_stride))
                 transform(blocks, block + np.uint64(_BLOCK), red, np.uint64(target), np.uint64(chroma_stride))
         if not up <= unit < low:
@@ -346,9 +349,8 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, y0, x0, sto
         ready = min(rows, (height if unit + 1 == units_down else ready) - y0)
         for row in range(done, ready):
             _row(
-                luma, blue, red, stride, chroma_stride, channels, across, down, y0 + row - up * high, x0 - left * wide,
-                (height + down - 1) // down - up * 8, (width + across - 1) // across - left * 8, left == 0, up == 0,
-                columns, wide_blue, wide_red, last, flat, row * columns * out.shape[2], out.shape[2],
+                luma, blue, red, stride, chroma_stride, channels, across, down, y0 + row, x0 - left * wide,
+                (height + down - 1) // down, (width + across - 1) // across - left * 8, columns, mixed, wide_blue, wide_red, last, flat, row * columns * out.shape[2], out.shape[2],
             )  # fmt: skip
         done = max(done, ready)
     used = np.int64(at) * 8 - np.int64(count)
@@ -357,11 +359,12 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, y0, x0, sto
 
 @kernel
 def _row(
-    luma, blue, red, stride, chroma_stride, channels, across, down, y, x, chroma_rows, chroma_columns, at_left, at_top,
-    columns, wide_blue, wide_red, last, out, place, out_channels,
+    luma, blue, red, stride, chroma_stride, channels, across, down, y, x, chroma_rows, chroma_columns, columns, mixed,
+    wide_blue, wide_red, last, out, place, out_channels,
 ):  # fmt: skip
-    """A row of pixels: row `y` of the planes, from column `x`. `chroma_rows` and `chroma_columns`: where chroma ends."""
-    begin = y * stride + BORDER + x
+    """A row of pixels: row `y` of the picture, from column `x` of the planes. `chroma_rows`, `chroma_columns`: where chroma
+    ends."""
+    begin = y % (16 * down) * stride + BORDER + x
     if out_channels == 1:
         out[place : place + columns] = luma[begin : begin + columns]
         return
@@ -373,10 +376,11 @@ def _row(
         near = y // down
         far = near if down == 1 else near - 1 if y % 2 == 0 else near + 1
         far = min(max(far, 0), chroma_rows - 1)
-        near_at, far_at = near * chroma_stride + BORDER, far * chroma_stride + BORDER
+        near_at, far_at = near % 16 * chroma_stride + BORDER, far % 16 * chroma_stride + BORDER
+        even, odd = (4, 8) if down == 1 else (8, 7)
         first, end = max(0, x // 2), min(chroma_columns, (x + columns + 1) // 2)
         for plane, target in ((blue, wide_blue), (red, wide_red)):
-            _widened(plane, near_at, far_at, down, first, end, chroma_columns, target)
+            _widened(plane, near_at, far_at, even, odd, first, end, chroma_columns, mixed, target)
     if out_channels * (len(out) // out_channels - place // out_channels - columns) >= 3 * PIXELS:
         for k in range(0, columns, PIXELS):
             store_pixels(
@@ -389,17 +393,19 @@ def _row(
 
 
 @kernel
-def _widened(plane, near, far, down, first, end, columns, target):
-    """A row of chroma, a quarter of each neighbour mixed in: `jdsample`'s fancy upsampling. Odd places round up, even ones
-    down, and the other way round where two rows are mixed."""
-    bits, even, odd = (2, 1, 2) if down == 1 else (4, 8, 7)
-    for k in range(first, end):
-        before, after = max(k - 1, 0), min(k + 1, columns - 1)
-        if down == 1:
-            one, two, three = np.int32(plane[near + before]), np.int32(plane[near + k]), np.int32(plane[near + after])
-        else:
-            one = 3 * np.int32(plane[near + before]) + np.int32(plane[far + before])
-            two = 3 * np.int32(plane[near + k]) + np.int32(plane[far + k])
-            three = 3 * np.int32(plane[near + after]) + np.int32(plane[far + after])
-        target[BORDER + 2 * k] = (3 * two + one + even) >> bits
-        target[BORDER + 2 * k + 1] = (3 * two + three + odd) >> bits
+def _widened(plane, near, far, even, odd, first, end, columns, mixed, target):
+    """A row of chroma, a quarter of each neighbour mixed in: `jdsample`'s fancy upsampling. `even` and `odd`: what is added
+    to be rounded. All arrays are read from 0 on: then the compiler makes vector code of it."""
+    count = end - first
+    one, two = plane[near + first - 1 : near + end + 1], plane[far + first - 1 : far + end + 1]
+    for k in range(count + 2):
+        mixed[k] = 3 * np.int16(one[k]) + np.int16(two[k])
+    if first == 0:
+        mixed[0] = mixed[1]
+    if end == columns:
+        mixed[count + 1] = mixed[count]
+    middle, after, out = mixed[1:], mixed[2:], target[BORDER + 2 * first :]
+    for k in range(count):
+        three = 3 * np.int32(middle[k])
+        out[np.uint64(2 * k)] = (three + mixed[k] + even) >> 4
+        out[np.uint64(2 * k + 1)] = (three + after[k] + odd) >> 4
