@@ -125,21 +125,3 @@ def decode(
         if statuses[k] != _DECODED:
             failed[sound[k]] = 1
     return status
-
-
-@kernel
-def decode_if_compiled(
-    instance, decoder, params, addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream,
-    parsed, view, info, at, handles, failed, future, size,
-):  # fmt: skip
-    """`decode`, for callers that decode in another way what `failed` tells: until it is compiled that is everything."""
-    return decode(
-        instance, decoder, params, addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream,
-        parsed, view, info, at, handles, failed, future, size,
-    )  # fmt: skip
-
-
-@decode_if_compiled.meanwhile
-def _nothing_decoded(*args):
-    args[-3][:] = 1  # failed
-    return 0

@@ -13,7 +13,6 @@ from ndd._tensor import Store
 from ndd.decoders._header import Header
 from ndd.decoders._policy import judged_pictures, options_of
 from ndd.decoders._sample import Window, bad_image, check_size, decode, header_of, too_large
-from ndd.decoders._windows import decode_windows
 from ndd.types import DALIImageType
 
 _UNKNOWN = 1 << 20  # stands in for the extents of a picture whose header cannot be read: every window fits
@@ -125,9 +124,6 @@ class Encoded:
 
     def decode(self, samples: list[int], nbytes: int | None = None) -> None:
         """Decodes these samples on the CPU's threads, but for those that are known to be bad."""
-        if self.windows is not None:
-            samples = decode_windows(self, samples)
-
         def one(k: int) -> None:
             i = samples[k]
             if i not in self.errors:

@@ -205,10 +205,10 @@ class Pictures:
         self.count = count
         self._batch = addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream
 
-    def decode(self, run: Any, decoder: int, params: int, future: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """For a `Decoder`: which pictures its handle could decode, bool `[N]`; `run` is the kernel."""
+    def decode(self, decoder: int, params: int, future: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """For a `Decoder`: which pictures its handle could decode, bool `[N]`."""
         failed = np.zeros(self.count, np.int32)
-        status = run(
+        status = calls.decode(
             self._codec.instance,
             decoder,
             params,
@@ -275,13 +275,10 @@ class Decoder:
         self._params = {way: _filled(_DecodeParams, apply_exif_orientation=int(way)) for way in (True, False)}
         self._future, self._size = np.zeros(2, np.uint64), np.zeros(1, np.uint64)
 
-    def decode(self, pictures: Pictures, run: Any = calls.decode) -> np.ndarray:
-        """Decodes what the pictures have taken: bool `[N]`, which were decoded. RuntimeError if it refuses all.
-
-        `run`: `codec_calls.decode`, or what decodes nothing until that is compiled.
-        """
+    def decode(self, pictures: Pictures) -> np.ndarray:
+        """Decodes what the pictures have taken: bool `[N]`, which were decoded. RuntimeError if it refuses all."""
         params = ctypes.addressof(self._params[pictures.upright])
-        return pictures.decode(run, self._handle, params, self._future, self._size)  # type: ignore[arg-type]
+        return pictures.decode(self._handle, params, self._future, self._size)  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Gives up its threads, streams and memory."""

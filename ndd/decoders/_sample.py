@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd.decoders import _formats, _nvimgcodec, _portable
+from ndd.decoders import _formats, _jpeg, _nvimgcodec, _portable
 from ndd.decoders._header import Header, jpeg, may_be_decoded
 from ndd.decoders._limit import get_max_pixels
 from ndd.decoders._pixels import convert
@@ -137,6 +137,9 @@ def _check_memory(nbytes: int) -> None:
 
 
 def _pixels(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
+    image = _jpeg.decode(data, header, options, window)
+    if image is not None:
+        return image
     if header.plain_jpeg and window is None and (header.orientation == 1 or not options.adjust_orientation):
         image = _portable.decode_plain_jpeg(data, header, options)
         if image is not None:
