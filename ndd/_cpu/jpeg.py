@@ -40,10 +40,15 @@ def room(size: int, width: int) -> int:
 
 
 @kernel
-def decode(data, out, y0, x0, stops, scratch):
-    """Fills `out`, u8 `[height, width, 3]` (RGB) or `[height, width, 1]` (gray), with the window at (y0, x0) of a picture.
+def decode(data, out, window, scratch):
+    """Makes the pixels of rows y0 to y1 and columns x0 to x1 of a picture; whether all was well.
 
-    `stops`: whether codes below the window are let be. Gives whether all was well.
+    Args:
+        out: u8 HWC of 3 channels (RGB) or one (gray). What is right of the window may be written to as well.
+        window: y0, x0, y1, x1, and y, x of the pixel that is the first one of `out`.
+        scratch: u8, `room` of them.
+
+    Codes below the window are let be.
     """
     tables = zeros((4, 1 << _PEEK), np.int32)  # DC, AC; two of each
     codes = zeros((4, 2, 18), np.int64)  # for long codes: by length the first that is too large, and what leads to symbols
@@ -57,7 +62,7 @@ def decode(data, out, y0, x0, stops, scratch):
     nbytes = _unstuffed(data, begin, bits)
     if nbytes < 0:
         return False
-    return _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, y0, x0, stops, scratch[len(bits) :])
+    return _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, window, scratch[len(bits) :])
 
 
 decode.meanwhile(lambda *args: False)
@@ -235,7 +240,7 @@ def _entry(used, run, number, bits):
 
 
 @kernel
-def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, y0, x0, stops, scratch):
+def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, window, scratch):
     """Reads the scan, and makes the rows of `out` as soon as their planes are there."""
     height, width, channels = frame[4, 0], frame[4, 1], frame[4, 2]
     across, down = (frame[0, 0], frame[0, 1]) if channels == 3 else (1, 1)
@@ -244,7 +249,8 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, y0, x0, sto
         usual = usual and frame[c, 0] == 1 and frame[c, 1] == 1
     if channels == 1:
         usual = frame[0, 0] == 1 and frame[0, 1] == 1
-    rows, columns = out.shape[0], out.shape[1]
+    y0, x0, rows, columns = window[0], window[1], window[2] - window[0], window[3] - window[1]
+    first = (y0 - window[4]) * out.shape[1] + x0 - window[5]
     if not usual or y0 + rows > height or x0 + columns > width or (across > 1 and width < _LEAST_WIDTH):
         return False
     # The units of the scan that the window needs, with a chroma pixel around it.
@@ -269,7 +275,7 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, y0, x0, sto
     done = 0
     # The next bits (highest first), how many these are at least, and where the ones behind them are.
     ahead, count, at = np.uint64(0), np.uint64(0), np.uint64(0)
-    for unit in range(low if stops else units_down):
+    for unit in range(low):
         for column in range(units_across):
             block = np.uint64(0)
             blocks[: (down * across + channels - 1) * _BLOCK] = 0
@@ -342,7 +348,7 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, y0, x0, sto
                 target = (unit & 1) * 8 * chroma_stride + BORDER + (column - left) * 8
                 transform(blocks, block, blue, np.uint64(target), np.uint64(chroma_stride))
                 transform(blocks, block + np.uint64(_BLOCK), red, np.uint64(target), np.uint64(chroma_stride))
-        if not up <= unit < low:
+        if unit < up:
             continue
         # Rows whose chroma is there, with the row below it where it is halved.
         ready = (unit + 1) * high - (1 if down == 2 else 0)
@@ -350,11 +356,12 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, y0, x0, sto
         for row in range(done, ready):
             _row(
                 luma, blue, red, stride, chroma_stride, channels, across, down, y0 + row, x0 - left * wide,
-                (height + down - 1) // down, (width + across - 1) // across - left * 8, columns, mixed, wide_blue, wide_red, last, flat, row * columns * out.shape[2], out.shape[2],
+                (height + down - 1) // down, (width + across - 1) // across - left * 8, columns, mixed, wide_blue, wide_red, last, flat, (first + row * out.shape[1]) * out.shape[2],
+                out.shape[2],
             )  # fmt: skip
         done = max(done, ready)
     used = np.int64(at) * 8 - np.int64(count)
-    return done == rows and (stops or (used + 7) >> 3 == nbytes)
+    return done == rows and (low < units_down or (used + 7) >> 3 == nbytes)
 
 
 @kernel

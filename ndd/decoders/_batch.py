@@ -27,6 +27,7 @@ class Encoded:
 
     Attributes:
         windows: int64 `[N, 4]`: y0, x0, y1, x1; None for whole pictures.
+        seen: the same for the part of a whole picture that anybody will look at; None if that is all of it.
     """
 
     def __init__(self, call: Call, operand: Operand, arguments: dict[str, Any], facts: np.ndarray | None = None):
@@ -37,6 +38,7 @@ class Encoded:
         self.sources = operand.source_info
         self.facts = np.zeros((operand.n, FACTS), np.int64) if facts is None else facts
         self.windows: np.ndarray | None = None
+        self.seen: np.ndarray | None = None
         self.images: dict[int, np.ndarray] = {}
         self.errors: dict[int, BaseException] = {}
         self._data: list[np.ndarray] | None = None
@@ -130,7 +132,8 @@ class Encoded:
                 known = self._headers.get(i)
                 if known is None and self.facts[i, HEIGHT]:
                     known = self.header(i)
-                self.images[i] = decode(self.data[i], self.options, known, self.window(i))
+                seen = None if self.seen is None else tuple(self.seen[i].tolist())
+                self.images[i] = decode(self.data[i], self.options, known, self.window(i), seen)
 
         found = self.call.spread(one, len(samples), nbytes)
         self.errors.update({samples[k]: error for k, error in found.items()})
@@ -160,6 +163,9 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
         if windows is not None:
             batch.read_headers()
             cut(batch, further, arguments)
+        elif call.reader is not None:
+            batch.read_headers()
+            batch.seen = None if batch.errors else call.looked_at(batch.shapes())
         batch.decode(list(range(len(batch))), operand.volumes.total)
         kept, dropped = judged_pictures(batch)
         spec, parts = call.outs[0], [batch.images[i] for i in kept]

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from ndd.decoders._sample import Options, Window
 
 
-def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
-    """The pixels (of the window), HWC; None for what is left to other libraries, also while the kernel is compiled."""
+def decode(
+    data: np.ndarray, header: Header, options: Options, window: Window | None, seen: Window | None
+) -> np.ndarray | None:
+    """The pixels (of the window), HWC; None for what is left to other libraries, also while the kernel is compiled.
+
+    Of a whole picture, what is not `seen` holds anything.
+    """
     turned = options.adjust_orientation and header.orientation != 1
     if not header.plain_jpeg or header.coded_rgb or turned or options.fast_idct:
         return None
@@ -25,6 +30,7 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
     y0, x0, y1, x1 = window or (0, 0, header.height, header.width)
     # Memory of ours, which is used again: fresh memory costs a page fault for every 4 kB, 5 % of the time.
     out = host_empty((y1 - y0, x1 - x0, header.out_channels(options.output_type)), np.uint8)
+    place = np.array([*(window or seen or (y0, x0, y1, x1)), y0, x0])
     scratch = host_empty((jpeg.room(len(data), x1 - x0),), np.uint8)
     data = np.require(data, requirements="CW")  # other kinds of arrays would be compiled for once more
-    return out if jpeg.decode(data, out, y0, x0, window is not None, scratch) else None
+    return out if jpeg.decode(data, out, place, scratch) else None

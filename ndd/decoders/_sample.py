@@ -89,9 +89,13 @@ def too_large(header: Header, options: Options) -> RuntimeError:
 
 
 def decode(
-    data: np.ndarray, options: Options, header: Header | None = None, window: Window | None = None
+    data: np.ndarray,
+    options: Options,
+    header: Header | None = None,
+    window: Window | None = None,
+    seen: Window | None = None,
 ) -> np.ndarray:
-    """The picture (or the window of it), HWC in the element type asked for."""
+    """The picture (or the window of it), HWC in the element type asked for; outside of `seen` it may hold anything."""
     data = data.reshape(-1)
     if header is None:
         header = header_of(data)
@@ -102,7 +106,9 @@ def decode(
     stored = options._replace(output_type=DALIImageType.RGB) if is_ycbcr else options
     image = None
     if may_be_decoded(data.data, header):
-        image = _pixels(data, header, stored, window)
+        image = _jpeg.decode(data, header, stored, window, seen)
+        if image is None:
+            image = _pixels(data, header, stored, window)
         if image is None:
             image = _second_try(data, header, stored, window)
     if image is None:
@@ -137,9 +143,6 @@ def _check_memory(nbytes: int) -> None:
 
 
 def _pixels(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
-    image = _jpeg.decode(data, header, options, window)
-    if image is not None:
-        return image
     if header.plain_jpeg and window is None and (header.orientation == 1 or not options.adjust_orientation):
         image = _portable.decode_plain_jpeg(data, header, options)
         if image is not None:
