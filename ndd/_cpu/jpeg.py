@@ -338,16 +338,16 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, window, scr
             if not (up <= unit < low and left <= column < right):
                 continue
             block = np.uint64(0)
-            target = (unit & 1) * high * stride + BORDER + (column - left) * wide
-            for _ in range(down):
-                for k in range(across):
-                    transform(blocks, block, luma, np.uint64(target + 8 * k), np.uint64(stride))
-                    block += np.uint64(_BLOCK)
-                target += 8 * stride
-            if channels == 3:
-                target = (unit & 1) * 8 * chroma_stride + BORDER + (column - left) * 8
-                transform(blocks, block, blue, np.uint64(target), np.uint64(chroma_stride))
-                transform(blocks, block + np.uint64(_BLOCK), red, np.uint64(target), np.uint64(chroma_stride))
+            for c in range(channels):
+                wider, lower, step, target = across, down, stride, 0
+                if c:
+                    wider, lower, step, target = 1, 1, chroma_stride, luma_size + (c - 1) * chroma_size
+                target += (unit & 1) * lower * 8 * step + BORDER + (column - left) * 8 * wider
+                for _ in range(lower):
+                    for k in range(wider):
+                        transform(blocks, block, scratch, np.uint64(target + 8 * k), np.uint64(step))
+                        block += np.uint64(_BLOCK)
+                    target += 8 * step
         if unit < up:
             continue
         # Rows whose chroma is there, with the row below it where it is halved.
@@ -388,14 +388,12 @@ def _row(
         first, end = max(0, x // 2), min(chroma_columns, (x + columns + 1) // 2)
         for plane, target in ((blue, wide_blue), (red, wide_red)):
             _widened(plane, near_at, far_at, even, odd, first, end, chroma_columns, mixed, target)
-    if out_channels * (len(out) // out_channels - place // out_channels - columns) >= 3 * PIXELS:
-        for k in range(0, columns, PIXELS):
-            store_pixels(
-                luma, np.uint64(begin + k), cb, cr, np.uint64(at + k), out, np.uint64(place + 3 * k)
-            )
-    else:
-        for k in range(0, columns, PIXELS):
-            store_pixels(luma, np.uint64(begin + k), cb, cr, np.uint64(at + k), last, np.uint64(3 * k))
+    # What comes behind the row is made later, but for the last rows.
+    ends = len(out) - place - 3 * columns < 3 * PIXELS
+    target, start = (last, 0) if ends else (out, place)
+    for k in range(0, columns, PIXELS):
+        store_pixels(luma, np.uint64(begin + k), cb, cr, np.uint64(at + k), target, np.uint64(start + 3 * k))
+    if ends:
         out[place : place + 3 * columns] = last[: 3 * columns]
 
 
