@@ -44,8 +44,9 @@ def decode(data, out, window, scratch):
     """Makes the pixels of rows y0 to y1 and columns x0 to x1 of a picture; whether all was well.
 
     Args:
-        out: u8 HWC of 3 channels (RGB) or one (gray). What is right of the window may be written to as well.
-        window: y0, x0, y1, x1, and y, x of the pixel that is the first one of `out`.
+        out: u8, an image HWC with all behind each other. What is right of the window may be written to as well.
+        window: y0, x0, y1, x1, then y, x of the pixel that is the first one of `out`, then the width of `out` and its
+            channels: 3 (RGB) or one (gray).
         scratch: u8, `room` of them.
 
     Codes below the window are let be.
@@ -98,7 +99,7 @@ def _read_headers(data, frame, steps, tables, codes, symbols):
         elif marker == 0xC4:
             while at < after:
                 kind = np.int64(data[at])
-                if kind not in (0, 1, 16, 17) or at + 17 > after:
+                if (kind & 0xEE) or at + 17 > after:
                     return -1
                 which = 2 * (kind >> 4) + (kind & 1)
                 at = _read_codes(data, at + 1, after, kind >= 16, tables[which], codes[which], symbols[which])
@@ -250,7 +251,7 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, window, scr
     if channels == 1:
         usual = frame[0, 0] == 1 and frame[0, 1] == 1
     y0, x0, rows, columns = window[0], window[1], window[2] - window[0], window[3] - window[1]
-    first = (y0 - window[4]) * out.shape[1] + x0 - window[5]
+    first = (y0 - window[4]) * window[6] + x0 - window[5]
     if not usual or y0 + rows > height or x0 + columns > width or (across > 1 and width < _LEAST_WIDTH):
         return False
     # The units of the scan that the window needs, with a chroma pixel around it.
@@ -267,7 +268,6 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, window, scr
     red = scratch[luma_size + chroma_size : luma_size + 2 * chroma_size]
     last = scratch[luma_size + 2 * chroma_size : luma_size + 2 * chroma_size + 3 * stride + 2 * BORDER]
     wide_blue, wide_red = zeros(stride + 2 * BORDER, np.uint8), zeros(stride + 2 * BORDER, np.uint8)
-    flat = out.reshape(-1)
     blocks, before = zeros(_MOST_BLOCKS * _BLOCK, np.int16), zeros(3, np.int64)
     mixed = zeros(chroma_stride, np.int16)
     wide_blue[:] = 128
@@ -356,8 +356,8 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, window, scr
         for row in range(done, ready):
             _row(
                 luma, blue, red, stride, chroma_stride, channels, across, down, y0 + row, x0 - left * wide,
-                (height + down - 1) // down, (width + across - 1) // across - left * 8, columns, mixed, wide_blue, wide_red, last, flat, (first + row * out.shape[1]) * out.shape[2],
-                out.shape[2],
+                (height + down - 1) // down, (width + across - 1) // across - left * 8, columns, mixed, wide_blue, wide_red, last, out, (first + row * window[6]) * window[7],
+                window[7],
             )  # fmt: skip
         done = max(done, ready)
     used = np.int64(at) * 8 - np.int64(count)
@@ -373,7 +373,8 @@ def _row(
     ends."""
     begin = y % (16 * down) * stride + BORDER + x
     if out_channels == 1:
-        out[place : place + columns] = luma[begin : begin + columns]
+        for k in range(columns):
+            out[np.uint64(place + k)] = luma[np.uint64(begin + k)]
         return
     cb, cr, at = wide_blue, wide_red, BORDER
     if channels == 3 and across == 1:
@@ -394,7 +395,8 @@ def _row(
     for k in range(0, columns, PIXELS):
         store_pixels(luma, np.uint64(begin + k), cb, cr, np.uint64(at + k), target, np.uint64(start + 3 * k))
     if ends:
-        out[place : place + 3 * columns] = last[: 3 * columns]
+        for k in range(3 * columns):
+            out[place + k] = last[k]
 
 
 @kernel

@@ -41,7 +41,7 @@ def decoded(data, window=None, channels=3):
     y0, x0, y1, x1 = window or (0, 0, header.height, header.width)
     out = np.empty((y1 - y0, x1 - x0, channels), np.uint8)
     scratch = np.full(jpeg.room(len(data), x1 - x0) + 1, 7, np.uint8)
-    done = jpeg.decode(data, out, np.array([y0, x0, y1, x1, y0, x0]), scratch[:-1])
+    done = jpeg.decode(data, out.reshape(-1), np.array([y0, x0, y1, x1, y0, x0, x1 - x0, channels]), scratch[:-1])
     assert scratch[-1] == 7
     return out if done else None
 
