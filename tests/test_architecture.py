@@ -65,7 +65,8 @@ MORE_IMPORTERS = {
         "_cpu/inner_code.py",
         "_cpu/kernel_cache.py",
         "_cpu/half.py",
-        "_cpu/jpeg_blocks.py", "_cpu/lanes.py",
+        "_cpu/jpeg_blocks.py",
+        "_cpu/lanes.py",
         "_cpu/leading_zeros.py",
     },
 }

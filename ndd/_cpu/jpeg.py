@@ -1,9 +1,11 @@
 """Baseline JPEGs to pixels, or to those of a window: bit for bit what libjpeg-turbo makes of them (ISO/IEC 10918-1).
 
-Huffman codes take libjpeg-turbo two thirds of the time of a photograph; here they take half as long, what lies outside
-a window is not transformed, and what lies below it is not read at all. Sequential files of 8 bits with one scan, of gray or
-of YCbCr with both chroma planes whole, halved in width or halved both ways, are what cameras and data sets have: all others,
-and everything that is not as it should be, are left to libjpeg-turbo, which also says what is damaged.
+64 photographs of 500 x 375 (107 kB) take 77 ms of CPU time, libjpeg-turbo's 89 (simplejpeg): 50 for Huffman codes, 20 for
+cosine transforms, 5 for colours. Of a window nothing else is transformed, and what lies below it is not read at all.
+Sequential files of 8 bits with one scan, of gray or of YCbCr with both chroma planes whole, halved in width or halved both
+ways, are what data sets have: all others, and whatever is not as it should be, are left to libjpeg-turbo, which also says
+what is damaged. It takes changed bits for pixels: what is below a window could not be an error for it either, as long as
+the file has its end.
 """
 
 from __future__ import annotations
@@ -52,10 +54,14 @@ def decode(data, out, window, scratch):
     Codes below the window are let be.
     """
     tables = zeros((4, 1 << _PEEK), np.int32)  # DC, AC; two of each
-    codes = zeros((4, 2, 18), np.int64)  # for long codes: by length the first that is too large, and what leads to symbols
+    codes = zeros(
+        (4, 2, 18), np.int64
+    )  # for long codes: by length the first that is too large, and what leads to symbols
     symbols = zeros((4, _SYMBOLS), np.int32)
     steps = zeros(4 * len(_PLACES), np.int32)
-    frame = zeros((5, 4), np.int64)  # of each component: columns, rows, quantisation, DC and AC table; then height, width, count
+    frame = zeros(
+        (5, 4), np.int64
+    )  # of each component: columns, rows, quantisation, DC and AC table; then height, width, count
     begin = _read_headers(data, frame, steps, tables, codes, symbols)
     if begin < 0:
         return False
@@ -330,10 +336,10 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, window, scr
                         k += np.uint64(1)
                         ahead <<= np.uint64(entry & 63)
                         count -= np.uint64(entry & 63)
-                    if k != 64 and k <= _END_OF_BLOCK + 1 or widest < 0 or widest >= 2 * _LIMIT:
+                    if (k != 64 and k <= _END_OF_BLOCK + 1) or widest < 0 or widest >= 2 * _LIMIT:
                         return False
                     block += np.uint64(_BLOCK)
-            if np.int64(at) > nbytes + 8:
+            if np.int64(at) * 8 - np.int64(count) > 8 * nbytes:  # so much behind the end can be read: it is scratch
                 return False
             if not (up <= unit < low and left <= column < right):
                 continue
@@ -356,8 +362,8 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, window, scr
         for row in range(done, ready):
             _row(
                 luma, blue, red, stride, chroma_stride, channels, across, down, y0 + row, x0 - left * wide,
-                (height + down - 1) // down, (width + across - 1) // across - left * 8, columns, mixed, wide_blue, wide_red, last, out, (first + row * window[6]) * window[7],
-                window[7],
+                (height + down - 1) // down, (width + across - 1) // across - left * 8, columns, mixed,
+                wide_blue, wide_red, last, out, (first + row * window[6]) * window[7], window[7],
             )  # fmt: skip
         done = max(done, ready)
     used = np.int64(at) * 8 - np.int64(count)

@@ -219,7 +219,8 @@ store_bits: Any = _Intrinsic(_store_bits)
 """`store_bits(data, at, bits)`: puts them there."""
 
 transform: Any = _Intrinsic(_transform)
-"""`transform(blocks, block, out, at, stride)`: the pixels of the 64 coefficients (int16, row by row) from `block` in eight rows of `out` from `at`."""
+"""`transform(blocks, block, out, at, stride)`: the pixels of the 64 coefficients (int16, row by row) from `block` in
+eight rows of `out` from `at`."""
 
 store_pixels: Any = _Intrinsic(_store_pixels)
 """`store_pixels(luma, at, blue, red, chroma_at, out, place)`: the next 16 pixels of YCbCr as RGB, 48 bytes."""

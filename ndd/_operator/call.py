@@ -172,7 +172,12 @@ class Call:
         """What will ever be looked at of the images HWC that this call makes, if these are their `shapes`: int64 `[N, 4]`, y0,
         x0, y1, x1 of each. None for all of them: somebody holds them, or it is not known. The rest may hold anything."""
         reader = self.reader
-        if reader is None or self.settled.fewer or reader.n != self.n or sys.getrefcount(reader.handles[0]) > _HELD_HERE:
+        if (
+            reader is None
+            or self.settled.fewer
+            or reader.n != self.n
+            or sys.getrefcount(reader.handles[0]) > _HELD_HERE
+        ):
             return None
         try:
             if reader.settled.handles:  # their values may have to wait for this

@@ -126,6 +126,7 @@ class Encoded:
 
     def decode(self, samples: list[int], nbytes: int | None = None) -> None:
         """Decodes these samples on the CPU's threads, but for those that are known to be bad."""
+
         def one(k: int) -> None:
             i = samples[k]
             if i not in self.errors:
