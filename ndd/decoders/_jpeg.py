@@ -32,5 +32,5 @@ def decode(
     out = host_empty((y1 - y0, x1 - x0, header.out_channels(options.output_type)), np.uint8)
     place = np.array([*(window or seen or (y0, x0, y1, x1)), y0, x0, out.shape[1], out.shape[2]])
     scratch = host_empty((jpeg.room(len(data), x1 - x0),), np.uint8)
-    data = np.require(data, requirements="CW")  # other kinds of arrays would be compiled for once more
+    data = np.require(data, requirements=["C", "W"])  # other kinds of arrays would be compiled for once more
     return out if jpeg.decode(data, out.reshape(-1), place, scratch) else None
