@@ -65,6 +65,7 @@ MORE_IMPORTERS = {
         "_cpu/inner_code.py",
         "_cpu/kernel_cache.py",
         "_cpu/half.py",
+        "_cpu/jpeg_blocks.py",
         "_cpu/lanes.py",
         "_cpu/leading_zeros.py",
         "_cpu/mapped_files.py",

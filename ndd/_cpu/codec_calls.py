@@ -32,7 +32,6 @@ FUNCTIONS = {
 AT_HEIGHT, AT_WIDTH, AT_CHANNELS, AT_FORMAT, AT_SPACE, AT_TURN, AT_START, AT_END = range(8)
 AT_STRIDE, AT_BUFFER, AT_STREAM = range(8, 11)
 
-NO_PIPE = (-1, -1)  # for `idle` of `decode`: decoders that nobody shares
 NOT_MADE = -2  # a status of ours: the decoder with this number has no handle yet
 
 _DECODED = 1  # nvimgcodecProcessingStatus_t
@@ -130,7 +129,7 @@ def decode(
     Args:
         decoders: their handles; 0 for one that is not made yet.
         mine: the number of the one that the caller has; -1 for the next that is idle.
-        idle: the ends of the pipe, (to read, to write), where the numbers of those lie that nobody uses; or `NO_PIPE`.
+        idle: the ends of the pipe, (to read, to write), where the numbers of those lie that nobody uses.
         windows: of no rows for whole pictures.
         failed: becomes 0 for what was decoded.
 
@@ -161,28 +160,10 @@ def decode(
         _wait(future[0])
         status = _statuses(future[0], statuses.ctypes.data, size.ctypes.data)
         _destroy(future[0])
-    if status == 0 and idle[1] >= 0:
+    if status == 0:
         size[0] = number
         _write(idle[1], size.ctypes.data, 1)  # the first byte of it: all that numba runs on are little-endian
     for k in range(len(sound)):
         if statuses[k] != _DECODED:
             failed[sound[k]] = 1
     return np.int64(status), number
-
-
-@kernel
-def decode_if_compiled(
-    instance, decoders, mine, idle, params, addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream,
-    parsed, view, info, at, handles, failed,
-):  # fmt: skip
-    """`decode`, for callers that decode in another way what `failed` tells: until it is compiled that is everything."""
-    return decode(
-        instance, decoders, mine, idle, params, addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright,
-        stream, parsed, view, info, at, handles, failed,
-    )  # fmt: skip
-
-
-@decode_if_compiled.meanwhile
-def _nothing_decoded(*args):
-    args[-1][:] = 1  # failed
-    return 0, 0

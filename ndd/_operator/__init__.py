@@ -27,7 +27,8 @@ operators for the tests, stubs, benchmarks and tables that walk them. `deprecate
 
 **The concepts**, all of them: `@operator` with `layouts`, `types`, `dtypes`, `frames`, `random`, `reads`, `outputs`,
 `elementwise`, `masks`, `paths`, `register`; what a declaring function returns, `like`, `output`, `Samples`; the roles
-`.plan`, `.cpu`, `.cpu_batch`, `.cuda`, `.batch`, `.views`, and `.joins` (which kernels can do its work too, and when); what
+`.plan`, `.cpu`, `.cpu_batch`, `.cuda`, `.batch`, `.views`, `.joins` (which kernels can do its work too, and when) and
+`.looks_at` (what part of its input it looks at, so that a decoder need not make the rest, `Call.looked_at`); what
 the roles see, `PerSample` and its `Values`, `Operand`, `Call`, `Plan`, and on a GPU the launch with `scratch` and `table`,
 or `computed_on_host`; `bad_sample`. A `Call` has `n`, `draws`, `sources`, `threads`, `spread` (over the pool) and `once`
 (made once for all calls with the same constants).

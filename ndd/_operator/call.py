@@ -116,7 +116,7 @@ class Call:
     """
 
     __slots__ = (
-        "batched", "context", "device", "draws", "handles", "n", "op", "outs", "settled", "stores", "stream",
+        "batched", "context", "device", "draws", "handles", "n", "op", "outs", "reader", "settled", "stores", "stream",
     )  # fmt: skip
 
     def __init__(self, op: Operator, settled: Settled, handles: Any, n: int, batched: bool, draws: Any):
@@ -131,6 +131,7 @@ class Call:
         self.stores: list[Any] = []
         self.stream: Any = None
         self.context: Any = None
+        self.reader: Any = None  # a call that has taken the output, see `announce`
 
     # ---- for operators
 
@@ -167,6 +168,31 @@ class Call:
                 break
         return errors
 
+    def looked_at(self, shapes: np.ndarray) -> np.ndarray | None:
+        """What will ever be looked at of the images HWC that this call makes, if these are their `shapes`: int64 `[N, 4]`, y0,
+        x0, y1, x1 of each. None for all of them: somebody holds them, or it is not known. The rest may hold anything."""
+        reader = self.reader
+        if (
+            reader is None
+            or self.settled.fewer
+            or reader.n != self.n
+            or sys.getrefcount(reader.handles[0]) > _HELD_HERE
+        ):
+            return None
+        try:
+            if reader.settled.handles:  # their values may have to wait for this
+                return None
+            spec = reader.settled.specs[0]
+            if spec.layout != "HWC":
+                return None
+            operand = Operand(Store(spec.dtype, spec.layout, spec.device, shapes), spec, self.n)
+            starts, ends = reader.op.looks_at(operand, reader._plan([operand], reader.arguments(), self.n, False))
+        except Exception as error:  # the reader itself meets it too
+            raise_signalled(error)
+            return None
+        found = np.concatenate((starts, ends), axis=1)
+        return np.clip(found, 0, np.tile(shapes[:, :2], 2)).astype(np.int64)
+
     def once(self, make: Callable[[], Any]) -> Any:
         """What `make` gives. In a call with nothing but constants it can follow from these alone (and from `n`): then it
         is made once for all calls with the same, which must not write to it."""
@@ -197,6 +223,14 @@ class Call:
         return found  # not `made[key]`: another thread may have cleared it meanwhile
 
     # ---- for the framework
+
+    def announce(self) -> None:
+        """Tells the call that makes input 0, while it has not begun, that this one will take it."""
+        pending = self.handles[0]._pending
+        if pending is not None and not pending.begun:
+            first = getattr(pending.work, "__self__", None)
+            if first.__class__ is Call and self.device.device_id is None:
+                first.reader = self
 
     def follow(self, invocation: Invocation) -> bool:
         """Whether the result of this call is being made ahead."""

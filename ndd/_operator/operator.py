@@ -43,6 +43,7 @@ class Operator:
     cuda_source: str | None = None
     views: Callable[..., Any] | None = None
     joins: tuple[str, Callable[..., bool]] | None = None
+    looks_at: Callable[..., Any] | None = None
     plan_takes_call = False
     may_run_ahead = True  # False: what it does beside its result is seen
 
@@ -163,6 +164,8 @@ class Operator:
         if settled.moves:
             inputs = self._moved(inputs, settled.device)
         call = Call(self, settled, inputs, n, batched, _random_words(self.name, rng) if self.random else None)
+        if self.looks_at is not None:
+            call.announce()
         needed = (*inputs, *settled.handles) if settled.handles else inputs
         if self.joins is not None and call.before(inputs[0]) is not None:
             needed = needed[1:]  # it may be made along with this

@@ -13,7 +13,6 @@ from ndd._tensor import Store
 from ndd.decoders._header import Header
 from ndd.decoders._policy import judged_pictures, options_of
 from ndd.decoders._sample import Window, bad_image, check_size, decode, header_of, too_large
-from ndd.decoders._windows import decode_windows
 from ndd.types import DALIImageType
 
 _UNKNOWN = 1 << 20  # stands in for the extents of a picture whose header cannot be read: every window fits
@@ -28,6 +27,7 @@ class Encoded:
 
     Attributes:
         windows: int64 `[N, 4]`: y0, x0, y1, x1; None for whole pictures.
+        seen: the same for the part of a whole picture that anybody will look at; None if that is all of it.
     """
 
     def __init__(self, call: Call, operand: Operand, arguments: dict[str, Any], facts: np.ndarray | None = None):
@@ -38,6 +38,7 @@ class Encoded:
         self.sources = operand.source_info
         self.facts = np.zeros((operand.n, FACTS), np.int64) if facts is None else facts
         self.windows: np.ndarray | None = None
+        self.seen: np.ndarray | None = None
         self.images: dict[int, np.ndarray] = {}
         self.errors: dict[int, BaseException] = {}
         self._data: list[np.ndarray] | None = None
@@ -125,8 +126,6 @@ class Encoded:
 
     def decode(self, samples: list[int], nbytes: int | None = None) -> None:
         """Decodes these samples on the CPU's threads, but for those that are known to be bad."""
-        if self.windows is not None:
-            samples = decode_windows(self, samples)
 
         def one(k: int) -> None:
             i = samples[k]
@@ -134,7 +133,8 @@ class Encoded:
                 known = self._headers.get(i)
                 if known is None and self.facts[i, HEIGHT]:
                     known = self.header(i)
-                self.images[i] = decode(self.data[i], self.options, known, self.window(i))
+                seen = None if self.seen is None else tuple(self.seen[i].tolist())
+                self.images[i] = decode(self.data[i], self.options, known, self.window(i), seen)
 
         found = self.call.spread(one, len(samples), nbytes)
         self.errors.update({samples[k]: error for k, error in found.items()})
@@ -164,6 +164,9 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
         if windows is not None:
             batch.read_headers()
             cut(batch, further, arguments)
+        elif call.reader is not None:
+            batch.read_headers()
+            batch.seen = None if batch.errors else call.looked_at(batch.shapes())
         batch.decode(list(range(len(batch))), operand.volumes.total)
         kept, dropped = judged_pictures(batch)
         spec, parts = call.outs[0], [batch.images[i] for i in kept]

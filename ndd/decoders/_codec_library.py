@@ -210,16 +210,11 @@ class Pictures:
         self.count = count
         self._batch = addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream
 
-    def decode(
-        self, decoders: np.ndarray, mine: int, idle: tuple[int, int] = calls.NO_PIPE, run: Any = calls.decode
-    ) -> tuple[int, int]:
-        """Decodes what was taken: the status and the number of the decoder, see `codec_calls.decode`; `decoded` says which.
-
-        `run`: `codec_calls.decode`, or what decodes nothing until that is compiled.
-        """
+    def decode(self, decoders: np.ndarray, mine: int, idle: tuple[int, int]) -> tuple[int, int]:
+        """Decodes what was taken: the status and the number of the decoder, see `codec_calls.decode`; `decoded` says which."""
         self._failed = few_zeros(self.count, np.int32)
         params = ctypes.addressof(self._codec.params[self._batch[-2]])
-        return run(
+        return calls.decode(
             self._codec.instance, decoders, mine, idle, params, *self._batch, *self._structures, _AT, self._handles,
             self._failed,
         )  # fmt: skip
@@ -273,15 +268,6 @@ class Decoder:
         )
         _check(status, "DecoderCreate")
         self.handle: int | None = handle.value
-
-    def decode(self, pictures: Pictures, run: Any = calls.decode) -> np.ndarray:
-        """Decodes what the pictures have taken: bool `[N]`, which were decoded. RuntimeError if it refuses all.
-
-        `run`: see `Pictures.decode`.
-        """
-        status, _ = pictures.decode(np.array([self.handle], np.uint64), 0, run=run)
-        _check(status, "DecoderDecode")
-        return pictures.decoded
 
     def close(self) -> None:
         """Gives up its threads, streams and memory."""

@@ -10,9 +10,9 @@ Damaged files of the first two lines killed nvImageCodec (67 of 40,000 by JPEG 2
 have DALI's pixels bit for bit, for it decodes most of them with OpenCV; but up to 1 of 255 off are TIFFs that hold YCbCr
 uncompressed, and CIELAB ones differ by more.
 
-All stand on libjpeg-turbo and give the pixels of DALI for JPEG; simplejpeg is the fastest (5 to 11 % over nvImageCodec on
-one core), so it is used beside nvImageCodec too. OpenCV paints over what is missing from a truncated JPEG, where DALI
-refuses: it only gets files that have their end.
+All stand on libjpeg-turbo and give the pixels of DALI for JPEG, as the kernel of `_jpeg.py` does for the common
+ones; of libraries simplejpeg is the fastest (5 to 11 % over nvImageCodec on one core), so it is used beside nvImageCodec
+too. OpenCV paints over what is missing from a truncated JPEG, where DALI refuses: it only gets files that have their end.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd.decoders import _formats, _nvimgcodec, _portable
+from ndd.decoders import _formats, _jpeg, _nvimgcodec, _portable
 from ndd.decoders._header import Header, jpeg, may_be_decoded
 from ndd.decoders._limit import get_max_pixels
 from ndd.decoders._pixels import convert
@@ -89,9 +89,13 @@ def too_large(header: Header, options: Options) -> RuntimeError:
 
 
 def decode(
-    data: np.ndarray, options: Options, header: Header | None = None, window: Window | None = None
+    data: np.ndarray,
+    options: Options,
+    header: Header | None = None,
+    window: Window | None = None,
+    seen: Window | None = None,
 ) -> np.ndarray:
-    """The picture (or the window of it), HWC in the element type asked for."""
+    """The picture (or the window of it), HWC in the element type asked for; outside of `seen` it may hold anything."""
     data = data.reshape(-1)
     if header is None:
         header = header_of(data)
@@ -102,7 +106,9 @@ def decode(
     stored = options._replace(output_type=DALIImageType.RGB) if is_ycbcr else options
     image = None
     if may_be_decoded(data.data, header):
-        image = _pixels(data, header, stored, window)
+        image = _jpeg.decode(data, header, stored, window, seen)
+        if image is None:
+            image = _pixels(data, header, stored, window)
         if image is None:
             image = _second_try(data, header, stored, window)
     if image is None:

@@ -10,7 +10,7 @@ from ndd._cpu.resample import resample
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
-from ndd.ops.image.resize_geometry import TYPES, Geometry, check_dtype, resample_plan, spatial_axes
+from ndd.ops.image.resize_geometry import TYPES, Geometry, check_dtype, resample_plan, resampled_part, spatial_axes
 from ndd.random.crop_window import crop_window
 from ndd.types import DALIInterpType
 
@@ -79,4 +79,5 @@ def _(call, input, *, num_attempts, random_area, random_aspect_ratio, size, **ar
 
 
 random_resized_crop.cpu(resample)
+random_resized_crop.looks_at(resampled_part)
 random_resized_crop.cuda("resize.cu")(resample_batch)

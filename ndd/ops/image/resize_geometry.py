@@ -277,3 +277,10 @@ def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """RuntimeError unless a word is one of the allowed ones."""
     if value not in allowed:
         raise RuntimeError(f"expected `{name}` to be one of {', '.join(allowed)}, got {value!r}.")
+
+
+def resampled_part(image, plan) -> tuple[np.ndarray, np.ndarray]:
+    """The pixels of images HWC that a `resample_plan` looks at: where they begin and end, `[N, 2]` each."""
+    ends = plan.per_sample["start"], plan.per_sample["end"]
+    reach = np.ceil(plan.per_sample["radius"]) + 1
+    return np.floor(np.minimum(*ends) - reach), np.ceil(np.maximum(*ends) + reach)

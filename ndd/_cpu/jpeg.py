@@ -1,0 +1,424 @@
+"""Baseline JPEGs to pixels, or to those of a window: bit for bit what libjpeg-turbo makes of them (ISO/IEC 10918-1).
+
+64 photographs of 500 x 375 (107 kB) take 77 ms of CPU time, libjpeg-turbo's 89 (simplejpeg): 50 for Huffman codes, 20 for
+cosine transforms, 5 for colours. Of a window nothing else is transformed, and what lies below it is not read at all.
+Sequential files of 8 bits with one scan, of gray or of YCbCr with both chroma planes whole, halved in width or halved both
+ways, are what data sets have: all others, and whatever is not as it should be, are left to libjpeg-turbo, which also says
+what is damaged. It takes changed bits for pixels: what is below a window could not be an error for it either, as long as
+the file has its end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.inlined import zeros
+from ndd._cpu.jit import kernel
+from ndd._cpu.jpeg_blocks import PIXELS, load_bits, store_bits, store_pixels, transform
+
+BORDER = 32  # bytes that must be there around a plane's rows, and behind the bits
+
+_PEEK = 11  # bits
+_SYMBOLS = 256
+_BLOCK, _MOST_BLOCKS = 64 + 16, 6  # of a unit; behind each block there is room for what comes too late
+_MAX_SIZE = 11  # bits of a number
+_END_OF_BLOCK = 127  # as a run: beyond the block, whatever came before
+_WHOLE, _NO_CODE = 1 << 13, -1 << 16
+_LIMIT = 4096  # of coefficients: libjpeg-turbo's sums of 16 bits hold such
+_LEAST_WIDTH = 16  # narrower chroma is not smoothed
+
+
+def _zigzag() -> np.ndarray:
+    order = sorted(range(64), key=lambda k: (k // 8 + k % 8, k // 8 if (k // 8 + k % 8) % 2 else k % 8))
+    return np.array(order + [64] * (64 + _END_OF_BLOCK + 1), np.int64)
+
+
+_PLACES = _zigzag()  # of the numbers of a block; those that come behind it go where nobody looks
+
+
+def room(size: int, width: int) -> int:
+    """Bytes of `scratch` for `decode`: an encoded file of so many, rows of so many pixels."""
+    return size + 8 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
+
+
+@kernel
+def decode(data, out, window, scratch):
+    """Makes the pixels of rows y0 to y1 and columns x0 to x1 of a picture; whether all was well.
+
+    Args:
+        out: u8, an image HWC with all behind each other. What is right of the window may be written to as well.
+        window: y0, x0, y1, x1, then y, x of the pixel that is the first one of `out`, then the width of `out` and its
+            channels: 3 (RGB) or one (gray).
+        scratch: u8, `room` of them.
+
+    Codes below the window are let be.
+    """
+    tables = zeros((4, 1 << _PEEK), np.int32)  # DC, AC; two of each
+    codes = zeros(
+        (4, 2, 18), np.int64
+    )  # for long codes: by length the first that is too large, and what leads to symbols
+    symbols = zeros((4, _SYMBOLS), np.int32)
+    steps = zeros(4 * len(_PLACES), np.int32)
+    frame = zeros(
+        (5, 4), np.int64
+    )  # of each component: columns, rows, quantisation, DC and AC table; then height, width, count
+    begin = _read_headers(data, frame, steps, tables, codes, symbols)
+    if begin < 0:
+        return False
+    bits = scratch[: len(data) - begin + BORDER]
+    nbytes = _unstuffed(data, begin, bits)
+    if nbytes < 0:
+        return False
+    return _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, window, scratch[len(bits) :])
+
+
+decode.meanwhile(lambda *args: False)
+
+
+@kernel
+def _u16(data, at):
+    return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
+
+
+@kernel
+def _read_headers(data, frame, steps, tables, codes, symbols):
+    """Where the scan begins; -1 for a file that is none of ours."""
+    at, end = 2, len(data)
+    has_frame, given = False, 0  # a bit for each table
+    while at + 4 <= end:
+        if data[at] != 0xFF:
+            return -1
+        marker, length = data[at + 1], _u16(data, at + 2)
+        after = at + 2 + length
+        if length < 2 or after > end:
+            return -1
+        at += 4
+        if marker == 0xDB:
+            while at < after:
+                which = np.int64(data[at])
+                if which > 3 or at + 65 > after:  # also tables of 16 bits
+                    return -1
+                for k in range(64):
+                    steps[which * len(_PLACES) + k] = data[at + 1 + k]
+                given |= 1 << which
+                at += 65
+        elif marker == 0xC4:
+            while at < after:
+                kind = np.int64(data[at])
+                if (kind & 0xEE) or at + 17 > after:
+                    return -1
+                which = 2 * (kind >> 4) + (kind & 1)
+                at = _read_codes(data, at + 1, after, kind >= 16, tables[which], codes[which], symbols[which])
+                if at < 0:
+                    return -1
+                given |= 16 << which
+        elif marker == 0xC0 or marker == 0xC1:
+            if has_frame or length < 11 or data[at] != 8 or (data[at + 5] != 1 and data[at + 5] != 3):
+                return -1
+            count = np.int64(data[at + 5])
+            if length != 8 + 3 * count:
+                return -1
+            frame[4, 0], frame[4, 1], frame[4, 2] = _u16(data, at + 1), _u16(data, at + 3), count
+            for c in range(count):
+                part = at + 6 + 3 * c
+                frame[3, c] = data[part]
+                frame[c, 0], frame[c, 1], frame[c, 2] = data[part + 1] >> 4, data[part + 1] & 15, data[part + 2]
+                if frame[c, 2] > 3:
+                    return -1
+            has_frame = True
+        elif marker == 0xDA:
+            count = frame[4, 2]
+            if not has_frame or length != 6 + 2 * count or data[at] != count:
+                return -1
+            for c in range(count):
+                chosen = np.int64(data[at + 2 + 2 * c])
+                needed = (1 << frame[c, 2]) | (16 << (chosen >> 4)) | (64 << (chosen & 15))
+                if data[at + 1 + 2 * c] != frame[3, c] or (chosen & 0xEE) or given & needed != needed:
+                    return -1
+                frame[c, 3] = chosen
+            tail = at + 1 + 2 * count
+            plain = data[tail] == 0 and data[tail + 1] == 63 and data[tail + 2] == 0
+            return after if plain else -1
+        elif not (0xE0 <= marker <= 0xEF or marker == 0xFE):  # also restart intervals
+            return -1
+        at = after
+    return -1
+
+
+@kernel
+def _read_codes(data, at, end, is_ac, table, codes, symbols):
+    """A Huffman table: where it ends, or -1. `table` says for the next bits of a scan what they begin with, 0 if they are
+    too few: bits of it (6), the run of zeros before (7), whether the number behind the code is among them (`_WHOLE`), and
+    that number, else how many bits it has (16)."""
+    counts, at = data[at : at + 16], at + 16
+    code, known = np.int64(0), np.int64(0)
+    table[:] = 0
+    for size in range(1, 17):
+        count = np.int64(counts[size - 1])
+        if at + known + count > end or code + count > 1 << size or known + count > _SYMBOLS:
+            return -1
+        codes[1, size] = known - code
+        for _ in range(count):
+            symbol = np.int64(data[at + known])
+            bits, run = symbol & 15, (symbol >> 4) if is_ac else 0
+            if is_ac and not bits and run != 15:
+                run = _END_OF_BLOCK
+            wrong = bits > (_MAX_SIZE - 1 if is_ac else _MAX_SIZE) or (not is_ac and symbol > _MAX_SIZE)
+            symbols[known] = _NO_CODE if wrong else size | run << 6 | bits << 16
+            spare = _PEEK - size - bits
+            if spare >= 0 and not wrong:
+                for number in range(1 << bits):
+                    entry = _entry(size + bits, run, number, bits) | _WHOLE
+                    first = ((code << bits) + number) << spare
+                    table[first : first + (1 << spare)] = entry
+            elif size <= _PEEK:
+                first = code << (_PEEK - size)
+                table[first : first + (1 << (_PEEK - size))] = symbols[known]
+            code += 1
+            known += 1
+        codes[0, size] = code
+        code <<= 1
+    return at + known
+
+
+@kernel
+def _unstuffed(data, begin, bits):
+    """Copies the scan without the zeros behind 0xFF: how many bytes there are; -1 if it ends with another mark than EOI."""
+    high, low = np.uint64(0x8080808080808080), np.uint64(0x0101010101010101)
+    at, end, count = begin, len(data), 0
+    while at + 8 <= end:
+        word = load_bits(data, np.uint64(at))
+        if (~word - low) & word & high == 0:
+            store_bits(bits, np.uint64(count), word)
+            at += 8
+            count += 8
+            continue
+        while data[at] != 0xFF:
+            bits[count] = data[at]
+            at += 1
+            count += 1
+        if at + 1 == end:
+            return -1
+        if data[at + 1] != 0:
+            break
+        bits[count] = 0xFF
+        at += 2
+        count += 1
+    while at < end:
+        if data[at] == 0xFF:
+            if at + 1 == end:
+                return -1
+            if data[at + 1] == 0xD9:
+                bits[count : count + BORDER] = 0
+                return count
+            if data[at + 1] != 0:
+                return -1
+            bits[count] = 0xFF
+            at += 2
+        else:
+            bits[count] = data[at]
+            at += 1
+        count += 1
+    return -1
+
+
+@kernel
+def _completed(ahead, which, entry, codes, symbols):
+    """What `tables` has no room for: a long code, or the number behind a code. 0 for a code that is none."""
+    if entry == 0:
+        for size in range(_PEEK + 1, 17):
+            code = np.int64(ahead >> np.uint64(64 - size))
+            if code < codes[which, 0, size]:
+                entry = np.int64(symbols[which, codes[which, 1, size] + code])
+                break
+    if entry <= 0:
+        return np.int64(0)
+    used, bits = entry & 63, entry >> 16
+    number = np.int64(ahead << np.uint64(used) >> np.uint64(1) >> np.uint64(63 - bits))
+    return _entry(used + bits, entry >> 6 & 127, number, bits) | _WHOLE
+
+
+@kernel
+def _entry(used, run, number, bits):
+    """Of `bits` bits that say `number`: the highest one says that it is positive."""
+    if bits and not number >> (bits - 1):
+        number += 1 - (1 << bits)
+    return used | run << 6 | number << 16
+
+
+@kernel
+def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, window, scratch):
+    """Reads the scan, and makes the rows of `out` as soon as their planes are there."""
+    height, width, channels = frame[4, 0], frame[4, 1], frame[4, 2]
+    across, down = (frame[0, 0], frame[0, 1]) if channels == 3 else (1, 1)
+    usual = across <= 2 and down <= across and across > 0 and down > 0
+    for c in range(1, channels):
+        usual = usual and frame[c, 0] == 1 and frame[c, 1] == 1
+    if channels == 1:
+        usual = frame[0, 0] == 1 and frame[0, 1] == 1
+    y0, x0, rows, columns = window[0], window[1], window[2] - window[0], window[3] - window[1]
+    first = (y0 - window[4]) * window[6] + x0 - window[5]
+    if not usual or y0 + rows > height or x0 + columns > width or (across > 1 and width < _LEAST_WIDTH):
+        return False
+    # The units of the scan that the window needs, with a chroma pixel around it.
+    high, wide = 8 * down, 8 * across
+    up, left = max(0, (y0 - 2) // high), max(0, (x0 - 2) // wide)
+    units_down, units_across = (height + high - 1) // high, (width + wide - 1) // wide
+    low, right = min(units_down, (y0 + rows + 1) // high + 1), min(units_across, (x0 + columns + 1) // wide + 1)
+    stride = (right - left) * wide + 2 * BORDER
+    chroma_stride = (right - left) * 8 + 2 * BORDER
+    # The rows of two units, in turn: the processor's nearest memory holds them.
+    luma_size, chroma_size = 2 * high * stride + 2 * BORDER, 16 * chroma_stride + 2 * BORDER
+    luma = scratch[:luma_size]
+    blue = scratch[luma_size : luma_size + chroma_size]
+    red = scratch[luma_size + chroma_size : luma_size + 2 * chroma_size]
+    last = scratch[luma_size + 2 * chroma_size : luma_size + 2 * chroma_size + 3 * stride + 2 * BORDER]
+    wide_blue, wide_red = zeros(stride + 2 * BORDER, np.uint8), zeros(stride + 2 * BORDER, np.uint8)
+    blocks, before = zeros(_MOST_BLOCKS * _BLOCK, np.int16), zeros(3, np.int64)
+    mixed = zeros(chroma_stride, np.int16)
+    wide_blue[:] = 128
+    wide_red[:] = 128
+    done = 0
+    # The next bits (highest first), how many these are at least, and where the ones behind them are.
+    ahead, count, at = np.uint64(0), np.uint64(0), np.uint64(0)
+    for unit in range(low):
+        for column in range(units_across):
+            block = np.uint64(0)
+            blocks[: (down * across + channels - 1) * _BLOCK] = 0
+            for c in range(channels):
+                dc = np.uint64(frame[c, 3] >> 4)
+                ac = np.uint64(2 + (frame[c, 3] & 1))
+                row = np.uint64(frame[c, 2] * len(_PLACES))
+                for _ in range(down * across if c == 0 else 1):
+                    # Here, and not in a function: to hand over the arrays would take as long as a third of this.
+                    ahead |= load_bits(bits, at) >> count
+                    at += (np.uint64(63) - count) >> np.uint64(3)
+                    count |= np.uint64(56)
+                    entry = np.int64(tables[dc, ahead >> np.uint64(64 - _PEEK)])
+                    if not entry & _WHOLE:
+                        entry = _completed(ahead, dc, entry, codes, symbols)
+                        if not entry:
+                            return False
+                    before[c] += entry >> 16
+                    number = before[c] * np.int64(steps[row])
+                    widest = number + _LIMIT
+                    blocks[block] = np.int16(number)
+                    ahead <<= np.uint64(entry & 63)
+                    count -= np.uint64(entry & 63)
+                    k = np.uint64(1)
+                    while k < np.uint64(64):
+                        ahead |= load_bits(bits, at) >> count
+                        at += (np.uint64(63) - count) >> np.uint64(3)
+                        count |= np.uint64(56)
+                        entry = np.int64(tables[ac, ahead >> np.uint64(64 - _PEEK)])
+                        if not entry & _WHOLE:
+                            entry = _completed(ahead, ac, entry, codes, symbols)
+                            if not entry:
+                                return False
+                        k += np.uint64(entry >> 6 & 127)
+                        number = (entry >> 16) * np.int64(steps[row + k])
+                        widest |= number + _LIMIT
+                        blocks[block + np.uint64(_PLACES[k])] = np.int16(number)
+                        k += np.uint64(1)
+                        ahead <<= np.uint64(entry & 63)
+                        count -= np.uint64(entry & 63)
+                        if k >= np.uint64(64):
+                            break
+                        entry = np.int64(tables[ac, ahead >> np.uint64(64 - _PEEK)])
+                        if not entry & _WHOLE:
+                            entry = _completed(ahead, ac, entry, codes, symbols)
+                            if not entry:
+                                return False
+                        k += np.uint64(entry >> 6 & 127)
+                        number = (entry >> 16) * np.int64(steps[row + k])
+                        widest |= number + _LIMIT
+                        blocks[block + np.uint64(_PLACES[k])] = np.int16(number)
+                        k += np.uint64(1)
+                        ahead <<= np.uint64(entry & 63)
+                        count -= np.uint64(entry & 63)
+                    if (k != 64 and k <= _END_OF_BLOCK + 1) or widest < 0 or widest >= 2 * _LIMIT:
+                        return False
+                    block += np.uint64(_BLOCK)
+            if np.int64(at) * 8 - np.int64(count) > 8 * nbytes:  # so much behind the end can be read: it is scratch
+                return False
+            if not (up <= unit < low and left <= column < right):
+                continue
+            block = np.uint64(0)
+            for c in range(channels):
+                wider, lower, step, target = across, down, stride, 0
+                if c:
+                    wider, lower, step, target = 1, 1, chroma_stride, luma_size + (c - 1) * chroma_size
+                target += (unit & 1) * lower * 8 * step + BORDER + (column - left) * 8 * wider
+                for _ in range(lower):
+                    for k in range(wider):
+                        transform(blocks, block, scratch, np.uint64(target + 8 * k), np.uint64(step))
+                        block += np.uint64(_BLOCK)
+                    target += 8 * step
+        if unit < up:
+            continue
+        # Rows whose chroma is there, with the row below it where it is halved.
+        ready = (unit + 1) * high - (1 if down == 2 else 0)
+        ready = min(rows, (height if unit + 1 == units_down else ready) - y0)
+        for row in range(done, ready):
+            _row(
+                luma, blue, red, stride, chroma_stride, channels, across, down, y0 + row, x0 - left * wide,
+                (height + down - 1) // down, (width + across - 1) // across - left * 8, columns, mixed,
+                wide_blue, wide_red, last, out, (first + row * window[6]) * window[7], window[7],
+            )  # fmt: skip
+        done = max(done, ready)
+    used = np.int64(at) * 8 - np.int64(count)
+    return done == rows and (low < units_down or (used + 7) >> 3 == nbytes)
+
+
+@kernel
+def _row(
+    luma, blue, red, stride, chroma_stride, channels, across, down, y, x, chroma_rows, chroma_columns, columns, mixed,
+    wide_blue, wide_red, last, out, place, out_channels,
+):  # fmt: skip
+    """A row of pixels: row `y` of the picture, from column `x` of the planes. `chroma_rows`, `chroma_columns`: where chroma
+    ends."""
+    begin = y % (16 * down) * stride + BORDER + x
+    if out_channels == 1:
+        for k in range(columns):
+            out[np.uint64(place + k)] = luma[np.uint64(begin + k)]
+        return
+    cb, cr, at = wide_blue, wide_red, BORDER
+    if channels == 3 and across == 1:
+        cb, cr, at = blue, red, begin
+    elif channels == 3:
+        at = BORDER + x
+        near = y // down
+        far = near if down == 1 else near - 1 if y % 2 == 0 else near + 1
+        far = min(max(far, 0), chroma_rows - 1)
+        near_at, far_at = near % 16 * chroma_stride + BORDER, far % 16 * chroma_stride + BORDER
+        even, odd = (4, 8) if down == 1 else (8, 7)
+        first, end = max(0, x // 2), min(chroma_columns, (x + columns + 1) // 2)
+        for plane, target in ((blue, wide_blue), (red, wide_red)):
+            _widened(plane, near_at, far_at, even, odd, first, end, chroma_columns, mixed, target)
+    # What comes behind the row is made later, but for the last rows.
+    ends = len(out) - place - 3 * columns < 3 * PIXELS
+    target, start = (last, 0) if ends else (out, place)
+    for k in range(0, columns, PIXELS):
+        store_pixels(luma, np.uint64(begin + k), cb, cr, np.uint64(at + k), target, np.uint64(start + 3 * k))
+    if ends:
+        for k in range(3 * columns):
+            out[place + k] = last[k]
+
+
+@kernel
+def _widened(plane, near, far, even, odd, first, end, columns, mixed, target):
+    """A row of chroma, a quarter of each neighbour mixed in: `jdsample`'s fancy upsampling. `even` and `odd`: what is added
+    to be rounded. All arrays are read from 0 on: then the compiler makes vector code of it."""
+    count = end - first
+    one, two = plane[near + first - 1 : near + end + 1], plane[far + first - 1 : far + end + 1]
+    for k in range(count + 2):
+        mixed[k] = 3 * np.int16(one[k]) + np.int16(two[k])
+    if first == 0:
+        mixed[0] = mixed[1]
+    if end == columns:
+        mixed[count + 1] = mixed[count]
+    middle, after, out = mixed[1:], mixed[2:], target[BORDER + 2 * first :]
+    for k in range(count):
+        three = 3 * np.int32(middle[k])
+        out[np.uint64(2 * k)] = (three + mixed[k] + even) >> 4
+        out[np.uint64(2 * k + 1)] = (three + after[k] + odd) >> 4

@@ -1,0 +1,226 @@
+"""What `jpeg.py` computes in vector registers: the inverse cosine transform of a block, and pixels of three colours.
+
+Both are libjpeg-turbo's to the last bit (`jidctint`, "islow", with 16-bit sums and saturation as its vector code has them,
+and `jdcolor`). In loops they take the compiler seconds, and three times as long to run, for it finds no way to turn a block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ndd._cpu.jit import Compiled
+
+PIXELS = 16  # that `store_pixels` makes
+
+_DC_BITS, _PASS_BITS = 13, 2
+# 1.402, -0.344, -0.714 and 1.772 times 65536, with 1, 0, -1 and 2 taken off: then they are of 16 bits, which is quicker.
+_RED_CR, _GREEN_CB, _GREEN_CR, _BLUE_CB = 91881 - 65536, -22554, 65536 - 46802, 116130 - 131072
+
+
+class _Intrinsic(Compiled):
+    def __init__(self, make: Any):
+        self.make = make
+
+    def inner(self) -> Any:
+        return self.make()
+
+
+def _load_bits() -> Any:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def load(typing_context, data, at):
+        def generate(context, builder, signature, arguments):
+            start = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            place = builder.bitcast(builder.gep(start, [arguments[1]]), ir.IntType(64).as_pointer())
+            return builder.bswap(builder.load(place, align=1))
+
+        return types.uint64(types.Array(types.uint8, 1, "C"), types.uint64), generate
+
+    return load
+
+
+def _store_bits() -> Any:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def store(typing_context, data, at, bits):
+        def generate(context, builder, signature, arguments):
+            start = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            place = builder.bitcast(builder.gep(start, [arguments[1]]), ir.IntType(64).as_pointer())
+            builder.store(builder.bswap(arguments[2]), place, align=1)
+            return context.get_dummy_value()
+
+        return types.void(types.Array(types.uint8, 1, "C"), types.uint64, types.uint64), generate
+
+    return store
+
+
+class _Lanes:
+    """Vectors of `count` whole numbers of `bits` bits, and what is done with them."""
+
+    def __init__(self, builder: Any, bits: int, count: int):
+        from llvmlite import ir
+
+        self.ir, self.builder, self.count = ir, builder, count
+        self.kind = ir.VectorType(ir.IntType(bits), count)
+
+    def all(self, number: int) -> Any:
+        return self.ir.Constant(self.kind, [number] * self.count)
+
+    def clamped(self, value: Any, low: int, high: int) -> Any:
+        for limit, sign in ((self.all(low), ">"), (self.all(high), "<")):
+            value = self.builder.select(self.builder.icmp_signed(sign, value, limit), value, limit)
+        return value
+
+    def times(self, value: Any, factor: int) -> Any:
+        return self.builder.mul(value, self.all(factor))
+
+    def rounded(self, value: Any, bits: int) -> Any:
+        return self.builder.ashr(self.builder.add(value, self.all(1 << (bits - 1))), self.all(bits))
+
+
+def _shuffled(builder: Any, first: Any, second: Any, places: list[int]) -> Any:
+    from llvmlite import ir
+
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places))
+
+
+def _interleaved(builder: Any, rows: list[Any]) -> list[Any]:
+    """Row i between those of row i + half: log2(n) times of it exchange rows and columns."""
+    count, half = rows[0].type.count, len(rows) // 2
+    found = []
+    for first, second in zip(rows[:half], rows[half:], strict=True):
+        order = [place for k in range(count) for place in (k, count + k)]
+        found += [_shuffled(builder, first, second, order[:count]), _shuffled(builder, first, second, order[count:])]
+    return found
+
+
+def _pass(builder: Any, rows: list[Any], bits: int) -> list[Any]:
+    """The transform along one axis of eight vectors of 16 bits; 32 bits come out, `bits` fewer."""
+    from llvmlite import ir
+
+    wide = _Lanes(builder, 32, 8)
+    add, sub, times = builder.add, builder.sub, wide.times
+
+    def widened(value: Any) -> Any:
+        return builder.sext(value, ir.VectorType(ir.IntType(32), 8))
+
+    def scaled(value: Any) -> Any:
+        return builder.shl(widened(value), wide.all(_DC_BITS))
+
+    two, six = widened(rows[2]), widened(rows[6])
+    low, high = add(times(two, 4433), times(six, 4433 - 15137)), add(times(two, 4433 + 6270), times(six, 4433))
+    total, difference = scaled(add(rows[0], rows[4])), scaled(sub(rows[0], rows[4]))  # of 16 bits
+    even = [add(total, high), add(difference, low), sub(difference, low), sub(total, high)]
+
+    z3, z4 = widened(add(rows[7], rows[3])), widened(add(rows[5], rows[1]))  # of 16 bits
+    z3, z4 = add(times(z3, 9633 - 16069), times(z4, 9633)), add(times(z3, 9633), times(z4, 9633 - 3196))
+    seven, five, three, one = (widened(rows[k]) for k in (7, 5, 3, 1))
+    odd = [
+        add(z4, add(times(one, 12299 - 7373), times(seven, -7373))),
+        add(z3, add(times(three, 25172 - 20995), times(five, -20995))),
+        add(z4, add(times(five, 16819 - 20995), times(three, -20995))),
+        add(z3, add(times(seven, 2446 - 7373), times(one, -7373))),
+    ]
+    first = [wide.rounded(add(e, o), bits) for e, o in zip(even, odd, strict=True)]
+    last = [wide.rounded(sub(e, o), bits) for e, o in zip(even, odd, strict=True)]
+    return first + last[::-1]
+
+
+def _transform() -> Any:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def transform(typing_context, blocks, block, out, at, stride):
+        def generate(context, builder, signature, arguments):
+            blocks, block, out, at, stride = arguments
+            blocks, out = (
+                context.make_array(kind)(context, builder, array).data
+                for kind, array in ((signature.args[0], blocks), (signature.args[2], out))
+            )
+            short, wide = ir.VectorType(ir.IntType(16), 8), _Lanes(builder, 32, 8)
+            start = builder.bitcast(builder.gep(blocks, [block]), short.as_pointer())
+            rows = [builder.load(builder.gep(start, [ir.Constant(ir.IntType(64), r)]), align=2) for r in range(8)]
+            rows = _pass(builder, rows, _DC_BITS - _PASS_BITS)
+            rows = [builder.trunc(wide.clamped(row, -0x8000, 0x7FFF), short) for row in rows]
+            for _ in range(3):
+                rows = _interleaved(builder, rows)
+            columns = [wide.clamped(c, -128, 127) for c in _pass(builder, rows, _DC_BITS + _PASS_BITS + 3)]
+            columns = [builder.trunc(c, ir.VectorType(ir.IntType(8), 8)) for c in columns]
+            order = [place for k in range(8) for place in (k, 8 + k)]
+            pairs = [_shuffled(builder, columns[k], columns[k + 4], order) for k in range(4)]
+            for _ in range(2):
+                pairs = _interleaved(builder, pairs)
+            for k, pair in enumerate(pairs):
+                pair = builder.xor(pair, _Lanes(builder, 8, 16).all(-128))
+                for half in range(2):
+                    row = _shuffled(builder, pair, pair, list(range(8 * half, 8 * half + 8)))
+                    place = builder.add(at, builder.mul(stride, ir.Constant(ir.IntType(64), 2 * k + half)))
+                    builder.store(row, builder.bitcast(builder.gep(out, [place]), row.type.as_pointer()), align=1)
+            return context.get_dummy_value()
+
+        numbers, bytes_ = types.Array(types.int16, 1, "C"), types.Array(types.uint8, 1, "C")
+        place = types.uint64
+        return types.void(numbers, place, bytes_, place, place), generate
+
+    return transform
+
+
+def _store_pixels() -> Any:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def store(typing_context, luma, at, blue, red, chroma_at, out, place):
+        def generate(context, builder, signature, arguments):
+            wide, eight = _Lanes(builder, 32, PIXELS), ir.VectorType(ir.IntType(8), PIXELS)
+
+            def read(k, at, less):
+                start = context.make_array(signature.args[k])(context, builder, arguments[k]).data
+                where = builder.bitcast(builder.gep(start, [arguments[at]]), eight.as_pointer())
+                return builder.sub(builder.zext(builder.load(where, align=1), wide.kind), wide.all(less))
+
+            y, cb, cr = read(0, 1, 0), read(2, 4, 128), read(3, 4, 128)
+            add, sub, times = builder.add, builder.sub, wide.times
+            high = add(y, cr), sub(y, cr), add(y, add(cb, cb))
+            low = times(cr, _RED_CR), add(times(cb, _GREEN_CB), times(cr, _GREEN_CR)), times(cb, _BLUE_CB)
+            red, green, blue = (
+                builder.trunc(wide.clamped(add(h, wide.rounded(l, 16)), 0, 255), eight)
+                for h, l in zip(high, low, strict=True)
+            )
+            out = context.make_array(signature.args[5])(context, builder, arguments[5]).data
+            for part in range(3):  # a third of the bytes each
+                numbers = range(part * PIXELS, (part + 1) * PIXELS)
+                two = _shuffled(builder, red, green, [n // 3 + PIXELS * (n % 3 == 1) for n in numbers])
+                order = [PIXELS + n // 3 if n % 3 == 2 else n % PIXELS for n in numbers]
+                where = builder.add(arguments[6], ir.Constant(ir.IntType(64), part * PIXELS))
+                where = builder.bitcast(builder.gep(out, [where]), eight.as_pointer())
+                builder.store(_shuffled(builder, two, blue, order), where, align=1)
+            return context.get_dummy_value()
+
+        bytes_, place = types.Array(types.uint8, 1, "C"), types.uint64
+        return types.void(bytes_, place, bytes_, bytes_, place, bytes_, place), generate
+
+    return store
+
+
+load_bits: Any = _Intrinsic(_load_bits)
+"""`load_bits(data, at)`: the eight bytes from `at` as an uint64, the first one highest. Nothing is checked, here and below."""
+
+store_bits: Any = _Intrinsic(_store_bits)
+"""`store_bits(data, at, bits)`: puts them there."""
+
+transform: Any = _Intrinsic(_transform)
+"""`transform(blocks, block, out, at, stride)`: the pixels of the 64 coefficients (int16, row by row) from `block` in
+eight rows of `out` from `at`."""
+
+store_pixels: Any = _Intrinsic(_store_pixels)
+"""`store_pixels(luma, at, blue, red, chroma_at, out, place)`: the next 16 pixels of YCbCr as RGB, 48 bytes."""

@@ -1,0 +1,145 @@
+"""The kernel that decodes common JPEGs: libjpeg-turbo's pixels to the last bit, and nothing from files that are otherwise."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+
+import ndd
+from ndd._cpu import jpeg
+from ndd._cpu.background import background
+from ndd.decoders._header import jpeg as header_of
+
+SAMPLINGS = {
+    "444": cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444, "422": cv2.IMWRITE_JPEG_SAMPLING_FACTOR_422,
+    "420": cv2.IMWRITE_JPEG_SAMPLING_FACTOR_420,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch):
+    monkeypatch.setattr(background, "allowed", False)
+
+
+def picture(height, width, noise=30):
+    """Waves and noise: all places of a block are used."""
+    rng = np.random.default_rng(height * width)
+    y, x = np.mgrid[:height, :width]
+    waves = [127 + 120 * np.sin(y / (3 + c) + x / (9 - 2 * c)) for c in range(3)]
+    return np.clip(np.stack(waves, 2) + rng.normal(0, noise, (height, width, 3)), 0, 255).astype(np.uint8)
+
+
+def encoded(image, sampling="420", quality=90, **options):
+    flags = [cv2.IMWRITE_JPEG_QUALITY, quality, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, SAMPLINGS[sampling]]
+    flags += [n for k, v in options.items() for n in (getattr(cv2, f"IMWRITE_JPEG_{k.upper()}"), v)]
+    return cv2.imencode(".jpg", image, flags)[1].reshape(-1).copy()
+
+
+def decoded(data, window=None, channels=3):
+    header = header_of(data.data)
+    y0, x0, y1, x1 = window or (0, 0, header.height, header.width)
+    out = np.empty((y1 - y0, x1 - x0, channels), np.uint8)
+    scratch = np.full(jpeg.room(len(data), x1 - x0) + 1, 7, np.uint8)
+    done = jpeg.decode(data, out.reshape(-1), np.array([y0, x0, y1, x1, y0, x0, x1 - x0, channels]), scratch[:-1])
+    assert scratch[-1] == 7
+    return out if done else None
+
+
+def expected(data):
+    return cv2.cvtColor(cv2.imdecode(data, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB)
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("quality", [5, 60, 97, 100])
+def test_whole_pictures(sampling, quality):
+    for height, width in ((16, 48), (33, 47), (120, 161), (1, 40), (40, 64)):
+        data = encoded(picture(height, width), sampling, quality)
+        np.testing.assert_array_equal(decoded(data), expected(data))
+        luma = cv2.imdecode(data, cv2.IMREAD_GRAYSCALE)[:, :, None]
+        np.testing.assert_array_equal(decoded(data, channels=1), luma)
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_windows(sampling):
+    data = encoded(picture(90, 131), sampling)
+    full, rng = expected(data), np.random.default_rng(3)
+    for _ in range(150):
+        (y0, y1), (x0, x1) = (np.sort(rng.choice(n + 1, 2, replace=False)) for n in (90, 131))
+        found = decoded(data, (y0, x0, y1, x1))
+        np.testing.assert_array_equal(found, full[y0:y1, x0:x1], err_msg=f"{y0, x0, y1, x1}")
+
+
+def test_gray_files():
+    data = cv2.imencode(".jpg", picture(50, 61)[:, :, 0])[1].reshape(-1).copy()
+    np.testing.assert_array_equal(decoded(data), expected(data))
+
+
+def test_extreme_pictures():
+    """Squares of black and white: sums that must saturate where libjpeg-turbo's do."""
+    rng = np.random.default_rng(5)
+    image = rng.integers(0, 2, (64, 64, 3)).astype(np.uint8) * 255
+    for quality in (1, 10, 40, 95):
+        data = encoded(image, "444", quality)
+        found = decoded(data)
+        assert (
+            found is None or (found == expected(data)).all()
+        )  # coefficients beyond the limit are left to libjpeg-turbo
+
+
+@pytest.mark.parametrize("options", [{"progressive": 1}, {"rst_interval": 4}])
+def test_other_kinds_are_left_alone(options):
+    assert decoded(encoded(picture(40, 64), **options)) is None
+
+
+def test_damaged_files():
+    """Whatever comes, nothing is written elsewhere, and what is decoded is what libjpeg-turbo decodes."""
+    good = encoded(picture(64, 80), "420", 80)
+    header, rng, refused = header_of(good.data), np.random.default_rng(8), 0
+    for k in range(300):
+        data = good.copy()
+        data[rng.integers(2, len(data), 1 + k % 3)] = rng.integers(0, 256)
+        data = data[: len(data) - (k % 5 == 0) * int(rng.integers(1, 60))].copy()
+        now = header_of(data.data)
+        if now is None or now[:3] != header[:3] or now.coded_rgb:
+            continue
+        found = decoded(data)
+        refused += found is None
+        if found is not None:
+            np.testing.assert_array_equal(found, expected(data))
+    assert refused > 30
+
+
+def test_a_window_is_decoded_where_nobody_sees_the_rest(monkeypatch):
+    """What random_resized_crop looks at alone, if nobody holds the picture; the same result."""
+    from ndd.decoders import _jpeg
+
+    parts, decode = [], _jpeg.decode
+
+    def noted(data, header, options, window, seen):
+        parts.append(seen)
+        out = decode(data, header, options, window, seen)
+        if seen is not None:  # what is not seen holds anything
+            rest = np.ones(out.shape[:2], bool)
+            rest[seen[0] : seen[2], seen[1] : seen[3]] = False
+            out[rest] = 255
+        return out
+
+    monkeypatch.setattr(_jpeg, "decode", noted)
+    data = [encoded(picture(300, 400), "420"), encoded(picture(230, 350), "444")]
+    for kind in ("INTERP_LINEAR", "INTERP_LANCZOS3", "INTERP_NN", "INTERP_GAUSSIAN"):
+        found = []
+        for held in (False, True):
+            with ndd.EvalMode.deferred:
+                images = ndd.decoders.image(ndd.batch(data))
+                kept = images if held else None
+                images = ndd.random_resized_crop(
+                    images, size=[64, 64], interp_type=getattr(ndd.types, kind), random_area=[0.1, 0.4],
+                    rng=ndd.random.RNG(seed=4),
+                )  # fmt: skip
+                found.append(images.torch())
+            assert (kept is None) or (np.asarray(kept.tensors[1]) == expected(data[1])).all()
+            seen = parts[-1]
+            assert (seen is None) == held
+            assert held or (seen[2] - seen[0]) * (seen[3] - seen[1]) < 230 * 350 * 0.7
+        assert (found[0] == found[1]).all()
