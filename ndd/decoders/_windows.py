@@ -15,7 +15,7 @@ from ndd._cpu import codec_calls
 from ndd._cpu.jpeg_headers import CHANNELS, FIRST_SWAPPED, HEIGHT, ORIENTATION, WIDTH
 from ndd._execution.kept import Kept
 from ndd._tensor.memory import host_empty
-from ndd.decoders import _codec_library, _orientation
+from ndd.decoders import _codec_library, _nvimgcodec
 from ndd.decoders._codec_library import Decoder, Library, Pictures
 from ndd.decoders._header import may_be_decoded
 from ndd.decoders._pixels import convert
@@ -68,7 +68,7 @@ def _decode_piece(codec: Library, batch: Encoded, numbers: np.ndarray, shapes: n
     options = batch.options
     is_ycbcr = options.output_type == DALIImageType.YCbCr
     facts = batch.facts[numbers]
-    encoded = [_orientation.with_plain_exif(batch.data[i]) for i in numbers]
+    encoded = [_nvimgcodec.harmless(batch.data[i]) for i in numbers]
     images = [host_empty(tuple(shape), np.uint8) for shape in shapes.tolist()]
     idle = _idle(options.fast_idct)
     try:
