@@ -388,10 +388,18 @@ def _plane(shape: tuple[int, ...], y: int) -> tuple[int, int, int]:
 
 def _pick(image, out, axes, start, end, kind) -> None:
     """The nearest pixel along all axes."""
-    picked = []
-    for i, axis in enumerate(axes):
-        place = out.shape[axis], image.shape[axis], start[i], end[i]
-        picked.append(fused_nearest_taps(*place) if kind[i] == NN_FUSED else nearest_taps(*place, i < len(axes) - 1))
+    places = [(out.shape[axis], image.shape[axis], start[i], end[i]) for i, axis in enumerate(axes)]
+    origins = [0] * len(axes)
+    if any([a >= 1 and b >= 1 for _, _, a, b in places]):
+        spans = [reach(*place[1:], NN, F32(0)) for place in places]
+        first = _least_cost(tuple([b - a for a, b in spans]), tuple([place[0] for place in places]), (1,) * len(axes))[
+            0
+        ]
+        origins = [0 if i == first else span[0] for i, span in enumerate(spans)]
+    picked = [
+        fused_nearest_taps(*place) if kind[i] == NN_FUSED else nearest_taps(*place, origins[i], i < len(axes) - 1)
+        for i, place in enumerate(places)
+    ]
     for axis, first in zip(axes[:-2], picked[:-2], strict=True):
         image = image.take(first, axis)
     y = axes[-2]

@@ -70,6 +70,32 @@ def test_floats_are_those_of_dali_to_the_last_bit(dali, layout):
     assert equal >= count - 2
 
 
+@pytest.mark.parametrize("filter_", [0, 2, 3, 4, 5])
+def test_regions_on_quarters_of_pixels_are_exactly_those_of_dali(dali, filter_):
+    """Where a filter begins near a whole pixel the last bits of its taps show in which order they were computed, and the
+    nearest of two pixels as near."""
+    pick = np.random.default_rng(5)
+    sizes = range(1, 41)
+    for _ in range(12):
+        along, part = int(pick.integers(2)), pick.choice([1, 0.5, 0.25])
+        extents = [3, 3]
+        extents[along] = n = int(pick.integers(4, 41))
+        image = pick.integers(0, 256, (*extents, 1)).astype(np.float32)
+        region = pick.choice(int(n / part) + 1, 2, replace=False) * part
+        start, end, antialias = [0.0, 0.0], [3.0, 3.0], bool(pick.integers(2))
+        start[along], end[along] = region
+        ours, theirs = [], []
+        for module, found in ((ndd, ours), (dali, theirs)):
+            wanted = np.full((len(sizes), 2), 3, np.float32)
+            wanted[:, along] = sizes
+            batch = module.batch([image] * len(sizes), layout="HWC")
+            how = given(module, {"roi_start": start, "roi_end": end, "interp_type": filter_, "antialias": antialias})
+            out = module.resize(batch, size=module.batch(list(wanted)), **how)
+            found += arrays_of(out)
+        for x, y in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(x, y, err_msg=f"{extents} {region} to {x.shape}")
+
+
 def test_ties_are_rounded_exactly_as_by_dali(dali):
     rng, pick = np.random.default_rng(0), random.Random(1)
     for _ in range(60):
