@@ -67,7 +67,7 @@ def test_floats_are_those_of_dali_to_the_last_bit(dali, layout):
         ours, theirs = (arrays_of(found[0]) for found in both(dali, draw.samples, layout, arguments))
         equal += all(np.array_equal(x, y) for x, y in zip(ours, theirs, strict=True))
     # What is left has a Gaussian of few taps in a region, or two orders of passes that cost the same.
-    assert equal >= count - 2
+    assert equal >= count - 1
 
 
 @pytest.mark.parametrize("filter_", [0, 2, 3, 4, 5])
