@@ -223,6 +223,17 @@ def test_absurd_sizes_are_refused(size):
         ndd.resize(np.zeros((4, 5, 3), np.uint8), size=size)
 
 
+@pytest.mark.parametrize("places", [(float("inf"), 9.0), (0.0, 1e30), (float("nan"), 5.0), (-1e12, 3.0)])
+def test_regions_out_of_all_reason_are_refused(places):
+    image = ndd.tensor(np.zeros((4, 5, 1), np.uint8), layout="HWC")
+    for operator in (ndd.resize, ndd.tensor_resize, ndd.resize_crop_mirror):
+        how = {"sizes": [2, 2], "axes": [0, 1]} if operator is ndd.tensor_resize else {"size": [2, 2]}
+        with pytest.raises(
+            RuntimeError, match="`roi_.*`: expected a place at most 10,000,000 pixels outside of the 4 x 5"
+        ):
+            operator(image, roi_start=[places[0]] * 2, roi_end=[places[1]] * 2, **how).evaluate()
+
+
 def test_a_reversed_region_mirrors():
     image = np.random.default_rng(0).integers(0, 256, (20, 30, 3), dtype=np.uint8)
     plain = ndd.resize(image, size=(13, 17), roi_start=(2, 3.5), roi_end=(18, 25))
