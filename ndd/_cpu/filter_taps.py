@@ -84,24 +84,28 @@ def tap_count(kind, radius):
 
 @kernel
 def reach(n_in, start, end, kind, radius):
-    """The source pixels that any output pixel can be made of: the first, and the one behind the last."""
-    half = np.float32(0.5) * filter_support(kind, radius)
+    """The source pixels that any output pixel can be made of: the first, and the one behind the last. DALI counts one more
+    for NN."""
+    half, spare = np.float32(0), 1
+    if kind not in (NN, NN_FUSED):
+        half, spare = np.float32(0.5) * filter_support(kind, radius), 0
     low = min(max(np.int64(math.floor(min(start, end) - half)), 0), n_in - 1)
-    high = np.int64(math.ceil(max(start, end) + half))
+    high = np.int64(math.ceil(max(start, end) + half)) + spare
     return low, max(min(high, n_in), low + 1)
 
 
 @kernel
-def nearest_taps(n_out, n_in, start, end, accumulate):
+def nearest_taps(n_out, n_in, start, end, origin_at, accumulate):
     """The source pixel of each output pixel. `accumulate` steps from pixel to pixel, as DALI does along all axes but
-    the last."""
+    the last. Coordinates count from source pixel `origin_at`: it decides which of two that are as near is taken."""
     first = empty(n_out, np.int64)
+    start, end = start - np.float32(origin_at), end - np.float32(origin_at)
     scale = (end - start) / np.float32(n_out)
     position = start + np.float32(0.5) * scale
     for i in range(n_out):
         if not accumulate:
             position = (np.float32(i) + np.float32(0.5)) * scale + start
-        first[i] = min(max(np.int64(math.floor(position)), 0), n_in - 1)
+        first[i] = min(max(np.int64(math.floor(position)) + origin_at, 0), n_in - 1)
         position += scale
     return first
 
@@ -130,11 +134,11 @@ def axis_taps(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
 
     Coordinates count from source pixel `origin_at`: that changes their last bits. `accumulate`, see `nearest_taps`.
     """
-    start, end = start - np.float32(origin_at), end - np.float32(origin_at)
     if kind == NN:
-        return nearest_taps(n_out, n_in, start, end, accumulate) + origin_at, np.ones((n_out, 1), np.float32)
+        return nearest_taps(n_out, n_in, start, end, origin_at, accumulate), np.ones((n_out, 1), np.float32)
     if kind == NN_FUSED:
-        return fused_nearest_taps(n_out, n_in, start, end) + origin_at, np.ones((n_out, 1), np.float32)
+        return fused_nearest_taps(n_out, n_in, start, end), np.ones((n_out, 1), np.float32)
+    start, end = start - np.float32(origin_at), end - np.float32(origin_at)
     table = filter_table(kind)
     last = len(table) - 1
     scale = (end - start) / np.float32(n_out)
@@ -150,7 +154,7 @@ def axis_taps(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
         first[i] = min(max(index + origin_at, 1 - taps), n_in - 1)
         total = np.float32(0)
         for k in range(taps):
-            x = (np.float32(index + k) - left) * step
+            x = ((np.float32(index) - left) + np.float32(k)) * step
             j = int(x)
             weight = np.float32(0)
             if last == 2:

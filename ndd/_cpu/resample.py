@@ -212,6 +212,22 @@ plane_taps.meanwhile()
 
 
 @kernel
+def nearest_plane(height, width, rows, columns, start, end):
+    """The source row of each row of the result, and the source column of each column (`nearest_taps`)."""
+    top, bottom = reach(height, start[0], end[0], NN, np.float32(0))
+    left, right = reach(width, start[1], end[1], NN, np.float32(0))
+    down, across = 4, 4.4  # as in `_least_cost`
+    down_first = rows * (right - left) * down + rows * columns * across < (
+        (bottom - top) * columns * across + rows * columns * down
+    )
+    y = nearest_taps(rows, height, start[0], end[0], 0 if down_first else top, True)
+    return y, nearest_taps(columns, width, start[1], end[1], left if down_first else 0, False)
+
+
+nearest_plane.meanwhile()
+
+
+@kernel
 def filter_planes(image, out, channels, down_first, y_first, y_weights, x_first, x_weights, even, behind, low, high):
     """Two passes over each plane of `[planes, H, W * channels]`, a row at a time.
 
@@ -388,10 +404,18 @@ def _plane(shape: tuple[int, ...], y: int) -> tuple[int, int, int]:
 
 def _pick(image, out, axes, start, end, kind) -> None:
     """The nearest pixel along all axes."""
-    picked = []
-    for i, axis in enumerate(axes):
-        place = out.shape[axis], image.shape[axis], start[i], end[i]
-        picked.append(fused_nearest_taps(*place) if kind[i] == NN_FUSED else nearest_taps(*place, i < len(axes) - 1))
+    extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
+    if kind[0] == NN_FUSED:
+        picked = [fused_nearest_taps(*place) for place in zip(sizes, extents, start, end, strict=True)]
+    elif len(axes) == 2:
+        picked = nearest_plane(*extents, *sizes, start, end)
+    else:
+        spans = [reach(n, a, b, NN, F32(0)) for n, a, b in zip(extents, start, end, strict=True)]
+        first = _least_cost(tuple([b - a for a, b in spans]), tuple(sizes), (1,) * len(axes))[0]
+        picked = [
+            nearest_taps(sizes[i], extents[i], start[i], end[i], 0 if i == first else spans[i][0], i < len(axes) - 1)
+            for i in range(len(axes))
+        ]
     for axis, first in zip(axes[:-2], picked[:-2], strict=True):
         image = image.take(first, axis)
     y = axes[-2]

@@ -8,6 +8,7 @@ Facts about the library (0.9) that shape this file:
   thread. Making one costs 12 us.
 * Its parsers and decoders of JPEG 2000, PNM and BMP die of damaged files (SIGSEGV, SIGFPE), and those of PNG follow a
   chunk's length of nearly 2^32 in a circle: it gets JPEG, PNG and WebP alone, whose headers and chunks were read before.
+* At some ends of cut-off JPEGs it loses a decoder's memory: `_header.jpeg_with_end`.
 * It does not copy the encoded bytes: they must stay as they are until the decode returns.
 * What it cannot decode comes back as None. It talks about that on stderr unless told otherwise before its import.
 * Regions are in the coordinates of the upright picture, and decode to the same pixels as a full decode cut afterwards.
@@ -29,10 +30,10 @@ from ndd._execution.fork import whole
 from ndd._execution.kept import Kept
 from ndd._tensor.memory import host_empty
 from ndd.decoders import _orientation
+from ndd.decoders._header import Header, jpeg_with_end
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
-    from ndd.decoders._header import Header
     from ndd.decoders._sample import Options
 
 Window = tuple[int, int, int, int]  # y0, x0, y1, x1
@@ -144,11 +145,17 @@ def _cpu_decoder(fast_idct: bool) -> Any:
 _cpu_decoders = Kept(_cpu_decoder, per="thread")
 
 
+def harmless(data: np.ndarray) -> np.ndarray:
+    """A JPEG, PNG or WebP without what the library would stumble over: the file itself, or a changed copy."""
+    plain = _orientation.with_plain_exif(data)
+    return jpeg_with_end(plain) if plain[0] == 0xFF else plain
+
+
 def _stream(data: np.ndarray, window: Window | None) -> Any:
     """The picture (or the window of it) for a decoder, or None if the library's parser refuses it."""
     module = library()
     try:
-        stream = module.CodeStream(_orientation.with_plain_exif(data))
+        stream = module.CodeStream(harmless(data))
         return stream if window is None else stream.get_sub_code_stream(region=module.Region(*window))
     except RuntimeError:
         return None

@@ -8,8 +8,13 @@ import sys
 import numpy as np
 import pytest
 from encoded import made
+from memory import least_growth
 
 import ndd
+from ndd.decoders import _nvimgcodec
+from ndd.decoders._header import _first_scan
+from ndd.decoders._sample import Options, header_of
+from ndd.types import DALIImageType
 
 CHILD = """
 import resource, sys
@@ -44,6 +49,35 @@ assert not found.dropped
 np.testing.assert_array_equal(np.asarray(found.tensors[3]), expected)
 print("short of memory", short, "times")
 """
+
+
+@pytest.mark.skipif(_nvimgcodec.library() is None, reason="the leak was nvImageCodec's")
+@pytest.mark.parametrize("end", [b"", b"\xff\xd9"], ids=["cut off", "an end inside the scan header"])
+def test_cut_off_jpegs_leave_nothing_behind(end):
+    """Cut where the last byte is that of a whole block, and where a scan's header lacks a byte: 13 kB each, once."""
+    data = made()["420.jpg"].tobytes()
+    pixels = _first_scan(memoryview(data))[0]
+    cut = [np.frombuffer(data[: pixels - len(end) - i] + end, np.uint8) for i in range(3)]
+    options = Options(DALIImageType.RGB, np.uint8, True, None)
+    headers = [header_of(picture) for picture in cut]
+
+    def decode_them():
+        for _ in range(300):
+            for picture, header in zip(cut, headers, strict=True):
+                assert _nvimgcodec.decode_cpu(picture, header, options, None) is None
+
+    assert least_growth(decode_them, parts=3) < 1 << 20
+
+
+def test_jpegs_without_their_end_decode_if_no_pixel_is_missing():
+    """As in DALI: a decoder that has all rows looks no further, but it looks some bytes ahead."""
+    data = made()["420.jpg"]
+    np.testing.assert_array_equal(
+        ndd.decoders.image(np.append(data[:-2], np.zeros(100, np.uint8))), ndd.decoders.image(data)
+    )
+    for cut in (data[:-2], data[:-1], data[: len(data) // 2]):
+        with pytest.raises(RuntimeError, match="cut off"):
+            ndd.decoders.image(cut).evaluate()
 
 
 def test_no_memory_to_read_a_file_with(monkeypatch, tmp_path):

@@ -84,8 +84,8 @@ def resize(
     it; OpenCV does not widen its filters.
 
     Raises RuntimeError for other types, for no size or several, for numbers that are not one for each spatial axis,
-    extents that are not finite, an unknown `mode`, a `mode` beside `resize_shorter` or `resize_longer`, and
-    `roi_start` or `roi_end` alone; ValueError for other layouts and filters.
+    extents that are not finite, an unknown `mode`, a `mode` beside `resize_shorter` or `resize_longer`,
+    `roi_start` or `roi_end` alone or more than 10,000,000 pixels outside; ValueError for other layouts and filters.
 
     >>> import ndd
     >>> image = ndd.tensor([[[0], [10], [20], [30]]], dtype=ndd.uint8, layout="HWC")

@@ -27,6 +27,8 @@ TYPES = ("u8", "i16", "u16", "f32")
 NN, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = range(6)
 # A region without extent is taken to be this wide, in pixels.
 NARROWEST = np.float32(1e-3)
+# How far outside of the image a region may reach, in pixels: a filter that is as wide has a table of 80 MB.
+_OUTSIDE = 1e7
 
 # Radius of each filter, in source pixels, where nothing shrinks.
 BASE_RADIUS = np.array([0.5, 1.0, 2.0, 3.0, 1.0, 1.0], np.float32)
@@ -183,6 +185,12 @@ def source_region(
     start, end = per_axis(roi_start, extents.shape[1]), per_axis(roi_end, extents.shape[1])
     if roi_relative:
         start, end = start * extents, end * extents
+    for name, places in (("roi_start", start), ("roi_end", end)):
+        near = (places >= -_OUTSIDE) & (places <= extents + _OUTSIDE)  # NaN is not
+        if not near.all():
+            i = int(np.flatnonzero(~near.all(axis=1))[0])
+            said = f"at most {_OUTSIDE:,.0f} pixels outside of the {' x '.join(map(str, extents[i]))} of the input"
+            raise bad_sample(i, f"`{name}`: expected a place {said}, got {np.broadcast_to(places, extents.shape)[i]}")
     return _widen(start.astype(np.float32), end.astype(np.float32))
 
 
