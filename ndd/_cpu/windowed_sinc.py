@@ -52,7 +52,7 @@ def rounded_places(lobes: int) -> tuple[int, np.float32]:
 
 
 @functools.lru_cache(maxsize=16)
-def _tables(lobes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.float32]:
+def tables_of(lobes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.float32]:
     """Taps, the slopes of the taps below and above the split with zeros for the others, and how coarsely places are rounded."""
     taps, slopes = taps_of(lobes)
     split, coarse = rounded_places(lobes)
@@ -66,7 +66,7 @@ def resample(signal: np.ndarray, out: np.ndarray, step: float, quality: float) -
     if out.shape[0] == signal.shape[0] and step == 1.0:
         out[...] = signal
         return
-    tables = _tables(lobes_of(quality))
+    tables = tables_of(lobes_of(quality))
     if signal.ndim == 1:
         _resample(signal, out, step, *tables)
         return

@@ -1,4 +1,5 @@
-"""Sound files to samples: libsndfile by soundfile, and what it does not know by FFmpeg (`_ffmpeg_sound.py`)."""
+"""Sound files to samples: those of a batch in compiled code, what that leaves by libsndfile, and what this does not know by
+FFmpeg (`_ffmpeg_sound.py`)."""
 
 from __future__ import annotations
 
@@ -6,30 +7,33 @@ import contextlib
 import functools
 import io
 import os
+from collections.abc import Callable
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd._cpu import sound_file
-from ndd._cpu.windowed_sinc import resample
+from ndd._cpu import sound_batch, sound_file
+from ndd._cpu.sound_batch import (
+    CHANNELS, COUNT, EXACT, FILE, FIRST, FLAC, FLOATS, FRAMES, HANDLE, KIND, OPENED, PLACE, RATE, SEEKS, UNKNOWN, WAV,
+)  # fmt: skip
+from ndd._cpu.windowed_sinc import lobes_of, resample, tables_of
 from ndd._tensor.memory import host_empty
-from ndd.decoders._flac import stream_of
-from ndd.decoders._wav import Samples, samples_of
 
 _BLOCK = 1 << 22  # frames that are read at once where a header may claim too many
 _FLOATS = ("FLOAT", "DOUBLE", "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III")
-_FLOAT_SUBTYPES = (6, 7, 0x60, 0x64, 0x80, 0x81, 0x82)  # the same, as SF_INFO has them
-# Where libsndfile begins in the middle with the very samples: it cannot in GSM, G.72x, NMS, DWVW and DPCM, and is wrong in
-# 24 bits of PAF, in ALAC of 20 bits and in Opus with long pages.
-_SEEKS = {
-    "PCM_S8": 1, "PCM_16": 2, "PCM_24": 3, "PCM_32": 4, "PCM_U8": 5, "FLOAT": 6, "DOUBLE": 7, "ULAW": 0x10, "ALAW": 0x11,
-    "IMA_ADPCM": 0x12, "MS_ADPCM": 0x13, "VORBIS": 0x60, "MPEG_LAYER_I": 0x80, "MPEG_LAYER_II": 0x81, "MPEG_LAYER_III": 0x82,
-}  # fmt: skip
-_SEEK_SUBTYPES, _PAF = tuple(_SEEKS.values()), 5  # as SF_INFO has them, the format above 16 bits of subtype
+# As `_subtypes` of `_cpu/sound_batch.py`.
+_SEEKS = (
+    "PCM_S8", "PCM_16", "PCM_24", "PCM_32", "PCM_U8", "FLOAT", "DOUBLE", "ULAW", "ALAW", "IMA_ADPCM", "MS_ADPCM", "VORBIS",
+    "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III",
+)  # fmt: skip
 _NAME = np.frombuffer(b"sound\0", np.uint8).copy()
 _READERS = {"float32": "sf_readf_float", "int16": "sf_readf_short", "int32": "sf_readf_int"}
 _C_TYPES = {"float32": "float *", "int16": "short *", "int32": "int *"}
 _FULL = {np.dtype(np.int16): np.float32(32767), np.dtype(np.int32): np.float32(2147483647)}
+_KINDS = ("float32", "int16", "int32")
+
+Spread = Callable[[Callable[[int], Any], int], dict[int, BaseException]]
 
 
 class Wanted(NamedTuple):
@@ -43,6 +47,26 @@ class Wanted(NamedTuple):
     duration: float | None = None  # seconds; None: to the end
 
 
+class Decoded(NamedTuple):
+    """The samples of a batch, `(n, channels)` or `(n,)` each, behind each other."""
+
+    flat: np.ndarray
+    shapes: np.ndarray  # int64 [n, 2] or [n, 1]
+    places: np.ndarray  # where each begins
+    done: np.ndarray  # whether they are there
+    rates: np.ndarray  # of the files
+    whole: bool  # all of them are there, without gaps
+
+    def parts(self) -> list[Any]:
+        """The samples of each file, None where they are not there."""
+        shapes = [tuple(shape) for shape in self.shapes.tolist()]
+        starts = self.places.tolist()
+        return [
+            self.flat[start : start + prod(shape)].reshape(shape) if done else None
+            for shape, start, done in zip(shapes, starts, self.done.tolist(), strict=True)
+        ]
+
+
 @functools.cache
 def soundfile() -> Any:
     """The module; ImportError, with what to install, where it is missing."""
@@ -53,12 +77,99 @@ def soundfile() -> Any:
     return soundfile
 
 
+def decode_batch(
+    files: list[np.ndarray], wanted: Wanted, rates: np.ndarray, starts: np.ndarray, durations: np.ndarray, threads: int,
+    spread: Spread,
+) -> Decoded:  # fmt: skip
+    """The samples of files, uint8, in compiled code; what is unusual or wrong is not done, and left to `decode`.
+
+    Args:
+        wanted: for all of them, but that each has its own of `rates`, `starts` and `durations`, float64 `[n]` (a duration
+            that is NaN goes to the end).
+        threads, spread: calls a function with each number below a count, on so many threads.
+    """
+    n = len(files)
+    listed = np.array([(file.ctypes.data, file.size) for file in files], np.int64).reshape(n, 2)
+    facts = np.zeros((n, sound_batch.FACTS), np.int64)
+    sound_batch.headers(listed, facts)
+    facts[(facts[:, KIND] == FLAC) & (starts != 0), KIND] = UNKNOWN  # libsndfile knows how to begin in the middle
+    rest = np.flatnonzero((facts[:, KIND] == UNKNOWN) & (listed[:, 1] > 0))
+    try:
+        if len(rest) and _connected():
+            _share(rest, listed, threads, spread, lambda which: sound_batch.open_files(listed, which, _NAME, facts))
+        return _samples(listed, facts, wanted, rates, starts, durations, threads, spread)
+    finally:
+        for i in np.flatnonzero(facts[:, HANDLE]).tolist():  # something went wrong
+            sound_file.read(facts[i, HANDLE].astype(np.uint64), facts[i, FILE].astype(np.int32), 0, np.uint64(0), 0, 0)
+
+
+def _samples(
+    listed: np.ndarray, facts: np.ndarray, wanted: Wanted, rates: np.ndarray, starts: np.ndarray, durations: np.ndarray,
+    threads: int, spread: Spread,
+) -> Decoded:  # fmt: skip
+    """Of the files that are known by their headers; closes what is opened."""
+    n, kinds = len(facts), facts[:, KIND]
+    file_rates = facts[:, RATE].astype(np.float64)
+    frames, channels = facts[:, FRAMES], facts[:, CHANNELS]
+    first = np.floor(starts * file_rates)
+    count = np.fmin(frames - first, np.floor(durations * file_rates))  # `fmin`: what is no number does not count
+    fine = (kinds != UNKNOWN) & (first >= 0) & (first <= frames)
+    fine &= (kinds != OPENED) | (first == 0) | (facts[:, SEEKS] != 0)
+    fine &= (kinds == WAV) | (count <= np.where(kinds == FLAC, np.maximum(_BLOCK, 16 * listed[:, 1]), _BLOCK))
+    plan = np.empty((n, 4), np.int64)
+    plan[:, FIRST] = np.where(fine, first, 0)
+    plan[:, COUNT] = np.where(fine, count, -1)
+    other_rate = (rates > 0) & (rates != file_rates)
+    exact = ~other_rate & (channels == 1) if wanted.downmix else ~other_rate
+    plan[:, EXACT] = exact if wanted.dtype.kind == "f" else exact & (facts[:, FLOATS] == 0)
+    kept = np.maximum(plan[:, COUNT], 0)
+    ratio = np.where(other_rate & fine, rates, 1) / np.where(other_rate & fine, file_rates, 1)
+    lengths = np.ceil(kept * ratio).astype(np.int64)
+    across = np.ones_like(channels) if wanted.downmix else channels
+    sizes = lengths * across
+    plan[:, PLACE] = np.cumsum(sizes) - sizes
+    flat = host_empty(int(sizes.sum()), wanted.dtype)
+    outputs = [flat if flat.dtype == kind else _NONE[kind] for kind in _KINDS]
+    got = np.full(n, -1, np.int64)
+    tables = tables_of(lobes_of(wanted.quality))
+    kind, downmix = _KINDS.index(wanted.dtype.name), wanted.downmix
+
+    def samples(which: np.ndarray) -> None:
+        about, most = facts[which], kept[which]
+        flac = np.flatnonzero(about[:, KIND] == FLAC)
+        extents = np.array([
+            int(listed[which[flac], 1].max()) // 8 + 3 if len(flac) else 0,
+            int(about[flac, CHANNELS].max(initial=0)) * sound_batch.LONGEST_BLOCK,
+            int((most * about[:, CHANNELS]).max()), int(most.max()), int(lengths[which].max()),
+        ])  # fmt: skip
+        scratch = host_empty(int(extents[:2].sum() + (extents[2:].sum() + 1) // 2), np.float64)
+        how = (facts, plan, rates, downmix, kind, tables, scratch, extents, *outputs, got)
+        sound_batch.plain_samples(listed, which, *how)
+        if (about[:, KIND] == OPENED).any():
+            sound_batch.opened_samples(which, *how)
+
+    _share(np.flatnonzero(kinds != UNKNOWN), listed, threads, spread, samples)
+    shapes = got[:, None] if wanted.downmix else np.stack([got, channels], axis=1)
+    return Decoded(flat, shapes, plan[:, PLACE], got >= 0, file_rates, bool((got == lengths).all()))
+
+
+_NONE = {kind: np.empty(0, kind) for kind in _KINDS}
+
+
+def _share(which: np.ndarray, listed: np.ndarray, threads: int, spread: Spread, work: Any) -> None:
+    """`work` on parts of `which`, a few for each thread and the longest files dealt first."""
+    if not len(which):
+        return
+    parts = min(len(which), 2 * threads if threads > 1 else 1)
+    order = which[np.argsort(-listed[which, 1], kind="stable")]
+    dealt = [np.ascontiguousarray(order[k::parts]) for k in range(parts)]
+    for error in spread(lambda k: work(dealt[k]), parts).values():
+        raise error
+
+
 def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]:
-    """The samples `(n, channels)`, or `(n,)` with `downmix`, and the file's rate. `source`: the bytes of a file, of
-    which only those that are needed are looked at, or its path. RuntimeError for what cannot be decoded."""
-    found = None if isinstance(source, str) else _plain(source, wanted) or _quick(source, wanted)
-    if found is not None:
-        return found
+    """The samples `(n, channels)`, or `(n,)` with `downmix`, and the file's rate. `source`: the bytes of a file, or its
+    path. RuntimeError for what cannot be decoded."""
     failed = soundfile().LibsndfileError
     with contextlib.ExitStack() as held:
         try:
@@ -82,28 +193,20 @@ def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]
     return _by_ffmpeg(source, wanted, refusal)
 
 
-def _plain(data: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float] | None:
-    """As `decode`, without libsndfile; None for what it has to decode."""
-    found = samples_of(data)
-    if found is not None:
-        return _of_samples(found, *_part(len(found.frames), found.rate, wanted), wanted)
-    stream = stream_of(data)
-    if stream is not None:
-        first, count = _part(stream.length, stream.rate, wanted)
-        found = None if first else stream.samples(count)  # libsndfile knows how to begin in the middle
-        if found is not None:
-            return _of_samples(found, 0, count, wanted)
-    return None
+def decode_one(source: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float]:
+    """As `decode`, of bytes in memory; in compiled code if it can be."""
+    duration = np.nan if wanted.duration is None else wanted.duration
+    own = [np.array([value], np.float64) for value in (wanted.sample_rate, wanted.start, duration)]
+    found = decode_batch([source], wanted, *own, threads=1, spread=_at_once)
+    if not found.done[0]:
+        return decode(source, wanted)
+    return found.parts()[0], float(found.rates[0])
 
 
-def _of_samples(found: Samples, first: int, count: int, wanted: Wanted) -> tuple[np.ndarray, float]:
-    rate, channels = float(found.rate), found.frames.shape[1]
-    exact = _exact(channels, rate, found.floats, wanted)
-    kind = wanted.dtype if exact else np.dtype(np.float32)
-    samples = found.part(first, count, kind, host_empty((count, channels), kind))
-    if exact:
-        return (samples[:, 0] if wanted.downmix else samples), rate
-    return finished(samples, rate, wanted), rate
+def _at_once(function: Callable[[int], Any], count: int) -> dict[int, BaseException]:
+    for k in range(count):
+        function(k)
+    return {}
 
 
 def _exact(channels: int, rate: float, floats: bool, wanted: Wanted) -> bool:
@@ -188,34 +291,3 @@ def _connected() -> bool:
         address = library._ffi.cast("uintptr_t", library._ffi.addressof(library._snd, name))
         binding.add_symbol(name, int(address))
     return True
-
-
-def _quick(data: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float] | None:
-    """As `decode`, by libsndfile from compiled code; None for what fails, claims to be very long or has to be
-    read from its beginning."""
-    if not len(data) or not _connected():
-        return None
-    info = np.zeros(8, np.int32)
-    handle, file = sound_file.opened(data.ctypes.data, len(data), _NAME, info)
-    if not handle:
-        return None
-    address = count = first = kind = 0
-    samples = None
-    try:
-        frames, rate = int(info[:2].view(np.int64)[0]), float(info[sound_file.RATE])
-        channels, subtype = int(info[sound_file.CHANNELS]), int(info[sound_file.FORMAT]) & 0xFFFF
-        first, wanted_count = _part(frames, rate, wanted)
-        exact = _exact(channels, rate, subtype in _FLOAT_SUBTYPES, wanted)
-        seeks = subtype in _SEEK_SUBTYPES and int(info[sound_file.FORMAT]) >> 16 & 0xFFF != _PAF
-        if wanted_count <= _BLOCK and (seeks or not first):
-            samples = host_empty((wanted_count, channels), wanted.dtype if exact else np.dtype(np.float32))
-            address, count = samples.ctypes.data, wanted_count
-            kind = ("float32", "int16", "int32").index(samples.dtype.name)
-    finally:
-        got = sound_file.read(handle, file, first, address, count, kind)
-    if samples is None or got < 0:
-        return None
-    samples = samples[:got]
-    if exact:
-        return (samples[:, 0] if wanted.downmix else samples), rate
-    return finished(samples, rate, wanted), rate
