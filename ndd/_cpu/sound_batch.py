@@ -21,8 +21,8 @@ KIND, BEGIN, FRAMES, RATE, CHANNELS, BITS, FLOATS, SEEKS, HANDLE, FILE = range(1
 FACTS = 10
 UNKNOWN, WAV, FLAC, OPENED = range(4)
 # What a row of `plan` wants of it: frames from FIRST on, COUNT of them (-1: none, leave it), as they are (EXACT) or mixed and
-# resampled; PLACE: where in the output, in elements.
-FIRST, COUNT, EXACT, PLACE = range(4)
+# resampled; PLACE: where in the output, ROOM: where in the memory for what is not ready, in elements.
+FIRST, COUNT, EXACT, PLACE, ROOM = range(5)
 
 _HEAD = 1 << 12  # bytes in which the samples of a WAV file must begin, else libsndfile reads it
 _PIECE = 1 << 12  # numbers of a WAV file that are converted at once: they fit into the fastest cache
@@ -148,195 +148,164 @@ def _(files, which, name, facts):
 
 
 @kernel
-def _levels_put(levels, kind, floats, shorts, ints, place):
-    """int32 numbers of full scale to where they belong."""
-    last = place + levels.size
-    if kind == 0:
-        singles = floats[place:last]
-        for k in range(levels.size):
-            singles[k] = np.float32(levels[k]) * np.float32(2.0**-31)
-    elif kind == 1:
-        halves = shorts[place:last]
-        for k in range(levels.size):
-            halves[k] = levels[k] >> 16
-    else:
-        ints[place:last] = levels
-
-
-@kernel
-def _floats_put(x, step, kind, floats, shorts, ints, place):
-    """float32 numbers to every `step`th element from `place` on."""
-    if kind == 0:
-        if step == 1:
-            floats[place : place + x.size] = x
-        else:
-            for k in range(x.size):
-                floats[place + k * step] = x[k]
-    elif kind == 1:
-        for k in range(x.size):
-            value = np.float64(np.rint(x[k] * np.float32(32767)))
-            shorts[place + k * step] = np.int16(min(max(value, -32768.0), 32767.0))
-    else:
-        for k in range(x.size):
-            value = np.float64(np.rint(x[k] * np.float32(2147483647)))
-            ints[place + k * step] = np.int32(min(max(value, -2147483648.0), 2147483647.0))
-
-
-@kernel
-def _wav_samples(address, bits, of_floats, count, kind, floats, shorts, ints, place):
-    """`count` numbers at `address` of a WAV file to element `place` of the output for `kind`."""
-    raw, levels = np.empty(_PIECE, np.float64), np.empty(_PIECE, np.int32)
+def wav_samples(files, which, facts, plan, kind, room, levels, floats, got):
+    """The samples of those of `which` that are plain WAV files: to their places in `floats`, if that is the output (`kind`
+    0) and they are EXACT; else to their ROOM, as `levels` where they stay integers. `got[i]`: how many frames."""
+    raw = np.empty(_PIECE, np.float64)
     singles, words, halves, octets = raw.view(np.float32), raw.view(np.int32), raw.view(np.int16), raw.view(np.uint8)
-    width = bits // 8
-    for start in range(0, count, _PIECE):
-        n = min(_PIECE, count - start)
-        first, last = place + start, place + start + n
-        _copy(raw.ctypes.data, address + start * width, n * width)
-        if of_floats:
-            target = floats[first:last]
-            for k in range(n):
-                target[k] = singles[k] if width == 4 else np.float32(raw[k])
-        elif width == 2 and kind == 0:
-            target = floats[first:last]
-            for k in range(n):
-                target[k] = np.float32(halves[k]) * np.float32(2.0**-15)
-        else:
-            if width == 1:
-                for k in range(n):
-                    levels[k] = (np.int32(octets[k]) - np.int32(128)) << 24
-            elif width == 2:
-                for k in range(n):
-                    levels[k] = np.int32(halves[k]) << 16
-            elif width == 3:
-                for k in range(n):
-                    b = np.int32(octets[3 * k]) << 8 | np.int32(octets[3 * k + 1]) << 16
-                    levels[k] = b | np.int32(octets[3 * k + 2]) << 24
-            else:
-                levels[:n] = words[:n]
-            _levels_put(levels[:n], kind, floats, shorts, ints, first)
-
-
-@kernel
-def _finished(x, channels, downmix, rate, wanted, kind, floats, shorts, ints, place, own, y, tables):
-    """float32 samples `[n * channels]` mixed, resampled, converted and put to their place; how many frames they are."""
-    n = x.size // channels
-    if downmix and channels > 1:
-        for i in range(n):
-            total = x[i * channels]
-            for c in range(1, channels):
-                total += x[i * channels + c]
-            own[i] = total / np.float32(channels)
-        x, channels = own[:n], 1
-    length = n
-    if wanted > 0 and wanted != rate:
-        length = np.int64(np.ceil(n * (wanted / rate)))
-    for c in range(channels):
-        one = x
-        if channels > 1:
-            one = own[:n]
-            for i in range(n):
-                one[i] = x[i * channels + c]
-        if wanted > 0 and wanted != rate:
-            taps, low, high, coarse = tables
-            resampled(one, y[:length], rate / wanted, taps, low, high, coarse)
-            one = y[:length]
-        _floats_put(one, channels, kind, floats, shorts, ints, place + c)
-    return length
-
-
-@kernel
-def plain_samples(files, which, facts, plan, rates, downmix, kind, tables, scratch, extents, floats, shorts, ints, got):
-    """The samples of plain WAV and FLAC files to their places; `got[i]`: how many frames, -1 for a file to leave alone.
-
-    Args:
-        files, which: those of `which` among `files`.
-        facts, plan: a row of each says what is in it and what is wanted.
-        rates: float64 `[n]`, the wanted sampling rates, 0 for that of the file.
-        kind: of the output, 0 to 2 for `floats`, `shorts`, `ints`, which see the same memory.
-        tables: of the resampling.
-        scratch: float64; room for as many numbers as `extents` says: of 64 bits for FLAC's bytes and for its lines, of 32 for
-            the samples of a file, for one channel, and for one channel resampled.
-    """
-    words = scratch.view(np.uint64)[: extents[0]]
-    begin = extents[0]
-    lines = scratch.view(np.int64)[begin : begin + extents[1]].reshape((extents[1] // LONGEST_BLOCK, LONGEST_BLOCK))
-    begin = (begin + extents[1]) * 2
-    x = scratch.view(np.float32)[begin : begin + extents[2]]
-    levels = scratch.view(np.int32)[begin : begin + extents[2]]
-    begin += extents[2]
-    own = scratch.view(np.float32)[begin : begin + extents[3]]
-    begin += extents[3]
-    y = scratch.view(np.float32)[begin : begin + extents[4]]
-    for k in range(len(which)):
-        i = which[k]
-        about, wanted = facts[i], plan[i]
-        channels, count, place, exact = about[CHANNELS], wanted[COUNT], wanted[PLACE], wanted[EXACT]
-        total = count * channels
-        if count < 0 or about[KIND] == OPENED or about[KIND] == UNKNOWN:
+    for w in range(len(which)):
+        i = which[w]
+        if facts[i, KIND] != WAV or plan[i, COUNT] < 0:
             continue
-        if about[KIND] == WAV:
-            address = files[i, 0] + about[BEGIN] + wanted[FIRST] * channels * (about[BITS] // 8)
-            if exact:
-                _wav_samples(address, about[BITS], about[FLOATS] != 0, total, kind, floats, shorts, ints, place)
-            else:
-                _wav_samples(address, about[BITS], about[FLOATS] != 0, total, 0, x, shorts, ints, 0)
-        else:
-            nbytes = files[i, 1]
-            own_words = words[: nbytes // 8 + 3]
-            out = levels[:total].reshape((count, channels))
-            if not flac_frames(
-                files[i, 0], own_words, about[BEGIN], nbytes, about[FRAMES], about[BITS], lines[:channels], out
-            ):
+        width, total = facts[i, BITS] // 8, plan[i, COUNT] * facts[i, CHANNELS]
+        address = files[i, 0] + facts[i, BEGIN] + plan[i, FIRST] * facts[i, CHANNELS] * width
+        as_floats = plan[i, EXACT] == 0 or kind == 0
+        for start in range(0, total, _PIECE):
+            n = min(_PIECE, total - start)
+            _copy(raw.ctypes.data, address + start * width, n * width)
+            first = plan[i, ROOM] + start
+            here = levels[first : first + n]
+            target = room[first : first + n]
+            if plan[i, EXACT] != 0 and kind == 0:
+                target = floats[plan[i, PLACE] + start : plan[i, PLACE] + start + n]
+            if facts[i, FLOATS] != 0:
+                for k in range(n):
+                    target[k] = singles[k] if width == 4 else np.float32(raw[k])
                 continue
-            for j in range(total):
-                levels[j] <<= 32 - about[BITS]
-            if exact:
-                _levels_put(levels[:total], kind, floats, shorts, ints, place)
-            else:
-                for j in range(total):
-                    x[j] = np.float32(levels[j]) * np.float32(2.0**-31)
-        got[i] = count
-        if not exact:
-            got[i] = _finished(
-                x[:total], channels, downmix, np.float64(about[RATE]), rates[i], kind, floats, shorts, ints, place, own, y,
-                tables,
-            )  # fmt: skip
+            if width == 2 and as_floats:  # most files
+                for k in range(n):
+                    target[k] = np.float32(halves[k]) * np.float32(2.0**-15)
+                continue
+            for k in range(n):
+                if width == 1:
+                    here[k] = (np.int32(octets[k]) - np.int32(128)) << 24
+                elif width == 2:
+                    here[k] = np.int32(halves[k]) << 16
+                elif width == 3:
+                    lower = np.int32(octets[3 * k]) << 8 | np.int32(octets[3 * k + 1]) << 16
+                    here[k] = lower | np.int32(octets[3 * k + 2]) << 24
+                else:
+                    here[k] = words[k]
+            if as_floats:
+                for k in range(n):
+                    target[k] = np.float32(here[k]) * np.float32(2.0**-31)
+        got[i] = plan[i, COUNT]
 
 
-@plain_samples.meanwhile
+@wav_samples.meanwhile
 def _(*given):
     """libsndfile decodes to the same samples."""
 
 
 @kernel
-def opened_samples(which, facts, plan, rates, downmix, kind, tables, scratch, extents, floats, shorts, ints, got):
-    """As `plain_samples`, of files that libsndfile has opened; closes them."""
-    x = scratch.view(np.float32)[: extents[2]]
-    own = scratch.view(np.float32)[extents[2] : extents[2] + extents[3]]
-    y = scratch.view(np.float32)[extents[2] + extents[3] : extents[2] + extents[3] + extents[4]]
-    for k in range(len(which)):
-        i = which[k]
-        about, wanted = facts[i], plan[i]
-        if about[KIND] != OPENED:
+def flac_samples(files, which, facts, plan, words, lines, levels, got):
+    """The samples of those of `which` that are FLAC files, to their ROOM in `levels`; `got` stays as it is of one that is
+    damaged. `words`, `lines`: see `flac.py`."""
+    for w in range(len(which)):
+        i = which[w]
+        count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
+        if facts[i, KIND] != FLAC or count < 0:
             continue
-        channels, count, place = about[CHANNELS], wanted[COUNT], wanted[PLACE]
-        address = x.ctypes.data
-        if wanted[EXACT] and kind == 0:
-            address = floats.ctypes.data + place * 4
-        elif wanted[EXACT] and kind == 1:
-            address = shorts.ctypes.data + place * 2
-        elif wanted[EXACT]:
-            address = ints.ctypes.data + place * 4
-        found = read(
-            np.uint64(about[HANDLE]), np.int32(about[FILE]), wanted[FIRST], np.uint64(address), count,
-            kind if wanted[EXACT] else 0,
-        )  # fmt: skip
-        about[HANDLE] = 0
-        if count < 0 or found < 0:
+        here = levels[plan[i, ROOM] : plan[i, ROOM] + count * channels]
+        own, out = words[: nbytes // 8 + 3], here.reshape((count, channels))
+        bits = facts[i, BITS]
+        if flac_frames(files[i, 0], own, facts[i, BEGIN], nbytes, facts[i, FRAMES], bits, lines[:channels], out):
+            for k in range(here.size):
+                here[k] <<= 32 - bits
+            got[i] = count
+
+
+@flac_samples.meanwhile
+def _(*given):
+    """libsndfile decodes to the same samples."""
+
+
+@kernel
+def opened_samples(which, facts, plan, kind, room, output, got):
+    """The samples of those of `which` that libsndfile has opened: to their places in the output, at address `output`, if
+    they are EXACT, else to their ROOM; closes the files."""
+    for w in range(len(which)):
+        i = which[w]
+        if facts[i, KIND] != OPENED:
             continue
-        got[i] = found
-        if not wanted[EXACT]:
-            got[i] = _finished(
-                x[: found * channels], channels, downmix, np.float64(about[RATE]), rates[i], kind, floats, shorts, ints, place,
-                own, y, tables,
-            )  # fmt: skip
+        address, type_there = room + 4 * plan[i, ROOM], np.int64(0)
+        if plan[i, EXACT] != 0:
+            address, type_there = output + plan[i, PLACE] * (2 if kind == 1 else 4), kind
+        file, handle = np.int32(facts[i, FILE]), np.uint64(facts[i, HANDLE])
+        facts[i, HANDLE] = 0
+        found = read(handle, file, plan[i, FIRST], address, plan[i, COUNT], type_there)
+        if plan[i, COUNT] >= 0:
+            got[i] = found
+
+
+@kernel
+def finish(which, facts, plan, rates, downmix, kind, tables, room, levels, floats, shorts, ints, got):
+    """What lies in its ROOM mixed, resampled, converted and put to its place; `got[i]`: how many frames that is.
+
+    Args:
+        rates: float64 `[n]`, the wanted sampling rates; 0: that of the file.
+        tables: of the resampling.
+        floats, shorts, ints: the output is one of them, as `kind` says.
+    """
+    taps, low, high, coarse = tables
+    for w in range(len(which)):
+        i = which[w]
+        n, channels, place, first = got[i], facts[i, CHANNELS], plan[i, PLACE], plan[i, ROOM]
+        if n < 0:
+            continue
+        x, here = room[first : first + n * channels], levels[first : first + n * channels]
+        if plan[i, EXACT] != 0:
+            if facts[i, KIND] == FLAC and kind == 0:
+                target = floats[place : place + here.size]
+                for k in range(here.size):
+                    target[k] = np.float32(here[k]) * np.float32(2.0**-31)
+            elif kind == 1 and facts[i, KIND] != OPENED:
+                halves = shorts[place : place + here.size]
+                for k in range(here.size):
+                    halves[k] = here[k] >> 16
+            elif kind == 2 and facts[i, KIND] != OPENED:
+                ints[place : place + here.size] = here
+            continue
+        if facts[i, KIND] == FLAC:
+            for k in range(here.size):
+                x[k] = np.float32(here[k]) * np.float32(2.0**-31)
+        if downmix and channels > 1:
+            for t in range(n):
+                total = x[t * channels]
+                for c in range(1, channels):
+                    total += x[t * channels + c]
+                x[t] = total / np.float32(channels)
+            x, channels = x[:n], 1
+        rate, wanted = np.float64(facts[i, RATE]), rates[i]
+        resamples = wanted > 0 and wanted != rate
+        if resamples:
+            got[i] = np.int64(np.ceil(n * (wanted / rate)))
+        for c in range(channels):
+            one = x
+            if channels > 1:
+                one = np.empty(n, np.float32)
+                for t in range(n):
+                    one[t] = x[t * channels + c]
+            if resamples and channels == 1 and kind == 0:
+                resampled(one, floats[place : place + got[i]], rate / wanted, taps, low, high, coarse)
+                continue
+            if resamples:
+                made = np.empty(got[i], np.float32)
+                resampled(one, made, rate / wanted, taps, low, high, coarse)
+                one = made
+            for k in range(one.size):
+                at = place + k * channels + c
+                if kind == 0:
+                    floats[at] = one[k]
+                elif kind == 1:
+                    shorts[at] = np.int16(min(max(np.float64(np.rint(one[k] * np.float32(32767))), -32768.0), 32767.0))
+                else:
+                    value = np.float64(np.rint(one[k] * np.float32(2147483647)))
+                    ints[at] = np.int32(min(max(value, -2147483648.0), 2147483647.0))
+
+
+@finish.meanwhile
+def _(which, *given):
+    """Those that were to be finished are not there: soundfile reads them."""
+    got = given[-1]
+    got[which] = -1

@@ -15,8 +15,24 @@ import numpy as np
 
 from ndd._cpu import sound_batch, sound_file
 from ndd._cpu.sound_batch import (
-    CHANNELS, COUNT, EXACT, FILE, FIRST, FLAC, FLOATS, FRAMES, HANDLE, KIND, OPENED, PLACE, RATE, SEEKS, UNKNOWN, WAV,
-)  # fmt: skip
+    CHANNELS,
+    COUNT,
+    EXACT,
+    FILE,
+    FIRST,
+    FLAC,
+    FLOATS,
+    FRAMES,
+    HANDLE,
+    KIND,
+    OPENED,
+    PLACE,
+    RATE,
+    ROOM,
+    SEEKS,
+    UNKNOWN,
+    WAV,
+)
 from ndd._cpu.windowed_sinc import lobes_of, resample, tables_of
 from ndd._tensor.memory import host_empty
 
@@ -116,7 +132,7 @@ def _samples(
     fine = (kinds != UNKNOWN) & (first >= 0) & (first <= frames)
     fine &= (kinds != OPENED) | (first == 0) | (facts[:, SEEKS] != 0)
     fine &= (kinds == WAV) | (count <= np.where(kinds == FLAC, np.maximum(_BLOCK, 16 * listed[:, 1]), _BLOCK))
-    plan = np.empty((n, 4), np.int64)
+    plan = np.empty((n, 5), np.int64)
     plan[:, FIRST] = np.where(fine, first, 0)
     plan[:, COUNT] = np.where(fine, count, -1)
     other_rate = (rates > 0) & (rates != file_rates)
@@ -132,21 +148,26 @@ def _samples(
     outputs = [flat if flat.dtype == kind else _NONE[kind] for kind in _KINDS]
     got = np.full(n, -1, np.int64)
     tables = tables_of(lobes_of(wanted.quality))
-    kind, downmix = _KINDS.index(wanted.dtype.name), wanted.downmix
+    kind = _KINDS.index(wanted.dtype.name)
 
     def samples(which: np.ndarray) -> None:
-        about, most = facts[which], kept[which]
-        flac = np.flatnonzero(about[:, KIND] == FLAC)
-        extents = np.array([
-            int(listed[which[flac], 1].max()) // 8 + 3 if len(flac) else 0,
-            int(about[flac, CHANNELS].max(initial=0)) * sound_batch.LONGEST_BLOCK,
-            int((most * about[:, CHANNELS]).max()), int(most.max()), int(lengths[which].max()),
-        ])  # fmt: skip
-        scratch = host_empty(int(extents[:2].sum() + (extents[2:].sum() + 1) // 2), np.float64)
-        how = (facts, plan, rates, downmix, kind, tables, scratch, extents, *outputs, got)
-        sound_batch.plain_samples(listed, which, *how)
-        if (about[:, KIND] == OPENED).any():
-            sound_batch.opened_samples(which, *how)
+        own, own_kinds = facts[which], kinds[which]
+        flac = np.flatnonzero(own_kinds == FLAC)
+        rooms = np.where((plan[which, EXACT] == 0) | (own_kinds != OPENED), kept[which] * own[:, CHANNELS], 0)
+        ends = np.cumsum(rooms)
+        plan[which, ROOM] = ends - rooms
+        room = host_empty(int(ends[-1]), np.float32)
+        levels = room.view(np.int32)
+        if len(flac) < len(which):
+            sound_batch.wav_samples(listed, which, facts, plan, kind, room, levels, outputs[0], got)
+        if len(flac):
+            words = host_empty(int(listed[which[flac], 1].max()) // 8 + 3, np.uint64)
+            lines = host_empty((int(own[flac, CHANNELS].max()), sound_batch.LONGEST_BLOCK), np.int64)
+            sound_batch.flac_samples(listed, which, facts, plan, words, lines, levels, got)
+        if (own_kinds == OPENED).any():
+            sound_batch.opened_samples(which, facts, plan, kind, room.ctypes.data, flat.ctypes.data, got)
+        if len(flac) or wanted.dtype.kind != "f" or not plan[which, EXACT].all():
+            sound_batch.finish(which, facts, plan, rates, wanted.downmix, kind, tables, room, levels, *outputs, got)
 
     _share(np.flatnonzero(kinds != UNKNOWN), listed, threads, spread, samples)
     shapes = got[:, None] if wanted.downmix else np.stack([got, channels], axis=1)
