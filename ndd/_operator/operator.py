@@ -43,6 +43,7 @@ class Operator:
     cuda_source: str | None = None
     views: Callable[..., Any] | None = None
     joins: tuple[str, Callable[..., bool]] | None = None
+    scale: Callable[..., Any] | None = None
     plan_takes_call = False
     may_run_ahead = True  # False: what it does beside its result is seen
 

@@ -135,7 +135,7 @@ def rounded(values: np.ndarray, out: np.ndarray) -> None:
 
 @audio_resample.cuda("audio_resample.cu")
 def _(launch, signal, out, step, quality):
-    taps = launch.table(taps_across(lobes_of(quality)))
+    taps = launch.table(taps_across(lobes_of(quality)), kept=True)
     split, coarse = rounded_places(lobes_of(quality))
     (before, one), (after, full) = full_range(signal.dtype.numpy), full_range(out.dtype.numpy)
     if signal.dtype is out.dtype:

@@ -58,28 +58,21 @@ KERNEL_NAME(powers)(const Sample* samples, int count, Shared shared) {
         const float other = __shfl_xor_sync(~0u, peak, half);
         peak = other > peak ? other : peak;
       }
-      if (lane == 0) ((float*)s.peaks)[i] = peak;
+      // In the sample's record, which begins with 0: of positive numbers the larger has the larger bits.
+      if (lane == 0) atomicMax((int*)&s.peak, __float_as_int(peak));
     }
   }
 }
 
 // One block for each sample: the threshold, then the first and the last power that reaches it.
 KERNEL_NAME(region)(const Sample* samples, int count, Shared shared) {
-  __shared__ float highest[256];
   __shared__ long long firsts[256], lasts[256];
   const int thread = threadIdx.x;
+  if (blockIdx.x) return;
   EACH_SAMPLE(s) {
     const long long n = s.in0_shape[0];
-    const float *powers = (const float*)s.powers, *peaks = (const float*)s.peaks;
-    float peak = 0;
-    for (long long k = thread; k < s.intervals; k += 256) peak = peaks[k] > peak ? peaks[k] : peak;
-    highest[thread] = peak;
-    __syncthreads();
-    for (int half = 128; half > 0; half /= 2) {
-      if (thread < half && highest[thread + half] > highest[thread]) highest[thread] = highest[thread + half];
-      __syncthreads();
-    }
-    const float threshold = TIMES(shared.reference > 0 ? shared.reference : highest[0], shared.ratio);
+    const float* powers = (const float*)s.powers;
+    const float threshold = TIMES(shared.reference > 0 ? shared.reference : s.peak, shared.ratio);
     long long first = n, last = -1;
     for (long long k = thread; k < n; k += 256)
       if (powers[k] >= threshold) {
