@@ -7,6 +7,7 @@ makes the same launches again, with its own addresses, and does not ask the oper
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -185,10 +186,9 @@ class Launch:
     def scratch(self, sizes: Any, dtype: Any, *, zeros: bool = False) -> Memory:
         """Memory with `sizes[i]` elements of an ndd or NumPy type for sample i, `[N]`, uninitialised unless `zeros`; it
         lives until the last launch of this call has read it."""
-        import torch
-
-        kind = torch_dtype(dtype) if hasattr(dtype, "type_id") else torch.from_numpy(np.empty(0, dtype)).dtype
-        sizes = np.broadcast_to(np.asarray(sizes, np.int64), (self.n,))
+        kind = _torch_kind(dtype)
+        if sizes.__class__ is not np.ndarray or sizes.shape != (self.n,):
+            sizes = np.full(self.n, sizes, np.int64)
         ends = np.add.accumulate(sizes)
         total = int(ends[-1]) if self.n else 0
         return self.made(Memory(max(1, total), kind, (ends - sizes) * kind.itemsize, zeros=zeros))
@@ -355,6 +355,14 @@ class Joined(Launch):
         super().__call__(kernel, work, macros=macros, **more)
 
 
+@functools.cache
+def _torch_kind(dtype: Any) -> Any:
+    """The torch.dtype of a type of ndd's or NumPy's."""
+    import torch
+
+    return torch_dtype(dtype) if hasattr(dtype, "type_id") else torch.from_numpy(np.empty(0, dtype)).dtype
+
+
 def _layout(kind: tuple[Any, ...]) -> np.dtype:
     """The aligned record type of (name, type, shape) fields; making one costs 15 us, so each is kept."""
     found = _layouts.get(kind)
@@ -375,7 +383,10 @@ def _by_value(values: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _constant(value: Any) -> tuple[Any, ...]:
-    kept = value.__class__ is np.ndarray or isinstance(value, bool | int | float | np.generic | list | tuple)
+    kind = value.__class__
+    if kind is int or kind is bool:
+        return value, kind
+    kept = kind is np.ndarray or isinstance(value, float | np.generic | int | list | tuple)
     return identity(value) if kept else (None,)  # no other thing gets into the struct
 
 
