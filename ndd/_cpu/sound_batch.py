@@ -21,29 +21,35 @@ KIND, BEGIN, FRAMES, RATE, CHANNELS, BITS, FLOATS, SEEKS, HANDLE, FILE = range(1
 FACTS = 10
 UNKNOWN, WAV, FLAC, OPENED = range(4)
 # What a row of `plan` wants of it: frames from FIRST on, COUNT of them (-1: none, leave it), as they are (EXACT) or mixed and
-# resampled; PLACE: where in the output, ROOM: where in the memory for what is not ready, in elements.
-FIRST, COUNT, EXACT, PLACE, ROOM = range(5)
+# resampled; PLACE: where in the output, ROOM: where in the memory for what is not ready, in elements; BEFORE: how many frames
+# libsndfile decodes before the first.
+FIRST, COUNT, EXACT, PLACE, ROOM, BEFORE = range(6)
 
 _HEAD = 1 << 12  # bytes in which the samples of a WAV file must begin, else libsndfile reads it
 _PIECE = 1 << 12  # numbers of a WAV file that are converted at once: they fit into the fastest cache
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _MOST = 512  # samples a byte: a FLAC header that claims more is left to libsndfile, which reads block by block
 LONGEST_BLOCK = 1 << 16  # of FLAC
-_FLOATS, _SEEKS, _PAF = 1, 2, 5
+_PAF = 5
+# How libsndfile finds a place in the middle: only by decoding from the beginning; with the very samples; in MPEG with what
+# the frames before leave behind; in Vorbis but for the last page.
+NOWHERE, ANYWHERE, NEAR, PAGES = range(4)
 _copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 
 
-def _subtypes() -> np.ndarray:
-    """What subtypes of SF_INFO are: they hold floats, and libsndfile begins in the middle of them with the very samples.
-    It cannot in GSM, G.72x, NMS, DWVW and DPCM, and is wrong in 24 bits of PAF, in ALAC of 20 bits and in Opus with long
-    pages."""
-    table = np.zeros(256, np.uint8)
-    table[[6, 7, 0x60, 0x64, 0x80, 0x81, 0x82]] |= _FLOATS  # float, double, Vorbis, Opus, MPEG layers
-    table[[1, 2, 3, 4, 5, 6, 7, 0x10, 0x11, 0x12, 0x13, 0x60, 0x80, 0x81, 0x82]] |= _SEEKS  # PCM, u-law to ADPCM
+_FLOATS = np.zeros(256, np.uint8)  # by subtype of SF_INFO: float, double, Vorbis, Opus, MPEG layers
+_FLOATS[[6, 7, 0x60, 0x64, 0x80, 0x81, 0x82]] = 1
+
+
+def _seeks() -> np.ndarray:
+    """By subtype of SF_INFO. Not in GSM, G.72x, NMS, DWVW and DPCM; wrong in 24 bits of PAF, in ALAC of 20 bits and in Opus."""
+    table = np.full(256, NOWHERE, np.uint8)
+    table[[1, 2, 3, 4, 5, 6, 7, 0x10, 0x11, 0x12, 0x13]] = ANYWHERE  # PCM, floats, u-law, A-law, ADPCM
+    table[[0x80, 0x81, 0x82]], table[0x60] = NEAR, PAGES
     return table
 
 
-_SUBTYPES = _subtypes()
+SEEKABLE = _seeks()
 
 
 @kernel
@@ -134,12 +140,13 @@ def open_files(files, which, name, facts):
         if handle == 0:
             continue
         form = np.int64(info[_FORMAT])
-        subtype = _SUBTYPES[form & 0xFF] if form & 0xFFFF < 256 else 0
+        subtype = form & 0xFFFF
         facts[i, KIND], facts[i, HANDLE], facts[i, FILE] = OPENED, np.int64(handle), file
         facts[i, FRAMES] = np.int64(info[0]) & 0xFFFFFFFF | np.int64(info[1]) << 32
         facts[i, RATE], facts[i, CHANNELS], facts[i, BITS] = info[_RATE], info[_CHANNELS], form
-        facts[i, FLOATS] = (subtype & _FLOATS) != 0
-        facts[i, SEEKS] = (subtype & _SEEKS) != 0 and form >> 16 & 0xFFF != _PAF
+        if subtype < 256:
+            facts[i, FLOATS] = _FLOATS[subtype]
+            facts[i, SEEKS] = NOWHERE if form >> 16 & 0xFFF == _PAF else SEEKABLE[subtype]
 
 
 @open_files.meanwhile
@@ -233,7 +240,8 @@ def opened_samples(which, facts, plan, kind, room, output, got):
             address, type_there = output + plan[i, PLACE] * (2 if kind == 1 else 4), kind
         file, handle = np.int32(facts[i, FILE]), np.uint64(facts[i, HANDLE])
         facts[i, HANDLE] = 0
-        found = read(handle, file, plan[i, FIRST], address, plan[i, COUNT], type_there)
+        before, channels = plan[i, BEFORE], facts[i, CHANNELS]
+        found = read(handle, file, plan[i, FIRST] - before, before, channels, address, plan[i, COUNT], type_there)
         if plan[i, COUNT] >= 0:
             got[i] = found
 

@@ -15,6 +15,8 @@ import numpy as np
 
 from ndd._cpu import sound_batch, sound_file
 from ndd._cpu.sound_batch import (
+    ANYWHERE,
+    BEFORE,
     CHANNELS,
     COUNT,
     EXACT,
@@ -25,10 +27,14 @@ from ndd._cpu.sound_batch import (
     FRAMES,
     HANDLE,
     KIND,
+    NEAR,
+    NOWHERE,
     OPENED,
+    PAGES,
     PLACE,
     RATE,
     ROOM,
+    SEEKABLE,
     SEEKS,
     UNKNOWN,
     WAV,
@@ -38,11 +44,13 @@ from ndd._tensor.memory import host_empty
 
 _BLOCK = 1 << 22  # frames that are read at once where a header may claim too many
 _FLOATS = ("FLOAT", "DOUBLE", "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III")
-# As `_subtypes` of `_cpu/sound_batch.py`.
-_SEEKS = (
-    "PCM_S8", "PCM_16", "PCM_24", "PCM_32", "PCM_U8", "FLOAT", "DOUBLE", "ULAW", "ALAW", "IMA_ADPCM", "MS_ADPCM", "VORBIS",
-    "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III",
-)  # fmt: skip
+_SUBTYPES = {
+    "PCM_S8": 1, "PCM_16": 2, "PCM_24": 3, "PCM_32": 4, "PCM_U8": 5, "FLOAT": 6, "DOUBLE": 7, "ULAW": 0x10, "ALAW": 0x11,
+    "IMA_ADPCM": 0x12, "MS_ADPCM": 0x13, "VORBIS": 0x60, "MPEG_LAYER_I": 0x80, "MPEG_LAYER_II": 0x81, "MPEG_LAYER_III": 0x82,
+}  # fmt: skip
+_MPEG_BEFORE = 20000  # frames: more than an MPEG frame takes bytes from; the samples are then equal to 2e-7
+_MPEG_WHOLE = 1 << 20  # frames that are decoded from the beginning in 40 ms at most, and are equal to the last bit
+_PAGE = 1 << 16  # bytes of a page of Ogg, at most
 _NAME = np.frombuffer(b"sound\0", np.uint8).copy()
 _READERS = {"float32": "sf_readf_float", "int16": "sf_readf_short", "int32": "sf_readf_int"}
 _C_TYPES = {"float32": "float *", "int16": "short *", "int32": "int *"}
@@ -113,15 +121,15 @@ def decode_batch(
     try:
         if len(rest) and _connected():
             _share(rest, listed, threads, spread, lambda which: sound_batch.open_files(listed, which, _NAME, facts))
-        return _samples(listed, facts, wanted, rates, starts, durations, threads, spread)
+        return _samples(files, listed, facts, wanted, rates, starts, durations, threads, spread)
     finally:
         for i in np.flatnonzero(facts[:, HANDLE]).tolist():  # something went wrong
-            sound_file.read(facts[i, HANDLE].astype(np.uint64), facts[i, FILE].astype(np.int32), 0, np.uint64(0), 0, 0)
+            sound_file.read(facts[i, HANDLE].astype(np.uint64), facts[i, FILE].astype(np.int32), 0, 0, 1, 0, 0, 0)
 
 
 def _samples(
-    listed: np.ndarray, facts: np.ndarray, wanted: Wanted, rates: np.ndarray, starts: np.ndarray, durations: np.ndarray,
-    threads: int, spread: Spread,
+    files: list[np.ndarray], listed: np.ndarray, facts: np.ndarray, wanted: Wanted, rates: np.ndarray, starts: np.ndarray,
+    durations: np.ndarray, threads: int, spread: Spread,
 ) -> Decoded:  # fmt: skip
     """Of the files that are known by their headers; closes what is opened."""
     n, kinds = len(facts), facts[:, KIND]
@@ -130,11 +138,12 @@ def _samples(
     first = np.floor(starts * file_rates)
     count = np.fmin(frames - first, np.floor(durations * file_rates))  # `fmin`: what is no number does not count
     fine = (kinds != UNKNOWN) & (first >= 0) & (first <= frames)
-    fine &= (kinds != OPENED) | (first == 0) | (facts[:, SEEKS] != 0)
     fine &= (kinds == WAV) | (count <= np.where(kinds == FLAC, np.maximum(_BLOCK, 16 * listed[:, 1]), _BLOCK))
-    plan = np.empty((n, 5), np.int64)
+    plan = np.zeros((n, 6), np.int64)
     plan[:, FIRST] = np.where(fine, first, 0)
     plan[:, COUNT] = np.where(fine, count, -1)
+    for i in np.flatnonzero((kinds == OPENED) & (plan[:, FIRST] > 0)).tolist():
+        plan[i, BEFORE] = plan[i, FIRST] - _seekable(facts[i, SEEKS], int(plan[i, FIRST]), int(frames[i]), files[i])
     other_rate = (rates > 0) & (rates != file_rates)
     exact = ~other_rate & (channels == 1) if wanted.downmix else ~other_rate
     plan[:, EXACT] = exact if wanted.dtype.kind == "f" else exact & (facts[:, FLOATS] == 0)
@@ -201,11 +210,14 @@ def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]
             rate = float(found.samplerate)
             first, count = _part(found.frames, rate, wanted)
             exact = _exact(found.channels, rate, found.subtype in _FLOATS, wanted)
+            how = NOWHERE if found.format == "PAF" else SEEKABLE[_SUBTYPES.get(found.subtype, 0)]
             try:
-                before = 0 if found.subtype in _SEEKS and found.format != "PAF" else first
-                if first > before:
-                    found.seek(first)
-                samples = _read(found, before + count, wanted.dtype.name if exact else "float32")[before:]
+                begin = first and _seekable(how, first, found.frames, source)
+                if begin:
+                    found.seek(begin)
+                samples = _read(found, first - begin + count, wanted.dtype.name if exact else "float32")[
+                    first - begin :
+                ]
             except failed as error:
                 raise RuntimeError(f"the sound cannot be decoded: {error.error_string}") from None
             if exact:
@@ -235,6 +247,27 @@ def _exact(channels: int, rate: float, floats: bool, wanted: Wanted) -> bool:
     if (wanted.downmix and channels > 1) or _other_rate(rate, wanted):
         return False
     return wanted.dtype.kind == "f" or not floats
+
+
+def _seekable(how: int, first: int, frames: int, source: np.ndarray | str) -> int:
+    """Where libsndfile is to begin so that it gives the samples from `first` on as if it had decoded all before."""
+    if how == ANYWHERE:
+        return first
+    if how == NEAR:
+        return first - _MPEG_BEFORE if first > _MPEG_WHOLE else 0
+    return max(0, min(first, frames - _last_page(source))) if how == PAGES else 0
+
+
+def _last_page(source: np.ndarray | str) -> int:
+    """More frames than the last page of an Ogg file has. libsndfile is up to a page away from where it should be there."""
+    data = np.memmap(source, np.uint8, "r") if isinstance(source, str) else source
+    end = data[-2 * _PAGE :].tobytes()
+    last = end.rfind(b"OggS")
+    before = end.rfind(b"OggS", 0, max(last, 0))
+    if before < 0 or last + 14 > len(end):
+        return len(data) << 10
+    until, since = (int.from_bytes(end[at + 6 : at + 14], "little", signed=True) for at in (last, before))
+    return max(0, until - since) + (1 << 13)  # and the longest window of Vorbis
 
 
 def _by_ffmpeg(source: np.ndarray | str, wanted: Wanted, refusal: str) -> tuple[np.ndarray, float]:
