@@ -21,9 +21,10 @@ KIND, BEGIN, FRAMES, RATE, CHANNELS, BITS, FLOATS, SEEKS, HANDLE, FILE = range(1
 FACTS = 10
 UNKNOWN, WAV, FLAC, OPENED = range(4)
 # What a row of `plan` wants of it: frames from FIRST on, COUNT of them (-1: none, leave it), as they are (EXACT) or mixed and
-# resampled; PLACE: where in the output, ROOM: where in the memory for what is not ready, in elements; BEFORE: how many frames
-# libsndfile decodes before the first.
-FIRST, COUNT, EXACT, PLACE, ROOM, BEFORE = range(6)
+# resampled; PLACE: where in the output, NEEDS: how much of the memory for what is not ready, ROOM: where in it, all in elements;
+# BEFORE: how many frames libsndfile decodes before the first.
+FIRST, COUNT, EXACT, PLACE, NEEDS, ROOM, BEFORE = range(7)
+PLANS = 7
 
 _HEAD = 1 << 12  # bytes in which the samples of a WAV file must begin, else libsndfile reads it
 _PIECE = 1 << 12  # numbers of a WAV file that are converted at once: they fit into the fastest cache
@@ -158,12 +159,15 @@ def _(files, which, name, facts):
 def wav_samples(files, which, facts, plan, kind, room, levels, floats, got):
     """The samples of those of `which` that are plain WAV files: to their places in `floats`, if that is the output (`kind`
     0) and they are EXACT; else to their ROOM, as `levels` where they stay integers. `got[i]`: how many frames."""
-    raw = np.empty(_PIECE, np.float64)
+    raw, wide = np.empty(_PIECE, np.float64), np.empty(_PIECE, np.int32)
     singles, words, halves, octets = raw.view(np.float32), raw.view(np.int32), raw.view(np.int16), raw.view(np.uint8)
+    at = np.int64(0)
     for w in range(len(which)):
         i = which[w]
-        if facts[i, KIND] != WAV or plan[i, COUNT] < 0:
+        if plan[i, COUNT] < 0:
             continue
+        plan[i, ROOM] = at
+        at += plan[i, NEEDS]
         width, total = facts[i, BITS] // 8, plan[i, COUNT] * facts[i, CHANNELS]
         address = files[i, 0] + facts[i, BEGIN] + plan[i, FIRST] * facts[i, CHANNELS] * width
         as_floats = plan[i, EXACT] == 0 or kind == 0
@@ -171,9 +175,10 @@ def wav_samples(files, which, facts, plan, kind, room, levels, floats, got):
             n = min(_PIECE, total - start)
             _copy(raw.ctypes.data, address + start * width, n * width)
             first = plan[i, ROOM] + start
-            here = levels[first : first + n]
-            target = room[first : first + n]
-            if plan[i, EXACT] != 0 and kind == 0:
+            here, target = wide[:n], room[first : first + n]
+            if not as_floats:
+                here = levels[first : first + n]
+            if plan[i, NEEDS] == 0:
                 target = floats[plan[i, PLACE] + start : plan[i, PLACE] + start + n]
             if facts[i, FLOATS] != 0:
                 for k in range(n):
@@ -208,11 +213,14 @@ def _(*given):
 def flac_samples(files, which, facts, plan, words, lines, levels, got):
     """The samples of those of `which` that are FLAC files, to their ROOM in `levels`; `got` stays as it is of one that is
     damaged. `words`, `lines`: see `flac.py`."""
+    at = np.int64(0)
     for w in range(len(which)):
         i = which[w]
         count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
-        if facts[i, KIND] != FLAC or count < 0:
+        if count < 0:
             continue
+        plan[i, ROOM] = at
+        at += plan[i, NEEDS]
         here = levels[plan[i, ROOM] : plan[i, ROOM] + count * channels]
         own, out = words[: nbytes // 8 + 3], here.reshape((count, channels))
         bits = facts[i, BITS]
@@ -231,10 +239,11 @@ def _(*given):
 def opened_samples(which, facts, plan, kind, room, output, got):
     """The samples of those of `which` that libsndfile has opened: to their places in the output, at address `output`, if
     they are EXACT, else to their ROOM; closes the files."""
+    at = np.int64(0)
     for w in range(len(which)):
         i = which[w]
-        if facts[i, KIND] != OPENED:
-            continue
+        plan[i, ROOM] = at
+        at += plan[i, NEEDS]
         address, type_there = room + 4 * plan[i, ROOM], np.int64(0)
         if plan[i, EXACT] != 0:
             address, type_there = output + plan[i, PLACE] * (2 if kind == 1 else 4), kind
@@ -259,7 +268,7 @@ def finish(which, facts, plan, rates, downmix, kind, tables, room, levels, float
     for w in range(len(which)):
         i = which[w]
         n, channels, place, first = got[i], facts[i, CHANNELS], plan[i, PLACE], plan[i, ROOM]
-        if n < 0:
+        if n < 0 or plan[i, NEEDS] == 0:
             continue
         x, here = room[first : first + n * channels], levels[first : first + n * channels]
         if plan[i, EXACT] != 0:
@@ -267,11 +276,11 @@ def finish(which, facts, plan, rates, downmix, kind, tables, room, levels, float
                 target = floats[place : place + here.size]
                 for k in range(here.size):
                     target[k] = np.float32(here[k]) * np.float32(2.0**-31)
-            elif kind == 1 and facts[i, KIND] != OPENED:
+            elif kind == 1:
                 halves = shorts[place : place + here.size]
                 for k in range(here.size):
                     halves[k] = here[k] >> 16
-            elif kind == 2 and facts[i, KIND] != OPENED:
+            elif kind == 2:
                 ints[place : place + here.size] = here
             continue
         if facts[i, KIND] == FLAC:

@@ -27,13 +27,14 @@ from ndd._cpu.sound_batch import (
     FRAMES,
     HANDLE,
     KIND,
+    LONGEST_BLOCK,
     NEAR,
+    NEEDS,
     NOWHERE,
     OPENED,
     PAGES,
     PLACE,
     RATE,
-    ROOM,
     SEEKABLE,
     SEEKS,
     UNKNOWN,
@@ -71,6 +72,13 @@ class Wanted(NamedTuple):
     duration: float | None = None  # seconds; None: to the end
 
 
+class Files(NamedTuple):
+    """The bytes of the files of a batch."""
+
+    places: np.ndarray  # int64 [n, 2]: the address of each, and how many bytes
+    array: Callable[[int], np.ndarray]  # uint8
+
+
 class Decoded(NamedTuple):
     """The samples of a batch, `(n, channels)` or `(n,)` each, behind each other."""
 
@@ -102,83 +110,95 @@ def soundfile() -> Any:
 
 
 def decode_batch(
-    files: list[np.ndarray], wanted: Wanted, rates: np.ndarray, starts: np.ndarray, durations: np.ndarray, threads: int,
+    files: Files,
+    wanted: Wanted,
+    rates: np.ndarray,
+    starts: np.ndarray,
+    durations: np.ndarray,
+    threads: int,
     spread: Spread,
-) -> Decoded:  # fmt: skip
-    """The samples of files, uint8, in compiled code; what is unusual or wrong is not done, and left to `decode`.
+) -> Decoded:
+    """The samples of files in compiled code; what is unusual or wrong is not done, and left to `decode`.
+
+    Python takes as long for 20 of its steps as WAV files of a second: there is a call or two for several files of a kind.
 
     Args:
         wanted: for all of them, but that each has its own of `rates`, `starts` and `durations`, float64 `[n]` (a duration
             that is NaN goes to the end).
         threads, spread: calls a function with each number below a count, on so many threads.
     """
-    n = len(files)
-    listed = np.array([(file.ctypes.data, file.size) for file in files], np.int64).reshape(n, 2)
-    facts = np.zeros((n, sound_batch.FACTS), np.int64)
-    sound_batch.headers(listed, facts)
+    places = files.places
+    facts = np.zeros((len(places), sound_batch.FACTS), np.int64)
+    sound_batch.headers(places, facts)
     facts[(facts[:, KIND] == FLAC) & (starts != 0), KIND] = UNKNOWN  # libsndfile knows how to begin in the middle
-    rest = np.flatnonzero((facts[:, KIND] == UNKNOWN) & (listed[:, 1] > 0))
+    rest = np.flatnonzero((facts[:, KIND] == UNKNOWN) & (places[:, 1] > 0))
     try:
         if len(rest) and _connected():
-            _share(rest, listed, threads, spread, lambda which: sound_batch.open_files(listed, which, _NAME, facts))
-        return _samples(files, listed, facts, wanted, rates, starts, durations, threads, spread)
+            parts = _dealt(rest, places, 2 * threads)
+            _each(spread, len(parts), lambda k: sound_batch.open_files(places, parts[k], _NAME, facts))
+        return _samples(files, facts, wanted, rates, starts, durations, threads, spread)
     finally:
         for i in np.flatnonzero(facts[:, HANDLE]).tolist():  # something went wrong
             sound_file.read(facts[i, HANDLE].astype(np.uint64), facts[i, FILE].astype(np.int32), 0, 0, 1, 0, 0, 0)
 
 
 def _samples(
-    files: list[np.ndarray], listed: np.ndarray, facts: np.ndarray, wanted: Wanted, rates: np.ndarray, starts: np.ndarray,
-    durations: np.ndarray, threads: int, spread: Spread,
+    files: Files, facts: np.ndarray, wanted: Wanted, rates: np.ndarray, starts: np.ndarray, durations: np.ndarray,
+    threads: int, spread: Spread,
 ) -> Decoded:  # fmt: skip
     """Of the files that are known by their headers; closes what is opened."""
-    n, kinds = len(facts), facts[:, KIND]
+    n, kinds, places = len(facts), facts[:, KIND], files.places
     file_rates = facts[:, RATE].astype(np.float64)
     frames, channels = facts[:, FRAMES], facts[:, CHANNELS]
     first = np.floor(starts * file_rates)
     count = np.fmin(frames - first, np.floor(durations * file_rates))  # `fmin`: what is no number does not count
     fine = (kinds != UNKNOWN) & (first >= 0) & (first <= frames)
-    fine &= (kinds == WAV) | (count <= np.where(kinds == FLAC, np.maximum(_BLOCK, 16 * listed[:, 1]), _BLOCK))
-    plan = np.zeros((n, 6), np.int64)
+    fine &= (kinds == WAV) | (count <= np.where(kinds == FLAC, np.maximum(_BLOCK, 16 * places[:, 1]), _BLOCK))
+    plan = np.zeros((n, sound_batch.PLANS), np.int64)
     plan[:, FIRST] = np.where(fine, first, 0)
     plan[:, COUNT] = np.where(fine, count, -1)
     for i in np.flatnonzero((kinds == OPENED) & (plan[:, FIRST] > 0)).tolist():
-        plan[i, BEFORE] = plan[i, FIRST] - _seekable(facts[i, SEEKS], int(plan[i, FIRST]), int(frames[i]), files[i])
+        begin = _seekable(facts[i, SEEKS], int(plan[i, FIRST]), int(frames[i]), files.array(i))
+        plan[i, BEFORE] = plan[i, FIRST] - begin
+    floats = wanted.dtype.kind == "f"
     other_rate = (rates > 0) & (rates != file_rates)
     exact = ~other_rate & (channels == 1) if wanted.downmix else ~other_rate
-    plan[:, EXACT] = exact if wanted.dtype.kind == "f" else exact & (facts[:, FLOATS] == 0)
+    plan[:, EXACT] = exact = exact if floats else exact & (facts[:, FLOATS] == 0)
     kept = np.maximum(plan[:, COUNT], 0)
+    ready = exact & ((kinds == OPENED) | ((kinds == WAV) & floats))  # what needs no room, and is not to be finished
+    plan[:, NEEDS] = np.where(ready, 0, kept * channels)
     ratio = np.where(other_rate & fine, rates, 1) / np.where(other_rate & fine, file_rates, 1)
     lengths = np.ceil(kept * ratio).astype(np.int64)
-    across = np.ones_like(channels) if wanted.downmix else channels
-    sizes = lengths * across
+    sizes = lengths if wanted.downmix else lengths * channels
     plan[:, PLACE] = np.cumsum(sizes) - sizes
     flat = host_empty(int(sizes.sum()), wanted.dtype)
     outputs = [flat if flat.dtype == kind else _NONE[kind] for kind in _KINDS]
     got = np.full(n, -1, np.int64)
     tables = tables_of(lobes_of(wanted.quality))
-    kind = _KINDS.index(wanted.dtype.name)
+    number = _KINDS.index(wanted.dtype.name)
+    flacs = np.flatnonzero(kinds == FLAC)
+    widest = int(channels[flacs].max(initial=0)), int(places[flacs, 1].max(initial=0)) // 8 + 3
+    parts = [  # those that take longest first: at the end no thread waits long
+        (kind, part, bool(ready[part].all()))
+        for kind in (OPENED, FLAC, WAV)
+        for part in _dealt(np.flatnonzero(kinds == kind), places, threads * (1 if kind == WAV else 2))
+    ]
 
-    def samples(which: np.ndarray) -> None:
-        own, own_kinds = facts[which], kinds[which]
-        flac = np.flatnonzero(own_kinds == FLAC)
-        rooms = np.where((plan[which, EXACT] == 0) | (own_kinds != OPENED), kept[which] * own[:, CHANNELS], 0)
-        ends = np.cumsum(rooms)
-        plan[which, ROOM] = ends - rooms
-        room = host_empty(int(ends[-1]), np.float32)
+    def samples(k: int) -> None:
+        kind, which, at_once = parts[k]
+        room = host_empty(0 if at_once else int(plan[which, NEEDS].sum()), np.float32)
         levels = room.view(np.int32)
-        if len(flac) < len(which):
-            sound_batch.wav_samples(listed, which, facts, plan, kind, room, levels, outputs[0], got)
-        if len(flac):
-            words = host_empty(int(listed[which[flac], 1].max()) // 8 + 3, np.uint64)
-            lines = host_empty((int(own[flac, CHANNELS].max()), sound_batch.LONGEST_BLOCK), np.int64)
-            sound_batch.flac_samples(listed, which, facts, plan, words, lines, levels, got)
-        if (own_kinds == OPENED).any():
-            sound_batch.opened_samples(which, facts, plan, kind, room.ctypes.data, flat.ctypes.data, got)
-        if len(flac) or wanted.dtype.kind != "f" or not plan[which, EXACT].all():
-            sound_batch.finish(which, facts, plan, rates, wanted.downmix, kind, tables, room, levels, *outputs, got)
+        if kind == WAV:
+            sound_batch.wav_samples(places, which, facts, plan, number, room, levels, outputs[0], got)
+        elif kind == FLAC:
+            words, lines = host_empty(widest[1], np.uint64), host_empty((widest[0], LONGEST_BLOCK), np.int64)
+            sound_batch.flac_samples(places, which, facts, plan, words, lines, levels, got)
+        else:
+            sound_batch.opened_samples(which, facts, plan, number, room.ctypes.data, flat.ctypes.data, got)
+        if not at_once:
+            sound_batch.finish(which, facts, plan, rates, wanted.downmix, number, tables, room, levels, *outputs, got)
 
-    _share(np.flatnonzero(kinds != UNKNOWN), listed, threads, spread, samples)
+    _each(spread, len(parts), samples)
     shapes = got[:, None] if wanted.downmix else np.stack([got, channels], axis=1)
     return Decoded(flat, shapes, plan[:, PLACE], got >= 0, file_rates, bool((got == lengths).all()))
 
@@ -186,14 +206,15 @@ def _samples(
 _NONE = {kind: np.empty(0, kind) for kind in _KINDS}
 
 
-def _share(which: np.ndarray, listed: np.ndarray, threads: int, spread: Spread, work: Any) -> None:
-    """`work` on parts of `which`, a few for each thread and the longest files dealt first."""
-    if not len(which):
-        return
-    parts = min(len(which), 2 * threads if threads > 1 else 1)
-    order = which[np.argsort(-listed[which, 1], kind="stable")]
-    dealt = [np.ascontiguousarray(order[k::parts]) for k in range(parts)]
-    for error in spread(lambda k: work(dealt[k]), parts).values():
+def _dealt(which: np.ndarray, places: np.ndarray, parts: int) -> list[np.ndarray]:
+    """Files in about so many parts, the longest dealt first."""
+    order = which[np.argsort(-places[which, 1], kind="stable")]
+    parts = min(len(which), parts)
+    return [np.ascontiguousarray(order[k::parts]) for k in range(parts)]
+
+
+def _each(spread: Spread, count: int, work: Callable[[int], None]) -> None:
+    for error in spread(work, count).values():
         raise error
 
 
@@ -230,7 +251,8 @@ def decode_one(source: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float]:
     """As `decode`, of bytes in memory; in compiled code if it can be."""
     duration = np.nan if wanted.duration is None else wanted.duration
     own = [np.array([value], np.float64) for value in (wanted.sample_rate, wanted.start, duration)]
-    found = decode_batch([source], wanted, *own, threads=1, spread=_at_once)
+    files = Files(np.array([[source.ctypes.data, source.size]], np.int64), lambda _: source)
+    found = decode_batch(files, wanted, *own, threads=1, spread=_at_once)
     if not found.done[0]:
         return decode(source, wanted)
     return found.parts()[0], float(found.rates[0])

@@ -11,7 +11,7 @@ from ndd._tensor import DType, Store
 from ndd._tensor.dtype import float32, uint8
 from ndd._tensor.sound import Scale
 from ndd.decoders._policy import judged
-from ndd.decoders._sound_file import Wanted, decode, decode_batch
+from ndd.decoders._sound_file import Files, Wanted, decode, decode_batch
 
 _TYPES = ("f32", "i16", "i32")
 
@@ -87,9 +87,12 @@ def _(
         raise duration.error(i, f"`duration` is 0 s or more, got {durations[i]}")  # type: ignore[union-attr]
     for i in np.flatnonzero(np.isnan(durations))[:1].tolist() if duration is not None else []:
         raise duration.error(i, f"`duration` is 0 s or more, got {durations[i]}")
-    files = [np.ascontiguousarray(a) for a in input.arrays]
+    held = input._store.contiguous()  # which has the bytes for as long as they are read
+    files = Files(
+        np.stack([np.broadcast_to(held.pointers(), (count,)), input.sizes], axis=1), lambda i: held.arrays()[i % held.n]
+    )
     wanted = Wanted(np.dtype(dtype.numpy), downmix, 0.0, quality)
-    nbytes = sum([file.size for file in files])
+    nbytes = int(files.places[:, 1].sum())
 
     def spread(function: Any, parts: int) -> dict[int, BaseException]:
         return call.spread(function, parts, nbytes)
@@ -109,7 +112,7 @@ def _(
             sample_rate=float(rates[i]), start=float(starts[i]),
             duration=None if np.isnan(durations[i]) else float(durations[i]),
         )  # fmt: skip
-        parts[i], rate = decode(files[i], own)
+        parts[i], rate = decode(files.array(i), own)
         found_rates[i] = rates[i] if rates[i] > 0 else rate
 
     def silence(i: int, error: BaseException) -> None:

@@ -192,8 +192,9 @@ def by_own_decoder(data, count=None):
         patch.setattr(_sound_file, "_connected", lambda: False)
         wanted = _sound_file.Wanted(np.dtype(np.int32), False, 0.0, 50.0)
         duration = np.array([np.nan if count is None else (count + 0.5) / 16000])
-        none = np.zeros(1)
-        found = _sound_file.decode_batch([data], wanted, none, none, duration, 1, _sound_file._at_once)
+        none, places = np.zeros(1), np.array([[data.ctypes.data, data.size]])
+        files = _sound_file.Files(places, lambda _: data)
+        found = _sound_file.decode_batch(files, wanted, none, none, duration, 1, _sound_file._at_once)
     assert connected()
     return found.parts()[0]
 
