@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.flac import _frames as flac_frames
+from ndd._cpu.flac import frames as flac_frames
 from ndd._cpu.jit import External, kernel
 from ndd._cpu.sound_file import CHANNELS as _CHANNELS, FORMAT as _FORMAT, RATE as _RATE, opened, read
-from ndd._cpu.windowed_sinc import _resample as resampled
+from ndd._cpu.windowed_sinc import resampled
 
 # What a row of `facts` says of a file. BITS: of a sample; of a file that libsndfile has opened, its format.
 KIND, BEGIN, FRAMES, RATE, CHANNELS, BITS, FLOATS, SEEKS, HANDLE, FILE = range(10)

@@ -68,16 +68,17 @@ def resample(signal: np.ndarray, out: np.ndarray, step: float, quality: float) -
         return
     tables = tables_of(lobes_of(quality))
     if signal.ndim == 1:
-        _resample(signal, out, step, *tables)
+        resampled(signal, out, step, *tables)
         return
     for channel in range(signal.shape[1]):
         one = np.empty(out.shape[0], np.float32)
-        _resample(np.ascontiguousarray(signal[:, channel]), one, step, *tables)
+        resampled(np.ascontiguousarray(signal[:, channel]), one, step, *tables)
         out[:, channel] = one
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
-def _resample(x, out, step, taps, low_slopes, high_slopes, coarse):
+def resampled(x, out, step, taps, low_slopes, high_slopes, coarse):
+    """As `resample` does, of one channel; behind `step` comes what `tables_of` gives."""
     n, count = x.size, taps.shape[1]
     narrow_step, half = np.float32(step), coarse / np.float32(2)
     per_coarse, per_half = np.float32(1) / coarse, np.float32(1) / half

@@ -49,7 +49,9 @@ def audio(
             (index, source, error). (Not in DALI.)
         quality: of resampling, 0 to 100, see `ndd.audio_resample`.
         sample_rate: the rate to resample to, in Hz. 0: that of the file.
-        start: where to begin, in seconds. (Not in DALI.)
+        start: where to begin, in seconds: at sample `floor(start * rate)`. The samples are those of the whole file to the
+            last bit, in MP3 behind the first million to 2e-7. Opus, GSM and the like, and what FFmpeg decodes, are decoded
+            from their beginning for it. (Not in DALI.)
 
     Differs from DALI: MP3 and what FFmpeg decodes are read as well; floats as integers are scaled and saturated (DALI gives
     1 for 1.0, and lets Vorbis samples above 1 wrap); a negative `sample_rate` counts as 0, and for 0 the rate that comes
