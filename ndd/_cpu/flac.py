@@ -35,14 +35,6 @@ _SIZES = np.array([0, 192, 576, 1152, 2304, 4608, 0, 0, 256, 512, 1024, 2048, 40
 _DEPTHS = np.array([0, 8, 12, -1, 16, 20, 24, 32])
 
 
-def decoded(data: np.ndarray, begin: int, length: int, bits: int, out: np.ndarray) -> bool:
-    """Fills `out`, int32 `[n, channels]`, from the frames at byte `begin` of `data`, a file with `length` samples of each
-    channel; whether all of it was well."""
-    words = np.empty(len(data) // 8 + 3, np.uint64)
-    lines = np.empty((out.shape[1], 1 << 16), np.int64)
-    return bool(_frames(data.ctypes.data, words, begin, len(data), length, bits, lines, out))
-
-
 @kernel
 def _peek(words, at):
     """The 64 bits from bit `at`."""
@@ -232,8 +224,10 @@ def _subframe(words, at, end, bits, size, line, weights):
 
 
 @kernel
-def _frames(address, words, begin, nbytes, length, bits, lines, out):
-    """See `decoded`; the bytes are at `address`."""
+def frames(address, words, begin, nbytes, length, bits, lines, out):
+    """Fills `out`, int32 `[n, channels]`, from the frames at byte `begin` of a file of `nbytes` at `address` with `length`
+    samples of each channel; whether all of it was well. `words`, uint64 `[nbytes // 8 + 3]`, and `lines`, int64
+    `[channels, 65536]`, are written to."""
     words[-3:] = 0
     _copy(words.ctypes.data, address, nbytes)
     for i in range(words.size):
@@ -308,9 +302,3 @@ def _frames(address, words, begin, nbytes, length, bits, lines, out):
                 out[done + i, 1] = b
         done += size
     return True
-
-
-@_frames.meanwhile
-def _(*given):
-    """libsndfile decodes to the same samples."""
-    return False

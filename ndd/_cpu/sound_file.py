@@ -26,6 +26,7 @@ _write = External("write", "int64(int32, uintp, int64)")
 _rewind = External("lseek", "int64(int32, int64, int32)")
 _close_file = External("close", "int32(int32)")
 _READ, _CLOSED_BY_EXEC = 0x10, 1
+_SKIPPED = 1 << 12  # frames at once
 FRAMES, RATE, CHANNELS, FORMAT = 0, 2, 3, 4  # where in SF_INFO, in units of 4 bytes (64 bits, three of 32)
 
 
@@ -50,18 +51,24 @@ def opened(address, nbytes, name, info):
 
 
 @kernel
-def read(handle, file, first, address, count, kind):
-    """Reads `count` frames from `first` on to `address`, as float32, int16 or int32 (`kind` 0 to 2), and closes the file;
-    how many there were, -1 if they could not be decoded. A `count` of 0 only closes it."""
+def read(handle, file, first, before, channels, address, count, kind):
+    """Reads `count` frames to `address`, as float32, int16 or int32 (`kind` 0 to 2), and closes the file; how many there were,
+    -1 if they could not be decoded. Decoding begins at `first`, `before` frames of `channels` are left out. A `count` of 0 or
+    less only closes it."""
     got = np.int64(0)
     if count > 0:
         if first > 0 and _seek(handle, first, 0) != first:
             got = np.int64(-1)
-        elif kind == 0:
+        skipped = np.empty(min(before, _SKIPPED) * channels, np.float32)
+        while got == 0 and before > 0:
+            more = _floats(handle, skipped.ctypes.data, min(before, _SKIPPED))
+            got = np.int64(0) if more > 0 else np.int64(-1)
+            before -= more
+        if got == 0 and kind == 0:
             got = _floats(handle, address, count)
-        elif kind == 1:
+        elif got == 0 and kind == 1:
             got = _shorts(handle, address, count)
-        else:
+        elif got == 0:
             got = _ints(handle, address, count)
         if _error(handle) != 0:
             got = np.int64(-1)

@@ -52,7 +52,7 @@ def rounded_places(lobes: int) -> tuple[int, np.float32]:
 
 
 @functools.lru_cache(maxsize=16)
-def _tables(lobes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.float32]:
+def tables_of(lobes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.float32]:
     """Taps, the slopes of the taps below and above the split with zeros for the others, and how coarsely places are rounded."""
     taps, slopes = taps_of(lobes)
     split, coarse = rounded_places(lobes)
@@ -66,18 +66,19 @@ def resample(signal: np.ndarray, out: np.ndarray, step: float, quality: float) -
     if out.shape[0] == signal.shape[0] and step == 1.0:
         out[...] = signal
         return
-    tables = _tables(lobes_of(quality))
+    tables = tables_of(lobes_of(quality))
     if signal.ndim == 1:
-        _resample(signal, out, step, *tables)
+        resampled(signal, out, step, *tables)
         return
     for channel in range(signal.shape[1]):
         one = np.empty(out.shape[0], np.float32)
-        _resample(np.ascontiguousarray(signal[:, channel]), one, step, *tables)
+        resampled(np.ascontiguousarray(signal[:, channel]), one, step, *tables)
         out[:, channel] = one
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
-def _resample(x, out, step, taps, low_slopes, high_slopes, coarse):
+def resampled(x, out, step, taps, low_slopes, high_slopes, coarse):
+    """As `resample` does, of one channel; behind `step` comes what `tables_of` gives."""
     n, count = x.size, taps.shape[1]
     narrow_step, half = np.float32(step), coarse / np.float32(2)
     per_coarse, per_half = np.float32(1) / coarse, np.float32(1) / half

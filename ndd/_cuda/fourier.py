@@ -27,10 +27,25 @@ def _room(counts: np.ndarray) -> np.ndarray:
     return found
 
 
-def rfft(rows: Memory, n: int) -> Memory:
-    """The transforms of all rows of `n` numbers in what `memory` gave: `n // 2 + 1` pairs a row."""
-    import torch
+class _Spectra(Memory):
+    """The transforms of rows in other memory."""
 
-    found = Memory(0, rows.dtype, rows.offsets // n * (2 * (n // 2 + 1)))
-    found.hold(torch.fft.rfft(rows.tensor.view(-1, n)))  # with `out=` it would be copied
-    return found
+    __slots__ = ("n", "rows")
+
+    def __init__(self, rows: Memory, n: int):
+        super().__init__(0, rows.dtype, rows.offsets // n * (2 * (n // 2 + 1)))
+        self.rows = rows
+        self.n = n
+
+    def make(self, call: Any) -> None:
+        import torch
+
+        self.hold(torch.fft.rfft(self.rows.tensor.view(-1, self.n)))  # with `out=` it would be copied
+
+    def anew(self, held: dict[int, Memory]) -> Memory:
+        return _Spectra(held[id(self.rows)], self.n)
+
+
+def rfft(launch: Any, rows: Memory, n: int) -> Memory:
+    """The transforms of all rows of `n` numbers in what `memory` gave: `n // 2 + 1` pairs a row."""
+    return launch.made(_Spectra(rows, n))

@@ -7,6 +7,7 @@ makes the same launches again, with its own addresses, and does not ask the oper
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,7 +39,7 @@ _SMALL_TABLE = (
 class _Ready(NamedTuple):
     """A launch without its addresses."""
 
-    function: Any
+    functions: list[Any]
     blocks: tuple[int, int] | None
     records: np.ndarray
     count: Any
@@ -48,21 +49,26 @@ class _Ready(NamedTuple):
 class Memory:
     """GPU memory of one call, a part for each sample: the value of a field of `Sample`, where it is an address."""
 
-    __slots__ = ("base", "count", "dtype", "offsets", "tensor", "values", "zeros")
+    __slots__ = ("base", "count", "dtype", "kept", "offsets", "tensor", "values", "zeros")
 
     def __init__(
-        self, count: int, dtype: Any, offsets: np.ndarray, values: np.ndarray | None = None, zeros: bool = False
-    ):
+        self, count: int, dtype: Any, offsets: np.ndarray, values: np.ndarray | None = None, zeros: bool = False,
+        kept: np.ndarray | None = None,
+    ):  # fmt: skip
         self.count = count
         self.dtype = dtype  # of torch
         self.offsets = offsets  # in bytes, [N]
         self.values = values  # what is in it, uint8; None: nothing yet
         self.zeros = zeros
+        self.kept = kept  # the array with these values, if it may stay on the GPU
         self.tensor: Any = None
         self.base = 0  # its address
 
     def make(self, call: Any) -> None:
         """Memory for it, on the call's stream."""
+        if self.kept is not None and (base := _staying(self.kept, call)):
+            self.base = base
+            return
         if self.values is not None and len(self.values) <= _SMALL_TABLE:
             self.base = _sent(call, self.values)
             return
@@ -71,6 +77,10 @@ class Memory:
             return
         made = device_empty(self.count, self.dtype, call.device)
         self.hold(made.zero_() if self.zeros else made)
+
+    def anew(self, held: dict[int, Memory]) -> Memory:
+        """The same for another call, in which `held` has, by the `id` of the first call's, what was made so far."""
+        return Memory(self.count, self.dtype, self.offsets, self.values, self.zeros, self.kept)
 
     def hold(self, tensor: Any) -> None:
         """Takes a tensor as the memory."""
@@ -87,11 +97,15 @@ class _Start(NamedTuple):
 
 _ADDRESS = np.dtype(np.int64)
 _KEPT_STRUCTS = 1024
+_KEPT_TABLES = 128  # on all GPUs together; others are copied at every launch
 
 _functions: dict[Any, Any] = {}
 _shared: dict[Any, Any] = {}
 _layouts: dict[Any, np.dtype] = {}
 _paths: dict[tuple[str, str], Path] = {}
+_tables: dict[
+    tuple[int, int], tuple[int, Any, np.ndarray]
+] = {}  # tables that stay on a GPU: the address, and who holds it
 
 
 class _Names(dict):
@@ -127,7 +141,7 @@ class Launch:
 
     def __call__(
         self,
-        kernel: str,
+        kernel: str | tuple[str, ...],
         work: Any = None,
         *,
         per_sample: dict[str, Any] | None = None,
@@ -138,6 +152,8 @@ class Launch:
         """Starts `kernel` with a thread for each of `work` items of a sample (default: elements of output 0).
 
         Args:
+            kernel: or several, one after the other: they share the records of the samples, so what one of them writes to a
+                field the next one reads.
             work: a number or one for each sample, `s.items` in the kernel (see samples.cuh).
             per_sample: more fields of `Sample`. An input, an output or memory of `scratch` and `table` as a value is
                 the address of each sample's part. A name of the plan's stands for this value then, also where the
@@ -170,24 +186,28 @@ class Launch:
     def scratch(self, sizes: Any, dtype: Any, *, zeros: bool = False) -> Memory:
         """Memory with `sizes[i]` elements of an ndd or NumPy type for sample i, `[N]`, uninitialised unless `zeros`; it
         lives until the last launch of this call has read it."""
-        import torch
-
-        kind = torch_dtype(dtype) if hasattr(dtype, "type_id") else torch.from_numpy(np.empty(0, dtype)).dtype
-        sizes = np.broadcast_to(np.asarray(sizes, np.int64), (self.n,))
+        kind = _torch_kind(dtype)
+        if sizes.__class__ is not np.ndarray or sizes.shape != (self.n,):
+            sizes = np.full(self.n, sizes, np.int64)
         ends = np.add.accumulate(sizes)
         total = int(ends[-1]) if self.n else 0
-        return self._made(Memory(max(1, total), kind, (ends - sizes) * kind.itemsize, zeros=zeros))
+        return self.made(Memory(max(1, total), kind, (ends - sizes) * kind.itemsize, zeros=zeros))
 
-    def table(self, values: np.ndarray, each: bool = False) -> Memory:
-        """A small constant array, on the GPU. `each`: its first axis is the samples, and each is shown its own row."""
+    def table(self, values: np.ndarray, each: bool = False, kept: bool = False) -> Memory:
+        """A small constant array, on the GPU.
+
+        Args:
+            each: its first axis is the samples, and each is shown its own row.
+            kept: somebody keeps this very array and never writes to it, so that it may stay on the GPU.
+        """
         flat = np.ascontiguousarray(values)
         step = flat.strides[0] if each and len(flat) else 0
         offsets = step * np.arange(self.n, dtype=np.int64)
-        return self._made(
-            Memory(0, None, offsets, flat.reshape(-1).view(np.uint8) if flat.size else np.zeros(1, np.uint8))
-        )
+        octets = flat.reshape(-1).view(np.uint8) if flat.size else np.zeros(1, np.uint8)
+        return self.made(Memory(0, None, offsets, octets, kept=values if kept else None))
 
-    def _made(self, memory: Memory) -> Memory:
+    def made(self, memory: Memory) -> Memory:
+        """Makes memory that somebody else describes, here and when these launches are made again."""
         memory.make(self.call)
         if self.steps is not None:
             self.steps.append(memory)
@@ -217,7 +237,7 @@ class Launch:
 
     def _prepare(
         self,
-        kernel: str,
+        kernel: str | tuple[str, ...],
         work: Any,
         per_sample: dict[str, Any],
         shared: dict[str, Any],
@@ -236,17 +256,20 @@ class Launch:
             numbers = {k: v for k, v in numbers.items() if k not in per_sample}
         by_value, shared_kind = _by_value(numbers)
         if not self.n or most <= 0:
-            return _Ready(None, None, records, ctypes.c_int(0), ctypes.c_int(0))
+            return _Ready([], None, records, ctypes.c_int(0), ctypes.c_int(0))
         text = self._source(file)
         kernels = self.call.settled.kernels  # inputs and outputs have the types that these were compiled for
         key = (text, kernel, kind, shared_kind, tuple(macros.items()) if macros else ())
-        function = kernels.get(key)
-        if function is None:
+        functions = kernels.get(key)
+        if functions is None:
             every = {**self._element_macros(), **macros}
-            function = kernels[key] = self._compiled(text, kernel, records.dtype, pointers, shared_kind, every)
+            functions = kernels[key] = [
+                self._compiled(text, name, records.dtype, pointers, shared_kind, every)
+                for name in ((kernel,) if isinstance(kernel, str) else kernel)
+            ]
         blocks = -(-most // _BLOCK)
         blocks = min(blocks, max(_ENOUGH_BLOCKS // self.n, -(-blocks // _ROUNDS)), _MAX_BLOCKS)
-        return _Ready(function, (blocks, min(self.n, 65535)), records, ctypes.c_int(self.n), by_value)
+        return _Ready(functions, (blocks, min(self.n, 65535)), records, ctypes.c_int(self.n), by_value)
 
     def _compiled(
         self, text: Path | str, kernel: str, record: np.dtype, pointers: dict[str, str], shared_kind: Any, macros: Any
@@ -332,6 +355,14 @@ class Joined(Launch):
         super().__call__(kernel, work, macros=macros, **more)
 
 
+@functools.cache
+def _torch_kind(dtype: Any) -> Any:
+    """The torch.dtype of a type of ndd's or NumPy's."""
+    import torch
+
+    return torch_dtype(dtype) if hasattr(dtype, "type_id") else torch.from_numpy(np.empty(0, dtype)).dtype
+
+
 def _layout(kind: tuple[Any, ...]) -> np.dtype:
     """The aligned record type of (name, type, shape) fields; making one costs 15 us, so each is kept."""
     found = _layouts.get(kind)
@@ -352,7 +383,10 @@ def _by_value(values: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _constant(value: Any) -> tuple[Any, ...]:
-    kept = value.__class__ is np.ndarray or isinstance(value, bool | int | float | np.generic | list | tuple)
+    kind = value.__class__
+    if kind is int or kind is bool:
+        return value, kind
+    kept = kind is np.ndarray or isinstance(value, float | np.generic | int | list | tuple)
     return identity(value) if kept else (None,)  # no other thing gets into the struct
 
 
@@ -380,8 +414,10 @@ def _run(start: _Start, records: np.ndarray, call: Any, inputs: list[Any], outpu
     """One launch, with the addresses of this call in its records."""
     for name, origin in start.fields:
         records[name] = _address(origin, call, inputs, outputs)
-    arguments = [ctypes.c_void_p(_sent(call, records.view(np.uint8))), start.ready.count, start.ready.shared]
-    compile.launch(start.ready.function, start.ready.blocks, _BLOCK, raw_handle(call.stream), arguments)  # type: ignore[arg-type]
+    ready, stream = start.ready, raw_handle(call.stream)
+    arguments = [ctypes.c_void_p(_sent(call, records.view(np.uint8))), ready.count, ready.shared]
+    for function in ready.functions:
+        compile.launch(function, ready.blocks, _BLOCK, stream, arguments)  # type: ignore[arg-type]
 
 
 def _address(origin: Any, call: Any, inputs: list[Any], outputs: list[Any]) -> Any:
@@ -422,19 +458,27 @@ def _sent(call: Any, values: np.ndarray) -> int:
 
 def replay(steps: list[Any], call: Any, inputs: list[Any], outputs: list[Any]) -> None:
     """The launches of an earlier call again, with the addresses of this one."""
-    held = {}
+    held: dict[int, Memory] = {}
     for step in steps:
         if isinstance(step, Memory):
-            held[id(step)] = _there(step, call)
+            held[id(step)] = made = step.anew(held)
+            made.make(call)
         else:
             fields = [(name, held.get(id(origin), origin)) for name, origin in step.fields] if held else step.fields
             _run(_Start(step.ready, fields), step.ready.records.copy(), call, inputs, outputs)
 
 
-def _there(memory: Memory, call: Any) -> Memory:
-    made = Memory(memory.count, memory.dtype, memory.offsets, memory.values, memory.zeros)
-    made.make(call)
-    return made
+def _staying(values: np.ndarray, call: Any) -> int:
+    """Where a table is that was copied to the GPU once and for all; 0 if it was not, since there are too many."""
+    key = id(values), call.device.device_id
+    found = _tables.get(key)
+    if found is None:
+        if len(_tables) >= _KEPT_TABLES:
+            return 0
+        there = upload(values, call.device)
+        call.stream.synchronize()  # for all other streams that will read it
+        found = _tables[key] = (there.data_ptr(), there, values)
+    return found[0]
 
 
 def pinned_empty(nbytes: int) -> Any:

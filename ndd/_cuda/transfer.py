@@ -28,9 +28,9 @@ def to_gpu(store: Store, device: Device, spread: Spread = _in_turn) -> Store:
     is a seventh of what goes to an H100."""
     staged = pinned_empty(store.nbytes())
     target = staged.numpy().view(store.dtype.numpy)
-    whole = store.dense()
+    whole = store.flat if store.flat is not None else store.dense()
     if whole is not None and whole.flags.c_contiguous:
-        source = whole.reshape(-1)
+        source = whole.reshape(-1)[: store.element_count()]
         edges = np.linspace(0, source.size, source.nbytes // _WORTH_A_THREAD + 2).astype(np.int64)
         pieces = [(a, source[a:b]) for a, b in pairwise(edges.tolist())]
     else:

@@ -10,11 +10,11 @@
    call. The result is handles, returned at once.
 3. `_execution/schedule.py` runs the `Call` when the evaluation mode says so. One that a loop makes on each batch of a
    reader may have been run ahead, on a GPU: `ahead.py`.
-4. `call.py`: `Call.run` gets the stores of the inputs. Operators with `.views` or `.batch` compute in Python here. For
-   the others the operator's `.plan` says the shapes of the outputs and the numbers for the kernels; per-sample arguments
-   reach it as `Values` (`values.py`), inputs as `Operand` (`_tensor/operand.py`). A plan that looked at shapes only is kept for the
-   next batch with the same ones; one that touched data is not (`Operand.touched`). Video is unrolled to frames before and
-   put together after (`frames.py`).
+4. `call.py`: `Call.run` gets the stores of the inputs. Operators with `.views` or `.batch` compute in Python here (one that
+   has a `.plan` too does so on the CPU only). For the others the operator's `.plan` says the shapes of the outputs and the
+   numbers for the kernels; per-sample arguments reach it as `Values` (`values.py`), inputs as `Operand`
+   (`_tensor/operand.py`). A plan that looked at shapes only is kept for the next batch with the same ones; one that touched
+   data is not (`Operand.touched`). Video is unrolled to frames before and put together after (`frames.py`).
 5. `on_cpu.py` allocates the outputs and runs the kernel: over pieces of the batch (`pieces.py`) or sample by sample, on
    the thread pool if that is worth it. `on_gpu.py` runs the operator's `.cuda` function, whose launches
    (`_cuda/launch.py`) are written down and made again for the next batch of these shapes without asking it. Where
@@ -27,8 +27,9 @@ operators for the tests, stubs, benchmarks and tables that walk them. `deprecate
 
 **The concepts**, all of them: `@operator` with `layouts`, `types`, `dtypes`, `frames`, `random`, `reads`, `outputs`,
 `elementwise`, `masks`, `paths`, `register`; what a declaring function returns, `like`, `output`, `Samples`; the roles
-`.plan`, `.cpu`, `.cpu_batch`, `.cuda`, `.batch`, `.views`, `.joins` (which kernels can do its work too, and when) and
-`.looks_at` (what part of its input it looks at, so that a decoder need not make the rest, `Call.looked_at`); what
+`.plan`, `.cpu`, `.cpu_batch`, `.cuda`, `.batch`, `.views`, `.joins` (which kernels can do its work too, and when),
+`.looks_at` (what part of its input it looks at, so that a decoder need not make the rest, `Call.looked_at`) and `.scale` (what
+the axes of its result stand for, from what those of input 0 do: seconds, hertz); what
 the roles see, `PerSample` and its `Values`, `Operand`, `Call`, `Plan`, and on a GPU the launch with `scratch` and `table`,
 or `computed_on_host`; `bad_sample`. A `Call` has `n`, `draws`, `sources`, `threads`, `spread` (over the pool) and `once`
 (made once for all calls with the same constants).

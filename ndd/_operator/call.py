@@ -36,6 +36,7 @@ _HANDLES = (Tensor, Batch)
 
 _HELD_HERE = 2  # references to an input that only its call holds, while it counts them
 _FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
+_FEW_RAGGED = 256  # samples of different shapes for which what a GPU is told is kept: 100 bytes each and launch
 
 
 class InputFailed(Exception):
@@ -281,7 +282,7 @@ class Call:
         stores = self._inputs()
         if op.views is not None:
             return self._view(stores)
-        if op.batch is not None:
+        if op.batch is not None and (op.plan is None or self.device.device_id is None):
             return self._batch(stores)
         # Kernels read samples without gaps: what is strided is copied, for this call.
         stores = [None if s is None else s.contiguous() for s in stores]
@@ -413,6 +414,9 @@ class Call:
             if s is None:
                 key.append(None)
                 continue
+            if s.whole is None and self.device.device_id is not None and 1 < s.n <= _FEW_RAGGED:
+                key.append((s.shape_array.shape[1], s.shape_array.tobytes()))
+                continue
             if s.flat is not None and s.n > 1:  # flat buffers are made for shapes that differ
                 return None
             shapes = s.shapes
@@ -479,14 +483,21 @@ class Call:
             if store.source_info is None and info is not None and len(info) == store.n:
                 store.source_info = info
             if self.stores and self.stores[0] is not None and self.stores[0].scales is not None:
-                _keep_scales(self.stores[0], store)
+                self._scale(self.stores[0], store)
         return results
 
-
-def _keep_scales(source: Store, store: Store) -> None:
-    """A sound of the same shape is one of the same rate."""
-    if store.scales is None and store.layout == source.layout and np.array_equal(store.shape_array, source.shape_array):
-        store.scales = source.scales
+    def _scale(self, source: Store, store: Store) -> None:
+        """What the axes of a result stand for. A sound of the same shape is one of the same rate."""
+        known = source.scales or []
+        if self.op.scale is not None:
+            named = self.settled.named
+            store.scales = [self.op.scale(one, **named) for one in known] if len(known) == store.n else None
+        elif (
+            store.scales is None
+            and store.layout == source.layout
+            and np.array_equal(store.shape_array, source.shape_array)
+        ):
+            store.scales = source.scales
 
 
 def stored(handle: Any) -> Store:

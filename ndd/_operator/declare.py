@@ -123,6 +123,7 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.plan = lambda f: _set_plan(found, f)
     wrapper.views = lambda f: _set(found, "views", f)
     wrapper.batch = lambda f: _set(found, "batch", f)
+    wrapper.scale = lambda f: _set(found, "scale", f)
     wrapper.cpu = lambda f: _set_kernel(found, "cpu", f)
     wrapper.cpu_batch = lambda f: _set_batch_kernel(found, f)
     wrapper.cuda = lambda source=None: _set_cuda(found, source)

@@ -27,7 +27,8 @@ def decode(source: np.ndarray | str, refusal: str) -> tuple[np.ndarray, float]:
     except (av.error.FFmpegError, ValueError, OSError) as error:
         if isinstance(error, FileNotFoundError | PermissionError):
             raise
-        raise RuntimeError(f"no sound can be read: {refusal}; FFmpeg: {error}") from None
+        said = getattr(error, "strerror", None) or error
+        raise RuntimeError(f"no sound can be read: {refusal}; FFmpeg: {said}") from None
 
 
 def _samples(av: Any, container: Any) -> tuple[np.ndarray, float]:

@@ -1,4 +1,5 @@
-"""Sound files to samples: libsndfile by soundfile, and what it does not know by FFmpeg (`_ffmpeg_sound.py`)."""
+"""Sound files to samples: those of a batch in compiled code, what that leaves by libsndfile, and what this does not know by
+FFmpeg (`_ffmpeg_sound.py`)."""
 
 from __future__ import annotations
 
@@ -6,30 +7,58 @@ import contextlib
 import functools
 import io
 import os
+from collections.abc import Callable
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd._cpu import sound_file
-from ndd._cpu.windowed_sinc import resample
+from ndd._cpu import sound_batch, sound_file
+from ndd._cpu.sound_batch import (
+    ANYWHERE,
+    BEFORE,
+    CHANNELS,
+    COUNT,
+    EXACT,
+    FILE,
+    FIRST,
+    FLAC,
+    FLOATS,
+    FRAMES,
+    HANDLE,
+    KIND,
+    LONGEST_BLOCK,
+    NEAR,
+    NEEDS,
+    NOWHERE,
+    OPENED,
+    PAGES,
+    PLACE,
+    RATE,
+    SEEKABLE,
+    SEEKS,
+    UNKNOWN,
+    WAV,
+)
+from ndd._cpu.windowed_sinc import lobes_of, resample, tables_of
 from ndd._tensor.memory import host_empty
-from ndd.decoders._flac import stream_of
-from ndd.decoders._wav import Samples, samples_of
 
 _BLOCK = 1 << 22  # frames that are read at once where a header may claim too many
 _FLOATS = ("FLOAT", "DOUBLE", "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III")
-_FLOAT_SUBTYPES = (6, 7, 0x60, 0x64, 0x80, 0x81, 0x82)  # the same, as SF_INFO has them
-# Where libsndfile begins in the middle with the very samples: it cannot in GSM, G.72x, NMS, DWVW and DPCM, and is wrong in
-# 24 bits of PAF, in ALAC of 20 bits and in Opus with long pages.
-_SEEKS = {
+_SUBTYPES = {
     "PCM_S8": 1, "PCM_16": 2, "PCM_24": 3, "PCM_32": 4, "PCM_U8": 5, "FLOAT": 6, "DOUBLE": 7, "ULAW": 0x10, "ALAW": 0x11,
     "IMA_ADPCM": 0x12, "MS_ADPCM": 0x13, "VORBIS": 0x60, "MPEG_LAYER_I": 0x80, "MPEG_LAYER_II": 0x81, "MPEG_LAYER_III": 0x82,
 }  # fmt: skip
-_SEEK_SUBTYPES, _PAF = tuple(_SEEKS.values()), 5  # as SF_INFO has them, the format above 16 bits of subtype
+_MPEG_BEFORE = 20000  # frames: more than an MPEG frame takes bytes from; the samples are then equal to 2e-7
+_MPEG_WHOLE = 1 << 20  # frames that are decoded from the beginning in 40 ms at most, and are equal to the last bit
+_PAGE = 1 << 16  # bytes of a page of Ogg, at most
 _NAME = np.frombuffer(b"sound\0", np.uint8).copy()
 _READERS = {"float32": "sf_readf_float", "int16": "sf_readf_short", "int32": "sf_readf_int"}
 _C_TYPES = {"float32": "float *", "int16": "short *", "int32": "int *"}
 _FULL = {np.dtype(np.int16): np.float32(32767), np.dtype(np.int32): np.float32(2147483647)}
+_KINDS = ("float32", "int16", "int32")
+
+Spread = Callable[[Callable[[int], Any], int], dict[int, BaseException]]
 
 
 class Wanted(NamedTuple):
@@ -43,6 +72,33 @@ class Wanted(NamedTuple):
     duration: float | None = None  # seconds; None: to the end
 
 
+class Files(NamedTuple):
+    """The bytes of the files of a batch."""
+
+    places: np.ndarray  # int64 [n, 2]: the address of each, and how many bytes
+    array: Callable[[int], np.ndarray]  # uint8
+
+
+class Decoded(NamedTuple):
+    """The samples of a batch, `(n, channels)` or `(n,)` each, behind each other."""
+
+    flat: np.ndarray
+    shapes: np.ndarray  # int64 [n, 2] or [n, 1]
+    places: np.ndarray  # where each begins
+    done: np.ndarray  # whether they are there
+    rates: np.ndarray  # of the files
+    whole: bool  # all of them are there, without gaps
+
+    def parts(self) -> list[Any]:
+        """The samples of each file, None where they are not there."""
+        shapes = [tuple(shape) for shape in self.shapes.tolist()]
+        starts = self.places.tolist()
+        return [
+            self.flat[start : start + prod(shape)].reshape(shape) if done else None
+            for shape, start, done in zip(shapes, starts, self.done.tolist(), strict=True)
+        ]
+
+
 @functools.cache
 def soundfile() -> Any:
     """The module; ImportError, with what to install, where it is missing."""
@@ -53,12 +109,118 @@ def soundfile() -> Any:
     return soundfile
 
 
+def decode_batch(
+    files: Files,
+    wanted: Wanted,
+    rates: np.ndarray,
+    starts: np.ndarray,
+    durations: np.ndarray,
+    threads: int,
+    spread: Spread,
+) -> Decoded:
+    """The samples of files in compiled code; what is unusual or wrong is not done, and left to `decode`.
+
+    Python takes as long for 20 of its steps as WAV files of a second: there is a call or two for several files of a kind.
+
+    Args:
+        wanted: for all of them, but that each has its own of `rates`, `starts` and `durations`, float64 `[n]` (a duration
+            that is NaN goes to the end).
+        threads, spread: calls a function with each number below a count, on so many threads.
+    """
+    places = files.places
+    facts = np.zeros((len(places), sound_batch.FACTS), np.int64)
+    sound_batch.headers(places, facts)
+    facts[(facts[:, KIND] == FLAC) & (starts != 0), KIND] = UNKNOWN  # libsndfile knows how to begin in the middle
+    rest = np.flatnonzero((facts[:, KIND] == UNKNOWN) & (places[:, 1] > 0))
+    try:
+        if len(rest) and _connected():
+            parts = _dealt(rest, places, 2 * threads)
+            _each(spread, len(parts), lambda k: sound_batch.open_files(places, parts[k], _NAME, facts))
+        return _samples(files, facts, wanted, rates, starts, durations, threads, spread)
+    finally:
+        for i in np.flatnonzero(facts[:, HANDLE]).tolist():  # something went wrong
+            sound_file.read(facts[i, HANDLE].astype(np.uint64), facts[i, FILE].astype(np.int32), 0, 0, 1, 0, 0, 0)
+
+
+def _samples(
+    files: Files, facts: np.ndarray, wanted: Wanted, rates: np.ndarray, starts: np.ndarray, durations: np.ndarray,
+    threads: int, spread: Spread,
+) -> Decoded:  # fmt: skip
+    """Of the files that are known by their headers; closes what is opened."""
+    n, kinds, places = len(facts), facts[:, KIND], files.places
+    file_rates = facts[:, RATE].astype(np.float64)
+    frames, channels = facts[:, FRAMES], facts[:, CHANNELS]
+    first = np.floor(starts * file_rates)
+    count = np.fmin(frames - first, np.floor(durations * file_rates))  # `fmin`: what is no number does not count
+    fine = (kinds != UNKNOWN) & (first >= 0) & (first <= frames)
+    fine &= (kinds == WAV) | (count <= np.where(kinds == FLAC, np.maximum(_BLOCK, 16 * places[:, 1]), _BLOCK))
+    plan = np.zeros((n, sound_batch.PLANS), np.int64)
+    plan[:, FIRST] = np.where(fine, first, 0)
+    plan[:, COUNT] = np.where(fine, count, -1)
+    for i in np.flatnonzero((kinds == OPENED) & (plan[:, FIRST] > 0)).tolist():
+        begin = _seekable(facts[i, SEEKS], int(plan[i, FIRST]), int(frames[i]), files.array(i))
+        plan[i, BEFORE] = plan[i, FIRST] - begin
+    floats = wanted.dtype.kind == "f"
+    other_rate = (rates > 0) & (rates != file_rates)
+    exact = ~other_rate & (channels == 1) if wanted.downmix else ~other_rate
+    plan[:, EXACT] = exact = exact if floats else exact & (facts[:, FLOATS] == 0)
+    kept = np.maximum(plan[:, COUNT], 0)
+    ready = exact & ((kinds == OPENED) | ((kinds == WAV) & floats))  # what needs no room, and is not to be finished
+    plan[:, NEEDS] = np.where(ready, 0, kept * channels)
+    ratio = np.where(other_rate & fine, rates, 1) / np.where(other_rate & fine, file_rates, 1)
+    lengths = np.ceil(kept * ratio).astype(np.int64)
+    sizes = lengths if wanted.downmix else lengths * channels
+    plan[:, PLACE] = np.cumsum(sizes) - sizes
+    flat = host_empty(int(sizes.sum()), wanted.dtype)
+    outputs = [flat if flat.dtype == kind else _NONE[kind] for kind in _KINDS]
+    got = np.full(n, -1, np.int64)
+    tables = tables_of(lobes_of(wanted.quality))
+    number = _KINDS.index(wanted.dtype.name)
+    flacs = np.flatnonzero(kinds == FLAC)
+    widest = int(channels[flacs].max(initial=0)), int(places[flacs, 1].max(initial=0)) // 8 + 3
+    parts = [  # those that take longest first: at the end no thread waits long
+        (kind, part, bool(ready[part].all()))
+        for kind in (OPENED, FLAC, WAV)
+        for part in _dealt(np.flatnonzero(kinds == kind), places, threads * (1 if kind == WAV else 2))
+    ]
+
+    def samples(k: int) -> None:
+        kind, which, at_once = parts[k]
+        room = host_empty(0 if at_once else int(plan[which, NEEDS].sum()), np.float32)
+        levels = room.view(np.int32)
+        if kind == WAV:
+            sound_batch.wav_samples(places, which, facts, plan, number, room, levels, outputs[0], got)
+        elif kind == FLAC:
+            words, lines = host_empty(widest[1], np.uint64), host_empty((widest[0], LONGEST_BLOCK), np.int64)
+            sound_batch.flac_samples(places, which, facts, plan, words, lines, levels, got)
+        else:
+            sound_batch.opened_samples(which, facts, plan, number, room.ctypes.data, flat.ctypes.data, got)
+        if not at_once:
+            sound_batch.finish(which, facts, plan, rates, wanted.downmix, number, tables, room, levels, *outputs, got)
+
+    _each(spread, len(parts), samples)
+    shapes = got[:, None] if wanted.downmix else np.stack([got, channels], axis=1)
+    return Decoded(flat, shapes, plan[:, PLACE], got >= 0, file_rates, bool((got == lengths).all()))
+
+
+_NONE = {kind: np.empty(0, kind) for kind in _KINDS}
+
+
+def _dealt(which: np.ndarray, places: np.ndarray, parts: int) -> list[np.ndarray]:
+    """Files in about so many parts, the longest dealt first."""
+    order = which[np.argsort(-places[which, 1], kind="stable")]
+    parts = min(len(which), parts)
+    return [np.ascontiguousarray(order[k::parts]) for k in range(parts)]
+
+
+def _each(spread: Spread, count: int, work: Callable[[int], None]) -> None:
+    for error in spread(work, count).values():
+        raise error
+
+
 def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]:
-    """The samples `(n, channels)`, or `(n,)` with `downmix`, and the file's rate. `source`: the bytes of a file, of
-    which only those that are needed are looked at, or its path. RuntimeError for what cannot be decoded."""
-    found = None if isinstance(source, str) else _plain(source, wanted) or _quick(source, wanted)
-    if found is not None:
-        return found
+    """The samples `(n, channels)`, or `(n,)` with `downmix`, and the file's rate. `source`: the bytes of a file, or its
+    path. RuntimeError for what cannot be decoded."""
     failed = soundfile().LibsndfileError
     with contextlib.ExitStack() as held:
         try:
@@ -69,11 +231,14 @@ def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]
             rate = float(found.samplerate)
             first, count = _part(found.frames, rate, wanted)
             exact = _exact(found.channels, rate, found.subtype in _FLOATS, wanted)
+            how = NOWHERE if found.format == "PAF" else SEEKABLE[_SUBTYPES.get(found.subtype, 0)]
             try:
-                before = 0 if found.subtype in _SEEKS and found.format != "PAF" else first
-                if first > before:
-                    found.seek(first)
-                samples = _read(found, before + count, wanted.dtype.name if exact else "float32")[before:]
+                begin = first and _seekable(how, first, found.frames, source)
+                if begin:
+                    found.seek(begin)
+                samples = _read(found, first - begin + count, wanted.dtype.name if exact else "float32")[
+                    first - begin :
+                ]
             except failed as error:
                 raise RuntimeError(f"the sound cannot be decoded: {error.error_string}") from None
             if exact:
@@ -82,28 +247,21 @@ def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]
     return _by_ffmpeg(source, wanted, refusal)
 
 
-def _plain(data: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float] | None:
-    """As `decode`, without libsndfile; None for what it has to decode."""
-    found = samples_of(data)
-    if found is not None:
-        return _of_samples(found, *_part(len(found.frames), found.rate, wanted), wanted)
-    stream = stream_of(data)
-    if stream is not None:
-        first, count = _part(stream.length, stream.rate, wanted)
-        found = None if first else stream.samples(count)  # libsndfile knows how to begin in the middle
-        if found is not None:
-            return _of_samples(found, 0, count, wanted)
-    return None
+def decode_one(source: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float]:
+    """As `decode`, of bytes in memory; in compiled code if it can be."""
+    duration = np.nan if wanted.duration is None else wanted.duration
+    own = [np.array([value], np.float64) for value in (wanted.sample_rate, wanted.start, duration)]
+    files = Files(np.array([[source.ctypes.data, source.size]], np.int64), lambda _: source)
+    found = decode_batch(files, wanted, *own, threads=1, spread=_at_once)
+    if not found.done[0]:
+        return decode(source, wanted)
+    return found.parts()[0], float(found.rates[0])
 
 
-def _of_samples(found: Samples, first: int, count: int, wanted: Wanted) -> tuple[np.ndarray, float]:
-    rate, channels = float(found.rate), found.frames.shape[1]
-    exact = _exact(channels, rate, found.floats, wanted)
-    kind = wanted.dtype if exact else np.dtype(np.float32)
-    samples = found.part(first, count, kind, host_empty((count, channels), kind))
-    if exact:
-        return (samples[:, 0] if wanted.downmix else samples), rate
-    return finished(samples, rate, wanted), rate
+def _at_once(function: Callable[[int], Any], count: int) -> dict[int, BaseException]:
+    for k in range(count):
+        function(k)
+    return {}
 
 
 def _exact(channels: int, rate: float, floats: bool, wanted: Wanted) -> bool:
@@ -111,6 +269,27 @@ def _exact(channels: int, rate: float, floats: bool, wanted: Wanted) -> bool:
     if (wanted.downmix and channels > 1) or _other_rate(rate, wanted):
         return False
     return wanted.dtype.kind == "f" or not floats
+
+
+def _seekable(how: int, first: int, frames: int, source: np.ndarray | str) -> int:
+    """Where libsndfile is to begin so that it gives the samples from `first` on as if it had decoded all before."""
+    if how == ANYWHERE:
+        return first
+    if how == NEAR:
+        return first - _MPEG_BEFORE if first > _MPEG_WHOLE else 0
+    return max(0, min(first, frames - _last_page(source))) if how == PAGES else 0
+
+
+def _last_page(source: np.ndarray | str) -> int:
+    """More frames than the last page of an Ogg file has. libsndfile is up to a page away from where it should be there."""
+    data = np.memmap(source, np.uint8, "r") if isinstance(source, str) else source
+    end = data[-2 * _PAGE :].tobytes()
+    last = end.rfind(b"OggS")
+    before = end.rfind(b"OggS", 0, max(last, 0))
+    if before < 0 or last + 14 > len(end):
+        return len(data) << 10
+    until, since = (int.from_bytes(end[at + 6 : at + 14], "little", signed=True) for at in (last, before))
+    return max(0, until - since) + (1 << 13)  # and the longest window of Vorbis
 
 
 def _by_ffmpeg(source: np.ndarray | str, wanted: Wanted, refusal: str) -> tuple[np.ndarray, float]:
@@ -188,34 +367,3 @@ def _connected() -> bool:
         address = library._ffi.cast("uintptr_t", library._ffi.addressof(library._snd, name))
         binding.add_symbol(name, int(address))
     return True
-
-
-def _quick(data: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float] | None:
-    """As `decode`, by libsndfile from compiled code; None for what fails, claims to be very long or has to be
-    read from its beginning."""
-    if not len(data) or not _connected():
-        return None
-    info = np.zeros(8, np.int32)
-    handle, file = sound_file.opened(data.ctypes.data, len(data), _NAME, info)
-    if not handle:
-        return None
-    address = count = first = kind = 0
-    samples = None
-    try:
-        frames, rate = int(info[:2].view(np.int64)[0]), float(info[sound_file.RATE])
-        channels, subtype = int(info[sound_file.CHANNELS]), int(info[sound_file.FORMAT]) & 0xFFFF
-        first, wanted_count = _part(frames, rate, wanted)
-        exact = _exact(channels, rate, subtype in _FLOAT_SUBTYPES, wanted)
-        seeks = subtype in _SEEK_SUBTYPES and int(info[sound_file.FORMAT]) >> 16 & 0xFFF != _PAF
-        if wanted_count <= _BLOCK and (seeks or not first):
-            samples = host_empty((wanted_count, channels), wanted.dtype if exact else np.dtype(np.float32))
-            address, count = samples.ctypes.data, wanted_count
-            kind = ("float32", "int16", "int32").index(samples.dtype.name)
-    finally:
-        got = sound_file.read(handle, file, first, address, count, kind)
-    if samples is None or got < 0:
-        return None
-    samples = samples[:got]
-    if exact:
-        return (samples[:, 0] if wanted.downmix else samples), rate
-    return finished(samples, rate, wanted), rate

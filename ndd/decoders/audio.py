@@ -11,7 +11,7 @@ from ndd._tensor import DType, Store
 from ndd._tensor.dtype import float32, uint8
 from ndd._tensor.sound import Scale
 from ndd.decoders._policy import judged
-from ndd.decoders._sound_file import Wanted, decode
+from ndd.decoders._sound_file import Files, Wanted, decode, decode_batch
 
 _TYPES = ("f32", "i16", "i32")
 
@@ -49,7 +49,9 @@ def audio(
             (index, source, error). (Not in DALI.)
         quality: of resampling, 0 to 100, see `ndd.audio_resample`.
         sample_rate: the rate to resample to, in Hz. 0: that of the file.
-        start: where to begin, in seconds. (Not in DALI.)
+        start: where to begin, in seconds: at sample `floor(start * rate)`. The samples are those of the whole file to the
+            last bit, in MP3 behind the first million to 2e-7. Opus, GSM and the like, and what FFmpeg decodes, are decoded
+            from their beginning for it. (Not in DALI.)
 
     Differs from DALI: MP3 and what FFmpeg decodes are read as well; floats as integers are scaled and saturated (DALI gives
     1 for 1.0, and lets Vorbis samples above 1 wrap); a negative `sample_rate` counts as 0, and for 0 the rate that comes
@@ -81,36 +83,59 @@ def _(
     sample_rate: Values, start: Values,
 ) -> list[Any]:  # fmt: skip
     count = input.n
-    rates, starts = sample_rate.each(), start.each().astype(np.float64)
-    durations = [None] * count if duration is None else duration.each().astype(np.float64).tolist()
-    for i in [i for i, d in enumerate(durations) if d is not None and not d >= 0][:1]:
+    rates, starts = sample_rate.each().astype(np.float64), start.each().astype(np.float64)
+    durations = np.full(count, np.nan) if duration is None else duration.each().astype(np.float64)
+    for i in np.flatnonzero(durations < 0)[:1].tolist():
+        raise duration.error(i, f"`duration` is 0 s or more, got {durations[i]}")  # type: ignore[union-attr]
+    for i in np.flatnonzero(np.isnan(durations))[:1].tolist() if duration is not None else []:
         raise duration.error(i, f"`duration` is 0 s or more, got {durations[i]}")
-    kind = np.dtype(dtype.numpy)
-    parts: list[Any] = [None] * count
-    found = np.zeros(count, np.float32)
-    files = [np.ascontiguousarray(a) for a in input.arrays]
+    held = input._store.contiguous()  # which has the bytes for as long as they are read
+    files = Files(
+        np.stack([np.broadcast_to(held.pointers(), (count,)), input.sizes], axis=1), lambda i: held.arrays()[i % held.n]
+    )
+    wanted = Wanted(np.dtype(dtype.numpy), downmix, 0.0, quality)
+    nbytes = int(files.places[:, 1].sum())
 
-    def one(i: int) -> None:
-        wanted = Wanted(kind, downmix, float(rates[i]), quality, float(starts[i]), durations[i])
-        parts[i], rate = decode(files[i], wanted)
-        found[i] = rates[i] if rates[i] > 0 else rate
+    def spread(function: Any, parts: int) -> dict[int, BaseException]:
+        return call.spread(function, parts, nbytes)
+
+    found = decode_batch(files, wanted, rates, starts, durations, call.threads, spread)
+    found_rates = np.where(rates > 0, rates, found.rates).astype(np.float32)
+    info = input.source_info
+    if found.whole:
+        samples = Store(call.outs[0].dtype, None, call.outs[0].device, found.shapes, flat=found.flat)
+        return _labelled(call, samples, found_rates, None, info)
+    parts = found.parts()
+    rest = np.flatnonzero(~found.done).tolist()
+
+    def one(k: int) -> None:
+        i = rest[k]
+        own = wanted._replace(
+            sample_rate=float(rates[i]), start=float(starts[i]),
+            duration=None if np.isnan(durations[i]) else float(durations[i]),
+        )  # fmt: skip
+        parts[i], rate = decode(files.array(i), own)
+        found_rates[i] = rates[i] if rates[i] > 0 else rate
 
     def silence(i: int, error: BaseException) -> None:
-        parts[i] = np.zeros(0 if downmix else (0, 1), kind)
-        found[i] = max(rates[i], 0)
+        parts[i] = np.zeros(0 if downmix else (0, 1), wanted.dtype)
+        found_rates[i] = max(rates[i], 0)
 
-    order = sorted(range(count), key=lambda i: -len(files[i]))  # the longest first: at the end no thread waits long
-    errors = {order[k]: error for k, error in call.spread(lambda k: one(order[k]), count).items()}
+    errors = {rest[k]: error for k, error in call.spread(one, len(rest)).items()}
     policy = "raise" if on_error == "skip" and not call.batched else on_error
-    kept, dropped = judged(errors, count, input.source_info, policy, silence)
+    kept, dropped = judged(errors, count, info, policy, silence)
     if len(kept) < count:
-        parts, found = [parts[i] for i in kept], found[kept]
-    shapes = [p.shape for p in parts]
-    samples = Store(call.outs[0].dtype, None, call.outs[0].device, shapes, parts=parts)
-    rate = Store(float32, None, call.outs[1].device, [()] * len(kept), whole=found)
-    samples.scales = [Scale(1 / float(r or 1)) for r in found]
+        parts, found_rates, info = [parts[i] for i in kept], found_rates[kept], info and [info[i] for i in kept]
+    samples = Store(call.outs[0].dtype, None, call.outs[0].device, [p.shape for p in parts], parts=parts)
+    return _labelled(call, samples, found_rates, dropped, info)
+
+
+def _labelled(call: Call, samples: Store, rates: np.ndarray, dropped: Any, info: Any) -> list[Any]:
+    """The two outputs, with what is known of them."""
+    rate = Store(float32, None, call.outs[1].device, [()] * len(rates), whole=rates)
+    samples.scales = [Scale(1 / (r or 1)) for r in rates.tolist()]
     for store in (samples, rate):
         store.dropped = dropped
-        if dropped and input.source_info:
-            store.source_info = [input.source_info[i] for i in kept]
+        if dropped and info:
+            store.source_info = info
     return [samples, rate]

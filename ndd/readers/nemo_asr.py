@@ -14,7 +14,7 @@ import numpy as np
 from ndd._tensor import DType
 from ndd._tensor.dtype import dtype as to_dtype, float32, int16, int32, int64, uint8
 from ndd._tensor.packed import Packed
-from ndd.decoders._sound_file import Wanted, decode
+from ndd.decoders._sound_file import Wanted, decode, decode_one
 from ndd.io.object_store import is_remote
 from ndd.readers.base import Reader
 from ndd.readers.file_reading import read_files
@@ -182,7 +182,8 @@ class _Recordings(RecordStore):
     def record(self, number: int) -> Record:
         entry = self._entries[number]
         wanted = self._wanted._replace(start=entry.offset, duration=entry.duration)
-        samples, rate = decode(_file(entry.path), wanted)
+        source = _file(entry.path)
+        samples, rate = decode(source, wanted) if isinstance(source, str) else decode_one(source, wanted)
         text = np.frombuffer(entry.text.encode("utf-8", "surrogatepass"), np.uint8)
         every = (samples, np.float32(rate).reshape(()), text, np.array([entry.index], np.int64))
         return tuple([np.asarray(value) for value, wanted in zip(every, self._outputs, strict=True) if wanted])

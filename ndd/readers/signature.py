@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from ndd._operator.naming import did_you_mean
 from ndd._tensor.device import DeviceLike
+from ndd._tensor.dtype import DType, dtype as to_dtype
 from ndd.readers.options import Options, plain
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -92,7 +93,7 @@ def _or_none(parameter: inspect.Parameter) -> Any:
 
 
 def _converted(reader: str, name: str, value: Any, hint: Any) -> Any:
-    """A value as the annotation wants it: bool, int, float and fixed texts; others as they come."""
+    """A value as the annotation wants it: bool, int, float, element types and fixed texts; others as they come."""
     kinds = get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     kinds = [kind for kind in kinds if kind is not type(None)]
     kind = kinds[0] if len(kinds) == 1 else None
@@ -100,6 +101,11 @@ def _converted(reader: str, name: str, value: Any, hint: Any) -> Any:
         return bool(value)
     if kind is int:
         return _number(reader, name, value)
+    if kind is DType:
+        try:
+            return to_dtype(value)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{reader}: {name}: {error}") from None
     if kind is float:
         try:
             return float(value)

@@ -21,7 +21,9 @@ import ndd
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 DTYPES = ("uint8", "float16", "float32", "bool", "int64")
 OPERATORS = load_every_room()
-PATHS = [p for p, op in OPERATORS.items() if (op.cuda or op.cuda_source) and not op.batch and cases_of(p, op)]
+PATHS = [
+    p for p, op in OPERATORS.items() if (op.cuda or op.cuda_source) and (op.plan or not op.batch) and cases_of(p, op)
+]
 
 
 @pytest.fixture(scope="module")

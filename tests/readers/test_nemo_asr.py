@@ -143,3 +143,22 @@ def test_a_part_of_a_large_file_is_read_where_it_lies(speech, tmp_path, monkeypa
     )
     expected = soundfile.read(speech / "0.wav", dtype="float32")[0][800:1200]
     np.testing.assert_array_equal(np.asarray(reader[0][0]), expected)
+
+
+@pytest.mark.parametrize("dtype", ["int16", np.int16, ndd.types.INT16, ndd.int16])
+def test_an_element_type_may_be_anything_that_means_it(speech, dtype):
+    """In a pipeline it is one of `types`."""
+    path = manifest(speech, *PLAIN)
+
+    @ndd.pipeline.pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipeline():
+        return ndd.fn.readers.nemo_asr(manifest_filepaths=[path], dtype=dtype, read_text=False, read_sample_rate=False)
+
+    (found,) = pipeline().run()
+    expected, _ = soundfile.read(speech / "0.wav", dtype="int16")
+    np.testing.assert_array_equal(np.array(found.at(0)), expected)
+
+
+def test_an_element_type_that_is_none(speech):
+    with pytest.raises((TypeError, ValueError), match="NemoAsr: dtype"):
+        ndd.readers.NemoAsr(manifest_filepaths=manifest(speech, *PLAIN), dtype="speech")

@@ -78,22 +78,27 @@ def _(signal, *, dtype, in_rate, out_length, out_rate, quality, scale):
         lengths, steps = np.ceil(n * factors), 1 / np.where(factors, factors, 1)
     elif in_rate is not None:
         before, after = _from_zero(in_rate).astype(np.float64), _from_zero(out_rate).astype(np.float64)
-        for i in np.flatnonzero(before == 0)[:1].tolist():
-            raise in_rate.error(i, "`in_rate` is to be positive, got 0")
+        if not before.all():
+            raise in_rate.error(int(np.flatnonzero(before == 0)[0]), "`in_rate` is to be positive, got 0")
         lengths, steps = np.ceil(n * (after / before)), before / np.where(after, after, 1)
     else:
         lengths = _from_zero(out_length)
         for i in np.flatnonzero((n == 0) & (lengths > 0))[:1].tolist():
-            raise bad_sample(i, f"an empty signal cannot be made {lengths[i]} samples long")
+            wanted = np.broadcast_to(lengths, n.shape)[i]
+            raise bad_sample(i, f"an empty signal cannot be made {wanted} samples long")
         steps = n / np.maximum(lengths, 1)
     shapes[:, 0] = lengths
-    return Plan(shapes, {"step": steps}, {"quality": quality})
+    each = np.empty(len(n), np.float64)
+    each[:] = steps
+    return Plan(shapes, {"step": each}, {"quality": quality})
 
 
 def _from_zero(values: Values) -> np.ndarray:
-    found = values.each()
-    for i in np.flatnonzero(~(found >= 0))[:1].tolist():
-        raise values.error(i, f"`{values.name}` is to be positive, got {found[i]}")
+    """`[N]`, or a single number that goes for all samples."""
+    found = np.asarray(values.numbers, values.kind)
+    if not (found >= 0).all():
+        i = int(np.flatnonzero(~(found >= 0))[0])
+        raise values.error(i, f"`{values.name}` is to be positive, got {found.reshape(-1)[i]}")
     return found
 
 
@@ -135,7 +140,7 @@ def rounded(values: np.ndarray, out: np.ndarray) -> None:
 
 @audio_resample.cuda("audio_resample.cu")
 def _(launch, signal, out, step, quality):
-    taps = launch.table(taps_across(lobes_of(quality)))
+    taps = launch.table(taps_across(lobes_of(quality)), kept=True)
     split, coarse = rounded_places(lobes_of(quality))
     (before, one), (after, full) = full_range(signal.dtype.numpy), full_range(out.dtype.numpy)
     if signal.dtype is out.dtype:

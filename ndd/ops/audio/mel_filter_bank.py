@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ndd._cpu.weighted_sums import Weights, weighted_sums, without_zeros
 from ndd._operator import Plan, like, operator
+from ndd._tensor.store import volumes
 
 
 @operator(types=("f32",))
@@ -129,19 +132,24 @@ def along(x: np.ndarray, out: np.ndarray, axis: int, weights: Weights) -> None:
 
 @mel_filter_bank.cuda("weighted_sums.cu")
 def _(launch, spectrogram, out, bins, axis, settings):
-    rows = {count: _triangles(count, *settings) for count in set(bins.tolist())}
-    along_on_gpu(launch, spectrogram, out, axis, [rows[count] for count in bins.tolist()])
+    along_on_gpu(launch, spectrogram, out, axis, bins, lambda count: _table(count, *settings))
 
 
-def along_on_gpu(launch, x, out, axis: int, weights: list[Weights]) -> None:
-    """As `along`, the weights being those of each sample."""
-    distinct = {id(w): w for w in weights}
-    if len(distinct) == 1:
-        table = launch.table(weights[0].table)
+@functools.lru_cache(maxsize=64)
+def _table(count: int, *settings: Any) -> np.ndarray:
+    return _triangles(count, *settings).table
+
+
+def along_on_gpu(launch, x, out, axis: int, kinds: np.ndarray, table_of: Callable[[int], np.ndarray]) -> None:
+    """As `along`; `table_of` gives the weights for one of `kinds`, `[N]`, of which each sample has one."""
+    first = kinds[0].item()
+    if (kinds == first).all():
+        table = launch.table(table_of(first), kept=True)
     else:
-        tables = {key: w.table for key, w in distinct.items()}
+        names = kinds.tolist()
+        tables = {kind: table_of(kind) for kind in set(names)}
         widest = max([len(t) for t in tables.values()])
-        table = launch.table(np.stack([np.resize(tables[id(w)], widest) for w in weights]), each=True)
-    inner = np.prod(x.shapes[:, axis + 1 :], axis=1, dtype=np.int64)
+        table = launch.table(np.stack([np.resize(tables[kind], widest) for kind in names]), each=True)
+    inner = volumes(x.shapes[:, axis + 1 :])
     extents = {"inner": inner, "rows_in": x.shapes[:, axis], "rows_out": out.shapes[:, axis]}
     launch("weighted_sums", per_sample={"table": table, **extents})

@@ -88,7 +88,7 @@ def _(spectrogram, *, axis, dct_type, lifter, n_mfcc, normalize):
     counts = np.minimum(lengths, n_mfcc)
     shapes[:, axis] = counts
     given = (dct_type, normalize, lifter)
-    return Plan(shapes, {"length": lengths, "kept": counts}, {"axis": axis, "given": given})
+    return Plan(shapes, {"length": lengths, "kept": counts}, {"axis": axis, "most": n_mfcc, "given": given})
 
 
 @mfcc.cpu
@@ -102,11 +102,14 @@ def _transform(length: int, count: int, given: tuple[int, bool, float]) -> Weigh
     return _cosines(length, kind, count, normalize, lifter)
 
 
+@functools.lru_cache(maxsize=64)
+def _table(length: int, most: int, given: tuple[int, bool, float]) -> np.ndarray:
+    return _transform(length, min(length, most), given).table
+
+
 @mfcc.cuda("weighted_sums.cu")
-def _(launch, spectrogram, out, axis, length, kept, given):
-    pairs = list(zip(length.tolist(), kept.tolist(), strict=True))
-    made = {pair: _transform(*pair, given) for pair in set(pairs) if pair[1]}
-    if not made:
-        return
-    nothing = next(iter(made.values()))  # of an empty sample, for which no thread runs
-    along_on_gpu(launch, spectrogram, out, axis, [made.get(pair, nothing) for pair in pairs])
+def _(launch, spectrogram, out, axis, length, most, given):
+    longest = int(length.max(initial=0))
+    if longest:  # an empty sample, for which no thread runs, may have any weights
+        lengths = np.where(length, length, longest)
+        along_on_gpu(launch, spectrogram, out, axis, lengths, lambda n: _table(n, most, given))

@@ -32,16 +32,26 @@ KERNEL_NAME(powers)(const Sample* samples, int count, Shared shared) {
       const long long first = i * shared.interval, last = i + 1 == s.intervals ? n : first + shared.interval;
       Sum total = 0;
       float peak = 0;
-      for (long long start = i ? first - window + 1 : first; start < first; start += 32) {
-        const Sum value = start + lane < first ? Sum(s.in0[start + lane]) : Sum(0);
+      // Numbers are read one round ahead: to wait for them takes longer than to add 32 of them.
+      auto near = [&](long long at, long long from, long long to) {
+        return at >= from && at < to ? Sum(s.in0[at]) : Sum(0);
+      };
+      const long long begin = i ? first - window + 1 : first;
+      Sum value = near(begin + lane, begin, first);
+      for (long long start = begin; start < first; start += 32) {
         const Sum square = SQUARE(value);
+        value = near(start + 32 + lane, begin, first);
+#pragma unroll
         for (int k = 0; k < 32; k++) total = ADD(total, __shfl_sync(~0u, square, k));  // what is behind the end adds 0
       }
+      const long long leaves = i ? first + 1 : first;  // from here on a number leaves the window where one comes in
+      value = near(first + lane, first, last);
+      Sum old = first + lane >= leaves ? near(first + lane - window, 0, last - window) : Sum(0);
       for (long long start = first; start < last; start += 32) {
         const long long at = start + lane;
-        const Sum value = at < last ? Sum(s.in0[at]) : Sum(0);
-        const Sum old = at < last && at >= window && (at > first || !i) ? Sum(s.in0[at - window]) : Sum(0);
         const Sum square = SQUARE(value), gone = -SQUARE(old);
+        value = near(at + 32, first, last);
+        old = near(at + 32 - window, 0, last - window);
         Sum own = 0;
 #pragma unroll
         for (int k = 0; k < 32; k++) {
@@ -58,28 +68,21 @@ KERNEL_NAME(powers)(const Sample* samples, int count, Shared shared) {
         const float other = __shfl_xor_sync(~0u, peak, half);
         peak = other > peak ? other : peak;
       }
-      if (lane == 0) ((float*)s.peaks)[i] = peak;
+      // In the sample's record, which begins with 0: of positive numbers the larger has the larger bits.
+      if (lane == 0) atomicMax((int*)&s.peak, __float_as_int(peak));
     }
   }
 }
 
 // One block for each sample: the threshold, then the first and the last power that reaches it.
 KERNEL_NAME(region)(const Sample* samples, int count, Shared shared) {
-  __shared__ float highest[256];
   __shared__ long long firsts[256], lasts[256];
   const int thread = threadIdx.x;
+  if (blockIdx.x) return;
   EACH_SAMPLE(s) {
     const long long n = s.in0_shape[0];
-    const float *powers = (const float*)s.powers, *peaks = (const float*)s.peaks;
-    float peak = 0;
-    for (long long k = thread; k < s.intervals; k += 256) peak = peaks[k] > peak ? peaks[k] : peak;
-    highest[thread] = peak;
-    __syncthreads();
-    for (int half = 128; half > 0; half /= 2) {
-      if (thread < half && highest[thread + half] > highest[thread]) highest[thread] = highest[thread + half];
-      __syncthreads();
-    }
-    const float threshold = TIMES(shared.reference > 0 ? shared.reference : highest[0], shared.ratio);
+    const float* powers = (const float*)s.powers;
+    const float threshold = TIMES(shared.reference > 0 ? shared.reference : s.peak, shared.ratio);
     long long first = n, last = -1;
     for (long long k = thread; k < n; k += 256)
       if (powers[k] >= threshold) {

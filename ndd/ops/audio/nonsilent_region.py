@@ -204,7 +204,6 @@ def _(powers, window, reference, ratio):
 @nonsilent_region.cuda("nonsilent_region.cu")
 def _(launch, signal, begin, length, window, exact, ratio, reference, interval):
     intervals = -(-signal.sizes // interval) if interval > 0 else np.minimum(signal.sizes, 1)
-    powers, peaks = launch.scratch(signal.sizes, np.float32), launch.scratch(np.maximum(intervals, 1), np.float32)
-    fields = {"powers": powers, "peaks": peaks, "intervals": intervals, "window": window}
-    launch("powers", intervals * 32, per_sample=fields, macros={"EXACT": exact})
-    launch("region", 1, per_sample=fields, macros={"EXACT": exact})
+    powers = launch.scratch(signal.sizes, np.float32)
+    fields = {"powers": powers, "peak": np.zeros(launch.n, np.float32), "intervals": intervals}
+    launch(("powers", "region"), np.maximum(intervals, 1) * 32, per_sample=fields, macros={"EXACT": exact})

@@ -72,12 +72,11 @@ def _(launch, input, out, length, extent, axis, power):
 
     outer = np.prod(input.shapes[:, :axis], axis=1, dtype=np.int64)
     inner = np.prod(input.shapes[:, axis + 1 :], axis=1, dtype=np.int64)
-    input.pointers()  # the transform is none of our launches: they cannot be made again by themselves
     for n in sorted(set(length.tolist())):  # one transform for all rows of a length
         counts = np.where(length == n, outer * inner, 0)
         rows = fourier.memory(launch, counts, n)
         fields = {"inner": inner, "rows": rows}
         numbers, macros = {"n": n, "bins": n // 2 + 1}, {"ROOT": power == 1}
         launch("gather", counts * n, per_sample=fields, shared=numbers, macros=macros)
-        fields["rows"] = fourier.rfft(rows, n)
+        fields["rows"] = fourier.rfft(launch, rows, n)
         launch("power", counts * (n // 2 + 1), per_sample=fields, shared=numbers, macros=macros)

@@ -37,7 +37,6 @@ KERNEL_NAME(power)(const Sample* samples, int count, Shared shared) {
   const long long across = (shared.bins + 31) / 32;
   EACH_SAMPLE(s) {
     const float* spectra = (const float*)s.rows;
-    float* result = (float*)s.result;
     const long long tiles = across * ((s.windows + 31) / 32);
     for (long long number = blockIdx.x; number < tiles; number += gridDim.x) {
       const long long f0 = number % across * 32, t0 = number / across * 32;
@@ -46,11 +45,11 @@ KERNEL_NAME(power)(const Sample* samples, int count, Shared shared) {
           tile[row][x] = power_of(spectra + 2 * ((t0 + row) * shared.bins + f0 + x));
       __syncthreads();
       for (int row = y; row < 32; row += 8)
-        if (f0 + row < shared.bins && t0 + x < s.windows) result[(f0 + row) * s.windows + t0 + x] = tile[x][row];
+        if (f0 + row < shared.bins && t0 + x < s.windows) s.out0[(f0 + row) * s.windows + t0 + x] = tile[x][row];
       __syncthreads();
     }
   }
 }
 #else
-PER_ITEM(power) { ((float*)s.result)[i] = power_of((const float*)s.rows + 2 * i); }
+PER_ITEM(power) { s.out0[i] = power_of((const float*)s.rows + 2 * i); }
 #endif

@@ -10,7 +10,7 @@ import numpy as np
 from ndd._cpu.fourier import powers
 from ndd._cpu.jit import kernel
 from ndd._cpu.opencv import single_threaded
-from ndd._operator import bad_sample, operator, output
+from ndd._operator import Plan, bad_sample, operator, output
 from ndd._tensor import Store
 from ndd._tensor.dtype import float32
 from ndd._tensor.memory import host_empty
@@ -105,7 +105,7 @@ class _Frames:
         self.first = -(length // 2) if centred else 0
         self.step, self.length, self.nfft = step, length, nfft or length
         self.bins = self.nfft // 2 + 1
-        self.window = _hann(length) if window is None else np.asarray(window, np.float32)
+        self.window = _hann(length) if window is None else _kept(np.asarray(window, np.float32).tobytes())
 
     def shapes(self, layout: str) -> np.ndarray:
         """int64 `[N, 2]`: of the spectrograms."""
@@ -116,6 +116,12 @@ class _Frames:
 @functools.lru_cache(maxsize=16)
 def _hann(length: int) -> np.ndarray:
     return (0.5 - 0.5 * np.cos((np.arange(length) + 0.5) * (2 * np.pi / length))).astype(np.float32)
+
+
+@functools.lru_cache(maxsize=16)
+def _kept(window: bytes) -> np.ndarray:
+    """The same array for the same numbers."""
+    return np.frombuffer(window, np.float32)
 
 
 @spectrogram.batch
@@ -151,16 +157,12 @@ def _(
     errors = call.spread(transform, len(chunks), flat.nbytes)
     for error in errors.values():
         raise error
-    store.scales = _scales(signal, frames)
     return store
 
 
-def _scales(signal: Any, frames: _Frames) -> list[Scale] | None:
-    """What the axes stand for, if the rate of the signal is known."""
-    known = signal._store_.scales
-    if known is None or len(known) != signal.n:
-        return None
-    return [Scale(s.seconds * frames.step, 1 / (s.seconds * frames.nfft)) for s in known]
+@spectrogram.scale
+def _(scale: Scale, *, nfft, window_length, window_step, **_):
+    return Scale(scale.seconds * window_step, 1 / (scale.seconds * (nfft or window_length)))
 
 
 def _chunks(counts: list[int], most: int) -> list[list[tuple[int, int, int]]]:
@@ -214,25 +216,23 @@ def _(signal, window, first, step, reflect, out):
     out[:, length:] = 0
 
 
+@spectrogram.plan
+def _(signal, *, center_windows, layout, nfft, power, reflect_padding, window_fn, window_length, window_step):
+    frames = _Frames(signal, center_windows, reflect_padding, window_fn, nfft, window_length, window_step)
+    return Plan(frames.shapes(layout), {}, {"frames": frames, "layout": layout, "power": power})
+
+
 @spectrogram.cuda("spectrogram.cu")
-def _(
-    launch, signal, *, center_windows, layout, nfft, power, reflect_padding, window_fn, window_length, window_step
-) -> Store:
+def _(launch, signal, out, frames, layout, power):
     from ndd._cuda import fourier
 
-    frames = _Frames(signal, center_windows, reflect_padding, window_fn, nfft, window_length, window_step)
-    lengths = {"n": frames.lengths, "windows": frames.counts, "window": launch.table(frames.window)}
+    rows = fourier.memory(launch, frames.counts, frames.nfft)
+    window = launch.table(frames.window, kept=True)
+    fields = {"n": frames.lengths, "windows": frames.counts, "window": window, "rows": rows}
     numbers = {
         "first": frames.first, "step": frames.step, "length": frames.length, "nfft": frames.nfft, "bins": frames.bins,
     }  # fmt: skip
     macros = {"REFLECT": frames.reflect, "ROOT": power == 1, "TRANSPOSED": layout == "ft"}
-    rows = fourier.memory(launch, frames.counts, frames.nfft)
-    sizes = frames.counts * frames.bins
-    result = launch.scratch(sizes, np.float32)
-    fields = {**lengths, "rows": rows, "result": result}
     launch("cut_windows", frames.counts * frames.nfft, per_sample=fields, shared=numbers, macros=macros)
-    fields["rows"] = fourier.rfft(rows, frames.nfft)
-    launch("power", sizes, per_sample=fields, shared=numbers, macros=macros)
-    store = Store(float32, layout, launch.device, frames.shapes(layout), flat=result.tensor)
-    store.scales = _scales(signal, frames)
-    return store
+    fields["rows"] = fourier.rfft(launch, rows, frames.nfft)
+    launch("power", per_sample=fields, shared=numbers, macros=macros)

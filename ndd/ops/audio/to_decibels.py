@@ -6,7 +6,6 @@ import numpy as np
 
 from ndd._cpu.jit import kernel
 from ndd._operator import Plan, like, operator
-from ndd.reductions.launches import reduce_on_gpu
 
 _CHUNK = 512
 _LEAST = np.nextafter(np.float32(0), np.float32(1))
@@ -105,10 +104,9 @@ def _decibels(x, out, inverse, least, factor, words, values):
 
 @to_decibels.cuda("to_decibels.cu")
 def _(launch, magnitude, out, least, factor, reference):
-    fields = {}
-    if reference is None:
-        peaks = launch.scratch(1, np.float32)
-        reduce_on_gpu(launch, "max", "plain", magnitude, tuple(range(magnitude.ndim)), peaks)
-        fields["peak"] = peaks
     own = {"inverse": np.float32(1) / np.float32(reference or 1)}
-    launch("to_decibels", per_sample=fields, shared=own, macros={"PEAK": reference is None})
+    if reference is None:
+        peak = {"peak": np.zeros(launch.n, np.float32)}
+        launch(("peaks", "to_decibels"), per_sample=peak, shared=own, macros={"PEAK": True})
+    else:
+        launch("to_decibels", shared=own, macros={"PEAK": False})

@@ -92,3 +92,28 @@ def test_a_stereo_signal_and_integers_get_a_sentence():
         ndd.spectrogram(ndd.tensor(np.zeros((400, 2), np.float32))).evaluate()
     with pytest.raises(RuntimeError, match=r"spectrogram: .*i16"):
         ndd.spectrogram(ndd.tensor(np.zeros(400, np.int16)))
+
+
+def test_ragged_batches_of_the_same_shapes_differ_in_their_values_only(emulated_gpu):
+    """What is kept of the first one's launches serves the others: nothing of its numbers stays."""
+
+    def features(x):
+        spectra = ndd.spectrogram(x, nfft=64, window_length=50, window_step=20)
+        decibels = ndd.to_decibels(ndd.mel_filter_bank(spectra, nfilter=10, sample_rate=8000), cutoff_db=-60)
+        return (
+            spectra,
+            decibels,
+            ndd.mfcc(decibels, n_mfcc=5),
+            *ndd.nonsilent_region(x, window_length=16, reset_interval=32),
+        )
+
+    rng, counts = np.random.default_rng(0), []
+    for loudness in (1.0, 100.0, 0.01):
+        signals = ndd.batch([(loudness * rng.standard_normal(n)).astype(np.float32) for n in (300, 90, 211)])
+        before = len(emulated_gpu.launches)
+        found = [[np.asarray(sample.cpu()) for sample in value] for value in features(signals.gpu())]
+        counts.append(len(emulated_gpu.launches) - before)
+        for here, there in zip(features(signals), found, strict=True):
+            for a, b in zip(here, there, strict=True):
+                np.testing.assert_allclose(b, np.asarray(a), rtol=2e-4, atol=1e-4 * max(1, loudness**2))
+    assert counts == counts[:1] * 3

@@ -1,0 +1,328 @@
+"""Sound files of a batch in compiled code: what their headers say, then their samples, mixed, resampled and converted.
+
+Files of a second of speech take 20 to 300 us, and some 100 us of Python each if it is Python that reads the headers: for it
+16 threads wait in turn. Here it is a call or two for several files, and none of them holds the GIL.
+
+Plain WAV files are converted where they lie (libsndfile takes five times as long, or has to be opened first), FLAC files
+are decoded by `flac.py`, all others by libsndfile (`sound_file.py`). Whatever is not as it should be is left out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.flac import frames as flac_frames
+from ndd._cpu.jit import External, kernel
+from ndd._cpu.sound_file import CHANNELS as _CHANNELS, FORMAT as _FORMAT, RATE as _RATE, opened, read
+from ndd._cpu.windowed_sinc import resampled
+
+# What a row of `facts` says of a file. BITS: of a sample; of a file that libsndfile has opened, its format.
+KIND, BEGIN, FRAMES, RATE, CHANNELS, BITS, FLOATS, SEEKS, HANDLE, FILE = range(10)
+FACTS = 10
+UNKNOWN, WAV, FLAC, OPENED = range(4)
+# What a row of `plan` wants of it: frames from FIRST on, COUNT of them (-1: none, leave it), as they are (EXACT) or mixed and
+# resampled; PLACE: where in the output, NEEDS: how much of the memory for what is not ready, ROOM: where in it, all in elements;
+# BEFORE: how many frames libsndfile decodes before the first.
+FIRST, COUNT, EXACT, PLACE, NEEDS, ROOM, BEFORE = range(7)
+PLANS = 7
+
+_HEAD = 1 << 12  # bytes in which the samples of a WAV file must begin, else libsndfile reads it
+_PIECE = 1 << 12  # numbers of a WAV file that are converted at once: they fit into the fastest cache
+_PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
+_MOST = 512  # samples a byte: a FLAC header that claims more is left to libsndfile, which reads block by block
+LONGEST_BLOCK = 1 << 16  # of FLAC
+_PAF = 5
+# How libsndfile finds a place in the middle: only by decoding from the beginning; with the very samples; in MPEG with what
+# the frames before leave behind; in Vorbis but for the last page.
+NOWHERE, ANYWHERE, NEAR, PAGES = range(4)
+_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
+
+
+_FLOATS = np.zeros(256, np.uint8)  # by subtype of SF_INFO: float, double, Vorbis, Opus, MPEG layers
+_FLOATS[[6, 7, 0x60, 0x64, 0x80, 0x81, 0x82]] = 1
+
+
+def _seeks() -> np.ndarray:
+    """By subtype of SF_INFO. Not in GSM, G.72x, NMS, DWVW and DPCM; wrong in 24 bits of PAF, in ALAC of 20 bits and in Opus."""
+    table = np.full(256, NOWHERE, np.uint8)
+    table[[1, 2, 3, 4, 5, 6, 7, 0x10, 0x11, 0x12, 0x13]] = ANYWHERE  # PCM, floats, u-law, A-law, ADPCM
+    table[[0x80, 0x81, 0x82]], table[0x60] = NEAR, PAGES
+    return table
+
+
+SEEKABLE = _seeks()
+
+
+@kernel
+def _little(head, at, count):
+    value = np.int64(0)
+    for k in range(count):
+        value |= np.int64(head[at + k]) << (8 * k)
+    return value
+
+
+@kernel
+def _big(head, at, count):
+    value = np.int64(0)
+    for k in range(count):
+        value = value << 8 | np.int64(head[at + k])
+    return value
+
+
+@kernel
+def _wav(head, size, nbytes, facts):
+    """The facts of a WAV file, of one that is cut off those of what is there."""
+    place, form, form_end = np.int64(12), np.int64(0), np.int64(0)
+    while place + 8 <= size:
+        name, length = _big(head, place, 4), _little(head, place + 4, 4)
+        place += 8
+        if name == 0x666D7420 and length >= 16 and place + 16 <= size:  # "fmt "
+            form, form_end = place, min(place + length, size)
+        elif name == 0x64617461:  # "data"
+            if form == 0:
+                return
+            kind, channels, rate = _little(head, form, 2), _little(head, form + 2, 2), _little(head, form + 4, 4)
+            align, bits = _little(head, form + 12, 2), _little(head, form + 14, 2)
+            if kind == _EXTENSIBLE and form_end >= form + 26:
+                kind = _little(head, form + 24, 2)
+            known = (kind == _PCM and bits in (8, 16, 24, 32)) or (kind == _FLOAT and bits in (32, 64))
+            if known and channels > 0 and rate > 0 and align == channels * bits // 8:
+                facts[KIND], facts[BEGIN], facts[FRAMES] = WAV, place, min(length, nbytes - place) // align
+                facts[RATE], facts[CHANNELS], facts[BITS], facts[FLOATS] = rate, channels, bits, kind == _FLOAT
+            return
+        place += length + length % 2
+
+
+@kernel
+def _flac(head, address, nbytes, facts):
+    """The facts of a FLAC file."""
+    # After a block's head (one byte, its length in three): sizes of frames (10 bytes), then rate, channels, bits, length.
+    rate, channels = _big(head, 18, 4) >> 12, (_big(head, 20, 1) >> 1 & 7) + 1
+    bits, length = (_big(head, 20, 2) >> 4 & 31) + 1, _big(head, 21, 5) & (1 << 36) - 1
+    place, last = np.int64(4), head[4] & 127 != 0 or head[7] != 34
+    while not last and place + 4 <= nbytes:
+        _copy(head.ctypes.data, address + place, 4)
+        last, place = head[0] > 127, place + 4 + _big(head, 1, 3)
+    if place <= 4 or place >= nbytes or bits not in (8, 16, 24) or rate == 0:
+        return
+    if 0 < length <= _MOST * nbytes:
+        facts[KIND], facts[BEGIN], facts[FRAMES] = FLAC, place, length
+        facts[RATE], facts[CHANNELS], facts[BITS] = rate, channels, bits
+
+
+@kernel
+def headers(files, facts):
+    """Fills `facts`, zeros `[n, FACTS]`, for the plain WAV and FLAC files among `files`, int64 `[n, 2]`: addresses and bytes."""
+    head = np.empty(_HEAD, np.uint8)
+    for i in range(len(files)):
+        address, nbytes = files[i, 0], files[i, 1]
+        size = min(nbytes, _HEAD)
+        if size >= 42:
+            _copy(head.ctypes.data, address, size)
+            name = _big(head, 0, 4)
+            if name == 0x52494646 and _big(head, 8, 4) == 0x57415645 and size >= 44:  # "RIFF", "WAVE"
+                _wav(head, size, nbytes, facts[i])
+            elif name == 0x664C6143:  # "fLaC"
+                _flac(head, address, nbytes, facts[i])
+
+
+@headers.meanwhile
+def _(files, facts):
+    """libsndfile reads them all."""
+
+
+@kernel
+def open_files(files, which, name, facts):
+    """Opens files with libsndfile, and fills their `facts`; `connect` in `decoders/_sound_file.py` comes first."""
+    info = np.zeros(8, np.int32)
+    for k in range(len(which)):
+        i = which[k]
+        handle, file = opened(files[i, 0], files[i, 1], name, info)
+        if handle == 0:
+            continue
+        form = np.int64(info[_FORMAT])
+        subtype = form & 0xFFFF
+        facts[i, KIND], facts[i, HANDLE], facts[i, FILE] = OPENED, np.int64(handle), file
+        facts[i, FRAMES] = np.int64(info[0]) & 0xFFFFFFFF | np.int64(info[1]) << 32
+        facts[i, RATE], facts[i, CHANNELS], facts[i, BITS] = info[_RATE], info[_CHANNELS], form
+        if subtype < 256:
+            facts[i, FLOATS] = _FLOATS[subtype]
+            facts[i, SEEKS] = NOWHERE if form >> 16 & 0xFFF == _PAF else SEEKABLE[subtype]
+
+
+@open_files.meanwhile
+def _(files, which, name, facts):
+    """soundfile opens them."""
+
+
+@kernel
+def wav_samples(files, which, facts, plan, kind, room, levels, floats, got):
+    """The samples of those of `which` that are plain WAV files: to their places in `floats`, if that is the output (`kind`
+    0) and they are EXACT; else to their ROOM, as `levels` where they stay integers. `got[i]`: how many frames."""
+    raw, wide = np.empty(_PIECE, np.float64), np.empty(_PIECE, np.int32)
+    singles, words, halves, octets = raw.view(np.float32), raw.view(np.int32), raw.view(np.int16), raw.view(np.uint8)
+    at = np.int64(0)
+    for w in range(len(which)):
+        i = which[w]
+        if plan[i, COUNT] < 0:
+            continue
+        plan[i, ROOM] = at
+        at += plan[i, NEEDS]
+        width, total = facts[i, BITS] // 8, plan[i, COUNT] * facts[i, CHANNELS]
+        address = files[i, 0] + facts[i, BEGIN] + plan[i, FIRST] * facts[i, CHANNELS] * width
+        as_floats = plan[i, EXACT] == 0 or kind == 0
+        for start in range(0, total, _PIECE):
+            n = min(_PIECE, total - start)
+            _copy(raw.ctypes.data, address + start * width, n * width)
+            first = plan[i, ROOM] + start
+            here, target = wide[:n], room[first : first + n]
+            if not as_floats:
+                here = levels[first : first + n]
+            if plan[i, NEEDS] == 0:
+                target = floats[plan[i, PLACE] + start : plan[i, PLACE] + start + n]
+            if facts[i, FLOATS] != 0:
+                for k in range(n):
+                    target[k] = singles[k] if width == 4 else np.float32(raw[k])
+                continue
+            if width == 2 and as_floats:  # most files
+                for k in range(n):
+                    target[k] = np.float32(halves[k]) * np.float32(2.0**-15)
+                continue
+            for k in range(n):
+                if width == 1:
+                    here[k] = (np.int32(octets[k]) - np.int32(128)) << 24
+                elif width == 2:
+                    here[k] = np.int32(halves[k]) << 16
+                elif width == 3:
+                    lower = np.int32(octets[3 * k]) << 8 | np.int32(octets[3 * k + 1]) << 16
+                    here[k] = lower | np.int32(octets[3 * k + 2]) << 24
+                else:
+                    here[k] = words[k]
+            if as_floats:
+                for k in range(n):
+                    target[k] = np.float32(here[k]) * np.float32(2.0**-31)
+        got[i] = plan[i, COUNT]
+
+
+@wav_samples.meanwhile
+def _(*given):
+    """libsndfile decodes to the same samples."""
+
+
+@kernel
+def flac_samples(files, which, facts, plan, words, lines, levels, got):
+    """The samples of those of `which` that are FLAC files, to their ROOM in `levels`; `got` stays as it is of one that is
+    damaged. `words`, `lines`: see `flac.py`."""
+    at = np.int64(0)
+    for w in range(len(which)):
+        i = which[w]
+        count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
+        if count < 0:
+            continue
+        plan[i, ROOM] = at
+        at += plan[i, NEEDS]
+        here = levels[plan[i, ROOM] : plan[i, ROOM] + count * channels]
+        own, out = words[: nbytes // 8 + 3], here.reshape((count, channels))
+        bits = facts[i, BITS]
+        if flac_frames(files[i, 0], own, facts[i, BEGIN], nbytes, facts[i, FRAMES], bits, lines[:channels], out):
+            for k in range(here.size):
+                here[k] <<= 32 - bits
+            got[i] = count
+
+
+@flac_samples.meanwhile
+def _(*given):
+    """libsndfile decodes to the same samples."""
+
+
+@kernel
+def opened_samples(which, facts, plan, kind, room, output, got):
+    """The samples of those of `which` that libsndfile has opened: to their places in the output, at address `output`, if
+    they are EXACT, else to their ROOM; closes the files."""
+    at = np.int64(0)
+    for w in range(len(which)):
+        i = which[w]
+        plan[i, ROOM] = at
+        at += plan[i, NEEDS]
+        address, type_there = room + 4 * plan[i, ROOM], np.int64(0)
+        if plan[i, EXACT] != 0:
+            address, type_there = output + plan[i, PLACE] * (2 if kind == 1 else 4), kind
+        file, handle = np.int32(facts[i, FILE]), np.uint64(facts[i, HANDLE])
+        facts[i, HANDLE] = 0
+        before, channels = plan[i, BEFORE], facts[i, CHANNELS]
+        found = read(handle, file, plan[i, FIRST] - before, before, channels, address, plan[i, COUNT], type_there)
+        if plan[i, COUNT] >= 0:
+            got[i] = found
+
+
+@kernel
+def finish(which, facts, plan, rates, downmix, kind, tables, room, levels, floats, shorts, ints, got):
+    """What lies in its ROOM mixed, resampled, converted and put to its place; `got[i]`: how many frames that is.
+
+    Args:
+        rates: float64 `[n]`, the wanted sampling rates; 0: that of the file.
+        tables: of the resampling.
+        floats, shorts, ints: the output is one of them, as `kind` says.
+    """
+    taps, low, high, coarse = tables
+    for w in range(len(which)):
+        i = which[w]
+        n, channels, place, first = got[i], facts[i, CHANNELS], plan[i, PLACE], plan[i, ROOM]
+        if n < 0 or plan[i, NEEDS] == 0:
+            continue
+        x, here = room[first : first + n * channels], levels[first : first + n * channels]
+        if plan[i, EXACT] != 0:
+            if facts[i, KIND] == FLAC and kind == 0:
+                target = floats[place : place + here.size]
+                for k in range(here.size):
+                    target[k] = np.float32(here[k]) * np.float32(2.0**-31)
+            elif kind == 1:
+                halves = shorts[place : place + here.size]
+                for k in range(here.size):
+                    halves[k] = here[k] >> 16
+            elif kind == 2:
+                ints[place : place + here.size] = here
+            continue
+        if facts[i, KIND] == FLAC:
+            for k in range(here.size):
+                x[k] = np.float32(here[k]) * np.float32(2.0**-31)
+        if downmix and channels > 1:
+            for t in range(n):
+                total = x[t * channels]
+                for c in range(1, channels):
+                    total += x[t * channels + c]
+                x[t] = total / np.float32(channels)
+            x, channels = x[:n], 1
+        rate, wanted = np.float64(facts[i, RATE]), rates[i]
+        resamples = wanted > 0 and wanted != rate
+        if resamples:
+            got[i] = np.int64(np.ceil(n * (wanted / rate)))
+        for c in range(channels):
+            one = x
+            if channels > 1:
+                one = np.empty(n, np.float32)
+                for t in range(n):
+                    one[t] = x[t * channels + c]
+            if resamples and channels == 1 and kind == 0:
+                resampled(one, floats[place : place + got[i]], rate / wanted, taps, low, high, coarse)
+                continue
+            if resamples:
+                made = np.empty(got[i], np.float32)
+                resampled(one, made, rate / wanted, taps, low, high, coarse)
+                one = made
+            for k in range(one.size):
+                at = place + k * channels + c
+                if kind == 0:
+                    floats[at] = one[k]
+                elif kind == 1:
+                    shorts[at] = np.int16(min(max(np.float64(np.rint(one[k] * np.float32(32767))), -32768.0), 32767.0))
+                else:
+                    value = np.float64(np.rint(one[k] * np.float32(2147483647)))
+                    ints[at] = np.int32(min(max(value, -2147483648.0), 2147483647.0))
+
+
+@finish.meanwhile
+def _(which, *given):
+    """Those that were to be finished are not there: soundfile reads them."""
+    got = given[-1]
+    got[which] = -1
