@@ -11,9 +11,10 @@ import time
 
 import numpy as np
 import pytest
+from encoded import made as encoded
 
 import ndd
-from ndd._cpu import background as room, flac, kernel_cache
+from ndd._cpu import background as room, jpeg, kernel_cache, sound_batch
 from ndd._cpu.jit import Kernel, kernel
 
 
@@ -32,10 +33,6 @@ FLOATS[:4] = np.nan, np.inf, -np.inf, 2**32
 MASKS = ndd.batch([spread((k, 23), np.int32, 0, 3) // 2 * k for k in (17, 4, 1)])
 VOLUMES = ndd.batch([np.repeat(spread((5, k, 7), np.uint8, 0, 3), 2, axis=2) for k in (9, 1, 4)])
 SOUND = ndd.batch([spread((k,), np.float32, -999, 999) * np.hanning(k).astype(np.float32) for k in (6000, 9, 641)])
-WAVE = ndd.tensor(np.frombuffer(
-    b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x80\x3e\0\0\2\0\x10\0data\xc8\0\0\0"
-    + spread((100,), np.int16, -(1 << 15), 1 << 15).tobytes(), np.uint8,
-))  # fmt: skip
 SCRATCH = {
     "runs",
     "constants",
@@ -162,7 +159,6 @@ OTHERS = {
     ),
     "cast": lambda: ndd.cast(ndd.tensor(FLOATS), dtype=ndd.int16),
     "cast to more": lambda: ndd.cast(ndd.tensor(FLOATS), dtype=ndd.uint32),
-    "decoders.audio": lambda: ndd.decoders.audio(WAVE)[0],
     "equalize": lambda: ndd.equalize(made(IMAGE)),
     "random.uniform": lambda: drawn(ndd.random.uniform, batch_size=3, shape=[1100], range=[-1.0, 3.0]),
     "random.normal": lambda: drawn(ndd.random.normal, batch_size=3, shape=[1100], mean=4.0, stddev=3.0),
@@ -216,22 +212,32 @@ def test_what_stands_in_computes_the_same_bits(name, both):
     assert both
 
 
-def test_libsndfile_reads_flac_meanwhile(monkeypatch):
+def sounds(form, subtype):
     soundfile = pytest.importorskip("soundfile")
     file = io.BytesIO()
-    soundfile.write(file, spread((999, 2), np.int32, -(1 << 31), 1 << 31), 8000, format="FLAC", subtype="PCM_24")
+    soundfile.write(file, spread((999, 2), np.int32, -(1 << 31), 1 << 31), 8000, format=form, subtype=subtype)
     sound = ndd.tensor(np.frombuffer(file.getvalue(), np.uint8))
-    calls = []
-    monkeypatch.setattr(flac, "_frames", lambda *given: calls.append(given) or flac_frames(*given))
-    for dtype in (ndd.float32, ndd.int16):
-        flac_frames = flac_kernel
-        expected = np.asarray(ndd.decoders.audio(sound, dtype=dtype)[0])
-        flac_frames = flac_kernel._meanwhile
-        np.testing.assert_array_equal(np.asarray(ndd.decoders.audio(sound, dtype=dtype)[0]), expected)
-    assert len(calls) == 4
+    kinds = {"dtype": ndd.float32}, {"dtype": ndd.int16}, {"downmix": True}
+    return [np.asarray(ndd.decoders.audio(sound, **kind)[0]) for kind in kinds]
 
 
-flac_kernel = flac._frames
+@pytest.mark.parametrize(
+    ("room", "decoded"),
+    [
+        pytest.param(jpeg, lambda: [np.asarray(ndd.decoders.image(encoded()["420.jpg"]))], id="JPEG"),
+        pytest.param(sound_batch, lambda: sounds("FLAC", "PCM_24"), id="FLAC"),
+        pytest.param(sound_batch, lambda: sounds("WAV", "PCM_16"), id="WAV"),
+    ],
+)
+def test_other_libraries_decode_meanwhile(room, decoded, monkeypatch):
+    expected, calls = decoded(), []
+    for name, found in list(vars(room).items()):
+        if isinstance(found, Kernel) and found._meanwhile is not None:
+            stand_in = found._meanwhile
+            monkeypatch.setattr(room, name, lambda *given, f=stand_in: calls.append(f) or f(*given))
+    for found, known in zip(decoded(), expected, strict=True):
+        np.testing.assert_array_equal(found, known)
+    assert calls
 
 
 @kernel
