@@ -331,7 +331,12 @@ def _made(course: Course, store: Store, distance: int, context: EvalContext) -> 
             settled = settled.given(tuple([given.get(name) for name in settled.named]))
         n = store.n if step.n == usual else step.n
         call = Call(step.op, settled, inputs, n, step.batched, draws)
-        found.append(Made(call, Invocation(step.op.name, call.run, context, None, True)))
+        if step.op.looks_at is not None:
+            call.announce()
+        invocation = Invocation(step.op.name, call.run, context, None, True)
+        if call.device.device_id is None:
+            invocation.inputs = inputs  # made before the call runs, which on a GPU may make them itself (`Call._joined`)
+        found.append(Made(call, invocation))
     return found
 
 
@@ -357,7 +362,8 @@ def _run(reference: Any, wanted: list[Invocation], stream: Any) -> None:
 
 
 class _Taken:
-    """The work of a call whose result was made ahead: to take it. If it failed, or nobody has begun, the call runs."""
+    """The work of a call whose result was made ahead: to take it. If it failed, nobody has begun, or only what another call
+    looks at was made, the call runs."""
 
     __slots__ = ("call", "course", "future", "made", "number")
 
@@ -375,6 +381,6 @@ class _Taken:
             made = self.made
             if not made.finished:  # nothing that the loop was expected to ask for needed it
                 made.context.finish(made)
-            if made.error is None:
+            if made.error is None and not any([store.partial for store in made.results or ()]):
                 return made.results  # type: ignore[return-value]
         return self.call.run(invocation)

@@ -86,6 +86,7 @@ class Store:
         "following",
         "layout",
         "packed",
+        "partial",
         "parts",
         "ready",
         "scales",
@@ -127,6 +128,7 @@ class Store:
         self.source_info = source_info
         self.scales: list[Any] | None = None  # of sounds: a `Scale` of each sample
         self.dropped: list[Any] | None = None
+        self.partial = False  # a decoder made only what the one reader of it looks at (`Call.looked_at`)
         self.stream: Any = None  # GPU: the torch stream that writes the memory
         self.ready: Any = None  # GPU: an event to wait for, when the memory came from a stream that is not ours
         self.following: Any = None  # a reader's `Following`: gives the store of the next batch, if it has been read

@@ -171,6 +171,7 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
         kept, dropped = judged_pictures(batch)
         spec, parts = call.outs[0], [batch.images[i] for i in kept]
         store = Store(spec.dtype, spec.layout, spec.device, [p.shape for p in parts], parts=parts)
+        store.partial = batch.seen is not None
         return batch.labelled(store, kept, dropped)
 
     @op.cuda

@@ -7,17 +7,18 @@ import weakref
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from waiting import let_read_on
 
 import ndd
 from ndd._execution import lookahead
 from ndd._operator import ahead
+from ndd._operator.call import Call
+from ndd.decoders import _jpeg
 
 
 @pytest.fixture
 def folder(tmp_path):
-    from PIL import Image
-
     rng = np.random.default_rng(0)
     for i in range(12):
         Image.fromarray(rng.integers(0, 255, (20 + i, 30, 3), np.uint8)).save(tmp_path / f"{i:02}.png")
@@ -81,6 +82,35 @@ def test_a_captured_loop_is_worked_on_ahead_on_the_cpu_too(folder, monkeypatch):
     assert eager.count(True) == 3  # the broken file, once in each epoch
     assert loop(True) == eager
     assert sum(counts) > 4
+
+
+def test_a_captured_loop_that_decodes_windows_gives_whole_pictures_to_who_asks(tmp_path, monkeypatch):
+    for i in range(12):
+        shades = np.linspace(0, 255, (90 + i) * 120 * 3).reshape(90 + i, 120, 3).astype(np.uint8)
+        Image.fromarray(shades).save(tmp_path / f"{i:02}.jpg")
+    files, partial = sorted(map(str, tmp_path.iterdir())), []
+    real = Call.looked_at
+    monkeypatch.setattr(_jpeg, "host_empty", lambda shape, kind: np.full(shape, 77, kind))  # of no use to anybody
+    monkeypatch.setattr(Call, "looked_at", lambda self, shapes: partial.append(real(self, shapes)) or partial[-1])
+
+    def loop(capture):
+        reader, rng, found = ndd.readers.File(files=files), ndd.random.RNG(seed=1), []
+        for epoch in range(3):
+            for i, (encoded, _) in enumerate(reader.next_epoch(4, capture=capture)):
+                images = ndd.decoders.image(encoded)
+                cropped = ndd.random_resized_crop(images, size=[8, 8], rng=rng)
+                if epoch < 2 or i < 2:
+                    del images
+                found.append(cropped.torch().tolist())
+                if epoch == 2 and i == 2:
+                    found.append([np.asarray(image).tolist() for image in images])
+                let_read_on(reader)
+        return found
+
+    expected = loop(False)
+    partial.clear()
+    assert loop(True) == expected
+    assert any(part is not None for part in partial)  # windows, also where the work is done ahead
 
 
 def test_a_loop_that_changes_its_mind_gets_what_it_asks_for(folder, emulated_gpu):
