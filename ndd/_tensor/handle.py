@@ -116,17 +116,19 @@ class Handle:
         arrays: list[Any] = [np.asarray(v) if isinstance(v, Handle) else v for v in inputs]
         return getattr(ufunc, method)(*arrays, **named)
 
-    def __getattr__(self, name: str) -> Any:
-        """The error for an attribute that is not there; that of torch's tensors may have been meant."""
-        import torch
+    if not TYPE_CHECKING:  # to a type checker every name would be one
 
-        if name.startswith("_") or not hasattr(torch.Tensor, name):
-            return object.__getattribute__(self, name)  # Python's own error, or that of the property
-        raise AttributeError(
-            f"{type(self).__name__!r} object has no attribute {name!r}: .torch() gives a torch.Tensor, which has it",
-            name=name,
-            obj=self,
-        )
+        def __getattr__(self, name: str) -> Any:
+            """The error for an attribute that is not there; that of torch's tensors may have been meant."""
+            import torch
+
+            if name.startswith("_") or not hasattr(torch.Tensor, name):
+                return object.__getattribute__(self, name)  # Python's own error, or that of the property
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}: .torch() gives a torch.Tensor, which has it",
+                name=name,
+                obj=self,
+            )
 
     @classmethod
     def _of_store(cls, store: Store) -> Any:

@@ -116,7 +116,7 @@ class NemoAsr(_NemoAsr):
     def __init__(
         self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
         num_inputs: int | None = None, *, dont_use_mmap: bool | None = False, downmix: bool | None = True,
-        dtype: DType | type | str | None = float32, initial_fill: int | None = 1024, lazy_init: bool | None = False,
+        dtype: DType | None = float32, initial_fill: int | None = 1024, lazy_init: bool | None = False,
         manifest_filepaths: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]],
         max_duration: float | None = 0.0, min_duration: float | None = 0.0, normalize_text: bool | None = None,
         num_shards: int | None = 1, pad_last_batch: bool | None = False, prefetch_queue_depth: int | None = 1,

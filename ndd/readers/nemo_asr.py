@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._tensor import DType
-from ndd._tensor.dtype import dtype as to_dtype, float32, int16, int32, int64, uint8
+from ndd._tensor.dtype import float32, int16, int32, int64, uint8
 from ndd._tensor.packed import Packed
 from ndd.decoders._sound_file import Wanted, decode, decode_one
 from ndd.io.object_store import is_remote
@@ -74,7 +74,7 @@ class NemoAsr(Reader):
     def _outputs(
         cls,
         *,
-        dtype: DType | type | str = float32,
+        dtype: DType = float32,
         downmix: bool = True,
         read_idxs: bool = False,
         read_sample_rate: bool = True,
@@ -82,7 +82,7 @@ class NemoAsr(Reader):
         **_others: Any,
     ) -> tuple[Output, ...]:
         every = (
-            (Output("audio", to_dtype(dtype), 1 if downmix else 2), True),
+            (Output("audio", dtype, 1 if downmix else 2), True),
             (Output("sample_rate", float32, 0), read_sample_rate),
             (Output("text", uint8, 1), read_text),
             (Output("index", int64, 1), read_idxs),
@@ -94,7 +94,7 @@ class NemoAsr(Reader):
         *,
         manifest_filepaths: FilePath | Sequence[FilePath],
         downmix: bool = True,
-        dtype: DType | type | str = float32,
+        dtype: DType = float32,
         max_duration: float = 0.0,
         min_duration: float = 0.0,
         normalize_text: bool | None = None,
@@ -104,9 +104,8 @@ class NemoAsr(Reader):
         read_text: bool = True,
         sample_rate: float = -1.0,
     ) -> RecordStore:
-        kind = to_dtype(dtype)
-        if kind not in (float32, int16, int32):
-            raise RuntimeError(f"{self._display}: Unsupported output type: {kind}. Expected one of f32, i16, i32.")
+        if dtype not in (float32, int16, int32):
+            raise RuntimeError(f"{self._display}: Unsupported output type: {dtype}. Expected one of f32, i16, i32.")
         if not 0 <= quality <= 100:
             raise RuntimeError(f"{self._display}: `quality` is from 0 to 100, got {quality}")
         entries: list[Entry] = []
@@ -114,7 +113,7 @@ class NemoAsr(Reader):
             entries += read_manifest(self._display, path, min_duration, max_duration)
         if not entries:
             raise RuntimeError(f"{self._display}: No files found in {manifest_filepaths}")
-        wanted = Wanted(np.dtype(kind.numpy), downmix, sample_rate, quality)
+        wanted = Wanted(np.dtype(dtype.numpy), downmix, sample_rate, quality)
         return _Recordings(entries, wanted, (True, read_sample_rate, read_text, read_idxs))
 
 
