@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -80,6 +81,7 @@ def room_of(path):
     return "" if parts == ("__init__",) else parts[0]
 
 
+@functools.cache
 def imports_of(path):
     """(module name, is it at the top of the file, line) of every import that runs, type-checking ones left out."""
     tree = ast.parse(path.read_text())
