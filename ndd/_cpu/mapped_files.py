@@ -203,9 +203,8 @@ _stream: Any = _Instruction(_make_stream)
 _fence: Any = _Instruction(_make_fence)
 
 _lock = threading.Lock()
-_table = np.zeros(
-    (_MAPPINGS, 3), np.int64
-)  # first address (0: none), the one after the last page, whether it is broken
+# First address (0: none), the one after the last page, whether it is broken.
+_table = np.zeros((_MAPPINGS, 3), np.int64)
 
 
 class _Action(ctypes.Structure):

@@ -103,9 +103,8 @@ _functions: dict[Any, Any] = {}
 _shared: dict[Any, Any] = {}
 _layouts: dict[Any, np.dtype] = {}
 _paths: dict[tuple[str, str], Path] = {}
-_tables: dict[
-    tuple[int, int], tuple[int, Any, np.ndarray]
-] = {}  # tables that stay on a GPU: the address, and who holds it
+# Tables that stay on a GPU, by the `id` of the array and the GPU: the address, who holds it, and the array.
+_tables: dict[tuple[int, int], tuple[int, Any, np.ndarray]] = {}
 
 
 class _Names(dict):

@@ -19,13 +19,14 @@ class Operand:
     is kept.
     """
 
-    __slots__ = ("_shapes", "_store_", "frames", "n", "spec", "touched")
+    __slots__ = ("_gapless", "_shapes", "_store_", "frames", "n", "spec", "touched")
 
     def __init__(self, store: Store, spec: Spec, n: int):
         self._store_ = store
         self.spec = spec
         self.n = n
         self._shapes: np.ndarray | None = None
+        self._gapless: Store | None = None
         self.frames: Any = None  # of the frames of video: a `FrameMap`, which says to what sample each belongs
         self.touched = False
 
@@ -83,7 +84,7 @@ class Operand:
     @property
     def arrays(self) -> list[Any]:
         """The samples, each C-contiguous: NumPy arrays on the CPU, torch tensors on a GPU."""
-        arrays = self._store.contiguous_arrays()
+        arrays = self._without_gaps().arrays()
         return arrays if len(arrays) == self.n else arrays * self.n
 
     @property
@@ -109,6 +110,12 @@ class Operand:
         return info if info is None or len(info) == self.n else info * self.n
 
     def pointers(self) -> np.ndarray:
-        """The address of each sample, int64 `[N]`."""
-        found = self._store.pointers()
+        """The address of each sample, int64 `[N]`; of a copy, which lives as long as this operand, where one is strided."""
+        found = self._without_gaps().pointers()
         return found if len(found) == self.n else np.broadcast_to(found, (self.n,))
+
+    def _without_gaps(self) -> Store:
+        """The memory, each sample C-contiguous."""
+        if self._gapless is None:
+            self._gapless = self._store.contiguous()
+        return self._gapless

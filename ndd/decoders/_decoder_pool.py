@@ -60,15 +60,14 @@ class Decoders:
                     return pictures.decoded
                 if mine < 0:
                     break
-                try:
-                    if status != codec_calls.NOT_MADE:
-                        failures += 1
-                        self._give_up(mine)
-                    if failures < 2:
-                        made = self._made[mine] = self._make()
-                        self._handles[mine] = made.handle  # type: ignore[call-overload]
-                except RuntimeError:
-                    failures += 2
+                if status == codec_calls.NOT_MADE:
+                    made = self._made[mine] = self._make()
+                    self._handles[mine] = made.handle  # type: ignore[call-overload]
+                else:
+                    failures += 1
+                    self._give_up(mine)
+        except RuntimeError:  # none can be made
+            pass
         finally:
             if mine >= 0:
                 os.write(self._idle[1], bytes([mine]))

@@ -89,10 +89,7 @@ def _(
         raise duration.error(i, f"`duration` is 0 s or more, got {durations[i]}")  # type: ignore[union-attr]
     for i in np.flatnonzero(np.isnan(durations))[:1].tolist() if duration is not None else []:
         raise duration.error(i, f"`duration` is 0 s or more, got {durations[i]}")
-    held = input._store.contiguous()  # which has the bytes for as long as they are read
-    files = Files(
-        np.stack([np.broadcast_to(held.pointers(), (count,)), input.sizes], axis=1), lambda i: held.arrays()[i % held.n]
-    )
+    files = Files(np.stack([input.pointers(), input.sizes], axis=1), lambda i: input.arrays[i])
     wanted = Wanted(np.dtype(dtype.numpy), downmix, 0.0, quality)
     nbytes = int(files.places[:, 1].sum())
 

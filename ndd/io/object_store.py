@@ -201,15 +201,12 @@ def _read(environment: Environment, url: str, offset: int, size: int, version: s
             options["range"] = (offset, offset + size)
         elif offset:
             options["range"] = {"offset": offset}
-        if size < 0:
+        try:
             data = _client().get(store, key, options=options).bytes()
-        else:
-            try:
-                data = _client().get(store, key, options=options).bytes()
-            except Exception as error:
-                if not re.search(r"(?i)416|wanted range|out of range|satisfiable", str(error)):
-                    raise
-                data = b""  # the object ends before the range begins
+        except Exception as error:
+            if size < 0 or not re.search(r"(?i)416|wanted range|out of range|satisfiable", str(error)):
+                raise
+            data = b""  # the object ends before the range begins
     if 0 <= size != len(data):
         raise OSError(errno.EIO, f"The object ends too early (expected {size} bytes at {offset}, got {len(data)})", url)
     target = host_empty(len(data), np.uint8)

@@ -51,9 +51,8 @@ class DataNode:
         self.state = state  # of the call that made a recorded step: a `CallState`
         self.made_in = branch()  # the branch of an `if` on a node whose samples it holds
         self.source: Any = None  # the `CallState` of an external source, for `feed_input`
-        self.name: str | None = (
-            None  # as DALI names it: "images", "__Flip_0"; with its place "reader[1]", if it is one of several
-        )
+        # As DALI names it: "images", "__Flip_0"; with its place "reader[1]", if it is one of several.
+        self.name: str | None = None
         self.call: Any = None  # the `FunctionCall` that made a recorded step, and the step's place among what it gave
         self.place: Any = 0
 

@@ -168,7 +168,7 @@ class Reader:
         (Not in DALI.)
 
         `capture=True` promises that every iteration calls the same operators. The values are those of an ordinary loop, but
-        on the CPU too the two coming batches are worked on while the program does something else, such as training on the
+        on the CPU too the coming batches are worked on while the program does something else, such as training on the
         one before (`NDD_LOOKAHEAD=0` turns that off). What breaks the promise raises DALI's errors. From this call on, also if
         the loop is left in its first iteration, the reader has captured loops of this batch size only, until `reset()`; a
         first iteration that ends without having called an operator frees it. Two calls of one function in the body are two

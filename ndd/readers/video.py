@@ -149,9 +149,8 @@ class Video(Reader):
         return self._store
 
     def __del__(self) -> None:
-        if (
-            self._store is not None
-        ):  # batches, and threads that end, know it too: its decoders would wait for the collector
+        # Batches, and threads that end, know the store too: its decoders would wait for the collector.
+        if self._store is not None:
             self._store.end()
 
     def _present(self, video: Any, *extras: Any) -> tuple[Any, ...]:
