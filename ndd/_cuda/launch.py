@@ -21,6 +21,7 @@ from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import torch_dtype
 from ndd._tensor.identity import identity
 from ndd._tensor.memory import device_empty, torch_device
+from ndd._tensor.small_arrays import put
 from ndd._tensor.operand import Operand
 from ndd._tensor.store import Volumes
 
@@ -333,7 +334,7 @@ class Launch:
         )
         records = np.empty(n, _layout(kind))  # not `zeros`, which lets go of the interpreter and then waits for it
         for name, values in columns:
-            records[name] = values
+            put(records[name], values)
         return records, kind, pointers
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndd._cpu.filter_taps import NN, NN_FUSED, TRIANGULAR
+from ndd._tensor.small_arrays import columns
 
 if TYPE_CHECKING:
     from ndd._cuda.launch import Launch, Memory
@@ -39,7 +40,7 @@ def resample_batch(
     numbers = list(moved or range(len(axes)))
     pair = numbers[-2:]
     neighbours = len(pair) == 2 and axes[pair[0]] + 1 == axes[pair[1]]
-    macros = _plane_macros(kind[:, pair], taps[pair[1]]) if neighbours else {}
+    macros = _plane_macros(columns(kind, pair), taps[pair[1]]) if neighbours else {}
     at_once = neighbours and taps[pair[0]] * taps[pair[1]] <= (_MOST_SHARED_READS if macros else _MOST_READS)
     if at_once:
         view = _plane_view(shapes, out_shapes, axes[pair[0]])

@@ -31,8 +31,8 @@ class Ring:
         self._handle = stream.handle
         self._half = nbytes // 2
         self._host = torch.empty(nbytes, dtype=torch.uint8, pin_memory=pinned)
-        self._bytes = self._host.numpy()
-        self._bytes[...] = 0  # touched now: page by page the process would seem to grow, by 3 kB an iteration of a loop
+        self._host.zero_()  # touched now: page by page the process would seem to grow, by 3 kB an iteration of a loop
+        self._memory = memoryview(self._host.numpy())
         self._there = torch.empty(nbytes, dtype=torch.uint8, device=device)
         self._source = self._host.data_ptr()
         self._target = self._there.data_ptr()
@@ -49,7 +49,7 @@ class Ring:
         nbytes = len(values)
         with self._lock:
             start = self._place(nbytes)
-            self._bytes[start : start + nbytes] = values
+            self._memory[start : start + nbytes] = values.data  # NumPy would let go of the interpreter
             compile.copy_to_gpu(self._target + start, self._source + start, nbytes, self._handle)
         return self._target + start
 

@@ -317,14 +317,14 @@ class Call:
             return None
         try:
             first.context, first.stream = self.context, self.stream
+            for handle in self.settled.handles:  # before a decoder, say, is waited for
+                stored(handle)
             stores = [None if s is None else s.contiguous() for s in first._inputs()]
             operands = first._operands(stores)
             plan = first._plan(operands, first.arguments(), first.n, False)
             spec = self.settled.specs[0]
             made = Store(spec.dtype, spec.layout, spec.device, np.asarray(plan.shapes))
             made.source_info = source_info_of(stores)
-            for handle in self.settled.handles:
-                stored(handle)
             operand = Operand(made, spec, self.n)
             own = self._plan([operand], self.arguments(), self.n, False)
             if not self.op.joins[1](operand, own):  # type: ignore[index]

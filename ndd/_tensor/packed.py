@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ndd._tensor.memory import few_zeros
+from ndd._tensor.small_arrays import few_zeros
 from ndd._tensor.store import address, volumes
 
 

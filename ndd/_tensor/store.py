@@ -19,6 +19,7 @@ import numpy as np
 
 from ndd._tensor.device import Device
 from ndd._tensor.dtype import DType, bfloat16, torch_dtype
+from ndd._tensor.small_arrays import numbers_below
 
 Shape = tuple[int, ...]
 
@@ -307,7 +308,7 @@ class Store:
         if self.whole is not None:
             # The samples may lie apart, or be one and the same (a broadcast).
             step = self.whole.strides[0] if self.on_cpu else self.whole.stride(0) * self.dtype.bytes
-            return address(self.whole) + step * np.arange(self.n, dtype=np.int64)
+            return address(self.whole) + step * numbers_below(self.n)
         if self.packed is not None:
             return self.packed.addresses()
         return np.array([address(a) for a in self.parts or []], np.int64)

@@ -25,7 +25,7 @@ import numpy as np
 
 from ndd._cpu import codec_calls as calls
 from ndd._execution.kept import Kept
-from ndd._tensor.memory import few_zeros
+from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders import _nvimgcodec
 from ndd.types import DALIImageType
 

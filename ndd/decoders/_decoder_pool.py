@@ -17,7 +17,7 @@ from ndd._cpu.jpeg_headers import FACTS
 from ndd._cuda.launch import pinned_empty
 from ndd._execution.kept import Kept
 from ndd._operator import Operand
-from ndd._tensor.memory import few_zeros
+from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders import _codec_library
 from ndd.decoders._codec_library import Decoder, Library, Pictures
 
@@ -127,8 +127,8 @@ class Staging:
         """Other bytes for picture i, as many as it has."""
         self._buffer[self._starts[i] : self._starts[i] + len(data)] = data
 
-    def addresses(self, samples: np.ndarray) -> np.ndarray:
-        """Where the pictures of these numbers are, int64."""
+    def addresses(self, samples: Any) -> np.ndarray:
+        """Where some of the pictures are, int64; `samples` picks them from an array of all."""
         return self._starts[samples] + self._buffer.__array_interface__["data"][0]
 
 

@@ -17,7 +17,8 @@ from ndd._cpu.jpeg_headers import CHANNELS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTA
 from ndd._cuda.launch import pinned_empty
 from ndd._operator import Call, Operand
 from ndd._tensor import Store
-from ndd._tensor.memory import few_zeros, torch_device
+from ndd._tensor.memory import torch_device
+from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders import _codec_library, _nvimgcodec, _orientation, _pixels
 from ndd.decoders._batch import Encoded
 from ndd.decoders._decoder_pool import Place, decoders, places
@@ -74,15 +75,16 @@ def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targ
             call.stream.handle,
         )
         return done
-    facts = batch.facts[wanted]
+    rows = slice(None) if len(wanted) == len(batch) else wanted  # NumPy lets go of the interpreter to pick rows
+    facts = batch.facts[rows]
     place.pictures.take(
-        place.staging.addresses(wanted),
-        place.staging.sizes[wanted],
+        place.staging.addresses(rows),
+        place.staging.sizes[rows],
         np.ascontiguousarray(facts[:, HEIGHT : WIDTH + 1]),
         facts[:, ORIENTATION] >= FIRST_SWAPPED,
-        None if batch.windows is None else batch.windows[wanted],
-        targets[wanted],
-        shapes[wanted],
+        None if batch.windows is None else batch.windows[rows],
+        targets[rows],
+        shapes[rows],
         _codec_library.kinds_of(kind, facts[:, CHANNELS]),
         upright,
         call.stream.handle,

@@ -19,7 +19,8 @@ import numpy as np
 from ndd._cpu import files as compiled
 from ndd._cpu.mapped_files import Mapping
 from ndd._tensor import Packed
-from ndd._tensor.memory import few_zeros, host_empty
+from ndd._tensor.memory import host_empty
+from ndd._tensor.small_arrays import few_zeros
 from ndd.io.object_store import Status, is_remote, object_statuses, one, read_object_ranges, read_objects
 
 T = TypeVar("T")

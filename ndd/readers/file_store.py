@@ -30,7 +30,7 @@ class FileStore(RecordStore):
         if self._remote:
             self.at_once, self.threads = connections(), THREADS_OF_STORES
         self._places = np.zeros(len(names), np.int32) if places is None else places
-        self._labels = np.zeros((len(names), 1), np.int32) if labels is None else labels.reshape(-1, 1)
+        self._labels = np.zeros(len(names), np.int32) if labels is None else labels.reshape(-1)
 
     def __len__(self) -> int:
         return len(self._names)
@@ -54,7 +54,7 @@ class FileStore(RecordStore):
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> Records | Sequence[Record | BaseException]:
         """Some files: (bytes, label) each."""
         contents, faults = read_files(paths)
-        return Records.found([contents, self._labels[numbers]], faults)
+        return Records.found([contents, self._labels[numbers].reshape(-1, 1)], faults)
 
     def record(self, number: int) -> Record:
         """(bytes, label)."""

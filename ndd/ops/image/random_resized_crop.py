@@ -10,6 +10,7 @@ from ndd._cpu.resample import resample
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
+from ndd._tensor.small_arrays import columns
 from ndd.ops.image.resize_geometry import TYPES, Geometry, check_dtype, resample_plan, resampled_part, spatial_axes
 from ndd.random.crop_window import crop_window
 from ndd.types import DALIInterpType
@@ -71,7 +72,7 @@ def random_resized_crop(
 @random_resized_crop.plan
 def _(call, input, *, num_attempts, random_area, random_aspect_ratio, size, **arguments):
     axes = spatial_axes(input.layout)
-    extents = input.shapes[:, axes]
+    extents = columns(input.shapes, axes)
     anchors, windows = crop_window(extents, call.draws.streams(input.n), random_area, random_aspect_ratio, num_attempts)
     sizes = np.where(extents.all(axis=1, keepdims=True), np.broadcast_to(size, (2,)), 0)
     geometry = Geometry(sizes, anchors.astype(np.float32), (anchors + windows).astype(np.float32))

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ndd._cpu.extents import choose_filters, fit_extents
 from ndd._operator import Operand, Plan, Values, bad_sample
 from ndd._tensor import DType, Spec
+from ndd._tensor.small_arrays import columns, few_zeros
 
 LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
 MODES = ("default", "stretch", "not_larger", "not_smaller")
@@ -132,8 +133,8 @@ def asked_geometry(
     """The axes that are resized, and how, from the arguments of `resize`."""
     layout = input.layout or ""
     axes = spatial_axes(layout)
-    extents = input.shapes[:, axes]
-    wanted = np.zeros(extents.shape)
+    extents = np.ascontiguousarray(columns(input.shapes, axes))
+    wanted = few_zeros(extents.shape, np.float64)
     if size is not None:
         wanted[...] = per_axis(size, len(axes))
     elif resize_shorter is not None:
@@ -181,7 +182,7 @@ def source_region(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The part of the source that is resampled, ``[N, D]`` each; the whole image without a region."""
     if roi_start is None or roi_end is None:
-        return np.zeros(extents.shape), extents.astype(np.float64)
+        return few_zeros(extents.shape, np.float64), extents.astype(np.float64)
     start, end = per_axis(roi_start, extents.shape[1]), per_axis(roi_end, extents.shape[1])
     if roi_relative:
         start, end = start * extents, end * extents
@@ -255,8 +256,9 @@ def resample_plan(
     arrays = (np.ascontiguousarray(a) for a in (geometry.size, geometry.start, geometry.end))
     choose_filters(*arrays, shrink, grow, _WIDENS if antialias else _NEVER, BASE_RADIUS, kind, radius)
     shapes = input.shapes.copy()
-    own = [axis for axis in axes if axis >= 0]
-    shapes[:, own] = geometry.size[:, -len(own) :]
+    for number, axis in enumerate(axes):
+        if axis >= 0:
+            shapes[:, axis] = geometry.size[:, number - len(axes)]
     per_sample = {"start": geometry.start, "end": geometry.end, "kind": kind, "radius": radius}
     return Plan(shapes, per_sample, {"axes": tuple(axes)})
 
