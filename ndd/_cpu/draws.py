@@ -82,6 +82,18 @@ def fill_coin(out, streams, threshold):
 fill_coin.meanwhile()
 
 
+@kernel(nogil=False)
+def fill_coins(out, streams, threshold):
+    """The same for a number each, `out` being one-dimensional: so short that others need not be let in meanwhile."""
+    word = empty((1, 1), np.uint32)
+    for n in range(len(out)):
+        element_words(word, streams[n], 0)
+        out[n] = _U(word[0, 0]) < threshold[n]
+
+
+fill_coins.meanwhile()
+
+
 @kernel
 def below(cursor, limit):
     """A uint64 in [0, limit), each equally likely, from one word (two or more above 2**32): Lemire's method."""

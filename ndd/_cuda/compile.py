@@ -7,11 +7,11 @@ import ctypes
 import functools
 import hashlib
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ndd._cuda.driver import call
 from ndd._execution.compiling import chosen_folder, compiling
 from ndd.atomic_file import atomic_file
 from ndd.installation import install_command
@@ -130,43 +130,9 @@ def _compiled(text: str, architecture: str) -> bytes:
 def launch(kernel: Kernel, grid: tuple[int, int], block: int, stream: int, arguments: list[Any]) -> None:
     """Starts a kernel. `arguments` are ctypes values (structs by value as byte buffers)."""
     addresses = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(a) for a in arguments])
-    _called("cuLaunchKernel", kernel.ptr, grid[0], grid[1], 1, block, 1, 1, 0, stream, ctypes.addressof(addresses), 0)
+    call("cuLaunchKernel", kernel.ptr, grid[0], grid[1], 1, block, 1, 1, 0, stream, ctypes.addressof(addresses), 0)
 
 
 def copy_to_gpu(target: int, source: int, nbytes: int, stream: int) -> None:
     """Queues a copy from pinned memory; addresses and the `cudaStream_t` are integers."""
-    _called("cuMemcpyHtoDAsync_v2", target, source, nbytes, stream)
-
-
-_NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: the thread has called nothing yet that makes one current
-
-
-def _called(name: str, *arguments: Any) -> None:
-    """Calls a function of the driver. RuntimeError with its error's name if it fails."""
-    function = _driver()[name]
-    status = function(*arguments)
-    if status == _NO_CONTEXT:
-        import torch
-
-        cupy().cuda.runtime.setDevice(torch.cuda.current_device())
-        status = function(*arguments)
-    if status:
-        said = ctypes.c_char_p()
-        _driver()["cuGetErrorName"](status, ctypes.addressof(said))
-        raise RuntimeError(f"{name} failed: {(said.value or b'error').decode()} ({status})")
-
-
-@functools.cache
-def _driver() -> dict[str, Any]:
-    """Functions of the CUDA driver that are called with the GIL. They take 3 to 5 us; a thread that let go of the
-    GIL for that had to wait for it again, 0.2 ms beside the others of a loop with lookahead."""
-    library = ctypes.PyDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-    pointer, number = ctypes.c_void_p, ctypes.c_uint
-    found = {
-        "cuLaunchKernel": [pointer, *[number] * 7, pointer, pointer, pointer],
-        "cuMemcpyHtoDAsync_v2": [ctypes.c_uint64, pointer, ctypes.c_size_t, pointer],
-        "cuGetErrorName": [ctypes.c_int, pointer],
-    }
-    for name, kinds in found.items():
-        getattr(library, name).argtypes = kinds
-    return {name: getattr(library, name) for name in found}
+    call("cuMemcpyHtoDAsync_v2", target, source, nbytes, stream)

@@ -21,8 +21,8 @@ from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import torch_dtype
 from ndd._tensor.identity import identity
 from ndd._tensor.memory import device_empty, torch_device
-from ndd._tensor.small_arrays import put
 from ndd._tensor.operand import Operand
+from ndd._tensor.small_arrays import put
 from ndd._tensor.store import Volumes
 
 _BLOCK = 256
@@ -76,7 +76,7 @@ class Memory:
         if self.values is not None:
             self.hold(upload(self.values, call.device))
             return
-        made = device_empty(self.count, self.dtype, call.device)
+        made = device_empty((self.count,), self.dtype, call.device)
         self.hold(made.zero_() if self.zeros else made)
 
     def anew(self, held: dict[int, Memory]) -> Memory:

@@ -356,7 +356,9 @@ def _run(reference: Any, wanted: list[Invocation], stream: Any) -> None:
         invocation.context.finish(invocation)
     if stream is None:
         return
-    event = stream._torch.record_event()  # the stream itself goes on with other batches
+    from ndd._cuda.event import recorded
+
+    event = recorded(stream)  # the stream itself goes on with other batches
     for invocation in wanted:
         for result in invocation.results or ():
             if result.stream is not None:

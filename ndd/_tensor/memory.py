@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ndd._tensor.allocation import empty
+
 _SMALL = 1 << 15  # below this, malloc's own free lists are as fast as ours
 _LIMIT = 1 << 28  # bytes kept for reuse in blocks of one size
 # Bytes. Memory of malloc's own begins 16 bytes behind a page: an AMD EPYC copies file pages to places 1 to 31 bytes behind
@@ -85,11 +87,9 @@ def host_empty(shape: Any, dtype: Any) -> np.ndarray:
     return np.asarray(_Lease(block, nbytes)).view(dtype).reshape(shape)
 
 
-def device_empty(shape: Any, torch_dtype: Any, device: Any) -> Any:
+def device_empty(shape: tuple[int, ...], torch_dtype: Any, device: Any) -> Any:
     """An uninitialised torch tensor on a GPU, from torch's caching allocator on the current stream."""
-    import torch
-
-    return torch.empty(shape, dtype=torch_dtype, device=torch_device(device))
+    return empty(shape, torch_dtype, torch_device(device))
 
 
 def torch_device(device: Any) -> Any:

@@ -74,10 +74,10 @@ def pretend(gpu: Any, put: Callable[[Any, str, Any], None] = setattr) -> None:
     import torch
 
     # By import_module: some rooms export functions under the names of their files.
-    compile, scope, context, stream, schedule, device, memory, tensor = (
+    compile, event, scope, context, stream, schedule, device, memory, tensor = (
         importlib.import_module(f"ndd.{name}")
         for name in (
-            "_cuda.compile", "_cuda.scope", "_execution.context", "_execution.stream", "_execution.schedule",
+            "_cuda.compile", "_cuda.event", "_cuda.scope", "_execution.context", "_execution.stream", "_execution.schedule",
             "_tensor.device", "_tensor.memory", "_tensor.tensor",
         )
     )  # fmt: skip
@@ -89,6 +89,7 @@ def pretend(gpu: Any, put: Callable[[Any, str, Any], None] = setattr) -> None:
     _replace_everywhere(put, memory.device_empty, gpu.empty)
     _replace_everywhere(put, scope.on_stream, lambda *_: contextlib.nullcontext())
     _replace_everywhere(put, scope.wait_for, lambda *_: None)
+    _replace_everywhere(put, event.recorded, lambda stream, event=None: stream._torch)
     _replace_everywhere(put, tensor.hand_over, lambda *_: None)
     _replace_everywhere(put, schedule.order_after, lambda *_: None)
     put(compile, "function", gpu.function)

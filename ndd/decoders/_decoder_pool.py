@@ -14,6 +14,7 @@ import numpy as np
 
 from ndd._cpu import codec_calls, jpeg_headers
 from ndd._cpu.jpeg_headers import FACTS
+from ndd._cuda.event import recorded
 from ndd._cuda.launch import pinned_empty
 from ndd._execution.kept import Kept
 from ndd._operator import Operand
@@ -156,7 +157,7 @@ class Places:
         try:
             yield place
         finally:
-            place.passed = stream._torch.record_event(place.passed)
+            place.passed = recorded(stream, place.passed)
             with self._lock:
                 self._idle.append(place)
 

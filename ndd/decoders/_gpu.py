@@ -17,7 +17,7 @@ from ndd._cpu.jpeg_headers import CHANNELS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTA
 from ndd._cuda.launch import pinned_empty
 from ndd._operator import Call, Operand
 from ndd._tensor import Store
-from ndd._tensor.memory import torch_device
+from ndd._tensor.memory import device_empty
 from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders import _codec_library, _nvimgcodec, _orientation, _pixels
 from ndd.decoders._batch import Encoded
@@ -50,7 +50,7 @@ def _allocated(batch: Encoded, count: int) -> Any:
     """GPU memory (u8) for all samples behind each other."""
     import torch
 
-    return torch.empty(count, dtype=torch.uint8, device=torch_device(batch.call.device))
+    return device_empty((count,), torch.uint8, batch.call.device)
 
 
 def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targets: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.draws import fill_coin
+from ndd._cpu.draws import fill_coin, fill_coins
 from ndd._operator import PerSample, Plan, operator, output
 from ndd._tensor import DType
 from ndd._tensor.dtype import int32
@@ -52,8 +52,11 @@ def _(call, shape_like, *, dtype, probability, shape):
 
 @coin_flip.cpu_batch
 def _(out, stream, threshold):
-    out = out.reshape(len(stream), -1)
-    fill_coin(out.view(np.uint8) if out.dtype == bool else out, stream, threshold)
+    out = out.view(np.uint8) if out.dtype == bool else out
+    if out.size == len(stream):
+        fill_coins(out.reshape(-1), stream, threshold)
+    else:
+        fill_coin(out.reshape(len(stream), -1), stream, threshold)
 
 
 coin_flip.cuda("coin_flip.cu")

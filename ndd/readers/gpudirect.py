@@ -82,7 +82,7 @@ def land(pieces: Sequence[Range | np.ndarray], device: Device) -> tuple[list[Any
     stream = _streams(number)
     with on_stream(stream, number):
         try:
-            memory = device_empty(sum(rooms), torch.uint8, device)
+            memory = device_empty((sum(rooms),), torch.uint8, device)
         except torch.OutOfMemoryError as error:
             raise MemoryError(str(error)) from error
         slots = [room[:size] for room, size in zip(memory.split(rooms), sizes, strict=True)]

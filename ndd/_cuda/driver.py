@@ -1,0 +1,63 @@
+"""Functions of the CUDA driver that are called with the GIL. They take 1 to 5 us; a thread that let go of the GIL for that had
+to wait for it again, 0.2 to 0.5 ms beside the others of a loop with lookahead."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from typing import Any
+
+_NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: the thread has called nothing yet that makes one current
+_NOT_READY = 600  # CUDA_ERROR_NOT_READY
+
+
+def call(name: str, *arguments: Any) -> None:
+    """Calls a function of the driver. RuntimeError with its error's name if it fails."""
+    status = _status(name, *arguments)
+    if status:
+        said = ctypes.c_char_p()
+        _functions()["cuGetErrorName"](status, ctypes.addressof(said))
+        raise RuntimeError(f"{name} failed: {(said.value or b'error').decode()} ({status})")
+
+
+def is_done(name: str, *arguments: Any) -> bool:
+    """The same of a function that asks whether something is done."""
+    status = _status(name, *arguments)
+    if status == _NOT_READY:
+        return False
+    if status:
+        call(name, *arguments)
+    return True
+
+
+def _status(name: str, *arguments: Any) -> int:
+    function = _functions()[name]
+    status = function(*arguments)
+    if status == _NO_CONTEXT:
+        import torch
+
+        from ndd._cuda.compile import cupy
+
+        cupy().cuda.runtime.setDevice(torch.cuda.current_device())
+        status = function(*arguments)
+    return status
+
+
+@functools.cache
+def _functions() -> dict[str, Any]:
+    library = ctypes.PyDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    pointer, number = ctypes.c_void_p, ctypes.c_uint
+    found = {
+        "cuLaunchKernel": [pointer, *[number] * 7, pointer, pointer, pointer],
+        "cuMemcpyHtoDAsync_v2": [ctypes.c_uint64, pointer, ctypes.c_size_t, pointer],
+        "cuEventCreate": [pointer, number],
+        "cuEventRecord": [pointer, pointer],
+        "cuEventQuery": [pointer],
+        "cuEventDestroy_v2": [pointer],
+        "cuStreamWaitEvent": [pointer, pointer, number],
+        "cuGetErrorName": [ctypes.c_int, pointer],
+    }
+    for name, kinds in found.items():
+        getattr(library, name).argtypes = kinds
+    return {name: getattr(library, name) for name in found}

@@ -1,0 +1,60 @@
+"""CUDA events like torch's, whose calls let go of the interpreter (see `driver`)."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from typing import Any
+
+from ndd._cuda import driver
+
+_NO_TIMES = 2  # CU_EVENT_DISABLE_TIMING
+
+
+class Event:
+    """What `torch.cuda.Stream.wait_event` and `record_event` take in place of a `torch.cuda.Event`."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self) -> None:
+        self._handle = 0
+        found = ctypes.c_void_p()
+        driver.call("cuEventCreate", ctypes.addressof(found), _NO_TIMES)
+        self._handle = found.value
+
+    def record(self, stream: Any) -> None:
+        """From here on it stands for what is queued on a torch stream now."""
+        driver.call("cuEventRecord", self._handle, stream.cuda_stream)
+
+    def wait(self, stream: Any) -> None:
+        """What is queued on a torch stream later waits for it."""
+        driver.call("cuStreamWaitEvent", stream.cuda_stream, self._handle, 0)
+
+    def query(self) -> bool:
+        """Whether the GPU has passed it."""
+        return driver.is_done("cuEventQuery", self._handle)
+
+    def synchronize(self) -> None:
+        """Waits for the GPU to pass it; other threads go on meanwhile."""
+        from ndd._cuda.compile import cupy
+
+        cupy().cuda.runtime.eventSynchronize(self._handle)
+
+    def __del__(self) -> None:
+        if self._handle:
+            try:
+                driver.call("cuEventDestroy_v2", self._handle)
+            except Exception:  # the process ends, and the driver before us
+                pass
+
+
+def recorded(stream: Any, event: Any = None) -> Any:
+    """An event behind all that is queued on a stream of ours; `event` again, if one is given."""
+    if event is None:
+        import torch
+
+        there = torch.cuda.current_device() == stream.device_id  # an event belongs to a GPU
+        with contextlib.nullcontext() if there else torch.cuda.device(stream.device_id):
+            event = Event()
+    event.record(stream._torch)
+    return event
