@@ -36,7 +36,7 @@ def _by_c() -> Callable[[tuple[int, ...], Any, Any], Any] | None:
 
     name = "torch_cpu.dll" if sys.platform == "win32" else "libtorch_cpu.so"
     try:
-        library = ctypes.PyDLL(os.path.join(os.path.dirname(torch.__file__), "lib", name))
+        library = ctypes.PyDLL(os.path.join(os.path.dirname(str(torch.__file__)), "lib", name))
         make = library.aoti_torch_empty_strided
         types = {getattr(torch, t): getattr(library, f"aoti_torch_dtype_{t}")() for t in _TYPES if hasattr(torch, t)}
         devices = {"cpu": library.aoti_torch_device_type_cpu(), "cuda": library.aoti_torch_device_type_cuda()}
