@@ -1,8 +1,8 @@
 """Programs that run in a process of their own, as by `python -c`, but find torch imported.
 
-Importing torch takes more than two seconds of one core, and what most tests of processes look at comes later: how a program ends, forks, or
-is interrupted. So one process imports torch, and nothing of ndd, and forks for each program a child that runs it to the
-interpreter's end. What imports cost and change is for tests with `sys.executable`.
+Importing torch takes more than two seconds of one core, and what most tests of processes look at comes later: how a
+program ends, forks, or is interrupted. So one process imports torch, and nothing of ndd, and forks for each program a
+child that runs it to the interpreter's end. Tests of what comes before start `sys.executable`.
 """
 
 from __future__ import annotations

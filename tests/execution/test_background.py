@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
-import sys
 import threading
 import time
 
 import numpy as np
 import pytest
+import warm_interpreter
 from encoded import made as encoded
 
 import ndd
@@ -381,7 +380,7 @@ def test_a_program_that_ends_early(tmp_path):
         "print(ndd.transpose(x, perm=[1, 0, 2]).shape, ndd.random.coin_flip(rng=ndd.random.RNG(1)).shape)"
     )
     environment = {**os.environ, "NDD_COMPILE_IN_BACKGROUND": "1", "NDD_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=280)
+    done = warm_interpreter.run(code, env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "(8, 8, 1) ()"
     assert not list(tmp_path.rglob("ndd.*swapped*"))

@@ -3,14 +3,13 @@
 import gc
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 import weakref
 
 import numpy as np
 import pytest
+import warm_interpreter
 from memory import least_growth
 from waiting import let_read_on, wait_until
 
@@ -236,7 +235,7 @@ epoch = reader.next_epoch(batch_size=5)
 next(epoch)
 {how}
 """
-    done = subprocess.run([sys.executable, "-c", code], timeout=200, capture_output=True, text=True)
+    done = warm_interpreter.run(code)
     assert done.returncode == (3 if "SystemExit" in how else 0)
     assert not done.stderr
 
@@ -321,7 +320,7 @@ reader = ndd.readers.File(files=[ndd.__file__] * 9)
 for _ in reader.next_epoch(batch_size=4):
     pass
 """
-    done = subprocess.run([sys.executable, "-c", code], timeout=200, capture_output=True, text=True)
+    done = warm_interpreter.run(code)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "a reader was asked for data while the program ends, when its\n" * 2
 
