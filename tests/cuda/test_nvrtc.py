@@ -2,13 +2,14 @@
 
 The texts are what the emulated GPU was given while it ran the cases of each operator, so that they carry real structs.
 Compiling all of them for all generations takes four minutes of one core: by default an operator's first text is compiled
-for the oldest and the newest one, another one, of another element type, for one in between, so that over the operators
-all generations have their turn. `NDD_ALL_ARCHITECTURES=1 pytest tests/cuda/test_nvrtc.py` takes all texts, the
-first ones for all.
+for the oldest one, which can least, and another one, of another element type, for a later one, so that over the operators
+all generations have their turn. `NDD_ALL_ARCHITECTURES=1 pytest tests/cuda/test_nvrtc.py` takes all texts, for all.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
 import zlib
 
@@ -40,6 +41,7 @@ def nvrtc():
 WITHOUT_KERNELS = ("optical_flow",)
 
 
+@functools.cache
 def compiled(text, architecture):
     """None, or what the compiler complains of."""
     from ndd._cuda import compile
@@ -69,21 +71,16 @@ def texts_of(path, gpu):
     return list(gpu.texts)
 
 
-def _some(texts, turn):
-    """The first text, and one of the others (all of them where all architectures are asked for)."""
-    others = texts[1:]
-    if others and "NDD_ALL_ARCHITECTURES" not in os.environ:
-        others = [others[turn % len(others)]]
-    return [texts[0], *others]
-
-
 @pytest.mark.parametrize("path", PATHS)
 def test_kernels_compile(path, emulated_gpu, nvrtc):
-    first, turn = ARCHITECTURES if "NDD_ALL_ARCHITECTURES" in os.environ else (75, 120), zlib.crc32(path.encode())
-    for i, text in enumerate(_some(texts_of(path, emulated_gpu), turn)):
-        for architecture in first if i == 0 else (ARCHITECTURES[(turn + i) % len(ARCHITECTURES)],):
-            problem = compiled(text, architecture)
-            assert problem is None, f"sm_{architecture}: {problem}"
+    (oldest, *later), turn = ARCHITECTURES, zlib.crc32(path.encode())
+    texts = texts_of(path, emulated_gpu)
+    chosen = [(texts[0], oldest), ((texts[1:] or texts)[turn % max(1, len(texts) - 1)], later[turn % len(later)])]
+    if "NDD_ALL_ARCHITECTURES" in os.environ:
+        chosen = itertools.product(texts, ARCHITECTURES)
+    for text, architecture in chosen:
+        problem = compiled(text, architecture)
+        assert problem is None, f"sm_{architecture}: {problem}"
 
 
 def test_a_kernel_that_is_two_operators_compiles(emulated_gpu, nvrtc):
