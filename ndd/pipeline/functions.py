@@ -15,7 +15,7 @@ import numpy as np
 import ndd
 from ndd.pipeline.body import PipelineBody
 from ndd.pipeline.conditions import whole
-from ndd.pipeline.graph import noted
+from ndd.pipeline.function_call import noted
 from ndd.pipeline.node import DataNode, as_constant, contains_node, shapes_of, unwrapped
 from ndd.pipeline.sources import ExternalSource, check_source
 from ndd.pipeline.unclaimed import pipeline_of
