@@ -80,7 +80,7 @@ def noted(path: str, function: Callable[..., Any]) -> Callable[..., Any]:
         _note(found, path, inputs, arguments)
         return found
 
-    call.noted = path  # type: ignore[attr-defined]  # functions take attributes
+    call.noted = path  # type: ignore[attr-defined]
     return call
 
 
