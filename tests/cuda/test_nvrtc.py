@@ -8,7 +8,6 @@ all generations have their turn. `NDD_ALL_ARCHITECTURES=1 pytest tests/cuda/test
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 import zlib
@@ -16,6 +15,7 @@ import zlib
 import numpy as np
 import pytest
 from calling import call_with, cases_of, evaluated, layouts_of, load_every_room, public, samples
+from nvrtc import compiled
 
 import ndd
 
@@ -27,29 +27,7 @@ PATHS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def nvrtc():
-    pytest.importorskip("cupy")  # finds the libraries
-    found = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
-    try:
-        found.getVersion()
-    except Exception as error:
-        pytest.skip(f"NVRTC cannot be loaded: {error}")
-    return found
-
-
 WITHOUT_KERNELS = ("optical_flow",)
-
-
-@functools.cache
-def compiled(text, architecture):
-    """None, or what the compiler complains of."""
-    from ndd._cuda import compile
-
-    try:
-        assert compile._compiled(text, f"sm_{architecture}")
-    except RuntimeError as error:
-        return str(error)[:2000]
 
 
 def texts_of(path, gpu):
