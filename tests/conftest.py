@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -124,13 +125,18 @@ LONG = (
     "test_proxy.py::test_many_servers_leave_nothing",
     "test_read_ahead.py::test_the_interpreter_exits[raise SystemExit(3)]",
     "test_object_store.py::test_other_processes",
+    "test_normalize.py::test_gpu_reads_many_samples_once[axes1]",
+    "test_normalize.py::test_gpu_reads_many_samples_once[axes3]",
+    "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds4]",
 )
+# Two readers of video share what the third does, and orders and shards are those of any reader.
+LONG_LIKE = re.compile(r"test_every_place_resumes\[options[12]-.*-(VideoResize|experimental\.Video)\]")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What needs a GPU can be chosen by its mark, and is skipped where there is none."""
     for item in items:
-        if any(name in item.nodeid for name in LONG):
+        if any(name in item.nodeid for name in LONG) or LONG_LIKE.search(item.nodeid):
             item.add_marker(pytest.mark.long)
         if "cuda" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.gpu)

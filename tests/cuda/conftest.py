@@ -1,7 +1,8 @@
-"""The compiler for GPUs."""
+"""The compiler for GPUs, and what gives it texts."""
 
 from __future__ import annotations
 
+import emulated_gpu as emulation
 import pytest
 
 
@@ -14,3 +15,12 @@ def nvrtc():
     except Exception as error:
         pytest.skip(f"NVRTC cannot be loaded: {error}")
     return found
+
+
+@pytest.fixture
+def kernels(monkeypatch):
+    """Its `texts` are those of the kernels that operators on "gpu" launch, which run only where there is a GPU."""
+    import ndd
+
+    yield emulation.install(monkeypatch, emulation.ListedKernels())
+    ndd.EvalContext.current().evaluate_all()

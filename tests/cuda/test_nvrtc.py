@@ -1,6 +1,6 @@
 """Every kernel compiles for every GPU generation: NVRTC needs no GPU and no driver.
 
-The texts are what the emulated GPU was given while it ran the cases of each operator, so that they carry real structs.
+The texts are what a GPU would be given to run the cases of each operator, so that they carry real structs.
 Compiling all of them for all generations takes four minutes of one core: by default an operator's first text is compiled
 for the oldest one, which can least, and another one, of another element type, for a later one, so that over the operators
 all generations have their turn. `NDD_ALL_ARCHITECTURES=1 pytest tests/cuda/test_nvrtc.py` takes all texts, for all.
@@ -30,7 +30,7 @@ PATHS = [
 WITHOUT_KERNELS = ("optical_flow",)
 
 
-def texts_of(path, gpu):
+def texts_of(path, kernels):
     """The kernel texts that the operator's cases use, a few element types for the first case."""
     op = OPERATORS[path]
     cases, refusals = cases_of(path, op), []
@@ -45,14 +45,14 @@ def texts_of(path, gpu):
                     refusals.append(f"{dtype}: {error}")
     if path in WITHOUT_KERNELS:
         pytest.skip("computed on the CPU, or by the driver's own engine")
-    assert gpu.texts, f"no kernel was launched: {refusals[:2]}"
-    return list(gpu.texts)
+    assert kernels.texts, f"no kernel was launched: {refusals[:2]}"
+    return list(kernels.texts)
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_kernels_compile(path, emulated_gpu, nvrtc):
+def test_kernels_compile(path, kernels, nvrtc):
     (oldest, *later), turn = ARCHITECTURES, zlib.crc32(path.encode())
-    texts = texts_of(path, emulated_gpu)
+    texts = texts_of(path, kernels)
     chosen = [(texts[0], oldest), ((texts[1:] or texts)[turn % max(1, len(texts) - 1)], later[turn % len(later)])]
     if "NDD_ALL_ARCHITECTURES" in os.environ:
         chosen = itertools.product(texts, ARCHITECTURES)
@@ -61,11 +61,11 @@ def test_kernels_compile(path, emulated_gpu, nvrtc):
         assert problem is None, f"sm_{architecture}: {problem}"
 
 
-def test_a_kernel_that_is_two_operators_compiles(emulated_gpu, nvrtc):
+def test_a_kernel_that_is_two_operators_compiles(kernels, nvrtc):
     """`crop_mirror_normalize` done by a kernel of resize.cu."""
     images = ndd.batch([np.zeros((40, 30, 3), np.uint8)] * 2, layout="HWC").gpu()
     with ndd.EvalMode.deferred:
         ndd.crop_mirror_normalize(ndd.resize(images, size=20)).evaluate()
-    (text,) = [text for text in emulated_gpu.texts if "#define JOINED float" in text]
+    (text,) = [text for text in kernels.texts if "#define JOINED float" in text]
     problem = compiled(text, 90)
     assert problem is None, problem
