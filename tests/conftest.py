@@ -129,8 +129,12 @@ LONG = (
     "test_normalize.py::test_gpu_reads_many_samples_once[axes3]",
     "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds4]",
 )
-# Two readers of video share what the third does, and orders and shards are those of any reader.
-LONG_LIKE = re.compile(r"test_every_place_resumes\[options[12]-.*-(VideoResize|experimental\.Video)\]")
+LONG_LIKE = re.compile(
+    # Two readers of video share what the third does, and orders and shards are those of any reader.
+    r"test_every_place_resumes\[options[12]-.*-(VideoResize|experimental\.Video)\]"
+    # Kernels are built as C++ for each; of bytes they stay.
+    r"|test_reductions.py::test_gpu_equals_cpu\[(i64|f32)-(mean|mean_square|rms|max|std_dev)\]"
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
