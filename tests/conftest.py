@@ -71,8 +71,8 @@ def cuda() -> Any:
     return torch.cuda
 
 
-# What `.ci/run` leaves to `.ci/run all`, for its 20 minutes on two cores: each takes 5 to 50 seconds of one core, and what it
-# tests is tested in a cheaper way too (other start methods, other formats, the kernel in a thread, the loop of a notebook).
+# What `.ci/run` leaves to `.ci/run all`, for its time on two cores: each takes 3 to 50 seconds of one core, and what it tests
+# is tested in a cheaper way too (other start methods, other formats, the kernel in a thread, the loop of a notebook).
 LONG = (
     "test_worker_processes.py::test_workers_of_a_data_loader[spawn-1]",
     "test_kernels.py::test_many_processes_ask_first",
