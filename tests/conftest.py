@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+# Programs that tests start: nothing is to be collected from them, and importing them takes seconds.
+collect_ignore = [f"distributed/{name}.py" for name in ("elastic_loop", "kept_by_ranks", "two_gpus_loop")]
 
 # The same examples in every run of CI: what is new is found by runs elsewhere.
 if os.environ.get("CI") == "true":
@@ -68,8 +71,8 @@ def cuda() -> Any:
     return torch.cuda
 
 
-# What `.ci/run` leaves to `.ci/run all`, for its 20 minutes on two cores: each takes 5 to 50 seconds of one core, and what it
-# tests is tested in a cheaper way too (other start methods, other formats, the kernel in a thread, the loop of a notebook).
+# What `.ci/run` leaves to `.ci/run all`, for its time on two cores: each takes 3 to 50 seconds of one core, and what it tests
+# is tested in a cheaper way too (other start methods, other formats, the kernel in a thread, the loop of a notebook).
 LONG = (
     "test_worker_processes.py::test_workers_of_a_data_loader[spawn-1]",
     "test_kernels.py::test_many_processes_ask_first",
@@ -122,13 +125,22 @@ LONG = (
     "test_proxy.py::test_many_servers_leave_nothing",
     "test_read_ahead.py::test_the_interpreter_exits[raise SystemExit(3)]",
     "test_object_store.py::test_other_processes",
+    "test_normalize.py::test_gpu_reads_many_samples_once[axes1]",
+    "test_normalize.py::test_gpu_reads_many_samples_once[axes3]",
+    "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds4]",
+)
+LONG_LIKE = re.compile(
+    # Two readers of video share what the third does, and orders and shards are those of any reader.
+    r"test_every_place_resumes\[options[12]-.*-(VideoResize|experimental\.Video)\]"
+    # Kernels are built as C++ for each; of bytes they stay.
+    r"|test_reductions.py::test_gpu_equals_cpu\[(i64|f32)-(mean|mean_square|rms|max|std_dev)\]"
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What needs a GPU can be chosen by its mark, and is skipped where there is none."""
     for item in items:
-        if any(name in item.nodeid for name in LONG):
+        if any(name in item.nodeid for name in LONG) or LONG_LIKE.search(item.nodeid):
             item.add_marker(pytest.mark.long)
         if "cuda" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.gpu)

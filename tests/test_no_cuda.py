@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 
+import warm_interpreter
+
 _BLOCK = """
 import importlib.abc, sys
 
@@ -20,18 +22,21 @@ sys.meta_path.insert(0, Absent())
 CUDA_PACKAGES = ("cupy", "cupy_backends", "cupyx", "cuda", "numba_cuda", "triton")
 
 
-def run(code, *blocked, **options):
-    """The output of `code` in a fresh interpreter where some packages cannot be imported."""
-    done = subprocess.run(
-        [sys.executable, "-c", _BLOCK + textwrap.dedent(code), *blocked],
-        capture_output=True, text=True, timeout=280, **options,
-    )  # fmt: skip
+def run(code, *blocked):
+    """The output of `code` in an interpreter that has imported torch, where some packages cannot be imported."""
+    done = warm_interpreter.run(_BLOCK + textwrap.dedent(code), *blocked)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
 
+def run_afresh(code, *blocked):
+    """The same without torch: it is not to import them either."""
+    program = [sys.executable, "-c", _BLOCK + textwrap.dedent(code), *blocked]
+    return subprocess.run(program, capture_output=True, text=True, timeout=280, check=True).stdout
+
+
 def test_the_cpu_side_needs_no_cuda_package():
-    out = run(
+    out = run_afresh(
         """
         import numpy as np
         import ndd

@@ -12,14 +12,6 @@ from typing import NoReturn
 _MARK = (lambda: (yield)).__code__
 
 
-def user_frame() -> types.FrameType:
-    """The innermost frame outside this package: where the user called the operator."""
-    frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
-        frame = frame.f_back
-    return frame
-
-
 def traceback_at(code: types.CodeType, line: int) -> types.TracebackType:
     """A traceback with the one entry: `line` of `code`.
 

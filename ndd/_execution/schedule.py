@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ndd._execution.context import EvalContext
-from ndd._execution.errors import user_frame
 from ndd._execution.invocation import Invocation, serving
 from ndd._execution.mode import local as mode
+from ndd._tensor.user_line import user_frame
 
 DEFERRED, EAGER, SYNC_CPU, SYNC_FULL = 1, 2, 3, 4
 

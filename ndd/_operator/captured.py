@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
-from ndd._execution.errors import user_frame
 from ndd._tensor.invariant import is_marked, marked_places, unmarked, watched
+from ndd._tensor.user_line import user_frame
 
 
 class _Local(threading.local):

@@ -6,13 +6,12 @@ import copy
 import functools
 import inspect
 import types
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ndd._operator import registry
 from ndd._operator.declare import wrapper_of
-from ndd._tensor.traps import depth_of_user
+from ndd._tensor.user_line import user_frame, warn_at
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,4 +68,4 @@ def _documented(function: Any, module: str, head: str) -> Any:
 
 def _warn(text: str) -> None:
     """A DeprecationWarning at the user's line: Python shows those of a script or a notebook, not those of a library."""
-    warnings.warn(text, DeprecationWarning, stacklevel=depth_of_user() + 1)
+    warn_at(user_frame(), text, DeprecationWarning)

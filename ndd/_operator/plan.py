@@ -8,7 +8,6 @@ import numpy as np
 
 from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import dtype as to_dtype, from_framework, torch_dtype
-from ndd._tensor.operand import Operand  # noqa: F401
 
 if TYPE_CHECKING:
     from ndd._typing import DTypeLike

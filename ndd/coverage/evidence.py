@@ -51,9 +51,10 @@ class Evidence:
         if owner in _WALKED:
             return _WALKED[owner]
         pattern = re.compile(_pattern(owner, last))
-        counts = {file: len(pattern.findall(text)) for file, text in self._texts.items()}
-        best = max(counts, key=lambda file: counts[file])
-        return best if counts[best] else "-"
+        plain = "" if last.startswith("__") else last  # looked for first, which takes a tenth of the time
+        counts = {file: len(pattern.findall(text)) for file, text in self._texts.items() if plain in text}
+        best = max(counts, key=lambda file: counts[file], default="")
+        return best if best and counts[best] else "-"
 
 
 def _pattern(owner: str, last: str) -> str:

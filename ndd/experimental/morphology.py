@@ -10,8 +10,7 @@ import numpy as np
 
 from ndd._cpu.opencv import single_threaded
 from ndd._cpu.sampling import BORDERS
-from ndd._operator import Plan, bad_sample, operator
-from ndd._operator.plan import Operand
+from ndd._operator import Operand, Plan, bad_sample, operator
 
 LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
 TYPES = ("u8", "u16", "f32")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ndd.pipeline.functions import fn
-from ndd.pipeline.graph import OPERATORS
+from ndd.pipeline.node import OPERATORS
 from ndd.types import Constant
 
 

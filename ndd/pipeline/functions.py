@@ -13,10 +13,16 @@ from typing import Any
 import numpy as np
 
 import ndd
-from ndd.pipeline.body import PipelineBody
 from ndd.pipeline.conditions import whole
-from ndd.pipeline.graph import noted
+from ndd.pipeline.function_call import noted
 from ndd.pipeline.node import DataNode, as_constant, contains_node, shapes_of, unwrapped
+from ndd.pipeline.python_functions import (
+    as_batches,
+    dl_tensor_python_function,
+    numba_function,
+    python_function,
+    torch_python_function,
+)
 from ndd.pipeline.sources import ExternalSource, check_source
 from ndd.pipeline.unclaimed import pipeline_of
 from ndd.random.streams import PipelineRNG
@@ -220,14 +226,6 @@ def _constant_input(value: Any) -> Any:
     return Constant(value) if isinstance(value, int | float | list | tuple | np.ndarray) else value
 
 
-def _as_batches(inputs: tuple[Any, ...], memo: dict[int, Any], pipeline: Any) -> tuple[list[Any], int]:
-    """The inputs of a function that takes batches alone, and of how many samples they are."""
-    values = [unwrapped(v, memo) if isinstance(v, DataNode) else v for v in inputs]
-    size = next((v.batch_size for v in values if isinstance(v, ndd.Batch)), None)
-    size = pipeline.current_batch_size if size is None else size
-    return [v if isinstance(v, ndd.Batch) else as_constant(v, size) for v in values], size
-
-
 def _input_sets(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]] | None:
     """Lists of nodes among the inputs stand for as many calls, each with its own node of every list; None: one call."""
     lengths = {len(v) for v in inputs if isinstance(v, list) and any(isinstance(e, DataNode) for e in v)}
@@ -321,164 +319,6 @@ def fast_resize_crop_mirror(*inputs: Any, antialias: bool = False, **arguments: 
     return fn.resize_crop_mirror(*inputs, antialias=antialias, **arguments)
 
 
-def python_function(
-    *inputs: Any,
-    function: Any,
-    num_outputs: int = 1,
-    batch_processing: bool = False,
-    output_layouts: Any = None,
-    device: str | None = None,
-    **_: Any,
-) -> Any:
-    """Calls `function` with NumPy arrays (torch tensors on the GPU) of every sample, or lists of them for the batch
-    with `batch_processing=True`; its results are outputs, a tuple if there are several. `num_outputs=0` runs it for its
-    effect. RuntimeError for another number of outputs or samples, or samples of several element types."""
-    pipeline = PipelineBody.required("python_function")
-    if not isinstance(output_layouts, list | tuple):
-        output_layouts = [output_layouts] * num_outputs
-    layouts = [*output_layouts, *[None] * num_outputs]  # a list may name the first outputs only
-
-    def run(memo: dict[int, Any]) -> Any:
-        batches, size = _as_batches(inputs, memo, pipeline)
-        columns = [[_plain(t) for t in b.tensors] for b in batches]
-        if batch_processing:
-            results = _returned(function(*columns), num_outputs)
-        else:
-            rows = zip(*columns, strict=True) if columns else (() for _ in range(size))
-            given = [_returned(function(*row), num_outputs) for row in rows]
-            results = [list(c) for c in zip(*given, strict=True)]
-        for i, result in enumerate(results):
-            _check_samples(result, size, i)
-        outputs = [ndd.batch(r, layout=layout) for r, layout in zip(results, layouts, strict=False)]
-        return None if num_outputs == 0 else outputs[0] if num_outputs == 1 else tuple(outputs)
-
-    return pipeline.result(run, None if num_outputs == 1 else num_outputs, inputs)
-
-
-def _returned(given: Any, num_outputs: int) -> Any:
-    """What a function returned, by output. A tuple holds outputs, even if it is one."""
-    if num_outputs < 2:
-        return [given[0] if isinstance(given, tuple) else given] if num_outputs else []
-    if not isinstance(given, tuple | list) or len(given) != num_outputs:
-        got = f"{len(given)} of them" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
-        raise RuntimeError(f"fn.python_function: the function is to return a tuple of {num_outputs} outputs, got {got}")
-    return given
-
-
-def _check_samples(result: Any, size: int, output: int) -> None:
-    if len(result) != size:
-        raise RuntimeError(
-            f"fn.python_function: output {output}: expected {size} samples as in the batch, got {len(result)}"
-        )
-    kinds = sorted({str(r.dtype).removeprefix("torch.") for r in result if hasattr(r, "dtype")})
-    if len(kinds) > 1:
-        raise RuntimeError(
-            f"fn.python_function: output {output}: the samples are of the types {', '.join(kinds)}. Make them one"
-        )
-
-
-def dl_tensor_python_function(
-    *inputs: Any, function: Any, batch_processing: bool = False, synchronize_stream: bool = True, **arguments: Any
-) -> Any:
-    """`python_function` with DLPack capsules in the place of NumPy arrays; results are capsules or have `__dlpack__`.
-
-    Args:
-        synchronize_stream: no effect: a result is waited for where it is used.
-    """
-
-    def given(value: Any) -> Any:
-        return [given(v) for v in value] if isinstance(value, list) else value.__dlpack__()
-
-    def taken(value: Any) -> Any:
-        import torch
-
-        if isinstance(value, list | tuple):
-            return type(value)(taken(v) for v in value)
-        return torch.utils.dlpack.from_dlpack(value)
-
-    def call(*values: Any) -> Any:
-        return taken(function(*map(given, values)))
-
-    return python_function(*inputs, function=call, batch_processing=batch_processing, **arguments)
-
-
-def torch_python_function(*inputs: Any, function: Any, batch_processing: bool = False, **arguments: Any) -> Any:
-    """`python_function` with torch tensors in the place of NumPy arrays; results may be either."""
-
-    def as_torch(value: Any) -> Any:
-        import torch
-
-        return [as_torch(v) for v in value] if isinstance(value, list) else torch.as_tensor(value)
-
-    def call(*values: Any) -> Any:
-        return function(*map(as_torch, values))
-
-    return python_function(*inputs, function=call, batch_processing=batch_processing, **arguments)
-
-
-def numba_function(
-    *inputs: Any,
-    run_fn: Any,
-    out_types: Any,
-    in_types: Any,
-    outs_ndim: Any,
-    ins_ndim: Any,
-    setup_fn: Any = None,
-    batch_processing: bool = False,
-    **_: Any,
-) -> Any:
-    """Calls `run_fn(out, ..., in, ...)` with arrays of every sample; it writes the outputs. CPU only.
-
-    The function is called as it is given: decorate it with `numba.njit` to have it compiled.
-
-    Args:
-        out_types, in_types: the element types of outputs and inputs; the inputs are checked.
-        outs_ndim, ins_ndim: their numbers of dimensions; checked.
-        setup_fn: `setup_fn(outs, ins)` writes the shapes, `outs[output][sample][axis]`, knowing `ins[input][sample]`;
-            without it outputs have the shapes of the inputs.
-        batch_processing: `run_fn` is called once, with lists of arrays.
-    """
-    pipeline = PipelineBody.required("numba_function")
-    kinds = [np.dtype(ndd.types.to_numpy_type(kind)) for kind in out_types]
-    for kind, types, ndims in (("out", out_types, outs_ndim), ("in", in_types, ins_ndim)):
-        if len(types) != len(ndims):
-            raise ValueError(
-                f"fn.experimental.numba_function: `{kind}_types` and `{kind}s_ndim` differ in length: {len(types)} and "
-                f"{len(ndims)}"
-            )
-
-    def run(memo: dict[int, Any]) -> Any:
-        batches, _ = _as_batches(inputs, memo, pipeline)
-        for i, (batch, kind, ndim) in enumerate(zip(batches, in_types, ins_ndim, strict=True)):
-            if (batch.dtype.type_id, batch.ndim) != (kind, ndim):
-                raise RuntimeError(
-                    f"fn.experimental.numba_function: input {i}: expected {ndim} dimensions of {ndd.dtype(kind)}, got "
-                    f"{batch.ndim} of {batch.dtype}"
-                )
-        given = [[np.asarray(sample) for sample in batch.tensors] for batch in batches]
-        shapes = [[np.array(a.shape, np.int64) for a in column] for column in given]
-        if setup_fn is None:
-            made = shapes[: len(kinds)]
-        else:
-            made = [[np.zeros(ndim, np.int64) for _ in given[0]] for ndim in outs_ndim]
-            setup_fn(made, shapes)
-        outs = [[np.zeros(tuple(s), kind) for s in column] for column, kind in zip(made, kinds, strict=True)]
-        if batch_processing:
-            run_fn(*outs, *given)
-        else:
-            for arrays in zip(*outs, *given, strict=True):
-                run_fn(*arrays)
-        found = tuple(ndd.batch(column) for column in outs)
-        return found[0] if len(found) == 1 else found
-
-    count = None if len(kinds) == 1 else len(kinds)
-    return pipeline.result(run, count, inputs)
-
-
-def _plain(tensor: Any) -> Any:
-    return np.asarray(tensor) if tensor.device.device_type == "cpu" else tensor.torch()
-
-
 def constant(
     *, idata: Any = None, fdata: Any = None, shape: Any = None, dtype: Any = None, layout: str | None = None, **_: Any
 ) -> Any:
@@ -505,7 +345,7 @@ def constant(
 def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
     """The shape of every sample, as int64 tensors."""
     pipeline = pipeline_of("shapes")
-    return pipeline.result(lambda memo: shapes_of(_as_batches((value,), memo, pipeline)[0][0], dtype), inputs=(value,))
+    return pipeline.result(lambda memo: shapes_of(as_batches((value,), memo, pipeline)[0][0], dtype), inputs=(value,))
 
 
 # Functions that are no operators of ndd by another name; `compositions.py` adds some.
@@ -521,5 +361,3 @@ OWN: dict[str, Any] = {
 }
 
 fn = Namespace(ndd, "")
-
-__all__ = ["DataNode", "Namespace", "contains_node", "external_source", "fn", "python_function"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import sys
 import types
 from collections.abc import Callable
@@ -12,6 +14,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline.conditions import branch, narrowed
+from ndd.pipeline.function_call import noted
 from ndd.types import Constant
 
 
@@ -30,6 +33,28 @@ class NewAxis:
 
 
 newaxis = NewAxis()
+
+
+def _noted(method: Callable[..., Any]) -> Any:
+    return noted(f"DataNode.{method.__name__}", method)
+
+
+def _of_two(name: str) -> tuple[Any, Any]:
+    """The operator of a node and something else, and that of something else and a node."""
+    compute = getattr(operator, f"__{name}__")
+
+    def left(self: DataNode, other: Any) -> DataNode:
+        return self._apply(compute, other)
+
+    def right(self: DataNode, other: Any) -> DataNode:
+        return self._apply(lambda a, b: compute(b, a), other)
+
+    return noted(f"DataNode.__{name}__", left), noted(f"DataNode.__r{name}__", right)
+
+
+def _of_one(name: str) -> Any:
+    compute = getattr(operator, f"__{name}__")
+    return noted(f"DataNode.__{name}__", lambda self: self._apply(compute))
 
 
 class DataNode:
@@ -84,11 +109,15 @@ class DataNode:
 
     def __ndd_function__(self, function: Callable[..., Any], *operands: Any) -> DataNode:
         """`function` of operands one of which is this node: what `ndd.math` calls."""
-        return applied(function, *operands)
+        if not isinstance(function, functools.partial):
+            return applied(function, *operands)
+        (name,) = function.args  # of a function of `ndd.math`
+        return noted(f"math.{name}", lambda *_: applied(function, *operands))(*operands)
 
     def _apply(self, function: Callable[..., Any], *others: Any) -> DataNode:
         return applied(function, self, *(Constant(v) if isinstance(v, np.ndarray) else v for v in others))
 
+    @_noted
     def __getitem__(self, ranges: Any) -> DataNode:
         """Indexing inside every sample; `newaxis` (or `newaxis("C")`) adds an axis of extent 1. None is a whole axis, as `:`."""
         parts = tuple(slice(None) if p is None else p for p in (ranges if isinstance(ranges, tuple) else (ranges,)))
@@ -119,22 +148,27 @@ class DataNode:
 
         return TensorList(self.value)
 
+    @_noted
     def gpu(self) -> DataNode:
         """The value on the GPU."""
         return self._apply(lambda batch: batch.gpu())
 
+    @_noted
     def cpu(self) -> DataNode:
         """The value on the CPU."""
         return self._apply(lambda batch: batch.cpu())
 
+    @_noted
     def shape(self, *, dtype: Any = None, device: str = "cpu") -> DataNode:
         """The shape of every sample, as a tensor of int64 (or `dtype`) on that device."""
         return self._apply(lambda batch: shapes_of(batch, dtype).to_device(device))
 
+    @_noted
     def source_info(self, *, device: str = "cpu") -> DataNode:
         """Where every sample came from, as a tensor of characters."""
         return self.property("source_info", device=device)
 
+    @_noted
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
         """A property of every sample ("layout", "source_info"), on that device."""
         return self._apply(lambda batch: ndd.get_property(batch, key=key).to_device(device))
@@ -151,109 +185,36 @@ class DataNode:
     def __repr__(self) -> str:
         return "DataNode(recorded)" if self._step is not None else f"DataNode({self._value!r})"
 
-    def __add__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a + b, other)
-
-    def __radd__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: b + a, other)
-
-    def __sub__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a - b, other)
-
-    def __rsub__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: b - a, other)
-
-    def __mul__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a * b, other)
-
-    def __rmul__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: b * a, other)
-
-    def __truediv__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a / b, other)
-
-    def __rtruediv__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: b / a, other)
-
-    def __floordiv__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a // b, other)
-
-    def __rfloordiv__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: b // a, other)
-
-    def __mod__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a % b, other)
-
-    def __rmod__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: b % a, other)
-
-    def __pow__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a**b, other)
-
-    def __rpow__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: b**a, other)
-
-    def __and__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a & b, other)
-
-    def __rand__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: b & a, other)
-
-    def __or__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a | b, other)
-
-    def __ror__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: b | a, other)
-
-    def __xor__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a ^ b, other)
-
-    def __rxor__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: b ^ a, other)
-
-    def __lshift__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a << b, other)
-
-    def __rlshift__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: b << a, other)
-
-    def __rshift__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a >> b, other)
-
-    def __rrshift__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: b >> a, other)
-
-    def __eq__(self, other: object) -> Any:
-        return self._apply(lambda a, b: a == b, other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._apply(lambda a, b: a != b, other)
-
-    def __lt__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a < b, other)
-
-    def __le__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a <= b, other)
-
-    def __gt__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a > b, other)
-
-    def __ge__(self, other: Any) -> DataNode:
-        return self._apply(lambda a, b: a >= b, other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __neg__(self) -> DataNode:
-        return self._apply(lambda a: -a)
+    __add__, __radd__ = _of_two("add")
+    __sub__, __rsub__ = _of_two("sub")
+    __mul__, __rmul__ = _of_two("mul")
+    __truediv__, __rtruediv__ = _of_two("truediv")
+    __floordiv__, __rfloordiv__ = _of_two("floordiv")
+    __mod__, __rmod__ = _of_two("mod")
+    __pow__, __rpow__ = _of_two("pow")
+    __and__, __rand__ = _of_two("and")
+    __or__, __ror__ = _of_two("or")
+    __xor__, __rxor__ = _of_two("xor")
+    __lshift__, __rlshift__ = _of_two("lshift")
+    __rshift__, __rrshift__ = _of_two("rshift")
+    __eq__ = _of_two("eq")[0]
+    __ne__ = _of_two("ne")[0]
+    __lt__ = _of_two("lt")[0]
+    __le__ = _of_two("le")[0]
+    __gt__ = _of_two("gt")[0]
+    __ge__ = _of_two("ge")[0]
+    __hash__ = None  # type: ignore[assignment]  # as equality gives a node
+    __neg__ = _of_one("neg")
+    __invert__ = _of_one("invert")
+    __abs__ = _of_one("abs")
 
     def __pos__(self) -> DataNode:
         return self
 
-    def __invert__(self) -> DataNode:
-        return self._apply(lambda a: ~a)
 
-    def __abs__(self) -> DataNode:
-        return self._apply(abs)
+# The operators that make nodes, indexing aside.
+OPERATORS = [name for name, method in vars(DataNode).items() if hasattr(method, "noted") and name.startswith("__")]
+OPERATORS.remove("__getitem__")
 
 
 def _indexed(batch: Any, *ranges: Any) -> Any:

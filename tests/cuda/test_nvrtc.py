@@ -1,20 +1,21 @@
 """Every kernel compiles for every GPU generation: NVRTC needs no GPU and no driver.
 
-The texts are what the emulated GPU was given while it ran the cases of each operator, so that they carry real structs.
+The texts are what a GPU would be given to run the cases of each operator, so that they carry real structs.
 Compiling all of them for all generations takes four minutes of one core: by default an operator's first text is compiled
-for the oldest and the newest one, another one, of another element type, for one in between, so that over the operators
-all generations have their turn. `NDD_ALL_ARCHITECTURES=1 pytest tests/cuda/test_nvrtc.py` takes all texts, the
-first ones for all.
+for the oldest one, which can least, and another one, of another element type, for a later one, so that over the operators
+all generations have their turn. `NDD_ALL_ARCHITECTURES=1 pytest tests/cuda/test_nvrtc.py` takes all texts, for all.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import zlib
 
 import numpy as np
 import pytest
 from calling import call_with, cases_of, evaluated, layouts_of, load_every_room, public, samples
+from nvrtc import compiled
 
 import ndd
 
@@ -26,31 +27,10 @@ PATHS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def nvrtc():
-    pytest.importorskip("cupy")  # finds the libraries
-    found = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
-    try:
-        found.getVersion()
-    except Exception as error:
-        pytest.skip(f"NVRTC cannot be loaded: {error}")
-    return found
-
-
 WITHOUT_KERNELS = ("optical_flow",)
 
 
-def compiled(text, architecture):
-    """None, or what the compiler complains of."""
-    from ndd._cuda import compile
-
-    try:
-        assert compile._compiled(text, f"sm_{architecture}")
-    except RuntimeError as error:
-        return str(error)[:2000]
-
-
-def texts_of(path, gpu):
+def texts_of(path, kernels):
     """The kernel texts that the operator's cases use, a few element types for the first case."""
     op = OPERATORS[path]
     cases, refusals = cases_of(path, op), []
@@ -65,32 +45,27 @@ def texts_of(path, gpu):
                     refusals.append(f"{dtype}: {error}")
     if path in WITHOUT_KERNELS:
         pytest.skip("computed on the CPU, or by the driver's own engine")
-    assert gpu.texts, f"no kernel was launched: {refusals[:2]}"
-    return list(gpu.texts)
-
-
-def _some(texts, turn):
-    """The first text, and one of the others (all of them where all architectures are asked for)."""
-    others = texts[1:]
-    if others and "NDD_ALL_ARCHITECTURES" not in os.environ:
-        others = [others[turn % len(others)]]
-    return [texts[0], *others]
+    assert kernels.texts, f"no kernel was launched: {refusals[:2]}"
+    return list(kernels.texts)
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_kernels_compile(path, emulated_gpu, nvrtc):
-    first, turn = ARCHITECTURES if "NDD_ALL_ARCHITECTURES" in os.environ else (75, 120), zlib.crc32(path.encode())
-    for i, text in enumerate(_some(texts_of(path, emulated_gpu), turn)):
-        for architecture in first if i == 0 else (ARCHITECTURES[(turn + i) % len(ARCHITECTURES)],):
-            problem = compiled(text, architecture)
-            assert problem is None, f"sm_{architecture}: {problem}"
+def test_kernels_compile(path, kernels, nvrtc):
+    (oldest, *later), turn = ARCHITECTURES, zlib.crc32(path.encode())
+    texts = texts_of(path, kernels)
+    chosen = [(texts[0], oldest), ((texts[1:] or texts)[turn % max(1, len(texts) - 1)], later[turn % len(later)])]
+    if "NDD_ALL_ARCHITECTURES" in os.environ:
+        chosen = itertools.product(texts, ARCHITECTURES)
+    for text, architecture in chosen:
+        problem = compiled(text, architecture)
+        assert problem is None, f"sm_{architecture}: {problem}"
 
 
-def test_a_kernel_that_is_two_operators_compiles(emulated_gpu, nvrtc):
+def test_a_kernel_that_is_two_operators_compiles(kernels, nvrtc):
     """`crop_mirror_normalize` done by a kernel of resize.cu."""
     images = ndd.batch([np.zeros((40, 30, 3), np.uint8)] * 2, layout="HWC").gpu()
     with ndd.EvalMode.deferred:
         ndd.crop_mirror_normalize(ndd.resize(images, size=20)).evaluate()
-    (text,) = [text for text in emulated_gpu.texts if "#define JOINED float" in text]
+    (text,) = [text for text in kernels.texts if "#define JOINED float" in text]
     problem = compiled(text, 90)
     assert problem is None, problem

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+import warm_interpreter
 from encoded import FOLDER, made, needs_files, real
 
 import ndd
@@ -204,12 +203,8 @@ def test_nothing_is_said_on_stderr(tmp_path):
         "    ndd.decoders.image_crop(ndd.batch(datas), crop=[4, 4], on_error='skip', output_type=kind).evaluate()\n"
     )
     here = os.path.dirname(__file__)
-    root = os.path.dirname(os.path.dirname(here))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((root, os.path.dirname(here)))}
-    done = subprocess.run([sys.executable, "-c", program, here], capture_output=True, env=environment, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr.decode()
-    assert done.stderr == b""
-    assert done.stdout == b""
+    done = warm_interpreter.run(program, here, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_the_folder_of_broken_files_is_walked_in_ci():

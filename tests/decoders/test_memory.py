@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+import warm_interpreter
 from encoded import made
 from memory import least_growth
 
@@ -96,6 +96,6 @@ def test_no_memory_to_read_a_file_with(monkeypatch, tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the address space")
 @pytest.mark.parametrize("suffix", [".jpg", ".png", ".tif", ".jp2", ".gif"])
 def test_memory_pressure_is_not_damage(suffix):
-    done = subprocess.run([sys.executable, "-c", CHILD, suffix], capture_output=True, text=True, timeout=250)
+    done = warm_interpreter.run(CHILD, suffix, timeout=250)
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout.split()[-2]) > 0, done.stdout

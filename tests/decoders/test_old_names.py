@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
+import warm_interpreter
 
 import ndd
 
@@ -81,7 +80,7 @@ for path, arguments in {CALLS}.items():
     if any(w.category is DeprecationWarning for w in said):
         print(path)
 """
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280)
+    ran = warm_interpreter.run(code)
     assert ran.stdout.split() == list(CALLS)
 
 
@@ -93,6 +92,6 @@ def test_a_script_sees_the_warnings():
         "ndd.experimental.peek_image_shape(data)\n"
         "ndd.decoders.image(data, split_stages=True)\n"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280)
+    ran = warm_interpreter.run(code)
     assert "<string>:3: DeprecationWarning: `ndd.experimental.peek_image_shape`" in ran.stderr
     assert "<string>:4: DeprecationWarning: image: `split_stages` has no effect" in ran.stderr

@@ -9,7 +9,6 @@ import multiprocessing
 import os
 
 import pytest
-from distributed import kept_by_ranks
 
 import ndd
 
@@ -118,6 +117,7 @@ def test_two_ranks(folder):
     """torch.distributed.checkpoint keeps one of the values that ranks save under one name, and accelerate what the first rank
     has: both tell where all were. Then three ranks finish what two began."""
     import torch.distributed.checkpoint as dcp
+    from distributed import kept_by_ranks
 
     more = ["accelerate"] if importlib.util.find_spec("accelerate") else []
     for name in more:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import warm_interpreter
 
 from ndd._cpu import kernel_cache
 from ndd._execution import compiling
@@ -227,19 +228,6 @@ def test_many_threads_ask_first(folder):
     assert sum(doubled.compiled().stats.cache_misses.values()) == 4
 
 
-def started(folder, code, empty_cache=True):
-    own = {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
-    if empty_cache:
-        own["NUMBA_CACHE_DIR"] = str(folder / "cache")
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env={**os.environ, **own},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 def test_many_processes_ask_first(folder):
     """With different types, so that they write at the same time; all of it can be read afterwards."""
     kinds = ["float64", "int16"]
@@ -250,7 +238,18 @@ def test_many_processes_ask_first(folder):
     doubled(np.arange(3, dtype={0!r}), out)
     print(out.tolist() == [0, 2, 4])
     """
-    processes = [started(folder, code.format(kind)) for kind in kinds for _ in range(2)]
+    own = {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), "NUMBA_CACHE_DIR": str(folder / "cache")}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(code.format(kind))],
+            env={**os.environ, **own},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for kind in kinds
+        for _ in range(2)
+    ]
     for process in processes:
         out, err = process.communicate(timeout=200)
         assert out == "True\n", err[-2000:]
@@ -261,11 +260,10 @@ def test_many_processes_ask_first(folder):
         assert hashlib.sha256(content[32:]).digest() == content[:32]
 
 
-def test_control_c_in_a_kernel_is_a_keyboard_interrupt(folder):
+def test_control_c_in_a_kernel_is_a_keyboard_interrupt():
     """Not a SystemError of numba's, whatever it was doing; nor an error of a sample."""
-    process = started(
-        folder,
-        """
+    done = warm_interpreter.run(
+        textwrap.dedent("""
         import os, signal, threading, time
         import numpy as np
         import torch
@@ -297,8 +295,6 @@ def test_control_c_in_a_kernel_is_a_keyboard_interrupt(folder):
         ending = True
         firing.join()
         print(set(found))
-        """,
-        empty_cache=False,
+        """)
     )
-    out, err = process.communicate(timeout=200)
-    assert out == "{'KeyboardInterrupt'}\n", err[-2000:]
+    assert done.stdout == "{'KeyboardInterrupt'}\n", done.stderr[-2000:]

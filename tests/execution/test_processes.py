@@ -10,6 +10,8 @@ import textwrap
 import time
 
 import pytest
+import warm_interpreter
+from waiting import wait_until
 
 SLOW = """
 import logging, os, signal, sys, threading, time
@@ -39,9 +41,7 @@ images = ndd.batch([np.full((300, 200, 3), i, np.uint8) for i in range(8)], layo
 
 
 def run(code, timeout=100, expected=0):
-    done = subprocess.run(
-        [sys.executable, "-c", SLOW + textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout
-    )
+    done = warm_interpreter.run(SLOW + textwrap.dedent(code), timeout=timeout)
     assert done.returncode == expected, (done.returncode, done.stdout[-500:], done.stderr[-3000:])
     return done.stdout, done.stderr
 
@@ -413,16 +413,14 @@ def test_the_handler_of_a_signal_uses_operators():
 
 def test_control_c_ends_a_script():
     script = SLOW + "\nprint('go', flush=True)\nwhile True:\n    (slow(x, seconds=0.05) + 1).evaluate()\n"
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline() == "go\n"
+    program = warm_interpreter.Program(script)
+    wait_until(lambda: program.said() == "go\n")
     time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=90)
-    assert "KeyboardInterrupt" in err
-    assert "Fatal" not in err
-    assert process.returncode != 0
+    program.send_signal(signal.SIGINT)
+    done = program.ended(90)
+    assert "KeyboardInterrupt" in done.stderr
+    assert "Fatal" not in done.stderr
+    assert done.returncode == -signal.SIGINT
 
 
 def test_sys_exit_inside_an_operator_reaches_the_asker():

@@ -11,7 +11,6 @@ import os
 import pickle
 import signal
 import socketserver
-import subprocess
 import sys
 import threading
 import time
@@ -20,6 +19,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
+import warm_interpreter
 from object_server import SETTINGS, Proxy, put, s3_server
 from readers.datasets import recordio
 from readers.epochs import epoch_of, labels_of
@@ -312,11 +312,8 @@ def test_other_processes(s3):
         "import pickle, sys, ndd; ndd.readers.File(files=[ndd.__file__])[0]; print('obstore' in sys.modules);"
         f"print(len(pickle.loads({pickle.dumps(reader)!r}).fetch([1, 2])[1].tensors))"
     )  # reading local files loads no client
-    house = {**os.environ, "PYTHONPATH": str(Path(ndd.__file__).parents[1])}
-    found = subprocess.run(
-        [sys.executable, "-c", text], env=house, capture_output=True, text=True, timeout=200, check=True
-    )
-    assert found.stdout.split() == ["False", "2"]
+    found = warm_interpreter.run(text)
+    assert found.stdout.split() == ["False", "2"], found.stderr
 
 
 def test_ctrl_c_while_a_store_is_silent(s3):

@@ -20,3 +20,8 @@ def our():
 def their():
     pytest.importorskip("nvidia.dali.plugin.pytorch")
     return Library("dali")
+
+
+@pytest.fixture
+def one(our):
+    return lambda **options: our.numbers(7, 2, **options)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import ndd
 import ndd.plugin.pytorch as ours
+from ndd import fn
 
 
 @lru_cache(1)
@@ -126,3 +127,31 @@ def _step(iterator, operation):
         if i == (1 if operation == "break" else 25):
             break
     return seen
+
+
+def fed(batches, batch_size=2, library=ndd, functions=fn, **options):
+    """A pipeline with one output, of a list of batches or any other source."""
+    options = {"source": batches, **options}
+
+    @library.pipeline_def(batch_size=batch_size, num_threads=1, device_id=None)
+    def body():
+        return functions.external_source(**options)
+
+    return body()
+
+
+def construct(our, pipes, names=("label",), **arguments):
+    """An iterator of ndd's over pipelines of `our`."""
+    return ours.DALIGenericIterator(pipes, names, **arguments)
+
+
+def two(n=7, batch=2, **options):
+    """A pipeline of data and labels 1 .. n."""
+    files = [number_files()[i] for i in range(n)]
+
+    @ndd.pipeline_def(batch_size=batch, num_threads=1, **options)
+    def body():
+        _, label = fn.readers.file(files=files, labels=list(range(1, n + 1)), name="Reader")
+        return fn.cast(label, dtype=ndd.types.FLOAT) * 10, label
+
+    return body()

@@ -25,20 +25,22 @@ def outputs(name="int32", shapes=((2, 3), (2, 3))):
     return pipe, pipe.run()[0]
 
 
-@pytest.mark.parametrize("name", [*NAMES, *UNSIGNED])
-def test_tensors_share_memory_and_stay(name):
-    pipe, found = outputs(name)
-    tensor = found[0]
-    shared, copied = to_torch_tensor(tensor, copy=False), to_torch_tensor(tensor)
-    assert shared.dtype == copied.dtype == getattr(torch, name)
-    assert shared.data_ptr() == tensor.data_ptr() != copied.data_ptr()
-    shared.zero_()
-    assert not np.asarray(tensor).any()
-    assert copied.to(torch.int64).unique().tolist() == [1]
-    pipe.run()
+def test_tensors_share_memory_and_stay():
+    kept = []
+    for name in [*NAMES, *UNSIGNED]:
+        pipe, found = outputs(name)
+        tensor = found[0]
+        shared, copied = to_torch_tensor(tensor, copy=False), to_torch_tensor(tensor)
+        assert shared.dtype == copied.dtype == getattr(torch, name)
+        assert shared.data_ptr() == tensor.data_ptr() != copied.data_ptr(), name
+        shared.zero_()
+        assert not np.asarray(tensor).any(), name
+        assert copied.to(torch.int64).unique().tolist() == [1], name
+        pipe.run()
+        kept.append(shared)
     del pipe, found, tensor
     gc.collect()
-    assert shared.to(torch.int64).unique().tolist() == [0]
+    assert [shared.to(torch.int64).unique().tolist() for shared in kept] == [[0]] * len(kept)
     assert torch_utils.to_torch_tensor is to_torch_tensor
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+import warm_interpreter
 
 import ndd
 
@@ -33,8 +31,8 @@ def as_lists(loader):
 
 
 def test_they_are_there_without_an_import_of_their_own():
-    run = [sys.executable, "-c", "import ndd; print(ndd.pytorch.nodes.Reader.__name__)"]
-    assert subprocess.check_output(run, text=True) == "Reader\n"
+    done = warm_interpreter.run("import ndd; print(ndd.pytorch.nodes.Reader.__name__)")
+    assert done.stdout == "Reader\n", done.stderr
 
 
 @pytest.mark.oracle

@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+import warm_interpreter
 
 import ndd
 from ndd.random import RNG, get_default_rng, set_seed
@@ -153,7 +154,7 @@ ndd.random.set_seed(1)
 found = [number for _ in range(2) for _, number in numbers()]
 print(len(set(found)))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200)
+    done = warm_interpreter.run(code)
     assert done.stdout == "24\n", done.stderr[-2000:]
 
 

@@ -4,11 +4,10 @@ import json
 import mmap
 import os
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+import warm_interpreter
 
 import ndd
 from ndd._cpu import mapped_files
@@ -114,7 +113,8 @@ def test_a_record_file_that_is_cut_off_under_its_reader(tmp_path):
 
 
 PROGRAM = """
-import ctypes, faulthandler, json, mmap, os, signal, sys, threading
+import ctypes, faulthandler, json, mmap, os, signal, sys, threading, warnings
+warnings.simplefilter("ignore")
 import numpy as np
 from ndd._cpu import mapped_files
 from ndd.readers.file_reading import OpenFiles
@@ -182,8 +182,7 @@ LIVES = ["before disabled", "sent python"]
 def test_other_handlers_see_what_is_not_ours(path):
     """A fault in a mapping of ours is survived, on any thread; any other one, and the signal itself, ends in the handler
     that was there before, or as if there were none."""
-    program = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(path.parent), str(SIZE), *DIES, *LIVES]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=120)
+    done = warm_interpreter.run(PROGRAM, str(path.parent), str(SIZE), *DIES, *LIVES)
     assert done.returncode == 0, done.stderr
     for what, (status, out, err) in json.loads(done.stdout).items():
         assert out.startswith("went on\n"), (what, err)

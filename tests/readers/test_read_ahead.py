@@ -3,14 +3,13 @@
 import gc
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 import weakref
 
 import numpy as np
 import pytest
+import warm_interpreter
 from memory import least_growth
 from waiting import let_read_on, wait_until
 
@@ -236,7 +235,7 @@ epoch = reader.next_epoch(batch_size=5)
 next(epoch)
 {how}
 """
-    done = subprocess.run([sys.executable, "-c", code], timeout=200, capture_output=True, text=True)
+    done = warm_interpreter.run(code)
     assert done.returncode == (3 if "SystemExit" in how else 0)
     assert not done.stderr
 
@@ -306,7 +305,8 @@ def test_a_thread_without_memory_goes_on(monkeypatch, place):
 def test_a_reader_in_a_handler_of_atexit_that_runs_after_ours_is_an_error():
     """It hung: the threads that read had ended before."""
     code = """
-import atexit, signal
+import atexit, logging, signal
+logging.getLogger("ndd").setLevel(logging.ERROR)  # where caches are empty, a line says that kernels are compiled
 def late():
     signal.alarm(60)  # it is to end, and a start alone can take 30 s on a busy machine
     assert len(reader) == 9
@@ -321,7 +321,7 @@ reader = ndd.readers.File(files=[ndd.__file__] * 9)
 for _ in reader.next_epoch(batch_size=4):
     pass
 """
-    done = subprocess.run([sys.executable, "-c", code], timeout=200, capture_output=True, text=True)
+    done = warm_interpreter.run(code)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "a reader was asked for data while the program ends, when its\n" * 2
 

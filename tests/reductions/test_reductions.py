@@ -114,8 +114,15 @@ def test_empty_and_tiny(dali, name, shape, axes):
         )
 
 
-@pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
-@pytest.mark.parametrize("kind", TYPES)
+# A loop is compiled for each: sums of every type, and every reduction of one narrow, one wide and one real type come first.
+LOOPS = [
+    pytest.param(kind, name, marks=[] if name == "sum" or kind in ("u8", "i32", "f32") else pytest.mark.long)
+    for kind in TYPES
+    for name in (*PLAIN, *ABOUT)
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), LOOPS)
 def test_large_inputs_take_the_compiled_loops(dali, name, kind):
     x = values(kind, (37, 41, 3, 7))
     for axes in (None, [0], [3], [0, 1], [0, 2], [1, 3], [2, 3], [0, 3]):

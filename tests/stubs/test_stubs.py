@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 from pathlib import Path
 
@@ -16,6 +17,7 @@ HOUSE = Path(ndd.__file__).parent
 MODULES = {m.__name__: m for m in modules()}
 
 
+@functools.cache
 def functions(module):
     """The functions of a module's stub: [(name, node), ...], every overload."""
     tree = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text())

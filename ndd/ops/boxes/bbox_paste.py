@@ -24,7 +24,8 @@ def bbox_paste(
     Args:
         input: float32 boxes, (N, 4) or (4,), as fractions of the image's width and height.
         ratio: of the canvas' width and height to the image's; above 0.
-        paste_x, paste_y: where the image lies on the canvas, from 0 (left, top) to 1 (right, bottom); more counts as 1.
+        paste_x, paste_y: where the image lies on the canvas, from 0 (left, top) to 1 (right, bottom). `paste` refuses
+            other numbers; here, as in DALI, more counts as 1 and less is computed with.
         ltrb: boxes are left, top, right, bottom. Default: x, y, width, height.
 
     A corner becomes `x / ratio + paste_x (1 - 1 / ratio)`, a width `w / ratio`: fractions of the canvas. Shape and type

@@ -34,7 +34,7 @@ def debayer(input, /, *, algorithm: str | None = None, blue_position: PerSample[
             number goes for both. Video may have one for each frame.
         algorithm: how to interpolate, in lower or upper case.
             "bilinear_ocv", "default": means of the 2 or 4 nearest pixels of a colour, rounded half up: at a blue pixel
-        `G = (up + down + left + right + 2) >> 2`, and red likewise from the four corners.
+            `G = (up + down + left + right + 2) >> 2`, and red likewise from the four corners.
             "edgeaware_ocv": the same, but green is the mean along the axis on which it changes less.
             "vng_ocv": variable number of gradients, uint8 only: means over those of 8 directions in which the picture
             changes little. Images of fewer than 8 rows or columns are interpolated bilinearly.

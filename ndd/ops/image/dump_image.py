@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._operator import like, operator
-from ndd._operator.plan import bad_sample
+from ndd._operator import bad_sample, like, operator
 from ndd._tensor import Store
 
 

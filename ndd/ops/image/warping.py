@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.sampling import BORDERS, store_limits
-from ndd._operator import Plan, Values
-from ndd._operator.plan import Operand
+from ndd._operator import Operand, Plan, Values
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd.types import DALIInterpType

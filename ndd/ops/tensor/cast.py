@@ -28,7 +28,7 @@ def cast(input, /, *, dtype: DType):
     Args:
         dtype: the element type of the result, such as `ndd.float32`.
 
-    Raises ValueError or TypeError for a `dtype` that is no type of ndd (`numpy.uint8`, for one), RuntimeError for
+    Raises ValueError or TypeError for a `dtype` that names no element type, RuntimeError for
     complex numbers and text.
 
     >>> import ndd

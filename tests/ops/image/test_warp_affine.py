@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cases import each_of
 from compare import arrays_of, assert_same_values, check_same, outcome
-from warp_calls import PAIRS, affine, numbers, picture
+from warp_calls import affine, layouts_and_pairs, numbers, picture
 
 import ndd
 
@@ -34,8 +34,7 @@ def arguments(rng, module, axes, target, matrix):
     return found
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-@pytest.mark.parametrize("layout", ["HWC", "FHWC", "DHWC", "FDHWC", None])
+@pytest.mark.parametrize(("layout", "pair"), layouts_and_pairs("HWC", "FHWC", "DHWC", "FDHWC", None))
 def test_random_calls_are_bit_for_bit_those_of_dali(dali, layout, pair):
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -232,23 +231,22 @@ def test_opencv_with_its_origin():
     assert_same_values([found], [expected], off_by_one=0.02)
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-def test_gpu_as_cpu(emulated_gpu, pair):
+@pytest.mark.parametrize(("layout", "pair"), layouts_and_pairs("HWC", "FHWC", "DHWC"))
+def test_gpu_as_cpu(emulated_gpu, layout, pair):
     rng = np.random.default_rng(6)
-    for layout in ("HWC", "FHWC", "DHWC"):
-        axes = 3 if "D" in layout else 2
-        batch = ndd.batch([picture(rng, layout, pair[0]) for _ in range(3)], layout=layout)
-        for seed in range(4):
-            given = arguments(np.random.default_rng(seed), ndd, axes, pair[1], affine(rng, axes))
-            cpu, gpu = ndd.warp_affine(batch, **given), ndd.warp_affine(batch.gpu(), **given)
-            for a, b in zip(arrays_of(gpu), arrays_of(cpu), strict=True):
-                if given["interp_type"] == 0:  # a point may lie between two pixels
-                    assert np.count_nonzero(a != b) <= 0.01 * a.size
-                else:
-                    # The CPU adds steps up, as DALI does on it: its points are off by some 1e-5 pixel.
-                    assert np.abs(a.astype(np.float64) - b).max(initial=0) <= max(
-                        1 if a.dtype.kind != "f" else 0, 2e-4 * np.abs(b.astype(np.float64)).max(initial=1)
-                    )
+    axes = 3 if "D" in layout else 2
+    batch = ndd.batch([picture(rng, layout, pair[0]) for _ in range(3)], layout=layout)
+    for seed in range(4):
+        given = arguments(np.random.default_rng(seed), ndd, axes, pair[1], affine(rng, axes))
+        cpu, gpu = ndd.warp_affine(batch, **given), ndd.warp_affine(batch.gpu(), **given)
+        for a, b in zip(arrays_of(gpu), arrays_of(cpu), strict=True):
+            if given["interp_type"] == 0:  # a point may lie between two pixels
+                assert np.count_nonzero(a != b) <= 0.01 * a.size
+            else:
+                # The CPU adds steps up, as DALI does on it: its points are off by some 1e-5 pixel.
+                assert np.abs(a.astype(np.float64) - b).max(initial=0) <= max(
+                    1 if a.dtype.kind != "f" else 0, 2e-4 * np.abs(b.astype(np.float64)).max(initial=1)
+                )
 
 
 def test_every_mode_of_rgb_pixels_as_dali(dali):

@@ -1,0 +1,22 @@
+"""Where the user's program called this package: what errors name and warnings point at."""
+
+from __future__ import annotations
+
+import sys
+import types
+import warnings
+
+
+def user_frame() -> types.FrameType:
+    """The innermost frame outside this package, seen from the function that asks."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
+        frame = frame.f_back
+    return frame
+
+
+def warn_at(frame: types.FrameType, text: str, category: type[Warning]) -> None:
+    """As `warnings.warn` with the stack level of that frame."""
+    known = frame.f_globals.setdefault("__warningregistry__", {})
+    module = frame.f_globals.get("__name__", "<string>")
+    warnings.warn_explicit(text, category, frame.f_code.co_filename, frame.f_lineno, module, known)

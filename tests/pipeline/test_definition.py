@@ -1,0 +1,211 @@
+"""How pipelines are defined, and what they are told then."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pipeline.counting import counter, values
+
+import ndd
+from ndd import fn, types
+
+
+def test_both_forms_of_the_decorator():
+    @ndd.pipeline_def
+    def bare(factor, offset=0):
+        """Says what it does."""
+        return fn.external_source(source=[[1, 2]]) * factor + offset
+
+    assert bare.__name__ == "bare"
+    assert bare.__doc__ == "Says what it does."
+    pipe = bare(3, offset=1, batch_size=2, num_threads=1, device_id=None)
+    assert values(pipe.run()[0]) == [4, 7]
+    assert counter(batch_size=5).max_batch_size == 5
+    assert counter(10).max_batch_size == 2
+
+
+def test_imports_of_pipeline_mode_code():
+    import ndd.fn as fn_module
+    import ndd.types as types_module
+    from ndd.pipeline import Pipeline, fn as same, pipeline_def
+
+    assert fn_module.readers.file
+    assert same.readers.file
+    assert (Pipeline, pipeline_def) == (ndd.Pipeline, ndd.pipeline_def)
+    assert types_module.FLOAT == 9
+    assert "external_source" in dir(fn_module)
+    assert "flip" in dir(fn_module)
+
+
+def test_batch_size_is_needed():
+    @ndd.pipeline_def
+    def nothing():
+        return types.Constant(1)
+
+    for attempt in (lambda: nothing().build(), lambda: nothing().run()):
+        with pytest.raises(ValueError, match="batch_size"):
+            attempt()
+
+
+def test_build_is_optional_and_may_be_repeated():
+    pipe = counter()
+    pipe.build()
+    pipe.build()
+    assert values(pipe.run()[0]) == [0, 1]
+    pipe.build()
+    assert values(pipe.run()[0]) == [2, 3]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_block_records_steps(depth):
+    pipe = ndd.Pipeline(batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=depth, seed=3)
+    with pipe:
+        x = fn.external_source(source=[[1, 2], [3, 4], [5, 6]], cycle=True)
+        noise = fn.random.uniform(range=[0.0, 1.0])
+        pipe.set_outputs(x * 2, x + 1, noise)
+    runs = [pipe.run() for _ in range(4)]
+    assert [values(r[0]) for r in runs] == [[2, 4], [6, 8], [10, 12], [2, 4]]
+    assert [values(r[1]) for r in runs] == [[2, 3], [4, 5], [6, 7], [2, 3]]
+    assert len({str(values(r[2])) for r in runs}) == 4
+
+
+def test_a_subclass_defines_its_graph():
+    class Doubled(ndd.Pipeline):
+        def __init__(self):
+            super().__init__(2, 1, None)
+
+        def define_graph(self):
+            return fn.external_source(source=[[1, 2]], cycle=True) * 2
+
+    assert values(Doubled().run()[0]) == [2, 4]
+    with pytest.raises(NotImplementedError, match="define_graph"):
+        ndd.Pipeline(batch_size=1).run()
+
+
+def test_constants_become_batches():
+    @ndd.pipeline_def(batch_size=2)
+    def body():
+        column = types.Constant([1, 2, 3], dtype=types.FLOAT, shape=(3, 1), layout="AB")
+        return column, np.ones((2, 2)), 1, 2.5, True, [1, 2]
+
+    outputs = body().run()
+    assert [o.dtype for o in outputs] == [
+        types.FLOAT, types.FLOAT, types.INT32, types.FLOAT, types.BOOL, types.INT32
+    ]  # fmt: skip
+    assert [o.shape() for o in outputs] == [[(3, 1)] * 2, [(2, 2)] * 2, [()] * 2, [()] * 2, [()] * 2, [(2,)] * 2]
+    assert outputs[0].layout() == "AB"
+
+
+@pytest.mark.oracle
+def test_constants_are_dalis():
+    dali = pytest.importorskip("nvidia.dali")
+    import nvidia.dali.types as their_types
+
+    found = []
+    for library, kinds in ((ndd, types), (dali, their_types)):
+
+        @library.pipeline_def(batch_size=2, num_threads=1, device_id=None)
+        def body(kinds=kinds):
+            return kinds.Constant([1, 2, 3], dtype=kinds.FLOAT, shape=(3, 1), layout="AB"), 1, 2.5, True, np.ones(2)
+
+        outputs = body().run()
+        found.append([(int(o.dtype), o.shape(), o.layout(), np.asarray(o.as_tensor()).tolist()) for o in outputs])
+    assert found[0] == found[1]
+
+
+def test_outputs_may_be_a_dict():
+    @ndd.pipeline_def(batch_size=2)
+    def body():
+        x = fn.external_source(source=[[1, 2]])
+        return {"x": x, "twice": x * 2}
+
+    pipe = body()
+    _, twice = pipe.run()
+    assert values(twice) == [2, 4]
+    assert pipe.output_names == ["x", "twice"]
+
+
+def test_outputs_are_checked():
+    @ndd.pipeline_def(batch_size=2, output_dtype=types.FLOAT)
+    def wrong_type():
+        return fn.external_source(source=[[1, 2]])
+
+    with pytest.raises(RuntimeError, match="type"):
+        wrong_type().run()
+    good = wrong_type(output_dtype=[types.INT32], output_ndim=0)
+    assert values(good.run()[0]) == [1, 2]
+    with pytest.raises(RuntimeError, match="dimensions"):
+        wrong_type(output_dtype=None, output_ndim=3).run()
+    with pytest.raises(RuntimeError, match="layout"):
+        wrong_type(output_dtype=None, output_layout="HWC").run()
+    with pytest.raises(RuntimeError, match="1 outputs, 2"):
+        wrong_type(output_dtype=[None, None]).run()
+
+
+def test_all_arguments_of_the_constructor():
+    pipe = counter(
+        num_threads=1,
+        device_id=None,
+        seed=7,
+        exec_pipelined=True,
+        prefetch_queue_depth={"cpu_size": 3, "gpu_size": 2},
+        exec_async=True,
+        bytes_per_sample=10,
+        set_affinity=True,
+        max_streams=2,
+        default_cuda_stream_priority=1,
+        enable_memory_stats=True,
+        enable_checkpointing=False,
+        checkpoint=None,
+        py_num_workers=2,
+        py_start_method="spawn",
+        py_callback_pickler=None,
+        output_dtype=None,
+        output_ndim=None,
+        output_layout=None,
+        exec_dynamic=False,
+        experimental_exec_dynamic=None,
+        stream_policy=None,
+        concurrency=None,
+    )
+    assert (pipe.max_batch_size, pipe.num_threads, pipe.device_id, pipe.seed) == (2, 1, None, 7)
+    assert (pipe.prefetch_queue_depth, pipe.cpu_queue_size, pipe.gpu_queue_size) == (
+        {"cpu_size": 3, "gpu_size": 2},
+        3,
+        2,
+    )
+    assert (pipe.exec_dynamic, pipe.max_streams) == (False, 2)
+    assert (pipe.py_num_workers, pipe.py_start_method, pipe.set_affinity) == (2, "spawn", True)
+    assert pipe.num_outputs == 1
+    assert pipe.output_dtype() == [None]
+    assert values(pipe.run()[0]) == [0, 1]
+    with pytest.warns(Warning, match="max_batch_size"):
+        assert pipe.batch_size == 2
+    with pytest.raises(ValueError, match="prefetch_queue_depth"):
+        counter(prefetch_queue_depth=0)
+
+
+def test_the_arguments_are_dalis():
+    dali = pytest.importorskip("nvidia.dali")
+    import inspect
+
+    ours = inspect.signature(ndd.Pipeline.__init__).parameters
+    theirs = inspect.signature(dali.Pipeline.__init__).parameters
+    assert list(ours) == list(theirs)
+    assert {n: p.default for n, p in ours.items()} == {n: p.default for n, p in theirs.items()}
+
+
+def test_a_gpu_that_is_not_there(monkeypatch):
+    if ndd.Device.current().device_type == "gpu":
+        pytest.skip("there is a GPU")
+    with pytest.raises(RuntimeError):
+        counter(device_id=0).run()
+
+
+def test_gpu_operators_in_a_pipeline_of_the_cpu():
+    @ndd.pipeline_def(batch_size=1, device_id=None)
+    def body():
+        return fn.flip(fn.external_source(source=[np.zeros((1, 4, 4, 3), np.uint8)]), device="gpu")
+
+    with pytest.raises(RuntimeError, match="device_id=None"):
+        body().run()

@@ -1,0 +1,181 @@
+"""Runs of a pipeline: their depth, their end, what is fed, what comes out."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+from pipeline.counting import counter, values
+
+import ndd
+from ndd import fn, types
+
+
+@pytest.mark.parametrize("depth", [1, 2, 5])
+@pytest.mark.parametrize("exec_async", [True, False])
+def test_the_depth_changes_nothing(depth, exec_async, files):
+    @ndd.pipeline_def(batch_size=3, seed=5)
+    def body():
+        _, label = fn.readers.file(files=files, random_shuffle=True, name="Reader")
+        return label, fn.random.uniform(range=[0.0, 1.0])
+
+    def run(**options):
+        pipe = body(**options)
+        return [[values(o) for o in pipe.run()] for _ in range(6)]
+
+    assert run(prefetch_queue_depth=depth, exec_async=exec_async) == run(prefetch_queue_depth=1)
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("cycle", [None, "raise"])
+def test_the_end_and_a_new_beginning(depth, cycle):
+    @ndd.pipeline_def(batch_size=1, prefetch_queue_depth=depth)
+    def body():
+        return fn.external_source(source=[[1], [2], [3]], cycle=cycle)
+
+    pipe = body()
+    for _ in range(2):
+        assert [values(pipe.run()[0])[0] for _ in range(3)] == [1, 2, 3]
+        for _ in range(2):
+            with pytest.raises(StopIteration):
+                pipe.run()
+        pipe.reset()
+        if cycle is None:
+            with pytest.raises(StopIteration):
+                pipe.run()
+            break
+
+
+def test_outputs_survive_later_runs():
+    pipe = counter()
+    kept = [pipe.run()[0] for _ in range(20)]
+    arrays = [k.as_array() for k in kept]
+    del pipe
+    gc.collect()
+    assert [a.tolist() for a in arrays] == [[2 * i, 2 * i + 1] for i in range(20)]
+
+
+def test_three_steps():
+    pipe = counter()
+    pipe.schedule_run()
+    pipe.schedule_run()
+    found = []
+    for _ in range(3):
+        found.append(values(pipe.share_outputs()[0]))
+        pipe.release_outputs()
+        pipe.schedule_run()
+    assert found == [[0, 1], [2, 3], [4, 5]]
+    with pytest.raises(RuntimeError, match="schedule_run"):
+        pipe.run()
+
+
+def test_fed_by_name():
+    @ndd.pipeline_def(batch_size=3, prefetch_queue_depth=1)
+    def body():
+        return fn.external_source(name="x") * 2
+
+    pipe = body()
+    assert values(pipe.run(x=np.array([1, 2, 3]))[0]) == [2, 4, 6]
+    assert values(pipe.run(x=[np.int32(5)])[0]) == [10]
+    pipe.feed_input("x", [np.int32(1), np.int32(2)])
+    pipe.feed_input("x", np.array([3, 4], np.int32))
+    assert [values(pipe.run()[0]) for _ in range(2)] == [[2, 4], [6, 8]]
+    assert values(pipe.run(x=ndd.batch([7]))[0]) == [14]
+    torch = pytest.importorskip("torch")
+    assert values(pipe.run(x=torch.tensor([8, 9]))[0]) == [16, 18]
+    assert values(pipe.run(x=[torch.tensor(1)])[0]) == [2]
+    first = pipe.run(x=np.array([1]))[0]
+    assert values(pipe.run(x=first)[0]) == [4]
+    with pytest.raises(KeyError, match="'y'"):
+        pipe.run(y=np.array([1]))
+    with pytest.raises(KeyError, match="'y'"):
+        pipe.feed_input("y", np.array([1]))
+    with pytest.raises(RuntimeError, match="batch of 4 samples"):
+        pipe.run(x=np.arange(4))
+    with pytest.raises(RuntimeError, match="one type"):
+        pipe.run(x=[np.int32(1), np.float32(1)])
+    with pytest.raises(RuntimeError, match="no data"):
+        pipe.run()
+    assert values(pipe.run(x=np.array([1]))[0]) == [2]
+
+
+def test_names_need_a_depth_of_one():
+    @ndd.pipeline_def(batch_size=3)
+    def body():
+        return fn.external_source(name="x")
+
+    with pytest.raises(RuntimeError, match="prefetch_queue_depth=1"):
+        body().run(x=[1])
+    assert values(body(exec_pipelined=False).run(x=[1])[0]) == [1]
+    pipe = body()
+    pipe.feed_input("x", [1, 2])
+    pipe.feed_input("x", [3])
+    assert [values(pipe.run()[0]) for _ in range(2)] == [[1, 2], [3]]
+
+
+def test_a_node_is_fed_as_well_as_a_name():
+    pipe = ndd.Pipeline(batch_size=2, prefetch_queue_depth=1)
+    with pipe:
+        node = fn.external_source(name="x")
+        pipe.set_outputs(node + 1)
+    pipe.feed_input(node, [1, 2])
+    assert values(pipe.run()[0]) == [2, 3]
+
+
+def test_a_source_cannot_be_fed():
+    @ndd.pipeline_def(batch_size=1)
+    def body():
+        return fn.external_source(source=[[1]], name="x")
+
+    with pytest.raises(RuntimeError, match="source"):
+        body().feed_input("x", [1])
+
+
+def test_layouts_of_what_is_fed():
+    @ndd.pipeline_def(batch_size=1, prefetch_queue_depth=1)
+    def body():
+        return fn.external_source(name="x", layout="HW"), fn.external_source(name="y")
+
+    pipe = body()
+    pipe.feed_input("x", np.zeros((1, 2, 2)))
+    pipe.feed_input("y", np.zeros((1, 2, 2)), layout="WH")
+    x, y = pipe.run()
+    assert (x.layout(), y.layout()) == ("HW", "WH")
+
+
+def test_lists_of_tensors():
+    @ndd.pipeline_def(batch_size=2)
+    def body():
+        dense = fn.external_source(source=[np.arange(12, dtype=np.int32).reshape(2, 2, 3)], layout="HW")
+        ragged = fn.external_source(source=[[np.zeros(2, np.float32), np.ones(3, np.float32)]])
+        return dense, ragged
+
+    dense, ragged = body().run()
+    assert isinstance(dense, ndd.pipeline.outputs.TensorList)
+    assert len(dense) == 2
+    assert dense.shape() == [(2, 3), (2, 3)]
+    assert dense.dtype == types.INT32
+    assert (dense.layout(), ragged.layout(), dense.ndim()) == ("HW", "", 2)
+    assert dense.is_dense_tensor()
+    assert not ragged.is_dense_tensor()
+    assert dense.as_cpu() is dense
+    assert dense.as_array().tolist() == dense.as_tensor().torch().tolist() == dense.torch().tolist()
+    assert isinstance(dense.at(1), np.ndarray)
+    assert dense[-1].shape() == [2, 3]
+    assert np.asarray(dense[1]).tolist() == dense.at(1).tolist() == [[6, 7, 8], [9, 10, 11]]
+    assert [t.shape() for t in ragged] == [[2], [3]]
+    assert len(ragged[0:1]) == 1
+    assert dense[0].layout() == "HW"
+    assert dense[0].dtype == types.INT32
+    assert np.from_dlpack(dense[0]).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert dense[0].data_ptr() == dense.torch().data_ptr()
+    with pytest.raises(RuntimeError, match="shape"):
+        ragged.as_tensor()
+    with pytest.raises(RuntimeError, match="shape"):
+        ragged.as_array()
+    for wrong in (2, -3):
+        with pytest.raises(IndexError):
+            dense[wrong]
+        with pytest.raises(RuntimeError):
+            dense.at(wrong)
