@@ -187,10 +187,10 @@ def build_tensor(data: Any, dtype: Any, device: DeviceLike | None, layout: str |
 
 def _relabelled(value: Any, layout: str) -> Any:
     """The same memory under another layout."""
+    if layout and len(layout) != value.ndim:
+        raise ValueError(f"A layout has a letter for each of the dimensions: got {layout!r} for {value.ndim} dimensions")
     if value._store is None:
         return operation("reshape")(value, layout=layout)
-    if layout and len(layout) != value.ndim:
-        raise RuntimeError(f"A layout has a letter for each dimension: got {layout!r} for {value.ndim} dimensions")
     result = type(value)._of_store(value._store.relabelled(layout))
     result._external = value._external
     return result
@@ -245,7 +245,9 @@ def _from_foreign(data: Any, wanted: DType | None) -> tuple[Tensor, bool]:
     """A Tensor over something that is no ndd value, and whether its memory is new."""
     if data is None:
         raise ValueError("A tensor needs data: got None")
-    if isinstance(data, Batch | Samples):
+    if isinstance(data, Samples):
+        data = data.tolist()
+    if isinstance(data, Batch):
         raise TypeError("A Batch was given where one sample is expected")
     if isinstance(data, np.ndarray):
         return _over_numpy(data), False
