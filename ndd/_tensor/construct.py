@@ -187,10 +187,10 @@ def build_tensor(data: Any, dtype: Any, device: DeviceLike | None, layout: str |
 
 def _relabelled(value: Any, layout: str) -> Any:
     """The same memory under another layout."""
-    if layout and len(layout) != value.ndim:
-        raise ValueError(f"A layout has a letter for each of the dimensions: got {layout!r} for {value.ndim} dimensions")
     if value._store is None:
         return operation("reshape")(value, layout=layout)
+    if layout and len(layout) != value.ndim:
+        raise RuntimeError(f"A layout has a letter for each dimension: got {layout!r} for {value.ndim} dimensions")
     result = type(value)._of_store(value._store.relabelled(layout))
     result._external = value._external
     return result
