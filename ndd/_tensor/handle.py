@@ -105,9 +105,10 @@ class Handle:
         Before a Batch a NumPy scalar counts as Python's, as in DALI: `np.uint8(2) * batch` is i32.
         """
         reflected = len(inputs) == 2 and not isinstance(inputs[0], Handle)
-        number = reflected and isinstance(inputs[0], np.generic | np.ndarray) and not inputs[0].ndim
-        if number and hasattr(self, "batch_size") and inputs[0].dtype.kind in "biuf":
-            inputs = inputs[0].item(), inputs[1]
+        left: Any = inputs[0]
+        number = reflected and isinstance(left, np.generic | np.ndarray) and not left.ndim
+        if number and hasattr(self, "batch_size") and left.dtype.kind in "biuf":
+            inputs = left.item(), inputs[1]
         if method == "__call__" and reflected and out is None and not named and ufunc.__name__ in _OF_OPERATORS:
             return operation(_OF_OPERATORS[ufunc.__name__])(*inputs)
         if hasattr(self, "batch_size") or any(hasattr(v, "batch_size") for v in inputs):
