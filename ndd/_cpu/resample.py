@@ -273,6 +273,7 @@ def filter_planes(image, out, channels, down_first, y_first, y_weights, x_first,
 
 
 @filter_planes.meanwhile
+@np.errstate(invalid="ignore")  # infinite pixels, at which the loops are silent
 def _(image, out, channels, down_first, y_first, y_weights, x_first, x_weights, even, behind, low, high):
     rows = image.reshape(*image.shape[:2], -1, channels)
     for axis in (1, 2) if down_first else (2, 1):

@@ -244,7 +244,9 @@ def _from_foreign(data: Any, wanted: DType | None) -> tuple[Tensor, bool]:
     """A Tensor over something that is no ndd value, and whether its memory is new."""
     if data is None:
         raise ValueError("A tensor needs data: got None")
-    if isinstance(data, Batch | Samples):
+    if isinstance(data, Samples):
+        data = data.tolist()
+    if isinstance(data, Batch):
         raise TypeError("A Batch was given where one sample is expected")
     if isinstance(data, np.ndarray):
         return _over_numpy(data), False

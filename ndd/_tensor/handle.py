@@ -102,8 +102,13 @@ class Handle:
         """NumPy's functions take Tensors on the CPU as arrays, and give arrays: `np.sqrt(t)`, `np.sum(t)`, `acc += t`.
 
         `array + t` is ndd's operator, as `t + array` is, and so is `np.add(array, t)`, which looks the same from here.
+        Before a Batch a NumPy scalar counts as Python's, as in DALI: `np.uint8(2) * batch` is i32.
         """
         reflected = len(inputs) == 2 and not isinstance(inputs[0], Handle)
+        left: Any = inputs[0]
+        number = reflected and isinstance(left, np.generic | np.ndarray) and not left.ndim
+        if number and hasattr(self, "batch_size") and left.dtype.kind in "biuf":
+            inputs = left.item(), inputs[1]
         if method == "__call__" and reflected and out is None and not named and ufunc.__name__ in _OF_OPERATORS:
             return operation(_OF_OPERATORS[ufunc.__name__])(*inputs)
         if hasattr(self, "batch_size") or any(hasattr(v, "batch_size") for v in inputs):

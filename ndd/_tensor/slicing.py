@@ -25,6 +25,8 @@ def check_ranges(ranges: Any, value: Any) -> tuple[Index, ...] | None:
     if len(dots) > 1:
         raise ValueError("Only one Ellipsis is allowed.")
     ndim = value.ndim
+    while hasattr(value, "batch_size") and len(indices) - len(dots) > ndim and _is_full(indices[-1]):
+        indices.pop()  # as DALI does, which counts for Tensors only
     if len(indices) - len(dots) > ndim:
         raise ValueError(
             f"Number of ranges ({len(indices) - len(dots)}) is greater than the number of dimensions of the tensor "

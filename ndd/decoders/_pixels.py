@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 # BT.601, studio swing: Y in 16..235, Cb and Cr in 16..240, for RGB in 0..255.
-_TO_YCBCR = (
-    np.array([[65.481, 128.553, 24.966], [-37.797, -74.203, 112.0], [112.0, -93.786, -18.214]], np.float64) / 255
-).astype(np.float32)
+_GRAY = np.array([0.299, 0.587, 0.114])
+_TO_YCBCR = np.array(
+    [219 / 255 * _GRAY, 224 / 255 * ([0, 0, 1] - _GRAY) / 1.772, 224 / 255 * ([1, 0, 0] - _GRAY) / 1.402], np.float32
+)
 _OFFSET = np.array([0.0625, 0.5, 0.5], np.float32)  # of the number of levels: 16, 128, 128 for u8
 
 SUPPORTED = ("u8", "i8", "u16", "i16", "u32", "i32", "f32")
@@ -59,7 +60,10 @@ def ycbcr_matrix() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _ycbcr(image: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    mixed = image.reshape(-1, 3).astype(np.float32) @ _TO_YCBCR.T
+    red, green, blue = image.reshape(-1, 3).T.astype(np.float32)
+    mixed = np.empty((len(red), 3), np.float32)
+    for channel, (of_red, of_green, of_blue) in enumerate(_TO_YCBCR):  # in this order: the last bit decides on ties
+        mixed[:, channel] = of_red * red + of_green * green + of_blue * blue
     levels = 1 if dtype.kind == "f" else largest(dtype) + 1
     offset = _OFFSET * np.float32(levels)
     return _stored(mixed, largest(dtype) / largest(image.dtype), offset, dtype).reshape(image.shape)

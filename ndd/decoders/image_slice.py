@@ -77,8 +77,8 @@ def image_slice(
     Fractions of the extent are rounded, halves away from zero, start and end each for itself. Positions are in the
     upright picture. Gives HWC images. Unlike in NumPy's `image[y0:y1, x0:x1]`, negative numbers do not count from the end.
 
-    Raises RuntimeError as `decoders.image`, for a window that reaches outside the picture (`on_error` governs both),
-    and for arguments that exclude each other.
+    Raises RuntimeError as `decoders.image`, for a window that reaches outside the picture or has no pixels (DALI
+    takes some of these beside others; `on_error` governs all), and for arguments that exclude each other.
 
     >>> import ndd, numpy as np
     >>> pgm = np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)

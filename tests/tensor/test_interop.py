@@ -127,6 +127,7 @@ def test_numpy_does_not_loop_over_our_values():
     t = ndd.tensor([1, 2])
     assert isinstance(np.array([1, 2]) + t, ndd.Tensor)
     assert isinstance(np.float32(2) * b, ndd.Batch)
+    assert ((np.uint8(2) * b).dtype, (np.float16(2) * b).dtype) == (ndd.int32, ndd.float32)  # as Python's numbers
     assert isinstance(torch.tensor([1, 2]) + t, ndd.Tensor)
     assert isinstance(torch.tensor(2) * b, ndd.Batch)
 

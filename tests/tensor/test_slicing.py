@@ -126,6 +126,7 @@ def test_whole_slices_and_rounded_bounds_are_dalis(dali):
         assert package.tensor(5)[:].item() == 5
         assert package.tensor(5)[..., :, :].item() == 5
         assert [t.item() for t in package.batch([1, 2]).slice[:].tensors] == [1, 2]
+        assert package.batch([[1, 2, 3]]).slice[1:, :].shape == [(2,)]
         picked = package.batch([[1, 2, 3], [4, 5, 6]]).slice[package.batch([0.5, 1.4])]
         assert [t.item() for t in picked.tensors] == [2, 5]
         with pytest.raises(ValueError, match="broadcast a Batch"):

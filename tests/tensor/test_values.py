@@ -350,6 +350,7 @@ def test_select_and_tensors():
     assert [t.item() for t in b.tensors[1:3]] == [1, 2]
     assert b.tensors[[2, 1]].as_batch().shape == [(1,)] * 2
     assert [t.item() for t in b.tensors.tolist()] == [0, 1, 2, 3]
+    assert ndd.tensor(b.tensors).shape == (4, 1)
     for wrong, error in ((4, IndexError), (-5, IndexError), ("a", TypeError), (1.5, TypeError), ([9], IndexError)):
         with pytest.raises(error):
             b.select(wrong)

@@ -62,7 +62,8 @@ def _(magnitude, out, least, factor, reference):
             reference = np.fmax.reduce(x)
         reference = reference if reference > 0 else 1.0
     words = np.empty((2, _CHUNK), np.int32)
-    inverse = np.float32(1) / np.float32(reference)
+    with np.errstate(over="ignore"):  # of a reference below 3e-39
+        inverse = np.float32(1) / np.float32(reference)
     _decibels(x, out.reshape(-1), inverse, least, factor, words, words.view(np.float32))
 
 

@@ -14,7 +14,7 @@ def bb_flip(input, /, *, horizontal: PerSample[int] = 1, ltrb: bool = False, ver
     """Mirrors boxes as `flip` mirrors their image.
 
     Args:
-        input: float32 boxes, (N, 4) or (4,), as fractions of the image's width and height.
+        input: float32 boxes, (N, 4) or (4,), as fractions of the image's width and height; (0,) for none.
         ltrb: boxes are left, top, right, bottom. Default: x, y, width, height.
         horizontal, vertical: mirror along this direction where not 0.
 

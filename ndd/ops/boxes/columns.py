@@ -12,11 +12,11 @@ from ndd._tensor.dtype import dtype, int32
 
 
 def check_columns(boxes: Operand) -> None:
-    """RuntimeError unless the last axis has the 4 numbers of a box."""
+    """RuntimeError unless the last axis has the 4 numbers of a box, or there is no number at all."""
     shapes = boxes.shapes
     if boxes.ndim == 0:
         raise RuntimeError("expected boxes, (N, 4) or (4,), got one number")
-    for i in np.flatnonzero(shapes[:, -1] != 4)[:1]:
+    for i in np.flatnonzero((shapes[:, -1] != 4) & (boxes.sizes > 0))[:1]:
         raise bad_sample(int(i), f"expected boxes of 4 numbers, (N, 4) or (4,), got shape {tuple(shapes[i].tolist())}")
 
 

@@ -7,6 +7,8 @@
 // resample_line:  one axis of [outer, n, inner], a thread an element. `line` is [outer, n, inner, n_out]. With LINE.
 // save_extents:   the second output, the extents before resizing. With EXTENTS.
 //
+// Taps of no weight leave no trace: 0 times NaN or infinity, which only floats hold, would be NaN.
+//
 // With JOINED the pixels go through what crop_mirror_normalize does with them, with no image in between.
 #include "pack.cuh"
 #include "resample.cuh"
@@ -40,6 +42,10 @@ inline TARGET_TYPE stored(float value) {
   return convert<TARGET_TYPE>(limits<TARGET_TYPE>::is_float ? value : rintf(value));
 }
 
+inline float weighted(float weight, float value) {
+  return limits<SOURCE_TYPE>::is_float && weight == 0.0f ? 0.0f : weight * value;
+}
+
 #ifndef LINE
 #ifndef FILTERS
 // Triangles of up to 8 taps, the usual case: everything in registers, source rows shared by the pixels.
@@ -47,14 +53,19 @@ template <int CHANNELS>
 inline void triangle_strip(const SOURCE_TYPE* source, TARGET_POINTER target, int h, int w, int channels, int out_line,
                            const ResampleAxis& down, const ResampleAxis& across, int y, int count, int x) {
   float weights[8], at, total = 0.0f;
-  int offset[8];
+  int offset[8], kept = 0;  // the place of a tap that has a weight
   const int left = int(first_tap(across, x, &at));
 #pragma unroll
   for (int k = 0; k < 8; k++) {
     weights[k] = k < across.taps ? triangle_weight(at) : 0.0f;
     offset[k] = within(left + k, w) * channels;
+    kept = weights[k] != 0.0f ? offset[k] : kept;
     total += weights[k];
     at += across.step;
+  }
+  if (limits<SOURCE_TYPE>::is_float) {
+#pragma unroll
+    for (int k = 0; k < 8; k++) offset[k] = weights[k] != 0.0f ? offset[k] : kept;
   }
   const float norm = 1.0f / total;
   int top[ROWS], low = 0, high = 0;
@@ -156,14 +167,14 @@ inline void filter_row(const SOURCE_TYPE* row, int left, int w, int channels, in
 #pragma unroll 4
     for (int k = 0; k < taps; k++) {
 #pragma unroll
-      for (int c = 0; c < CHANNELS; c++) part[c] += weights[k * BLOCK] * as_float(tap[k * channels + c]);
+      for (int c = 0; c < CHANNELS; c++) part[c] += weighted(weights[k * BLOCK], as_float(tap[k * channels + c]));
     }
   } else {
 #pragma unroll 1
     for (int k = 0; k < taps; k++) {
       const SOURCE_TYPE* tap = row + within(left + k, w) * channels;
 #pragma unroll
-      for (int c = 0; c < CHANNELS; c++) part[c] += weights[k * BLOCK] * as_float(tap[c]);
+      for (int c = 0; c < CHANNELS; c++) part[c] += weighted(weights[k * BLOCK], as_float(tap[c]));
     }
   }
 }
@@ -231,7 +242,7 @@ inline void any_filter(const SOURCE_TYPE* source, TARGET_POINTER target, const l
 #pragma unroll
           for (int j = 0; j < TALL; j++) {
 #pragma unroll
-            for (int c = 0; c < CHANNELS; c++) sums[j][c] += weight.element[j] * filtered[c];
+            for (int c = 0; c < CHANNELS; c++) sums[j][c] += weighted(weight.element[j], filtered[c]);
           }
         }
       }
@@ -338,7 +349,7 @@ KERNEL_NAME(resample_line)(const Sample* samples, int count, Shared shared) {
       for (int k = 0; k < axis.taps; k++, at += axis.step) {
         const float weight = table_weight(axis, table, at);
         norm += weight;
-        sum += weight * as_float(source[inside(first + k, extent) * inner]);
+        sum += weighted(weight, as_float(source[inside(first + k, extent) * inner]));
       }
       TARGET[i] = stored(sum / norm);
     }

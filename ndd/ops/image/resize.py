@@ -74,8 +74,10 @@ def resize(
     An output pixel i is at source coordinate `x = start + (i + 0.5) * (end - start) / n_out`, with pixel centres at
     .5: `out[i] = sum of f((j + 0.5 - x) / s) * in[j]` with weights scaled to sum 1, where f is the filter and s is
     `(end - start) / n_out` where that is above 1 and antialiasing is on, else 1. The triangle reaches 1 pixel, the
-    cubic (Keys, a = -0.5) 2, Lanczos 3, the Gaussian exp(-4 t^2) 1. NN takes pixel floor(x). Sums are
-    float32; integers are rounded and saturated (ties as in DALI on the CPU, to even on the GPU).
+    cubic (Keys, a = -0.5) 2, Lanczos 3, the Gaussian exp(-4 t^2) 1. NN takes pixel floor(x); where two
+    are equally near, as for one in 25,000 pixels of regions, the GPU may take the other one. Sums are float32; integers
+    are rounded and saturated (ties as in DALI on the CPU, to even on the GPU). A NaN also shows in the pixels that give
+    it no weight, as in DALI, but not on the GPU, nor along an axis that stays as it is.
 
     Where NN serves one axis and another filter another, of a region or mirrored, DALI reads pixels of other rows: ndd
     takes those of the region.

@@ -32,6 +32,7 @@ def test_bit_for_bit_as_dali(dali):
         arguments = {"horizontal": h, "vertical": v, "ltrb": ltrb}
         assert check_same(dali, lambda m: m.bb_flip(m.batch(samples), **arguments), tolerance=0.0)
         assert check_same(dali, lambda m: m.bb_flip(m.tensor(samples[2][0]), **arguments), tolerance=0.0)
+    assert check_same(dali, lambda m: m.bb_flip(m.tensor(np.zeros(0, np.float32))))  # no box at all
     assert check_same(
         dali, lambda m: m.bb_flip(m.batch(samples), horizontal=m.batch([0, 1, 1]), vertical=m.batch([2, 0, 1]))
     )

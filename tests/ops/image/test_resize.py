@@ -303,3 +303,18 @@ def test_one_filter_for_each_sample(emulated_gpu):
     for k, kind in enumerate(kinds):
         alone = ndd.resize(image, size=(5 + k, 20 - k), interp_type=kind)
         np.testing.assert_array_equal(np.asarray(each.select(k)), np.asarray(alone))
+
+
+@pytest.mark.parametrize("kind", [1, 2])
+@pytest.mark.parametrize(
+    ("size", "rows", "columns"), [((24, 9), {12}, {4}), ((24, 18), {12}, None), ((48, 9), None, {4})]
+)
+def test_gpu_taps_of_no_weight_leave_no_trace(emulated_gpu, kind, size, rows, columns):
+    image = np.ones((24, 9, 3), np.float32)
+    image[12, 4, 1] = np.nan
+    made = ndd.resize(ndd.batch([image], layout="HWC").gpu(), size=size, interp_type=interpolation(ndd, kind))
+    y, x, c = np.isnan(arrays_of(made)[0]).nonzero()
+    assert set(c) == {1}
+    assert (rows or set(y)) == set(y)
+    assert (columns or set(x)) == set(x)
+    assert max(len(set(y)), len(set(x))) <= 8
