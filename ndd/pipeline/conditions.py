@@ -309,15 +309,29 @@ def _merged(parts: list[tuple[Branch, Any]]) -> Any:
 
 
 def both(one: Callable[[], Any], two: Callable[[], Any]) -> Any:
-    """`one and two`."""
+    """`one and two`: `two` for the samples for which `one` is true, as in DALI."""
     value = one()
-    return _logical(lambda a, b: a & b, value, two()) if isinstance(value, _node()) else value and two()
+    if not isinstance(value, _node()):
+        return value and two()
+    if value.recorded and not _local.records:
+        return _logical(lambda a, b: a & b, value, two())
+    flag = value != 0
+    return decide(flag, lambda: _truth(two()), lambda: flag, ())
 
 
 def either(one: Callable[[], Any], two: Callable[[], Any]) -> Any:
-    """`one or two`."""
+    """`one or two`: `two` for the samples for which `one` is false."""
     value = one()
-    return _logical(lambda a, b: a | b, value, two()) if isinstance(value, _node()) else value or two()
+    if not isinstance(value, _node()):
+        return value or two()
+    if value.recorded and not _local.records:
+        return _logical(lambda a, b: a | b, value, two())
+    flag = value != 0
+    return decide(flag, lambda: flag, lambda: _truth(two()), ())
+
+
+def _truth(value: Any) -> Any:
+    return value != 0 if isinstance(value, _node()) else bool(value)
 
 
 def negated(value: Any) -> Any:

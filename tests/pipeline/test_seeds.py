@@ -74,7 +74,7 @@ def test_in_branches_that_some_or_no_samples_take(files):
         else:
             y, z = fn.random.uniform(range=[2, 3]), x
         for k in range(2):
-            if x == k:
+            if (x == k and fn.random.uniform(y, range=[0, 1]) > 0.4) or y > 4.5:
                 y = fn.random.uniform(range=[4, 5])
         return z, y, fn.random.coin_flip(), share, x
 
