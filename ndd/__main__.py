@@ -27,6 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
         command = commands.add_parser(name, help=text, description=text)
         if name in wanted[:1]:  # a command's own module is imported only when it is asked for
             import_module(module).add_arguments(command)
+    if not wanted:
+        parser.print_help()
+        return 0
     args = parser.parse_args(wanted)
     module = import_module(_COMMANDS[args.command][0])
     try:

@@ -7,7 +7,7 @@ import importlib
 import pytest
 
 from ndd import doctor
-from ndd.__main__ import main
+from ndd.__main__ import _COMMANDS, main
 from ndd.installation import install_command
 
 
@@ -88,3 +88,9 @@ def test_no_arguments_are_taken(capsys):
     with pytest.raises(SystemExit):
         main(["doctor", "--verbose"])
     assert "unrecognized arguments" in capsys.readouterr().err
+
+
+def test_without_a_command_they_are_listed(capsys):
+    assert main([]) == 0
+    told = capsys.readouterr().out
+    assert all(f"\n    {name} " in told for name in _COMMANDS)

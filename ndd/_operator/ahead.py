@@ -198,9 +198,10 @@ def follow(call: Call, invocation: Invocation) -> bool:
 
 def _agree(made: Made, call: Call, expected: Step, step: Step) -> bool:
     """Whether a call is the one that was made."""
-    draws, there = call.draws, made.draws
-    placed = draws is None or (draws.key == there.key and draws.position == there.position)
-    return placed and call.n == made.n and call.batched == made.batched and step.same(expected)
+    if not (step.same(expected) and call.n == made.n and call.batched == made.batched):
+        return False
+    draws, there = call.draws, made.draws  # of one operator: it draws in both or in none
+    return draws is None or (draws.key == there.key and draws.position == there.position)
 
 
 def _sources(call: Call) -> tuple[Trip, tuple[Any, ...], Store | None] | None:

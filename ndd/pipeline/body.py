@@ -13,8 +13,8 @@ import numpy as np
 import ndd
 from ndd.pipeline.call_states import CallStates
 from ndd.pipeline.checkpoints import taken_states, with_places
-from ndd.pipeline.conditions import branch
-from ndd.pipeline.node import DataNode, as_constant, contains_node, is_recorded
+from ndd.pipeline.conditions import branch, parted, recorded_branches
+from ndd.pipeline.node import DataNode, as_constant, contains_node, is_recorded, nodes_in
 from ndd.pipeline.options import PipelineOptions
 from ndd.pipeline.outputs import TensorList
 from ndd.pipeline.sources import ExternalSource
@@ -223,7 +223,8 @@ class PipelineBody(PipelineOptions):
         """The node (or nodes; a dict of them where `outputs` are names) of a call: computed now, or at every run while
         recording. `inputs` are its inputs, then its arguments by their names."""
         if self._recording or is_recorded(inputs):
-            return recorded(run, outputs, inputs, state)
+            found = recorded(run, outputs, inputs, state)
+            return found if nodes_in(inputs) else parted(found, None)  # without inputs a call is for all samples
         found = run({})
         if isinstance(found, dict):
             return {k: DataNode(v) for k, v in found.items()}
@@ -238,6 +239,7 @@ class PipelineBody(PipelineOptions):
         self._memo = {}
         with _running(self), self._in_context():
             lists = self._lists(self._body())  # type: ignore[misc]
+            self.states.pass_by(self)
             if self.enable_memory_stats:
                 self.statistics.measure(self._memo)
         self._check(lists)
@@ -293,7 +295,7 @@ class PipelineBody(PipelineOptions):
         self.states.begin()
         self._recording = True
         try:
-            with _running(self):
+            with _running(self), recorded_branches():
                 outputs = _as_tuple(self._body())  # type: ignore[misc]
                 self._output_count = len(outputs)
                 self.states.give_seeds(outputs)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ndd.pipeline.checkpoints import give_state
+from ndd.pipeline.conditions import begin_body, branch
 from ndd.pipeline.node import DataNode, nodes_in, user_frame
 from ndd.readers.permutation import seed_sequence
 
@@ -27,6 +28,7 @@ class CallState:
         self.name = name
         self.seeded = seeded
         self.seed: int | None = None
+        self.missed: Callable[[Any, Any], None] | None = None
         self._make: Callable[[int | None], Any] | None = make
         self._value: Any = None
 
@@ -57,7 +59,9 @@ class CallStates:
 
     def begin(self) -> None:
         """A run of the body begins."""
+        begin_body()
         self._counts: dict[Any, int] = {}
+        self._reached: set[Any] = set()
         self.numbers = itertools.count()  # for the names of nodes
 
     def of_call(
@@ -69,11 +73,13 @@ class CallStates:
         seeded: bool = False,
         seed: int | None = None,
         key: Any = None,
+        missed: Callable[[Any, Any], None] | None = None,
     ) -> CallState:
-        """The state of the call that is running. It is known by its name, else by the place in the program that makes it,
-        so that calls that a condition leaves out in some runs do not shift the others; or by `key`.
+        """The state of the call that is running. It is known by its name, else by the place in the program and the
+        branches around it, so that calls that a condition leaves out in some runs do not shift the others; or by `key`.
 
         `seeded`: `make` is given `seed`, the call's own, or where that is None or negative a word of the pipeline's.
+        `missed`: what to do with what was made, and the pipeline, in a run in which no sample takes the branch of the call.
         RuntimeError for two calls of one name in one run of the body.
         """
         if key is None and name is not None:
@@ -91,7 +97,15 @@ class CallStates:
         if found is None:
             found = self._calls[key] = CallState(self, kind, name, make, seeded)
             found.seed = None if seed is None or seed < 0 else int(seed)
+            found.missed = missed if branch() is not None else None
+        self._reached.add(key)
         return found
+
+    def pass_by(self, pipeline: Any) -> None:
+        """After a run: moves on what is in branches that no sample took. In DALI it reads and draws, for nobody."""
+        for key, state in list(self._calls.items()):
+            if state.missed is not None and key not in self._reached:
+                state.missed(state(), pipeline)
 
     def note(self, state: CallState, made: Any) -> None:
         """Labels what a call has made, and moves it to where its predecessor stood."""
@@ -129,6 +143,6 @@ class CallStates:
             state()
 
 
-def _call_site() -> tuple[Any, int]:
-    frame = user_frame()
-    return frame.f_code, frame.f_lasti
+def _call_site() -> tuple[Any, ...]:
+    frame, around = user_frame(), branch()
+    return frame.f_code, frame.f_lasti, around and around.path

@@ -2,13 +2,20 @@
 
 The body of the pipeline is rewritten (`condition_rewriting.py`) so that a condition comes here. Where it is a plain
 value, the branch is taken as ever. Where it is a node, each branch runs on the samples that take it, and what the branches
-assign or return is put together again in the order of the batch. A branch that no sample takes does not run.
+assign or return is put together again in the order of the batch. A branch that no sample takes does not run; but, as in DALI,
+readers in it and random operators without inputs go on by a batch (`CallStates.pass_by`).
+
+Before the first run the body is gone through once with every step only recorded, to find all calls and give them their seeds
+(`PipelineBody._find_sources`). Then each branch is gone through, and what DALI's graph has at its borders is recorded: a split
+where a node is used in a branch that it was not made in, and a merge after the `if` (`parted`, `_joined`).
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,23 +25,62 @@ from ndd.types import Constant
 
 
 class Branch:
-    """The samples that take a branch: their places in the batch of the branch around it, or in the whole one."""
+    """The samples that take a branch: their places in the batch of the branch around it, or in the whole one.
 
-    def __init__(self, around: Branch | None, places: list[int]):
+    Where it is only recorded there are no samples yet, and `condition` is the node that will decide. `path` says which branch of
+    which `if` this is, counted within the branch around it: the same in all runs, whatever other branches are taken.
+    """
+
+    def __init__(self, around: Branch | None, path: tuple[Any, ...], places: list[int], condition: Any = None):
         self.around = around
+        self.path = path
         self.places = places
+        self.condition = condition
+        self.ifs = itertools.count()
 
 
 class _Local(threading.local):
     branch: Branch | None = None
+    records: bool = False
+    ifs: Iterator[int] = itertools.count()  # outside of all branches
 
 
 _local = _Local()
 
 
+def begin_body() -> None:
+    """A run of a body begins on this thread."""
+    _local.ifs = itertools.count()
+
+
 def branch() -> Branch | None:
     """The branch that runs on this thread."""
     return _local.branch
+
+
+@contextlib.contextmanager
+def recorded_branches() -> Iterator[None]:
+    """While it lasts, an `if` on a recorded node goes through both of its branches."""
+    _local.records = True
+    try:
+        yield
+    finally:
+        _local.records = False
+
+
+def parted(value: Any, made_in: Branch | None) -> Any:
+    """A recorded node, or several, as the branch that is gone through has them: behind the splits of DALI's graph."""
+    if isinstance(value, list):
+        return [parted(v, made_in) for v in value]
+    if isinstance(value, dict):
+        return {key: parted(v, made_in) for key, v in value.items()}
+    here, chain = _local.branch, []
+    while here is not made_in and here is not None:
+        chain.append(here)
+        here = here.around
+    for own in reversed(chain):
+        value = _node().after(value, own.condition)
+    return value
 
 
 def narrowed(value: Any, made_in: Branch | None) -> Any:
@@ -110,8 +156,6 @@ def decide(
             f"A branch of an `if` on a node stores into {stores_into}, which holds one value for all samples. Assign to a "
             "variable in the branches, and store that after the `if`"
         )
-    flags = _flags(condition)
-    around = _local.branch
     places = [Place(owner(), name, item) for owner, name, item in stores]
     first = [place.value() for place in places]
 
@@ -121,15 +165,23 @@ def decide(
         result = run(*before)
         return result, *[place.value() for place in places]
 
-    ways: list[tuple[Branch, Any]] = []
-    for wanted, run in ((True, then), (False, otherwise)):
-        taken = [i for i, flag in enumerate(flags) if flag is wanted]
-        if taken or (wanted is False and not ways):
-            ways.append((own := Branch(around, taken), _within(own, tried, run)))
-    result, *values = _joined(ways)
+    result, *values = _joined([(own, _within(own, tried, run)) for own, run in _ways(condition, then, otherwise)])
     for place, value in zip(places, values, strict=True):
         place.put(value)
     return result
+
+
+def _ways(condition: Any, then: Any, otherwise: Any) -> list[tuple[Branch, Any]]:
+    """The branches that are run, each with its samples."""
+    around = _local.branch
+    this = next(around.ifs if around is not None else _local.ifs)
+    yes, no = ((*(around.path if around is not None else ()), this, wanted) for wanted in (True, False))
+    if condition.recorded and _local.records:
+        return [(Branch(around, yes, [], condition), then), (Branch(around, no, [], condition), otherwise)]
+    flags = _flags(condition)
+    taken, left = ([i for i, flag in enumerate(flags) if flag is wanted] for wanted in (True, False))
+    ways = [(Branch(around, yes, taken), then)] if taken else []
+    return [*ways, (Branch(around, no, left), otherwise)] if left or not taken else ways
 
 
 class Place:
@@ -223,6 +275,9 @@ def _joined(ways: list[tuple[Branch, Any]]) -> Any:
         return type(first)(_joined([(own, value[i]) for own, value in ways]) for i in range(len(first)))
     if not any(isinstance(value, node | Constant) for value in values) and all(_same(value, first) for value in values):
         return first
+    if (condition := ways[0][0].condition) is not None:
+        nodes = [_within(own, parted, value, value.made_in) for own, value in ways if isinstance(value, node)]
+        return node.after(*nodes, condition)
     return node(_merged([(own, _within(own, _as_batch, value, len(own.places))) for own, value in ways]))
 
 
@@ -254,15 +309,29 @@ def _merged(parts: list[tuple[Branch, Any]]) -> Any:
 
 
 def both(one: Callable[[], Any], two: Callable[[], Any]) -> Any:
-    """`one and two`."""
+    """`one and two`: `two` for the samples for which `one` is true, as in DALI."""
     value = one()
-    return _logical(lambda a, b: a & b, value, two()) if isinstance(value, _node()) else value and two()
+    if not isinstance(value, _node()):
+        return value and two()
+    if value.recorded and not _local.records:
+        return _logical(lambda a, b: a & b, value, two())
+    flag = value != 0
+    return decide(flag, lambda: _truth(two()), lambda: flag, ())
 
 
 def either(one: Callable[[], Any], two: Callable[[], Any]) -> Any:
-    """`one or two`."""
+    """`one or two`: `two` for the samples for which `one` is false."""
     value = one()
-    return _logical(lambda a, b: a | b, value, two()) if isinstance(value, _node()) else value or two()
+    if not isinstance(value, _node()):
+        return value or two()
+    if value.recorded and not _local.records:
+        return _logical(lambda a, b: a | b, value, two())
+    flag = value != 0
+    return decide(flag, lambda: flag, lambda: _truth(two()), ())
+
+
+def _truth(value: Any) -> Any:
+    return value != 0 if isinstance(value, _node()) else bool(value)
 
 
 def negated(value: Any) -> Any:

@@ -159,7 +159,10 @@ def _operator_function(operator: Any, path: str) -> Any:
             pipeline.require_gpu(path)
         state = None
         if is_random:
-            state = pipeline.states.of_call(f"random {path}", PipelineRNG, seeded=True, seed=arguments.get("seed"))
+            alone = path != "batch_permutation" and not contains_node([*inputs, *plain.values()])
+            missed = _draw_past if alone else None  # with inputs it is called for the samples of its branch
+            seed = arguments.get("seed")
+            state = pipeline.states.of_call(f"random {path}", PipelineRNG, seeded=True, seed=seed, missed=missed)
         outputs = 1 if declared is None else declared.outputs(*inputs, **plain)
 
         def run(memo: dict[int, Any]) -> Any:
@@ -185,6 +188,14 @@ def _operator_function(operator: Any, path: str) -> Any:
     function.__doc__ = operator.__doc__
     function.form = form  # type: ignore[attr-defined]
     return function
+
+
+def _draw_past(generator: Any, pipeline: Any) -> None:
+    generator.advance(pipeline.current_batch_size)
+
+
+def _read_past(reader: Any, pipeline: Any) -> None:
+    reader(batch_size=pipeline.max_batch_size)
 
 
 class CallForm:
@@ -261,7 +272,7 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         def make(word: int | None) -> Any:
             return pipeline.new_reader(kind, positional, plain if word is None else {**plain, "seed": word}, name)
 
-        state = pipeline.states.of_call(f"reader {path}", make, name=name, seeded=seeded)
+        state = pipeline.states.of_call(f"reader {path}", make, name=name, seeded=seeded, missed=_read_past)
         names = [output.name for output in kind.outputs(*positional, **plain)]
 
         def run(memo: dict[int, Any]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import ndd
-from ndd.pipeline.conditions import branch, narrowed
+from ndd.pipeline.conditions import branch, narrowed, parted
 from ndd.pipeline.function_call import noted
 from ndd.types import Constant
 
@@ -72,7 +72,8 @@ class DataNode:
     ):
         self._value = value
         self._step = step and _called_here(step)
-        self.inputs = inputs  # of a recorded step: values, some of which are or hold nodes
+        # Of a recorded step: values, some of which are or hold nodes.
+        self.inputs = inputs if branch() is None else tuple(parted(n, n.made_in) for n in nodes_in(inputs))
         self.state = state  # of the call that made a recorded step: a `CallState`
         self.made_in = branch()  # the branch of an `if` on a node whose samples it holds
         self.source: Any = None  # the `CallState` of an external source, for `feed_input`
@@ -80,6 +81,13 @@ class DataNode:
         self.name: str | None = None
         self.call: Any = None  # the `FunctionCall` that made a recorded step, and the step's place among what it gave
         self.place: Any = 0
+
+    @classmethod
+    def after(cls, *inputs: Any) -> DataNode:
+        """A recorded step that is there for the order of the steps alone, and never runs."""
+        found = cls(step=_only_recorded)
+        found.inputs = inputs
+        return found
 
     @property
     def recorded(self) -> bool:
@@ -296,6 +304,10 @@ def contains_node(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(contains_node(v) for v in value)
     return isinstance(value, DataNode | Constant)
+
+
+def _only_recorded(memo: dict[int, Any]) -> Any:
+    raise RuntimeError("The branches of an `if` on a node were gone through, not run: the value is not known yet")
 
 
 def nodes_in(value: Any) -> list[DataNode]:

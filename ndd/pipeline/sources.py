@@ -100,7 +100,7 @@ class ExternalSource:
         if self.queue:
             self.last = self.queue.popleft()
         elif self.last is None or not self.options.get("repeat_last"):
-            raise RuntimeError(
+            raise IndexError(
                 f"external_source {self.name!r} has no data: call feed_input({self.name!r}, batch) or "
                 f"run({self.name}=batch) before each run"
             )
@@ -185,8 +185,8 @@ def check_source(source: Any, options: dict[str, Any]) -> None:
     if callable(source):
         if cycle is not None:
             raise ValueError("external_source: `cycle` goes with iterable sources, not with a callable")
-    elif cycle in (True, "quiet", "raise") and iter(source) is source:
-        raise TypeError("external_source: an iterator cannot begin again: `cycle` needs an iterable or a function")
+    elif cycle in (True, "quiet", "raise") and inspect.isgenerator(source):
+        raise TypeError("external_source: a generator cannot begin again: `cycle` needs its function, or an iterable")
 
 
 def _parameters(function: Callable[..., Any]) -> int:

@@ -196,6 +196,8 @@ def test_values_of_an_eager_loop(given, files):
         for epoch in range(3):
             for i, (_, labels) in enumerate(reader.next_epoch(3, capture=capture)):
                 a, b = ndd.cast(labels, dtype=ndd.float32), ndd.cast(labels, dtype=ndd.int64)
+                if i < 2:
+                    a = a * 3  # in its place a random operator comes, when two iterations have had it
                 moved = a * ndd.random.uniform(range=(1, 2), batch_size=3, rng=rng)
                 if i % 2 == epoch % 2:
                     b = ndd.pad(b, shape=[4], fill_value=i)

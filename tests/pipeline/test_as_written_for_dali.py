@@ -191,8 +191,18 @@ def run(count, **given):
             out("end")
             pipe.reset()
 run(7, source=batches, batch=True, batch_info=True)
+class Restarts:
+    def __iter__(self):
+        self.left = data[::-1]
+        return self
+    def __next__(self):
+        if not self.left:
+            raise StopIteration
+        *self.left, found = self.left
+        return found
 for cycle in (False, True, "quiet", "no", "raise"):
     run(6, source=data, cycle=cycle)
+    run(6, source=Restarts(), cycle=cycle)
 run(2, source=lambda: np.arange(12, dtype=np.float32).reshape(3, 4), no_copy=True)
 run(3, source=lambda i: np.full((3, 2), i, np.int16))
 """,
@@ -401,13 +411,13 @@ for policy in LastBatchPolicy:
     def epochs(it):
         return [[step[0]["l"].flatten().tolist() for step in it] for _ in range(3)]
     whole = epochs(iterating())
-    for taken in range(len(whole[0])):
+    for taken in range(len(whole[0]) + 1):
         it = iterating()
         for _ in range(taken):
             next(it)
         (place,) = it.checkpoints()
         found = epochs(iterating(checkpoint=place))
-        out(found[:2] == [whole[0][taken:], whole[1]])
+        out(found[:2] == [rest for rest in (whole[0][taken:], *whole[1:]) if rest][:2])
 try:
     DALIGenericIterator(made(enable_checkpointing=False), ["l"], reader_name="R").checkpoints()
 except ValueError:

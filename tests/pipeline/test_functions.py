@@ -258,7 +258,7 @@ def test_cycles():
     with pytest.raises(ValueError, match="cycle"):
         collected(lambda: [1], cycle="raise")
     with pytest.raises(TypeError, match="begin again"):
-        collected(iter([[1]]), cycle="raise")
+        collected((batch for batch in [[1]]), cycle="raise")
 
 
 def test_options_of_sources():

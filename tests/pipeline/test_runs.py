@@ -95,7 +95,7 @@ def test_fed_by_name():
         pipe.run(x=np.arange(4))
     with pytest.raises(RuntimeError, match="one type"):
         pipe.run(x=[np.int32(1), np.float32(1)])
-    with pytest.raises(RuntimeError, match="no data"):
+    with pytest.raises(IndexError, match="no data"):
         pipe.run()
     assert values(pipe.run(x=np.array([1]))[0]) == [2]
 

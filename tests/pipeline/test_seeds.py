@@ -21,13 +21,16 @@ def files(tmp_path):
     return [str(tmp_path / f"{i}.bin") for i in range(20)]
 
 
-def outputs(package, body, seed, batch_size=4, runs=3):
+def outputs(package, body, seed, batch_size=4, runs=3, **given):
     """Of some runs: lists of arrays, for each output."""
     library = importlib.import_module(package)
     fn, types = (importlib.import_module(f"{package}.{name}") for name in ("fn", "types"))
-    pipe = library.pipeline_def(lambda: body(fn, types))(
-        batch_size=batch_size, num_threads=1, device_id=None, seed=seed
-    )
+
+    def made():
+        return body(fn, types)
+
+    options = {"batch_size": batch_size, "num_threads": 1, "device_id": None, "seed": seed, **given}
+    pipe = library.pipeline_def(made)(**options)
     pipe.build()
     return [[[np.array(o.at(i)) for i in range(len(o))] for o in pipe.run()] for _ in range(runs)]
 
@@ -51,6 +54,31 @@ def test_in_the_order_of_the_outputs(files, seed):
         return label, first, flag, more, data
 
     assert_dalis(body, seed, runs=7)
+
+
+def test_in_branches_that_some_or_no_samples_take(files):
+    """Readers and draws without inputs go on in runs in which nobody takes their branch."""
+
+    def label(fn):
+        return fn.readers.file(files=files, random_shuffle=True)[1][0]
+
+    def body(fn, types):
+        x = fn.external_source(lambda i: np.int32([i % 3, 0, i % 2, -(i % 2)]), batch=True)
+        share = fn.random.uniform()
+        if x > 1:
+            y, z = fn.random.normal(), label(fn)
+        elif x < 0 or share > 0.6:
+            y, z = share + fn.random.normal(mean=share), label(fn)
+            if fn.random.coin_flip(dtype=types.BOOL):
+                z = -z
+        else:
+            y, z = fn.random.uniform(range=[2, 3]), x
+        for k in range(2):
+            if (x == k and fn.random.uniform(y, range=[0, 1]) > 0.4) or y > 4.5:
+                y = fn.random.uniform(range=[4, 5])
+        return z, y, fn.random.coin_flip(), share, x
+
+    assert_dalis(body, runs=6, enable_conditionals=True)
 
 
 def test_inputs_come_before_arguments_and_these_by_name():

@@ -17,7 +17,8 @@ def get_property(input, /, *, key: str):
         input: anything.
         key: "layout" or "source_info".
 
-    The result is u8 of one axis for each sample; empty where nothing is known.
+    The result is u8 of one axis for each sample; empty where nothing is known. A file is named by the path that its reader
+    opens; DALI leaves the reader's `file_root` off.
 
     Raises RuntimeError for another key.
 

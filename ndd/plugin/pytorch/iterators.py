@@ -52,7 +52,9 @@ class TorchIterator:
         place = getattr(first, "restored_iterator", None)
         if place is not None:
             self._epochs.restore(place)
-        if prepare_first_batch and not (place is not None and self._epochs.finished()):
+            if self._epochs.finished() or self._epochs.drops_next():
+                self.reset()  # saved after the last batch of an epoch: the first loop is over the next one
+        if prepare_first_batch:
             self._prepare_first()
 
     def _make_epochs(self, size: int, padded: bool, reader_name: str | None) -> Any:
