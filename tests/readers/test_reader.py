@@ -55,6 +55,36 @@ def test_max_batch_size(numbered):
     assert len(epoch_of(reader, 3)) == 4
 
 
+@pytest.mark.parametrize("label", [1 << 31, -(10**30)])
+def test_labels_have_32_bits(numbered, label):
+    with pytest.raises(ValueError, match=f"an integer of 32 bits for each file, got {label} for file 1"):
+        labels_of(File(files=numbered(2), labels=[0, label]))
+
+
+@pytest.mark.parametrize("digits", [19, 5000])  # more than int64, and than Python reads
+def test_numbers_too_large_for_a_list(numbered, tmp_path, digits):
+    name, large = numbered(1)[0], "9" * digits
+    (tmp_path / "list").write_text(f"{name} 1\n{name} {large}\n")
+    with pytest.raises(RuntimeError, match='list":2: expected a file name followed by a label'):
+        len(File(file_list=tmp_path / "list"))
+    (tmp_path / "list").write_text(f"{name} 0\n{name} {large}\n")
+    with pytest.raises(RuntimeError, match="line 2 of .*: expected a file, a label from 0"):
+        len(ndd.readers.Video(file_list=tmp_path / "list", sequence_length=1))
+    (tmp_path / "list").write_text(f"0 4\n{large} 4\n")
+    with pytest.raises(RuntimeError, match='list":2: expected an offset and a size'):
+        len(ndd.readers.TFRecord(path=name, index_path=tmp_path / "list", features={"a": ndd.tfrecord.FixedLenFeature((), ndd.tfrecord.string, "")}))
+    with pytest.raises(RuntimeError, match='list":1: expected a key and an offset'):
+        (tmp_path / "list").write_text(f"0 {large}\n")
+        len(ndd.readers.MXNet(path=name, index_path=tmp_path / "list"))
+    (tmp_path / "list").write_text(f"v1.2 1\nbin 512 {large} a\n")
+    with pytest.raises(RuntimeError, match='list" line 2: expected "extension offset size'):
+        len(ndd.readers.Webdataset(paths=name, index_paths=tmp_path / "list", ext="bin"))
+    (tmp_path / "list").write_text(f'{{"audio_filepath": "a", "duration": {large}0}}\n')
+    with pytest.raises(RuntimeError, match="No files found"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        len(ndd.readers.NemoAsr(manifest_filepaths=tmp_path / "list", max_duration=5.0))
+
+
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, "4", True])
 def test_wrong_batch_size(numbered, wrong):
     with pytest.raises(RuntimeError, match="positive integer"):
