@@ -137,7 +137,9 @@ def _label(reader: str, i: int, label: Any) -> int:
         advice = (
             ". Number the classes: labels=[classes.index(name) for name in names], with classes = sorted(set(names))"
         )
-    raise ValueError(f"{reader}: labels: expected an integer of 32 bits for each file, got {label!r} for file {i}{advice}")
+    raise ValueError(
+        f"{reader}: labels: expected an integer of 32 bits for each file, got {label!r} for file {i}{advice}"
+    )
 
 
 def read_file_list(reader: str, path: str) -> tuple[list[str], np.ndarray]:

@@ -15,7 +15,9 @@ from ndd.readers.file import LABELS, listed_files
 from ndd.readers.file_tree import path_texts, read_lines, scan_tree
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_LINE = re.compile(rf"(?P<name>.*?\S)\s+(?P<label>[+-]?0*\d{{1,10}})(?:\s+(?P<start>{_NUMBER})(?:\s+(?P<end>{_NUMBER}))?)?\s*")
+_LINE = re.compile(
+    rf"(?P<name>.*?\S)\s+(?P<label>[+-]?0*\d{{1,10}})(?:\s+(?P<start>{_NUMBER})(?:\s+(?P<end>{_NUMBER}))?)?\s*"
+)
 
 
 _BEYOND = 1e9  # frames or seconds: no video has so many, and more is soon infinite
