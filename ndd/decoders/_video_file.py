@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd._execution.errors import is_shortage
 from ndd._execution.fork import whole
 from ndd.decoders._limit import get_max_pixels
 from ndd.decoders._video_color import FULL_RANGE, PLANAR, write_rgb, write_ycbcr
@@ -328,6 +329,10 @@ def _opened(source: str | np.ndarray) -> Any:
     except FileNotFoundError:
         raise
     except faults() as error:
+        if isinstance(error, OSError) and is_shortage(
+            error
+        ):  # without a memory error: a broken file has FFmpeg ask for any
+            raise
         raise RuntimeError(f"expected a video, got what FFmpeg cannot open: {_reason(error)}") from error
 
 
