@@ -150,6 +150,8 @@ def _encode(
     except av.FFmpegError as error:
         if isinstance(error, MemoryError):
             raise
+        if isinstance(error.__context__, OSError):  # of the file, that of a full disk say; then its end went wrong too
+            raise error.__context__ from None
         raise RuntimeError(
             f"FFmpeg's encoder {name!r} cannot make a file of format {ending!r} of frames of {height}x{width}: {error}"
         ) from error

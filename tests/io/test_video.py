@@ -1,6 +1,8 @@
 """`ndd.io.video`: what is written can be read, and a video goes by in sequences."""
 
+import errno
 import gc
+import io
 
 import numpy as np
 import nvdec
@@ -9,6 +11,7 @@ from videos import damaged, encoded, numbers_of, write
 from waiting import wait_until
 
 import ndd
+from ndd.io import video
 
 FRAMES = np.full((3, 33, 31, 3), 120, np.uint8)
 
@@ -41,6 +44,18 @@ def test_what_cannot_be_written_makes_no_file(tmp_path, how, words):
     with pytest.raises((ValueError, RuntimeError), match=words):
         ndd.io.video.write(tmp_path / "a.mp4", **{"frames": FRAMES, **how})
     assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_the_systems_error():
+    class Full(io.BytesIO):
+        def write(self, data):
+            if self.tell() > 100:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data)
+
+    clip = np.random.default_rng(0).integers(0, 255, (3, 64, 64, 3), np.uint8)
+    with pytest.raises(OSError, match="No space left on device"):
+        video._encode(Full(), clip, "avi", 25, None, 23, None)
 
 
 def test_an_encoder_that_refuses_is_named():
