@@ -50,7 +50,7 @@ class _Lease:
 
 def _fresh(size: int) -> _Block:
     """A block from the system, where there is room if what is kept is given up."""
-    if sum([each * len(same) for each, same in list(_free.items())]) > _TOTAL:
+    if kept() > _TOTAL:
         _give_up()
     try:
         memory = np.empty(size + _ALIGNMENT, np.uint8)
@@ -60,6 +60,11 @@ def _fresh(size: int) -> _Block:
     address = memory.ctypes.data
     shift = -address % _ALIGNMENT
     return memory[shift : shift + size], address + shift
+
+
+def kept() -> int:
+    """The bytes of all blocks that wait to be used again."""
+    return sum([size * len(same) for size, same in list(_free.items())])
 
 
 def _give_up() -> None:

@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 
 from ndd._tensor import memory
-from ndd._tensor.memory import host_empty
-
-
-def kept():
-    return sum(block.nbytes for blocks in memory._free.values() for block, _ in blocks)
+from ndd._tensor.memory import host_empty, kept
 
 
 def test_a_buffer_comes_again():
