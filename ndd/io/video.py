@@ -21,7 +21,7 @@ from ndd.decoders._video_file import VideoFile, library, scan
 from ndd.decoders._video_frames import padded
 
 _QUALITY = {"libx264": "crf", "libx265": "crf", "libvpx-vp9": "crf", "libsvtav1": "crf"}
-# Pixels: of frames that are less wide the libraries write behind their memory (x265 4.1 from the second frame on, SVT-AV1
+# Pixels: of frames that are less wide the libraries write behind their memory (x265 4.2 from the second frame on, SVT-AV1
 # 4.1: found by a malloc that checks, over all encoders and sizes up to 64).
 _LEAST_WIDTH = {"libx265": 49, "libsvtav1": 26}
 _CODECS = {"mp4": "libx264", "mov": "libx264", "mkv": "libx264", "webm": "libvpx-vp9", "avi": "mpeg4"}
