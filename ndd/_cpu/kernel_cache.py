@@ -186,7 +186,11 @@ def _warn(what: str) -> None:
 @functools.cache
 def source_digest(path: str) -> bytes:
     """What tells the text of a file from another."""
-    return hashlib.sha256(Path(path).read_bytes()).digest()
+    try:
+        text = Path(path).read_bytes()
+    except NotADirectoryError:  # the package lies in a zip file
+        text = __loader__.get_data(path)  # type: ignore[union-attr]
+    return hashlib.sha256(text).digest()
 
 
 def described(value: Any) -> bytes:

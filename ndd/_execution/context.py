@@ -14,6 +14,7 @@ from ndd._execution.fork import around_fork
 from ndd._execution.invocation import Invocation, run_with_inputs, serving
 from ndd._execution.kept import Kept
 from ndd._execution.living import Living
+from ndd._execution.mode import take_off
 from ndd._execution.stream import Stream, get_default_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
 from ndd._tensor.device import Device, current_gpu, gpu_count
@@ -359,15 +360,15 @@ class EvalContext:
         me = threading.get_ident()
         if self._thread is not None and self._thread != me:
             raise RuntimeError("This EvalContext is in force on another thread: a context serves one thread at a time")
+        self._device.__enter__()
         self._thread = me
         self._depth += 1
         _local.stack.append(self)
-        self._device.__enter__()
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        self._device.__exit__(exc_type, exc_value, traceback)
-        _local.stack.pop()
+        take_off(_local.stack, self, 0)
         self._depth -= 1
         if not self._depth:
             self._thread = None
+        self._device.__exit__(exc_type, exc_value, traceback)

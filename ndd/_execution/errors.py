@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import sys
 import threading
@@ -9,6 +10,7 @@ import types
 from itertools import pairwise
 from typing import NoReturn
 
+_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _MARK = (lambda: (yield)).__code__
 
 
@@ -49,6 +51,12 @@ def raise_signalled(error: BaseException) -> None:
             raise first
     finally:
         del error, found, first, seen, here  # else this frame, which the traceback holds, would hold the error
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Whether the process has no memory, or no file descriptors left: no file and no sample is to blame for that, and none
+    may be left out for it."""
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _SHORTAGES)
 
 
 def _came_by_signal(error: BaseException, here: types.FrameType) -> bool:

@@ -35,13 +35,25 @@ class EvalMode(Enum):
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        local.stack.pop()
+        take_off(local.stack, self, 1)
         local.level = local.stack[-1].value
 
     @staticmethod
     def current() -> EvalMode:
         """The mode in force on this thread."""
         return local.stack[-1]
+
+
+def take_off(stack: list[Any], left: Any, base: int) -> None:
+    """Ends the innermost `with` of what is left, above the `base` entries that are always there. That need not be the last
+    one entered: generators end as they are dropped, in any order, and on any thread. RuntimeError where it was not entered."""
+    for place in range(len(stack) - 1, base - 1, -1):
+        if stack[place] is left:
+            del stack[place]
+            return
+    raise RuntimeError(
+        f"{type(left).__name__}.__exit__: it is not in force on this thread: leave it where it was entered"
+    )
 
 
 class _ModeStack(threading.local):

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd._execution.errors import is_shortage
 from ndd._execution.fork import whole
 from ndd.decoders._limit import get_max_pixels
 from ndd.decoders._video_color import FULL_RANGE, PLANAR, write_rgb, write_ycbcr
 
 Index = dict[str, np.ndarray]
 
-FAULTS = (OSError, ValueError, EOFError, MemoryError, NotImplementedError)  # what FFmpeg's errors are in PyAV
 _OPTIONS = {"protocol_whitelist": "file"}  # a play list must not fetch anything
 _GUESSED_AFTER_SEEKS = ("mpeg",)  # containers, by FFmpeg's names, that say the times of some packets only
 _CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is never shown
@@ -225,7 +225,7 @@ class VideoFile:
                 self.decoder.flush_buffers()
                 packets = self._packets()
                 first = next(packets, None)
-            except FAULTS:
+            except faults():
                 break
             if first is not None and first.dts is not None and first.dts <= decoded_at and self._knows(first):
                 self._next, self._frames = key, self._numbered(chain((first,), packets))
@@ -257,7 +257,7 @@ class VideoFile:
         while True:
             try:
                 packet = next(packets, None)
-            except FAULTS as error:
+            except faults() as error:
                 self._note_damage(error, self._next)
                 return
             if packet is None:
@@ -265,7 +265,7 @@ class VideoFile:
             self._choose_effort(packet)
             try:
                 frames = self.decoder.decode(packet if packet.size else None)
-            except FAULTS as error:
+            except faults() as error:
                 # Decode times of packets differ after a seek where a file does not say them (Matroska).
                 place = self._next if packet.size else last
                 self._note_damage(error, place if packet.pts is None else self._number(packet.pts))
@@ -328,7 +328,11 @@ def _opened(source: str | np.ndarray) -> Any:
         return av.open(_Bytes(source), container_options=_OPTIONS)
     except FileNotFoundError:
         raise
-    except FAULTS as error:
+    except faults() as error:
+        if isinstance(error, OSError) and is_shortage(
+            error
+        ):  # without a memory error: a broken file has FFmpeg ask for any
+            raise
         raise RuntimeError(f"expected a video, got what FFmpeg cannot open: {_reason(error)}") from error
 
 
@@ -353,7 +357,7 @@ def _indexed(container: Any, stream: Any) -> Index:
         for packet in container.demux(stream):
             if packet.size and not packet.is_discard and not (hides and not bytes(packet)[0] >> 4 & 1):
                 listed.append((packet.pts, packet.dts, packet.is_keyframe))
-    except FAULTS as error:
+    except faults() as error:
         if not listed:
             raise RuntimeError(f"its packets cannot be read: {_reason(error)}") from error
     if not listed:
@@ -418,13 +422,13 @@ def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int
 def _first_frame(container: Any, stream: Any) -> Any:
     try:
         container.seek(-(1 << 62), backward=False)
-    except FAULTS:
+    except faults():
         pass
     try:
         for packet in container.demux(stream):
             for frame in stream.codec_context.decode(packet if packet.size else None):
                 return frame
-    except FAULTS:
+    except faults():
         pass
     return None
 
@@ -432,7 +436,7 @@ def _first_frame(container: Any, stream: Any) -> Any:
 def _ffmpeg(stream: Any) -> Any:
     try:
         stream.codec_context.open(strict=False)
-    except FAULTS as error:
+    except faults() as error:
         raise RuntimeError(f"FFmpeg cannot decode its video stream: {_reason(error)}") from error
     return stream.codec_context
 
@@ -464,6 +468,11 @@ class _Bytes:
 
 
 _import_lock = threading.Lock()
+
+
+def faults() -> tuple[type[Exception], ...]:
+    """What PyAV raises for a broken file: FFmpeg's errors, of which some are Python's too, and its own."""
+    return (library().error.FFmpegError, OSError, ValueError, EOFError, MemoryError, NotImplementedError)
 
 
 def library() -> Any:

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from ndd._execution.errors import is_shortage
 from ndd._operator import bad_sample, operator, output
 from ndd._tensor import Device, Spec, Store
 from ndd._tensor.dtype import int8, uint8
@@ -30,7 +31,8 @@ def read(filepaths, /, *, dont_use_mmap: bool = False, use_o_direct: bool = Fals
 
     Gives the bytes, u8 `[size]`; `source_info` of each sample is its path. Unlike DALI, an empty file gives 0 bytes.
 
-    Raises RuntimeError for files that cannot be read and for other schemes (ftp://), naming sample and file.
+    Raises RuntimeError for files that cannot be read and for other schemes (ftp://), naming sample and file; OSError where
+    the process has as many files open as it may.
 
     >>> import ndd, tempfile
     >>> with tempfile.NamedTemporaryFile() as f:
@@ -97,7 +99,7 @@ def _name(characters: np.ndarray) -> str:
 
 
 def contents(path: str) -> np.ndarray:
-    """The bytes of a file; RuntimeError that names it if it cannot be read."""
+    """The bytes of a file; RuntimeError that names it if it cannot be read. OSError where no file can be opened."""
     scheme, found, rest = path.partition("://")
     name = path
     if found and scheme == "file":
@@ -114,6 +116,8 @@ def contents(path: str) -> np.ndarray:
             raise OSError(errno.EINVAL, "Not a regular file", name)
         return np.fromfile(name, np.uint8)
     except OSError as error:
+        if is_shortage(error):
+            raise
         raise RuntimeError(f"{path!r} cannot be read{from_where(name)}: {error.strerror or error}") from None
 
 

@@ -21,6 +21,9 @@ from ndd.decoders._video_file import VideoFile, library, scan
 from ndd.decoders._video_frames import padded
 
 _QUALITY = {"libx264": "crf", "libx265": "crf", "libvpx-vp9": "crf", "libsvtav1": "crf"}
+# Pixels: of frames that are less wide the libraries write behind their memory (x265 4.2 from the second frame on, SVT-AV1
+# 4.1: found by a malloc that checks, over all encoders and sizes up to 64).
+_LEAST_WIDTH = {"libx265": 49, "libsvtav1": 26}
 _CODECS = {"mp4": "libx264", "mov": "libx264", "mkv": "libx264", "webm": "libvpx-vp9", "avi": "mpeg4"}
 
 
@@ -45,7 +48,8 @@ def write(
         key_interval: how many frames lie between two key frames at most; default: the encoder's.
 
     Needs PyAV. Raises RuntimeError for frames of another form, ValueError for an unknown format or codec and for a rate
-    that is none, before the file is made.
+    or interval that is none, before the file is made; RuntimeError too for what the encoder refuses, and for widths below
+    49 with libx265 and below 26 with libsvtav1, which write behind their memory there.
 
     >>> import ndd, numpy as np, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "gray.mp4")
@@ -55,7 +59,7 @@ def write(
     """
     path = os.fsdecode(path)
     format = os.path.splitext(path)[1][1:].lower() or "mp4"
-    array = _checked(frames, format, rate, codec)
+    array = _checked(frames, format, rate, codec, key_interval)
     with open(path, "wb") as file:
         _encode(file, array, format, rate, codec, quality, key_interval)
 
@@ -77,11 +81,11 @@ def encode(
     b'\\x1aE\\xdf\\xa3'
     """
     memory = io.BytesIO()
-    _encode(memory, _checked(frames, format, rate, codec), format, rate, codec, quality, key_interval)
+    _encode(memory, _checked(frames, format, rate, codec, key_interval), format, rate, codec, quality, key_interval)
     return np.frombuffer(memory.getvalue(), np.uint8)
 
 
-def _checked(frames: Any, ending: str, rate: float, codec: str | None) -> np.ndarray:
+def _checked(frames: Any, ending: str, rate: float, codec: str | None, interval: int | None) -> np.ndarray:
     """The frames as an array. An error is found before a file is made."""
     array = np.asarray(frames.cpu() if hasattr(frames, "cpu") else frames)
     if array.dtype != np.uint8 or array.ndim != 4 or array.shape[3] not in (1, 3) or not array.size:
@@ -93,9 +97,29 @@ def _checked(frames: Any, ending: str, rate: float, codec: str | None) -> np.nda
         raise ValueError(f"format: expected one of {', '.join(_CODECS)}, got {ending!r}; or say a codec")
     if not 0 < float(rate) < float("inf"):
         raise ValueError(f"rate: expected frames a second, above 0, got {rate}")
+    if interval is not None and not 0 < interval < 1 << 31:
+        raise ValueError(f"key_interval: expected a number of frames, above 0, got {interval}")
     if codec is not None and codec not in library().codecs_available:
         raise ValueError(f"codec: expected FFmpeg's name of an encoder, such as 'libx265', got {codec!r}")
+    least = _LEAST_WIDTH.get(_encoder(codec), 1) if codec else 1
+    if array.shape[2] < least:
+        raise RuntimeError(
+            f"codec {codec!r} encodes frames of {least} pixels in width and more, got frames of "
+            f"{array.shape[1]}x{array.shape[2]}: make them wider, or take codec='libx264'"
+        )
     return array
+
+
+def _encoder(codec: str) -> str:
+    """The encoder's own name: FFmpeg takes "hevc" for libx265 too."""
+    av = library()
+    try:
+        found = av.Codec(codec, "w")
+    except av.codec.codec.UnknownCodecError:
+        found = None
+    if found is None or found.type != "video":
+        raise ValueError(f"codec: expected an encoder of video, FFmpeg's {codec!r} is none")
+    return found.name
 
 
 def _encode(
@@ -104,24 +128,33 @@ def _encode(
     av = library()
     count, height, width, channels = array.shape
     form = {"mkv": "matroska"}.get(ending, ending)
-    with av.open(file, "w", format=form) as container:
-        name = codec or _CODECS[ending]
-        stream = container.add_stream(name, rate=Fraction(rate).limit_denominator(100_000))
-        stream.width, stream.height = width, height
-        # An odd size: H.264 and HEVC have no 4:2:0 of it, MPEG-4 has nothing else.
-        stream.pix_fmt = "yuv444p" if (width % 2 or height % 2) and name != "mpeg4" else "yuv420p"
-        options = {_QUALITY[name]: str(quality)} if name in _QUALITY else {}
-        if name == "libvpx-vp9":
-            options["b"] = "0"
-        stream.options = options
-        if interval is not None:
-            stream.codec_context.gop_size = interval
-        for i in range(count):
-            image = np.ascontiguousarray(array[i] if channels == 3 else np.repeat(array[i], 3, axis=2))
-            frame = av.VideoFrame.from_ndarray(image, "rgb24")
-            frame.pts = i
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
+    name = codec or _CODECS[ending]
+    try:
+        with av.open(file, "w", format=form) as container:
+            stream = container.add_stream(name, rate=Fraction(rate).limit_denominator(100_000))
+            stream.width, stream.height = width, height
+            # An odd size: H.264 and HEVC have no 4:2:0 of it, MPEG-4 has nothing else.
+            stream.pix_fmt = "yuv444p" if (width % 2 or height % 2) and name != "mpeg4" else "yuv420p"
+            options = {_QUALITY[name]: str(quality)} if name in _QUALITY else {}
+            if name == "libvpx-vp9":
+                options["b"] = "0"
+            stream.options = options
+            if interval is not None:
+                stream.codec_context.gop_size = interval
+            for i in range(count):
+                image = np.ascontiguousarray(array[i] if channels == 3 else np.repeat(array[i], 3, axis=2))
+                frame = av.VideoFrame.from_ndarray(image, "rgb24")
+                frame.pts = i
+                container.mux(stream.encode(frame))
+            container.mux(stream.encode())
+    except av.FFmpegError as error:
+        if isinstance(error, MemoryError):
+            raise
+        if isinstance(error.__context__, OSError):  # of the file, that of a full disk say; then its end went wrong too
+            raise error.__context__ from None
+        raise RuntimeError(
+            f"FFmpeg's encoder {name!r} cannot make a file of format {ending!r} of frames of {height}x{width}: {error}"
+        ) from error
 
 
 def sequences(

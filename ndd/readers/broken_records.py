@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ndd._execution.errors import is_shortage
 from ndd.decoders import BadSample
 from ndd.io.file import from_where
 from ndd.readers.output import Output
@@ -90,14 +91,16 @@ class BrokenRecords:
 def broken(step: Step, read: tuple[Output, ...]) -> dict[int, str]:
     """What is wrong with which records of a step, by their place.
 
-    Other errors than those of the data stay where they are, to be raised: memory that runs out, or a store that does not
-    answer, say nothing about a record.
+    Other errors than those of the data stay where they are, to be raised: memory or file descriptors that run out, or a
+    store that does not answer, say nothing about a record.
     """
     records = step.records
     errors = {
         place: f"{type(error).__name__}: {error}"
         for place, error in records.faults.items()
-        if isinstance(error, Exception) and not isinstance(error, MemoryError | ConnectionError | TimeoutError)
+        if isinstance(error, Exception)
+        and not is_shortage(error)
+        and not isinstance(error, ConnectionError | TimeoutError)
     }
     refused = mismatch(records, read)
     sound = [place for place in range(len(records)) if place not in records.faults] if refused else []

@@ -21,7 +21,8 @@ FILE_FILTERS = [
     "*.flac", "*.ogg", "*.wav",
 ]
 # fmt: on
-_LIST_LINE = re.compile(r"(?P<name>.*\S)\s+(?P<label>-?\d+)\s*", re.DOTALL)
+_LIST_LINE = re.compile(r"(?P<name>.*\S)\s+(?P<label>-?0*\d{1,18})\s*", re.DOTALL)
+LABELS = range(-(1 << 31), 1 << 31)  # an i32 holds them
 
 
 class File(Reader):
@@ -127,7 +128,7 @@ def _label(reader: str, i: int, label: Any) -> int:
     """A label as a number; also the text of one, as DALI takes it. ValueError for anything else."""
     try:
         number = int(label)
-        if isinstance(label, str) or number == label:
+        if (isinstance(label, str) or number == label) and number in LABELS:
             return number
     except (TypeError, ValueError, OverflowError):
         pass
@@ -136,7 +137,9 @@ def _label(reader: str, i: int, label: Any) -> int:
         advice = (
             ". Number the classes: labels=[classes.index(name) for name in names], with classes = sorted(set(names))"
         )
-    raise ValueError(f"{reader}: labels: expected an integer for each file, got {label!r} for file {i}{advice}")
+    raise ValueError(
+        f"{reader}: labels: expected an integer of 32 bits for each file, got {label!r} for file {i}{advice}"
+    )
 
 
 def read_file_list(reader: str, path: str) -> tuple[list[str], np.ndarray]:
@@ -149,8 +152,8 @@ def read_file_list(reader: str, path: str) -> tuple[list[str], np.ndarray]:
         if parts is None:
             raise RuntimeError(
                 f'{reader}: Incorrect format of the list file "{path}":{number}: expected a file name followed by a '
-                f"label, an integer, got {line!r}"
+                f"label, an integer of up to 18 digits, got {line!r}"
             )
         names.append(parts["name"])
         labels.append(int(parts["label"]))
-    return names, np.array(labels, np.int64).astype(np.int32)
+    return names, np.array(labels, np.int64).astype(np.int32)  # DALI keeps the lower 32 bits too

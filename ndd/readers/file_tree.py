@@ -59,6 +59,11 @@ def read_lines(reader: str, path: str) -> list[str]:
         raise RuntimeError(f"{reader}: Cannot open: {path}{from_where(path)}: {error.strerror}") from error
 
 
+def is_offset(word: str) -> bool:
+    """Whether a word of an index is a number of bytes that a file may have: what is larger has no place in an int64."""
+    return word.isdecimal() and len(word) < 19
+
+
 def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tuple[list[str], list[str], np.ndarray]:
     """The files one level below `root`: the chosen directories, the names, and the directory's place for each name."""
     if is_remote(root):

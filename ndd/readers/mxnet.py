@@ -15,7 +15,7 @@ from ndd.io.file import from_where
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore, rows_at
 from ndd.readers.file_reading import RegularFile, status
-from ndd.readers.file_tree import FilePath, listed_names, read_lines
+from ndd.readers.file_tree import FilePath, is_offset, listed_names, read_lines
 from ndd.readers.index_cache import LEAST_TEXT, cached
 from ndd.readers.output import Output, Record
 from ndd.readers.records import Records
@@ -195,7 +195,7 @@ def _listed_offsets(reader: str, path: str) -> np.ndarray:
         words = line.split()
         if not words:
             continue
-        if len(words) != 2 or not words[1].isdecimal():
+        if len(words) != 2 or not is_offset(words[1]):
             raise RuntimeError(f'{reader}: index "{path}":{number}: expected a key and an offset, got {line!r}')
         offsets.append(int(words[1]))
     if not offsets:

@@ -138,7 +138,7 @@ def read_manifest(reader: str, path: str, shortest: float, longest: float) -> li
             continue
         try:
             entry = _entry(json.loads(line), len(entries))
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             broken += 1
             example = example or f"line {number}: {error}"
             continue

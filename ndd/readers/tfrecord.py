@@ -16,7 +16,7 @@ from ndd._tensor.dtype import float32, int64, uint8
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
 from ndd.readers.file_reading import RegularFile
-from ndd.readers.file_tree import FilePath, listed_names, path_texts, read_lines
+from ndd.readers.file_tree import FilePath, is_offset, listed_names, path_texts, read_lines
 from ndd.readers.index_cache import Index, listed_or_scanned
 from ndd.readers.output import Column, Output
 from ndd.readers.records import Records
@@ -327,7 +327,7 @@ def _listed_records(reader: str, path: str) -> Index:
         words = line.split()
         if not words:
             continue
-        if len(words) != 2 or not (words[0].isdecimal() and words[1].isdecimal()):
+        if len(words) != 2 or not (is_offset(words[0]) and is_offset(words[1])):
             raise RuntimeError(f'{reader}: index "{path}":{number}: expected an offset and a size, got {line!r}')
         found.append((int(words[0]), int(words[1])))
     if not found:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ndd._execution.errors import is_shortage
 from ndd._tensor.memory import host_empty
 from ndd.decoders._open_videos import OpenVideos
 from ndd.decoders._video_file import Index, VideoFile, scan
@@ -218,11 +219,12 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
     paths = list(dict.fromkeys(video.path for video in videos))
     with ThreadPoolExecutor(_SCANS_AT_ONCE, "ndd-video-index") as pool:
         found = dict(zip(paths, pool.map(one, paths), strict=True))
-    bad = [path for path in paths if isinstance(found[path], Exception)]
+    bad = {path: one for path, one in found.items() if isinstance(one, Exception)}
     if bad:
-        said = f"{bad[0]}: {found[bad[0]]}"
-        if not skips:
-            raise RuntimeError(f"{reader}: {said}") from found[bad[0]]  # type: ignore[arg-type]
+        first = next((path for path, error in bad.items() if is_shortage(error)), next(iter(bad)))
+        said = f"{first}: {bad[first]}"
+        if not skips or is_shortage(bad[first]):
+            raise RuntimeError(f"{reader}: {said}") from bad[first]
         warnings.warn(f"{reader}: {len(bad)} files are left out, the first is {said}", UserWarning, stacklevel=6)
     good = [video for video in videos if not isinstance(found[video.path], Exception)]
     return good, [found[video.path] for video in good]  # type: ignore[misc]

@@ -11,11 +11,16 @@ import numpy as np
 
 from ndd.decoders._video_file import Index
 from ndd.io.object_store import is_remote
-from ndd.readers.file import listed_files
+from ndd.readers.file import LABELS, listed_files
 from ndd.readers.file_tree import path_texts, read_lines, scan_tree
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_LINE = re.compile(rf"(?P<name>.*?\S)\s+(?P<label>[+-]?\d+)(?:\s+(?P<start>{_NUMBER})(?:\s+(?P<end>{_NUMBER}))?)?\s*")
+_LINE = re.compile(
+    rf"(?P<name>.*?\S)\s+(?P<label>[+-]?0*\d{{1,10}})(?:\s+(?P<start>{_NUMBER})(?:\s+(?P<end>{_NUMBER}))?)?\s*"
+)
+
+
+_BEYOND = 1e9  # frames or seconds: no video has so many, and more is soon infinite
 
 
 class Listed(NamedTuple):
@@ -53,7 +58,7 @@ def listed_videos(
 
 def _parsed(reader: str, path: str, number: int, line: str) -> Listed:
     found = _LINE.fullmatch(line)
-    if found is None or int(found["label"]) < 0:
+    if found is None or not 0 <= int(found["label"]) <= LABELS[-1]:
         raise RuntimeError(
             f'{reader}: line {number} of "{path}": expected a file, a label from 0, and perhaps a start and an end, got '
             f"{line!r}"
@@ -86,6 +91,7 @@ def _frame_at(value: float, index: Index, in_frames: bool, up: bool, whole_ticks
     """The number of the frame that a start or an end means."""
     times = index["times"]
     count = len(times)
+    value = min(max(value, -_BEYOND), _BEYOND)
     if in_frames:
         value = value + count if value < 0 else value
         return int(np.ceil(value) if up else np.floor(value))

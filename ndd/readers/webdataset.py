@@ -13,7 +13,7 @@ from ndd._tensor import Packed
 from ndd._tensor.dtype import DType, bfloat16, bool_, dtype as to_dtype, uint8
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
-from ndd.readers.file_tree import FilePath, listed_names, path_texts, read_lines
+from ndd.readers.file_tree import FilePath, is_offset, listed_names, path_texts, read_lines
 from ndd.readers.index_cache import Index, listed_or_scanned
 from ndd.readers.output import Column, Output
 from ndd.readers.records import Records
@@ -305,7 +305,7 @@ def _listed_samples(reader: str, path: str) -> Index:
 
     lines = read_lines(reader, path)
     head = lines[0].split()
-    if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdecimal() or not int(head[1]):
+    if len(head) != 2 or head[0] not in _VERSIONS or not is_offset(head[1]) or not int(head[1]):
         raise fault(1, f"expected one of {', '.join(_VERSIONS)} and a positive number of samples, got {lines[0]!r}")
     count = int(head[1])
     if len(lines) < count + 1:
@@ -326,4 +326,4 @@ def _listed_samples(reader: str, path: str) -> Index:
 
 
 def _numbers(words: list[str], step: int) -> bool:
-    return all(words[k].isdecimal() and words[k + 1].isdecimal() for k in range(1, len(words), step))
+    return all(is_offset(words[k]) and is_offset(words[k + 1]) for k in range(1, len(words), step))

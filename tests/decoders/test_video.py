@@ -244,6 +244,8 @@ def broken_files():
         frame.rate = 8000
         container.mux(stream.encode(frame))
         container.mux(stream.encode())
+    later = encoded(6, format="mkv").copy()
+    later[later.tobytes().index(b"\x42\xf7\x81") + 3] = 9  # EBMLReadVersion
     damaged = whole.copy()
     place = whole.tobytes().index(b"mdat") + 4
     damaged[place : place + (len(damaged) - place) // 2] = 0x5A
@@ -252,13 +254,15 @@ def broken_files():
         "text": (np.frombuffer(b"this is no video" * 100, np.uint8), "cannot open"),
         "cut off before its index": (whole[: len(whole) // 3], "cannot open|cannot be read"),
         "only a head": (encoded(6, format="mkv")[:50], "cannot open"),
+        "of a later Matroska": (later, "cannot open.*Not yet implemented"),
         "audio only": (np.frombuffer(audio.getvalue(), np.uint8), "expected a video stream"),
         "damaged": (damaged, "frame 0 of 30 .* cannot be decoded"),
     }
 
 
 @pytest.mark.parametrize(
-    "name", ["nothing", "text", "cut off before its index", "only a head", "audio only", "damaged"]
+    "name",
+    ["nothing", "text", "cut off before its index", "only a head", "of a later Matroska", "audio only", "damaged"],
 )
 def test_broken_files_are_errors_that_name_sample_and_file(tmp_path, name):
     data, said = broken_files()[name]

@@ -97,6 +97,30 @@ def test_a_context_serves_one_thread_at_a_time():
     assert len(errors) == 1
 
 
+def test_what_is_left_where_it_was_not_entered_harms_nothing():
+    """As generators do that another thread drops, or that end in another order."""
+    for entered in (ndd.EvalContext(), ndd.EvalMode.deferred):
+        with pytest.raises(RuntimeError, match="not in force on this thread"):
+            entered.__exit__(None, None, None)
+    assert ndd.EvalMode.current() is ndd.EvalMode.eager
+
+    def within(context, mode):
+        with context, mode:
+            yield
+            yield
+
+    first, second = ndd.EvalContext(), ndd.EvalContext()
+    one, other = within(first, ndd.EvalMode.deferred), within(second, ndd.EvalMode.sync_cpu)
+    next(one)
+    next(other)
+    one.close()
+    assert ndd.EvalContext.current() is second
+    assert ndd.EvalMode.current() is ndd.EvalMode.sync_cpu
+    other.close()
+    assert ndd.EvalContext.current() not in (first, second)
+    assert ndd.EvalMode.current() is ndd.EvalMode.eager
+
+
 def test_each_thread_has_its_own_context():
     found = []
     threads = [threading.Thread(target=lambda: found.append(ndd.EvalContext.current())) for _ in range(3)]

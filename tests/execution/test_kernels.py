@@ -11,6 +11,8 @@ import tempfile
 import textwrap
 import threading
 import warnings
+import zipfile
+import zipimport
 from pathlib import Path
 
 import numpy as np
@@ -298,3 +300,13 @@ def test_control_c_in_a_kernel_is_a_keyboard_interrupt():
         """)
     )
     assert done.stdout == "{'KeyboardInterrupt'}\n", done.stderr[-2000:]
+
+
+def test_the_package_in_a_zip_file(tmp_path, monkeypatch):
+    """The text of a file in it, by which kernels are kept."""
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr("ndd/a.py", "text")
+    monkeypatch.setattr(kernel_cache, "__loader__", zipimport.zipimporter(str(tmp_path / "all.zip")))
+    (tmp_path / "a.py").write_text("text")
+    inside = kernel_cache.source_digest(str(tmp_path / "all.zip" / "ndd" / "a.py"))
+    assert inside == kernel_cache.source_digest(str(tmp_path / "a.py"))

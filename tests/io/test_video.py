@@ -1,6 +1,8 @@
 """`ndd.io.video`: what is written can be read, and a video goes by in sequences."""
 
+import errno
 import gc
+import io
 
 import numpy as np
 import nvdec
@@ -9,6 +11,7 @@ from videos import damaged, encoded, numbers_of, write
 from waiting import wait_until
 
 import ndd
+from ndd.io import video
 
 FRAMES = np.full((3, 33, 31, 3), 120, np.uint8)
 
@@ -26,6 +29,12 @@ def test_frames_of_an_odd_size(ending):
         ({"rate": 0}, "rate: expected"),
         ({"rate": float("nan")}, "rate: expected"),
         ({"codec": "nope"}, "codec: expected"),
+        ({"codec": "aac"}, "codec: expected an encoder of video"),
+        ({"codec": "libx265"}, "49 pixels in width and more, got frames of 33x31"),
+        ({"codec": "hevc", "frames": np.zeros((2, 64, 48, 3), np.uint8)}, "got frames of 64x48"),
+        ({"codec": "libsvtav1", "frames": FRAMES[:, :, :24]}, "26 pixels in width and more"),
+        ({"key_interval": 0}, "key_interval: expected"),
+        ({"key_interval": 1 << 40}, "key_interval: expected"),
         ({"frames": FRAMES[:, :0]}, "at least one"),
         ({"frames": FRAMES[..., :2]}, "expected frames"),
     ],
@@ -35,6 +44,23 @@ def test_what_cannot_be_written_makes_no_file(tmp_path, how, words):
     with pytest.raises((ValueError, RuntimeError), match=words):
         ndd.io.video.write(tmp_path / "a.mp4", **{"frames": FRAMES, **how})
     assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_the_systems_error():
+    class Full(io.BytesIO):
+        def write(self, data):
+            if self.tell() > 100:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data)
+
+    clip = np.random.default_rng(0).integers(0, 255, (3, 64, 64, 3), np.uint8)
+    with pytest.raises(OSError, match="No space left on device"):
+        video._encode(Full(), clip, "avi", 25, None, 23, None)
+
+
+def test_an_encoder_that_refuses_is_named():
+    with pytest.raises(RuntimeError, match="'hevc' cannot make a file of format 'mp4' of frames of 8x64"):
+        ndd.io.video.encode(np.zeros((2, 8, 64, 3), np.uint8), codec="hevc")
 
 
 @pytest.mark.parametrize("length", [1, 4, 10, 99])

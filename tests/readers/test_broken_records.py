@@ -1,10 +1,12 @@
 """`on_error="skip"`: nothing is lost silently, and a saved state knows what was left out."""
 
+import errno
 import json
 import os
 
 import numpy as np
 import pytest
+from encoded import made
 
 import ndd
 from ndd.readers import File, Numpy
@@ -123,13 +125,13 @@ def test_on_the_gpu(tmp_path, emulated_gpu):
 
 class NoMemory(ndd.readers.RecordStore):
     def __len__(self):
-        return 4
+        return 6
 
     def source(self, number):
         return str(number)
 
     def record(self, number):
-        raise (MemoryError if number < 2 else TimeoutError)("no")
+        raise (MemoryError("no"), TimeoutError("no"), OSError(errno.EMFILE, "Too many open files"))[number // 2]
 
 
 class NoMemories(ndd.readers.Reader):
@@ -143,9 +145,38 @@ class NoMemories(ndd.readers.Reader):
 
 def test_what_is_no_fault_of_the_record_is_raised():
     epoch = NoMemories(on_error="skip").next_epoch(batch_size=2)
-    for kind in ("MemoryError", "TimeoutError"):
+    for kind in ("MemoryError", "TimeoutError", "Too many open files"):
         with pytest.raises(RuntimeError, match=kind):
             next(epoch)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_without_file_descriptors_nothing_is_left_out(files, tmp_path):
+    """In a forked process, one after the other runs out of them."""
+    resource = pytest.importorskip("resource")
+    clip = str(tmp_path / "clip.mp4")
+    ndd.io.video.write(clip, np.zeros((2, 32, 64, 3), np.uint8))
+    (tmp_path / "one.jpg").write_bytes(made()["420.jpg"].tobytes())
+    calls = [
+        lambda: len(ndd.readers.Video(filenames=[clip], sequence_length=1, on_error="skip")),
+        lambda: len(epoch_of(File(files=files, on_error="skip"), 1)),
+        lambda: ndd.imread([str(tmp_path / "one.jpg")], on_error="skip").evaluate().batch_size,
+    ]
+    assert [call() for call in calls] == [2, len(files), 1]
+    child = os.fork()
+    if not child:
+        said = []
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+            for call in calls:
+                try:
+                    said.append(str(call()))
+                except Exception as error:
+                    said.append(repr(error))
+        finally:
+            print(*said, sep="\n", flush=True)
+            os._exit(sum("Too many open files" in text for text in said))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == len(calls)
 
 
 @pytest.mark.parametrize("harm", ["shrink", "vanish", "unreadable", "folder"])

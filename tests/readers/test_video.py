@@ -92,6 +92,7 @@ def test_padded_sequences(folder):
         ("3 -2", {"file_list_frame_num": True}, [3, 17]),
         ("3.2 7.8", {"file_list_frame_num": True}, [4, 6]),
         ("3 99", {"file_list_frame_num": True}, [3, 19]),
+        ("-1e400 1e400", {"file_list_frame_num": True}, [0, 19]),
         ("", {}, [0, 19]),
     ],
 )
@@ -102,6 +103,15 @@ def test_a_list_names_parts_of_videos(folder, tmp_path, line, how, expected):
     numbers = [int(first[0]) for _, _, first in found]
     assert numbers == list(range(expected[0], expected[1] + 1))
     assert all(label.tolist() == [7] for _, label, _ in found)
+
+
+def test_a_reader_of_nothing_ends_in_silence(monkeypatch):
+    said = []
+    monkeypatch.setattr("sys.unraisablehook", said.append)
+    with pytest.raises(RuntimeError, match="exactly one of"):
+        len(ndd.readers.Video(sequence_length=1))
+    gc.collect()
+    assert not said
 
 
 def test_parts_of_a_video_with_a_variable_frame_rate_go_by_time(tmp_path):

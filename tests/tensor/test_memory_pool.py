@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
+import pytest
 
 from ndd._tensor import memory
-from ndd._tensor.memory import host_empty
-
-
-def kept():
-    return sum(block.nbytes for blocks in memory._free.values() for block, _ in blocks)
+from ndd._tensor.memory import host_empty, kept
 
 
 def test_a_buffer_comes_again():
@@ -26,9 +25,40 @@ def test_a_buffer_comes_again():
 def test_memory_that_is_kept_has_a_limit(monkeypatch):
     monkeypatch.setattr(memory, "_TOTAL", 10 << 20)
     monkeypatch.setattr(memory, "_free", {})
-    monkeypatch.setattr(memory, "_kept", 0)
     for size in range(1, 80):
         some = [host_empty(size << 14, np.uint8) for _ in range(3)]
-        del some
         assert kept() <= (10 << 20)
-    assert memory._kept == kept() > 0
+        del some
+    assert kept() > 0
+
+
+def test_what_is_kept_makes_room_for_another_size(monkeypatch):
+    monkeypatch.setattr(memory, "_free", {})
+    kept_ones = [host_empty(1 << 20, np.uint8) for _ in range(3)]
+    del kept_ones
+    assert kept() >= 3 << 20
+    wanted, empty = 2 << 20, np.empty
+
+    def of_a_small_machine(size, dtype):
+        if size + kept() > 4 << 20:
+            raise MemoryError
+        return empty(size, dtype)
+
+    monkeypatch.setattr(np, "empty", of_a_small_machine)
+    assert host_empty(wanted, np.uint8).nbytes == wanted
+    with pytest.raises(MemoryError, match="8,388,608 bytes"):
+        host_empty(8 << 20, np.uint8)
+
+
+def test_no_step_of_python_runs_where_a_buffer_ends():
+    """There the handler of a signal would run, and what it raises would be lost."""
+    some, steps = host_empty((1000, 1000), np.float32), []
+    before = kept()
+    sys.setprofile(lambda frame, event, _: steps.append((event, frame.f_code.co_name)))
+    try:
+        some = None
+    finally:
+        sys.setprofile(None)
+    assert some is None
+    assert kept() == before + (4 << 20)
+    assert [name for event, name in steps if event == "call"] == []
