@@ -77,7 +77,7 @@ class State:
     def events(self) -> Iterator[Event]:
         """What happened since `clear`."""
         for k in range(self._memory[_COUNT]):
-            yield Event(*_EVENT.unpack_from(self.numbers, 8 * (_FIRST + 3 * k)))
+            yield Event(*_EVENT.unpack_from(self._memory, 8 * (_FIRST + 3 * k)))
 
 
 def connect(video: object, cuda: object) -> None:

@@ -8,6 +8,7 @@ other one needs.
 
 from __future__ import annotations
 
+import bisect
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -61,7 +62,7 @@ class VideoFile:
         except BaseException:
             self._container.close()
             raise
-        self._times, self._keys = self._index["times"], self._index["keys"]
+        self._times, self._keys = self._index["times"], self._index["keys"].tolist()
         self.time_base = Fraction(*self._index["time_base"].tolist())
         height, width = self._index["size"].tolist()
         self.shape = Shape(len(self._times), height, width)
@@ -312,9 +313,11 @@ def scan(source: str | np.ndarray) -> Index:
         container.close()
 
 
-def key_before(keys: np.ndarray, frame: int) -> int:
+def key_before(keys: Sequence[int] | np.ndarray, frame: int) -> int:
     """Where decoding must begin for a frame."""
-    at = int(np.searchsorted(keys, frame, "right")) - 1
+    at = (
+        bisect.bisect_right(keys, frame) - 1
+    )  # NumPy's search takes 5 us, longer than all else of a frame's bookkeeping
     return int(keys[at]) if at >= 0 else 0
 
 

@@ -117,6 +117,8 @@ def decoder(monkeypatch):
 class Packet(bytes):
     """An encoded picture, to be shown at `pts`."""
 
+    pts: int
+
     def __new__(cls, pts):
         made = bytes.__new__(cls, b"\0\0\1data")
         made.pts = pts
