@@ -59,7 +59,7 @@ class State:
     def __init__(self) -> None:
         self.numbers = np.zeros(_FIRST + 3 * _EVENTS, np.int64)
         self.address: int = self.numbers.ctypes.data
-        self._memory = memoryview(self.numbers)
+        self._memory = self.numbers.data
 
     def decode_with(self, session: int) -> None:
         """Sends pictures to a session from here on; 0: to none."""
