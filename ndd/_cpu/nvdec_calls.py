@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd._cpu.inlined import zeros
 from ndd._cpu.jit import External, kernel
 from ndd._execution.fork import whole
 
@@ -164,7 +165,7 @@ def copy_picture(session, number, mapping, stream, copies, firsts, status):
     `mapping`, `status`: the addresses of structures. `copies`: u64 `[2, 16]`, for luma and chroma, where only the sources
     are missing; `firsts`: i64 `[2, 2]`, for each the first row and the first byte of a row.
     """
-    found = np.zeros(2, np.uint64)
+    found = zeros(2, np.uint64)
     failed = _map(session, number, found.ctypes.data, found.ctypes.data + 8, mapping)
     if failed:
         return 0, failed

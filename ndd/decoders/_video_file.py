@@ -25,7 +25,10 @@ from ndd.decoders._video_color import FULL_RANGE, PLANAR, write_rgb, write_ycbcr
 Index = dict[str, np.ndarray]
 
 FAULTS = (OSError, ValueError, EOFError, MemoryError, NotImplementedError)  # what FFmpeg's errors are in PyAV
-_OPTIONS = {"protocol_whitelist": "file"}  # a play list must not fetch anything
+_HOW: dict[str, Any] = {
+    "container_options": {"protocol_whitelist": "file"},  # a play list must not fetch anything
+    "metadata_errors": "replace",  # a title may have any bytes
+}
 _GUESSED_AFTER_SEEKS = ("mpeg",)  # containers, by FFmpeg's names, that say the times of some packets only
 _CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is never shown
 
@@ -327,8 +330,8 @@ def _opened(source: str | np.ndarray) -> Any:
         raise RuntimeError("expected a video, got 0 bytes: an empty file, or one that cannot be read")
     try:
         if isinstance(source, str):
-            return av.open(source, container_options=_OPTIONS)
-        return av.open(_Bytes(source), container_options=_OPTIONS)
+            return av.open(source, **_HOW)
+        return av.open(_Bytes(source), **_HOW)
     except FileNotFoundError:
         raise
     except FAULTS as error:
