@@ -417,7 +417,9 @@ def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int
         picture = Picture(round(frame.rotation / 90) % 4, frame.colorspace, full or kind == "yuvj420p", bits)
         height, width = frame.height, frame.width
     if height < 1 or width < 1:
-        raise RuntimeError("expected a video, its frames have no size: the header is damaged")
+        raise RuntimeError(
+            "expected a video, its frames have no size: the header is damaged, or FFmpeg does not decode it (as WebP that moves)"
+        )
     return picture, ((width, height) if picture.turns % 2 else (height, width))
 
 
