@@ -20,7 +20,8 @@ def decode(source: np.ndarray | str, refusal: str) -> tuple[np.ndarray, float]:
             f'no sound can be read: {refusal}. If it is AAC, WMA or the like: pip install "ndd-dataloading[audio]", for av'
         ) from None
     try:
-        with av.open(source if isinstance(source, str) else io.BytesIO(source.tobytes())) as container:
+        file = source if isinstance(source, str) else io.BytesIO(source.tobytes())
+        with av.open(file, metadata_errors="replace") as container:  # a title may have any bytes
             if not container.streams.audio:
                 raise RuntimeError("no sound can be read: the file has no audio stream")
             return _samples(av, container)

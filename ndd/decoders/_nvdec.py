@@ -4,8 +4,8 @@
 decides what is asked for. It has a parser, the driver's, that cuts a stream into pictures, and an engine session that decodes
 them. A session takes 13 to 75 ms to make, so sessions are kept; one that is large enough is turned to another size.
 
-All calls into the driver run without the GIL. Frames are copied out of the session's own surfaces, on a stream of the
-decoder's.
+All calls into the driver run without the GIL, and what the driver's parser calls back is compiled (`_cpu/nvdec_calls.py`).
+Frames are copied out of the session's own surfaces, on a stream of the decoder's.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ import ctypes
 import functools
 import threading
 from typing import Any
+
+import numpy as np
+
+from ndd._cpu.nvdec_calls import CALLS, Event, State, callbacks, connect, copy_picture
 
 _CODECS = {"mpeg4": 2, "h264": 4, "hevc": 8, "vp8": 9, "vp9": 10, "av1": 11}
 _NAL_CODECS = ("h264", "hevc")
@@ -79,19 +83,6 @@ class _Packet(ctypes.Structure):
     _fields_ = (("flags", _ulong), ("size", _ulong), ("data", ctypes.c_char_p), ("time", ctypes.c_longlong))
 
 
-class _Picture(ctypes.Structure):
-    """The head of what the parser says of a picture to be decoded."""
-
-    _fields_ = (("width", ctypes.c_int), ("height", ctypes.c_int), ("number", ctypes.c_int))
-
-
-class _Shown(ctypes.Structure):
-    _fields_ = (
-        ("number", ctypes.c_int), ("progressive", ctypes.c_int), ("top_first", ctypes.c_int), ("repeat", ctypes.c_int),
-        ("time", ctypes.c_longlong),
-    )  # fmt: skip
-
-
 class _Mapping(ctypes.Structure):
     _fields_ = (
         ("progressive", ctypes.c_int), ("second", ctypes.c_int), ("top_first", ctypes.c_int), ("unpaired", ctypes.c_int),
@@ -104,28 +95,17 @@ class _Status(ctypes.Structure):
     _fields_ = (("status", _u32), ("reserved", _u32 * 31), ("reserved2", _pointer * 8))
 
 
-class _Copy(ctypes.Structure):
-    """Rows of bytes from one place on the GPU to another."""
-
-    _fields_ = (
-        ("from_x", ctypes.c_size_t), ("from_y", ctypes.c_size_t), ("from_kind", _u32), ("from_host", _pointer),
-        ("source", ctypes.c_uint64), ("from_array", _pointer), ("source_row", ctypes.c_size_t), ("to_x", ctypes.c_size_t),
-        ("to_y", ctypes.c_size_t), ("to_kind", _u32), ("to_host", _pointer), ("target", ctypes.c_uint64),
-        ("to_array", _pointer), ("target_row", ctypes.c_size_t), ("bytes", ctypes.c_size_t), ("rows", ctypes.c_size_t),
-    )  # fmt: skip
-
-
 _ON_GPU = 2
+_COPY_WORDS = 16  # 8-byte numbers of a `CUDA_MEMCPY2D`, and which of them say where from, where to and how much
+_FROM_KIND, _TO_KIND, _TARGET, _TARGET_ROW, _BYTES, _ROWS = 2, 9, 11, 13, 14, 15
 
 _SEQUENCE = ctypes.CFUNCTYPE(ctypes.c_int, _pointer, ctypes.POINTER(_Format))
-_DECODE = ctypes.CFUNCTYPE(ctypes.c_int, _pointer, ctypes.POINTER(_Picture))
-_DISPLAY = ctypes.CFUNCTYPE(ctypes.c_int, _pointer, ctypes.POINTER(_Shown))
 
 
 class _Parsing(ctypes.Structure):
     _fields_ = (
         ("codec", _u32), ("surfaces", _u32), ("clock", _u32), ("threshold", _u32), ("delay", _u32), ("flags", _u32),
-        ("reserved", _u32 * 4), ("user", _pointer), ("sequence", _SEQUENCE), ("decode", _DECODE), ("display", _DISPLAY),
+        ("reserved", _u32 * 4), ("user", _pointer), ("sequence", _SEQUENCE), ("decode", _pointer), ("show", _pointer),
         ("operating_point", _pointer), ("messages", _pointer), ("reserved2", _pointer * 5), ("extended", _pointer),
     )  # fmt: skip
 
@@ -134,14 +114,11 @@ class _Parsing(ctypes.Structure):
 def library() -> Any:
     """The driver's library. `Refused` where it is missing."""
     try:
-        return ctypes.CDLL("libnvcuvid.so.1")
+        found = ctypes.CDLL("libnvcuvid.so.1")
     except OSError as error:
         raise Refused(f"{error}; containers need NVIDIA_DRIVER_CAPABILITIES with 'video'") from None
-
-
-@functools.cache
-def _cuda() -> Any:
-    return ctypes.CDLL("libcuda.so.1")
+    connect(found, ctypes.CDLL("libcuda.so.1"))
+    return found
 
 
 def _check(name: str, status: int) -> None:
@@ -253,15 +230,14 @@ class Frame:
 
     is_corrupt = False
 
-    def __init__(self, decoder: Decoder, shown: _Shown):
-        self._decoder = decoder
-        self.number, self.pts = shown.number, shown.time
-        self._how = shown.progressive, shown.top_first, int(shown.repeat < 0)
+    def __init__(self, decoder: Decoder, shown: Event):
+        self._decoder, self._shown = decoder, shown
+        self.pts = shown.time
 
     def copy(self, target: int) -> None:
         """Writes the picture to an address: rows of luma, then rows of both chromas, pair by pair; a row has an even
         number of pixels, of one byte or, with more than 8 bits, two. The copy is there when this returns."""
-        self._decoder.copy(self.number, self._how, target)
+        self._decoder.copy(self._shown, target)
 
 
 class Decoder:
@@ -291,13 +267,13 @@ class Decoder:
         self._head, self._length_bytes = _parameter_sets(self._name, bytes(context.extradata or b""))
         self._fresh = True
         self._session: _Session | None = None
-        self._ready: list[Frame] = []
         self._error: BaseException | None = None
-        self._crop = 0, 0
-        self._calls = _SEQUENCE(self._sequence), _DECODE(self._decode), _DISPLAY(self._display)
+        self._state = State()
+        self._on_sequence: Any = _SEQUENCE(self._sequence)
+        decode, show = callbacks()
         how = _Parsing(
-            codec=_CODECS[self._name], surfaces=1, threshold=100, delay=_DISPLAY_DELAY,
-            sequence=self._calls[0], decode=self._calls[1], display=self._calls[2],
+            codec=_CODECS[self._name], surfaces=1, threshold=100, delay=_DISPLAY_DELAY, user=self._state.address,
+            sequence=self._on_sequence, decode=decode, show=show,
         )  # fmt: skip
         self._parser = _pointer()
         _call("cuvidCreateVideoParser", ctypes.byref(self._parser), ctypes.byref(how))
@@ -312,59 +288,53 @@ class Decoder:
     def decode(self, packet: Any) -> list[Frame]:
         """The frames that can be shown now; None instead of a packet ends the stream."""
         if packet is None:
-            self._parse(_Packet(flags=_END))
-        else:
-            data = bytes(packet)
-            if self._length_bytes:
-                data, needed = _with_start_codes(self._name, data, self._length_bytes)
-                if self.skip_frame == "NONREF" and not needed:
-                    return []
-            if self._fresh:
-                data, self._fresh = self._head + data, False
-            whole = _ONE_PICTURE if self._name in _NAL_CODECS else 0
-            self._parse(_Packet(_TIMED | whole, len(data), data, packet.pts))
-        found, self._ready = self._ready, []
-        return found
+            return self._parse(_Packet(flags=_END))
+        data = bytes(packet)
+        if self._length_bytes:
+            data, needed = _with_start_codes(self._name, data, self._length_bytes)
+            if self.skip_frame == "NONREF" and not needed:
+                return []
+        if self._fresh:
+            data, self._fresh = self._head + data, False
+        whole = _ONE_PICTURE if self._name in _NAL_CODECS else 0
+        return self._parse(_Packet(_TIMED | whole, len(data), data, packet.pts))
 
     def flush_buffers(self) -> None:
         """Forgets what was decoded: the next packet is a key frame."""
         if not self._fresh:
             self._parse(_Packet(flags=_END))
-            self._ready.clear()
             self._fresh = True
 
-    def copy(self, number: int, how: tuple[int, int, int], target: int) -> None:
+    def copy(self, shown: Event, target: int) -> None:
         """See `Frame.copy`."""
-        session, (height, width) = self._session, self._size
-        if session is None:
-            raise RuntimeError(f"picture {number} is asked for before one was decoded")
-        wide = 2 if session.key[2] else 1
-        address, pitch = ctypes.c_uint64(), _u32()
-        mapping = _Mapping(progressive=how[0], top_first=how[1], unpaired=how[2], stream=self._stream.cuda_stream)
-        _call(
-            "cuvidMapVideoFrame64",
-            session.handle, number, ctypes.byref(address), ctypes.byref(pitch), ctypes.byref(mapping),
+        if self._session is None:
+            raise RuntimeError(f"picture {shown.number} is asked for before one was decoded")
+        self._mapping.progressive, self._mapping.top_first = shown.progressive, shown.top_first
+        self._mapping.unpaired = int(shown.repeat < 0)
+        self._copies[:, _TARGET] = target, target + self._luma_bytes
+        status = _Status()  # the driver tells it for H.264 and HEVC only
+        step, failed = copy_picture(
+            self._session.handle.value, shown.number, ctypes.addressof(self._mapping), self._stream.cuda_stream,
+            self._copies, self._firsts, ctypes.addressof(status),
         )  # fmt: skip
-        try:
-            left, top = self._crop
-            row = (width + width % 2) * wide
-            rows = height + height % 2
-            chroma = address.value + pitch.value * (session.size[1] + session.size[1] % 2)
-            for start, at, skipped, count in (
-                (address.value, target, top, rows), (chroma, target + rows * row, top // 2, rows // 2),
-            ):  # fmt: skip
-                copy = _Copy(
-                    from_kind=_ON_GPU, source=start + skipped * pitch.value + left * wide, source_row=pitch.value,
-                    to_kind=_ON_GPU, target=at, target_row=row, bytes=row, rows=count,
-                )  # fmt: skip
-                _check("cuMemcpy2DAsync", _cuda().cuMemcpy2DAsync_v2(ctypes.byref(copy), _pointer(mapping.stream)))
-            _check("cuStreamSynchronize", _cuda().cuStreamSynchronize(_pointer(mapping.stream)))
-            status = _Status()  # the driver tells it for H.264 and HEVC only
-            library().cuvidGetDecodeStatus(session.handle, number, ctypes.byref(status))
-        finally:
-            library().cuvidUnmapVideoFrame64(session.handle, ctypes.c_uint64(address.value))
+        _check(CALLS[step], failed)
         if status.status in _ERRORS:
             raise Refused("the engine found the data damaged")
+
+    def _prepare_copies(self, session: _Session, left: int, top: int) -> None:
+        """All of a copy that is the same for each picture; the picture begins here in a surface."""
+        height, width = self._size
+        wide = 2 if session.key[2] else 1
+        row, rows = (width + width % 2) * wide, height + height % 2
+        chroma = session.size[1] + session.size[1] % 2
+        self._luma_bytes = rows * row
+        self._firsts = np.array([[top, left * wide], [chroma + top // 2, left * wide]], np.int64)
+        self._copies = np.zeros((2, _COPY_WORDS), np.uint64)
+        for word, both in {
+            _FROM_KIND: _ON_GPU, _TO_KIND: _ON_GPU, _TARGET_ROW: row, _BYTES: row, _ROWS: (rows, rows // 2),
+        }.items():  # fmt: skip
+            self._copies[:, word] = both
+        self._mapping = _Mapping(stream=self._stream.cuda_stream)
 
     def close(self) -> None:
         """Gives the session back."""
@@ -374,23 +344,33 @@ class Decoder:
         if self._session is not None:
             sessions.give_back(self._session)
             self._session = None
-        self._ready.clear()
-        self._calls = ()  # type: ignore[assignment]
+        self._on_sequence = None
 
-    def _parse(self, packet: _Packet) -> None:
+    def _parse(self, packet: _Packet) -> list[Frame]:
+        """Feeds the parser; the pictures that it shows."""
         self._error = None
+        self._state.clear()
         status = library().cuvidParseVideoData(self._parser, ctypes.byref(packet))
         if self._error is not None:
             raise self._error
+        _check("cuvidDecodePicture", self._state.status)
         _check("cuvidParseVideoData", status)
+        frames: dict[int, Frame] = {}
+        for event in self._state.events():
+            if event.number in frames:
+                raise Refused("a packet with more pictures than there are surfaces")
+            if not event.decoded:
+                frames[event.number] = Frame(self, event)
+        return list(frames.values())
 
-    # ---- called by the parser, within `_parse`
+    # ---- called by the parser, within `_parse`, at the beginning of a stream
 
     def _sequence(self, _: Any, format: Any) -> int:
         try:
             return self._begin(format.contents)
         except BaseException as error:
             self._error = error
+            self._state.decode_with(0)
             return 0
 
     def _begin(self, format: _Format) -> int:
@@ -400,7 +380,6 @@ class Decoder:
             raise Refused("the engines are asked for 4:2:0 that is not interlaced")
         if size != self._size or shown.left % 2 or shown.top % 2:
             raise Refused(f"expected frames of {self._size[0]}x{self._size[1]}, got {size[0]}x{size[1]}")
-        self._crop = shown.left, shown.top
         surfaces = format.surfaces + _SPARE_SURFACES
         wanted = self._device, format.codec, format.more_bits, format.width, format.height
         session = self._session
@@ -408,25 +387,10 @@ class Decoder:
             if (*session.key, *session.size) == wanted and session.room[2] >= surfaces:
                 return surfaces
             raise Refused("the stream changes its format")
-        self._session = sessions.take(*wanted, surfaces)
+        self._session = session = sessions.take(*wanted, surfaces)
+        self._prepare_copies(session, shown.left, shown.top)
+        self._state.decode_with(session.handle.value or 0)
         return surfaces
-
-    def _decode(self, _: Any, picture: Any) -> int:
-        session = self._session
-        if session is None or self._error is not None:
-            return 0
-        if any(frame.number == picture.contents.number for frame in self._ready):
-            self._error = Refused("a packet with more pictures than there are surfaces")
-            return 0
-        status = library().cuvidDecodePicture(session.handle, picture)
-        if status:
-            self._error = Refused(f"cuvidDecodePicture gives status {status}")
-        return int(not status)
-
-    def _display(self, _: Any, shown: Any) -> int:
-        if shown:
-            self._ready.append(Frame(self, shown.contents))
-        return 1
 
 
 def _parameter_sets(codec: str, extra: bytes) -> tuple[bytes, int]:

@@ -8,6 +8,7 @@ other one needs.
 
 from __future__ import annotations
 
+import bisect
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,10 @@ from ndd.decoders._video_color import FULL_RANGE, PLANAR, write_rgb, write_ycbcr
 
 Index = dict[str, np.ndarray]
 
-_OPTIONS = {"protocol_whitelist": "file"}  # a play list must not fetch anything
+_HOW: dict[str, Any] = {
+    "container_options": {"protocol_whitelist": "file"},  # a play list must not fetch anything
+    "metadata_errors": "replace",  # a title may have any bytes
+}
 _GUESSED_AFTER_SEEKS = ("mpeg",)  # containers, by FFmpeg's names, that say the times of some packets only
 _CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is never shown
 
@@ -61,7 +65,7 @@ class VideoFile:
         except BaseException:
             self._container.close()
             raise
-        self._times, self._keys = self._index["times"], self._index["keys"]
+        self._times, self._keys = self._index["times"], self._index["keys"].tolist()
         self.time_base = Fraction(*self._index["time_base"].tolist())
         height, width = self._index["size"].tolist()
         self.shape = Shape(len(self._times), height, width)
@@ -312,9 +316,11 @@ def scan(source: str | np.ndarray) -> Index:
         container.close()
 
 
-def key_before(keys: np.ndarray, frame: int) -> int:
+def key_before(keys: Sequence[int] | np.ndarray, frame: int) -> int:
     """Where decoding must begin for a frame."""
-    at = int(np.searchsorted(keys, frame, "right")) - 1
+    at = (
+        bisect.bisect_right(keys, frame) - 1
+    )  # NumPy's search takes 5 us, longer than all else of a frame's bookkeeping
     return int(keys[at]) if at >= 0 else 0
 
 
@@ -324,14 +330,13 @@ def _opened(source: str | np.ndarray) -> Any:
         raise RuntimeError("expected a video, got 0 bytes: an empty file, or one that cannot be read")
     try:
         if isinstance(source, str):
-            return av.open(source, container_options=_OPTIONS)
-        return av.open(_Bytes(source), container_options=_OPTIONS)
+            return av.open(source, **_HOW)
+        return av.open(_Bytes(source), **_HOW)
     except FileNotFoundError:
         raise
     except faults() as error:
-        if isinstance(error, OSError) and is_shortage(
-            error
-        ):  # without a memory error: a broken file has FFmpeg ask for any
+        # Not a MemoryError: a broken file has FFmpeg ask for any number of bytes.
+        if isinstance(error, OSError) and is_shortage(error):
             raise
         raise RuntimeError(f"expected a video, got what FFmpeg cannot open: {_reason(error)}") from error
 
@@ -415,7 +420,9 @@ def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int
         picture = Picture(round(frame.rotation / 90) % 4, frame.colorspace, full or kind == "yuvj420p", bits)
         height, width = frame.height, frame.width
     if height < 1 or width < 1:
-        raise RuntimeError("expected a video, its frames have no size: the header is damaged")
+        raise RuntimeError(
+            "expected a video, its frames have no size: the header is damaged, or FFmpeg does not decode it (as WebP that moves)"
+        )
     return picture, ((width, height) if picture.turns % 2 else (height, width))
 
 

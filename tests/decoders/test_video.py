@@ -290,6 +290,13 @@ def test_a_matroska_file_that_is_cut_off_has_fewer_frames():
     assert numbers_of(frames) == [0, 1, 2]
 
 
+def test_what_a_file_says_of_itself_may_have_any_bytes():
+    made = encoded(6).tobytes()
+    clip = np.frombuffer(made.replace(b"Lavf", b"\xe9\xe8vf"), np.uint8)  # "encoded by", as Latin-1
+    assert clip.tobytes() != made
+    assert numbers_of(ndd.decoders.video(clip)) == list(range(6))
+
+
 def test_one_frame_and_interlaced_and_many_codecs():
     assert numbers_of(ndd.decoders.video(encoded(1))) == [0]
     made_by = [
