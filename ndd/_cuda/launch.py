@@ -200,8 +200,9 @@ class Launch:
             kept: somebody keeps this very array and never writes to it, so that it may stay on the GPU.
         """
         flat = np.ascontiguousarray(values)
-        step = flat.strides[0] if each and len(flat) else 0
-        offsets = step * np.arange(self.n, dtype=np.int64)
+        offsets = _nowhere(self.n)
+        if each and len(flat):
+            offsets = flat.strides[0] * np.arange(self.n, dtype=np.int64)
         octets = flat.reshape(-1).view(np.uint8) if flat.size else np.zeros(1, np.uint8)
         return self.made(Memory(0, None, offsets, octets, kept=values if kept else None))
 
@@ -249,7 +250,7 @@ class Launch:
         if not isinstance(most, int):
             items = items if items.__class__ is np.ndarray and items.ndim == 1 else np.ravel(items)
             most = int(np.maximum.reduce(items, initial=0))
-        records, kind, pointers = self._records(items, {**self.plan.per_sample, **per_sample})
+        records, pointers = self._records(items, {**self.plan.per_sample, **per_sample})
         numbers = {**self.plan.shared, **shared} if shared else self.plan.shared
         if per_sample:
             numbers = {k: v for k, v in numbers.items() if k not in per_sample}
@@ -258,7 +259,7 @@ class Launch:
             return _Ready([], None, records, ctypes.c_int(0), ctypes.c_int(0))
         text = self._source(file)
         kernels = self.call.settled.kernels  # inputs and outputs have the types that these were compiled for
-        key = (text, kernel, kind, shared_kind, tuple(macros.items()) if macros else ())
+        key = (text, kernel, records.dtype, shared_kind, tuple(macros.items()) if macros else ())
         functions = kernels.get(key)
         if functions is None:
             every = {**self._element_macros(), **macros}
@@ -279,7 +280,7 @@ class Launch:
             whole = source.kernel_text(
                 text,
                 source.struct_text("Sample", record, pointers),
-                source.struct_text("Shared", _layout(shared_kind), {}),
+                source.struct_text("Shared", shared_kind, {}),
                 macros,
             )
             function = _functions[key] = compile.function(whole, kernel, self.device.device_id)
@@ -307,8 +308,8 @@ class Launch:
                 found[short] = found[f"{short}0"]
         return found
 
-    def _records(self, items: Any, fields: dict[str, Any]) -> tuple[np.ndarray, Any, dict[str, str]]:
-        """The record of each sample without its addresses, what names its layout, and the types of the addresses."""
+    def _records(self, items: Any, fields: dict[str, Any]) -> tuple[np.ndarray, dict[str, str]]:
+        """The record of each sample without its addresses, and the types of the addresses."""
         n = self.n
         pointers: dict[str, str] = {}
         columns: list[tuple[str, np.ndarray]] = []
@@ -334,7 +335,7 @@ class Launch:
         records = np.empty(n, _layout(kind))  # not `zeros`, which lets go of the interpreter and then waits for it
         for name, values in columns:
             records[name] = values
-        return records, kind, pointers
+        return records, pointers
 
 
 class Joined(Launch):
@@ -354,6 +355,14 @@ class Joined(Launch):
         super().__call__(kernel, work, macros=macros, **more)
 
 
+@functools.lru_cache(maxsize=64)
+def _nowhere(n: int) -> np.ndarray:
+    """The offsets of what all samples share; nobody writes to it."""
+    found = np.zeros(n, np.int64)
+    found.flags.writeable = False
+    return found
+
+
 @functools.cache
 def _torch_kind(dtype: Any) -> Any:
     """The torch.dtype of a type of ndd's or NumPy's."""
@@ -370,9 +379,17 @@ def _layout(kind: tuple[Any, ...]) -> np.dtype:
     return found
 
 
-def _by_value(values: dict[str, Any]) -> tuple[Any, Any]:
-    """The struct `Shared` as bytes that a launch takes, and what names its layout; kept for the next launch with these."""
-    key = tuple([(name, *_constant(value)) for name, value in values.items()])
+def _by_value(values: dict[str, Any]) -> tuple[Any, np.dtype]:
+    """The struct `Shared` as bytes that a launch takes, and its layout; kept for the next launch with these."""
+    named: list[Any] = []
+    for name, value in values.items():
+        kind = value.__class__
+        if kind is int or kind is bool or ((kind is float or kind is np.float32) and value):
+            named += name, kind, value
+        elif kind is np.ndarray or isinstance(value, float | np.generic | int | list | tuple):
+            named += name, kind, identity(value)
+        # no other thing gets into the struct
+    key = tuple(named)
     found = _shared.get(key)
     if found is None:
         if len(_shared) > _KEPT_STRUCTS:
@@ -381,15 +398,7 @@ def _by_value(values: dict[str, Any]) -> tuple[Any, Any]:
     return found
 
 
-def _constant(value: Any) -> tuple[Any, ...]:
-    kind = value.__class__
-    if kind is int or kind is bool:
-        return value, kind
-    kept = kind is np.ndarray or isinstance(value, float | np.generic | int | list | tuple)
-    return identity(value) if kept else (None,)  # no other thing gets into the struct
-
-
-def _packed(values: dict[str, Any]) -> tuple[Any, Any]:
+def _packed(values: dict[str, Any]) -> tuple[Any, np.dtype]:
     """One aligned record of numbers and fixed arrays."""
     arrays = {}
     for name, value in values.items():
@@ -403,10 +412,11 @@ def _packed(values: dict[str, Any]) -> tuple[Any, Any]:
         if array.dtype.name in source._TYPES and array.size:
             arrays[name] = array
     kind = tuple([(k, v.dtype, v.shape) for k, v in arrays.items()]) or (("unused", np.dtype(np.int32), ()),)
-    record = np.zeros((), _layout(kind))
+    layout = _layout(kind)
+    record = np.zeros((), layout)
     for name, array in arrays.items():
         record[name] = array
-    return (ctypes.c_char * max(record.nbytes, 4)).from_buffer_copy(record.tobytes().ljust(4, b"\0")), kind
+    return (ctypes.c_char * max(record.nbytes, 4)).from_buffer_copy(record.tobytes().ljust(4, b"\0")), layout
 
 
 def _run(start: _Start, records: np.ndarray, call: Any, inputs: list[Any], outputs: list[Any]) -> None:
