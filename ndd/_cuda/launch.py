@@ -96,6 +96,7 @@ class _Start(NamedTuple):
 
 
 _ADDRESS = np.dtype(np.int64)
+_NUMBERS = (float, np.generic, int, list, tuple)  # `|` would make a type of them each time that it is asked
 _KEPT_STRUCTS = 1024
 _KEPT_TABLES = 128  # on all GPUs together; others are copied at every launch
 
@@ -161,15 +162,13 @@ class Launch:
             macros: in addition to IN0, OUT0, ...: constants that stand in the `.py` file too come from there.
             file: a `.cu` file other than the operator's.
         """
-        fields: dict[str, Any] = {}
+        fields: dict[str, Any] = {}  # of which the value is an address
         if per_sample:
-            per_sample = dict(per_sample)
-            for name, value in per_sample.items():
-                if isinstance(value, Memory | Operand):
-                    fields[name] = value
-                    per_sample[name] = np.zeros(self.n, np.int64)
+            fields = {k: v for k, v in per_sample.items() if v.__class__ is Operand or isinstance(v, Memory)}
+            if fields:
+                per_sample = {k: v for k, v in per_sample.items() if k not in fields}
         given = {k: str(int(v) if isinstance(v, bool) else v) for k, v in macros.items()} if macros else {}
-        ready = self._prepare(kernel, work, per_sample or {}, shared or {}, given, file)
+        ready = self._prepare(kernel, work, per_sample or {}, fields, shared or {}, given, file)
         if not ready.blocks:
             return
         sources = self._operands()
@@ -240,6 +239,7 @@ class Launch:
         kernel: str | tuple[str, ...],
         work: Any,
         per_sample: dict[str, Any],
+        addresses: dict[str, Any],
         shared: dict[str, Any],
         macros: dict[str, str],
         file: Any,
@@ -250,10 +250,10 @@ class Launch:
         if not isinstance(most, int):
             items = items if items.__class__ is np.ndarray and items.ndim == 1 else np.ravel(items)
             most = int(np.maximum.reduce(items, initial=0))
-        records, pointers = self._records(items, {**self.plan.per_sample, **per_sample})
+        records, pointers = self._records(items, {**self.plan.per_sample, **per_sample}, addresses)
         numbers = {**self.plan.shared, **shared} if shared else self.plan.shared
-        if per_sample:
-            numbers = {k: v for k, v in numbers.items() if k not in per_sample}
+        if per_sample or addresses:
+            numbers = {k: v for k, v in numbers.items() if k not in per_sample and k not in addresses}
         by_value, shared_kind = _by_value(numbers)
         if not self.n or most <= 0:
             return _Ready([], None, records, ctypes.c_int(0), ctypes.c_int(0))
@@ -308,7 +308,9 @@ class Launch:
                 found[short] = found[f"{short}0"]
         return found
 
-    def _records(self, items: Any, fields: dict[str, Any]) -> tuple[np.ndarray, dict[str, str]]:
+    def _records(
+        self, items: Any, fields: dict[str, Any], addresses: dict[str, Any]
+    ) -> tuple[np.ndarray, dict[str, str]]:
         """The record of each sample without its addresses, and the types of the addresses."""
         n = self.n
         pointers: dict[str, str] = {}
@@ -325,11 +327,14 @@ class Launch:
                 columns[k] = (name, np.ones((n, 1), np.int64))
         columns.append(("items", np.full(n, items, np.int64) if isinstance(items, int) else items))
         for name, values in fields.items():
+            if name in addresses:
+                continue
             array = values if isinstance(values, np.ndarray) else np.asarray(values)
             if array.dtype != object:  # an array of objects is for the operator's own functions
                 columns.append((name, array))
         kind = (
             *[(name, _ADDRESS, ()) for name in pointers],
+            *[(name, _ADDRESS, ()) for name in addresses],
             *[(name, values.dtype, values.shape[1:]) for name, values in columns],
         )
         records = np.empty(n, _layout(kind))  # not `zeros`, which lets go of the interpreter and then waits for it
@@ -386,7 +391,7 @@ def _by_value(values: dict[str, Any]) -> tuple[Any, np.dtype]:
         kind = value.__class__
         if kind is int or kind is bool or ((kind is float or kind is np.float32) and value):
             named += name, kind, value
-        elif kind is np.ndarray or isinstance(value, float | np.generic | int | list | tuple):
+        elif kind is np.ndarray or isinstance(value, _NUMBERS):
             named += name, kind, identity(value)
         # no other thing gets into the struct
     key = tuple(named)
