@@ -31,8 +31,8 @@ def without_zeros(matrix: np.ndarray) -> Weights:
     start = np.concatenate(([0], np.cumsum(last - first)[:-1]))
     flat = np.concatenate([*values, np.zeros(1)]).astype(np.float32)
     even = np.concatenate((flat, np.zeros(len(flat) % 2, np.float32)))
-    places = [part.astype(np.int64) for part in (first, last, start)]
-    return Weights(*places, flat, np.concatenate((*places, even.view(np.int64))))
+    first, last, start = (part.astype(np.int64) for part in (first, last, start))
+    return Weights(first, last, start, flat, np.concatenate((first, last, start, even.view(np.int64))))
 
 
 def weighted_sums(x: np.ndarray, out: np.ndarray, weights: Weights) -> None:
