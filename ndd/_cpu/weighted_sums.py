@@ -18,12 +18,7 @@ class Weights(NamedTuple):
     last: np.ndarray
     start: np.ndarray  # where a row begins in `values`
     values: np.ndarray
-
-    @property
-    def table(self) -> np.ndarray:
-        """All of it in one piece, int64, which travels to a GPU at once."""
-        even = np.concatenate((self.values, np.zeros(len(self.values) % 2, np.float32)))
-        return np.concatenate((self.first, self.last, self.start, even.view(np.int64)))
+    table: np.ndarray  # all of it in one piece, int64, which stays on a GPU
 
 
 def without_zeros(matrix: np.ndarray) -> Weights:
@@ -35,15 +30,17 @@ def without_zeros(matrix: np.ndarray) -> Weights:
     values = [row[a:b] for row, a, b in zip(matrix, first, last, strict=True)]
     start = np.concatenate(([0], np.cumsum(last - first)[:-1]))
     flat = np.concatenate([*values, np.zeros(1)]).astype(np.float32)
-    return Weights(first.astype(np.int64), last.astype(np.int64), start.astype(np.int64), flat)
+    even = np.concatenate((flat, np.zeros(len(flat) % 2, np.float32)))
+    first, last, start = (part.astype(np.int64) for part in (first, last, start))
+    return Weights(first, last, start, flat, np.concatenate((first, last, start, even.view(np.int64))))
 
 
 def weighted_sums(x: np.ndarray, out: np.ndarray, weights: Weights) -> None:
     """`x` `[outer, rows in, inner]` to `out` `[outer, rows out, inner]`; float32, C-contiguous."""
     if x.shape[2] == 1:
-        _in_rows(x[:, :, 0], out[:, :, 0], *weights)
+        _in_rows(x[:, :, 0], out[:, :, 0], *weights[:4])
     else:
-        _down_columns(x, out, *weights)
+        _down_columns(x, out, *weights[:4])
 
 
 @kernel(fastmath={"contract"})

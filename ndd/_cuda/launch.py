@@ -97,6 +97,7 @@ class _Start(NamedTuple):
 
 
 _ADDRESS = np.dtype(np.int64)
+_NUMBERS = (float, np.generic, int, list, tuple)  # `|` would make a type of them each time that it is asked
 _KEPT_STRUCTS = 1024
 _KEPT_TABLES = 128  # on all GPUs together; others are copied at every launch
 
@@ -162,15 +163,13 @@ class Launch:
             macros: in addition to IN0, OUT0, ...: constants that stand in the `.py` file too come from there.
             file: a `.cu` file other than the operator's.
         """
-        fields: dict[str, Any] = {}
+        fields: dict[str, Any] = {}  # of which the value is an address
         if per_sample:
-            per_sample = dict(per_sample)
-            for name, value in per_sample.items():
-                if isinstance(value, Memory | Operand):
-                    fields[name] = value
-                    per_sample[name] = np.zeros(self.n, np.int64)
+            fields = {k: v for k, v in per_sample.items() if v.__class__ is Operand or isinstance(v, Memory)}
+            if fields:
+                per_sample = {k: v for k, v in per_sample.items() if k not in fields}
         given = {k: str(int(v) if isinstance(v, bool) else v) for k, v in macros.items()} if macros else {}
-        ready = self._prepare(kernel, work, per_sample or {}, shared or {}, given, file)
+        ready = self._prepare(kernel, work, per_sample or {}, fields, shared or {}, given, file)
         if not ready.blocks:
             return
         sources = self._operands()
@@ -201,8 +200,9 @@ class Launch:
             kept: somebody keeps this very array and never writes to it, so that it may stay on the GPU.
         """
         flat = np.ascontiguousarray(values)
-        step = flat.strides[0] if each and len(flat) else 0
-        offsets = step * np.arange(self.n, dtype=np.int64)
+        offsets = _nowhere(self.n)
+        if each and len(flat):
+            offsets = flat.strides[0] * np.arange(self.n, dtype=np.int64)
         octets = flat.reshape(-1).view(np.uint8) if flat.size else np.zeros(1, np.uint8)
         return self.made(Memory(0, None, offsets, octets, kept=values if kept else None))
 
@@ -240,6 +240,7 @@ class Launch:
         kernel: str | tuple[str, ...],
         work: Any,
         per_sample: dict[str, Any],
+        addresses: dict[str, Any],
         shared: dict[str, Any],
         macros: dict[str, str],
         file: Any,
@@ -250,16 +251,16 @@ class Launch:
         if not isinstance(most, int):
             items = items if items.__class__ is np.ndarray and items.ndim == 1 else np.ravel(items)
             most = int(np.maximum.reduce(items, initial=0))
-        records, kind, pointers = self._records(items, {**self.plan.per_sample, **per_sample})
+        records, pointers = self._records(items, {**self.plan.per_sample, **per_sample}, addresses)
         numbers = {**self.plan.shared, **shared} if shared else self.plan.shared
-        if per_sample:
-            numbers = {k: v for k, v in numbers.items() if k not in per_sample}
+        if per_sample or addresses:
+            numbers = {k: v for k, v in numbers.items() if k not in per_sample and k not in addresses}
         by_value, shared_kind = _by_value(numbers)
         if not self.n or most <= 0:
             return _Ready([], None, records, ctypes.c_int(0), ctypes.c_int(0))
         text = self._source(file)
         kernels = self.call.settled.kernels  # inputs and outputs have the types that these were compiled for
-        key = (text, kernel, kind, shared_kind, tuple(macros.items()) if macros else ())
+        key = (text, kernel, records.dtype, shared_kind, tuple(macros.items()) if macros else ())
         functions = kernels.get(key)
         if functions is None:
             every = {**self._element_macros(), **macros}
@@ -280,7 +281,7 @@ class Launch:
             whole = source.kernel_text(
                 text,
                 source.struct_text("Sample", record, pointers),
-                source.struct_text("Shared", _layout(shared_kind), {}),
+                source.struct_text("Shared", shared_kind, {}),
                 macros,
             )
             function = _functions[key] = compile.function(whole, kernel, self.device.device_id)
@@ -308,8 +309,10 @@ class Launch:
                 found[short] = found[f"{short}0"]
         return found
 
-    def _records(self, items: Any, fields: dict[str, Any]) -> tuple[np.ndarray, Any, dict[str, str]]:
-        """The record of each sample without its addresses, what names its layout, and the types of the addresses."""
+    def _records(
+        self, items: Any, fields: dict[str, Any], addresses: dict[str, Any]
+    ) -> tuple[np.ndarray, dict[str, str]]:
+        """The record of each sample without its addresses, and the types of the addresses."""
         n = self.n
         pointers: dict[str, str] = {}
         columns: list[tuple[str, np.ndarray]] = []
@@ -325,17 +328,20 @@ class Launch:
                 columns[k] = (name, np.ones((n, 1), np.int64))
         columns.append(("items", np.full(n, items, np.int64) if isinstance(items, int) else items))
         for name, values in fields.items():
+            if name in addresses:
+                continue
             array = values if isinstance(values, np.ndarray) else np.asarray(values)
             if array.dtype != object:  # an array of objects is for the operator's own functions
                 columns.append((name, array))
         kind = (
             *[(name, _ADDRESS, ()) for name in pointers],
+            *[(name, _ADDRESS, ()) for name in addresses],
             *[(name, values.dtype, values.shape[1:]) for name, values in columns],
         )
         records = np.empty(n, _layout(kind))  # not `zeros`, which lets go of the interpreter and then waits for it
         for name, values in columns:
             put(records[name], values)
-        return records, kind, pointers
+        return records, pointers
 
 
 class Joined(Launch):
@@ -355,6 +361,14 @@ class Joined(Launch):
         super().__call__(kernel, work, macros=macros, **more)
 
 
+@functools.lru_cache(maxsize=64)
+def _nowhere(n: int) -> np.ndarray:
+    """The offsets of what all samples share; nobody writes to it."""
+    found = np.zeros(n, np.int64)
+    found.flags.writeable = False
+    return found
+
+
 @functools.cache
 def _torch_kind(dtype: Any) -> Any:
     """The torch.dtype of a type of ndd's or NumPy's."""
@@ -371,9 +385,17 @@ def _layout(kind: tuple[Any, ...]) -> np.dtype:
     return found
 
 
-def _by_value(values: dict[str, Any]) -> tuple[Any, Any]:
-    """The struct `Shared` as bytes that a launch takes, and what names its layout; kept for the next launch with these."""
-    key = tuple([(name, *_constant(value)) for name, value in values.items()])
+def _by_value(values: dict[str, Any]) -> tuple[Any, np.dtype]:
+    """The struct `Shared` as bytes that a launch takes, and its layout; kept for the next launch with these."""
+    named: list[Any] = []
+    for name, value in values.items():
+        kind = value.__class__
+        if kind is int or kind is bool or ((kind is float or kind is np.float32) and value):
+            named += name, kind, value
+        elif kind is np.ndarray or isinstance(value, _NUMBERS):
+            named += name, kind, identity(value)
+        # no other thing gets into the struct
+    key = tuple(named)
     found = _shared.get(key)
     if found is None:
         if len(_shared) > _KEPT_STRUCTS:
@@ -382,15 +404,7 @@ def _by_value(values: dict[str, Any]) -> tuple[Any, Any]:
     return found
 
 
-def _constant(value: Any) -> tuple[Any, ...]:
-    kind = value.__class__
-    if kind is int or kind is bool:
-        return value, kind
-    kept = kind is np.ndarray or isinstance(value, float | np.generic | int | list | tuple)
-    return identity(value) if kept else (None,)  # no other thing gets into the struct
-
-
-def _packed(values: dict[str, Any]) -> tuple[Any, Any]:
+def _packed(values: dict[str, Any]) -> tuple[Any, np.dtype]:
     """One aligned record of numbers and fixed arrays."""
     arrays = {}
     for name, value in values.items():
@@ -404,10 +418,11 @@ def _packed(values: dict[str, Any]) -> tuple[Any, Any]:
         if array.dtype.name in source._TYPES and array.size:
             arrays[name] = array
     kind = tuple([(k, v.dtype, v.shape) for k, v in arrays.items()]) or (("unused", np.dtype(np.int32), ()),)
-    record = np.zeros((), _layout(kind))
+    layout = _layout(kind)
+    record = np.zeros((), layout)
     for name, array in arrays.items():
         record[name] = array
-    return (ctypes.c_char * max(record.nbytes, 4)).from_buffer_copy(record.tobytes().ljust(4, b"\0")), kind
+    return (ctypes.c_char * max(record.nbytes, 4)).from_buffer_copy(record.tobytes().ljust(4, b"\0")), layout
 
 
 def _run(start: _Start, records: np.ndarray, call: Any, inputs: list[Any], outputs: list[Any]) -> None:

@@ -13,13 +13,15 @@ import numpy as np
 
 from ndd._tensor.dtype import DType
 
+_NUMBERS = (bool, int, float, np.generic)
+
 
 def identity(value: Any) -> tuple[Any, ...]:
     """What tells a constant from others: equal for the same constants only; a hashable tuple."""
     kind = value.__class__
     if kind is np.ndarray:
         return value.tobytes(), value.dtype, value.shape
-    if isinstance(value, bool | int | float | np.generic):
+    if isinstance(value, _NUMBERS):
         return value or repr(value), kind  # -0.0 and 0.0 differ in their text; NaN is one with itself as an object only
     if kind is tuple or kind is list:
         return (kind, *map(identity, value))
@@ -48,7 +50,7 @@ class Constants:
 def _may_equal_another(value: Any) -> bool:
     if value.__class__ is tuple:
         return any(map(_may_equal_another, value))
-    return isinstance(value, bool | int | float | np.generic) and not isinstance(value, Enum)
+    return isinstance(value, _NUMBERS) and not isinstance(value, Enum)
 
 
 def never_changes(value: Any) -> bool:

@@ -36,7 +36,9 @@ class Volumes:
     __slots__ = ("_offsets", "largest", "sizes", "total")
 
     def __init__(self, shapes: np.ndarray):
-        if int(shapes.max(initial=0)) ** shapes.shape[1] * len(shapes) > _MOST:  # else there is nothing to look at
+        if (
+            int(np.maximum.reduce(shapes, axis=None, initial=0)) ** shapes.shape[1] * len(shapes) > _MOST
+        ):  # else there is nothing to look at
             total = sum([prod(s) for s in shapes.tolist()])
             if total > _MOST:
                 raise MemoryError(

@@ -112,7 +112,10 @@ class NemoAsr(Reader):
         for path in listed_names(self._display, "manifest_filepaths", manifest_filepaths):
             entries += read_manifest(self._display, path, min_duration, max_duration)
         if not entries:
-            raise RuntimeError(f"{self._display}: No files found in {manifest_filepaths}")
+            raise RuntimeError(
+                f"{self._display}: No files found in {manifest_filepaths}: it has no line that can be read and is "
+                f"within `min_duration`={min_duration:g} and `max_duration`={max_duration:g} (0: no limit)"
+            )
         wanted = Wanted(np.dtype(dtype.numpy), downmix, sample_rate, quality)
         return _Recordings(entries, wanted, (True, read_sample_rate, read_text, read_idxs))
 
@@ -137,8 +140,9 @@ def read_manifest(reader: str, path: str, shortest: float, longest: float) -> li
         if not line.strip():
             continue
         try:
-            entry = _entry(json.loads(line), len(entries))
-        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            # Editors of Windows begin a file with a mark of its encoding; DALI leaves out the line that has it.
+            entry = _entry(json.loads(line.removeprefix("\ufeff")), len(entries))
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             broken += 1
             example = example or f"line {number}: {error}"
             continue
@@ -155,7 +159,9 @@ def read_manifest(reader: str, path: str, shortest: float, longest: float) -> li
     return entries
 
 
-def _entry(fields: dict[str, Any], index: int) -> Entry:
+def _entry(fields: Any, index: int) -> Entry:
+    if not isinstance(fields, dict):
+        raise ValueError(f"expected a JSON object, got {type(fields).__name__}: each line is one entry")
     path, text = fields.get("audio_filepath"), fields.get("text", "")
     if not isinstance(path, str) or not isinstance(text, str):
         raise ValueError("expected texts as `audio_filepath` and `text`")

@@ -104,12 +104,19 @@ def test_channels_stay_apart(dali, speech):
 def test_lines_that_cannot_be_read_are_left_out(speech):
     bad = ["{broken", '{"text": "no path"}', "[]", "", '{"audio_filepath": "a.wav", "text": 5}']
     bad += ['{"audio_filepath": "a.wav", "duration": "long"}', '{"audio_filepath": "a.wav", "offset": NaN}']
+    bad += ['{"audio_filepath": "a.wav", "duration": %s}' % ("9" * 400)]
     reader = ndd.readers.NemoAsr(manifest_filepaths=manifest(speech, *PLAIN, name="bad.json", texts=bad))
-    with pytest.warns(UserWarning, match=r"6 lines are left out"):
+    with pytest.warns(UserWarning, match=r"7 lines are left out"):
         assert len(reader) == 5
     none = manifest(speech, name="none.json", texts=bad)
     with pytest.warns(UserWarning, match=r"left out"), pytest.raises(RuntimeError, match=r"No files found"):
         len(ndd.readers.NemoAsr(manifest_filepaths=none))
+
+
+def test_a_mark_of_the_encoding_is_no_text(speech):
+    line = json.dumps({"audio_filepath": str(speech / "0.wav")})
+    (speech / "marked.json").write_text(line, encoding="utf-8-sig")
+    assert len(ndd.readers.NemoAsr(manifest_filepaths=speech / "marked.json")) == 1
 
 
 def test_paths_relative_to_the_manifest(speech, tmp_path, monkeypatch):

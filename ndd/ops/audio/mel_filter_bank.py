@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -115,13 +114,15 @@ def _(spectrogram, *, freq_high, freq_low, mel_formula, nfilter, normalize, samp
     shapes = spectrogram.shapes.copy()
     bins = shapes[:, axis].copy()
     shapes[:, axis] = nfilter
-    settings = (mel_formula, nfilter, sample_rate, freq_low, high, normalize)
-    return Plan(shapes, {"bins": bins}, {"axis": axis, "settings": settings})
+    triangles = functools.partial(
+        _triangles, formula=mel_formula, count=nfilter, rate=sample_rate, low=freq_low, high=high, normalize=normalize
+    )
+    return Plan(shapes, {"bins": bins}, {"axis": axis, "triangles": triangles})
 
 
 @mel_filter_bank.cpu
-def _(spectrogram, out, bins, axis, settings):
-    along(spectrogram, out, axis, _triangles(bins, *settings))
+def _(spectrogram, out, bins, axis, triangles):
+    along(spectrogram, out, axis, triangles(bins))
 
 
 def along(x: np.ndarray, out: np.ndarray, axis: int, weights: Weights) -> None:
@@ -131,23 +132,18 @@ def along(x: np.ndarray, out: np.ndarray, axis: int, weights: Weights) -> None:
 
 
 @mel_filter_bank.cuda("weighted_sums.cu")
-def _(launch, spectrogram, out, bins, axis, settings):
-    along_on_gpu(launch, spectrogram, out, axis, bins, lambda count: _table(count, *settings))
+def _(launch, spectrogram, out, bins, axis, triangles):
+    along_on_gpu(launch, spectrogram, out, axis, bins, triangles)
 
 
-@functools.lru_cache(maxsize=64)
-def _table(count: int, *settings: Any) -> np.ndarray:
-    return _triangles(count, *settings).table
-
-
-def along_on_gpu(launch, x, out, axis: int, kinds: np.ndarray, table_of: Callable[[int], np.ndarray]) -> None:
-    """As `along`; `table_of` gives the weights for one of `kinds`, `[N]`, of which each sample has one."""
+def along_on_gpu(launch, x, out, axis: int, kinds: np.ndarray, weights_of: Callable[[int], Weights]) -> None:
+    """As `along`; `weights_of` gives the same weights each time for one of `kinds`, `[N]`, of which each sample has one."""
     first = kinds[0].item()
     if (kinds == first).all():
-        table = launch.table(table_of(first), kept=True)
+        table = launch.table(weights_of(first).table, kept=True)
     else:
         names = kinds.tolist()
-        tables = {kind: table_of(kind) for kind in set(names)}
+        tables = {kind: weights_of(kind).table for kind in set(names)}
         widest = max([len(t) for t in tables.values()])
         table = launch.table(np.stack([np.resize(tables[kind], widest) for kind in names]), each=True)
     inner = volumes(x.shapes[:, axis + 1 :])

@@ -87,29 +87,19 @@ def _(spectrogram, *, axis, dct_type, lifter, n_mfcc, normalize):
         raise RuntimeError("`dct_type` 1 needs two numbers or more along the axis, got 1")
     counts = np.minimum(lengths, n_mfcc)
     shapes[:, axis] = counts
-    given = (dct_type, normalize, lifter)
-    return Plan(shapes, {"length": lengths, "kept": counts}, {"axis": axis, "most": n_mfcc, "given": given})
+    cosines = functools.partial(_cosines, kind=dct_type, normalize=normalize, lifter=lifter)
+    return Plan(shapes, {"length": lengths, "kept": counts}, {"axis": axis, "most": n_mfcc, "cosines": cosines})
 
 
 @mfcc.cpu
-def _(spectrogram, out, axis, length, kept, given):
+def _(spectrogram, out, axis, length, kept, cosines):
     if out.size:
-        along(spectrogram, out, axis, _transform(length, kept, given))
-
-
-def _transform(length: int, count: int, given: tuple[int, bool, float]) -> Weights:
-    kind, normalize, lifter = given
-    return _cosines(length, kind, count, normalize, lifter)
-
-
-@functools.lru_cache(maxsize=64)
-def _table(length: int, most: int, given: tuple[int, bool, float]) -> np.ndarray:
-    return _transform(length, min(length, most), given).table
+        along(spectrogram, out, axis, cosines(length, count=kept))
 
 
 @mfcc.cuda("weighted_sums.cu")
-def _(launch, spectrogram, out, axis, length, most, given):
+def _(launch, spectrogram, out, axis, length, most, cosines):
     longest = int(length.max(initial=0))
     if longest:  # an empty sample, for which no thread runs, may have any weights
         lengths = np.where(length, length, longest)
-        along_on_gpu(launch, spectrogram, out, axis, lengths, lambda n: _table(n, most, given))
+        along_on_gpu(launch, spectrogram, out, axis, lengths, lambda n: cosines(n, count=min(n, most)))

@@ -32,26 +32,35 @@ KERNEL_NAME(powers)(const Sample* samples, int count, Shared shared) {
       const long long first = i * shared.interval, last = i + 1 == s.intervals ? n : first + shared.interval;
       Sum total = 0;
       float peak = 0;
-      // Numbers are read one round ahead: to wait for them takes longer than to add 32 of them.
+      // Numbers are read three rounds ahead: to wait for them takes twice as long as to add 32 of them.
       auto near = [&](long long at, long long from, long long to) {
         return at >= from && at < to ? Sum(s.in0[at]) : Sum(0);
       };
       const long long begin = i ? first - window + 1 : first;
-      Sum value = near(begin + lane, begin, first);
+      Sum value = near(begin + lane, begin, first), next = near(begin + 32 + lane, begin, first);
+      Sum later = near(begin + 64 + lane, begin, first);
       for (long long start = begin; start < first; start += 32) {
         const Sum square = SQUARE(value);
-        value = near(start + 32 + lane, begin, first);
+        value = next;
+        next = later;
+        later = near(start + 96 + lane, begin, first);
 #pragma unroll
         for (int k = 0; k < 32; k++) total = ADD(total, __shfl_sync(~0u, square, k));  // what is behind the end adds 0
       }
       const long long leaves = i ? first + 1 : first;  // from here on a number leaves the window where one comes in
       value = near(first + lane, first, last);
+      next = near(first + 32 + lane, first, last);
+      later = near(first + 64 + lane, first, last);
       Sum old = first + lane >= leaves ? near(first + lane - window, 0, last - window) : Sum(0);
+      Sum old_next = near(first + 32 + lane - window, 0, last - window);
       for (long long start = first; start < last; start += 32) {
         const long long at = start + lane;
         const Sum square = SQUARE(value), gone = -SQUARE(old);
-        value = near(at + 32, first, last);
-        old = near(at + 32 - window, 0, last - window);
+        value = next;
+        next = later;
+        later = near(at + 96, first, last);
+        old = old_next;
+        old_next = near(at + 64 - window, 0, last - window);
         Sum own = 0;
 #pragma unroll
         for (int k = 0; k < 32; k++) {

@@ -41,7 +41,7 @@ def nonsilent_region(
 
     As `librosa.effects.trim`, whose windows do not overlap at every sample, and whose `top_db` is `-cutoff_db`. The sums are
     DALI's to the last bit, in float32, exact for integers of 8 and 16 bits, so that the region is the same sample for sample.
-    An empty signal gives 0 and 0; DALI 2.4.0 dies of it, and of `reset_interval=0`.
+    An empty signal gives 0 and 0; DALI 2.4.0 dies of it and of `reset_interval=0`, and never returns from `reset_interval=-2`.
 
     Errors: RuntimeError for other element types and ranks, and for arguments outside of what is said here.
 

@@ -176,6 +176,9 @@ def _factor_of(spread: np.ndarray, epsilon: float, scale: float) -> np.ndarray:
 
 
 _UNKNOWN = np.empty(0, np.float32)
+_ROW = (
+    1 << 12
+)  # numbers side by side that a warp of a GPU averages and normalizes in one launch: spectrograms along time
 
 
 @normalize.cpu_batch
@@ -213,11 +216,17 @@ def _of_all(values: Any, kept: int) -> np.ndarray:
 @normalize.cuda("normalize.cu")
 def _(launch, x, out, axes, ddof, epsilon, scale, shift, batch, centre, factor):
     kept = volumes(x.shapes[:, [d for d in range(x.ndim) if d not in axes]])
+    computed = centre is None and factor is None and not batch and neighbours(axes)
+    if computed and axes and axes[-1] == x.ndim - 1:
+        rows = volumes(x.shapes[:, list(axes)])
+        if int(rows.max()) <= _ROW:
+            launch("normalize_rows", 32 * kept, per_sample={"rows": rows}, macros={"ROWS": True})
+            return
     mean, gain = (
         (launch.scratch(kept, np.float32), kept) if v is None else _table(launch, v) for v in (centre, factor)
     )
     shared = {"add": np.float32(epsilon), "times": np.float32(scale)}
-    if centre is None and factor is None and not batch and neighbours(axes):  # from one reading of the values
+    if computed:  # from one reading of the values
         both = {"factor": gain[0]}
         reduce_on_gpu(launch, "moments", "moments", x, axes, mean[0], ddof=ddof, shared=shared, per_sample=both)
     else:
@@ -232,7 +241,7 @@ def _(launch, x, out, axes, ddof, epsilon, scale, shift, batch, centre, factor):
         "normalize",
         per_sample={"mean": mean[0], "gain": gain[0], **walk},
         shared={"move": np.float32(shift)},
-        macros={"INDEX": index_type(out.volumes.largest)},
+        macros={"INDEX": index_type(out.volumes.largest), "ROWS": False},
     )
 
 
