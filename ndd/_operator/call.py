@@ -231,7 +231,7 @@ class Call:
 
     def announce(self) -> None:
         """Tells the call that makes input 0, while it has not begun, that this one will take it and look at a part of it."""
-        named, given = self.settled.named, self.op.looks_at[1]
+        named, (_, given) = self.settled.named, self.op.looks_at  # type: ignore[misc]
         if given and all([named[name] is None for name in given]):
             return
         pending = self.handles[0]._pending

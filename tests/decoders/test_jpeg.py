@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cv2
 import numpy as np
 import pytest
@@ -158,7 +160,7 @@ def test_a_window_is_decoded_where_nobody_sees_the_rest(name, monkeypatch):
         found = []
         for held in (False, True):
             with ndd.EvalMode.deferred:
-                images = ndd.decoders.image(ndd.batch(data))
+                images: Any = ndd.decoders.image(ndd.batch(data))
                 kept = images if held else None
                 images = getattr(ndd, name)(
                     images, **given, **({"rng": ndd.random.RNG(seed=4)} if "random_area" in given else {})
