@@ -181,18 +181,22 @@ class Call:
         ):
             return None
         try:
-            if reader.settled.handles:  # their values may have to wait for this
+            if any([h._store is None for h in reader.settled.handles]):  # their values may have to wait for this
+                return None
+            if any([h is not None for h in reader.handles[1:]]):
                 return None
             spec = reader.settled.specs[0]
             if spec.layout != "HWC":
                 return None
             operand = Operand(Store(spec.dtype, spec.layout, spec.device, shapes), spec, self.n)
-            starts, ends = reader.op.looks_at(operand, reader._plan([operand], reader.arguments(), self.n, False))
+            operands = [operand] + [None] * (len(reader.op.inputs) - 1)
+            starts, ends = reader.op.looks_at[0](operand, reader._plan(operands, reader.arguments(), self.n, False))
         except Exception as error:  # the reader itself meets it too
             raise_signalled(error)
             return None
-        found = np.concatenate((starts, ends), axis=1)
-        return np.clip(found, 0, np.tile(shapes[:, :2], 2)).astype(np.int64)
+        # Where all lies outside, it is the pixels at the edge that count.
+        starts = np.clip(starts, 0, shapes[:, :2] - 1)
+        return np.concatenate((starts, np.clip(ends, starts + 1, shapes[:, :2])), axis=1).astype(np.int64)
 
     def once(self, make: Callable[[], Any]) -> Any:
         """What `make` gives. In a call with nothing but constants it can follow from these alone (and from `n`): then it
@@ -226,7 +230,10 @@ class Call:
     # ---- for the framework
 
     def announce(self) -> None:
-        """Tells the call that makes input 0, while it has not begun, that this one will take it."""
+        """Tells the call that makes input 0, while it has not begun, that this one will take it and look at a part of it."""
+        named, (_, given) = self.settled.named, self.op.looks_at  # type: ignore[misc]
+        if given and all([named[name] is None for name in given]):
+            return
         pending = self.handles[0]._pending
         if pending is not None and not pending.begun:
             first = getattr(pending.work, "__self__", None)

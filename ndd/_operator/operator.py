@@ -43,7 +43,7 @@ class Operator:
     cuda_source: str | None = None
     views: Callable[..., Any] | None = None
     joins: tuple[str, Callable[..., bool]] | None = None
-    looks_at: Callable[..., Any] | None = None
+    looks_at: tuple[Callable[..., Any], tuple[str, ...]] | None = None
     scale: Callable[..., Any] | None = None
     plan_takes_call = False
     may_run_ahead = True  # False: what it does beside its result is seen

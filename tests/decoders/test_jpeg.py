@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cv2
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import ndd
 from ndd._cpu import jpeg
 from ndd._cpu.background import background
+from ndd._operator import all_operators
 from ndd.decoders._header import jpeg as header_of
 
 SAMPLINGS = {
@@ -110,8 +113,34 @@ def test_damaged_files():
     assert refused > 30
 
 
-def test_a_window_is_decoded_where_nobody_sees_the_rest(monkeypatch):
-    """What random_resized_crop looks at alone, if nobody holds the picture; the same result."""
+_RANDOM = {"size": [64, 64], "random_area": [0.1, 0.4]}
+_REGION = {"size": [50, 60], "roi_start": [0.9, 0.2], "roi_end": [0.4, 0.5], "roi_relative": True}
+LOOKS = {
+    "random_resized_crop": [
+        {**_RANDOM, "interp_type": getattr(ndd.types, kind)}
+        for kind in ("INTERP_LINEAR", "INTERP_LANCZOS3", "INTERP_NN", "INTERP_GAUSSIAN")
+    ],
+    "resize": [_REGION, {"size": [20, 30], "roi_start": [-90, 410], "roi_end": [-10, 520]}],
+    "resize_crop_mirror": [_REGION, {"size": [400, 500], "crop": [90, 100], "mirror": 3, "crop_pos_x": 0.1}],
+    "crop": [{"crop": [64, 100], "crop_pos_y": 0.8}, {"crop_h": 50, "crop_w": 900, "out_of_bounds_policy": "pad"}],
+    "slice": [
+        {"rel_start": [0.3, 0.1], "rel_end": [0.9, 0.6], "axis_names": "HW"},
+        {"start": [500, -40], "shape": [60, 30], "axis_names": "HW", "out_of_bounds_policy": "pad"},
+    ],
+    "crop_mirror_normalize": [
+        {"crop": [100, 80], "mirror": 1, "mean": [3.0]},
+        {"crop": [100, 500], "crop_pos_x": 0.9, "out_of_bounds_policy": "trim_to_shape", "output_layout": "HWC"},
+    ],
+}  # fmt: skip
+
+
+def test_all_that_look_at_a_part_are_tried():
+    assert {op.name for op in all_operators().values() if op.looks_at} == set(LOOKS)
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_a_window_is_decoded_where_nobody_sees_the_rest(name, monkeypatch):
+    """What an operator looks at alone, if nobody holds the picture; the same result."""
     from ndd.decoders import _jpeg
 
     parts, decode = [], _jpeg.decode
@@ -127,19 +156,29 @@ def test_a_window_is_decoded_where_nobody_sees_the_rest(monkeypatch):
 
     monkeypatch.setattr(_jpeg, "decode", noted)
     data = [encoded(picture(300, 400), "420"), encoded(picture(230, 350), "444")]
-    for kind in ("INTERP_LINEAR", "INTERP_LANCZOS3", "INTERP_NN", "INTERP_GAUSSIAN"):
+    for given in LOOKS[name]:
         found = []
         for held in (False, True):
             with ndd.EvalMode.deferred:
-                images = ndd.decoders.image(ndd.batch(data))
+                images: Any = ndd.decoders.image(ndd.batch(data))
                 kept = images if held else None
-                images = ndd.random_resized_crop(
-                    images, size=[64, 64], interp_type=getattr(ndd.types, kind), random_area=[0.1, 0.4],
-                    rng=ndd.random.RNG(seed=4),
-                )  # fmt: skip
-                found.append(images.torch())
+                images = getattr(ndd, name)(
+                    images, **given, **({"rng": ndd.random.RNG(seed=4)} if "random_area" in given else {})
+                )
+                found.append([image.torch() for image in images.tensors])
             assert (kept is None) or (np.asarray(kept.tensors[1]) == expected(data[1])).all()
             seen = parts[-1]
             assert (seen is None) == held
             assert held or (seen[2] - seen[0]) * (seen[3] - seen[1]) < 230 * 350 * 0.7
-        assert (found[0] == found[1]).all()
+        assert all((a == b).all() for a, b in zip(*found, strict=True))
+
+
+def test_whole_pictures_where_no_part_is_asked_for(monkeypatch):
+    """Nobody asks for the headers of a batch."""
+    from ndd.decoders import _batch
+
+    monkeypatch.setattr(_batch.Encoded, "read_headers", None)
+    data = [encoded(picture(40, 50), "420")]
+    for name, given in (("resize", {"size": [9, 9]}), ("crop_mirror_normalize", {"mirror": 1})):
+        with ndd.EvalMode.deferred:
+            getattr(ndd, name)(ndd.decoders.image(ndd.batch(data)), **given).evaluate()

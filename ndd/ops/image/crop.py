@@ -18,6 +18,7 @@ from ndd.ops.image.window import (
     crop_window,
     cut,
     cut_on_gpu,
+    cut_part,
     window_plan,
 )
 
@@ -118,4 +119,5 @@ def bounded_plan(input, starts, shapes, policy: str, fill_values, dtype: DType, 
 
 
 crop.cpu(cut)
+crop.looks_at(cut_part, "crop", "crop_h")
 crop.cuda("window.cu")(cut_on_gpu)

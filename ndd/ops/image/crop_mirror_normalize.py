@@ -199,6 +199,15 @@ def _(image, out, geometry, mirror, mean, gain, shift, fill, by_pixel):
     kernel(image.reshape(-1), out.reshape(-1), geometry, mirror, mean, gain, shift, fill, limits, half)
 
 
+def _part(image, plan):
+    """The pixels of images HWC that it looks at: where they begin and end, `[N, 2]` each."""
+    size, start = plan.per_sample["geometry"][:, :2, 2:4].transpose(1, 0, 2)
+    return start, start + size
+
+
+crop_mirror_normalize.looks_at(_part, "crop", "crop_h")
+
+
 @crop_mirror_normalize.cuda("crop_mirror_normalize.cu")
 def _(launch, image, out, geometry, fill):
     size = geometry[:, 0]

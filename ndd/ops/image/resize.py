@@ -9,7 +9,7 @@ from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator, output
 from ndd._operator.deprecated import ignored
 from ndd._tensor.dtype import DType, int32
-from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_resize, resample_plan
+from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_resize, resample_plan, resampled_part
 from ndd.types import DALIImageType, DALIInterpType
 
 
@@ -117,6 +117,9 @@ def _(image, out, attrs, axes, start, end, kind, radius):
     if attrs is not None:
         attrs[...] = [image.shape[axis] for axis in axes]
     resample(image, out, axes, start, end, kind, radius)
+
+
+resize.looks_at(resampled_part, "roi_start")
 
 
 @resize.cuda("resize.cu")

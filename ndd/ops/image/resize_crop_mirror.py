@@ -9,7 +9,7 @@ from ndd._cpu.resample import resample
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
-from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_resize, resample_plan
+from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_resize, resample_plan, resampled_part
 from ndd.ops.image.window import check_crop, crop_places, crop_sizes, misplaced
 from ndd.types import DALIInterpType
 
@@ -99,4 +99,5 @@ def _(input, *, mirror, rounding, **arguments):
 
 
 resize_crop_mirror.cpu(resample)
+resize_crop_mirror.looks_at(resampled_part, "crop", "crop_h", "roi_start")
 resize_crop_mirror.cuda("resize.cu")(resample_batch)

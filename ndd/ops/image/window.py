@@ -240,6 +240,12 @@ def _with_border(out: np.ndarray, inner: list[slice], fill: Any) -> np.ndarray:
     return out
 
 
+def cut_part(image: Operand, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    """The pixels of images HWC that a `window_plan` looks at: where they begin and end, `[N, 2]` each."""
+    starts = plan.per_sample["start"][:, :2]
+    return starts, starts + plan.shapes[:, :2]
+
+
 def cut_on_gpu(launch: Launch, *operands: Operand, start: np.ndarray, fill: np.ndarray, channel: int) -> None:
     """The launch of `window.cu` for input 0.
 
