@@ -150,8 +150,9 @@ class Video(Reader):
 
     def __del__(self) -> None:
         # Batches, and threads that end, know the store too: its decoders would wait for the collector.
-        if self._store is not None:
-            self._store.end()
+        store = getattr(self, "_store", None)  # none where nothing was read
+        if store is not None:
+            store.end()
 
     def _present(self, video: Any, *extras: Any) -> tuple[Any, ...]:
         return (self._scaled(self._there(video)), *extras)
