@@ -260,7 +260,8 @@ class ReadAhead:
         if self._store.at_once == 1:
             return False
         ahead = sum(len(group.numbers) - group.done for group in self._groups)
-        return ahead < min(_TIMES_AHEAD * self._store.at_once, _BYTES_AT_ONCE // max(self._bytes, 1))
+        most = min(_TIMES_AHEAD * self._store.at_once, len(self._store))
+        return ahead < min(most, _BYTES_AT_ONCE // max(self._bytes, 1))
 
     def _plan(self) -> None:
         """Ask the stream for the next group. One thread at a time, without the lock: a shuffle may take a while."""
