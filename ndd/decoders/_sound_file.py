@@ -7,7 +7,7 @@ import contextlib
 import functools
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -42,6 +42,7 @@ from ndd._cpu.sound_batch import (
 )
 from ndd._cpu.windowed_sinc import lobes_of, resample, tables_of
 from ndd._tensor.memory import host_empty
+from ndd._tensor.store import address
 
 _BLOCK = 1 << 22  # frames that are read at once where a header may claim too many
 _FLOATS = ("FLOAT", "DOUBLE", "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III")
@@ -250,12 +251,17 @@ def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]
 def decode_one(source: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float]:
     """As `decode`, of bytes in memory; in compiled code if it can be."""
     duration = np.nan if wanted.duration is None else wanted.duration
-    own = [np.array([value], np.float64) for value in (wanted.sample_rate, wanted.start, duration)]
-    files = Files(np.array([[source.ctypes.data, source.size]], np.int64), lambda _: source)
-    found = decode_batch(files, wanted, *own, threads=1, spread=_at_once)
+    found = decode_several([source], wanted, np.array([wanted.start]), np.array([duration], np.float64))
     if not found.done[0]:
         return decode(source, wanted)
     return found.parts()[0], float(found.rates[0])
+
+
+def decode_several(sources: Sequence[np.ndarray], wanted: Wanted, starts: np.ndarray, durations: np.ndarray) -> Decoded:
+    """As `decode_batch`, of bytes in memory, on this thread."""
+    places = np.array([(address(source), source.size) for source in sources], np.int64)
+    rates = np.full(len(sources), wanted.sample_rate, np.float64)
+    return decode_batch(Files(places, lambda i: sources[i]), wanted, rates, starts, durations, 1, _at_once)
 
 
 def _at_once(function: Callable[[int], Any], count: int) -> dict[int, BaseException]:

@@ -50,32 +50,52 @@ def numpy(data, /, *, dtype: DType | None = None):
 
 @numpy.batch
 def _(call, data, *, dtype) -> Any:
-    files = [np.ascontiguousarray(file).reshape(-1).view(np.uint8) for file in data.arrays]
-    headers = [_header(i, file) for i, file in enumerate(files)]
-    kinds = [header.dtype.newbyteorder("=") for header in headers]
-    for i, (header, kind) in enumerate(zip(headers, kinds, strict=True)):
-        if kind != kinds[0] and dtype is None:
-            raise bad_sample(
-                i, f"expected {to_dtype(kinds[0])} as in sample 0, got {to_dtype(kind)}; `dtype=` converts all"
-            )
-        if len(header.shape) != len(headers[0].shape):
-            raise bad_sample(i, f"expected {len(headers[0].shape)} axes as in sample 0, got shape {header.shape}")
-    made = dtype or to_dtype(kinds[0])
+    files = [file.reshape(-1).view(np.uint8) for file in data.arrays]
+    headers = _headers(files)
+    first = headers[0]
+    kind = first.dtype.newbyteorder("=")
+    for i, header in enumerate(headers):
+        if header is first:
+            continue
+        if dtype is None and header.dtype.newbyteorder("=") != kind:
+            raise bad_sample(i, f"expected {_name(first)} as in sample 0, got {_name(header)}; `dtype=` converts all")
+        if len(header.shape) != len(first.shape):
+            raise bad_sample(i, f"expected {len(first.shape)} axes as in sample 0, got shape {header.shape}")
+    made = dtype or to_dtype(kind)
     shapes = [header.shape for header in headers]
     whole = shapes.count(shapes[0]) == len(shapes) and dtype is None  # else each in memory of its own
-    block = host_empty((len(shapes), *shapes[0]), kinds[0]) if whole else None
+    block = host_empty((len(shapes), *shapes[0]), kind) if whole else None
     parts: list[Any] = [None] * data.n
 
     def one(i: int) -> None:
         header = headers[i]
-        stored = np.ndarray(header.shape, header.dtype, files[i], header.start, header.strides)
-        part = host_empty(header.shape, kinds[i]) if block is None else block[i, ...]
-        np.copyto(part, stored)
-        parts[i] = part if dtype is None else convert_array(part, to_dtype(kinds[i]).name, dtype.name)
+        order: Any = "F" if header.fortran else "C"
+        stored = np.ndarray(header.shape, header.dtype, files[i], header.start, order=order)
+        if block is not None:
+            block[i, ...] = stored
+            return
+        part = host_empty(header.shape, header.dtype.newbyteorder("="))
+        part[...] = stored
+        parts[i] = part if dtype is None else convert_array(part, _name(header), dtype.name)
 
     raise_first(call.spread(one, data.n, sum([header.size for header in headers])))
     memory: dict[str, Any] = {"parts": parts} if block is None else {"whole": block}
     return Store(made, None, call.outs[0].device, shapes, **memory)
+
+
+def _headers(files: list[np.ndarray]) -> list[Header]:
+    """The headers; those that are alike, of files of one length, are one object."""
+    found, text, size = [], b"", -1
+    for i, file in enumerate(files):
+        if len(file) != size or file[: len(text)].tobytes() != text:
+            header = _header(i, file)
+            text, size = file[: header.start].tobytes(), len(file)
+        found.append(header)
+    return found
+
+
+def _name(header: Header) -> str:
+    return to_dtype(header.dtype.newbyteorder("=")).name
 
 
 def _header(i: int, file: np.ndarray) -> Header:

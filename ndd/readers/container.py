@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -106,6 +107,17 @@ class ContainerStore(RecordStore):
 
 def _opened(path: str, mapped: bool) -> OpenFiles:
     return OpenFiles([path], mapped)
+
+
+def warn_of_unlisted(reader: str, index: str, path: str, end: int, size: int) -> None:
+    """A warning where the last record of an index file ends before its container does: some records may be missing."""
+    if end < size:
+        warnings.warn(
+            f"{reader}: index {index!r}: its last record ends at byte {end}, {path!r} at {size}: what lies between is not "
+            "read. Is the index cut off, or older than the file?",
+            UserWarning,
+            stacklevel=6,
+        )
 
 
 def rows_at(data: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:

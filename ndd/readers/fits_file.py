@@ -7,6 +7,7 @@ characters, `KEYWORD = value`; the data of an image are big-endian numbers, the 
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 from collections.abc import Callable, Sequence
@@ -40,6 +41,8 @@ class Hdu(NamedTuple):
     header: int
     data: int
     size: int
+    shape: tuple[int, ...] = ()
+    """The axes, the slowest first, as NumPy has them."""
 
     def number(self, keyword: str, default: float | None = None) -> Any:
         """A number: an int where there is no default or an int one. ValueError if it is missing or none."""
@@ -58,15 +61,6 @@ class Hdu(NamedTuple):
         if found not in _TYPES:
             raise ValueError(f"expected BITPIX {', '.join(map(str, _TYPES))} in the FITS header, got {found}")
         return found
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The axes, the slowest first, as NumPy has them."""
-        count = self.number("NAXIS")
-        extents = tuple(self.number(f"NAXIS{k}") for k in range(count, 0, -1)) if 0 <= count < 1000 else (-1,)
-        if any(extent < 0 for extent in extents):
-            raise ValueError(f"expected NAXIS 0 to 999 and axes from 0 in the FITS header, got {count}, {extents}")
-        return extents
 
     @property
     def compressed(self) -> bool:
@@ -99,8 +93,10 @@ def _reader(files: OpenFiles, place: int, beginning: np.ndarray | OSError) -> Re
     if isinstance(beginning, OSError):
         raise beginning
 
+    there = max(int(files.sizes[place]), len(beginning))
+
     def read(offset: int, size: int) -> np.ndarray:
-        end, there = offset + size, max(int(files.sizes[place]), len(beginning))
+        end = offset + size
         if end > there:
             raise ValueError(f"expected at least {end} bytes of a FITS file, the file has {there}: it was cut off")
         if end <= len(beginning):
@@ -134,30 +130,47 @@ def _hdus(read: Read, count: int) -> list[Hdu]:
 
 
 def _header(read: Read, offset: int) -> Hdu:
-    cards: dict[str, str] = {}
-    at, ended = offset, False
-    while not ended:
-        block = read(at, _BLOCK).tobytes()
-        at += _BLOCK
-        if at - offset > _LONGEST * _BLOCK:
+    text = b""
+    while not _ends(text):
+        if len(text) >= _LONGEST * _BLOCK:
             raise ValueError(f"expected a FITS header of at most {_LONGEST} blocks, it goes on")
-        for start in range(0, _BLOCK, _CARD):
-            keyword = block[start : start + 8].rstrip()
-            if keyword in _KEPT or keyword.startswith(b"NAXIS"):
-                text = block[start + 8 : start + _CARD].decode("latin-1")
-                if text.startswith("= "):
-                    cards[keyword.decode("latin-1")] = text[2:].partition("/")[0].strip()
-            elif keyword == b"END":
-                ended = block[start : start + _CARD] == _END
-                break
-    hdu = Hdu(cards, offset, at, 0)
-    shape = hdu.shape
+        text += read(offset + len(text), _BLOCK).tobytes()
+    hdu = _parsed(text)
+    return Hdu(hdu.cards, offset, offset + len(text), hdu.size, hdu.shape)
+
+
+def _ends(text: bytes) -> bool:
+    """Whether the last block of a header has the card END."""
+    at = text.find(_END, max(0, len(text) - _BLOCK))
+    while at % _CARD and at >= 0:
+        at = text.find(_END, at + 1)
+    return at >= 0
+
+
+@functools.lru_cache(256)  # of the primary headers of a data set many are equal
+def _parsed(text: bytes) -> Hdu:
+    """What a header says; it begins at 0."""
+    cards: dict[str, str] = {}
+    for start in range(0, len(text), _CARD):
+        keyword = text[start : start + 8].rstrip()
+        if keyword in _KEPT or keyword.startswith(b"NAXIS"):
+            value = text[start + 8 : start + _CARD].decode("latin-1")
+            if value.startswith("= "):
+                cards[keyword.decode("latin-1")] = value[2:].partition("/")[0].strip()
+        elif keyword == b"END":
+            break
+    hdu = Hdu(cards, 0, len(text), 0)
+    count = hdu.number("NAXIS")
+    shape = tuple([hdu.number(f"NAXIS{k}") for k in range(count, 0, -1)]) if 0 <= count < 1000 else (-1,)
+    if any(extent < 0 for extent in shape):
+        raise ValueError(f"expected NAXIS 0 to 999 and axes from 0 in the FITS header, got {count}, {shape}")
     grouped = cards.get("GROUPS") == "T" and len(shape) > 1 and shape[-1] == 0
     points = math.prod(shape[:-1] if grouped else shape) if shape else 0
     extra, groups = hdu.number("PCOUNT", 0), hdu.number("GCOUNT", 1)
     if extra < 0 or groups < 0:
         raise ValueError(f"expected PCOUNT and GCOUNT from 0 in the FITS header, got {extra}, {groups}")
-    return hdu._replace(size=abs(hdu.bits) // 8 * groups * (extra + points) if shape else 0)
+    size = abs(hdu.bits) // 8 * groups * (extra + points) if shape else 0
+    return Hdu(cards, 0, len(text), size, shape)
 
 
 def _image(read: Read, hdus: list[Hdu], index: int) -> np.ndarray:
@@ -172,7 +185,8 @@ def _image(read: Read, hdus: list[Hdu], index: int) -> np.ndarray:
     shape = hdu.shape
     if not shape:
         raise ValueError(f"expected an image in HDU {index} (hdu_indices), it has no data: NAXIS is 0")
-    stored = read(hdu.data, hdu.size)[: math.prod(shape) * abs(hdu.bits) // 8].view(_TYPES[hdu.bits]).reshape(shape)
+    bits = hdu.bits
+    stored = read(hdu.data, hdu.size)[: math.prod(shape) * abs(bits) // 8].view(_TYPES[bits]).reshape(shape)
     return _scaled(stored, hdu)
 
 

@@ -13,7 +13,7 @@ from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, uint8
 from ndd.io.file import from_where
 from ndd.readers.base import Reader
-from ndd.readers.container import ContainerStore, rows_at
+from ndd.readers.container import ContainerStore, rows_at, warn_of_unlisted
 from ndd.readers.file_reading import RegularFile, status
 from ndd.readers.file_tree import FilePath, is_offset, listed_names, read_lines
 from ndd.readers.index_cache import LEAST_TEXT, cached
@@ -36,7 +36,7 @@ class MXNet(Reader):
     Args:
         path: the record file (`.rec`). A list of files counts as one: offsets go on from file to file.
         index_path: the index (`.idx`), a line `key offset` for each record. Keys are ignored. Records that are not
-            listed do not exist.
+            listed do not exist; an index that ends before the file does is warned of.
 
     Differences from DALI: records of several parts (images that contain the file's magic number) are joined; keys may
     be any text without spaces; a broken line of the index is an error; `shuffle_after_epoch` shuffles (in DALI 2.4.0 it
@@ -75,6 +75,7 @@ class MXNet(Reader):
             found = cached(index, "mxnet", 1, lambda: {"offsets": _listed_offsets(self._display, index)}, LEAST_TEXT)
             listed = found["offsets"]
             ends = np.cumsum([status(path).size for path in paths])
+            self._warn_of_rest(index, paths, ends, int(listed[-1]))
         except OSError as error:
             where = from_where(error.filename)
             raise RuntimeError(f"{self._display}: Cannot open: {error.filename}{where}: {error.strerror}") from error
@@ -82,6 +83,17 @@ class MXNet(Reader):
         last = np.maximum(np.append(listed[1:], ends[-1]), listed + _HEAD.size)
         sizes = np.minimum(np.minimum(last, np.maximum(ends[containers], listed + _HEAD.size)) - listed, _FIRST_READ)
         return _Records(paths, containers, listed - (ends - np.diff(ends, prepend=0))[containers], sizes)
+
+    def _warn_of_rest(self, index: str, paths: list[str], ends: np.ndarray, offset: int) -> None:
+        """A warning where the record at the last offset is not the last one of the files."""
+        own = min(int(np.searchsorted(ends, offset, "right")), len(paths) - 1)
+        begin = int(ends[own - 1]) if own else 0
+        with RegularFile(paths[own]) as file:
+            head = file.read(offset - begin, _HEAD.size)
+        magic, kind_and_length = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
+        if magic == _MAGIC and kind_and_length >> 29 == 0:  # else of several parts, or none, which its batch will tell
+            end = offset + _HEAD.size + -(-kind_and_length // 4) * 4
+            warn_of_unlisted(self._display, index, paths[-1], end, int(ends[-1]))
 
 
 class _Records(ContainerStore):

@@ -14,14 +14,15 @@ import numpy as np
 from ndd._tensor import DType
 from ndd._tensor.dtype import float32, int16, int32, int64, uint8
 from ndd._tensor.packed import Packed
-from ndd.decoders._sound_file import Wanted, decode, decode_one
-from ndd.io.object_store import is_remote
+from ndd.decoders._sound_file import Wanted, decode, decode_one, decode_several
+from ndd.io.object_store import connections, is_remote
 from ndd.readers.base import Reader
-from ndd.readers.file_reading import read_files
+from ndd.readers.file_reading import OpenFiles, read_files
 from ndd.readers.file_tree import FilePath, listed_names, read_lines
-from ndd.readers.output import Output, Record
-from ndd.readers.records import RecordStore
+from ndd.readers.output import Column, Output, Record
+from ndd.readers.records import THREADS_OF_STORES, Records, RecordStore, samples_of
 
+_OPEN_AT_ONCE = 32  # files that are read and decoded together
 _LARGE = 1 << 24  # bytes of a file from which a part of it is read where it lies
 
 
@@ -177,6 +178,9 @@ class _Recordings(RecordStore):
         self._entries = entries
         self._wanted = wanted
         self._outputs = outputs
+        self._remote = any(is_remote(entry.path) for entry in entries)
+        if self._remote:
+            self.at_once, self.threads = connections(), THREADS_OF_STORES
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -186,12 +190,56 @@ class _Recordings(RecordStore):
 
     def record(self, number: int) -> Record:
         entry = self._entries[number]
-        wanted = self._wanted._replace(start=entry.offset, duration=entry.duration)
         source = _file(entry.path)
-        samples, rate = decode(source, wanted) if isinstance(source, str) else decode_one(source, wanted)
-        text = np.frombuffer(entry.text.encode("utf-8", "surrogatepass"), np.uint8)
-        every = (samples, np.float32(rate).reshape(()), text, np.array([entry.index], np.int64))
-        return tuple([np.asarray(value) for value, wanted in zip(every, self._outputs, strict=True) if wanted])
+        samples, rate = (
+            decode(source, self._part(entry)) if isinstance(source, str) else decode_one(source, self._part(entry))
+        )
+        columns = self._columns([entry], [samples], np.array([rate]))
+        return tuple([samples_of(column)[0] for column in columns])
+
+    def records(self, numbers: Sequence[int]) -> Records:
+        """Several recordings, decoded together."""
+        together = len(numbers) if self._remote else _OPEN_AT_ONCE
+        return Records.joined(
+            [self._read(numbers[start : start + together]) for start in range(0, len(numbers), together)]
+        )
+
+    def _read(self, numbers: Sequence[int]) -> Records:
+        entries = [self._entries[number] for number in numbers]
+        files = OpenFiles([entry.path for entry in entries])
+        if not self._remote and not ((files.sizes >= 0) & (files.sizes <= _LARGE)).all():
+            files.close()
+            return Records.of(super().records(numbers))  # each with its own error, large ones where they lie
+        contents, faults = files.read_whole()
+        if faults:
+            return Records.of(super().records(numbers))
+        sources = samples_of(contents)
+        starts = np.array([entry.offset for entry in entries], np.float64)
+        durations = np.array([np.nan if entry.duration is None else entry.duration for entry in entries], np.float64)
+        found = decode_several(sources, self._wanted, starts, durations)
+        if found.whole:
+            return Records.found(self._columns(entries, Packed.of(found.flat, found.places, found.shapes), found.rates))
+        parts, rates, errors = found.parts(), found.rates.copy(), {}
+        for i in np.flatnonzero(~found.done).tolist():
+            try:
+                parts[i], rates[i] = decode(sources[i], self._part(entries[i]))
+            except Exception as error:
+                errors[i] = error
+        return Records.found(self._columns(entries, parts, rates), errors)
+
+    def _part(self, entry: Entry) -> Wanted:
+        return self._wanted._replace(start=entry.offset, duration=entry.duration)
+
+    def _columns(self, entries: list[Entry], samples: Column, rates: np.ndarray) -> list[Column]:
+        texts = [entry.text.encode("utf-8", "surrogatepass") for entry in entries]
+        lengths = np.array([len(text) for text in texts], np.int64)
+        every = (
+            samples,
+            rates.astype(np.float32),
+            Packed.of(np.frombuffer(b"".join(texts), np.uint8), np.cumsum(lengths) - lengths, lengths),
+            np.array([[entry.index] for entry in entries], np.int64),
+        )
+        return [column for column, wanted in zip(every, self._outputs, strict=True) if wanted]
 
 
 def _file(path: str) -> np.ndarray | str:

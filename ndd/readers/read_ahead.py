@@ -29,7 +29,10 @@ _BEYOND_PEEKING = 3  # batches read beyond what lookahead looks for: reading one
 _SECONDS_OF_A_PART = 2e-3
 _A_WHILE = 0.01  # seconds
 _SAMPLES_AT_ONCE = 16  # in sample mode, so that a hand-over between threads serves many samples
-_BYTES_AT_ONCE = 1 << 26  # of batches that are read together because their store wants many records at once
+_BYTES_AT_ONCE = 1 << 26  # of batches that are read together or ahead because their store wants many records at once
+# Times what such a store wants at once is read ahead: where one request in a hundred takes ten times as long as the
+# others, with less the connections have nothing to do while its batch waits for it.
+_TIMES_AHEAD = 8
 
 
 class Step(NamedTuple):
@@ -248,7 +251,17 @@ class ReadAhead:
                     self._parts.appendleft(part)
 
     def _may_plan(self) -> bool:
-        return self._streaming and not (self._planning or self._failure) and len(self._groups) < self._depth
+        if not self._streaming or self._planning or self._failure:
+            return False
+        return len(self._groups) < self._depth or self._is_idle()
+
+    def _is_idle(self) -> bool:
+        """Whether a store that wants many records at once has too few to do."""
+        if self._store.at_once == 1:
+            return False
+        ahead = sum(len(group.numbers) - group.done for group in self._groups)
+        most = min(_TIMES_AHEAD * self._store.at_once, len(self._store))
+        return ahead < min(most, _BYTES_AT_ONCE // max(self._bytes, 1))
 
     def _plan(self) -> None:
         """Ask the stream for the next group. One thread at a time, without the lock: a shuffle may take a while."""
@@ -281,7 +294,10 @@ class ReadAhead:
         return max(1 if self._batch else _SAMPLES_AT_ONCE, min(wanted, room))
 
     def _cut(self, group: _Group) -> list[tuple[_Group, int, int]]:
-        parts = int(len(group.numbers) * self._seconds / _SECONDS_OF_A_PART)
+        if self._store.at_once > 1:
+            parts = len(group.numbers) // self._store.at_once
+        else:
+            parts = int(len(group.numbers) * self._seconds / _SECONDS_OF_A_PART)
         return group.parts(min(max(parts, 1), len(self._threads)))
 
     def _read(self, group: _Group, start: int, end: int) -> None:

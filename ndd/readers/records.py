@@ -13,7 +13,7 @@ from ndd._execution.errors import raise_signalled
 from ndd._tensor import Packed
 from ndd.readers.output import Column, Record
 
-THREADS_OF_STORES = 2  # one asks for the next objects while another waits for the last ones of those before
+THREADS_OF_STORES = 8  # the others ask for the next objects while some wait for the last, slow ones of those before
 _SMALL = 64  # bytes below which copying a record costs less than keeping it as an array of its own
 
 

@@ -14,8 +14,8 @@ from ndd._cpu.example import FRAME, GOOD, HEAD, NOTHING, OTHER_LENGTH, SHORT, de
 from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, int64, uint8
 from ndd.readers.base import Reader
-from ndd.readers.container import ContainerStore
-from ndd.readers.file_reading import RegularFile
+from ndd.readers.container import ContainerStore, warn_of_unlisted
+from ndd.readers.file_reading import RegularFile, Status, statuses
 from ndd.readers.file_tree import FilePath, is_offset, listed_names, path_texts, read_lines
 from ndd.readers.index_cache import Index, listed_or_scanned
 from ndd.readers.output import Column, Output
@@ -38,9 +38,9 @@ class TFRecord(Reader):
         path: a record file, or a list of files, which count as one, in the order of the list.
         features: a dict of features of `ndd.tfrecord` by name. (DALI's own objects do not tell what they hold.)
         index_path: the index of each file, as DALI's `tfrecord2idx` or `python -m ndd index` write it: a line
-            `offset size` for each record. Records that are not listed do not exist. None: one pass over the heads of
-            the records makes the index, which is kept from run to run (`NDD_CACHE_DIR`); the CRC of each length is
-            checked.
+            `offset size` for each record. Records that are not listed do not exist; an index that ends before its
+            file does is warned of. None: one pass over the heads of the records makes the index, which is kept from run
+            to run (`NDD_CACHE_DIR`); the CRC of each length is checked.
         use_o_direct: without effect; as in DALI it needs `dont_use_mmap`.
 
     Differences from DALI: `index_path` may be left out. Values that a record lacks are the feature's default (DALI
@@ -105,6 +105,11 @@ class TFRecord(Reader):
             listed_or_scanned(self._display, "tfrecord", *pair, scan_tfrecord, _listed_records)
             for pair in zip(paths, indices, strict=True)
         ]
+        if index_path is not None:
+            for own, index, file, state in zip(found, indices, paths, statuses(paths), strict=True):
+                if isinstance(state, Status):
+                    end = int((own["offsets"] + own["sizes"]).max())
+                    warn_of_unlisted(self._display, str(index), file, end, state.size)
         containers = np.repeat(np.arange(len(paths)), [len(index["offsets"]) for index in found])
         offsets, sizes = (np.concatenate([index[key] for index in found]) for key in ("offsets", "sizes"))
         if not len(offsets):

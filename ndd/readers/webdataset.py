@@ -115,6 +115,8 @@ class Webdataset(Reader):
             listed = indices[place] if indices else None
             index = listed_or_scanned(self._display, "webdataset", path, listed, scan_archive, _listed_samples)
             offsets, sizes, several = _chosen(index, entries, case_sensitive_extensions)
+            if not len(offsets):
+                warnings.warn(f"{self._display}: {path!r} holds no samples", UserWarning, stacklevel=5)
             tables.append(self._completed(path, entries, kinds, behaviour, offsets, sizes, several))
         containers = np.repeat(np.arange(len(archives)), [len(offsets) for offsets, _ in tables])
         if not len(containers):

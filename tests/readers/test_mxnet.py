@@ -127,6 +127,15 @@ def test_the_index_of_another_file(tmp_path):
         assert "the index of another file?" in error
 
 
+def test_an_index_that_was_cut_off_at_a_line(tmp_path):
+    arguments = write_recordio(tmp_path, ITEMS)
+    lines = Path(arguments["index_path"]).read_text().splitlines(keepends=True)
+    Path(arguments["index_path"]).write_text("".join(lines[:3]))
+    end, size = sum(map(len, ITEMS[:3])), sum(map(len, ITEMS))
+    with pytest.warns(UserWarning, match=f"its last record ends at byte {end}, .*a.rec' at {size}: what lies between"):
+        assert len(MXNet(**arguments)) == 3
+
+
 def test_a_record_without_its_labels(tmp_path):
     short = recordio_part(b"only a few", 0)
     labels = recordio_part(struct.pack("<IfQQ", 9, 0.0, 0, 0) + b"12345678", 0)

@@ -14,7 +14,7 @@ from memory import least_growth
 from waiting import let_read_on, wait_until
 
 import ndd
-from ndd.readers import File, Output, Reader, RecordStore, read_ahead
+from ndd.readers import File, Output, Reader, RecordStore, read_ahead, sampler
 from readers.epochs import epoch_of, labels_of
 
 
@@ -365,4 +365,28 @@ def test_a_store_that_wants_many_records_at_once(monkeypatch, room, together):
     seen = [ahead.peek(k) for k in (3, 1, 2)]
     assert [seen[1], seen[2], seen[0]] == [ahead.next() for _ in range(3)]
     assert (calls[0], max(calls)) == (4, together)
+    ahead.stop()
+
+
+def test_a_slow_request_keeps_no_others_waiting():
+    """The records of a store after one that has no answer yet: eight times as many as are asked for at once."""
+    others = threading.Event()
+    seen = []
+
+    class Far(Slow):
+        at_once, threads = 4, 8
+
+        def records(self, numbers):
+            seen.extend(numbers)
+            if len(seen) >= 8 * self.at_once:
+                others.set()
+            if 0 in numbers:
+                assert others.wait(60)
+            return super().records(numbers)
+
+    order = sampler.Order(sampler.Shards(1000))
+    ahead = read_ahead.ReadAhead(Far(1000), lambda: sampler.Stream(order, 4, sampler.Position()), 4, 2)
+    ahead._bytes = 0  # known to be small
+    assert ahead.next().records[0][1][0] == 0
+    assert sorted(seen)[:32] == list(range(32))
     ahead.stop()

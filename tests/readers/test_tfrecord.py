@@ -1,5 +1,6 @@
 """Contents of TFRecord files against DALI, our own index, and broken files."""
 
+import contextlib
 import os
 import re
 import struct
@@ -96,7 +97,9 @@ def test_an_index_of_some_and_several_files(tmp_path, dali, lines):
     Path(one["index_path"]).write_text("\n".join(listed[i] for i in lines))
     both = {key: [two[key], one[key], two[key]] for key in one}
     wanted = {"s": "F((), STRING, '')"}
-    found = samples(ndd, wanted, **both)
+    left_out = pytest.warns(UserWarning, match=f"readers.TFRecord: index '{one['index_path']}': its last record ends")
+    with contextlib.nullcontext() if len(RECORDS) - 1 in lines else left_out:
+        found = samples(ndd, wanted, **both)
     assert len(found) == len(lines) + 2
     assert found == samples(dali, wanted, **both)
     reader = TFRecord(features=features_of(tfrec, wanted), **both)
