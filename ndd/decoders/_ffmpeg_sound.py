@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ndd.decoders._metadata import any_metadata
+
 
 def decode(source: np.ndarray | str, refusal: str) -> tuple[np.ndarray, float]:
     """All samples of the first audio stream, float32 `(n, channels)`, and their rate. RuntimeError with `refusal`, what
@@ -21,7 +23,7 @@ def decode(source: np.ndarray | str, refusal: str) -> tuple[np.ndarray, float]:
         ) from None
     try:
         file = source if isinstance(source, str) else io.BytesIO(source.tobytes())
-        with av.open(file, metadata_errors="replace") as container:  # a title may have any bytes
+        with av.open(file, **any_metadata(av)) as container:
             if not container.streams.audio:
                 raise RuntimeError("no sound can be read: the file has no audio stream")
             return _samples(av, container)

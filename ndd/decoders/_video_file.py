@@ -21,14 +21,12 @@ import numpy as np
 from ndd._execution.errors import is_shortage
 from ndd._execution.fork import whole
 from ndd.decoders._limit import get_max_pixels
+from ndd.decoders._metadata import any_metadata
 from ndd.decoders._video_color import FULL_RANGE, PLANAR, write_rgb, write_ycbcr
 
 Index = dict[str, np.ndarray]
 
-_HOW: dict[str, Any] = {
-    "container_options": {"protocol_whitelist": "file"},  # a play list must not fetch anything
-    "metadata_errors": "replace",  # a title may have any bytes
-}
+_OPTIONS = {"protocol_whitelist": "file"}  # a play list must not fetch anything
 _GUESSED_AFTER_SEEKS = ("mpeg",)  # containers, by FFmpeg's names, that say the times of some packets only
 _CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is never shown
 
@@ -318,9 +316,8 @@ def scan(source: str | np.ndarray) -> Index:
 
 def key_before(keys: Sequence[int] | np.ndarray, frame: int) -> int:
     """Where decoding must begin for a frame."""
-    at = (
-        bisect.bisect_right(keys, frame) - 1
-    )  # NumPy's search takes 5 us, longer than all else of a frame's bookkeeping
+    # NumPy's search takes 5 us, longer than all else of a frame's bookkeeping.
+    at = bisect.bisect_right(keys, frame) - 1
     return int(keys[at]) if at >= 0 else 0
 
 
@@ -329,9 +326,8 @@ def _opened(source: str | np.ndarray) -> Any:
     if not isinstance(source, str) and not len(source):
         raise RuntimeError("expected a video, got 0 bytes: an empty file, or one that cannot be read")
     try:
-        if isinstance(source, str):
-            return av.open(source, **_HOW)
-        return av.open(_Bytes(source), **_HOW)
+        file = source if isinstance(source, str) else _Bytes(source)
+        return av.open(file, container_options=_OPTIONS, **any_metadata(av))
     except FileNotFoundError:
         raise
     except faults() as error:

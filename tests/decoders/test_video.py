@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import nvdec
@@ -16,6 +17,7 @@ from videos import REAL, encoded, number_of, numbered, numbers_of, timed
 
 import ndd
 from ndd.decoders import _nvdec
+from ndd.decoders._metadata import any_metadata
 from ndd.decoders._video_color import factors
 from ndd.decoders._video_file import VideoFile
 
@@ -295,6 +297,7 @@ def test_what_a_file_says_of_itself_may_have_any_bytes():
     clip = np.frombuffer(made.replace(b"Lavf", b"\xe9\xe8vf"), np.uint8)  # "encoded by", as Latin-1
     assert clip.tobytes() != made
     assert numbers_of(ndd.decoders.video(clip)) == list(range(6))
+    assert any_metadata(SimpleNamespace(__version__="19.0.2")) == {}  # which has no such argument any more
 
 
 def test_one_frame_and_interlaced_and_many_codecs():
