@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
-
-PadMode = Literal["none", "constant", "edge", "repeat", "reflect_101", "reflect", "reflect_1001", "symmetric"]
 
 _EDGE = ("edge", "repeat")
 _REFLECT = ("reflect_101", "reflect")
