@@ -178,7 +178,7 @@ def _factor_of(spread: np.ndarray, epsilon: float, scale: float) -> np.ndarray:
 _UNKNOWN = np.empty(0, np.float32)
 _ROW = (
     1 << 12
-)  # numbers side by side that a warp of a GPU averages and normalizes in one launch: spectrograms along time
+)  # numbers side by side, as along the time of spectrograms, that a warp averages and normalizes in one launch
 
 
 @normalize.cpu_batch
