@@ -42,9 +42,8 @@ class Invocation:
         self.deferred = deferred
         self.queued = False
         self.inputs: Any = ()  # deferred: the handles that must have their values first
-        self.link: Any = (
-            None  # where in the body of a loop it was called: a `Trip` and a number, see `_operator/ahead.py`
-        )
+        # Where in the body of a loop it was called: a `Trip` and a number, see `_operator/ahead.py`.
+        self.link: Any = None
         self.state = _WAITING
         self.process = 0
         self.results: list[Any] | None = None

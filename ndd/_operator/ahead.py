@@ -336,9 +336,8 @@ def _made(course: Course, store: Store, distance: int, context: EvalContext) -> 
             call.announce()
         invocation = Invocation(step.op.name, call.run, context, None, True)
         if call.device.device_id is None:
-            invocation.inputs = (
-                inputs  # made before the call runs, which on a GPU may make them itself (`Call._joined`)
-            )
+            # Made before the call runs, which on a GPU may make them itself (`Call._joined`).
+            invocation.inputs = inputs
         found.append(Made(call, invocation))
     return found
 

@@ -17,9 +17,8 @@ from ndd._tensor.memory import host_empty
 from ndd._tensor.sound import Scale
 from ndd.ops.audio.signal import lengths_of
 
-_CHUNK = (
-    1 << 17
-)  # numbers of the frames that are transformed together on the CPU: with fewer Python takes as long as they
+# Numbers of the frames that are transformed together on the CPU: with fewer Python takes as long as they.
+_CHUNK = 1 << 17
 
 
 @operator(types=("f32",))

@@ -176,9 +176,8 @@ def _factor_of(spread: np.ndarray, epsilon: float, scale: float) -> np.ndarray:
 
 
 _UNKNOWN = np.empty(0, np.float32)
-_ROW = (
-    1 << 12
-)  # numbers side by side, as along the time of spectrograms, that a warp averages and normalizes in one launch
+# Numbers side by side, as along the time of spectrograms, that a warp averages and normalizes in one launch.
+_ROW = 1 << 12
 
 
 @normalize.cpu_batch
