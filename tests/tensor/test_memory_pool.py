@@ -50,6 +50,21 @@ def test_what_is_kept_makes_room_for_another_size(monkeypatch):
         host_empty(8 << 20, np.uint8)
 
 
+def test_a_larger_buffer_that_waits_is_taken_before_a_new_one(monkeypatch):
+    """And goes back to its own size."""
+    monkeypatch.setattr(memory, "_free", {})
+    large = host_empty(2 << 20, np.uint8)
+    address = large.ctypes.data
+    del large
+    small = host_empty(1 << 20, np.uint8)
+    assert small.ctypes.data == address and kept() == 0
+    del small
+    assert kept() == 2 << 20
+    tiny = host_empty((1 << 20) - (1 << 18), np.uint8)  # less than half of it would be in use
+    assert tiny.ctypes.data != address and kept() == 2 << 20
+    assert host_empty(2 << 20, np.uint8).ctypes.data == address
+
+
 def test_no_step_of_python_runs_where_a_buffer_ends():
     """There the handler of a signal would run, and what it raises would be lost."""
     some, steps = host_empty((1000, 1000), np.float32), []
