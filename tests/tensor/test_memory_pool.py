@@ -57,11 +57,13 @@ def test_a_larger_buffer_that_waits_is_taken_before_a_new_one(monkeypatch):
     address = large.ctypes.data
     del large
     small = host_empty(1 << 20, np.uint8)
-    assert small.ctypes.data == address and kept() == 0
+    assert small.ctypes.data == address
+    assert kept() == 0
     del small
     assert kept() == 2 << 20
     tiny = host_empty((1 << 20) - (1 << 18), np.uint8)  # less than half of it would be in use
-    assert tiny.ctypes.data != address and kept() == 2 << 20
+    assert tiny.ctypes.data != address
+    assert kept() == 2 << 20
     assert host_empty(2 << 20, np.uint8).ctypes.data == address
 
 
