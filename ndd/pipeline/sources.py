@@ -175,9 +175,7 @@ def _samples(data: Any) -> Any:
     """A list of samples as ndd takes it. TypeError for samples of several types, as DALI has it: none is converted."""
     if not isinstance(data, list | tuple):
         return data
-    kinds = {
-        a.dtype if hasattr(a, "dtype") else type(a) for a in data if hasattr(a, "dtype") or isinstance(a, int | float)
-    }
+    kinds = {getattr(a, "dtype", type(a)) for a in data if hasattr(a, "dtype") or isinstance(a, int | float)}
     if len(kinds) > 1 and len(types := {str(ndd.dtype(kind)) for kind in kinds}) > 1:
         raise TypeError(f"the samples of a batch must have one type, got {sorted(types)}")
     return list(data)
