@@ -119,7 +119,7 @@ class PipelineBody(PipelineOptions):
         if self._body is None:
             self._body = self.define_graph
         if self._recorded is not None:
-            for i, value in enumerate(self._recorded):
+            for i, value in enumerate(_as_tuple(tuple(self._recorded))):
                 check_output(i, value)
             with _running(self):
                 self.states.make_all()
@@ -349,14 +349,16 @@ class BatchSizeChanged(BaseException):
 
 
 def _as_tuple(outputs: Any) -> tuple[Any, ...]:
-    """What a body returned, as a tuple of outputs."""
+    """What a body returned, as a tuple of outputs. NotImplementedError, DALI's, if these are none."""
     if isinstance(outputs, dict):
-        return tuple(outputs.values())
-    if isinstance(outputs, tuple):
-        return outputs
-    if isinstance(outputs, list) and any(isinstance(o, DataNode) for o in outputs):
-        return tuple(outputs)
-    return () if outputs is None else (outputs,)
+        outputs = tuple(outputs.values())
+    elif isinstance(outputs, list) and any(isinstance(o, DataNode) for o in outputs):
+        outputs = tuple(outputs)
+    if outputs is None or (isinstance(outputs, tuple) and not outputs):
+        raise NotImplementedError(
+            "The pipeline has no outputs: return them from its function or `define_graph`, or give them to `set_outputs`"
+        )
+    return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
 def recorded(run: Callable[[dict[int, Any]], Any], outputs: Any, inputs: tuple[Any, ...], state: Any) -> Any:

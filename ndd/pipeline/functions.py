@@ -299,6 +299,9 @@ def external_source(
         options: `cycle` (None, "no", "quiet", "raise"), `batch`, `batch_info`, `layout`, `dtype`, `ndim`, `device`,
             `repeat_last` as in DALI; `no_copy`, `blocking`, `parallel`, `prefetch_queue_depth`, `cuda_stream` and
             `use_copy_kernel` change nothing here.
+
+    RuntimeError, as in DALI, for data that makes no batch and for samples of several types, when it is fed or asked for.
+    (Python numbers and nested lists are taken; DALI refuses them.)
     """
     pipeline = pipeline_of("external_source")
     unknown = [option for option in options if option not in _SOURCE_OPTIONS]

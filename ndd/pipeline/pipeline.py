@@ -160,10 +160,13 @@ class Pipeline(PipelineBody):
             self._source_named(data_node).feed(data, layout)
 
     def input_feed_count(self, input_name: str) -> int:
-        """How many batches must be fed to an external source before a run."""
+        """How many batches are to be fed to an external source before the first run: the prefetch depth, as in DALI.
+
+        One is enough here: pipelines that are fed by hand run nothing ahead. The others wait for later runs.
+        """
         if self._find_sources() is None:
             self._source_named(input_name)
-        return 1
+        return self._depth
 
     def _source_named(self, name: Any) -> Any:
         found = next((source for source in self._sources if source.name == name), None)

@@ -7,10 +7,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
 import ndd
 from ndd.types import BatchInfo, SampleInfo
+
+
+class UnusableData(RuntimeError, TypeError, ValueError):
+    """Data that makes no batch: RuntimeError as in DALI's pipelines, and what `ndd.batch` says of the same data."""
 
 
 class ExternalSource:
@@ -148,7 +150,11 @@ class ExternalSource:
             layout = layout[output] if output < len(layout) else None
         if hasattr(data, "as_cpu") and hasattr(data, "batch"):
             data = data.batch
-        batch = data if isinstance(data, ndd.Batch) else ndd.batch(_samples(data), layout=layout or None)
+        try:
+            batch = data if isinstance(data, ndd.Batch) else ndd.batch(_samples(data), layout=layout or None)
+        except (TypeError, ValueError) as error:
+            name = f" {self.name!r}" if self.name else ""
+            raise UnusableData(f"external_source{name}: output {output}: {error}") from error
         if batch.batch_size > self.max_batch_size:
             raise RuntimeError(
                 f"external_source: got a batch of {batch.batch_size} samples, the pipeline's batch_size is "
@@ -166,12 +172,12 @@ class ExternalSource:
 
 
 def _samples(data: Any) -> Any:
-    """A list of samples as ndd takes it; samples of several types are an error, as in DALI."""
+    """A list of samples as ndd takes it. TypeError for samples of several types, as DALI has it: none is converted."""
     if not isinstance(data, list | tuple):
         return data
-    kinds = {a.dtype for a in data if isinstance(a, np.ndarray | np.generic)}
-    if len(kinds) > 1:
-        raise RuntimeError(f"external_source: the samples of a batch must have one type, got {sorted(map(str, kinds))}")
+    kinds = {getattr(a, "dtype", type(a)) for a in data if hasattr(a, "dtype") or isinstance(a, int | float)}
+    if len(kinds) > 1 and len(types := {str(ndd.dtype(kind)) for kind in kinds}) > 1:
+        raise TypeError(f"the samples of a batch must have one type, got {sorted(types)}")
     return list(data)
 
 

@@ -75,6 +75,39 @@ try:
 except TypeError:
     out("TypeError")
 """,
+    "what cannot be fed, and pipelines without outputs": """
+def made(source=None, depth=1, **how):
+    body = pipeline_def(lambda: fn.external_source(source, name="x", **how))
+    return body(batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=depth)
+def refused(what, call):
+    try:
+        call()
+    except NotImplementedError:
+        out(what, "NotImplementedError")
+    except RuntimeError:
+        out(what, "RuntimeError")
+one, fraction = np.int32([1]), np.float32([1.5])
+for what in (None, 3, object(), [object(), object()], [one, fraction], [1, 2.5], [one, [one]], [one] * 3):
+    refused(str(type(what)), lambda: made().run(x=what))
+    refused(str(type(what)), lambda: made(lambda: what).run())
+refused("layout", lambda: made(layout="HWC").run(x=[one, one]))
+for depth in (1, 2, 3, {"cpu_size": 4, "gpu_size": 2}):
+    pipe = made(depth=depth)
+    pipe.build()
+    out(pipe.input_feed_count("x"))
+pipe = made(depth=2)
+pipe.build()
+for i in range(pipe.input_feed_count("x")):
+    pipe.feed_input("x", [np.int32(i), np.int32(5)])
+for i in range(2, 5):
+    out([int(np.array(t)) for t in pipe.run()[0]])
+    pipe.feed_input("x", [np.int32(i), np.int32(5)])
+pipe = Pipeline(2, 1, None)
+with pipe:
+    pipe.set_outputs()
+refused("set_outputs()", pipe.build)
+refused("None", lambda: pipeline_def(lambda: None)(batch_size=2, num_threads=1, device_id=None).run())
+""",
     "a class that feeds before every run": """
 class Fed(Pipeline):
     def __init__(self, depth):
