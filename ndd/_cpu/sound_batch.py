@@ -31,7 +31,7 @@ _PIECE = 1 << 12  # numbers of a WAV file that are converted at once: they fit i
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _MOST = 512  # samples a byte: a FLAC header that claims more is left to libsndfile, which reads block by block
 LONGEST_BLOCK = 1 << 16  # of FLAC
-_PAF = 5
+_PAF, _FLAC_FORMAT = 5, 0x17  # of SF_INFO
 # How libsndfile finds a place in the middle: only by decoding from the beginning; with the very samples; in MPEG with what
 # the frames before leave behind; in Vorbis but for the last page.
 NOWHERE, ANYWHERE, NEAR, PAGES = range(4)
@@ -251,7 +251,8 @@ def opened_samples(which, facts, plan, kind, room, output, got):
         facts[i, HANDLE] = 0
         before, channels = plan[i, BEFORE], facts[i, CHANNELS]
         found = read(handle, file, plan[i, FIRST] - before, before, channels, address, plan[i, COUNT], type_there)
-        if plan[i, COUNT] >= 0:
+        cut = found < plan[i, COUNT] and facts[i, BITS] >> 16 & 0xFFF == _FLAC_FORMAT  # an error: `decode` says which
+        if plan[i, COUNT] >= 0 and not cut:
             got[i] = found
 
 
@@ -296,7 +297,7 @@ def finish(which, facts, plan, rates, downmix, kind, tables, room, levels, float
         rate, wanted = np.float64(facts[i, RATE]), rates[i]
         resamples = wanted > 0 and wanted != rate
         if resamples:
-            got[i] = np.int64(np.ceil(n * (wanted / rate)))
+            got[i] = np.int64(np.ceil(n * wanted / rate))
         for c in range(channels):
             one = x
             if channels > 1:

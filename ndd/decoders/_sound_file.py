@@ -45,6 +45,7 @@ from ndd._tensor.memory import host_empty
 from ndd._tensor.store import address
 
 _BLOCK = 1 << 22  # frames that are read at once where a header may claim too many
+_UNKNOWN_LENGTH = 2**63 - 1  # frames, where the header of a FLAC stream does not tell
 _FLOATS = ("FLOAT", "DOUBLE", "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III")
 _SUBTYPES = {
     "PCM_S8": 1, "PCM_16": 2, "PCM_24": 3, "PCM_32": 4, "PCM_U8": 5, "FLOAT": 6, "DOUBLE": 7, "ULAW": 0x10, "ALAW": 0x11,
@@ -168,8 +169,8 @@ def _samples(
     kept = np.maximum(plan[:, COUNT], 0)
     ready = exact & ((kinds == OPENED) | ((kinds == WAV) & floats))  # what needs no room, and is not to be finished
     plan[:, NEEDS] = np.where(ready, 0, kept * channels)
-    ratio = np.where(other_rate & fine, rates, 1) / np.where(other_rate & fine, file_rates, 1)
-    lengths = np.ceil(kept * ratio).astype(np.int64)
+    before, after = np.where(other_rate & fine, (file_rates, rates), 1)
+    lengths = np.ceil(kept * after / before).astype(np.int64)  # as in `finish`: the ratio alone would be rounded
     sizes = lengths if wanted.downmix else lengths * channels
     plan[:, PLACE] = np.cumsum(sizes) - sizes
     flat = host_empty(int(sizes.sum()), wanted.dtype)
@@ -242,6 +243,9 @@ def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]
                 ]
             except failed as error:
                 raise RuntimeError(f"the sound cannot be decoded: {error.error_string}") from None
+            if found.format == "FLAC" and len(samples) < count and found.frames < _UNKNOWN_LENGTH:
+                # Cut off between two blocks, which libsndfile does not notice.
+                raise RuntimeError(f"the sound is cut off: expected {count} samples, got {len(samples)}")
             if exact:
                 return (samples[:, 0] if wanted.downmix else samples), rate
             return finished(samples, rate, wanted), rate
@@ -326,7 +330,7 @@ def finished(samples: np.ndarray, rate: float, wanted: Wanted) -> np.ndarray:
     if wanted.downmix:
         samples = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
     if _other_rate(rate, wanted):
-        length = int(np.ceil(len(samples) * (wanted.sample_rate / rate)))
+        length = int(np.ceil(len(samples) * wanted.sample_rate / rate))
         out = host_empty((length, *samples.shape[1:]), np.float32)
         resample(np.ascontiguousarray(samples), out, rate / wanted.sample_rate, wanted.quality)
         samples = out

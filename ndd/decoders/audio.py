@@ -48,7 +48,7 @@ def audio(
             out, the batch is smaller; "fill" gives 0 samples, of one channel. `samples.dropped` lists what was bad:
             (index, source, error). (Not in DALI.)
         quality: of resampling, 0 to 100, see `ndd.audio_resample`.
-        sample_rate: the rate to resample to, in Hz. 0: that of the file.
+        sample_rate: the rate to resample to, in Hz: `ceil((n * sample_rate) / rate)` samples. 0: that of the file.
         start: where to begin, in seconds: at sample `floor(start * rate)`. The samples are those of the whole file to the
             last bit, in MP3 behind the first million to 2e-7. Opus, GSM and the like, and what FFmpeg decodes, are decoded
             from their beginning for it. (Not in DALI.)

@@ -168,7 +168,8 @@ def test_a_header_that_claims_days_takes_little_memory(monkeypatch):
     monkeypatch.setattr(_sound_file, "host_empty", lambda *a: sizes.append(a[0]) or host_empty(*a))
     data = bytearray(encoded(sound(3000), format="FLAC").tobytes())
     data[21] |= 0x0F  # the upper bits of the number of samples: 64 billion
-    assert ndd.decoders.audio(ndd.tensor(np.frombuffer(bytes(data), np.uint8)))[0].shape == (3000, 2)
+    with pytest.raises(RuntimeError, match=r"cut off: expected 644.* samples, got 3000"):
+        ndd.decoders.audio(ndd.tensor(np.frombuffer(bytes(data), np.uint8)))[0].evaluate()
     assert max(np.max(n) for n in sizes) <= _sound_file._BLOCK
 
 
@@ -263,6 +264,27 @@ def test_files_that_are_cut_off(dali, kind):
     data = encoded(sound(30000), 16000, *kind.split())
     for share in (0.3, 0.99):
         check_same(dali, lambda m: m.decoders.audio(m.tensor(data[: int(len(data) * share)])), 1e-6, share)
+
+
+def test_flac_cut_off_between_blocks(dali):
+    data = encoded(sound(9000), format="FLAC")
+    blocks = [i for i in range(42, len(data) - 4) if data[i] == 0xFF and data[i + 1] & 0xFE == 0xF8 and data[i + 4] < 3]
+    assert len(blocks) == 3
+    for end in (42, *blocks):
+        check_same(dali, lambda m: m.decoders.audio(m.tensor(data[:end])), 0.0, end)
+    live = data.copy()
+    live[21] &= 0xF0
+    live[22:26] = 0  # no length, as a stream has it
+    assert ndd.decoders.audio(ndd.tensor(live))[0].shape == (9000, 2)
+
+
+@pytest.mark.parametrize("kind", ["WAV PCM_16", "AIFF PCM_16"])
+def test_the_length_is_of_the_product_of_length_and_rate(dali, kind):
+    """44100 samples of 44.1 kHz are 48000 of 48 kHz, though `44100 * (48000 / 44100)` is a little more."""
+    data = encoded(np.zeros((44100, 1)), 44100, *kind.split())
+    for more in ({}, {"dtype": "int16"}):
+        named = lambda m: {k: getattr(m, v) for k, v in more.items()}  # noqa: E731
+        check_same(dali, lambda m: m.decoders.audio(m.tensor(data), sample_rate=48000.0, **named(m)), 1e-6, more)
 
 
 @pytest.mark.parametrize(("format", "codec"), [("mp4", "aac"), ("mp3", "libmp3lame"), ("webm", "libopus")])

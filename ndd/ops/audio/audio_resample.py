@@ -34,7 +34,7 @@ def audio_resample(
     Args:
         dtype: the element type of the result. Default: that of the input. Between types the full range of an integer type
             stands for -1..1: an int16 is divided by 32767.
-        in_rate, out_rate: sampling rates, in the same unit: `out_n = ceil(n * out_rate / in_rate)`.
+        in_rate, out_rate: sampling rates, in the same unit: `out_n = ceil((n * out_rate) / in_rate)`.
         out_length: `out_n` itself.
         quality: 0 (3 lobes) to 100 (64 lobes); 50 are 16.
         scale: `out_n = ceil(n * scale)`.
@@ -80,7 +80,7 @@ def _(signal, *, dtype, in_rate, out_length, out_rate, quality, scale):
         before, after = _from_zero(in_rate).astype(np.float64), _from_zero(out_rate).astype(np.float64)
         if not before.all():
             raise in_rate.error(int(np.flatnonzero(before == 0)[0]), "`in_rate` is to be positive, got 0")
-        lengths, steps = np.ceil(n * (after / before)), before / np.where(after, after, 1)
+        lengths, steps = np.ceil(n * after / before), before / np.where(after, after, 1)
     else:
         lengths = _from_zero(out_length)
         for i in np.flatnonzero((n == 0) & (lengths > 0))[:1].tolist():

@@ -76,7 +76,9 @@ def test_errors_and_edges(dali):
         {"out_length": 100}, {"scale": 1.0},
     ):  # fmt: skip
         check_same(dali, lambda m: m.audio_resample(m.tensor(x), **arguments), 3e-6, arguments)
+    exact = {"in_rate": 44100.0, "out_rate": 48000.0}  # 48000 samples, though 44100 * (48000 / 44100) is a little more
     for signal, arguments in (
+        (np.zeros(44100, np.float32), exact),
         (x[:0], {"scale": 0.5}), (x[:0], {"out_length": 5}), (x[0], {"scale": 0.5}), (x[:1], {"scale": 3.0}),
         (x.reshape(5, 10, 2), {"scale": 0.5}), (x.reshape(50, 2), {"scale": 0.5}),
     ):  # fmt: skip
