@@ -8,7 +8,7 @@ import numpy as np
 import nvdec
 import pytest
 from videos import REAL, damaged, encoded, numbered, numbers_of, timed, write
-from waiting import wait_until
+from waiting import let_read_on, wait_until
 
 import ndd
 from ndd.decoders._open_videos import OpenVideos
@@ -357,9 +357,10 @@ def test_on_a_gpu_as_on_the_cpu(folder, emulated_gpu, monkeypatch, kind, how):
         for ours, theirs in zip(one, two, strict=True):
             for a, b in zip(ours.tensors, theirs.cpu().tensors, strict=True):
                 np.testing.assert_allclose(np.asarray(a).astype(float), np.asarray(b).astype(float), atol=most * 1.01)
+    let_read_on(there)  # what is worked on ahead after `close` opens decoders again, until the reader is gone
     there.close()
     if engine is not None:
-        wait_until(lambda: engine.open == 0)  # decoders are given back; lookahead may still be at work
+        wait_until(lambda: engine.open == 0)
     assert engine is None or engine.copies > 0
 
 
