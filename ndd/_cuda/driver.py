@@ -14,21 +14,22 @@ _NOT_READY = 600  # CUDA_ERROR_NOT_READY
 
 def call(name: str, *arguments: Any) -> None:
     """Calls a function of the driver. RuntimeError with its error's name if it fails."""
-    status = _status(name, *arguments)
-    if status:
-        said = ctypes.c_char_p()
-        _functions()["cuGetErrorName"](status, ctypes.addressof(said))
-        raise RuntimeError(f"{name} failed: {(said.value or b'error').decode()} ({status})")
+    _check(name, _status(name, *arguments))
 
 
 def is_done(name: str, *arguments: Any) -> bool:
     """The same of a function that asks whether something is done."""
     status = _status(name, *arguments)
-    if status == _NOT_READY:
-        return False
+    if status != _NOT_READY:
+        _check(name, status)
+    return status != _NOT_READY
+
+
+def _check(name: str, status: int) -> None:
     if status:
-        call(name, *arguments)
-    return True
+        said = ctypes.c_char_p()
+        _functions()["cuGetErrorName"](status, ctypes.addressof(said))
+        raise RuntimeError(f"{name} failed: {(said.value or b'error').decode()} ({status})")
 
 
 def _status(name: str, *arguments: Any) -> int:

@@ -1,4 +1,4 @@
-"""CUDA events like torch's, whose calls let go of the interpreter (see `driver`)."""
+"""CUDA events by the driver, for where torch's would let go of the interpreter (see `driver`)."""
 
 from __future__ import annotations
 

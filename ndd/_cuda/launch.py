@@ -22,7 +22,7 @@ from ndd._tensor.dtype import torch_dtype
 from ndd._tensor.identity import identity
 from ndd._tensor.memory import device_empty, torch_device
 from ndd._tensor.operand import Operand
-from ndd._tensor.small_arrays import put
+from ndd._tensor.small_arrays import numbers_below, put
 from ndd._tensor.store import Volumes
 
 _BLOCK = 256
@@ -200,9 +200,8 @@ class Launch:
             kept: somebody keeps this very array and never writes to it, so that it may stay on the GPU.
         """
         flat = np.ascontiguousarray(values)
-        offsets = _nowhere(self.n)
-        if each and len(flat):
-            offsets = flat.strides[0] * np.arange(self.n, dtype=np.int64)
+        step = flat.strides[0] if each and len(flat) else 0
+        offsets = step * numbers_below(self.n)
         octets = flat.reshape(-1).view(np.uint8) if flat.size else np.zeros(1, np.uint8)
         return self.made(Memory(0, None, offsets, octets, kept=values if kept else None))
 
@@ -359,14 +358,6 @@ class Joined(Launch):
                 **macros, "JOINED": types[self.outputs[0].dtype.name], "TARGET_TYPE": types[self.type_between.name]
             }  # fmt: skip
         super().__call__(kernel, work, macros=macros, **more)
-
-
-@functools.lru_cache(maxsize=64)
-def _nowhere(n: int) -> np.ndarray:
-    """The offsets of what all samples share; nobody writes to it."""
-    found = np.zeros(n, np.int64)
-    found.flags.writeable = False
-    return found
 
 
 @functools.cache
