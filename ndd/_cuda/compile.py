@@ -136,3 +136,9 @@ def launch(kernel: Kernel, grid: tuple[int, int], block: int, stream: int, argum
 def copy_to_gpu(target: int, source: int, nbytes: int, stream: int) -> None:
     """Queues a copy from pinned memory; addresses and the `cudaStream_t` are integers."""
     call("cuMemcpyHtoDAsync_v2", target, source, nbytes, stream)
+
+
+def copy_on_gpu(target: int, source: int, nbytes: int, stream: int) -> None:
+    """Queues a copy from GPU memory to GPU memory, as above."""
+    if nbytes:
+        call("cuMemcpyDtoDAsync_v2", target, source, nbytes, stream)

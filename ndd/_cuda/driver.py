@@ -52,6 +52,7 @@ def _functions() -> dict[str, Any]:
     found = {
         "cuLaunchKernel": [pointer, *[number] * 7, pointer, pointer, pointer],
         "cuMemcpyHtoDAsync_v2": [ctypes.c_uint64, pointer, ctypes.c_size_t, pointer],
+        "cuMemcpyDtoDAsync_v2": [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, pointer],
         "cuEventCreate": [pointer, number],
         "cuEventRecord": [pointer, pointer],
         "cuEventQuery": [pointer],

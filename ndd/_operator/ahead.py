@@ -14,6 +14,7 @@ swallow the one before it (`Call.joined`).
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,12 +26,17 @@ from ndd._execution.kept import Kept
 from ndd._execution.lookahead import DEPTH, Following, enabled, threads
 from ndd._execution.stream import Stream
 from ndd._operator.captured import running
+from ndd._operator.together import Together
 from ndd._tensor import Batch, Store, Tensor
 
 if TYPE_CHECKING:
     from ndd._operator.call import Call, Settled
 
 _MOST_STEPS = 32  # of a loop's body
+# Of what is worked on as one: batches, samples (more bring no more), and bytes that the reader gave.
+_BATCHES = 8
+_SAMPLES = 256
+_BYTES = 1 << 25
 _ROOT = -1  # the number of the batch that the reader gave
 _HANDLES = (Tensor, Batch)
 
@@ -74,6 +80,13 @@ class Step:
         self.draws = call.draws
         self.words: int | None = None
 
+    @property
+    def apart(self) -> bool:
+        """Whether each sample of its result follows from that sample of its inputs alone."""
+        settled = self.settled
+        outside = [source.handle for source in self.sources if source.__class__ is _Same]
+        return self.op.apart and self.batched and not settled.fewer and not any([h.__class__ is Batch for h in outside])
+
     def same(self, other: Step) -> bool:
         """Whether it is the same call, apart from the batch."""
         return self.settled.plans is other.settled.plans and self.sources == other.sources
@@ -81,16 +94,22 @@ class Step:
 
 class Made:
     """A step that is done ahead: the invocation that runs it, and what there is to know of its call. Not the call itself,
-    which has the batch as an input."""
+    which has the batch as an input.
 
-    __slots__ = ("_handles", "batched", "draws", "invocation", "n", "outs")
+    Attributes:
+        together: several batches, if it is done for them as one; then `portions` has the part of each.
+    """
 
-    def __init__(self, call: Call, invocation: Invocation):
+    __slots__ = ("_handles", "batched", "draws", "invocation", "n", "outs", "portions", "together")
+
+    def __init__(self, call: Call, invocation: Invocation, together: Together | None = None):
         self.batched = call.batched
         self.draws = call.draws
         self.n = call.n
         self.outs = call.outs
         self.invocation = invocation
+        self.together = together
+        self.portions: list[Portion] = []
         self._handles: dict[int, Any] = {}
 
     def handle(self, index: int) -> Any:
@@ -102,6 +121,39 @@ class Made:
             handle = kind._of_pending(self.invocation, index, self.outs[index], self.n)
             self._handles[index] = weakref.ref(handle)
         return handle
+
+    def results(self) -> list[Store] | None:
+        """What came of it, made now if nobody has asked before; None if it failed."""
+        made = self.invocation
+        if not made.finished:  # nothing that the loop was expected to ask for needed it
+            made.context.finish(made)
+        return made.results if made.error is None else None
+
+    def cut(self, stream: Any) -> None:
+        """Gives each portion its results."""
+        if self.together is None or self.invocation.error is not None:
+            return
+        found = [self.together.cut(store, stream) for store in self.invocation.results or ()]
+        for number, portion in enumerate(self.portions):
+            if None not in found:
+                portion.cut = [parts[number] for parts in found if parts is not None]
+
+
+class Portion:
+    """What `Made` is for one of several batches that are worked on as one."""
+
+    __slots__ = ("batched", "cut", "draws", "n")
+
+    def __init__(self, made: Made, n: int, draws: Any):
+        self.batched = made.batched
+        self.draws = draws
+        self.n = n
+        self.cut: list[Store] | None = None
+        made.portions.append(self)
+
+    def results(self) -> list[Store] | None:
+        """What came of it; None if it failed or was not expected to be asked for."""
+        return self.cut
 
 
 class Course:
@@ -149,7 +201,7 @@ class Trip:
         expected: the steps that they are.
     """
 
-    __slots__ = ("__weakref__", "begun", "course", "expected", "future", "made", "steps")
+    __slots__ = ("__weakref__", "begun", "course", "expected", "future", "made", "process", "steps")
 
     def __init__(self, course: Course):
         self.course = course
@@ -158,6 +210,7 @@ class Trip:
         self.made: Any = ()
         self.expected = course.expected
         self.future: Future[None] | None = None
+        self.process = 0  # in which it is done ahead
 
 
 class _Local(threading.local):
@@ -192,11 +245,11 @@ def follow(call: Call, invocation: Invocation) -> bool:
         trip.made = ()
         return False
     made[number] = None  # from here on it lives as long as its handle
-    invocation.work = _Taken(call, one.invocation, trip, number)
+    invocation.work = _Taken(call, one, trip, number)
     return True
 
 
-def _agree(made: Made, call: Call, expected: Step, step: Step) -> bool:
+def _agree(made: Made | Portion, call: Call, expected: Step, step: Step) -> bool:
     """Whether a call is the one that was made."""
     if not (step.same(expected) and call.n == made.n and call.batched == made.batched):
         return False
@@ -255,22 +308,58 @@ def _look_ahead(trip: Trip, root: Store, call: Call, context: EvalContext) -> No
     gpu = next((d.device_id for s in course.expected if (d := s.settled.device).device_id is not None), None)
     if not course.expected or (gpu is None and running() is None) or not enabled():
         return
-    following = root.following
-    for distance in range(course.coming + 1, DEPTH + 1):
-        store = following.store(distance)
-        if store is None:
+    following, most = root.following, 1 if gpu is None else _at_once(course, root)
+    while course.coming + most <= DEPTH * most:
+        stores = _coming_stores(following, course.coming, most)
+        known = bool(stores) and stores[0].ahead is not None
+        if not stores or (len(stores) < most and course.coming > most and not known):
+            break  # more will be there when the loop comes again
+        course.coming += len(stores)
+        if not known:
+            _begin(course, stores, course.coming - len(stores) + 2, context, gpu)
+
+
+def _at_once(course: Course, root: Store) -> int:
+    """How many batches are worked on as one."""
+    usual = course.expected[0].n
+    if 2 * usual > _SAMPLES or not all([step.apart and step.n == usual for step in course.expected]):
+        return 1
+    return max(1, min(_BATCHES, _SAMPLES // usual, _BYTES // max(root.nbytes(), 1)))
+
+
+def _coming_stores(following: Following, coming: int, most: int) -> list[Store]:
+    """The next batches, as far as they are there, that nobody works on yet; or one that somebody does."""
+    stores: list[Store] = []
+    while len(stores) < most:
+        store = following.store(coming + len(stores) + 1)
+        if store is None or (stores and store.ahead is not None):
             break
-        course.coming = distance
-        if store.ahead is None:
-            _rounds[0] = (_rounds[0] + 1) % (DEPTH + 1)
-            own = _contexts(gpu, context._pool, _rounds[0])
-            coming = store.ahead = Trip(course)
-            made = coming.made = _made(course, store, distance + 1, own)
-            wanted = [m.invocation for k, m in enumerate(made) if m is not None and _is_wanted(course, k)]
-            workers = _one_thread() if gpu is None else threads()
-            coming.future = workers.submit(
-                _run, weakref.ref(store), wanted, None if gpu is None else own.stream_on(gpu)
-            )
+        stores.append(store)
+        if store.ahead is not None:
+            break
+    return stores
+
+
+def _begin(course: Course, stores: list[Store], distance: int, context: EvalContext, gpu: int | None) -> None:
+    """Sets going what is expected of these batches, the first of them `distance` trips after the last whole one."""
+    _rounds[0] = (_rounds[0] + 1) % (DEPTH + 1)
+    own = _contexts(gpu, context._pool, _rounds[0])
+    trips = []
+    for store in stores:
+        store.ahead = trip = Trip(course)
+        trips.append(trip)
+    made = _made(course, stores, distance, own)
+    wanted = [one for k, one in enumerate(made) if one is not None and _is_wanted(course, k)]
+    if len(stores) > 1:
+        for j, trip in enumerate(trips):
+            trip.made = [None if one is None else one.portions[j] for one in made]
+    else:
+        trips[0].made = made
+    workers = _one_thread() if gpu is None else threads()
+    references = [weakref.ref(store) for store in stores]
+    future = workers.submit(_run, references, wanted, None if gpu is None else own.stream_on(gpu))
+    for trip in trips:
+        trip.future, trip.process = future, os.getpid()
 
 
 def _new_context(device_id: int | None, pool: Any, number: int) -> EvalContext:
@@ -300,24 +389,28 @@ class _Root:
         return found
 
 
-def _made(course: Course, store: Store, distance: int, context: EvalContext) -> list[Made | None]:
-    """The invocations of the expected steps for a coming batch, `distance` trips after the last whole one. Nothing runs."""
+def _made(course: Course, stores: list[Store], distance: int, context: EvalContext) -> list[Made | None]:
+    """The invocations of the expected steps for coming batches, the first of them `distance` trips after the last whole
+    one. Nothing runs."""
     from ndd._operator.call import Call
 
     found: list[Made | None] = []
     usual = course.expected[0].n
+    together = Together(stores) if len(stores) > 1 else None
+    root, count = (_Root(stores[0]), stores[0].n) if together is None else (together, together.n)
     for step in course.expected:
-        draws, handles = step.draws, []
-        if draws is not None:
-            draws = None if step.words is None else draws.moved(step.words * distance)
-        if draws is None and step.draws is not None:
-            found.append(None)
-            continue
+        handles: list[Any] = []
+        places: list[Any] = [None] * len(stores)
+        if step.draws is not None:
+            if step.words is None:
+                found.append(None)
+                continue
+            places = [step.draws.moved(step.words * (distance + j)) for j in range(len(stores))]
         for source in step.sources:
             if source is None or source.__class__ is _Same:
                 handles.append(source and source.handle)
             elif source[0] == _ROOT:
-                handles.append(Batch._of_pending(_Root(store), 0, step.settled.specs[len(handles)], store.n))
+                handles.append(Batch._of_pending(root, 0, step.settled.specs[len(handles)], count))
             else:
                 before = found[source[0]]
                 if before is None:
@@ -330,15 +423,19 @@ def _made(course: Course, store: Store, distance: int, context: EvalContext) -> 
         if step.named:
             given = dict(zip(step.named, handles[step.inputs :], strict=True))
             settled = settled.given(tuple([given.get(name) for name in settled.named]))
-        n = store.n if step.n == usual else step.n
-        call = Call(step.op, settled, inputs, n, step.batched, draws)
+        draws = places[0] if together is None or places[0] is None else together.draws(places)
+        call = Call(step.op, settled, inputs, count if step.n == usual else step.n, step.batched, draws)
         if step.op.looks_at is not None:
             call.announce()
         invocation = Invocation(step.op.name, call.run, context, None, True)
         if call.device.device_id is None:
             # Made before the call runs, which on a GPU may make them itself (`Call._joined`).
             invocation.inputs = inputs
-        found.append(Made(call, invocation))
+        made = Made(call, invocation, together)
+        if together is not None:
+            for store, place in zip(stores, places, strict=True):
+                Portion(made, store.n, place)
+        found.append(made)
     return found
 
 
@@ -347,44 +444,51 @@ def _is_wanted(course: Course, number: int) -> bool:
     return number in course.asked or not any([(number, 0) in s.sources for s in course.expected])
 
 
-def _run(reference: Any, wanted: list[Invocation], stream: Any) -> None:
+def _run(references: list[Any], wanted: list[Made], stream: Any) -> None:
     """On a thread of the lookahead: the results that the loop will ask for, and an event behind them."""
-    store = reference()
-    if store is None:
+    alive = [store for reference in references if (store := reference()) is not None]
+    if not alive:
         return
-    for invocation in wanted:
-        invocation.context.finish(invocation)
+    for one in wanted:
+        one.invocation.context.finish(one.invocation)
     if stream is None:
         return
     from ndd._cuda.event import recorded
+    from ndd._cuda.scope import on_stream
 
+    if len(references) > 1:
+        with on_stream(stream, stream.device_id):
+            for one in wanted:
+                one.cut(stream)
     event = recorded(stream)  # the stream itself goes on with other batches
-    for invocation in wanted:
-        for result in invocation.results or ():
-            if result.stream is not None:
-                result.stream, result.ready = None, event
+    for one in wanted:
+        for results in [p.cut for p in one.portions] if one.portions else [one.invocation.results]:
+            for result in results or ():
+                if result.stream is not None:
+                    result.stream, result.ready = None, event
 
 
 class _Taken:
     """The work of a call whose result was made ahead: to take it. If it failed, nobody has begun, or only what another call
     looks at was made, the call runs."""
 
-    __slots__ = ("call", "course", "future", "made", "number")
+    __slots__ = ("call", "course", "future", "made", "number", "process")
 
-    def __init__(self, call: Call, made: Invocation, trip: Trip, number: int):
+    def __init__(self, call: Call, made: Made | Portion, trip: Trip, number: int):
         self.call = call
         self.made = made
         self.future: Any = trip.future
+        self.process = trip.process
         self.course = trip.course
         self.number = number
 
     def __call__(self, invocation: Invocation) -> list[Store]:
         if len(serving.now) < 2 or serving.now[-2].link is None:  # not for a step, which may do without it next time
             self.course.asked.add(self.number)
-        if not self.future.cancel() and self.future.exception() is None:
-            made = self.made
-            if not made.finished:  # nothing that the loop was expected to ask for needed it
-                made.context.finish(made)
-            if made.error is None and not any([store.partial for store in made.results or ()]):
-                return made.results  # type: ignore[return-value]
+        # What is done for several batches is not given up for the first of them; but in a forked child nobody does it.
+        alone = self.made.__class__ is Made or self.process != os.getpid()
+        if not (alone and self.future.cancel()) and self.future.exception() is None:
+            results = self.made.results()
+            if results is not None and not any([store.partial for store in results]):
+                return results
         return self.call.run(invocation)

@@ -46,6 +46,7 @@ class Operator:
     looks_at: tuple[Callable[..., Any], tuple[str, ...]] | None = None
     scale: Callable[..., Any] | None = None
     plan_takes_call = False
+    apart = True  # False: what a sample becomes depends on the others of its batch
     may_run_ahead = True  # False: what it does beside its result is seen
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):

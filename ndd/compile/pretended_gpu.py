@@ -94,7 +94,8 @@ def pretend(gpu: Any, put: Callable[[Any, str, Any], None] = setattr) -> None:
     _replace_everywhere(put, schedule.order_after, lambda *_: None)
     put(compile, "function", gpu.function)
     put(compile, "launch", gpu.launch)
-    put(compile, "copy_to_gpu", lambda target, source, nbytes, _: ctypes.memmove(target, source, nbytes))
+    for name in ("copy_to_gpu", "copy_on_gpu"):
+        put(compile, name, lambda target, source, nbytes, _: ctypes.memmove(target, source, nbytes))
     put(stream.Stream, "__init__", _stream_init)
     _decode_to_host_memory(put)
 
