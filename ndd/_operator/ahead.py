@@ -18,6 +18,7 @@ import os
 import threading
 import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ndd._execution.context import EvalContext
@@ -33,10 +34,12 @@ if TYPE_CHECKING:
     from ndd._operator.call import Call, Settled
 
 _MOST_STEPS = 32  # of a loop's body
-# Of what is worked on as one: batches, samples (more bring no more), and bytes that the reader gave.
+# What is worked on as one, at most: batches; samples (more bring no more); bytes of what is made of them; seconds, for a
+# loop that ends has done so much in vain. Python's share of a batch is a few ms: with slower ones it does not matter.
 _BATCHES = 8
 _SAMPLES = 256
-_BYTES = 1 << 25
+_BYTES = 1 << 29
+_SECONDS = 0.1
 _ROOT = -1  # the number of the batch that the reader gave
 _HANDLES = (Tensor, Batch)
 
@@ -83,9 +86,12 @@ class Step:
     @property
     def apart(self) -> bool:
         """Whether each sample of its result follows from that sample of its inputs alone."""
-        settled = self.settled
-        outside = [source.handle for source in self.sources if source.__class__ is _Same]
-        return self.op.apart and self.batched and not settled.fewer and not any([h.__class__ is Batch for h in outside])
+        if not self.batched or self.settled.fewer:
+            return False
+        if any([source.__class__ is _Same and source.handle.__class__ is Batch for source in self.sources]):
+            return False  # it has as many samples as one batch
+        apart = self.op.apart
+        return apart if apart.__class__ is bool else apart(**self.settled.named)
 
     def same(self, other: Step) -> bool:
         """Whether it is the same call, apart from the batch."""
@@ -163,15 +169,18 @@ class Course:
         expected: the steps that the next batches are expected to take; None for one that cannot be foreseen.
         asked: numbers of the steps whose results the loop asked for itself.
         coming: how many of the next batches are being worked on.
+        nbytes, seconds: what the work on a batch took lately; 0 as long as none was worked on.
     """
 
-    __slots__ = ("asked", "coming", "expected", "last", "steps")
+    __slots__ = ("asked", "coming", "expected", "last", "nbytes", "seconds", "steps")
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.expected: list[Step] = []
         self.asked: set[int] = set()
         self.coming = 0
+        self.nbytes = 0
+        self.seconds = 0.0
         self.last: Trip | None = None
 
     def turn(self, trip: Trip) -> None:
@@ -308,7 +317,7 @@ def _look_ahead(trip: Trip, root: Store, call: Call, context: EvalContext) -> No
     gpu = next((d.device_id for s in course.expected if (d := s.settled.device).device_id is not None), None)
     if not course.expected or (gpu is None and running() is None) or not enabled():
         return
-    following, most = root.following, 1 if gpu is None else _at_once(course, root)
+    following, most = root.following, 1 if gpu is None else _at_once(course)
     while course.coming + most <= DEPTH * most:
         stores = _coming_stores(following, course.coming, most)
         known = bool(stores) and stores[0].ahead is not None
@@ -319,12 +328,14 @@ def _look_ahead(trip: Trip, root: Store, call: Call, context: EvalContext) -> No
             _begin(course, stores, course.coming - len(stores) + 2, context, gpu)
 
 
-def _at_once(course: Course, root: Store) -> int:
-    """How many batches are worked on as one."""
+def _at_once(course: Course) -> int:
+    """How many batches are worked on as one: one until it is known how large their results are."""
     usual = course.expected[0].n
-    if 2 * usual > _SAMPLES or not all([step.apart and step.n == usual for step in course.expected]):
+    if not course.nbytes or 2 * usual > _SAMPLES:
         return 1
-    return max(1, min(_BATCHES, _SAMPLES // usual, _BYTES // max(root.nbytes(), 1)))
+    if not all([step.apart and step.n == usual for step in course.expected]):
+        return 1
+    return max(1, min(_BATCHES, _SAMPLES // usual, _BYTES // course.nbytes, int(_SECONDS / course.seconds)))
 
 
 def _coming_stores(following: Following, coming: int, most: int) -> list[Store]:
@@ -350,14 +361,11 @@ def _begin(course: Course, stores: list[Store], distance: int, context: EvalCont
         trips.append(trip)
     made = _made(course, stores, distance, own)
     wanted = [one for k, one in enumerate(made) if one is not None and _is_wanted(course, k)]
-    if len(stores) > 1:
-        for j, trip in enumerate(trips):
-            trip.made = [None if one is None else one.portions[j] for one in made]
-    else:
-        trips[0].made = made
+    for j, trip in enumerate(trips):
+        trip.made = made if len(trips) == 1 else [one and one.portions[j] for one in made]
     workers = _one_thread() if gpu is None else threads()
     references = [weakref.ref(store) for store in stores]
-    future = workers.submit(_run, references, wanted, None if gpu is None else own.stream_on(gpu))
+    future = workers.submit(_run, course, references, made, wanted, None if gpu is None else own.stream_on(gpu))
     for trip in trips:
         trip.future, trip.process = future, os.getpid()
 
@@ -444,11 +452,12 @@ def _is_wanted(course: Course, number: int) -> bool:
     return number in course.asked or not any([(number, 0) in s.sources for s in course.expected])
 
 
-def _run(references: list[Any], wanted: list[Made], stream: Any) -> None:
+def _run(course: Course, references: list[Any], made: list[Made | None], wanted: list[Made], stream: Any) -> None:
     """On a thread of the lookahead: the results that the loop will ask for, and an event behind them."""
-    alive = [store for reference in references if (store := reference()) is not None]
-    if not alive:
+    batches = [store for reference in references if (store := reference()) is not None]  # which hold their trips
+    if not batches:
         return
+    begun = perf_counter()
     for one in wanted:
         one.invocation.context.finish(one.invocation)
     if stream is None:
@@ -456,16 +465,19 @@ def _run(references: list[Any], wanted: list[Made], stream: Any) -> None:
     from ndd._cuda.event import recorded
     from ndd._cuda.scope import on_stream
 
+    stores = [store for one in made if one is not None for store in one.invocation.results or ()]
+    if stores:
+        course.seconds = (perf_counter() - begun) / len(references)
+        course.nbytes = sum([store.nbytes() for store in stores]) // len(references) + 1
     if len(references) > 1:
         with on_stream(stream, stream.device_id):
             for one in wanted:
                 one.cut(stream)
+        stores = [store for one in wanted for portion in one.portions for store in portion.cut or ()]
     event = recorded(stream)  # the stream itself goes on with other batches
-    for one in wanted:
-        for results in [p.cut for p in one.portions] if one.portions else [one.invocation.results]:
-            for result in results or ():
-                if result.stream is not None:
-                    result.stream, result.ready = None, event
+    for store in stores:
+        if store.stream is not None:
+            store.stream, store.ready = None, event
 
 
 class _Taken:

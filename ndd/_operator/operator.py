@@ -46,7 +46,8 @@ class Operator:
     looks_at: tuple[Callable[..., Any], tuple[str, ...]] | None = None
     scale: Callable[..., Any] | None = None
     plan_takes_call = False
-    apart = True  # False: what a sample becomes depends on the others of its batch
+    # Whether what a sample becomes depends on that sample alone; or a function of the arguments that says so.
+    apart: bool | Callable[..., bool] = True
     may_run_ahead = True  # False: what it does beside its result is seen
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):

@@ -148,8 +148,11 @@ def test_break_and_reset_leave_nothing_stale(folder, emulated_gpu):
     assert torch.equal(again, epoch(ndd.readers.File(files=folder)))
 
 
-def test_two_batches_are_under_way_while_one_is_used(folder, emulated_gpu, monkeypatch):
-    """What reading and decoding are ahead of the loop: `DEPTH` batches, no more."""
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_so_many_batches_are_under_way_while_one_is_used(folder, emulated_gpu, monkeypatch, at_once):
+    """What reading and decoding are ahead of the loop: `DEPTH` times what is worked on as one, no more."""
+    monkeypatch.setattr(ahead, "_BATCHES", at_once)
+    monkeypatch.setattr(ahead, "_SECONDS", 1e9)
     distances = []
     real = lookahead.Following.store
 
@@ -162,17 +165,17 @@ def test_two_batches_are_under_way_while_one_is_used(folder, emulated_gpu, monke
     reader = ndd.readers.File(files=folder * 3)
     epoch(reader)
     assert (2, True) in distances
-    assert max(d for d, _ in distances) == lookahead.DEPTH
+    assert max(d for d, _ in distances) == lookahead.DEPTH * at_once
 
 
 def test_a_lookahead_leaves_nothing_behind(folder, emulated_gpu):
     """The values made ahead are those that the loop is given, and are not kept."""
     reader = ndd.readers.File(files=folder * 3)
     epoch(reader)
-    assert len(reader._coming._made) <= lookahead.DEPTH
+    assert len(reader._coming._made) <= lookahead.DEPTH * ahead._BATCHES
     reader.reset()
     epoch(reader)
-    assert len(reader._coming._made) <= lookahead.DEPTH
+    assert len(reader._coming._made) <= lookahead.DEPTH * ahead._BATCHES
 
 
 MEAN, STD = [100.0, 110.0, 120.0], [50.0, 60.0, 70.0]

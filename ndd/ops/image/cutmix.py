@@ -108,3 +108,6 @@ def _(launch, images, labels, out, out_labels, rows):
     fields = {"height": images.shapes[:, rows], "width": images.shapes[:, rows + 1], "inner": inner}
     launch("cutmix", per_sample=fields)
     launch_labels(launch, labels)
+
+
+cutmix.operator.apart = False  # pictures are mixed with others of their batch

@@ -80,3 +80,6 @@ def _(launch, images, labels, out, out_labels):
     pack = _BYTES // images.dtype.bytes
     launch("mixup", -(-out.sizes // pack), macros={"COUNT": pack}, per_sample={"size": out.sizes})
     launch_labels(launch, labels)
+
+
+mixup.operator.apart = False  # pictures are mixed with others of their batch

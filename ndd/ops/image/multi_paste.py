@@ -188,3 +188,6 @@ def _hidden(regions, k):
         if hides:
             return True
     return False
+
+
+multi_paste.operator.apart = False  # it pastes from other samples

@@ -83,6 +83,9 @@ def _averaged(axes: Any, names: str | None, input: Any) -> list[int] | None:
         raise RuntimeError(str(error)) from None
 
 
+normalize.operator.apart = lambda batch, **_: not batch
+
+
 @normalize.plan
 def _(input, *, axes, axis_names, batch, ddof, dtype, epsilon, mean, scale, shift, stddev):
     centre = _fitting(mean, input, np.asarray)

@@ -69,3 +69,4 @@ pad.cpu(cut)
 pad.cuda("../image/window.cu")(cut_on_gpu)
 
 bind_operations(pad=pad)
+pad.operator.apart = False  # it fills up to the largest

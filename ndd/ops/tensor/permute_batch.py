@@ -43,3 +43,6 @@ def _(call, input, *, indices):
             "Negative indices do not count from the end."
         )
     return input.select(chosen.tolist())
+
+
+permute_batch.operator.apart = False
