@@ -3,10 +3,10 @@
 An eager loop calls the same operators on each batch of a reader. The calls that begin with a batch, and what is called on
 their results, are written down: a `Step` each, a `Trip` for each batch. What the last two trips have in common is what the
 next one is expected to do, with random operators that draw from as much further on. On a GPU it is done for the coming
-batches on threads and streams of its own; on the CPU, whose cores may be the user's, in captured loops alone, for one batch
-after the other (`_look_ahead`). A call of the loop that is the expected one, with the very place of its generator, runs
-nothing: its result is the one made ahead. Where the loop does something else it is done as in any other program, and what was
-made ahead is dropped. Values never change.
+batches on threads and streams of its own, for several of them as one where that is cheap (`together.py`); on the CPU, whose
+cores may be the user's, in captured loops alone, for one batch after the other (`_look_ahead`). A call of the loop that is
+the expected one, with the very place of its generator, runs nothing: its result is the one made ahead. Where the loop does
+something else it is done as in any other program, and what was made ahead is dropped. Values never change.
 
 A result that the loop has not asked for itself is made only if a result that it asked for needs it; so an operator may
 swallow the one before it (`Call.joined`).
@@ -91,7 +91,7 @@ class Step:
         if any([source.__class__ is _Same and source.handle.__class__ is Batch for source in self.sources]):
             return False  # it has as many samples as one batch
         apart = self.op.apart
-        return apart if apart.__class__ is bool else apart(**self.settled.named)
+        return apart(**self.settled.named) if callable(apart) else apart
 
     def same(self, other: Step) -> bool:
         """Whether it is the same call, apart from the batch."""

@@ -26,6 +26,7 @@ CASES = [
     for i, case in enumerate(cases_of(path, OPERATORS[path]))
 ]
 FIRST = [case for case in CASES if case.id.endswith("-0")]
+SOME = [case for case in CASES if case.id.endswith("-0") or case.id.startswith("normalize")]
 ORDERS = [[0, 1, 2], [2, 0]]  # two batches of the samples of a case
 
 
@@ -83,7 +84,7 @@ def _check(path, case, monkeypatch, on_gpu=False):
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize(("path", "case"), CASES)
+@pytest.mark.parametrize(("path", "case"), SOME)
 def test_a_sample_is_what_it_is_in_any_batch(path, case, monkeypatch):
     _check(path, case, monkeypatch)
 
