@@ -343,12 +343,16 @@ def _coming_stores(following: Following, coming: int, most: int) -> list[Store]:
     stores: list[Store] = []
     while len(stores) < most:
         store = following.store(coming + len(stores) + 1)
-        if store is None or (stores and store.ahead is not None):
+        if store is None or (stores and (store.ahead is not None or _kind(store) != _kind(stores[0]))):
             break
         stores.append(store)
         if store.ahead is not None:
             break
     return stores
+
+
+def _kind(store: Store) -> Any:
+    return store.dtype, store.layout, store.shape_array.shape[1]
 
 
 def _begin(course: Course, stores: list[Store], distance: int, context: EvalContext, gpu: int | None) -> None:

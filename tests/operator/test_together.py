@@ -194,6 +194,22 @@ def test_samples_that_depend_on_others_keep_their_batch(folder, sizes, emulated_
     assert found == widest()
 
 
+def test_batches_of_other_dimensions_are_not_joined(tmp_path, sizes, emulated_gpu, monkeypatch):
+    for i in range(40):  # every third batch has matrices
+        np.save(tmp_path / f"{i:02}.npy", np.full((2,) * (1 + (i // 4 % 3 == 2)), i, np.float32))
+
+    def run():
+        reader, found = ndd.readers.Numpy(files=sorted(map(str, tmp_path.iterdir()))), []
+        for values in reader.next_epoch(batch_size=4):
+            found.append((ndd.copy(values[0], device="gpu") * 2 + 1).torch().tolist())
+            let_read_on(reader)
+        return found
+
+    found = run()
+    monkeypatch.setenv("NDD_LOOKAHEAD", "0")
+    assert found == run()
+
+
 def test_results_of_every_form_are_cut():
     shapes = np.array([[2, 3], [2, 3], [1, 4], [5, 1]])
     arrays = [np.full(shape, k, np.float32) for k, shape in enumerate(shapes.tolist())]
