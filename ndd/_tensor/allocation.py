@@ -10,9 +10,12 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import struct
 import sys
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 _TYPES = (
     "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "bfloat16", "float32", "float64",
@@ -47,15 +50,17 @@ def _by_c() -> Callable[[tuple[int, ...], Any, Any], Any] | None:
     make.argtypes, make.restype = [ctypes.c_int64, pointer, pointer, number, number, number, pointer], number
     capsule = ctypes.pythonapi.PyCapsule_New
     capsule.argtypes, capsule.restype = [pointer, pointer, pointer], ctypes.py_object
+    places: dict[Any, tuple[int, int]] = {}  # of the devices
 
     def by_c(shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
         kind, handle = types.get(dtype), pointer()
         if kind is None:
             return None
-        count, places = len(shape), _steps(shape)
-        made = make(
-            count, places, places + 8 * count, kind, devices[device.type], device.index or 0, ctypes.addressof(handle)
-        )
+        place = places.get(device)
+        if place is None:
+            place = places[device] = devices[device.type], device.index or 0
+        extents, strides = _steps(shape)
+        made = make(len(shape), extents, strides, kind, *place, ctypes.addressof(handle))
         return None if made else owned([capsule(handle.value, None, None)])[0]
 
     there, usual = by_c((1,), torch.uint8, torch.device("cpu")), torch.empty(1)
@@ -63,11 +68,14 @@ def _by_c() -> Callable[[tuple[int, ...], Any, Any], Any] | None:
     return by_c if sys.getrefcount(there) == sys.getrefcount(usual) else None
 
 
-_kept: dict[tuple[int, ...], Any] = {}
+_one = struct.pack("q", 1)
+_pack = struct.Struct("q").pack
 
 
-def _steps(shape: tuple[int, ...]) -> int:
-    """The address of int64 extents and, behind them, strides."""
+def _steps(shape: tuple[int, ...]) -> tuple[bytes, bytes]:
+    """Extents and strides as C has them, int64."""
+    if len(shape) == 1:  # all samples of a ragged batch: another number at every batch
+        return _pack(shape[0]), _one
     found = _kept.get(shape)
     if found is None:
         if len(_kept) > 256:
@@ -75,5 +83,8 @@ def _steps(shape: tuple[int, ...]) -> int:
         strides = [1] * len(shape)
         for axis in range(len(shape) - 1, 0, -1):
             strides[axis - 1] = strides[axis] * max(int(shape[axis]), 1)
-        found = _kept[shape] = (ctypes.c_int64 * (2 * len(shape)))(*map(int, shape), *strides)
-    return ctypes.addressof(found)
+        found = _kept[shape] = np.array(shape, np.int64).tobytes(), np.array(strides, np.int64).tobytes()
+    return found
+
+
+_kept: dict[tuple[int, ...], tuple[bytes, bytes]] = {}

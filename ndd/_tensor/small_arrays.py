@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-_FEW = 500  # elements
+FEW = 500  # elements
 _MOST_PIECES = 32  # 1 us each
 
 
@@ -41,7 +41,7 @@ def columns(array: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
 def put(target: np.ndarray, values: np.ndarray) -> None:
     """`target[...] = values`, in pieces of few elements if there are not many of these."""
     n = len(target)
-    rows = _FEW * n // max(target.size, 1)
+    rows = FEW * n // max(target.size, 1)
     if target.shape != values.shape or not 0 < rows < n <= rows * _MOST_PIECES:
         target[...] = values
         return

@@ -33,28 +33,31 @@ class Volumes:
     Raises MemoryError for more elements than can be counted in 64 bits.
     """
 
-    __slots__ = ("_offsets", "largest", "sizes", "total")
+    __slots__ = ("_ends", "_offsets", "largest", "sizes", "total")
 
     def __init__(self, shapes: np.ndarray):
-        if (
-            int(np.maximum.reduce(shapes, axis=None, initial=0)) ** shapes.shape[1] * len(shapes) > _MOST
-        ):  # else there is nothing to look at
+        n, columns = shapes.shape
+        self.sizes = volumes(shapes)
+        self._offsets: np.ndarray | None = None
+        if not n:
+            self._ends, self.total, self.largest = self.sizes, 0, 0
+            return
+        self.largest = int(np.maximum.reduce(self.sizes))
+        most = self.largest if columns < 2 else int(np.maximum.reduce(shapes, axis=None)) ** columns
+        if most * n > _MOST:  # else there is nothing to look at
             total = sum([prod(s) for s in shapes.tolist()])
             if total > _MOST:
                 raise MemoryError(
                     f"{total:,} elements are more than memory can have: the shape of a sample is too large"
                 )
-        self.sizes = volumes(shapes)
-        self.total = int(np.add.reduce(self.sizes))
-        self.largest = int(np.maximum.reduce(self.sizes, initial=0))
-        self._offsets: np.ndarray | None = None
+        self._ends = np.add.accumulate(self.sizes)
+        self.total = int(self._ends[-1])
 
     @property
     def offsets(self) -> np.ndarray:
         """Where each sample begins in a flat buffer, int64 `[N]`."""
         if self._offsets is None:
-            self._offsets = np.add.accumulate(self.sizes)
-            self._offsets -= self.sizes
+            self._offsets = self._ends - self.sizes
         return self._offsets
 
 
