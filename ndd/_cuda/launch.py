@@ -22,7 +22,7 @@ from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import torch_dtype
 from ndd._tensor.memory import device_empty, torch_device
 from ndd._tensor.operand import Operand
-from ndd._tensor.small_arrays import FEW, numbers_below, put
+from ndd._tensor.small_arrays import FEW, equal_rows, few_zeros, numbers_below, put
 from ndd._tensor.store import Volumes
 
 _BLOCK = 256
@@ -70,13 +70,13 @@ class Memory:
     __slots__ = ("base", "count", "dtype", "kept", "offsets", "tensor", "values", "zeros")
 
     def __init__(
-        self, count: int, dtype: Any, offsets: np.ndarray, values: np.ndarray | None = None, zeros: bool = False,
+        self, count: int, dtype: Any, offsets: np.ndarray | int, values: np.ndarray | None = None, zeros: bool = False,
         kept: np.ndarray | None = None,
     ):  # fmt: skip
         self.count = count
         self.dtype = dtype  # of torch
-        self.offsets = offsets  # in bytes, [N]
-        self.values = values  # what is in it, uint8; None: nothing yet
+        self.offsets = offsets  # in bytes, [N]; or 0: all of it is for every sample
+        self.values = values  # what is in it; None: nothing yet
         self.zeros = zeros
         self.kept = kept  # the array with these values, if it may stay on the GPU
         self.tensor: Any = None
@@ -87,11 +87,12 @@ class Memory:
         if self.kept is not None and (base := _staying(self.kept, call)):
             self.base = base
             return
-        if self.values is not None and len(self.values) <= _SMALL_TABLE:
-            self.base = _sent(call, self.values)
-            return
         if self.values is not None:
-            self.hold(upload(self.values, call.device))
+            octets = _octets(self.values)
+            if len(octets) <= _SMALL_TABLE:
+                self.base = _sent(call, octets)
+            else:
+                self.hold(upload(octets, call.device))
             return
         made = device_empty((self.count,), self.dtype, call.device)
         self.hold(made.zero_() if self.zeros else made)
@@ -194,11 +195,17 @@ class Launch:
         """Memory with `sizes[i]` elements of an ndd or NumPy type for sample i, `[N]`, uninitialised unless `zeros`; it
         lives until the last launch of this call has read it."""
         kind = _torch_kind(dtype)
-        if sizes.__class__ is not np.ndarray or sizes.shape != (self.n,):
-            sizes = np.full(self.n, sizes, np.int64)
-        ends = np.add.accumulate(sizes)
-        total = int(ends[-1]) if self.n else 0
-        return self.made(Memory(max(1, total), kind, (ends - sizes) * kind.itemsize, zeros=zeros))
+        for operand in (*self.inputs, *self.outputs):
+            if operand is not None and operand._store_._volumes is not None and operand._store_._volumes.sizes is sizes:
+                volumes = operand._store_._volumes
+                offsets, total = volumes.offsets, volumes.total
+                break
+        else:
+            if sizes.__class__ is not np.ndarray or sizes.shape != (self.n,):
+                sizes = np.full(self.n, sizes, np.int64)
+            ends = np.add.accumulate(sizes)
+            offsets, total = ends - sizes, int(ends[-1]) if self.n else 0
+        return self.made(Memory(max(1, total), kind, offsets * kind.itemsize, zeros=zeros))
 
     def table(self, values: np.ndarray, each: bool = False, kept: bool = False) -> Memory:
         """A small constant array, on the GPU.
@@ -207,11 +214,8 @@ class Launch:
             each: its first axis is the samples, and each is shown its own row.
             kept: somebody keeps this very array and never writes to it, so that it may stay on the GPU.
         """
-        flat = np.ascontiguousarray(values)
-        step = flat.strides[0] if each and len(flat) else 0
-        offsets = step * numbers_below(self.n)
-        octets = flat.reshape(-1).view(np.uint8) if flat.size else np.zeros(1, np.uint8)
-        return self.made(Memory(0, None, offsets, octets, kept=values if kept else None))
+        offsets = numbers_below(self.n) * (values[0].nbytes if len(values) else 0) if each else 0
+        return self.made(Memory(0, None, offsets, values, kept=values if kept else None))
 
     def made(self, memory: Memory) -> Memory:
         """Makes memory that somebody else describes, here and when these launches are made again."""
@@ -405,7 +409,7 @@ def _address(origin: Any, call: Any, inputs: list[Any], outputs: list[Any]) -> A
     store = operand._store_
     if store.on_cpu:  # small values that the operator leaves where they are
         return _uploaded(store, call, operand.n)
-    if store.device != call.device:
+    if store.device is not call.device and store.device != call.device:
         raise ValueError(f"input {number} is on {store.device}, the operator runs on {call.device}: move it there")
     found = store.pointers()
     return found if len(found) == operand.n else np.broadcast_to(found, (operand.n,))
@@ -416,6 +420,12 @@ def _uploaded(store: Store, call: Any, n: int) -> np.ndarray:
     base = _sent(call, values)
     offsets = store.volumes.offsets * store.dtype.bytes
     return base + (offsets if len(offsets) == n else np.broadcast_to(offsets, (n,)))
+
+
+def _octets(values: np.ndarray) -> np.ndarray:
+    """The bytes of an array, one at least."""
+    flat = np.ascontiguousarray(values).reshape(-1)
+    return flat.view(np.uint8) if flat.size else few_zeros(1, np.uint8)
 
 
 def _sent(call: Any, values: np.ndarray) -> int:
@@ -485,7 +495,7 @@ class Room:
                 volumes, same = operand._store_.volumes, same or operand._store_.whole is not None
                 break
         self.volumes = volumes or Volumes(self.shapes)
-        same = same or (self.volumes.total == self.volumes.largest * n and _equal_rows(self.shapes))
+        same = same or (self.volumes.total == self.volumes.largest * n and equal_rows(self.shapes))
         self.form = (n, *self.shapes[0].tolist()) if n and same else None
 
     def store(self, spec: Spec) -> Store:
@@ -503,8 +513,3 @@ def _rows(shapes: Any, n: int) -> np.ndarray:
         return shapes if shapes.flags.c_contiguous else np.ascontiguousarray(shapes)
     array = np.asarray(shapes, np.int64)
     return np.ascontiguousarray(array.reshape(n, -1) if n else array.reshape(0, 0))
-
-
-def _equal_rows(shapes: np.ndarray) -> bool:
-    whole = shapes.tobytes()  # comparing bytes: 0.6 us for 64 rows, comparing arrays 5
-    return whole == whole[: shapes.shape[1] * 8] * len(shapes)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ndd._cpu.weighted_sums import Weights, weighted_sums, without_zeros
 from ndd._operator import Plan, like, operator
+from ndd._tensor.small_arrays import equal_rows
 from ndd._tensor.store import volumes
 
 
@@ -139,7 +140,7 @@ def _(launch, spectrogram, out, bins, axis, triangles):
 def along_on_gpu(launch, x, out, axis: int, kinds: np.ndarray, weights_of: Callable[[int], Weights]) -> None:
     """As `along`; `weights_of` gives the same weights each time for one of `kinds`, `[N]`, of which each sample has one."""
     first = kinds[0].item()
-    if (kinds == first).all():
+    if equal_rows(kinds):
         table = launch.table(weights_of(first).table, kept=True)
     else:
         names = kinds.tolist()

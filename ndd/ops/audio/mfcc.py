@@ -99,7 +99,7 @@ def _(spectrogram, out, axis, length, kept, cosines):
 
 @mfcc.cuda("weighted_sums.cu")
 def _(launch, spectrogram, out, axis, length, most, cosines):
-    longest = int(length.max(initial=0))
+    longest = int(np.maximum.reduce(length)) if launch.n else 0
     if longest:  # an empty sample, for which no thread runs, may have any weights
-        lengths = np.where(length, length, longest)
+        lengths = length if int(np.minimum.reduce(length)) else np.where(length, length, longest)
         along_on_gpu(launch, spectrogram, out, axis, lengths, lambda n: cosines(n, count=min(n, most)))
