@@ -7,36 +7,39 @@ without them is asked as usual.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 
 def empty(shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
     """An uninitialised, contiguous tensor, of a torch.dtype and on a torch.device."""
-    make = _makers().get(device.type)
+    make, wanted = _places.get(device) or _place(device)
     if make is not None:
         try:
             found = make(*_extents(shape), dtype)
         except (RuntimeError, TypeError):  # memory is short, for example: torch has the better words
             found = None
         # They take the current GPU, which is as a rule the one that is wanted.
-        if found is not None and (device.index is None or found.get_device() == device.index or device.type == "cpu"):
+        if found is not None and (wanted is None or found.get_device() == wanted):
             return found
     import torch
 
     return torch.empty(shape, dtype=dtype, device=device)
 
 
-@functools.cache
-def _makers() -> dict[str, Callable[..., Any]]:
-    """By the type of device, what makes a tensor of extents, strides and a torch.dtype."""
+_places: dict[Any, tuple[Callable[..., Any] | None, int | None]] = {}
+
+
+def _place(device: Any) -> tuple[Callable[..., Any] | None, int | None]:
+    """What makes a tensor of extents, strides and a torch.dtype on a torch.device, and the GPU on which it must come out."""
     try:
         from torch._C._dynamo import guards
 
-        return {"cpu": guards._empty_strided_cpu, "cuda": guards._empty_strided_cuda}
+        make = {"cpu": guards._empty_strided_cpu, "cuda": guards._empty_strided_cuda}.get(device.type)
     except (ImportError, AttributeError):
-        return {}
+        make = None
+    found = _places[device] = make, None if device.type == "cpu" else device.index
+    return found
 
 
 _kept: dict[tuple[int, ...], tuple[tuple[int, ...], tuple[int, ...]]] = {}

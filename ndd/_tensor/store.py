@@ -91,6 +91,7 @@ class Store:
         "flat",
         "following",
         "layout",
+        "n",
         "packed",
         "partial",
         "parts",
@@ -120,6 +121,7 @@ class Store:
         self.device = device
         # Given as an array (GPU operators do), the list of tuples is made when somebody reads it: 10 us for 64 samples.
         given_list = not isinstance(shapes, np.ndarray)
+        self.n = len(shapes)
         self._shapes: list[Shape] | None = shapes if given_list else None  # type: ignore[assignment]
         self._shape_array: np.ndarray | None = None if given_list else shapes  # type: ignore[assignment]
         self._volumes: Volumes | None = None
@@ -139,10 +141,6 @@ class Store:
         self.ready: Any = None  # GPU: an event to wait for, when the memory came from a stream that is not ours
         self.following: Any = None  # a reader's `Following`: gives the store of the next batch, if it has been read
         self.ahead: Any = None  # (key, future): what a lookahead computes of this value
-
-    @property
-    def n(self) -> int:
-        return len(self._shapes) if self._shapes is not None else len(self._shape_array)  # type: ignore[arg-type]
 
     @property
     def ndim(self) -> int:
