@@ -42,13 +42,15 @@ class _Form:
 
     Attributes:
         struct: the record type of a sample.
+        names: its fields with numbers, in the order in which a launch has them.
         functions: by the record type of `Shared`, the compiled kernels.
     """
 
-    __slots__ = ("functions", "struct")
+    __slots__ = ("functions", "names", "struct")
 
-    def __init__(self, struct: np.dtype):
+    def __init__(self, struct: np.dtype, names: list[str]):
         self.struct = struct
+        self.names = names
         self.functions: dict[np.dtype, list[Any]] = {}
 
 
@@ -179,10 +181,12 @@ class Launch:
             fields = {**fields, **per_sample} if fields else per_sample
             if not numbers.keys().isdisjoint(per_sample):
                 numbers = {k: v for k, v in numbers.items() if k not in per_sample}
-        items = self.outputs[0].sizes if work is None else work
-        most = self.outputs[0].volumes.largest if work is None else items
-        if most.__class__ is not int:
-            items = items if items.__class__ is np.ndarray and items.ndim == 1 else np.ravel(items)
+        items = most = work
+        if work is None:
+            volumes = self.outputs[0].volumes
+            items, most = volumes.sizes, volumes.largest
+        elif work.__class__ is not int:
+            items = work if work.__class__ is np.ndarray and work.ndim == 1 else np.ravel(work)
             most = int(np.maximum.reduce(items)) if len(items) else 0
         if not self.n or most <= 0:
             return
@@ -249,7 +253,7 @@ class Launch:
         if self.columns is None:
             self.columns = self._own_columns()
         kinds, names, columns, addresses = self.columns
-        names, columns = [*names, "items"], [*columns, items]
+        columns = [*columns, items]
         key: list[Any] = [kernel, file, kinds, items.__class__ is int or items.dtype.char]
         for name, value in fields.items():
             if value.__class__ is not np.ndarray:
@@ -261,7 +265,6 @@ class Launch:
             kind = value.dtype.char
             if kind != "O":  # an array of objects is for the operator's own functions
                 key += name, kind, value.shape[1:]
-                names.append(name)
                 columns.append(value)
         if macros:
             key += macros
@@ -270,7 +273,10 @@ class Launch:
         forms = self.call.settled.kernels  # inputs and outputs have the types that these were compiled for
         form = forms.get(found)
         if form is None:
-            form = forms[found] = _Form(_struct(addresses, names, columns))
+            places = {name for name, _ in addresses}
+            numbers = [k for k, v in fields.items() if k not in places and np.asarray(v).dtype != object]
+            names = [*names, "items", *numbers]
+            form = forms[found] = _Form(_struct(addresses, names, columns), names)
         by, shared_kind = by_value(shared)
         functions = form.functions.get(shared_kind)
         if functions is None:
@@ -279,7 +285,7 @@ class Launch:
             )
         octets = np.empty(n * form.struct.itemsize, np.uint8)  # not `zeros`, which lets go of the interpreter
         records = np.frombuffer(octets, form.struct)  # `view` takes three times as long
-        for name, values in zip(names, columns, strict=True):
+        for name, values in zip(form.names, columns, strict=True):
             if values.__class__ is int or values.size <= FEW:
                 records[name] = values
             else:

@@ -453,7 +453,8 @@ class Call:
                 key.append(None)
                 continue
             if s.whole is None and self.device.device_id is not None and 1 < s.n <= _FEW_RAGGED:
-                key.append((s.shape_array.shape[1], s.shape_array.tobytes()))
+                extents = s.shape_array
+                key.append((extents.shape[1], extents.tobytes()))
                 continue
             if s.flat is not None and s.n > 1:  # flat buffers are made for shapes that differ
                 return None

@@ -68,9 +68,13 @@ def batch(call: Call, operands: list[Any]) -> Any:
 
 
 def _named_values(op: Any, plan: Plan) -> dict[str, Any]:
-    wanted = op.cuda_names
-    found = {k: plan.shared[k] for k in wanted if k in plan.shared}
-    found.update([(k, plan.per_sample[k]) for k in wanted if k in plan.per_sample])
+    own, shared = plan.per_sample, plan.shared
+    found = {}
+    for name in op.cuda_names:
+        if name in own:
+            found[name] = own[name]
+        elif name in shared:
+            found[name] = shared[name]
     return found
 
 

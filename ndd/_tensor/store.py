@@ -298,10 +298,11 @@ class Store:
         it, and asks that.
         """
         if self._addresses is None:
-            packed = self.contiguous()
-            if packed is not self:
-                self._copies = packed
-                return packed.pointers()
+            if self.flat is None:
+                packed = self.contiguous()
+                if packed is not self:
+                    self._copies = packed
+                    return packed.pointers()
             self._addresses = self._found_addresses()
         return self._addresses
 

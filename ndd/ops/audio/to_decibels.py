@@ -114,8 +114,8 @@ def _decibels(x, out, inverse, least, factor, words, values):
 
 @to_decibels.cuda("to_decibels.cu")
 def _(launch, magnitude, out, least, factor, reference):
-    own = {"inverse": np.float32(1) / np.float32(reference or 1)}
     if reference is None:
-        launch(("peaks", "to_decibels"), per_sample={"peak": _NOTHING}, shared=own, macros={"PEAK": True})
+        launch(("peaks", "to_decibels"), per_sample={"peak": _NOTHING}, macros={"PEAK": True})
     else:
-        launch("to_decibels", shared=own, macros={"PEAK": False})
+        inverse = {"inverse": np.float32(1) / np.float32(reference)}
+        launch("to_decibels", shared=inverse, macros={"PEAK": False})
