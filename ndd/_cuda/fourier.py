@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,43 +10,62 @@ import numpy as np
 from ndd._cuda.launch import Memory
 
 
-def memory(launch: Any, counts: np.ndarray, n: int) -> Memory:
+class Rows(Memory):
+    """Rows of `n` float32, those of a sample from row `starts[i]` on."""
+
+    __slots__ = ("n", "starts")
+
+    def __init__(self, count: int, starts: np.ndarray, n: int):
+        super().__init__(count * n, _torch_float32(), starts * (4 * n))
+        self.starts = starts
+        self.n = n
+
+    def anew(self, held: dict[int, Memory]) -> Memory:
+        return Rows(self.count // self.n, self.starts, self.n)
+
+
+def memory(launch: Any, counts: np.ndarray, n: int) -> Rows:
     """Memory for `counts[i]` rows of `n` float32 of each sample."""
-    return launch.scratch(_room(counts) * n, np.float32)
+    ends = np.add.accumulate(counts)
+    return launch.made(Rows(_room(int(ends[-1])), ends - counts, n))
 
 
-def _room(counts: np.ndarray) -> np.ndarray:
-    """Rows to make room for, of each sample: `counts`, and some more behind the last sample.
+def _room(total: int) -> int:
+    """Rows to make room for.
 
     torch keeps a plan of cuFFT for every number of rows that it has seen; making one takes longer than the transform. With
     totals rounded up to an eighth of a power of two, batches of all lengths share a few.
     """
-    total = max(1, int(counts.sum()))
+    total = max(1, total)
     step = max(1, (1 << total.bit_length()) >> 4)
-    found = counts.copy()
-    found[-1:] += -total % step + (total - int(counts.sum()))
-    return found
+    return -(-total // step) * step
+
+
+@functools.cache
+def _torch_float32() -> Any:
+    import torch
+
+    return torch.float32
 
 
 class _Spectra(Memory):
     """The transforms of rows in other memory."""
 
-    __slots__ = ("n", "rows")
+    __slots__ = ("rows",)
 
-    def __init__(self, rows: Memory, n: int):
-        super().__init__(0, rows.dtype, rows.offsets // n * (2 * (n // 2 + 1)))
+    def __init__(self, rows: Rows):
+        super().__init__(0, rows.dtype, rows.starts * (8 * (rows.n // 2 + 1)))
         self.rows = rows
-        self.n = n
 
     def make(self, call: Any) -> None:
         import torch
 
-        self.hold(torch.fft.rfft(self.rows.tensor.view(-1, self.n)))  # with `out=` it would be copied
+        self.hold(torch.fft.rfft(self.rows.tensor.view(-1, self.rows.n)))  # with `out=` it would be copied
 
     def anew(self, held: dict[int, Memory]) -> Memory:
-        return _Spectra(held[id(self.rows)], self.n)
+        return _Spectra(held[id(self.rows)])  # type: ignore[arg-type]
 
 
-def rfft(launch: Any, rows: Memory, n: int) -> Memory:
-    """The transforms of all rows of `n` numbers in what `memory` gave: `n // 2 + 1` pairs a row."""
-    return launch.made(_Spectra(rows, n))
+def rfft(launch: Any, rows: Rows) -> Memory:
+    """The transforms of all rows in what `memory` gave: `n // 2 + 1` pairs a row."""
+    return launch.made(_Spectra(rows))

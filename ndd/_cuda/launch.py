@@ -17,12 +17,12 @@ import numpy as np
 from ndd._cuda import compile, source
 from ndd._cuda.ring import Ring
 from ndd._cuda.scope import raw_handle
+from ndd._cuda.structs import by_value, layout
 from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import torch_dtype
-from ndd._tensor.identity import identity
 from ndd._tensor.memory import device_empty, torch_device
 from ndd._tensor.operand import Operand
-from ndd._tensor.small_arrays import numbers_below, put
+from ndd._tensor.small_arrays import FEW, equal_rows, few_zeros, numbers_below, put
 from ndd._tensor.store import Volumes
 
 _BLOCK = 256
@@ -37,14 +37,33 @@ _SMALL_TABLE = (
 )  # bytes of a table that goes to the GPU as records do: several of a call fit into a half of the ring
 
 
-class _Ready(NamedTuple):
-    """A launch without its addresses."""
+class _Form:
+    """What launches of a kernel share whose records have the same fields; kept with the call (`Settled.kernels`).
+
+    Attributes:
+        struct: the record type of a sample.
+        names: its fields with numbers, in the order in which a launch has them.
+        functions: by the record type of `Shared`, the compiled kernels.
+    """
+
+    __slots__ = ("functions", "names", "struct")
+
+    def __init__(self, struct: np.dtype, names: list[str]):
+        self.struct = struct
+        self.names = names
+        self.functions: dict[np.dtype, list[Any]] = {}
+
+
+class _Start(NamedTuple):
+    """One launch, written down: its record without the addresses, and where these come from."""
 
     functions: list[Any]
-    blocks: tuple[int, int] | None
-    records: np.ndarray
+    blocks: tuple[int, int]
+    octets: np.ndarray  # the records; to copy these takes a tenth of the time that NumPy takes for structs
+    struct: np.dtype
     count: Any
     shared: Any
+    fields: list[tuple[str, Any]]  # the field, and ("in" | "out", number) or a `Memory`
 
 
 class Memory:
@@ -53,13 +72,13 @@ class Memory:
     __slots__ = ("base", "count", "dtype", "kept", "offsets", "tensor", "values", "zeros")
 
     def __init__(
-        self, count: int, dtype: Any, offsets: np.ndarray, values: np.ndarray | None = None, zeros: bool = False,
+        self, count: int, dtype: Any, offsets: np.ndarray | int, values: np.ndarray | None = None, zeros: bool = False,
         kept: np.ndarray | None = None,
     ):  # fmt: skip
         self.count = count
         self.dtype = dtype  # of torch
-        self.offsets = offsets  # in bytes, [N]
-        self.values = values  # what is in it, uint8; None: nothing yet
+        self.offsets = offsets  # in bytes, [N]; or 0: all of it is for every sample
+        self.values = values  # what is in it; None: nothing yet
         self.zeros = zeros
         self.kept = kept  # the array with these values, if it may stay on the GPU
         self.tensor: Any = None
@@ -70,11 +89,12 @@ class Memory:
         if self.kept is not None and (base := _staying(self.kept, call)):
             self.base = base
             return
-        if self.values is not None and len(self.values) <= _SMALL_TABLE:
-            self.base = _sent(call, self.values)
-            return
         if self.values is not None:
-            self.hold(upload(self.values, call.device))
+            octets = _octets(self.values)
+            if len(octets) <= _SMALL_TABLE:
+                self.base = _sent(call, octets)
+            else:
+                self.hold(upload(octets, call.device))
             return
         made = device_empty((self.count,), self.dtype, call.device)
         self.hold(made.zero_() if self.zeros else made)
@@ -89,21 +109,10 @@ class Memory:
         self.base = tensor.data_ptr()
 
 
-class _Start(NamedTuple):
-    """One launch, written down: its record and where the addresses in it come from."""
-
-    ready: _Ready
-    fields: list[tuple[str, Any]]  # the field, and ("in" | "out", number) or a `Memory`
-
-
 _ADDRESS = np.dtype(np.int64)
-_NUMBERS = (float, np.generic, int, list, tuple)  # `|` would make a type of them each time that it is asked
-_KEPT_STRUCTS = 1024
 _KEPT_TABLES = 128  # on all GPUs together; others are copied at every launch
 
 _functions: dict[Any, Any] = {}
-_shared: dict[Any, Any] = {}
-_layouts: dict[Any, np.dtype] = {}
 _paths: dict[tuple[str, str], Path] = {}
 # Tables that stay on a GPU, by the `id` of the array and the GPU: the address, who holds it, and the array.
 _tables: dict[tuple[int, int], tuple[int, Any, np.ndarray]] = {}
@@ -112,15 +121,16 @@ _tables: dict[tuple[int, int], tuple[int, Any, np.ndarray]] = {}
 class _Names(dict):
     """`in0`, `in1`, ...: made once."""
 
-    def __init__(self, start: str):
-        self.start = start
+    def __init__(self, start: str, end: str = ""):
+        self.start, self.end = start, end
 
     def __missing__(self, number: int) -> str:
-        found = self[number] = f"{self.start}{number}"
+        found = self[number] = f"{self.start}{number}{self.end}"
         return found
 
 
 _IN, _OUT = _Names("in"), _Names("out")
+_IN_SHAPE, _OUT_SHAPE = _Names("in", "_shape"), _Names("out", "_shape")
 
 
 class Launch:
@@ -139,6 +149,7 @@ class Launch:
         self.n = n
         self.device = call.device
         self.stream = call.stream
+        self.columns: Any = None
 
     def __call__(
         self,
@@ -163,34 +174,42 @@ class Launch:
             macros: in addition to IN0, OUT0, ...: constants that stand in the `.py` file too come from there.
             file: a `.cu` file other than the operator's.
         """
-        fields: dict[str, Any] = {}  # of which the value is an address
+        plan = self.plan
+        numbers = {**plan.shared, **shared} if shared else plan.shared
+        fields = plan.per_sample
         if per_sample:
-            fields = {k: v for k, v in per_sample.items() if v.__class__ is Operand or isinstance(v, Memory)}
-            if fields:
-                per_sample = {k: v for k, v in per_sample.items() if k not in fields}
-        given = {k: str(int(v) if isinstance(v, bool) else v) for k, v in macros.items()} if macros else {}
-        ready = self._prepare(kernel, work, per_sample or {}, fields, shared or {}, given, file)
-        if not ready.blocks:
+            fields = {**fields, **per_sample} if fields else per_sample
+            if not numbers.keys().isdisjoint(per_sample):
+                numbers = {k: v for k, v in numbers.items() if k not in per_sample}
+        items = most = work
+        if work is None:
+            volumes = self.outputs[0].volumes
+            items, most = volumes.sizes, volumes.largest
+        elif work.__class__ is not int:
+            items = work if work.__class__ is np.ndarray and work.ndim == 1 else np.ravel(work)
+            most = int(np.maximum.reduce(items)) if len(items) else 0
+        if not self.n or most <= 0:
             return
-        sources = self._operands()
-        if fields:
-            sources += [(name, self._origin(v)) for name, v in fields.items()]
-        start = _Start(ready, sources)
-        records = ready.records
+        start, records = self._written(kernel, items, most, fields, numbers, macros, file)
         if self.steps is not None:
-            self.steps.append(start)
-            records = records.copy()
-        _run(start, records, self.call, self.inputs, self.outputs)
+            self.steps.append(start._replace(octets=start.octets.copy()))
+        _run(start, start.octets, records, self.call, self.inputs, self.outputs)
 
     def scratch(self, sizes: Any, dtype: Any, *, zeros: bool = False) -> Memory:
         """Memory with `sizes[i]` elements of an ndd or NumPy type for sample i, `[N]`, uninitialised unless `zeros`; it
         lives until the last launch of this call has read it."""
         kind = _torch_kind(dtype)
-        if sizes.__class__ is not np.ndarray or sizes.shape != (self.n,):
-            sizes = np.full(self.n, sizes, np.int64)
-        ends = np.add.accumulate(sizes)
-        total = int(ends[-1]) if self.n else 0
-        return self.made(Memory(max(1, total), kind, (ends - sizes) * kind.itemsize, zeros=zeros))
+        for operand in (*self.inputs, *self.outputs):
+            if operand is not None and operand._store_._volumes is not None and operand._store_._volumes.sizes is sizes:
+                volumes = operand._store_._volumes
+                offsets, total = volumes.offsets, volumes.total
+                break
+        else:
+            if sizes.__class__ is not np.ndarray or sizes.shape != (self.n,):
+                sizes = np.full(self.n, sizes, np.int64)
+            ends = np.add.accumulate(sizes)
+            offsets, total = ends - sizes, int(ends[-1]) if self.n else 0
+        return self.made(Memory(max(1, total), kind, offsets * kind.itemsize, zeros=zeros))
 
     def table(self, values: np.ndarray, each: bool = False, kept: bool = False) -> Memory:
         """A small constant array, on the GPU.
@@ -199,11 +218,8 @@ class Launch:
             each: its first axis is the samples, and each is shown its own row.
             kept: somebody keeps this very array and never writes to it, so that it may stay on the GPU.
         """
-        flat = np.ascontiguousarray(values)
-        step = flat.strides[0] if each and len(flat) else 0
-        offsets = step * numbers_below(self.n)
-        octets = flat.reshape(-1).view(np.uint8) if flat.size else np.zeros(1, np.uint8)
-        return self.made(Memory(0, None, offsets, octets, kept=values if kept else None))
+        offsets = numbers_below(self.n) * (values[0].nbytes if len(values) else 0) if each else 0
+        return self.made(Memory(0, None, offsets, values, kept=values if kept else None))
 
     def made(self, memory: Memory) -> Memory:
         """Makes memory that somebody else describes, here and when these launches are made again."""
@@ -229,51 +245,86 @@ class Launch:
                     return kind, i
         raise TypeError("an address in a record is that of an input, an output, or memory of this launch")
 
-    def _operands(self) -> list[tuple[str, Any]]:
-        """The fields with the addresses of inputs and outputs."""
-        found = [(_IN[i], ("in", i)) for i, o in enumerate(self.inputs) if o is not None and not o.on_cpu]
-        return found + [(_OUT[i], ("out", i)) for i in range(len(self.outputs))]
-
-    def _prepare(
-        self,
-        kernel: str | tuple[str, ...],
-        work: Any,
-        per_sample: dict[str, Any],
-        addresses: dict[str, Any],
-        shared: dict[str, Any],
-        macros: dict[str, str],
-        file: Any,
-    ) -> _Ready:
-        """Everything of a launch but the addresses: kept with the plan for the next batch of the same shapes."""
-        items = self.outputs[0].sizes if work is None else work
-        most = self.outputs[0].volumes.largest if work is None else items
-        if not isinstance(most, int):
-            items = items if items.__class__ is np.ndarray and items.ndim == 1 else np.ravel(items)
-            most = int(np.maximum.reduce(items, initial=0))
-        records, pointers = self._records(items, {**self.plan.per_sample, **per_sample}, addresses)
-        numbers = {**self.plan.shared, **shared} if shared else self.plan.shared
-        if per_sample or addresses:
-            numbers = {k: v for k, v in numbers.items() if k not in per_sample and k not in addresses}
-        by_value, shared_kind = _by_value(numbers)
-        if not self.n or most <= 0:
-            return _Ready([], None, records, ctypes.c_int(0), ctypes.c_int(0))
-        text = self._source(file)
-        kernels = self.call.settled.kernels  # inputs and outputs have the types that these were compiled for
-        key = (text, kernel, records.dtype, shared_kind, tuple(macros.items()) if macros else ())
-        functions = kernels.get(key)
+    def _written(
+        self, kernel: Any, items: Any, most: int, fields: dict[str, Any], shared: dict[str, Any], macros: Any, file: Any
+    ) -> tuple[_Start, np.ndarray]:
+        """A launch, and its records without the addresses."""
+        n = self.n
+        if self.columns is None:
+            self.columns = self._own_columns()
+        kinds, names, columns, addresses = self.columns
+        columns = [*columns, items]
+        key: list[Any] = [kernel, file, kinds, items.__class__ is int or items.dtype.char]
+        for name, value in fields.items():
+            if value.__class__ is not np.ndarray:
+                if value.__class__ is Operand or isinstance(value, Memory):
+                    key.append(name)
+                    addresses = [*addresses, (name, self._origin(value))]
+                    continue
+                value = np.asarray(value)
+            kind = value.dtype.char
+            if kind != "O":  # an array of objects is for the operator's own functions
+                key += name, kind, value.shape[1:]
+                columns.append(value)
+        if macros:
+            key += macros
+            key += map(str, macros.values())
+        found = tuple(key)
+        forms = self.call.settled.kernels  # inputs and outputs have the types that these were compiled for
+        form = forms.get(found)
+        if form is None:
+            places = {name for name, _ in addresses}
+            numbers = [k for k, v in fields.items() if k not in places and np.asarray(v).dtype != object]
+            names = [*names, "items", *numbers]
+            form = forms[found] = _Form(_struct(addresses, names, columns), names)
+        by, shared_kind = by_value(shared)
+        functions = form.functions.get(shared_kind)
         if functions is None:
-            every = {**self._element_macros(), **macros}
-            functions = kernels[key] = [
-                self._compiled(text, name, records.dtype, pointers, shared_kind, every)
-                for name in ((kernel,) if isinstance(kernel, str) else kernel)
-            ]
+            functions = form.functions[shared_kind] = self._functions(
+                kernel, form.struct, shared_kind, macros or {}, file
+            )
+        octets = np.empty(n * form.struct.itemsize, np.uint8)  # not `zeros`, which lets go of the interpreter
+        records = np.frombuffer(octets, form.struct)  # `view` takes three times as long
+        for name, values in zip(form.names, columns, strict=True):
+            if values.__class__ is int or values.size <= FEW:
+                records[name] = values
+            else:
+                put(records[name], values)
         blocks = -(-most // _BLOCK)
-        blocks = min(blocks, max(_ENOUGH_BLOCKS // self.n, -(-blocks // _ROUNDS)), _MAX_BLOCKS)
-        return _Ready(functions, (blocks, min(self.n, 65535)), records, ctypes.c_int(self.n), by_value)
+        blocks = min(blocks, max(_ENOUGH_BLOCKS // n, -(-blocks // _ROUNDS)), _MAX_BLOCKS)
+        return _Start(functions, (blocks, min(n, 65535)), octets, form.struct, _count(n), by, addresses), records
 
-    def _compiled(
-        self, text: Path | str, kernel: str, record: np.dtype, pointers: dict[str, str], shared_kind: Any, macros: Any
-    ) -> Any:
+    def _own_columns(self) -> tuple[Any, list[str], list[np.ndarray], list[tuple[str, Any]]]:
+        """What every launch says of inputs and outputs: what tells the fields, then names and extents `[N, ndim]` of those
+        with a shape, and those with an address."""
+        names: list[str] = []
+        shapes: list[np.ndarray] = []
+        addresses: list[tuple[str, Any]] = []
+        for i, operand in enumerate(self.inputs):
+            if operand is not None and not operand.on_cpu:
+                names.append(_IN_SHAPE[i])
+                shapes.append(operand.shapes)
+                addresses.append((_IN[i], ("in", i)))
+        for i, operand in enumerate(self.outputs):
+            names.append(_OUT_SHAPE[i])
+            shapes.append(operand.shapes)
+            addresses.append((_OUT[i], ("out", i)))
+        shapes = [s if s.shape[1] else np.ones((self.n, 1), np.int64) for s in shapes]
+        return tuple([*names, *[s.shape[1] for s in shapes]]), names, shapes, addresses
+
+    def _functions(
+        self, kernel: Any, struct: np.dtype, shared_kind: Any, macros: dict[str, Any], file: Any
+    ) -> list[Any]:
+        """The compiled kernels of a launch."""
+        text = self._source(file)
+        given = {k: str(int(v) if isinstance(v, bool) else v) for k, v in macros.items()}
+        every = {**self._element_macros(), **given}
+        names = (kernel,) if isinstance(kernel, str) else kernel
+        return [self._compiled(text, name, struct, shared_kind, every) for name in names]
+
+    def _compiled(self, text: Path | str, kernel: str, record: np.dtype, shared_kind: Any, macros: Any) -> Any:
+        _, _, _, addresses = self.columns
+        pointers = {name: f"{'const ' * (way == 'in')}{name.upper()}" for name, (way, _) in addresses}
         key = (text, kernel, record, tuple(pointers), shared_kind, tuple(macros.items()), self.device.device_id)
         function = _functions.get(key)
         if function is None:
@@ -308,40 +359,6 @@ class Launch:
                 found[short] = found[f"{short}0"]
         return found
 
-    def _records(
-        self, items: Any, fields: dict[str, Any], addresses: dict[str, Any]
-    ) -> tuple[np.ndarray, dict[str, str]]:
-        """The record of each sample without its addresses, and the types of the addresses."""
-        n = self.n
-        pointers: dict[str, str] = {}
-        columns: list[tuple[str, np.ndarray]] = []
-        for i, operand in enumerate(self.inputs):
-            if operand is not None and not operand.on_cpu:
-                pointers[f"in{i}"] = f"const IN{i}"
-                columns.append((f"in{i}_shape", operand.shapes))
-        for i, store in enumerate(self.outputs):
-            pointers[f"out{i}"] = f"OUT{i}"
-            columns.append((f"out{i}_shape", store.shapes))
-        for k, (name, values) in enumerate(columns):
-            if not values.shape[1]:
-                columns[k] = (name, np.ones((n, 1), np.int64))
-        columns.append(("items", np.full(n, items, np.int64) if isinstance(items, int) else items))
-        for name, values in fields.items():
-            if name in addresses:
-                continue
-            array = values if isinstance(values, np.ndarray) else np.asarray(values)
-            if array.dtype != object:  # an array of objects is for the operator's own functions
-                columns.append((name, array))
-        kind = (
-            *[(name, _ADDRESS, ()) for name in pointers],
-            *[(name, _ADDRESS, ()) for name in addresses],
-            *[(name, values.dtype, values.shape[1:]) for name, values in columns],
-        )
-        records = np.empty(n, _layout(kind))  # not `zeros`, which lets go of the interpreter and then waits for it
-        for name, values in columns:
-            put(records[name], values)
-        return records, pointers
-
 
 class Joined(Launch):
     """The launches of an operator whose output another one takes and nobody else: the last of them does what that one does
@@ -360,6 +377,11 @@ class Joined(Launch):
         super().__call__(kernel, work, macros=macros, **more)
 
 
+@functools.lru_cache(256)
+def _count(n: int) -> Any:
+    return ctypes.c_int(n)
+
+
 @functools.cache
 def _torch_kind(dtype: Any) -> Any:
     """The torch.dtype of a type of ndd's or NumPy's."""
@@ -368,62 +390,23 @@ def _torch_kind(dtype: Any) -> Any:
     return torch_dtype(dtype) if hasattr(dtype, "type_id") else torch.from_numpy(np.empty(0, dtype)).dtype
 
 
-def _layout(kind: tuple[Any, ...]) -> np.dtype:
-    """The aligned record type of (name, type, shape) fields; making one costs 15 us, so each is kept."""
-    found = _layouts.get(kind)
-    if found is None:
-        found = _layouts[kind] = np.dtype(list(kind), align=True)
-    return found
+def _struct(addresses: list[tuple[str, Any]], names: list[str], columns: list[Any]) -> np.dtype:
+    """The record type: addresses first, then numbers."""
+    kinds = [(v.dtype, v.shape[1:]) if isinstance(v, np.ndarray) else (_ADDRESS, ()) for v in columns]
+    fields = [(name, *kind) for name, kind in zip(names, kinds, strict=True)]
+    return layout((*[(name, _ADDRESS, ()) for name, _ in addresses], *fields))
 
 
-def _by_value(values: dict[str, Any]) -> tuple[Any, np.dtype]:
-    """The struct `Shared` as bytes that a launch takes, and its layout; kept for the next launch with these."""
-    named: list[Any] = []
-    for name, value in values.items():
-        kind = value.__class__
-        if kind is int or kind is bool or ((kind is float or kind is np.float32) and value):
-            named += name, kind, value
-        elif kind is np.ndarray or isinstance(value, _NUMBERS):
-            named += name, kind, identity(value)
-        # no other thing gets into the struct
-    key = tuple(named)
-    found = _shared.get(key)
-    if found is None:
-        if len(_shared) > _KEPT_STRUCTS:
-            _shared.clear()
-        found = _shared[key] = _packed(values)
-    return found
-
-
-def _packed(values: dict[str, Any]) -> tuple[Any, np.dtype]:
-    """One aligned record of numbers and fixed arrays."""
-    arrays = {}
-    for name, value in values.items():
-        if value is None or isinstance(value, str):
-            continue
-        array = np.asarray(value)
-        if isinstance(value, int) and not isinstance(value, bool) and array.dtype == np.int64 and abs(value) < 2**31:
-            array = array.astype(np.int32)
-        elif isinstance(value, float):
-            array = array.astype(np.float32)
-        if array.dtype.name in source._TYPES and array.size:
-            arrays[name] = array
-    kind = tuple([(k, v.dtype, v.shape) for k, v in arrays.items()]) or (("unused", np.dtype(np.int32), ()),)
-    layout = _layout(kind)
-    record = np.zeros((), layout)
-    for name, array in arrays.items():
-        record[name] = array
-    return (ctypes.c_char * max(record.nbytes, 4)).from_buffer_copy(record.tobytes().ljust(4, b"\0")), layout
-
-
-def _run(start: _Start, records: np.ndarray, call: Any, inputs: list[Any], outputs: list[Any]) -> None:
-    """One launch, with the addresses of this call in its records."""
+def _run(
+    start: _Start, octets: np.ndarray, records: np.ndarray, call: Any, inputs: list[Any], outputs: list[Any]
+) -> None:
+    """One launch, with the addresses of this call in its records, which `octets` are."""
     for name, origin in start.fields:
         records[name] = _address(origin, call, inputs, outputs)
-    ready, stream = start.ready, raw_handle(call.stream)
-    arguments = [ctypes.c_void_p(_sent(call, records.view(np.uint8))), ready.count, ready.shared]
-    for function in ready.functions:
-        compile.launch(function, ready.blocks, _BLOCK, stream, arguments)  # type: ignore[arg-type]
+    arguments = [ctypes.c_void_p(_sent(call, octets)), start.count, start.shared]
+    stream = raw_handle(call.stream)
+    for function in start.functions:
+        compile.launch(function, start.blocks, _BLOCK, stream, arguments)
 
 
 def _address(origin: Any, call: Any, inputs: list[Any], outputs: list[Any]) -> Any:
@@ -437,7 +420,7 @@ def _address(origin: Any, call: Any, inputs: list[Any], outputs: list[Any]) -> A
     store = operand._store_
     if store.on_cpu:  # small values that the operator leaves where they are
         return _uploaded(store, call, operand.n)
-    if store.device != call.device:
+    if store.device is not call.device and store.device != call.device:
         raise ValueError(f"input {number} is on {store.device}, the operator runs on {call.device}: move it there")
     found = store.pointers()
     return found if len(found) == operand.n else np.broadcast_to(found, (operand.n,))
@@ -448,6 +431,12 @@ def _uploaded(store: Store, call: Any, n: int) -> np.ndarray:
     base = _sent(call, values)
     offsets = store.volumes.offsets * store.dtype.bytes
     return base + (offsets if len(offsets) == n else np.broadcast_to(offsets, (n,)))
+
+
+def _octets(values: np.ndarray) -> np.ndarray:
+    """The bytes of an array, one at least."""
+    flat = np.ascontiguousarray(values).reshape(-1)
+    return flat.view(np.uint8) if flat.size else few_zeros(1, np.uint8)
 
 
 def _sent(call: Any, values: np.ndarray) -> int:
@@ -470,8 +459,10 @@ def replay(steps: list[Any], call: Any, inputs: list[Any], outputs: list[Any]) -
             held[id(step)] = made = step.anew(held)
             made.make(call)
         else:
-            fields = [(name, held.get(id(origin), origin)) for name, origin in step.fields] if held else step.fields
-            _run(_Start(step.ready, fields), step.ready.records.copy(), call, inputs, outputs)
+            if held:
+                step = step._replace(fields=[(name, held.get(id(origin), origin)) for name, origin in step.fields])
+            octets = step.octets.copy()
+            _run(step, octets, np.frombuffer(octets, step.struct), call, inputs, outputs)
 
 
 def _staying(values: np.ndarray, call: Any) -> int:
@@ -509,11 +500,13 @@ class Room:
 
     def __init__(self, shapes: Any, n: int, inputs: list[Any]):
         self.shapes = _rows(shapes, n)
-        source = next((o._store_ for o in inputs if o is not None and o._store_._shape_array is shapes), None)
-        if source is not None and source.n != n:
-            source = None
-        self.volumes = Volumes(self.shapes) if source is None else source.volumes
-        same = n == 1 or (source is not None and source.whole is not None) or _equal_rows(self.shapes)
+        volumes, same = None, n == 1
+        for operand in inputs:
+            if operand is not None and operand._store_._shape_array is shapes and operand._store_.n == n:
+                volumes, same = operand._store_.volumes, same or operand._store_.whole is not None
+                break
+        self.volumes = volumes or Volumes(self.shapes)
+        same = same or (self.volumes.total == self.volumes.largest * n and equal_rows(self.shapes))
         self.form = (n, *self.shapes[0].tolist()) if n and same else None
 
     def store(self, spec: Spec) -> Store:
@@ -531,8 +524,3 @@ def _rows(shapes: Any, n: int) -> np.ndarray:
         return shapes if shapes.flags.c_contiguous else np.ascontiguousarray(shapes)
     array = np.asarray(shapes, np.int64)
     return np.ascontiguousarray(array.reshape(n, -1) if n else array.reshape(0, 0))
-
-
-def _equal_rows(shapes: np.ndarray) -> bool:
-    whole = shapes.tobytes()  # comparing bytes: 0.6 us for 64 rows, comparing arrays 5
-    return whole == whole[: shapes.shape[1] * 8] * len(shapes)

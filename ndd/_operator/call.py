@@ -36,6 +36,8 @@ _HANDLES = (Tensor, Batch)
 
 _HELD_HERE = 2  # references to an input that only its call holds, while it counts them
 _FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
+_CHURN = 8  # calls in a row with shapes that are not kept, from which on shapes are kept when they come again
+_MOST_ONCE = 1024
 _FEW_RAGGED = 256  # samples of different shapes for which what a GPU is told is kept: 100 bytes each and launch
 
 
@@ -50,8 +52,8 @@ class Settled:
     """What the constants and the specs of the inputs settle of a call; shared by all calls that agree in these."""
 
     __slots__ = (
-        "assumed", "batch_only", "constants", "device", "fewer", "handles", "kernels", "made", "moves", "named", "outs", "plans",
-        "single", "specs",
+        "arguments", "assumed", "batch_only", "constants", "device", "fewer", "handles", "kernels", "made", "missed", "moves",
+        "named", "once", "outs", "plans", "single", "specs",
     )  # fmt: skip
 
     def __init__(
@@ -76,7 +78,29 @@ class Settled:
         self.constants: Any = None  # to be compared with those of a call whose key is equal
         self.plans: dict[Any, Planned] = {}
         self.made: dict[Any, Any] = {}  # see `Call.once` and `Call.kept`
-        self.kernels: dict[Any, Any] = {}  # GPU: compiled functions, see `Launch`
+        self.kernels: dict[Any, Any] = {}  # GPU: what launches share, see `Launch`
+        self.missed = 0  # calls in a row for which no plan was kept
+        self.once: set[int] = set()  # hashes of shapes that came once
+        self.arguments: tuple[int, dict[str, Any]] = (
+            -1,
+            {},
+        )  # without handles: the number of samples, and by name the values
+
+    def keep(self, key: Any, planned: Planned) -> None:
+        """Keeps a plan for the next batch of these shapes. Where each batch has other shapes (sound, for example), only
+        that of shapes that came before: to write launches down takes a fifth of the time of a call."""
+        self.missed += 1
+        if self.missed > _CHURN:
+            seen = hash(key)
+            if seen not in self.once:
+                if len(self.once) > _MOST_ONCE:
+                    self.once.clear()
+                self.once.add(seen)
+                return
+        if len(self.plans) > _FEW:
+            self.plans.clear()
+        self.plans[key] = planned
+        planned.kept = True
 
     def given(self, values: tuple[Any, ...], keep: bool = True) -> Settled:
         """The same with the handles that are among the values of the arguments; `keep=False`: without them."""
@@ -296,6 +320,7 @@ class Call:
         key = self._shapes_key(stores)
         planned = self.settled.plans.get(key) if key is not None else None
         if planned is not None:
+            self.settled.missed = 0
             try:
                 return self._labelled(self._computed(planned, stores, self.n), None)
             except Exception as error:
@@ -368,11 +393,17 @@ class Call:
 
     def arguments(self) -> dict[str, Any]:
         """The arguments by name: per-sample ones as `Values` (or None), the others as they are."""
-        named = self.settled.named
-        return {
-            a.name: values_of(a, v, self.n, self.op.name) if a.per_sample and v is not None else v
-            for a, v in zip(self.op.arguments, named.values(), strict=True)
+        settled, n = self.settled, self.n
+        known, found = settled.arguments
+        if known == n:
+            return found
+        found = {
+            a.name: values_of(a, v, n, self.op.name) if a.per_sample and v is not None else v
+            for a, v in zip(self.op.arguments, settled.named.values(), strict=True)
         }
+        if not settled.handles:
+            settled.arguments = n, found
+        return found
 
     def _view(self, stores: list[Any]) -> list[Store]:
         """Outputs that are the inputs' memory, seen in another way."""
@@ -422,7 +453,8 @@ class Call:
                 key.append(None)
                 continue
             if s.whole is None and self.device.device_id is not None and 1 < s.n <= _FEW_RAGGED:
-                key.append((s.shape_array.shape[1], s.shape_array.tobytes()))
+                extents = s.shape_array
+                key.append((extents.shape[1], extents.tobytes()))
                 continue
             if s.flat is not None and s.n > 1:  # flat buffers are made for shapes that differ
                 return None
@@ -449,10 +481,7 @@ class Call:
             plan = self._plan(operands, args, n, frames is not None)
             planned = on_cpu.planned(self, plan, n) if self.device.device_id is None else Planned(plan, [], None)
             if key is not None and frames is None and not any([o is not None and o.touched for o in operands]):
-                if len(self.settled.plans) > _FEW:
-                    self.settled.plans.clear()
-                self.settled.plans[key] = planned
-                planned.kept = True
+                self.settled.keep(key, planned)
             seen = stores if frames is None else [None if o is None else o._store_ for o in operands]
             results = self._computed(planned, seen, n, operands)
         except Exception as error:

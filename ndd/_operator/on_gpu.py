@@ -18,7 +18,9 @@ def computed(call: Call, planned: Planned, operands: list[Any], n: int) -> list[
     op, plan = call.op, planned.plan
     if planned.rooms is None:
         shapes = [plan.shapes] if call.settled.single else plan.shapes
-        planned.rooms = [Room(s, n, operands) for s in shapes]
+        planned.rooms = rooms = []
+        for s in shapes:
+            rooms.append(rooms[0] if rooms and s is shapes[0] else Room(s, n, operands))
     results = [room.store(spec) for room, spec in zip(planned.rooms, call.outs, strict=True)]
     if planned.recorded is not None:
         replay(planned.recorded, call, operands, results)
@@ -66,9 +68,13 @@ def batch(call: Call, operands: list[Any]) -> Any:
 
 
 def _named_values(op: Any, plan: Plan) -> dict[str, Any]:
-    wanted = op.cuda_names
-    found = {k: plan.shared[k] for k in wanted if k in plan.shared}
-    found.update([(k, plan.per_sample[k]) for k in wanted if k in plan.per_sample])
+    own, shared = plan.per_sample, plan.shared
+    found = {}
+    for name in op.cuda_names:
+        if name in own:
+            found[name] = own[name]
+        elif name in shared:
+            found[name] = shared[name]
     return found
 
 

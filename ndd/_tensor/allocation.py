@@ -1,73 +1,54 @@
 """`torch.empty` on a GPU without letting go of the interpreter.
 
 To get it back takes a loop with lookahead 0.5 ms, twice a batch of 64 (see `small_arrays`). So the memory comes from the same
-allocator by the C functions that torch has for models compiled ahead of time (`torch/csrc/inductor/aoti_torch/c/shim.h`); a
-torch without them is asked as usual.
+allocator by the functions that torch has for the code that its compiler writes; they also take a sixth of the time. A torch
+without them is asked as usual.
 """
 
 from __future__ import annotations
 
-import ctypes
-import functools
-import os
-import sys
 from collections.abc import Callable
 from typing import Any
-
-_TYPES = (
-    "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "bfloat16", "float32", "float64",
-)  # fmt: skip
 
 
 def empty(shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
     """An uninitialised, contiguous tensor, of a torch.dtype and on a torch.device."""
+    make, wanted = _places.get(device) or _place(device)
+    if make is not None:
+        try:
+            found = make(*_extents(shape), dtype)
+        except (RuntimeError, TypeError):  # memory is short, for example: torch has the better words
+            found = None
+        # They take the current GPU, which is as a rule the one that is wanted.
+        if found is not None and (wanted is None or found.get_device() == wanted):
+            return found
     import torch
 
-    make = _by_c()
-    found = None if make is None else make(shape, dtype, device)
-    # Where that is refused, because memory is short for example, torch has the better words.
-    return torch.empty(shape, dtype=dtype, device=device) if found is None else found
+    return torch.empty(shape, dtype=dtype, device=device)
 
 
-@functools.cache
-def _by_c() -> Callable[[tuple[int, ...], Any, Any], Any] | None:
-    """`empty` by the C functions, which gives None if it fails; None if they are not there."""
-    import torch
+_places: dict[Any, tuple[Callable[..., Any] | None, int | None]] = {}
 
-    name = "torch_cpu.dll" if sys.platform == "win32" else "libtorch_cpu.so"
+
+def _place(device: Any) -> tuple[Callable[..., Any] | None, int | None]:
+    """What makes a tensor of extents, strides and a torch.dtype on a torch.device, and the GPU on which it must come out."""
     try:
-        library = ctypes.PyDLL(os.path.join(os.path.dirname(str(torch.__file__)), "lib", name))
-        make = library.aoti_torch_empty_strided
-        types = {getattr(torch, t): getattr(library, f"aoti_torch_dtype_{t}")() for t in _TYPES if hasattr(torch, t)}
-        devices = {"cpu": library.aoti_torch_device_type_cpu(), "cuda": library.aoti_torch_device_type_cuda()}
-        owned = torch._C._aoti.alloc_tensors_by_stealing_from_void_ptrs
-    except (OSError, AttributeError):
-        return None
-    pointer, number = ctypes.c_void_p, ctypes.c_int32
-    make.argtypes, make.restype = [ctypes.c_int64, pointer, pointer, number, number, number, pointer], number
-    capsule = ctypes.pythonapi.PyCapsule_New
-    capsule.argtypes, capsule.restype = [pointer, pointer, pointer], ctypes.py_object
+        from torch._C._dynamo import guards
 
-    def by_c(shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
-        kind, handle = types.get(dtype), pointer()
-        if kind is None:
-            return None
-        count, places = len(shape), _steps(shape)
-        made = make(
-            count, places, places + 8 * count, kind, devices[device.type], device.index or 0, ctypes.addressof(handle)
-        )
-        return None if made else owned([capsule(handle.value, None, None)])[0]
-
-    there, usual = by_c((1,), torch.uint8, torch.device("cpu")), torch.empty(1)
-    # Its sister, for one tensor, gives objects that are never freed.
-    return by_c if sys.getrefcount(there) == sys.getrefcount(usual) else None
+        make = {"cpu": guards._empty_strided_cpu, "cuda": guards._empty_strided_cuda}.get(device.type)
+    except (ImportError, AttributeError):
+        make = None
+    found = _places[device] = make, None if device.type == "cpu" else device.index
+    return found
 
 
-_kept: dict[tuple[int, ...], Any] = {}
+_kept: dict[tuple[int, ...], tuple[tuple[int, ...], tuple[int, ...]]] = {}
 
 
-def _steps(shape: tuple[int, ...]) -> int:
-    """The address of int64 extents and, behind them, strides."""
+def _extents(shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Extents and strides, Python's integers."""
+    if len(shape) == 1:  # all samples of a ragged batch: another number at every batch
+        return (int(shape[0]),), (1,)
     found = _kept.get(shape)
     if found is None:
         if len(_kept) > 256:
@@ -75,5 +56,5 @@ def _steps(shape: tuple[int, ...]) -> int:
         strides = [1] * len(shape)
         for axis in range(len(shape) - 1, 0, -1):
             strides[axis - 1] = strides[axis] * max(int(shape[axis]), 1)
-        found = _kept[shape] = (ctypes.c_int64 * (2 * len(shape)))(*map(int, shape), *strides)
-    return ctypes.addressof(found)
+        found = _kept[shape] = tuple(map(int, shape)), tuple(strides)
+    return found

@@ -127,8 +127,15 @@ def device_empty(shape: tuple[int, ...], torch_dtype: Any, device: Any) -> Any:
     return empty(shape, torch_dtype, torch_device(device))
 
 
+_torch_devices: dict[int | None, Any] = {}
+
+
 def torch_device(device: Any) -> Any:
     """The torch.device of one of our devices."""
-    import torch
+    found = _torch_devices.get(device.device_id)
+    if found is None:
+        import torch
 
-    return torch.device("cpu") if device.device_type == "cpu" else torch.device("cuda", device.device_id)
+        found = torch.device("cpu") if device.device_type == "cpu" else torch.device("cuda", device.device_id)
+        _torch_devices[device.device_id] = found
+    return found

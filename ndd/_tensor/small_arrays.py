@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-_FEW = 500  # elements
+FEW = 500  # elements
 _MOST_PIECES = 32  # 1 us each
 
 
@@ -31,6 +31,12 @@ def numbers_below(n: int) -> np.ndarray:
     return found
 
 
+def equal_rows(array: np.ndarray) -> bool:
+    """Whether all of `array[i]` are the same, to the last bit; True if there are none."""
+    whole = array.tobytes()  # comparing bytes: 0.2 us for 64 rows, comparing arrays 2 to 5
+    return whole == whole[: len(whole) // max(len(array), 1)] * len(array)
+
+
 def columns(array: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
     """`array[:, numbers]`; a view where these are neighbours in ascending order."""
     if numbers and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
@@ -41,7 +47,7 @@ def columns(array: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
 def put(target: np.ndarray, values: np.ndarray) -> None:
     """`target[...] = values`, in pieces of few elements if there are not many of these."""
     n = len(target)
-    rows = _FEW * n // max(target.size, 1)
+    rows = FEW * n // max(target.size, 1)
     if target.shape != values.shape or not 0 < rows < n <= rows * _MOST_PIECES:
         target[...] = values
         return

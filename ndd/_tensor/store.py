@@ -33,28 +33,31 @@ class Volumes:
     Raises MemoryError for more elements than can be counted in 64 bits.
     """
 
-    __slots__ = ("_offsets", "largest", "sizes", "total")
+    __slots__ = ("_ends", "_offsets", "largest", "sizes", "total")
 
     def __init__(self, shapes: np.ndarray):
-        if (
-            int(np.maximum.reduce(shapes, axis=None, initial=0)) ** shapes.shape[1] * len(shapes) > _MOST
-        ):  # else there is nothing to look at
+        n, columns = shapes.shape
+        self.sizes = volumes(shapes)
+        self._offsets: np.ndarray | None = None
+        if not n:
+            self._ends, self.total, self.largest = self.sizes, 0, 0
+            return
+        self.largest = int(np.maximum.reduce(self.sizes))
+        most = self.largest if columns < 2 else int(np.maximum.reduce(shapes, axis=None)) ** columns
+        if most * n > _MOST:  # else there is nothing to look at
             total = sum([prod(s) for s in shapes.tolist()])
             if total > _MOST:
                 raise MemoryError(
                     f"{total:,} elements are more than memory can have: the shape of a sample is too large"
                 )
-        self.sizes = volumes(shapes)
-        self.total = int(np.add.reduce(self.sizes))
-        self.largest = int(np.maximum.reduce(self.sizes, initial=0))
-        self._offsets: np.ndarray | None = None
+        self._ends = np.add.accumulate(self.sizes)
+        self.total = int(self._ends[-1])
 
     @property
     def offsets(self) -> np.ndarray:
         """Where each sample begins in a flat buffer, int64 `[N]`."""
         if self._offsets is None:
-            self._offsets = np.add.accumulate(self.sizes)
-            self._offsets -= self.sizes
+            self._offsets = self._ends - self.sizes
         return self._offsets
 
 
@@ -88,6 +91,7 @@ class Store:
         "flat",
         "following",
         "layout",
+        "n",
         "packed",
         "partial",
         "parts",
@@ -117,6 +121,7 @@ class Store:
         self.device = device
         # Given as an array (GPU operators do), the list of tuples is made when somebody reads it: 10 us for 64 samples.
         given_list = not isinstance(shapes, np.ndarray)
+        self.n = len(shapes)
         self._shapes: list[Shape] | None = shapes if given_list else None  # type: ignore[assignment]
         self._shape_array: np.ndarray | None = None if given_list else shapes  # type: ignore[assignment]
         self._volumes: Volumes | None = None
@@ -136,10 +141,6 @@ class Store:
         self.ready: Any = None  # GPU: an event to wait for, when the memory came from a stream that is not ours
         self.following: Any = None  # a reader's `Following`: gives the store of the next batch, if it has been read
         self.ahead: Any = None  # (key, future): what a lookahead computes of this value
-
-    @property
-    def n(self) -> int:
-        return len(self._shapes) if self._shapes is not None else len(self._shape_array)  # type: ignore[arg-type]
 
     @property
     def ndim(self) -> int:
@@ -297,10 +298,11 @@ class Store:
         it, and asks that.
         """
         if self._addresses is None:
-            packed = self.contiguous()
-            if packed is not self:
-                self._copies = packed
-                return packed.pointers()
+            if self.flat is None:
+                packed = self.contiguous()
+                if packed is not self:
+                    self._copies = packed
+                    return packed.pointers()
             self._addresses = self._found_addresses()
         return self._addresses
 

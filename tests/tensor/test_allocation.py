@@ -1,38 +1,92 @@
-"""Memory by torch's C functions is as good as `torch.empty`'s."""
+"""Memory by the functions of torch's compiler is as good as `torch.empty`'s."""
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
+
+import numpy as np
 import pytest
 import torch
 from memory import least_growth
 
 from ndd._tensor import allocation
 
+_CPU = torch.device("cpu")
+_TYPES = (
+    "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "bfloat16", "float32",
+    "float64", "complex64",
+)  # fmt: skip
 
-@pytest.mark.parametrize("name", allocation._TYPES)
+
+@pytest.mark.parametrize("name", _TYPES)
 @pytest.mark.parametrize("shape", [(), (0,), (5,), (3, 0, 2), (2, 3, 4)])
 def test_every_type_and_shape(name, shape):
-    make = allocation._by_c()
-    assert make is not None
-    found, expected = (
-        make(shape, getattr(torch, name), torch.device("cpu")),
-        torch.empty(shape, dtype=getattr(torch, name)),
-    )
+    assert all(allocation._place(torch.device(kind))[0] is not None for kind in ("cpu", "cuda"))
+    dtype = getattr(torch, name)
+    found, expected = allocation.empty(shape, dtype, _CPU), torch.empty(shape, dtype=dtype)
     assert (found.dtype, found.shape, found.stride(), found.device) == (
         expected.dtype, expected.shape, expected.stride(), expected.device,
     )  # fmt: skip
     assert found.zero_().sum() == 0
 
 
-def test_what_the_functions_do_not_know_is_torchs_own(monkeypatch):
-    assert allocation.empty((2,), torch.complex64, torch.device("cpu")).dtype == torch.complex64
-    monkeypatch.setattr(allocation, "_by_c", lambda: None)
-    assert allocation.empty((2, 3), torch.uint8, torch.device("cpu")).shape == (2, 3)
+def test_numbers_of_numpy_are_extents_too():
+    assert allocation.empty((np.int64(3),), torch.uint8, _CPU).shape == (3,)
+    assert allocation.empty((np.int64(3), np.int64(2)), torch.uint8, _CPU).stride() == (2, 1)
+
+
+def test_a_torch_without_them_is_asked_as_usual(monkeypatch):
+    monkeypatch.setattr(allocation, "_places", {_CPU: (None, None)})
+    assert allocation.empty((2, 3), torch.uint8, _CPU).shape == (2, 3)
+
+
+def test_what_they_refuse_is_torchs_to_say(monkeypatch):
+    with pytest.raises(RuntimeError, match=r"not enough memory|can't allocate|Storage size"):
+        allocation.empty((1 << 60,), torch.uint8, _CPU)
+
+    class Elsewhere:
+        """Memory of another GPU than the one that is wanted."""
+
+        def get_device(self):
+            return 1
+
+    wanted = torch.device("meta", 0)
+    monkeypatch.setattr(allocation, "_places", {wanted: (lambda *_: Elsewhere(), 0)})
+    assert allocation.empty((2,), torch.uint8, wanted).device.type == "meta"
+
+
+def test_the_interpreter_is_not_let_go_of():
+    """With turns of a minute another thread comes on only where this one lets it."""
+    turns, ended = [0], threading.Event()
+
+    def other():
+        while not ended.is_set():
+            turns[0] += 1
+            time.sleep(0)
+
+    usual = sys.getswitchinterval()
+    thread = threading.Thread(target=other)
+    sys.setswitchinterval(60)
+    try:
+        thread.start()
+        while turns[0] < 2:
+            time.sleep(1e-3)
+        before = turns[0]
+        made = [allocation.empty((4096,), torch.float32, _CPU) for _ in range(2000)]
+        after = turns[0]
+    finally:
+        sys.setswitchinterval(usual)
+        ended.set()
+        thread.join()
+    assert len(made) == 2000  # to free them lets go of it
+    assert after == before
 
 
 def test_the_memory_is_given_back():
     def run():
         for _ in range(8):
-            allocation.empty((1 << 24,), torch.uint8, torch.device("cpu")).zero_()
+            allocation.empty((1 << 24,), torch.uint8, _CPU).zero_()
 
     assert least_growth(run) < 1 << 24

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import numpy as np
 
 from ndd._cpu.windowed_sinc import BLOCK, PHASES, lobes_of, resample, rounded_places, taps_across
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
 
+_ONE = np.ones(1, np.int64)
 _TYPES = ("u8", "i8", "u16", "i16", "u32", "i32", "f32")
 
 
@@ -74,17 +78,17 @@ def _(signal, *, dtype, in_rate, out_length, out_rate, quality, scale):
     shapes = signal.shapes.copy()
     n = shapes[:, 0]
     if scale is not None:
-        factors = _from_zero(scale).astype(np.float64)
-        lengths, steps = np.ceil(n * factors), 1 / np.where(factors, factors, 1)
+        factors = _from_zero(scale)
+        lengths, steps = np.ceil(n * factors), 1 / (factors + (factors == 0))
     elif in_rate is not None:
-        before, after = _from_zero(in_rate).astype(np.float64), _from_zero(out_rate).astype(np.float64)
-        if not before.all():
-            raise in_rate.error(int(np.flatnonzero(before == 0)[0]), "`in_rate` is to be positive, got 0")
-        lengths, steps = np.ceil(n * after / before), before / np.where(after, after, 1)
+        before, after = _from_zero(in_rate), _from_zero(out_rate)
+        if not (before if before.__class__ is float else before.all()):
+            raise in_rate.error(int(np.argmin(before)), "`in_rate` is to be positive, got 0")
+        lengths, steps = np.ceil(n * after / before), before / (after + (after == 0))
     else:
         lengths = _from_zero(out_length)
         for i in np.flatnonzero((n == 0) & (lengths > 0))[:1].tolist():
-            wanted = np.broadcast_to(lengths, n.shape)[i]
+            wanted = int(np.broadcast_to(lengths, n.shape)[i])
             raise bad_sample(i, f"an empty signal cannot be made {wanted} samples long")
         steps = n / np.maximum(lengths, 1)
     shapes[:, 0] = lengths
@@ -93,13 +97,18 @@ def _(signal, *, dtype, in_rate, out_length, out_rate, quality, scale):
     return Plan(shapes, {"step": each}, {"quality": quality})
 
 
-def _from_zero(values: Values) -> np.ndarray:
-    """`[N]`, or a single number that goes for all samples."""
-    found = np.asarray(values.numbers, values.kind)
+def _from_zero(values: Values) -> Any:
+    """float64 `[N]`, or the number that goes for all samples."""
+    found = values.numbers
+    if not values.varies:
+        found = float(values.kind.type(found))
+        if not found >= 0:
+            raise values.error(0, f"`{values.name}` is to be positive, got {values.kind.type(found)}")
+        return found
     if not (found >= 0).all():
         i = int(np.flatnonzero(~(found >= 0))[0])
         raise values.error(i, f"`{values.name}` is to be positive, got {found.reshape(-1)[i]}")
-    return found
+    return found.astype(np.float64)
 
 
 @audio_resample.cpu
@@ -138,20 +147,24 @@ def rounded(values: np.ndarray, out: np.ndarray) -> None:
     np.copyto(out, np.clip(np.rint(values.astype(np.float64)), limits.min, limits.max), casting="unsafe")
 
 
+@functools.lru_cache(maxsize=64)
+def _numbers(quality: float, source: DType, target: DType) -> dict[str, Any]:
+    """What the kernel is told of all samples."""
+    split, coarse = rounded_places(lobes_of(quality))
+    (before, one), (after, full) = full_range(source.numpy), full_range(target.numpy)
+    if source is target:
+        before, one, after, full = (np.float32(v) for v in (0, 1, 0, 1))
+    return {
+        "lobes": lobes_of(quality), "split": split, "coarse": coarse, "before": before, "after": after,
+        "times": np.float32(full / one),
+    }  # fmt: skip
+
+
 @audio_resample.cuda("audio_resample.cu")
 def _(launch, signal, out, step, quality):
-    taps = launch.table(taps_across(lobes_of(quality)), kept=True)
-    split, coarse = rounded_places(lobes_of(quality))
-    (before, one), (after, full) = full_range(signal.dtype.numpy), full_range(out.dtype.numpy)
-    if signal.dtype is out.dtype:
-        before, one, after, full = (np.float32(v) for v in (0, 1, 0, 1))
-    channels = signal.shapes[:, 1] if signal.ndim == 2 else np.ones(signal.n, np.int64)
-    blocks = -(-out.shapes[:, 0] // BLOCK) * channels
-    launch(
-        "audio_resample", blocks * BLOCK, per_sample={"taps": taps, "channels": channels},
-        shared={
-            "lobes": lobes_of(quality), "split": split, "coarse": coarse, "before": before, "after": after,
-            "times": np.float32(full / one),
-        },
-        macros={"BLOCK": BLOCK, "PHASES": PHASES},
-    )  # fmt: skip
+    numbers = _numbers(quality, signal.dtype, out.dtype)
+    taps = launch.table(taps_across(numbers["lobes"]), kept=True)
+    channels = signal.shapes[:, 1] if signal.ndim == 2 else _ONE
+    threads = (out.shapes[:, 0] + (BLOCK - 1) & -BLOCK) * channels
+    fields = {"taps": taps, "channels": channels}
+    launch("audio_resample", threads, per_sample=fields, shared=numbers, macros={"BLOCK": BLOCK, "PHASES": PHASES})

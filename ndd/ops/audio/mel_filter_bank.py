@@ -9,6 +9,7 @@ import numpy as np
 
 from ndd._cpu.weighted_sums import Weights, weighted_sums, without_zeros
 from ndd._operator import Plan, like, operator
+from ndd._tensor.small_arrays import equal_rows
 from ndd._tensor.store import volumes
 
 
@@ -112,17 +113,16 @@ def _(spectrogram, *, freq_high, freq_low, mel_formula, nfilter, normalize, samp
     axis = _axis(spectrogram)
     high = freq_high if freq_high > 0 else sample_rate / 2
     shapes = spectrogram.shapes.copy()
-    bins = shapes[:, axis].copy()
     shapes[:, axis] = nfilter
     triangles = functools.partial(
         _triangles, formula=mel_formula, count=nfilter, rate=sample_rate, low=freq_low, high=high, normalize=normalize
     )
-    return Plan(shapes, {"bins": bins}, {"axis": axis, "triangles": triangles})
+    return Plan(shapes, {}, {"axis": axis, "triangles": triangles})
 
 
 @mel_filter_bank.cpu
-def _(spectrogram, out, bins, axis, triangles):
-    along(spectrogram, out, axis, triangles(bins))
+def _(spectrogram, out, axis, triangles):
+    along(spectrogram, out, axis, triangles(spectrogram.shape[axis]))
 
 
 def along(x: np.ndarray, out: np.ndarray, axis: int, weights: Weights) -> None:
@@ -132,20 +132,19 @@ def along(x: np.ndarray, out: np.ndarray, axis: int, weights: Weights) -> None:
 
 
 @mel_filter_bank.cuda("weighted_sums.cu")
-def _(launch, spectrogram, out, bins, axis, triangles):
-    along_on_gpu(launch, spectrogram, out, axis, bins, triangles)
+def _(launch, spectrogram, out, axis, triangles):
+    along_on_gpu(launch, spectrogram, axis, spectrogram.shapes[:, axis], triangles)
 
 
-def along_on_gpu(launch, x, out, axis: int, kinds: np.ndarray, weights_of: Callable[[int], Weights]) -> None:
-    """As `along`; `weights_of` gives the same weights each time for one of `kinds`, `[N]`, of which each sample has one."""
+def along_on_gpu(launch, x, axis: int, kinds: np.ndarray, weights_of: Callable[[int], Weights]) -> None:
+    """As `along`, to output 0; `axis` is one of the plan's numbers. `weights_of` gives the same weights each time for one of
+    `kinds`, `[N]`, of which each sample has one."""
     first = kinds[0].item()
-    if (kinds == first).all():
+    if equal_rows(kinds):
         table = launch.table(weights_of(first).table, kept=True)
     else:
         names = kinds.tolist()
         tables = {kind: weights_of(kind).table for kind in set(names)}
         widest = max([len(t) for t in tables.values()])
         table = launch.table(np.stack([np.resize(tables[kind], widest) for kind in names]), each=True)
-    inner = volumes(x.shapes[:, axis + 1 :])
-    extents = {"inner": inner, "rows_in": x.shapes[:, axis], "rows_out": out.shapes[:, axis]}
-    launch("weighted_sums", per_sample={"table": table, **extents})
+    launch("weighted_sums", per_sample={"table": table, "inner": volumes(x.shapes[:, axis + 1 :])})

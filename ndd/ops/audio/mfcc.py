@@ -8,6 +8,7 @@ import numpy as np
 
 from ndd._cpu.weighted_sums import Weights, without_zeros
 from ndd._operator import Plan, like, operator
+from ndd._tensor.small_arrays import equal_rows
 from ndd.ops.audio.mel_filter_bank import along, along_on_gpu
 
 
@@ -82,24 +83,23 @@ def _cosines(length: int, kind: int, count: int, normalize: bool, lifter: float)
 @mfcc.plan
 def _(spectrogram, *, axis, dct_type, lifter, n_mfcc, normalize):
     shapes = spectrogram.shapes.copy()
-    lengths = shapes[:, axis].copy()
-    if dct_type == 1 and (lengths == 1).any():
+    if dct_type == 1 and (shapes[:, axis] == 1).any():
         raise RuntimeError("`dct_type` 1 needs two numbers or more along the axis, got 1")
-    counts = np.minimum(lengths, n_mfcc)
-    shapes[:, axis] = counts
+    shapes[:, axis] = np.minimum(shapes[:, axis], n_mfcc)
     cosines = functools.partial(_cosines, kind=dct_type, normalize=normalize, lifter=lifter)
-    return Plan(shapes, {"length": lengths, "kept": counts}, {"axis": axis, "most": n_mfcc, "cosines": cosines})
+    return Plan(shapes, {}, {"axis": axis, "most": n_mfcc, "cosines": cosines})
 
 
 @mfcc.cpu
-def _(spectrogram, out, axis, length, kept, cosines):
+def _(spectrogram, out, axis, cosines):
     if out.size:
-        along(spectrogram, out, axis, cosines(length, count=kept))
+        along(spectrogram, out, axis, cosines(spectrogram.shape[axis], count=out.shape[axis]))
 
 
 @mfcc.cuda("weighted_sums.cu")
-def _(launch, spectrogram, out, axis, length, most, cosines):
-    longest = int(length.max(initial=0))
-    if longest:  # an empty sample, for which no thread runs, may have any weights
-        lengths = np.where(length, length, longest)
-        along_on_gpu(launch, spectrogram, out, axis, lengths, lambda n: cosines(n, count=min(n, most)))
+def _(launch, spectrogram, out, axis, most, cosines):
+    lengths = spectrogram.shapes[:, axis]
+    if not equal_rows(lengths):  # an empty sample, for which no thread runs, may have any weights
+        lengths = np.where(lengths, lengths, lengths.max())
+    if lengths[0]:
+        along_on_gpu(launch, spectrogram, axis, lengths, lambda n: cosines(n, count=min(n, most)))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ndd._cpu.jit import kernel
 from ndd._operator import Plan, operator, output
 from ndd._tensor.dtype import float32, int32
 
+_NOTHING = np.zeros(1, np.float32)
 _EXACT = ("u8", "i8", "u16", "i16")
 _TYPES = (*_EXACT, "u32", "i32", "u64", "i64", "f32")
 
@@ -66,15 +69,20 @@ def nonsilent_region(
 
 @nonsilent_region.plan
 def _(signal, *, cutoff_db, reference_power, reset_interval, window_length):
-    none = np.zeros((signal.n, 0), np.int64)
+    none = np.empty((signal.n, 0), np.int64)
     exact = signal.dtype.name in _EXACT
     if signal.dtype is not float32:  # where it changes nothing, it lets a GPU do more at once
         reset_interval = window_length * max(1, 8192 // window_length) if exact else -1
     numbers = {
-        "exact": exact, "ratio": np.float32(10.0 ** (np.float64(cutoff_db) / 10)),
-        "reference": np.float32(reference_power or 0), "interval": reset_interval,
+        "exact": exact, "ratio": _ratio(cutoff_db), "reference": np.float32(reference_power or 0), "interval": reset_interval,
     }  # fmt: skip
-    return Plan([none, none], {"window": np.clip(signal.sizes, 1, window_length)}, numbers)
+    window = np.minimum(signal.sizes, window_length)
+    return Plan([none, none], {"window": np.maximum(window, 1, out=window)}, numbers)
+
+
+@functools.lru_cache(maxsize=64)
+def _ratio(cutoff_db: float) -> np.float32:
+    return np.float32(10.0 ** (np.float64(cutoff_db) / 10))
 
 
 @nonsilent_region.cpu
@@ -203,7 +211,10 @@ def _(powers, window, reference, ratio):
 
 @nonsilent_region.cuda("nonsilent_region.cu")
 def _(launch, signal, begin, length, window, exact, ratio, reference, interval):
-    intervals = -(-signal.sizes // interval) if interval > 0 else np.minimum(signal.sizes, 1)
+    if interval > 0:
+        intervals = (signal.sizes + (interval - 1)) // interval
+    else:
+        intervals = np.minimum(signal.sizes, 1)
     powers = launch.scratch(signal.sizes, np.float32)
-    fields = {"powers": powers, "peak": np.zeros(launch.n, np.float32), "intervals": intervals}
+    fields = {"powers": powers, "peak": _NOTHING, "intervals": intervals}
     launch(("powers", "region"), np.maximum(intervals, 1) * 32, per_sample=fields, macros={"EXACT": exact})

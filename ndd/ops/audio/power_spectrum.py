@@ -6,6 +6,8 @@ import numpy as np
 
 from ndd._cpu.fourier import power_of, powers, rfft
 from ndd._operator import Plan, bad_sample, like, operator
+from ndd._tensor.small_arrays import equal_rows
+from ndd._tensor.store import volumes
 
 
 @operator(types=("f32",))
@@ -48,10 +50,14 @@ def _(input, *, axis, nfft, power):
     axis = axis if axis >= 0 else input.ndim - 1
     shapes = input.shapes.copy()
     extents = shapes[:, axis].copy()
-    lengths = extents if nfft is None or nfft <= 0 else np.full_like(extents, nfft)
-    for i in np.flatnonzero((extents == 0) | (lengths == 0))[:1].tolist():
+    if input.n and not int(np.minimum.reduce(extents)):
+        i = int(extents.argmin())
         raise bad_sample(i, f"axis {axis} is empty: the shape is {tuple(input.shapes[i].tolist())}")
-    shapes[:, axis] = lengths // 2 + 1
+    lengths = extents
+    if nfft is not None and nfft > 0:
+        lengths = np.empty_like(extents)
+        lengths.fill(nfft)
+    shapes[:, axis] = (lengths >> 1) + 1
     return Plan(shapes, {"length": lengths, "extent": extents}, {"axis": axis, "power": power})
 
 
@@ -70,13 +76,14 @@ def _(input, out, length, axis, power):
 def _(launch, input, out, length, extent, axis, power):
     from ndd._cuda import fourier
 
-    outer = np.prod(input.shapes[:, :axis], axis=1, dtype=np.int64)
-    inner = np.prod(input.shapes[:, axis + 1 :], axis=1, dtype=np.int64)
-    for n in sorted(set(length.tolist())):  # one transform for all rows of a length
-        counts = np.where(length == n, outer * inner, 0)
+    outer, inner = volumes(input.shapes[:, :axis]), volumes(input.shapes[:, axis + 1 :])
+    lines = outer * inner
+    lengths = [int(length[0])] if equal_rows(length) else sorted(set(length.tolist()))
+    for n in lengths:  # one transform for all rows of a length
+        counts = lines if len(lengths) == 1 else np.where(length == n, lines, 0)
         rows = fourier.memory(launch, counts, n)
         fields = {"inner": inner, "rows": rows}
         numbers, macros = {"n": n, "bins": n // 2 + 1}, {"ROOT": power == 1}
         launch("gather", counts * n, per_sample=fields, shared=numbers, macros=macros)
-        fields["rows"] = fourier.rfft(launch, rows, n)
+        fields["rows"] = fourier.rfft(launch, rows)
         launch("power", counts * (n // 2 + 1), per_sample=fields, shared=numbers, macros=macros)

@@ -95,11 +95,12 @@ class _Frames:
     ):
         self.lengths = lengths_of(signal)
         least = 1 if centred else max(1, length - step + 1)
-        for i in np.flatnonzero(self.lengths < least)[:1].tolist():
+        if signal.n and int(np.minimum.reduce(self.lengths)) < least:
+            i = int((self.lengths < least).argmax())
             n = int(self.lengths[i])
             text = f"the signal is shorter ({n}) than a window ({length}): `center_windows=True` would take it"
             raise bad_sample(i, text if n else "the signal is empty")
-        self.counts = np.maximum(self.lengths - (0 if centred else length), 0) // step + 1
+        self.counts = (self.lengths if centred else np.maximum(self.lengths - length, 0)) // step + 1
         self.reflect = reflect and centred
         self.first = -(length // 2) if centred else 0
         self.step, self.length, self.nfft = step, length, nfft or length
@@ -108,8 +109,11 @@ class _Frames:
 
     def shapes(self, layout: str) -> np.ndarray:
         """int64 `[N, 2]`: of the spectrograms."""
-        bins = np.full_like(self.counts, self.bins)
-        return np.stack([bins, self.counts] if layout == "ft" else [self.counts, bins], axis=1)
+        found = np.empty((len(self.counts), 2), np.int64)
+        along_f = int(layout == "tf")
+        found[:, along_f] = self.bins
+        found[:, 1 - along_f] = self.counts
+        return found
 
 
 @functools.lru_cache(maxsize=16)
@@ -227,11 +231,11 @@ def _(launch, signal, out, frames, layout, power):
 
     rows = fourier.memory(launch, frames.counts, frames.nfft)
     window = launch.table(frames.window, kept=True)
-    fields = {"n": frames.lengths, "windows": frames.counts, "window": window, "rows": rows}
+    fields = {"n": frames.lengths, "window": window, "rows": rows}
     numbers = {
         "first": frames.first, "step": frames.step, "length": frames.length, "nfft": frames.nfft, "bins": frames.bins,
     }  # fmt: skip
     macros = {"REFLECT": frames.reflect, "ROOT": power == 1, "TRANSPOSED": layout == "ft"}
     launch("cut_windows", frames.counts * frames.nfft, per_sample=fields, shared=numbers, macros=macros)
-    fields["rows"] = fourier.rfft(launch, rows, frames.nfft)
+    fields = {"windows": frames.counts, "rows": fourier.rfft(launch, rows)}
     launch("power", per_sample=fields, shared=numbers, macros=macros)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ndd._cpu.jit import kernel
 from ndd._operator import Plan, like, operator
 
 _CHUNK = 512
+_NOTHING = np.zeros(1, np.float32)
 _LEAST = np.nextafter(np.float32(0), np.float32(1))
 
 
@@ -45,10 +48,16 @@ def to_decibels(
 
 @to_decibels.plan
 def _(magnitude, *, cutoff_db, multiplier, reference):
+    # To a dict 0 and -0 are one number.
+    found = (_limits if multiplier else _limits.__wrapped__)(cutoff_db, multiplier)
+    return Plan(magnitude.shapes, {}, {**found, "reference": reference})
+
+
+@functools.lru_cache(maxsize=64)
+def _limits(cutoff_db: float, multiplier: float) -> dict[str, np.float32]:
     with np.errstate(all="ignore"):
         least = np.maximum(np.float32(10.0 ** np.float64(np.float64(cutoff_db) / multiplier)), _LEAST)
-    factor = np.float32(multiplier * np.log10(2))
-    return Plan(magnitude.shapes, {}, {"least": least, "factor": factor, "reference": reference})
+    return {"least": least, "factor": np.float32(multiplier * np.log10(2))}
 
 
 @to_decibels.cpu
@@ -105,9 +114,8 @@ def _decibels(x, out, inverse, least, factor, words, values):
 
 @to_decibels.cuda("to_decibels.cu")
 def _(launch, magnitude, out, least, factor, reference):
-    own = {"inverse": np.float32(1) / np.float32(reference or 1)}
     if reference is None:
-        peak = {"peak": np.zeros(launch.n, np.float32)}
-        launch(("peaks", "to_decibels"), per_sample=peak, shared=own, macros={"PEAK": True})
+        launch(("peaks", "to_decibels"), per_sample={"peak": _NOTHING}, macros={"PEAK": True})
     else:
-        launch("to_decibels", shared=own, macros={"PEAK": False})
+        inverse = {"inverse": np.float32(1) / np.float32(reference)}
+        launch("to_decibels", shared=inverse, macros={"PEAK": False})

@@ -15,6 +15,7 @@ from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype, float32
+from ndd._tensor.small_arrays import columns
 from ndd._tensor.store import volumes
 from ndd.ops.tensor.elementwise import index_type
 from ndd.reductions.launches import neighbours, reduce_on_gpu, steps
@@ -217,11 +218,11 @@ def _of_all(values: Any, kept: int) -> np.ndarray:
 
 @normalize.cuda("normalize.cu")
 def _(launch, x, out, axes, ddof, epsilon, scale, shift, batch, centre, factor):
-    kept = volumes(x.shapes[:, [d for d in range(x.ndim) if d not in axes]])
+    kept = volumes(columns(x.shapes, [d for d in range(x.ndim) if d not in axes]))
     computed = centre is None and factor is None and not batch and neighbours(axes)
     if computed and axes and axes[-1] == x.ndim - 1:
-        rows = volumes(x.shapes[:, list(axes)])
-        if int(rows.max()) <= _ROW:
+        rows = volumes(columns(x.shapes, axes))
+        if int(np.maximum.reduce(rows)) <= _ROW:
             launch("normalize_rows", 32 * kept, per_sample={"rows": rows}, macros={"ROWS": True})
             return
     mean, gain = (

@@ -1,0 +1,70 @@
+"""The structs that a launch carries: `Sample`, a record for each sample, and `Shared`, what goes for all of them."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from ndd._cuda import source
+from ndd._tensor.identity import identity
+
+_NUMBERS = (float, np.generic, int, list, tuple)  # `|` would make a type of them each time that it is asked
+_KEPT_STRUCTS = 1024
+
+_shared: dict[Any, Any] = {}
+_layouts: dict[Any, np.dtype] = {}
+
+
+def layout(kind: tuple[Any, ...]) -> np.dtype:
+    """The aligned record type of (name, type, shape) fields; making one costs 15 us, so each is kept."""
+    found = _layouts.get(kind)
+    if found is None:
+        found = _layouts[kind] = np.dtype(list(kind), align=True)
+    return found
+
+
+def by_value(values: dict[str, Any]) -> tuple[Any, np.dtype]:
+    """The struct `Shared` as bytes that a launch takes, and its layout; kept for the next launch with these."""
+    named: list[Any] = []
+    for name, value in values.items():
+        kind = value.__class__
+        if kind is int or kind is bool:
+            named += name, kind, value
+        elif kind is float or kind is np.float32:
+            named += name, kind, value or str(value)  # -0.0 is another number than 0.0
+        elif kind is np.ndarray or isinstance(value, _NUMBERS):
+            named += name, kind, identity(value)
+        # no other thing gets into the struct
+    key = tuple(named)
+    found = _shared.get(key)
+    if found is None:
+        if len(_shared) > _KEPT_STRUCTS:
+            _shared.clear()
+        found = _shared[key] = _packed(values)
+    return found
+
+
+def _packed(values: dict[str, Any]) -> tuple[Any, np.dtype]:
+    """One aligned record of numbers and fixed arrays."""
+    arrays = {}
+    for name, value in values.items():
+        if value is None or isinstance(value, str):
+            continue
+        array = np.asarray(value)
+        if isinstance(value, int) and not isinstance(value, bool) and array.dtype == np.int64 and abs(value) < 2**31:
+            array = array.astype(np.int32)
+        elif isinstance(value, float):
+            array = array.astype(np.float32)
+        if array.dtype.name in source._TYPES and array.size:
+            arrays[name] = array
+    kind = tuple([(k, v.dtype, v.shape) for k, v in arrays.items()]) or (("unused", np.dtype(np.int32), ()),)
+    struct = layout(kind)
+    record = np.zeros((), struct)
+    for name, array in arrays.items():
+        record[name] = array
+    return (ctypes.c_char * max(record.nbytes, 4)).from_buffer_copy(record.tobytes().ljust(4, b"\0")), struct
+
+
+__all__ = ["by_value", "layout"]

@@ -1,0 +1,132 @@
+"""Batches whose samples have other lengths at every call, as sound has: what a GPU operator does for each of them."""
+
+from __future__ import annotations
+
+import sys
+
+import emulated_gpu as emulation
+import numpy as np
+import pytest
+
+import ndd
+
+_RNG = np.random.default_rng(5)
+
+
+@pytest.fixture
+def nothing_runs(monkeypatch):
+    """A GPU whose kernels do nothing."""
+    yield emulation.install(monkeypatch, emulation.ListedKernels())
+    ndd.EvalContext.current().evaluate_all()
+
+
+def signals(n=16):
+    return ndd.batch([np.zeros(length, np.float32) for length in _RNG.integers(600, 4000, n)], device="gpu")
+
+
+def spectra(n=16):
+    return ndd.batch([np.zeros((80, w), np.float32) for w in _RNG.integers(6, 40, n)], layout="ft", device="gpu")
+
+
+SOUND = {
+    "audio_resample": (signals, lambda x: ndd.audio_resample(x, in_rate=44100.0, out_rate=16000.0)),
+    "preemphasis_filter": (signals, ndd.preemphasis_filter),
+    "spectrogram": (signals, lambda x: ndd.spectrogram(x, nfft=512, window_length=400, window_step=160)),
+    "nonsilent_region": (signals, ndd.nonsilent_region),
+    "mel_filter_bank": (spectra, lambda x: ndd.mel_filter_bank(x, nfilter=40, sample_rate=16000.0)),
+    "to_decibels": (spectra, ndd.to_decibels),
+    "mfcc": (spectra, ndd.mfcc),
+    "normalize": (spectra, lambda x: ndd.normalize(x, axes=[1])),
+}
+
+
+def steps_of(call, batch):
+    """How many functions are called from Python, of Python and of C, from the call to the result."""
+    count = [0]
+
+    def seen(frame, event, argument):
+        count[0] += event in ("call", "c_call")
+
+    batch.evaluate()
+    with ndd.EvalMode.sync_cpu:
+        sys.setprofile(seen)
+        try:
+            call(batch)
+        finally:
+            sys.setprofile(None)
+    return count[0]
+
+
+# How many more calls of functions new lengths take than the same ones: what Python 3.11 was seen to make, and a tenth. It was
+# twice as many when every launch wrote itself down, and fields were looked up by the types of all of them.
+MOST = {
+    "audio_resample": 112, "preemphasis_filter": 96, "spectrogram": 141, "nonsilent_region": 137, "mel_filter_bank": 113,
+    "to_decibels": 98, "mfcc": 118, "normalize": 141,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_new_lengths_take_so_many_more_steps(name, nothing_runs):
+    make, call = SOUND[name]
+    same = make()
+    for batch in (same, same, *[make() for _ in range(12)], same):
+        call(batch)
+    ndd.EvalContext.current().evaluate_all()
+    more = min(steps_of(call, make()) for _ in range(3)) - steps_of(call, same)
+    assert more <= MOST[name]
+
+
+asked: list[int] = []
+
+
+@ndd.operator(register=False)
+def doubled(array, /):
+    """array * 2"""
+    return ndd.like(array)
+
+
+@doubled.cuda("PER_ITEM(doubled) { s.out0[i] = s.in0[i] * 2; }")
+def _(launch, array, out):
+    asked.append(array.volumes.total)
+    launch("doubled")
+
+
+def _doubled(*lengths):
+    batch = ndd.batch([np.arange(n, dtype=np.float32) for n in lengths]).gpu()
+    found = [sample.torch().tolist() for sample in doubled(batch).cpu()]
+    assert found == [[2.0 * i for i in range(n)] for n in lengths]
+
+
+def test_launches_are_written_down_only_for_lengths_that_come_again(emulated_gpu):
+    asked.clear()
+    for n in range(1, 21):
+        _doubled(n, n + 1)
+    assert asked == [2 * n + 1 for n in range(1, 21)]
+    settled = next(iter(doubled.operator._settled.values()))
+    assert len(settled.plans) < 12
+    asked.clear()
+    for _ in range(4):
+        _doubled(20, 21)  # came before: kept now
+    assert asked == [41]
+    _doubled(30, 31)  # from here on batches are taken to be alike again
+    for _ in range(2):
+        _doubled(31, 30)
+    assert asked == [41, 61, 61]
+    assert len(settled.kernels) == 1
+
+
+def test_an_operator_may_ask_for_work_in_any_number(emulated_gpu):
+    """Of Python, of NumPy, or one for each sample."""
+    for work in (7, np.int64(7), np.array([7, 5]), [7, 5]):
+
+        @ndd.operator(register=False)
+        def counted(array, /):
+            """The number of items."""
+            return ndd.like(array)
+
+        @counted.cuda("PER_ITEM(counted) { if (i < s.out0_shape[0]) s.out0[i] = s.items + s.extra; }")
+        def _(launch, array, out, work=work):
+            launch("counted", work, per_sample={"extra": np.ones(1, np.float32)})
+
+        found = [sample.torch().tolist() for sample in counted(ndd.batch([np.zeros(2, np.float32)] * 2).gpu()).cpu()]
+        assert found == [[8.0, 8.0], [8.0, 8.0] if np.ndim(work) == 0 else [6.0, 6.0]]
