@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import each
 from ndd._cpu.jit import kernel
 from ndd._tensor.convert import rounded
 
@@ -29,6 +30,16 @@ def int_to_int(array, out, low, high):
     """Saturate between `low` and `high`, numbers of the type of `array`."""
     for i in range(array.size):
         out[i] = min(max(array[i], low), high)
+
+
+@kernel
+def int_to_float(array, out):
+    """To the nearest, ties to even."""
+    for i in each(array.size):
+        out[i] = array[i]
+
+
+int_to_float.meanwhile()
 
 
 @kernel

@@ -1,5 +1,5 @@
 """For kernels: what numba makes a function of its own for at every new pair of types (`min` and `max` of numbers, `empty`,
-`zeros`), made in place; and `each`.
+`zeros`), made in place; `each`, and `multiply_add`.
 
 A function costs 50 to 100 ms of compiling, what is made here 2 ms.
 """
@@ -64,6 +64,30 @@ class _Each(Compiled):
 
 each: Any = _Each()
 """`for i in each(n)`: `range`, for simple loops over arrays. Python does it in one go, with a slice for `i`."""
+
+
+class _Fused(Compiled):
+    def inner(self) -> Any:
+        return _multiply_add()
+
+
+multiply_add: Any = _Fused()
+"""`multiply_add(a, b, c)` of float32: a b + c, rounded once. Python has none before 3.13."""
+
+
+@functools.cache
+def _multiply_add() -> Any:
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def fused(typing_context, a, b, c):
+        def generate(context, builder, signature, arguments):
+            return builder.fma(*arguments)
+
+        return types.float32(types.float32, types.float32, types.float32), generate
+
+    return fused
 
 
 @functools.cache

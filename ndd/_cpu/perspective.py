@@ -1,21 +1,27 @@
-"""Perspective warps pixel by pixel, for what OpenCV cannot be given: points far outside an image that is repeated.
+"""Perspective warps, where OpenCV is not called: RGB images in bytes, and points far outside an image that is repeated.
 
 OpenCV goes from mirror image to mirror image until it is inside, and reads beyond the image where a coordinate is no
-number.
+number. The commonest images take three quarters of its time here, bit for bit the same: each step is one of its vector code
+for processors that multiply and add at once.
 """
 
 from __future__ import annotations
 
+import functools
+import platform
 from typing import Any
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
+from ndd._cpu.inlined import empty, multiply_add
 from ndd._cpu.jit import kernel
+from ndd._cpu.rgb_sampling import rgb_word, store_rgb
 from ndd._cpu.sampling import border_index
 
 _REPEATED = 2  # borders from this number on repeat the image without end
 _NEAR = 64.0  # times the image that OpenCV may walk
+_FAR = np.float32(1 << 30)  # a coordinate from here on lies outside
+_LANES = 16  # points that OpenCV works out at once; those that remain of a row are added up in another order
 
 
 def beyond_opencv(maps: np.ndarray, sources: np.ndarray, targets: np.ndarray, cubic: bool, border: int) -> Any:
@@ -88,3 +94,130 @@ def warp_perspective(image, out, m, interp, border, fill, rounds, low, high):
                         value = np.float64(image[row, column, c]) if inside else fill[c]
                         total += value * (down[j] * across[i])
                 out[y, x, c] = min(max(np.rint(total), low), high) if rounds else total
+
+
+@functools.cache
+def multiplies_and_adds() -> bool:
+    """Whether this is a processor on which `warp_rgb` gives what OpenCV does."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return False
+    from llvmlite import binding
+
+    return bool(binding.get_host_cpu_features().get("fma", False))
+
+
+def pairs_of(image: np.ndarray) -> np.ndarray:
+    """The bytes of an image as 64-bit words, one that starts at every byte: two RGB pixels are read at once."""
+    return np.ndarray((image.size - 7,), np.uint64, image, strides=(1,))
+
+
+@kernel
+def warp_rgb(image, pairs, out, out_words, m, fill):
+    """Pixel (x, y) of `out` is read at m @ (x, y, 1), divided by its third component, between four pixels of `image`; what
+    lies outside is `fill`. False where a point is no number: what OpenCV makes of it depends on those around it.
+
+    Both images are uint8 [H, W, 3], `pairs` those of `image`, `out_words` as in `rgb_sampling.py`, `m` float32 [3, 3]."""
+    height, width, _ = image.shape
+    flat, wide = image.reshape(height * width * 3), out.shape[1]
+    stride = np.int32(3 * width)
+    share, pixel, place = empty((2, wide), np.float32), empty((2, wide), np.int32), empty(wide, np.int32)
+    tap, row = empty((4, wide), np.uint32), empty(wide, np.uint32)
+    outside = rgb_word(fill)
+    for y in range(len(out)):
+        if not _perspective_line(np.float32(y), m, share[0], share[1], pixel[0], pixel[1]):
+            return False
+        _place_pairs(pixel[0], pixel[1], width, height, pairs.size, place)
+        for i in range(wide):
+            at = place[i]
+            if at >= 0:
+                above, below = pairs[np.uint32(at)], pairs[np.uint32(at + stride)]
+                tap[0, i], tap[1, i] = above, above >> np.uint64(24)
+                tap[2, i], tap[3, i] = below, below >> np.uint64(24)
+            else:
+                left, top = np.int64(pixel[0, i]), np.int64(pixel[1, i])
+                tap[0, i] = _pixel_or(flat, left, top, width, height, outside)
+                tap[1, i] = _pixel_or(flat, left + 1, top, width, height, outside)
+                tap[2, i] = _pixel_or(flat, left, top + 1, width, height, outside)
+                tap[3, i] = _pixel_or(flat, left + 1, top + 1, width, height, outside)
+        _fused_mix(tap[0], tap[1], tap[2], tap[3], share[0], share[1], row)
+        store_rgb(row, out[y].reshape(3 * wide), out_words, 3 * wide * y)
+    return True
+
+
+warp_rgb.meanwhile(lambda *args: False)
+
+
+@kernel
+def _perspective_line(y, m, share_x, share_y, column, line):
+    """Points of a row: the pixel before each, and the share of the one behind it. Whether all are numbers."""
+    x_start, y_start, w_start = y * m[0, 1], y * m[1, 1], y * m[2, 1]
+    left, top, third = x_start + m[0, 2], y_start + m[1, 2], w_start + m[2, 2]
+    across, down, deep, odd = m[0, 0], m[1, 0], m[2, 0], np.int32(0)
+    together = share_x.size // _LANES * _LANES
+    for i in range(together):
+        x = np.float32(np.int32(i))
+        w = multiply_add(deep, x, third)
+        share_x[i], share_y[i] = multiply_add(across, x, left) / w, multiply_add(down, x, top) / w
+    for i in range(together, share_x.size):
+        x = np.float32(np.int32(i))
+        w = multiply_add(deep, x, w_start) + m[2, 2]
+        share_x[i] = (multiply_add(across, x, x_start) + m[0, 2]) / w
+        share_y[i] = (multiply_add(down, x, y_start) + m[1, 2]) / w
+    for i in range(share_x.size):
+        u, v = share_x[i], share_y[i]
+        rest = (u - u) + (v - v)
+        odd |= np.int32(rest != rest)
+        first, second = np.floor(u), np.floor(v)
+        share_x[i], share_y[i] = u - first, v - second
+        column[i], line[i] = _whole(first), _whole(second)
+    return odd == 0
+
+
+@kernel
+def _whole(value):
+    value = value if value > -_FAR else -_FAR
+    return np.int32(value if value < _FAR else _FAR)
+
+
+@kernel
+def _place_pairs(column, line, width, height, size, place):
+    """Where the pair above begins, if all four pixels lie inside and both words as well; else below 0."""
+    columns, lines, stride, none = np.int32(width - 1), np.int32(height - 1), np.int32(3 * width), np.int32(-1)
+    last = np.int32(size - 3 * width)
+    for i in range(place.size):
+        left, top = column[i], line[i]
+        inside = (left >= 0) & (left < columns) & (top >= 0) & (top < lines)
+        at = top * stride + left * np.int32(3)
+        place[i] = at if inside & (at < last) else none
+
+
+@kernel
+def _pixel_or(flat, x, y, width, height, outside):
+    """A pixel, in the low three bytes; `outside` if there is none."""
+    if x < 0 or x >= width or y < 0 or y >= height:
+        return outside
+    at = 3 * (y * width + x)
+    return np.uint32(np.uint32(flat[at]) | np.uint32(flat[at + 1]) << 8 | np.uint32(flat[at + 2]) << 16)
+
+
+@kernel
+def _byte(word, shift):
+    return np.float32(np.int32((word >> np.uint32(shift)) & np.uint32(255)))
+
+
+@kernel
+def _fused_byte(a, b, c, d, shift, qx, qy):
+    """One channel of four fetched pixels mixed, back in its place in a word."""
+    a, c = _byte(a, shift), _byte(c, shift)
+    above = multiply_add(qx, _byte(b, shift) - a, a)
+    below = multiply_add(qx, _byte(d, shift) - c, c)
+    value = np.rint(multiply_add(qy, below - above, above))
+    return np.uint32(np.int32(value)) << np.uint32(shift)
+
+
+@kernel
+def _fused_mix(a, b, c, d, qx, qy, row):
+    for i in range(row.size):
+        red = _fused_byte(a[i], b[i], c[i], d[i], 0, qx[i], qy[i])
+        green = _fused_byte(a[i], b[i], c[i], d[i], 8, qx[i], qy[i])
+        row[i] = red | green | _fused_byte(a[i], b[i], c[i], d[i], 16, qx[i], qy[i])

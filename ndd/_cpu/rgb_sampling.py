@@ -118,7 +118,7 @@ def _mixed(a, b, c, d, qx, qy, row):
 
 
 @kernel
-def _rgb_word(fill):
+def rgb_word(fill):
     """A fill value as a pixel in the low three bytes."""
     red, green, blue = np.uint32(fill[0]), np.uint32(fill[1 % fill.size]), np.uint32(fill[2 % fill.size])
     return np.uint32(red | green << np.uint32(8) | blue << np.uint32(16))
@@ -129,7 +129,7 @@ def linear_rgb(flat, words, place, share, fill, out, out_words, start):
     """A row of RGB pixels in bytes, with the words that begin in them; it begins at `start` of the output."""
     n = share.shape[1]
     tap, row = empty((4, n), np.uint32), empty(n, np.uint32)
-    outside = _rgb_word(fill)
+    outside = rgb_word(fill)
     first, last = np.int64(0), np.int64(n)
     while first < last and _is_outside(place, first):
         first += 1
@@ -141,11 +141,12 @@ def linear_rgb(flat, words, place, share, fill, out, out_words, start):
         tap[0][first:last], tap[1][first:last], tap[2][first:last], tap[3][first:last],
         share[0][first:last], share[1][first:last], row[first:last],
     )  # fmt: skip
-    _store_rgb(row, out, out_words, start)
+    store_rgb(row, out, out_words, start)
 
 
 @kernel
-def _store_rgb(row, out, out_words, start):
+def store_rgb(row, out, out_words, start):
+    """A row of pixels, a word each, to the output from `start`."""
     n = row.size
     for i in range(n - 1):  # the fourth byte belongs to the pixel that follows, which is written after it
         out_words[np.uint64(start) + np.uint64(3) * np.uint64(i)] = row[i]
@@ -156,9 +157,9 @@ def _store_rgb(row, out, out_words, start):
 @kernel
 def nearest_rgb(flat, words, left, top, fill, out, out_words, start):
     row = empty(left.size, np.uint32)
-    outside = _rgb_word(fill)
+    outside = rgb_word(fill)
     limit = np.uint32(words.size)
     for i in range(left.size):
         at = np.uint32(left[i] + top[i])
         row[i] = words[at] if at < limit else _word_at(flat, left[i] + top[i], outside)
-    _store_rgb(row, out, out_words, start)
+    store_rgb(row, out, out_words, start)

@@ -212,7 +212,7 @@ class Operator:
             settled = self._settled.get((key, device, *specs))
         except TypeError:  # a list, an array or a handle among the values
             values = tuple([tuple(v) if v.__class__ is list and len(v) <= _KEPT_LENGTH else v for v in values])
-            key = tuple([_stand_in(v) if v.__class__ in _HANDLES else v for v in values])
+            key = tuple([_stand_in(v) for v in values])
             try:
                 settled = self._settled.get((key, device, *specs))
             except TypeError:
@@ -414,9 +414,17 @@ class Operator:
 
 
 def _stand_in(value: Any) -> Any:
-    """For a handle of one number for each sample: all that an operator's own function can know of it. Other handles have
-    shapes that count too, so they stand for themselves, and nothing is kept."""
-    return (value.__class__, value._spec) if value._spec.ndim == 0 else value
+    """What an argument's value is found again by. For a handle of one number for each sample: all that an operator's own
+    function can know of it. Other handles have shapes that count too, so they stand for themselves, and nothing is kept."""
+    if value.__class__ in _HANDLES:
+        return (value.__class__, value._spec) if value._spec.ndim == 0 else value
+    return _hashable(value) if value.__class__ is tuple else value
+
+
+def _hashable(values: Any) -> tuple[Any, ...]:
+    """A matrix, say, as tuples: one that is not found again takes `warp_affine` on a GPU 190 of 260 us at every call."""
+    most = _KEPT_LENGTH // max(len(values), 1)
+    return tuple([_hashable(v) if v.__class__ is list and len(v) <= most else v for v in values])
 
 
 def _first(op: Operator) -> str:

@@ -61,6 +61,8 @@ def converter(src: str, dst: str, rule: str = "cast") -> Step:
     if target.kind == "b":
         return _float_to_bool(source, rule) if source.kind == "f" else _int_to_bool
     if source.kind == "b" or target.kind == "f":
+        if source.kind in "iu" and target == np.float32:
+            return _int_to_float
         return _quiet_copy if source.kind == "f" else _copy
     return _float_to_int(source, target, rule) if source.kind == "f" else _int_to_int(source, target)
 
@@ -72,6 +74,15 @@ def _copy(array: np.ndarray, out: np.ndarray) -> None:
 def _quiet_copy(array: np.ndarray, out: np.ndarray) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         np.copyto(out, array, casting="unsafe")
+
+
+def _int_to_float(array: np.ndarray, out: np.ndarray) -> None:
+    if _compiled(array, out):
+        from ndd._cpu.conversion import int_to_float
+
+        int_to_float(array.reshape(-1), out.reshape(-1))
+    else:
+        _copy(array, out)
 
 
 def _compiled(array: np.ndarray, out: np.ndarray) -> bool:

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.opencv import single_threaded
-from ndd._cpu.perspective import beyond_opencv, warp_perspective as warp_by_pixels
+from ndd._cpu.perspective import (
+    beyond_opencv,
+    multiplies_and_adds,
+    pairs_of,
+    warp_perspective as warp_by_pixels,
+    warp_rgb,
+)
+from ndd._cpu.rgb_sampling import words_of
 from ndd._cpu.sampling import BORDERS, store_limits
 from ndd._operator import Operand, PerSample, Plan, like, operator
 from ndd.ops.image.warping import check_matrix, inverted, matrices, output_extents, threads_of
@@ -140,6 +147,12 @@ def _(image, matrix_input, out, given, matrix, far, planar, interp, border, fill
         else:
             target[...] = np.clip(np.rint(values), low, high) if rounds else values
         return
+    if interp == LINEAR and border == 0 and inverse_map and not planar and image.shape[2:] == (3,):
+        _, words = words_of(image, out)
+        if words is not None and multiplies_and_adds():
+            values = np.clip(np.rint(fill), 0, 255).astype(np.uint8)
+            if warp_rgb(image, pairs_of(image), out, words, given.astype(np.float32), values):
+                return
     flags = interp | (_INVERSE_MAP if inverse_map else 0)
     warp = single_threaded().warpPerspective
     for part, target, some in _parts(image, out, planar, fills):

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
+from ndd._cpu.jit import kernel
 from ndd._operator import Operand, bad_sample, computed_on_host, operator, output
 from ndd._tensor.dtype import int32
+from ndd._tensor.memory import host_empty
 from ndd.ops.boxes.columns import divided, joined
+
+_TWICE, _WITHOUT, _OUTSIDE = 1, 2, 3  # what can be wrong with a sample
 
 
 @operator(reads="cpu", outputs=2)
@@ -47,59 +52,121 @@ def _(call, mask_ids, polygons, vertices, *, reindex_masks):
     if (columns != 3).any():
         i = int((columns != 3).argmax())
         raise bad_sample(i, f"polygons: expected shape (P, 3), got {tuple(polygons.shapes[i].tolist())}")
-    # int64: the sample in the high half, the object's number in the low one: unlike for all objects of a batch.
-    samples = (np.arange(call.n, dtype=np.int64) << 32) + (1 << 31)
-    rows, id_counts = joined(polygons), mask_ids.sizes
-    wanted = samples.repeat(id_counts) + joined(mask_ids)
-    given = samples.repeat(polygons.shapes[:, 0]) + rows[:, 0]
-    order = wanted.argsort(kind="stable")
-    ranked = wanted[order]
-    place = ranked.searchsorted(given)
-    chosen = (np.concatenate((ranked, _NONE))[place] == given).nonzero()[0]
-    met = place[chosen]
-    _check_wanted(ranked, met)
-    rank = order[met]  # the place in all `mask_ids` of each chosen polygon: these are in the order of samples
-    by_rank = rank.argsort(kind="stable")
-    chosen, rank = chosen[by_rank], rank[by_rank]
-    owner, picked = given[chosen] >> 32, rows[chosen]
-    starts, ends = picked[:, 1].astype(np.int64), picked[:, 2].astype(np.int64)
-    counts = vertices.shapes[:, 0]
-    _check_vertices(owner, starts, ends, counts)
-    lengths, polygon_counts = ends - starts, np.bincount(owner, minlength=call.n)
-    total = lengths.cumsum()
-    vertex_counts = np.bincount(owner, lengths, call.n).astype(np.int64)
-    before = total - lengths
-    where = ((counts.cumsum() - counts)[owner] + starts - before).repeat(lengths)
-    where += np.arange(len(where))
-    own_start = before - (vertex_counts.cumsum() - vertex_counts)[owner]
-    if reindex_masks:
-        picked[:, 0] = rank - (id_counts.cumsum() - id_counts)[owner]
-    picked[:, 1], picked[:, 2] = own_start, own_start + lengths
-    return divided(picked, polygon_counts), divided(_joined_points(vertices).take(where, axis=0), vertex_counts)
-
-
-_NONE = np.array([-1])  # stands behind all objects
-
-
-def _check_wanted(ranked: np.ndarray, met: np.ndarray) -> None:
-    """`met`: the places in `ranked` whose objects have polygons; of equals the first."""
-    twice, without = ranked[1:] == ranked[:-1], np.ones(len(ranked), np.bool_)
-    without[met] = False
-    for found, what in (
-        (twice, "once, got it twice"),
-        (without, "to be the number of a polygon's object, which it is not"),
+    rows, points, ids = joined(polygons), _joined_points(vertices), joined(mask_ids)
+    picked, starts = np.empty((len(rows), 3), np.int32), np.empty(len(rows), np.int64)
+    counts, wrong = np.empty((2, call.n), np.int64), np.empty(4, np.int64)
+    id_counts, polygon_counts, vertex_counts = mask_ids.shapes[:, 0], polygons.shapes[:, 0], vertices.shapes[:, 0]
+    if not choose(
+        ids, id_counts, rows, polygon_counts, vertex_counts, bool(reindex_masks), picked, starts, counts, wrong
     ):
-        if found.any():
-            key = int(ranked[found.argmax()])
-            raise bad_sample(key >> 32, f"mask_ids: expected {(key & 0xFFFFFFFF) - (1 << 31)} {what}")
+        raise _error(wrong.tolist(), vertex_counts)
+    polygon_total, vertex_total = counts.sum(axis=1).tolist()
+    picked = picked[:polygon_total]
+    chosen = host_empty((vertex_total, points.shape[1]), points.dtype)
+    if chosen.size:
+        gather(picked, starts, points.reshape(-1).view(np.uint8), chosen.reshape(-1).view(np.uint8), chosen.strides[0])
+    return divided(picked, counts[0]), divided(chosen, counts[1])
 
 
-def _check_vertices(owner: np.ndarray, starts: np.ndarray, ends: np.ndarray, counts: np.ndarray) -> None:
-    outside = (starts < 0) | (ends < starts) | (ends > counts[owner])
-    if outside.any():
-        k = outside.argmax()
-        i = int(owner[k])
-        raise bad_sample(i, f"polygons: expected vertices within 0..{counts[i]}, got {starts[k]}..{ends[k]}")
+def _error(wrong: list[int], vertex_counts: np.ndarray) -> Exception:
+    what, i, *numbers = wrong
+    if what == _OUTSIDE:
+        start, end = numbers
+        return bad_sample(i, f"polygons: expected vertices within 0..{vertex_counts[i]}, got {start}..{end}")
+    said = "once, got it twice" if what == _TWICE else "to be the number of a polygon's object, which it is not"
+    return bad_sample(i, f"mask_ids: expected {numbers[0]} {said}")
+
+
+@kernel
+def choose(ids, id_counts, polygons, polygon_counts, vertex_counts, reindex, picked, starts, counts, wrong):
+    """The chosen polygons of all samples, (number, first vertex, the one after the last) of the output, and where in all
+    vertices of the input theirs start. How many polygons and vertices each sample gets goes to `counts`. False, with what,
+    sample and numbers in `wrong`, for a bad sample.
+
+    The numbers of objects are in a hash table for each sample, and the polygons sorted by counting those of each object.
+    """
+    most_ids, most_polygons = 0, 0
+    for s in range(id_counts.size):
+        most_ids, most_polygons = max(most_ids, id_counts[s]), max(most_polygons, polygon_counts[s])
+    table, ranks, places = (
+        empty(4 * most_ids + 1, np.int64),
+        empty(most_polygons, np.int64),
+        empty(most_ids + 1, np.int64),
+    )
+    at, id_start, row_start, vertex_start = 0, 0, 0, 0
+    for s in range(id_counts.size):
+        wanted, given = id_counts[s], polygon_counts[s]
+        mask = 1
+        while mask < 2 * wanted:
+            mask *= 2
+        mask -= 1
+        table[: mask + 1] = -1
+        places[: wanted + 1] = 0
+        for i in range(wanted):
+            number = ids[id_start + i]
+            k = _slot(table, mask, ids, id_start, number)
+            if table[k] >= 0:
+                wrong[0], wrong[1], wrong[2] = _TWICE, s, number
+                return False
+            table[k] = i
+        for j in range(given):
+            rank = table[_slot(table, mask, ids, id_start, polygons[row_start + j, 0])]
+            ranks[j] = rank
+            if rank >= 0:
+                places[rank + 1] += 1
+        for i in range(wanted):
+            if places[i + 1] == 0:
+                wrong[0], wrong[1], wrong[2] = _WITHOUT, s, ids[id_start + i]
+                return False
+            places[i + 1] += places[i]
+        for j in range(given):
+            rank = ranks[j]
+            if rank >= 0:
+                place = at + places[rank]
+                places[rank] += 1
+                starts[place] = row_start + j
+                picked[place, 0] = rank if reindex else ids[id_start + rank]
+        total = 0
+        for place in range(at, at + places[wanted]):
+            start, end = np.int64(polygons[starts[place], 1]), np.int64(polygons[starts[place], 2])
+            if start < 0 or end < start or end > vertex_counts[s]:
+                wrong[0], wrong[1], wrong[2], wrong[3] = _OUTSIDE, s, start, end
+                return False
+            starts[place] = vertex_start + start
+            picked[place, 1] = total
+            total += end - start
+            picked[place, 2] = total
+        counts[0, s], counts[1, s] = places[wanted], total
+        at += places[wanted]
+        id_start += wanted
+        row_start += given
+        vertex_start += vertex_counts[s]
+    return True
+
+
+choose.meanwhile()
+
+
+@kernel
+def _slot(table, mask, ids, start, number):
+    """Where in the hash table `number` is, or would be."""
+    k = ((np.int64(number) * np.int64(2654435761)) >> 16) & mask
+    while table[k] >= 0 and ids[start + table[k]] != number:
+        k = (k + 1) & mask
+    return k
+
+
+@kernel
+def gather(picked, starts, points, out, step):
+    """The vertices of the picked polygons behind each other; arrays of bytes, `step` for each vertex."""
+    at = 0
+    for k in range(len(picked)):
+        start, size = starts[k] * step, np.int64(picked[k, 2] - picked[k, 1]) * step
+        out[at : at + size] = points[start : start + size]
+        at += size
+
+
+gather.meanwhile()
 
 
 def _joined_points(vertices: Operand) -> np.ndarray:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 from cases import each_of
 from encoded import KINDS, made, needs_files, read, real
+from PIL import Image
 
 import ndd
+from ndd._cpu.jpeg_headers import PEEKED, peek
+from ndd.decoders._header import jpeg
+from ndd.demo.folder import PHOTOS
 from ndd.ops.image.peek_image_shape import peek_image_shape
 
 REGISTRY_CASES = {
@@ -24,8 +30,8 @@ def check(dali, data, name):
         for adjust in (True, False):
             with dali.EvalMode.sync_cpu:
                 try:
-                    peek = dali.peek_image_shape(dali.tensor(data), image_type=int(number), adjust_orientation=adjust)
-                    expected = np.asarray(peek).tolist()
+                    shape = dali.peek_image_shape(dali.tensor(data), image_type=int(number), adjust_orientation=adjust)
+                    expected = np.asarray(shape).tolist()
                 except RuntimeError:
                     with pytest.raises(RuntimeError):
                         peek_image_shape(data, image_type=number, adjust_orientation=adjust).evaluate()
@@ -85,3 +91,29 @@ def test_huge_pictures_are_no_error_here():
     place = data.tobytes().index(b"\xff\xc0") + 5
     data[place : place + 4] = [0xEA, 0x60, 0xEA, 0x60]
     assert np.asarray(peek_image_shape(data)).tolist() == [60000, 60000, 3]
+
+
+def test_the_compiled_look_sees_what_python_sees():
+    """Files that end anywhere, and such with a changed byte: what is told at all is what the header says."""
+    rng = np.random.default_rng(4)
+    photograph = np.fromfile(PHOTOS / "nature" / "flower.jpg", np.uint8)
+    stream = io.BytesIO()
+    exif = Image.Exif()
+    exif[274] = 6
+    Image.fromarray(np.zeros((5, 7, 3), np.uint8)).save(stream, "JPEG", exif=exif)
+    turned = np.frombuffer(stream.getvalue(), np.uint8)
+    files = [photograph, turned, *[photograph[:k] for k in range(700)]]
+    for _ in range(1000):
+        changed = photograph[:800].copy()
+        changed[rng.integers(2, 700)] = rng.choice([0, 1, 0xFF, 0xD9, 0xDA, 0xE1, 0xC4, 0xC2])
+        files.append(changed)
+    seen = np.empty((len(files), 3), np.int64)
+    addresses, sizes = np.array([f.ctypes.data for f in files]), np.array([len(f) for f in files])
+    peek.waited_for(addresses, sizes, np.empty(PEEKED, np.uint8), seen)
+    assert seen[0].all()
+    assert not seen[1].any()  # Python turns it
+    assert 500 < np.count_nonzero(seen.all(axis=1)) < len(files)
+    for file, found in zip(files, seen, strict=True):
+        if found.all():
+            header = jpeg(file.data)
+            assert (header.height, header.width, header.channels, header.orientation) == (*found, 1)

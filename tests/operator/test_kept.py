@@ -98,6 +98,33 @@ def test_a_plan_of_shapes_alone_is_kept():
     assert asked == ["pure"]
 
 
+@ndd.operator(register=False)
+def moved(array, /, *, by: list[float]):
+    """The sum of all numbers of a matrix is added."""
+    return ndd.like(array)
+
+
+@moved.plan
+def _(array, *, by):
+    asked.append("moved")
+    return ndd.Plan(array.shapes, shared={"shift": np.sum(by)})
+
+
+@moved.cpu
+def _(array, out, shift):
+    out[...] = array + shift
+
+
+def test_the_plan_of_a_matrix_is_kept_until_a_number_of_it_changes():
+    asked.clear()
+    matrix, found = [[1.0, 2.0], [0.0, 4.0]], []
+    for value in (0.0, 0.0, 3.0, 3.0):
+        matrix[1][0] = value
+        found.append(float(moved(ndd.tensor([1.0]), by=matrix).torch()))
+    assert found == [8, 8, 11, 11]
+    assert len(asked) == 2
+
+
 def test_zero_and_minus_zero_are_two_constants():
     zero = ndd.tensor(np.zeros(1, np.float32))
     signs = [np.signbit(np.asarray(pure(zero, shift=s).cpu()))[0] for s in (0.0, -0.0, 0.0, -0.0, 0, False)]

@@ -50,6 +50,30 @@ def test_all_polygons_of_an_object():
     assert (np.asarray(points)[:, 0] / 2).tolist() == [0, 1, 2, 7, 8, 9, 3, 4, 5, 6]
 
 
+def test_as_a_plain_loop():
+    """Numbers of any size and sign, in batches of uneven samples, some of them empty."""
+    rng = np.random.default_rng(3)
+    limits = np.iinfo(np.int32)
+    known = np.unique(np.concatenate([rng.integers(limits.min, limits.max, 300), np.arange(-50, 50) << 17]))
+    ids, polygons, vertices = [], [], []
+    for count in (0, 1, 3, 60, 250):
+        objects = rng.permutation(known)[:count].astype(np.int32)
+        ranges = np.sort(rng.integers(0, 41, (2 * count, 2)), axis=1)
+        polygons.append(np.int32(np.concatenate([rng.permutation(np.tile(objects, 2))[:, None], ranges], axis=1)))
+        ids.append(rng.permutation(objects)[: (count + 1) // 2])
+        vertices.append(rng.random((40, 3)))
+    found = ndd.segmentation.select_masks(ndd.batch(ids), ndd.batch(polygons), ndd.batch(vertices))
+    for i, points in enumerate(vertices):
+        wanted, expected = [], [np.empty((0, 3))]
+        for number in ids[i]:
+            for _, start, end in polygons[i][polygons[i][:, 0] == number]:
+                before = sum(map(len, expected))
+                wanted.append([number, before, before + end - start])
+                expected.append(points[start:end])
+        np.testing.assert_array_equal(np.asarray(found[0].tensors[i]), np.reshape(wanted, (-1, 3)))
+        np.testing.assert_array_equal(np.asarray(found[1].tensors[i]), np.concatenate(expected))
+
+
 def test_misuse():
     ids, polygons, vertices = np.int32([1]), np.int32([[1, 0, 3]]), np.zeros((5, 2), np.float32)
     for given, said in (

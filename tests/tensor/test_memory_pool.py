@@ -79,3 +79,13 @@ def test_no_step_of_python_runs_where_a_buffer_ends():
     assert some is None
     assert kept() == before + (4 << 20)
     assert [name for event, name in steps if event == "call"] == []
+
+
+def test_two_large_buffers_come_again(monkeypatch):
+    """What an operator made, and what the next one made of it."""
+    monkeypatch.setattr(memory, "_free", {})
+    size = 160 << 20
+    for _ in range(2):
+        first, second = host_empty(size, np.uint8), host_empty(size, np.uint8)
+        del first, second
+        assert kept() == 2 * size

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.jit import kernel
 from ndd._operator import PerSample, bad_sample, computed_on_host, operator, output
 from ndd._tensor.dtype import float32, int32
-from ndd.ops.boxes.columns import check_boxes, check_labels, cut_off, divided, joined
+from ndd.ops.boxes.columns import check_boxes, check_labels, divided, joined
 from ndd.ops.image.rotate import turned_extents
+
+_MODES = ("expand", "fixed", "halfway")
+_EXPAND, _HALFWAY = _MODES.index("expand"), _MODES.index("halfway")
+_FEW = 4096  # boxes that Python's interpreter turns while the kernel is compiled, 0.1 s
 
 
 @operator(types=("f32",), reads="cpu", outputs=lambda labels: 2 if labels else 1)
@@ -58,7 +63,7 @@ def bbox_rotate(
     check_labels(labels)
     if bbox_layout not in ("xyXY", "xyWH"):
         raise RuntimeError(f'`bbox_layout`: expected "xyXY" or "xyWH", got {bbox_layout!r}')
-    if mode not in ("expand", "halfway", "fixed"):
+    if mode not in _MODES:
         raise RuntimeError(f'`mode`: expected "expand", "halfway" or "fixed", got {mode!r}')
     if not {"H", "W"} <= set(shape_layout):
         raise RuntimeError(f"`shape_layout`: expected a layout with H and W, got {shape_layout!r}")
@@ -81,27 +86,19 @@ def _(
     for i in np.flatnonzero(~np.isfinite(degrees))[:1]:
         raise bad_sample(int(i), f"`angle`: expected a finite number, got {degrees[i]}")
     c, s, canvas = turned_extents(degrees, size, keep_size, extents)
-    owner = np.repeat(np.arange(call.n), bboxes.shapes[:, 0])
-    # A row for each number of a box, [4, N]: NumPy is several times as fast on long rows as on rows of two.
-    boxes = joined(bboxes).T.astype(np.float64, order="C")
-    if bbox_layout == "xyWH":
-        boxes[2:] += boxes[:2]
-    rows = np.concatenate([extents.T[::-1], canvas.T[::-1], c[None], s[None]])[:, owner]
-    before, after = rows[:2], rows[2:4]
-    if bbox_normalized:
-        boxes[:2] *= before
-        boxes[2:] *= before
-    turned = _turned(boxes, before, after, rows[4], rows[5], mode)
-    if bbox_normalized:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            turned[:2] /= after
-            turned[2:] /= after
-    inside, kept = cut_off(turned.T, 1 if bbox_normalized else np.tile(after.T, 2), remove_threshold)
-    if bbox_layout == "xyWH":
-        inside[:, 2:] -= inside[:, :2]
-    left = np.bincount(owner[kept], minlength=call.n)
-    found = divided(inside[kept].astype(np.float32), left)
-    return found if labels is None else (found, divided(joined(labels)[kept], left))
+    boxes, counts = joined(bboxes), bboxes.shapes[:, 0]
+    sizes = np.concatenate([extents.T[::-1], canvas.T[::-1], c[None], s[None]])
+    turned, kept, left = (
+        np.empty((len(boxes), 4), np.float32),
+        np.empty(len(boxes), np.int64),
+        np.empty(call.n, np.int64),
+    )
+    total = turn_boxes(
+        boxes, counts, sizes, bbox_layout == "xyWH", bool(bbox_normalized), _MODES.index(mode), float(remove_threshold),
+        turned, kept, left,
+    )  # fmt: skip
+    found = divided(turned[:total], left)
+    return found if labels is None else (found, divided(joined(labels)[kept[:total]], left))
 
 
 def _heights_and_widths(input_shape, shape_layout: str) -> np.ndarray:
@@ -115,24 +112,61 @@ def _heights_and_widths(input_shape, shape_layout: str) -> np.ndarray:
     return found
 
 
-def _turned(boxes: np.ndarray, before: np.ndarray, after: np.ndarray, c, s, mode: str) -> np.ndarray:
-    """Upright boxes about what rectangles in images of these widths and heights become, in pixels of the canvas."""
-    # Of a right angle one of them is 4e-8 for 0: a box without width would get an area, and be kept.
-    c, s = np.where(np.abs(c) < 1e-6, 0, c), np.where(np.abs(s) < 1e-6, 0, s)
-    half = (boxes[2:] - boxes[:2]) / 2
-    x, y = boxes[:2] + half - before / 2
-    middle = np.stack([c * x + s * y, c * y - s * x]) + after / 2
-    c, s, (w, h) = np.abs(c), np.abs(s), np.abs(half)
-    whole = np.stack([c * w + s * h, c * h + s * w])
-    if mode == "expand":
-        return np.concatenate([middle - whole, middle + whole])
-    # At 45 degrees all are as wide as high, but for rounding: they count as wide (in DALI rounding decides).
-    wide = whole[0] >= whole[1] * (1 - 1e-6)
-    low, high = np.sort(half, axis=0)
-    half = np.where(wide, [high, low], [low, high])
-    if mode == "halfway":
-        half = (half + whole) / 2
-    return np.concatenate([middle - half, middle + half])
+@kernel
+def turn_boxes(boxes, counts, sizes, with_extents, normalized, mode, threshold, out, kept, left):
+    """Upright boxes about what the boxes of all samples become. How many are kept of all, and in `left` of each sample; their
+    numbers go to `kept`. `sizes` is [6, N]: width and height before and after, cosine and sine."""
+    row, found = 0, 0
+    for n in range(counts.size):
+        width, height, new_width, new_height = sizes[0, n], sizes[1, n], sizes[2, n], sizes[3, n]
+        # Of a right angle one of them is 4e-8 for 0: a box without width would get an area, and be kept.
+        c = 0.0 if abs(sizes[4, n]) < 1e-6 else sizes[4, n]
+        s = 0.0 if abs(sizes[5, n]) < 1e-6 else sizes[5, n]
+        right, bottom = (1.0, 1.0) if normalized else (new_width, new_height)
+        before = found
+        for _ in range(counts[n]):
+            x0, y0, x1, y1 = (
+                np.float64(boxes[row, 0]),
+                np.float64(boxes[row, 1]),
+                np.float64(boxes[row, 2]),
+                np.float64(boxes[row, 3]),
+            )
+            if with_extents:
+                x1, y1 = x1 + x0, y1 + y0
+            if normalized:
+                x0, y0, x1, y1 = x0 * width, y0 * height, x1 * width, y1 * height
+            across, down = (x1 - x0) / 2, (y1 - y0) / 2
+            x, y = x0 + across - width / 2, y0 + down - height / 2
+            middle_x, middle_y = c * x + s * y + new_width / 2, c * y - s * x + new_height / 2
+            w, h = abs(across), abs(down)
+            whole_w, whole_h = abs(c) * w + abs(s) * h, abs(c) * h + abs(s) * w
+            w, h = whole_w, whole_h
+            if mode != _EXPAND:
+                # At 45 degrees all are as wide as high, but for rounding: they count as wide (in DALI rounding decides).
+                low, high = min(across, down), max(across, down)
+                w, h = (high, low) if whole_w >= whole_h * (1 - 1e-6) else (low, high)
+            if mode == _HALFWAY:
+                w, h = (w + whole_w) / 2, (h + whole_h) / 2
+            x0, y0, x1, y1 = middle_x - w, middle_y - h, middle_x + w, middle_y + h
+            if normalized:
+                x0, y0, x1, y1 = x0 / new_width, y0 / new_height, x1 / new_width, y1 / new_height
+            area = (x1 - x0) * (y1 - y0)
+            x0, x1 = min(max(x0, 0.0), right), min(max(x1, 0.0), right)
+            y0, y1 = min(max(y0, 0.0), bottom), min(max(y1, 0.0), bottom)
+            if (x1 - x0) * (y1 - y0) / area >= threshold:
+                if with_extents:
+                    x1, y1 = x1 - x0, y1 - y0
+                out[found, 0], out[found, 1], out[found, 2], out[found, 3] = x0, y0, x1, y1
+                kept[found] = row
+                found += 1
+            row += 1
+        left[n] = found - before
+    return found
+
+
+@turn_boxes.meanwhile
+def _(boxes, *others):
+    return (turn_boxes.interpreted if len(boxes) <= _FEW else turn_boxes.waited_for)(boxes, *others)
 
 
 bbox_rotate.cuda(computed_on_host)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.jpeg_headers import PEEKED, peek
 from ndd._operator import bad_sample, operator, output
 from ndd._tensor import DType
 from ndd._tensor.dtype import int64
@@ -46,10 +47,16 @@ def peek_image_shape(
 
 @peek_image_shape.batch
 def _(call, input, *, adjust_orientation, dtype, image_type):
-    found = np.empty((call.n, 3), dtype.numpy)
-    for i, data in enumerate(input.arrays):
+    seen = np.empty((call.n, 3), np.int64)
+    peek(input.pointers(), input.sizes, np.empty(PEEKED, np.uint8), seen)
+    found = seen.astype(dtype.numpy)
+    if image_type != DALIImageType.ANY_DATA:
+        found[:, 2] = 1 if image_type == DALIImageType.GRAY else 3
+    others = (~seen.all(axis=1)).nonzero()[0].tolist()
+    arrays = input.arrays if others else []
+    for i in others:
         try:
-            header = header_of(data)
+            header = header_of(arrays[i])
         except RuntimeError as error:
             raise bad_sample(i, str(error)) from None
         found[i] = *header.size(adjust_orientation), header.out_channels(image_type)

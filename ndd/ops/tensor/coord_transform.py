@@ -171,6 +171,21 @@ def _transform_many(points, out, matrix, offset):
     _transform_few(points, out, matrix, offset)
 
 
+@_transform_few.meanwhile
+def _by_numpy(points, out, matrix, offset):
+    n, rows, columns = matrix.shape
+    points = points.reshape(n, out.shape[1] // rows, 1, columns).astype(np.float32)
+    start = 1 if rows == columns == 2 else 0  # from 0 on -0 becomes 0
+    with np.errstate(all="ignore"):
+        total = points[..., 0] * matrix[:, None, :, 0] if start else np.zeros((*points.shape[:2], rows), np.float32)
+        for c in range(start, columns):
+            total += points[..., c] * matrix[:, None, :, c]
+        out[...] = (total + offset[:, None]).reshape(out.shape)
+
+
+_transform_many.meanwhile(_by_numpy)
+
+
 @coord_transform.cpu_batch
 def _(input, out, matrix, offset):
     if not out.size:
