@@ -336,6 +336,23 @@ def test_another_thread_comes_only_where_records_take_time():
     ahead.stop()
 
 
+def test_parts_of_a_batch_have_few_sizes():
+    """So that the pool of host memory keeps few blocks: whole batches, halves and quarters."""
+    ahead = read_ahead.ReadAhead(Slow(8), lambda: None, 4, 2)
+    found = {}
+    for threads in range(1, 7):
+        ahead._threads = [threading.current_thread()] * threads
+        sizes = set()
+        for seconds in np.arange(0, 1e-4, 1e-6):
+            ahead._seconds = seconds
+            parts = ahead._cut(read_ahead._Group([(list(range(240)), sampler.Position())]))
+            assert [start for _, start, _ in parts] == list(range(0, 240, 240 // len(parts)))
+            sizes.add(len(parts))
+        found[threads] = sizes
+    assert found == {1: {1}, 2: {1, 2}, 3: {1, 2}, 4: {1, 2, 4}, 5: {1, 2, 4}, 6: {1, 2, 4}}
+    ahead.stop()
+
+
 @pytest.mark.parametrize(("room", "together"), [(1 << 26, 16), (9 * 4004, 8), (3000, 4)])
 def test_a_store_that_wants_many_records_at_once(monkeypatch, room, together):
     """Small batches are read several together, if they are small in bytes too; each is handed over as it would be alone."""
