@@ -274,7 +274,7 @@ def test_a_reader_may_be_collected_by_a_thread_of_its_own(numbered):
     """The collector runs wherever something is allocated, also while a reading thread holds its lock."""
     reader = File(files=numbered(4))
     next(iter(reader.next_epoch(batch_size=2)))
-    ahead = next(a for a in read_ahead._running if a._store is reader._data[0])
+    ahead = next(a for a in read_ahead._running if a._store is reader._opened()[0])
     done = threading.Event()
 
     def stop_while_holding_the_lock():
