@@ -332,7 +332,8 @@ class Reader:
 
         A list holds the states of all shards, in any order, perhaps of another number of shards than there are now: what
         none of them has given yet of the running epoch is shared out among those of now, as an epoch of its own, and the
-        next epoch is shared out as ever. No sample comes twice, none is left out.
+        next epoch is shared out as ever. No sample comes twice, none is left out. (Fewer samples than there are shards now come
+        with the next epoch.)
 
         With `shard="auto"` the state of one rank will do where all were in step, that is, had taken equally many batches
         of the same sizes, as DDP makes them: where the others stood follows from it. So tools that keep the state of one
