@@ -59,6 +59,11 @@ def is_shortage(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _SHORTAGES)
 
 
+def is_no_fault_of_data(error: BaseException) -> bool:
+    """Whether an error says nothing about what was to be read: a shortage, or a store that does not answer."""
+    return is_shortage(error) or isinstance(error, ConnectionError | TimeoutError)
+
+
 def _came_by_signal(error: BaseException, here: types.FrameType) -> bool:
     """Whether the handler of a signal raised it in what frame `here` called, and not before: what was raised before can
     be the context of any error, when the user calls operators in an `except` clause."""

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from ndd._execution.errors import is_shortage
+from ndd._execution.errors import is_no_fault_of_data, is_shortage
 from ndd._operator import bad_sample, operator, output
 from ndd._tensor import Device, Spec, Store
 from ndd._tensor.dtype import int8, uint8
@@ -76,7 +76,8 @@ def _read(call: Any, filepaths: Any, must_exist: bool) -> Store:
     errors: dict[int, BaseException] = {}
     for i, found in zip(urls, read_objects([names[i] for i in urls]) if urls else (), strict=True):
         if isinstance(found, OSError):
-            errors[i] = RuntimeError(f"{names[i]!r} cannot be read: {found.strerror or found}")
+            spared = not must_exist and is_no_fault_of_data(found)  # not to be left out for it
+            errors[i] = found if spared else RuntimeError(f"{names[i]!r} cannot be read: {found.strerror or found}")
         elif isinstance(found, BaseException):
             raise found
         parts[i] = found

@@ -18,14 +18,14 @@ from ndd.readers import signature, state as states
 from ndd.readers.broken_records import BrokenRecords, Skipped
 from ndd.readers.captured import Captured, captured_epoch, enable_checkpointing
 from ndd.readers.coming import Coming
+from ndd.readers.data import Data
 from ndd.readers.epoch import Epoch
 from ndd.readers.options import check_batch_size, check_device, plain
 from ndd.readers.output import Output
 from ndd.readers.progress import Progress
 from ndd.readers.read_ahead import ReadAhead, Step
 from ndd.readers.records import RecordStore, Sources, read_now
-from ndd.readers.resharding import of_all_ranks, of_one_rank, resumed_order
-from ndd.readers.sampler import LastBatch, Order, Shards, Stream
+from ndd.readers.sampler import LastBatch, Order, Stream
 from ndd.readers.state import ReaderState
 
 _CLOSING_SECONDS = 5.0  # `close` waits so long for reads that are under way
@@ -86,13 +86,9 @@ class Reader:
         self._read = self._outputs_here
         if self._presents:
             self._read = tuple(Output(output.name, layout=output.layout) for output in self._outputs_here)
-        self._seed = self._options.order_seed
         self._progress = Progress(self._display)
         self._broken = BrokenRecords(self._display)
-        self._data: tuple[RecordStore, Order] | None = None
-        self._names = 0  # of the samples, see `states.names_mark`
-        self._before: dict[str, Any] | None = None  # the places of the shards that an epoch was shared out from
-        self._unchecked: dict[str, Any] = {}  # a restored state that waits for the data it must belong to
+        self._data = Data(self._display, self._options, self.permuted)
         self._warned = False
         self._captured = Captured()
         self._new_process()
@@ -240,10 +236,7 @@ class Reader:
         with self._entered():
             self._drop_read_ahead()
             self._progress.reset(wanted)
-            self._unchecked = {}
-            if self._before is not None:
-                self._before = None
-                self._data = None if self._data is None else (self._data[0], self._order(self._data[1].shards))
+            self._data.begin_afresh()
 
     # Random access
 
@@ -288,8 +281,7 @@ class Reader:
             self._drop_read_ahead()
             if ahead is not None:
                 ahead.join(_CLOSING_SECONDS)
-            if self._data is not None:
-                self._data[0].close()
+            self._data.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For worker processes: a reader made with the same arguments, at the same place, with nothing open."""
@@ -322,19 +314,12 @@ class Reader:
         The next batch after `set_state` (on this or an equal reader, in this or another process) is the one that
         would have come next here; the epoch then ends where it would have ended.
         """
-        options = self._options
         with self._entered():
-            shards = self._data[1].shards if self._data else None
             return states.dump(
                 {
                     "reader": self._display,
-                    "size": shards.size if shards else self._unchecked.get("size"),
-                    "shards": shards.place if shards else self._unchecked.get("shards", options.place()),
-                    "names": self._names if shards else self._unchecked.get("names"),
-                    **options.order_fields(),
-                    "seed": self._seed,
+                    **self._data.saved(),
                     **self._progress.saved(),
-                    **({"before": self._before} if self._before else {}),
                     "skipped": [list(bad) for bad in self._broken.listed()],
                 }
             )
@@ -347,7 +332,8 @@ class Reader:
 
         A list holds the states of all shards, in any order, perhaps of another number of shards than there are now: what
         none of them has given yet of the running epoch is shared out among those of now, as an epoch of its own, and the
-        next epoch is shared out as ever. No sample comes twice, none is left out.
+        next epoch is shared out as ever. No sample comes twice, none is left out. (Fewer samples than there are shards now come
+        with the next epoch.)
 
         With `shard="auto"` the state of one rank will do where all were in step, that is, had taken equally many batches
         of the same sizes, as DDP makes them: where the others stood follows from it. So tools that keep the state of one
@@ -369,7 +355,7 @@ class Reader:
 
     def __repr__(self) -> str:
         with self._entered():
-            data, progress, options = self._data, self._progress, self._options
+            data, progress, options = self._data.found, self._progress, self._options
         size = "not opened yet" if data is None else f"{len(data[0])} samples"
         shard = "shard by rank" if options.shard == "auto" else f"shard {options.shard_id} of {options.num_shards}"
         if data is not None:
@@ -535,39 +521,14 @@ class Reader:
         return values
 
     def _opened(self) -> tuple[RecordStore, Order]:
-        if self._data is None:
+        if self._data.found is None:
             self._options.check_late(self._display)
-            store = self._open(**self._own)
-            store.may_map = not self._options.dont_use_mmap
-            shards = self._options.shards(len(store))
-            if shards.count > shards.size:
-                raise RuntimeError(
-                    f'{self._display}: Assert on "num_shards_ <= Size()" failed: The number of input samples: '
-                    f"{shards.size} must not be below num_shards={shards.count}"
-                )
-            self._names = states.names_mark(store)
-            states.check_data(self._display, self._unchecked, shards, self._names)
-            self._options.warn_of_small_buffer(self._display, self.permuted, len(store))
-            self._data, self._unchecked = (store, self._order(shards)), {}
-        return self._data
-
-    def _order(self, shards: Shards) -> Order:
-        return resumed_order(lambda own: self._options.order(own, self.permuted, self._seed), shards, self._before)
+            return self._data.open(self._open(**self._own))
+        return self._data.found
 
     def _load(self, fields: Any) -> None:
-        states.check_order(self._display, fields, self._options.order_fields())
         with self._entered():
-            before = self._seed, self._before
-            self._seed, self._before = fields["seed"], fields.get("before")
-            try:
-                if self._data is not None:
-                    states.check_data(self._display, fields, self._data[1].shards, self._names)
-                    self._data = self._data[0], self._order(self._data[1].shards)
-                else:
-                    self._unchecked = fields
-            except BaseException:
-                self._seed, self._before = before
-                raise
+            self._data.restore(fields)
             self._drop_read_ahead()
             self._progress.restore(fields)
             self._broken.restore(fields.get("skipped", []))
@@ -577,12 +538,7 @@ class Reader:
         if not many and given[0].get("size") is None:  # of a reader that was never opened: the beginning
             return {**given[0], "shards": None}
         with self._entered():
-            shards = self._opened()[1].shards
-        for state in given:
-            states.check_order(self._display, state, self._options.order_fields())
-            states.check_data(self._display, {**state, "shards": None}, shards, self._names)
-        make = lambda own, seed: self._options.order(own, self.permuted, seed)  # noqa: E731
-        return (of_all_ranks if many else of_one_rank)(self._display, given, shards, make)
+            return self._data.of_this_rank(given, many, self._opened()[1].shards)
 
     def _entered(self) -> threading.RLock:
         """The reader's lock; in a forked child, where threads are gone and locks may be stuck, everything is new."""

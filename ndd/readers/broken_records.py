@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ndd._execution.errors import is_shortage
+from ndd._execution.errors import is_no_fault_of_data
 from ndd.decoders import BadSample
 from ndd.io.file import from_where
 from ndd.readers.output import Output
@@ -98,9 +98,7 @@ def broken(step: Step, read: tuple[Output, ...]) -> dict[int, str]:
     errors = {
         place: f"{type(error).__name__}: {error}"
         for place, error in records.faults.items()
-        if isinstance(error, Exception)
-        and not is_shortage(error)
-        and not isinstance(error, ConnectionError | TimeoutError)
+        if isinstance(error, Exception) and not is_no_fault_of_data(error)
     }
     refused = mismatch(records, read)
     sound = [place for place in range(len(records)) if place not in records.faults] if refused else []

@@ -14,6 +14,10 @@ from ndd.readers.output import Record
 from ndd.readers.records import THREADS_OF_STORES, Records, RecordStore
 
 _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
+# The bytes of records that share a buffer. A batch is read in as many parts as are worth a thread, now one, now three: with a
+# buffer for each the pool kept some of every size, after ten epochs of 20,000 records of 100 kB in batches of 256 200 to 230 MB;
+# of pieces up to this size, which take each other's place, 105 to 155 MB. With pieces of 8 MB a record took 1 us more of 9.
+_TOGETHER = 1 << 24
 
 
 class ContainerStore(RecordStore):
@@ -67,13 +71,20 @@ class ContainerStore(RecordStore):
         listed = np.asarray(numbers, np.int64)
         containers = self.containers[listed]
         if (containers == containers[0]).all():
-            return Records.of(self.read(int(containers[0]), listed))
+            return self._read_in_pieces(int(containers[0]), listed)
         order = np.argsort(containers, kind="stable")
         firsts = np.flatnonzero(np.diff(containers[order], prepend=-1))
         parts = [
-            Records.of(self.read(int(containers[places[0]]), listed[places])) for places in np.split(order, firsts[1:])
+            self._read_in_pieces(int(containers[places[0]]), listed[places]) for places in np.split(order, firsts[1:])
         ]
         return Records.joined(parts).picked(np.argsort(order))
+
+    def _read_in_pieces(self, container: int, numbers: np.ndarray) -> Records:
+        """`read`, with buffers of about one size; what has to be requested, all at once."""
+        pieces = 1 if self.at_once > 1 else min(-(-int(self.sizes[numbers].sum()) // _TOGETHER), len(numbers))
+        if pieces < 2:
+            return Records.of(self.read(container, numbers))
+        return Records.joined([Records.of(self.read(container, p)) for p in np.array_split(numbers, pieces)])
 
     def read(self, container: int, numbers: np.ndarray) -> Records | Sequence[Record | BaseException]:
         """Several records of one container. Override it where `parse` is cheaper for all of them at once."""

@@ -35,14 +35,20 @@ Read = Callable[[int, int], np.ndarray]  # bytes of a file: (offset, size)
 
 
 class Hdu(NamedTuple):
-    """A header, as far as it says what the data are; `header` and `data` are offsets in the file, `size` is bytes."""
+    """A header, as far as it says what the data are; `header`, `data` and `end` are offsets in the file, `size` is bytes."""
 
+    text: bytes
     cards: dict[str, str]
     header: int
     data: int
     size: int
     shape: tuple[int, ...] = ()
     """The axes, the slowest first, as NumPy has them."""
+
+    @property
+    def end(self) -> int:
+        """Where the next HDU begins."""
+        return self.data + -(-self.size // _BLOCK) * _BLOCK
 
     def number(self, keyword: str, default: float | None = None) -> Any:
         """A number: an int where there is no default or an int one. ValueError if it is missing or none."""
@@ -78,28 +84,31 @@ def read_images(paths: Sequence[str], indices: Sequence[int]) -> list[tuple[np.n
     with OpenFiles(paths) as files:
         sizes = np.where(files.sizes > _WHOLE, _PREFIX, files.sizes)
         beginnings = files.read(np.arange(len(paths)), np.zeros(len(paths)), sizes)
+        whole = files.sizes.tolist()
         found: list[tuple[np.ndarray, ...] | Exception] = []
+        hdus: list[Hdu] = []
         for place, beginning in enumerate(beginnings):
             try:
-                read = _reader(files, place, beginning)
-                hdus = _hdus(read, max(indices))
+                read = _reader(files, place, beginning, whole[place])
+                hdus = _hdus(read, max(indices), hdus)
                 found.append(tuple(_image(read, hdus, index) for index in indices))
             except Exception as error:  # astropy raises many types for a damaged file
                 found.append(error)
         return found
 
 
-def _reader(files: OpenFiles, place: int, beginning: np.ndarray | OSError) -> Read:
+def _reader(files: OpenFiles, place: int, beginning: np.ndarray | OSError, whole: int) -> Read:
     if isinstance(beginning, OSError):
         raise beginning
 
-    there = max(int(files.sizes[place]), len(beginning))
+    known = len(beginning)
+    there = max(whole, known)
 
     def read(offset: int, size: int) -> np.ndarray:
         end = offset + size
         if end > there:
             raise ValueError(f"expected at least {end} bytes of a FITS file, the file has {there}: it was cut off")
-        if end <= len(beginning):
+        if end <= known:
             return beginning[offset:end]
         piece = files.read([place], [offset], [size])[0]
         if isinstance(piece, OSError):
@@ -109,11 +118,19 @@ def _reader(files: OpenFiles, place: int, beginning: np.ndarray | OSError) -> Re
     return read
 
 
-def _hdus(read: Read, count: int) -> list[Hdu]:
-    """The first HDUs of a file, at most `count`. ValueError if it is no FITS file."""
+def _hdus(read: Read, count: int, before: Sequence[Hdu] = ()) -> list[Hdu]:
+    """The first HDUs of a file, at most `count`; `before` are those of another one, which most often begins in the same way.
+    ValueError if it is no FITS file."""
     found: list[Hdu] = []
-    offset = 0
+    for hdu in before:
+        try:
+            if read(hdu.header, len(hdu.text)).tobytes() != hdu.text:
+                break
+        except ValueError:  # it ends there
+            break
+        found.append(hdu)
     while len(found) < count:
+        offset = found[-1].end if found else 0
         try:
             start = read(offset, _BLOCK)[:10].tobytes()
         except ValueError:
@@ -125,7 +142,6 @@ def _hdus(read: Read, count: int) -> list[Hdu]:
                 raise ValueError(f"expected a FITS file, which begins with 'SIMPLE  =', got {start!r}")
             break
         found.append(_header(read, offset))
-        offset = found[-1].data + -(-found[-1].size // _BLOCK) * _BLOCK
     return found
 
 
@@ -135,8 +151,7 @@ def _header(read: Read, offset: int) -> Hdu:
         if len(text) >= _LONGEST * _BLOCK:
             raise ValueError(f"expected a FITS header of at most {_LONGEST} blocks, it goes on")
         text += read(offset + len(text), _BLOCK).tobytes()
-    hdu = _parsed(text)
-    return Hdu(hdu.cards, offset, offset + len(text), hdu.size, hdu.shape)
+    return _parsed(text)._replace(header=offset, data=offset + len(text))
 
 
 def _ends(text: bytes) -> bool:
@@ -159,7 +174,7 @@ def _parsed(text: bytes) -> Hdu:
                 cards[keyword.decode("latin-1")] = value[2:].partition("/")[0].strip()
         elif keyword == b"END":
             break
-    hdu = Hdu(cards, 0, len(text), 0)
+    hdu = Hdu(text, cards, 0, len(text), 0)
     count = hdu.number("NAXIS")
     shape = tuple([hdu.number(f"NAXIS{k}") for k in range(count, 0, -1)]) if 0 <= count < 1000 else (-1,)
     if any(extent < 0 for extent in shape):
@@ -170,43 +185,64 @@ def _parsed(text: bytes) -> Hdu:
     if extra < 0 or groups < 0:
         raise ValueError(f"expected PCOUNT and GCOUNT from 0 in the FITS header, got {extra}, {groups}")
     size = abs(hdu.bits) // 8 * groups * (extra + points) if shape else 0
-    return Hdu(cards, 0, len(text), size, shape)
+    return hdu._replace(size=size, shape=shape)
+
+
+class _Form(NamedTuple):
+    """How the pixels of an image are stored, and what they mean."""
+
+    dtype: np.dtype[Any]
+    nbytes: int
+    scale: float
+    zero: float
+    unsigned: str | None
+    """The type that FITS lacks and BZERO stands for."""
+    blank: int | None
+
+
+@functools.lru_cache(256)
+def _form(text: bytes, index: int) -> _Form | None:
+    """What the header of HDU `index` says of its image; None for one that is compressed."""
+    hdu = _parsed(text)
+    if hdu.compressed:
+        return None
+    if not hdu.image:
+        kind = hdu.cards.get("XTENSION", "random groups")
+        raise ValueError(f"expected an image in HDU {index} (hdu_indices), got {kind}")
+    if not hdu.shape:
+        raise ValueError(f"expected an image in HDU {index} (hdu_indices), it has no data: NAXIS is 0")
+    dtype, scale, zero = np.dtype(_TYPES[hdu.bits]), hdu.number("BSCALE", 1.0), hdu.number("BZERO", 0.0)
+    unsigned = _UNSIGNED.get((hdu.bits, zero)) if scale == 1.0 else None
+    scaled = (scale, zero) != (1.0, 0.0) and unsigned is None
+    blank = hdu.number("BLANK") if scaled and dtype.kind != "f" and "BLANK" in hdu.cards else None
+    return _Form(dtype, math.prod(hdu.shape) * dtype.itemsize, scale, zero, unsigned, blank)
 
 
 def _image(read: Read, hdus: list[Hdu], index: int) -> np.ndarray:
     if index > len(hdus):
         raise ValueError(f"expected an image in HDU {index} (hdu_indices), the FITS file has {len(hdus)} HDU(s)")
     hdu = hdus[index - 1]
-    if hdu.compressed:
+    form = _form(hdu.text, index)
+    if form is None:
         return _decompressed(read(hdu.header, hdu.data - hdu.header), read(hdu.data, hdu.size))
-    if not hdu.image:
-        kind = hdu.cards.get("XTENSION", "random groups")
-        raise ValueError(f"expected an image in HDU {index} (hdu_indices), got {kind}")
-    shape = hdu.shape
-    if not shape:
-        raise ValueError(f"expected an image in HDU {index} (hdu_indices), it has no data: NAXIS is 0")
-    bits = hdu.bits
-    stored = read(hdu.data, hdu.size)[: math.prod(shape) * abs(bits) // 8].view(_TYPES[bits]).reshape(shape)
-    return _scaled(stored, hdu)
+    return _scaled(read(hdu.data, hdu.size)[: form.nbytes].view(form.dtype).reshape(hdu.shape), form)
 
 
-def _scaled(stored: np.ndarray, hdu: Hdu) -> np.ndarray:
+def _scaled(stored: np.ndarray, form: _Form) -> np.ndarray:
     """The numbers that are meant: stored * BSCALE + BZERO, in the machine's byte order."""
-    scale, zero = hdu.number("BSCALE", 1.0), hdu.number("BZERO", 0.0)
-    native = stored.dtype.newbyteorder("=")
-    if (scale, zero) == (1.0, 0.0):
+    native = form.dtype.newbyteorder("=")
+    if (form.scale, form.zero) == (1.0, 0.0):
         return stored.astype(native, copy=False)
-    unsigned = _UNSIGNED.get((hdu.bits, zero)) if scale == 1.0 else None
-    if unsigned is not None:  # the convention for types that FITS lacks: the highest bit is the other way round
+    if form.unsigned is not None:  # the convention for types that FITS lacks: the highest bit is the other way round
         bits = stored.astype(f"u{stored.itemsize}")
         bits ^= bits.dtype.type(1 << (8 * stored.itemsize - 1))
-        return bits.view(unsigned)
+        return bits.view(form.unsigned)
     found = stored.astype(native if native.kind == "f" else np.float32 if native.itemsize <= 2 else np.float64)
-    if scale != 1.0:
-        found *= scale
-    found += zero
-    if native.kind != "f" and "BLANK" in hdu.cards:
-        found[stored == hdu.number("BLANK")] = np.nan
+    if form.scale != 1.0:
+        found *= form.scale
+    found += form.zero
+    if form.blank is not None:
+        found[stored == form.blank] = np.nan
     return found
 
 

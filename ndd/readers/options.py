@@ -152,7 +152,7 @@ class Options:
                 f"{reader}: random_shuffle draws from initial_fill={self.initial_fill} samples at a time, "
                 f'and the {size} samples are read in the order they are stored. shuffle="global" shuffles all of them.',
                 UserWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
 
     @property

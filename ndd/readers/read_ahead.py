@@ -295,10 +295,10 @@ class ReadAhead:
 
     def _cut(self, group: _Group) -> list[tuple[_Group, int, int]]:
         if self._store.at_once > 1:
-            parts = len(group.numbers) // self._store.at_once
-        else:
-            parts = int(len(group.numbers) * self._seconds / _SECONDS_OF_A_PART)
-        return group.parts(min(max(parts, 1), len(self._threads)))
+            return group.parts(min(max(len(group.numbers) // self._store.at_once, 1), len(self._threads)))
+        parts = min(max(int(len(group.numbers) * self._seconds / _SECONDS_OF_A_PART), 1), len(self._threads))
+        # Halves and quarters, no thirds: buffers of few sizes, which the pool of host memory gives to each other's parts.
+        return group.parts(1 << parts.bit_length() - 1)
 
     def _read(self, group: _Group, start: int, end: int) -> None:
         numbers = group.numbers[start:end]

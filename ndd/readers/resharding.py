@@ -22,7 +22,8 @@ _FURTHEST = 1_000_000  # epochs of a state of another rank: its place is found b
 
 
 class Resharded(Order):
-    """The order of now; but in the visits that others have left unfinished, our share of what they left.
+    """The order of now; but in the visits that others have left unfinished, our share of what they left. Where that is fewer
+    samples than there are processes, some of which would have none, it comes with the next visit.
 
     Args:
         order: the order of now.
@@ -47,8 +48,27 @@ class Resharded(Order):
         other.shards = other._order.shards
         return other
 
+    @cached_property
+    def _start(self) -> int:
+        """The first visit of which each process has something; what is left of those before it comes with it."""
+        left = 0
+        for visit in range(self.first, self.last + 1):
+            left += len(self._unseen(visit))
+            if left >= self.shards.count:
+                return visit
+        return self.last + 1 if left else self.first
+
     def rest(self, visit: int) -> np.ndarray:
-        """What nobody has given of a visit."""
+        """What nobody has given of a visit, and of those before it where that comes with it."""
+        if visit < self._start:
+            return np.empty(0, np.int64)
+        return self._unseen(visit) if visit > self._start else self._at_start
+
+    @cached_property
+    def _at_start(self) -> np.ndarray:
+        return np.concatenate([self._unseen(visit) for visit in range(self.first, self._start + 1)])
+
+    def _unseen(self, visit: int) -> np.ndarray:
         found = self._rests.get(visit)
         if found is None:
             parts: list[np.ndarray] = []
@@ -59,7 +79,7 @@ class Resharded(Order):
         return found
 
     def _shared(self, visit: int) -> bool:
-        return self.first <= visit <= self.last
+        return self.first <= visit <= max(self.last, self._start)
 
     def _part(self, visit: int) -> Order:
         return Order(replace(self.shards, size=len(self.rest(visit)), stick=True))
@@ -120,8 +140,8 @@ def of_all_ranks(
                 )
     places = [[state["visit"], state["offset"]] for state in states]
     former = first.get("before")
-    if former is not None and min(v for v, _ in places) > max(v for v, _ in former["places"]):
-        former = None  # that epoch is over in all ranks
+    if former is not None and min(v for v, _ in places) > max(v for v, _ in former["places"]) + 1:
+        former = None  # that epoch is over in all ranks, and the one that its last samples may have come with
     before: dict[str, Any] = {"places": places, **({"before": former} if former else {})}
     order: Any = resumed_order(lambda own: make(own, first["seed"]), shards, before)
     visit = order.first

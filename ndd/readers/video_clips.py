@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ndd._execution.errors import is_shortage
+from ndd._execution.errors import is_no_fault_of_data
 from ndd._tensor.memory import host_empty
 from ndd.decoders._open_videos import OpenVideos
 from ndd.decoders._video_file import Index, VideoFile, scan
@@ -221,9 +221,9 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
         found = dict(zip(paths, pool.map(one, paths), strict=True))
     bad = {path: one for path, one in found.items() if isinstance(one, Exception)}
     if bad:
-        first = next((path for path, error in bad.items() if is_shortage(error)), next(iter(bad)))
+        first = next((path for path, error in bad.items() if is_no_fault_of_data(error)), next(iter(bad)))
         said = f"{first}: {bad[first]}"
-        if not skips or is_shortage(bad[first]):
+        if not skips or is_no_fault_of_data(bad[first]):
             raise RuntimeError(f"{reader}: {said}") from bad[first]
         warnings.warn(f"{reader}: {len(bad)} files are left out, the first is {said}", UserWarning, stacklevel=6)
     good = [video for video in videos if not isinstance(found[video.path], Exception)]

@@ -20,6 +20,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 import warm_interpreter
+from encoded import made
 from object_server import SETTINGS, Proxy, put, s3_server
 from readers.datasets import recordio
 from readers.epochs import epoch_of, labels_of
@@ -233,6 +234,27 @@ def test_a_store_that_does_not_answer_is_not_skipped(s3):
         s3.faults.extend(["500"] * 3)
         with pytest.raises(RuntimeError, match="ConnectionError"):
             list(reader.next_epoch(4))
+
+
+def test_a_store_that_does_not_answer_leaves_no_video_and_no_picture_out(s3, tmp_path):
+    pytest.importorskip("av")
+    ndd.io.video.write(str(tmp_path / "clip.mp4"), np.zeros((2, 32, 64, 3), np.uint8))
+    put(f"{s3.url}/pets/clip.mp4", (tmp_path / "clip.mp4").read_bytes())
+    put(f"{s3.url}/pets/one.jpg", made()["420.jpg"].tobytes())
+    calls = [
+        lambda: len(
+            ndd.readers.Video(
+                filenames=[str(tmp_path / "clip.mp4"), "s3://pets/clip.mp4"], sequence_length=1, on_error="skip"
+            )
+        ),
+        lambda: ndd.imread(["s3://pets/one.jpg"] * 2, on_error="skip").evaluate().batch_size,
+    ]
+    assert [call() for call in calls] == [4, 2]
+    with ndd.io.object_store(retries=0, connections=1):
+        for call in calls:
+            s3.faults.append("500")
+            with pytest.raises((RuntimeError, ConnectionError), match="could not be read"):
+                call()
 
 
 def test_ranges(s3):

@@ -215,3 +215,23 @@ def test_what_is_no_regular_file(tmp_path):
     for path in (tmp_path / "fifo", "/dev/zero", tmp_path):
         with pytest.raises(RuntimeError, match=r"sample 0 \(.*Not a regular file|Is a directory"):
             read(path, 1)
+
+
+def test_files_of_one_batch_that_begin_alike(tmp_path, fits):
+    """What was learned of one file's headers holds for the next one only as far as they are the same."""
+    small, other = np.arange(6, dtype=np.int16).reshape(2, 3), np.arange(8, dtype=np.int16)
+    images = [(small, small), (small, small + 1), (small, other), (small, other.astype("f4")), (other, small), (small,)]
+    paths = [write(fits, tmp_path / f"{i}.fits", *some) for i, some in enumerate([*images, *images[:2]])]
+    scaled = write(fits, tmp_path / "scaled.fits", small, small, BZERO=32768)
+    cut = tmp_path / "cut.fits"
+    cut.write_bytes(Path(paths[0]).read_bytes()[: 2880 * 3])
+    paths = [*paths[:3], scaled, *paths[3:], str(cut), paths[0]]
+    reader = Fits(files=paths, hdu_indices=[1, 2])
+    found = reader._opened()[0].records(range(len(paths)))
+    for place, path in enumerate(paths):
+        alone = Fits(files=path, hdu_indices=[1, 2])._opened()[0].records([0])
+        if alone.faults:
+            assert str(found[place]) == str(alone[0])
+        else:
+            assert all(same(a, b) for a, b in zip(found[place], alone[0], strict=True))
+    assert list(found.faults) == [6, 9]

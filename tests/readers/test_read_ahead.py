@@ -274,7 +274,7 @@ def test_a_reader_may_be_collected_by_a_thread_of_its_own(numbered):
     """The collector runs wherever something is allocated, also while a reading thread holds its lock."""
     reader = File(files=numbered(4))
     next(iter(reader.next_epoch(batch_size=2)))
-    ahead = next(a for a in read_ahead._running if a._store is reader._data[0])
+    ahead = next(a for a in read_ahead._running if a._store is reader._opened()[0])
     done = threading.Event()
 
     def stop_while_holding_the_lock():
@@ -333,6 +333,23 @@ def test_another_thread_comes_only_where_records_take_time():
         for _ in range(9):
             ahead._waited(3)
         assert len(ahead._threads) == threads
+    ahead.stop()
+
+
+def test_parts_of_a_batch_have_few_sizes():
+    """So that the pool of host memory keeps few blocks: whole batches, halves and quarters."""
+    ahead = read_ahead.ReadAhead(Slow(8), lambda: None, 4, 2)
+    found = {}
+    for threads in range(1, 7):
+        ahead._threads = [threading.current_thread()] * threads
+        sizes = set()
+        for seconds in np.arange(0, 1e-4, 1e-6):
+            ahead._seconds = seconds
+            parts = ahead._cut(read_ahead._Group([(list(range(240)), sampler.Position())]))
+            assert [start for _, start, _ in parts] == list(range(0, 240, 240 // len(parts)))
+            sizes.add(len(parts))
+        found[threads] = sizes
+    assert found == {1: {1}, 2: {1, 2}, 3: {1, 2}, 4: {1, 2, 4}, 5: {1, 2, 4}, 6: {1, 2, 4}}
     ahead.stop()
 
 

@@ -83,6 +83,36 @@ def test_what_is_left_is_shared_out(ranks, given_):
         assert len(every) == len({*every}) == size, chain
 
 
+@pytest.mark.parametrize("given_", ORDERS[:-1], ids=lambda g: " ".join(g) or "stored")
+@pytest.mark.parametrize("tells", ["one", "all"])
+def test_fewer_samples_left_than_there_are_ranks(ranks, given_, tells):
+    """They come with the next epoch: each rank has something in each step, and all stay in the same epoch."""
+
+    def flat(found):
+        return sorted(itertools.chain(*itertools.chain(*found)))
+
+    def changed(readers, count):
+        states = [reader.state_dict() for reader in readers]
+        others = ranks(count, **given_)
+        for reader in others:
+            reader.load_state_dict(states[-1] if tells == "one" else states)
+        return others
+
+    (alone,) = ranks(1, **given_)
+    expected = [flat(steps([alone], 23, "partial")) for _ in range(3)]
+    readers = ranks(1, **given_)
+    first = readers[0].next_epoch(3, last_batch="partial")
+    seen = [labels_of(next(first)) for _ in range((len(expected[0]) - 1) // 3)]
+    readers = changed(readers, 3)
+    seen += [labels_of(next(reader.next_epoch(2, last_batch="partial"))) for reader in readers]
+    readers = changed(readers, 2)
+    rest = steps(readers, 2, "partial")
+    assert flat([seen, *rest]) == sorted(expected[0] + expected[1])
+    again = steps(readers, 2, "partial")
+    assert flat(again) == expected[2]
+    assert len(set(map(len, rest))) == len(set(map(len, again))) == 1
+
+
 def test_batches_that_run_on_into_the_next_epoch(ranks):
     """With "fill" a rank may have begun the next epoch: what it took of it is not given again."""
     readers = ranks(3)

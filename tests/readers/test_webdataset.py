@@ -302,3 +302,33 @@ def test_archives_without_marks(tmp_path):
     path.write_bytes(data)
     assert [bytes(text.torch().tolist()) for (text,) in reader.next_epoch()] == [b"first"]
     assert re.search("expected the tar header of a component of 6 bytes at byte 1024", reader.skipped[0].error)
+
+
+def test_large_batches_are_read_into_buffers_of_about_one_size(tmp_path, monkeypatch):
+    """In whatever parts threads read them: the pool of host memory keeps few blocks then. And an error stays in its place."""
+    members = [(f"{i}.bin", bytes([i]) * 40_000) for i in range(20)]
+    write_tar(tmp_path / "a.tar", members)
+    with open(tmp_path / "a.tar", "r+b") as file:
+        file.seek(13 * (512 + 40_448))
+        file.write(b"?" * 512)
+    reader = Webdataset(paths=tmp_path / "a.tar", ext="bin", index_paths=index_of(tmp_path, 20, 40_000))
+    store = reader._opened()[0]
+    whole = store.records(range(20))
+    assert len(whole.columns[0].buffers) == 1
+    monkeypatch.setattr("ndd.readers.container._TOGETHER", 200_000)
+    for numbers in (range(20), range(3, 12), [7, 2, 19, 13, 0, 1, 18]):
+        found = store.records(numbers)
+        assert {k: str(error) for k, error in found.faults.items()} == {
+            place: str(whole.faults[13]) for place, number in enumerate(numbers) if number == 13
+        }
+        assert all(100_000 < buffer.nbytes < 210_000 for buffer in found.columns[0].buffers)
+        sound = [number for number in numbers if number != 13]
+        assert [(a[0], a.size) for (a,) in (r for r in found if isinstance(r, tuple))] == [(n, 40_000) for n in sound]
+
+
+def index_of(folder, count, size):
+    """Of an archive of members of one size, as `wds2idx` writes it."""
+    step = 512 + -(-size // 512) * 512
+    lines = [f"bin {512 + step * i} {size} {i}.bin" for i in range(count)]
+    (folder / "a.idx").write_text(f"v1.2 {count}\n" + "\n".join(lines) + "\n")
+    return folder / "a.idx"
