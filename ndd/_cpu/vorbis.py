@@ -1,0 +1,362 @@
+"""Packets of Vorbis to samples. The format: "Vorbis I specification"; tables: `vorbis_setup.py`.
+
+libvorbis by libsndfile takes twice as long, and builds the tables again for every file. The samples are the same to the last
+bit: integers until the codes are added up, then sums and products of float32 in libvorbis's order. Whatever is not as it
+should be ends the decoding, and the caller asks libsndfile.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.jit import External, kernel
+from ndd._cpu.ogg import packets, sound_pages
+from ndd._cpu.vorbis_setup import (
+    ANGLE, BITS, BOOK, BOOK_AT, CHANNELS, CLASS_BITS, CLASS_BOOK, CLASS_BOOKS, CLASS_DIM, CLASSES, CODED, CODES, DIM, END, FIRST,
+    FLOOR, FLOOR_AT, GROUP, HEIGHT_BITS, HIGH, LONG, LOW, MAGNITUDE, MAP_AT, MAPPING, MODE, MODE_AT, MODE_BITS, MODES,
+    MULTIPLIER, ORDER, PAIRS, PARTITION, PARTITIONS, PHRASES, POSTS, RESIDUE, RESIDUE_AT, SHORT, STAGE_BOOKS, STAGES, SUBMAP,
+    SUBMAP_FLOOR, SUBMAP_RESIDUE, SUBMAPS, TYPE, VECTORS, WORDS, X,
+)  # fmt: skip
+from ndd._cpu.vorbis_transform import inverse
+
+_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
+
+
+@kernel
+def _peek(words, at):
+    """The 64 bits from bit `at`, the first of them the lowest."""
+    i, s = at >> 6, np.uint64(at & 63)
+    return np.int64(words[i] >> s | words[i + 1] << np.uint64(1) << np.uint64(63) - s)
+
+
+@kernel
+def _entry(words, at, table, book):
+    """(entry, bits) of the next code of a codebook that has codes."""
+    window, bits = _peek(words, at), table[book + BITS]
+    e = np.int64(table[table[book + CODES] + (window & ((1 << bits) - 1))])
+    if e < 0:
+        e = np.int64(table[(-e >> 6) + (window >> bits & ((1 << (-e & 63)) - 1))])
+    return e >> 6, e & 63
+
+
+@kernel
+def _heights(words, at, end, table, floor, heights):
+    """Fills `heights` with those of the posts, -1 - height where a post is not used; the bit behind them, -1: none, -2: the
+    packet ends among them."""
+    if at >= end or _peek(words, at) & 1 == 0:
+        return np.int64(-1)
+    at += 1
+    width, posts = table[floor + HEIGHT_BITS], table[floor + POSTS]
+    window = _peek(words, at)
+    heights[0], heights[1] = window & ((1 << width) - 1), window >> width & ((1 << width) - 1)
+    at += 2 * width
+    if at > end:
+        return np.int64(-3)
+    i = 2
+    for p in range(table[floor + PARTITIONS]):
+        c = table[floor + PARTITION + p]
+        bits, choice = np.int64(table[floor + CLASS_BITS + c]), np.int64(0)
+        if bits:
+            book = table[BOOK_AT] + table[floor + CLASS_BOOK + c] * BOOK
+            if table[book + CODED] == 0:
+                return np.int64(-3)
+            choice, length = _entry(words, at, table, book)
+            at += length
+            if at > end:
+                return np.int64(-2)
+        for _ in range(table[floor + CLASS_DIM + c]):
+            k = table[floor + CLASS_BOOKS + c * 8 + (choice & ((1 << bits) - 1))]
+            choice >>= bits
+            heights[i] = 0
+            if k >= 0:
+                book = table[BOOK_AT] + k * BOOK
+                if table[book + CODED] == 0:
+                    return np.int64(-3)
+                heights[i], length = _entry(words, at, table, book)
+                at += length
+                if at > end:
+                    return np.int64(-2)
+            i += 1
+    multiplier = table[floor + MULTIPLIER]
+    levels = np.int64(256 if multiplier == 1 else 128 if multiplier == 2 else 86 if multiplier == 3 else 64)
+    for i in range(2, posts):
+        low, high = table[floor + LOW + i], table[floor + HIGH + i]
+        x0, x1 = np.int64(table[floor + X + low]), np.int64(table[floor + X + high])
+        y0, y1 = heights[low] & 0x7FFF, heights[high] & 0x7FFF
+        steep = abs(y1 - y0) * (table[floor + X + i] - x0) // (x1 - x0)
+        guess = y0 - steep if y1 < y0 else y0 + steep
+        above, below, value = levels - guess, guess, heights[i]
+        if value == 0:
+            heights[i] = guess | 0x8000
+            continue
+        if value >= 2 * min(above, below):
+            value = value - below if above > below else above - value - 1
+        elif value & 1:
+            value = -((value + 1) >> 1)
+        else:
+            value >>= 1
+        heights[i] = (value + guess) & 0x7FFF
+        heights[low] &= 0x7FFF
+        heights[high] &= 0x7FFF
+    return at
+
+
+@kernel
+def _envelope(table, floor, heights, line, half, decibels):
+    """Multiplies the numbers of a line with the floor."""
+    multiplier, x0 = np.int64(table[floor + MULTIPLIER]), np.int64(0)
+    y0 = min(max(heights[0] * multiplier, 0), 255)
+    for j in range(1, table[floor + POSTS]):
+        post = table[floor + ORDER + j]
+        if heights[post] > 0x7FFF:
+            continue
+        x1, y1 = np.int64(table[floor + X + post]), min(max(heights[post] * multiplier, 0), 255)
+        width, last = x1 - x0, min(x1, half)
+        down = y1 < y0
+        steep = abs(y1 - y0) // width
+        rest, error, y = abs(y1 - y0) - steep * width, np.int64(0), y0
+        sign = np.int64(-1 if down else 1)
+        for x in range(x0, last):
+            line[x] *= decibels[y]
+            error += rest
+            over = np.int64(error >= width)
+            error -= width * over
+            y += sign * (steep + over)
+        x0, y0 = x1, y1
+    for x in range(x0, half):
+        line[x] *= decibels[y0]
+
+
+@kernel
+def _partition(words, at, end, table, values, book, lines, first, count):
+    """Adds vectors of a codebook to `lines[first : first + count]`; the bit behind them, -1 if the packet ends before."""
+    bits, codes, dim, vectors = table[book + BITS], table[book + CODES], table[book + DIM], table[book + VECTORS]
+    mask = (np.int64(1) << bits) - 1
+    i, last = first, first + count
+    while i < last:
+        window = _peek(words, at)
+        e = np.int64(table[codes + (window & mask)])
+        if e < 0:
+            e = np.int64(table[(-e >> 6) + (window >> bits & ((1 << (-e & 63)) - 1))])
+        at += e & 63
+        if at > end:
+            return np.int64(-1)
+        v = vectors + (e >> 6) * dim
+        for j in range(min(np.int64(dim), last - i)):
+            lines[i + j] += values[v + j]
+        i += dim
+    return at
+
+
+@kernel
+def _strided(words, at, end, table, values, book, lines, first, count):
+    """As `_partition`, of a residue of type 0: a vector's numbers lie `count / dim` apart."""
+    dim = table[book + DIM]
+    step = count // dim
+    for k in range(step):
+        entry, length = _entry(words, at, table, book)
+        at += length
+        if at > end:
+            return np.int64(-1)
+        for j in range(dim):
+            lines[first + k + j * step] += values[table[book + VECTORS] + entry * dim + j]
+    return at
+
+
+@kernel
+def _interleaved(words, at, end, table, values, book, lines, stride, bundle, channels, first, count):
+    """As `_partition`, of a residue of type 2: numbers of several channels in turn."""
+    dim, i, last, c = np.int64(table[book + DIM]), first // channels, (first + count) // channels, 0
+    while i < last:
+        entry, length = _entry(words, at, table, book)
+        at += length
+        if at > end:
+            return np.int64(-1)
+        v = table[book + VECTORS] + entry * dim
+        for j in range(dim):
+            if i >= last:
+                break
+            lines[bundle[c] * stride + i] += values[v + j]
+            c += 1
+            if c == channels:
+                c = 0
+                i += 1
+    return at
+
+
+@kernel
+def _residue(words, at, end, table, values, residue, half, bundle, used, lines, stride, picked):
+    """Adds what a residue says of the `used` channels of `bundle` to their lines; the bit behind it. Where the packet ends
+    before, the rest is 0."""
+    kind, group = table[residue + TYPE], np.int64(table[residue + GROUP])
+    together = kind == 2
+    begin, most = np.int64(table[residue + FIRST]), np.int64(half * used if together else half)
+    parts = (min(np.int64(table[residue + END]), most) - begin) // group
+    rows = 1 if together else used
+    phrases = table[residue + PHRASES]
+    dim = np.int64(table[phrases + DIM])
+    if parts <= 0 or used == 0:
+        return at
+    if table[phrases + CODED] == 0:
+        return at
+    for stage in range(table[residue + STAGES]):
+        i, word = np.int64(0), np.int64(0)
+        while i < parts:
+            if stage == 0:
+                for j in range(rows):
+                    entry, length = _entry(words, at, table, phrases)
+                    at += length
+                    if at > end or entry >= table[residue + WORDS]:
+                        return end
+                    picked[j * stride + word] = table[residue + CLASSES] + entry * dim
+            for k in range(min(dim, parts - i)):
+                for j in range(rows):
+                    c = table[picked[j * stride + word] + k]
+                    book = table[residue + STAGE_BOOKS + c * 8 + stage]
+                    if book < 0 or table[book + CODED] == 0:
+                        continue
+                    first = begin + (i + k) * group
+                    if together and used > 1:
+                        at = _interleaved(words, at, end, table, values, book, lines, stride, bundle, used, first, group)
+                    elif kind == 0:
+                        first += bundle[j] * stride
+                        at = _strided(words, at, end, table, values, book, lines, first, group)
+                    else:
+                        first += bundle[j] * stride
+                        at = _partition(words, at, end, table, values, book, lines, first, group)
+                    if at < 0:
+                        return end
+            i += dim
+            word += 1
+    return at
+
+
+@kernel
+def _uncouple(magnitudes, angles, half):
+    for i in range(half):
+        m, a = magnitudes[i], angles[i]
+        other = m - a if (m > 0) == (a > 0) else m + a
+        magnitudes[i] = m if a > 0 else other
+        angles[i] = other if a > 0 else m
+
+
+@kernel
+def _spectra(words, at, end, table, values, mapping, half, lines, stride, heights, present, bundle, picked, decibels):
+    """Fills the lines of all channels of a block from its packet; whether it is known. `present[c]`: whether a line is not 0."""
+    channels = table[CHANNELS]
+    for c in range(channels):
+        floor = table[FLOOR_AT] + table[mapping + SUBMAP_FLOOR + table[mapping + SUBMAP + c]] * FLOOR
+        after = _heights(words, at, end, table, floor, heights[c])
+        if after == -3:
+            return False
+        present[0, c] = present[1, c] = after >= 0
+        at = after if after >= 0 else end if after == -2 else min(at + 1, end)
+        lines[c * stride : c * stride + half] = 0
+    for p in range(table[mapping + PAIRS]):
+        m, a = table[mapping + MAGNITUDE + p], table[mapping + ANGLE + p]
+        if present[1, m] or present[1, a]:
+            present[1, m] = present[1, a] = True
+    for s in range(table[mapping + SUBMAPS]):
+        residue = table[RESIDUE_AT] + table[mapping + SUBMAP_RESIDUE + s] * RESIDUE
+        together, used, some = table[residue + TYPE] == 2, 0, False
+        for c in range(channels):
+            if table[mapping + SUBMAP + c] == s and (together or present[1, c]):
+                bundle[used] = c
+                used += 1
+                some |= present[1, c]
+        if some:
+            at = _residue(words, at, end, table, values, residue, half, bundle, used, lines, stride, picked)
+    for k in range(table[mapping + PAIRS]):
+        p = table[mapping + PAIRS] - 1 - k
+        m, a = table[mapping + MAGNITUDE + p] * stride, table[mapping + ANGLE + p] * stride
+        _uncouple(lines[m : m + half], lines[a : a + half], half)
+    for c in range(channels):
+        if present[0, c]:
+            floor = table[FLOOR_AT] + table[mapping + SUBMAP_FLOOR + table[mapping + SUBMAP + c]] * FLOOR
+            _envelope(table, floor, heights[c], lines[c * stride : c * stride + half], half, decibels)
+    return True
+
+
+@kernel
+def _overlap(before, half_before, now, half, window, out, channel, position, begin, count):
+    """Writes the samples between the middles of two blocks to `out[:, channel]`, the first of them number `position - begin`."""
+    short = min(half_before, half)
+    total, left = (half_before + half) // 2, (half_before - short) // 2
+    skipped = (half - short) // 2
+    for i in range(max(0, begin - position), min(total, begin + count - position)):
+        t = position - begin + i
+        k = i - left
+        if k < 0:
+            out[t, channel] = before[i]
+        elif k < short:
+            out[t, channel] = before[i] * window[short - 1 - k] + now[skipped + k] * window[k]
+        else:
+            out[t, channel] = now[skipped + k]
+
+
+@kernel
+def samples(address, words, begin, nbytes, length, table, values, factors, order, decibels, first, out):
+    """Fills `out`, float32 `[n, channels]`, with the samples from `first` on of a file of `nbytes` at `address`, whose sound
+    begins at byte `begin` and has `length` samples of each channel; whether all of it was well.
+
+    Args:
+        words: uint64 `[nbytes // 8 + 4]`, is written to.
+        table, values: see `vorbis_setup.py`.
+        factors, order: of short and of long blocks, see `vorbis_transform.py`.
+        decibels: float32 `[256]`, the heights of a floor.
+    """
+    data = words.view(np.uint8)
+    words[-4:] = 0
+    _copy(words.ctypes.data, address, nbytes)
+    if not sound_pages(data, nbytes):
+        return False
+    ends, positions = np.empty(nbytes, np.int64), np.empty(nbytes, np.int64)
+    count = packets(data, begin, nbytes, ends, positions)
+    channels, wanted = out.shape[1], len(out)
+    longest = np.int64(table[LONG])
+    lines, picked = np.empty(channels * longest, np.float32), np.empty(channels * longest, np.int32)
+    heights, present = np.empty((channels, 65), np.int64), np.empty((2, channels), np.bool_)
+    bundle, work = np.empty(channels, np.int64), np.empty((4, longest // 2), np.float32)
+    kept, now = np.empty((channels, longest), np.float32), np.empty(longest, np.float32)
+    short_factors, long_factors = factors
+    short_order, long_order = order
+    position, half_before, at = np.int64(0), np.int64(0), np.int64(0)
+    for k in range(count):
+        end = ends[k] * 8
+        window = _peek(words, at)
+        mode, bits = window >> 1 & ((1 << table[MODE_BITS]) - 1), 1 + table[MODE_BITS]
+        if end == at or window & 1 or mode >= table[MODES]:
+            return False
+        long = table[table[MODE_AT] + mode * MODE] != 0
+        mapping = table[MAP_AT] + table[table[MODE_AT] + mode * MODE + 1] * MAPPING
+        half = np.int64(table[LONG] if long else table[SHORT])
+        at += bits + 2 * long
+        if at > end:
+            return False
+        after = position + (half_before + half) // 2 if k else 0
+        if after + (half + longest) // 2 > first:
+            if not _spectra(
+                words, at, end, table, values, mapping, half, lines, longest, heights, present, bundle, picked, decibels
+            ):
+                return False
+            own_factors, own_order = (long_factors, long_order) if half == longest else (short_factors, short_order)
+            slope = long_factors if min(half, half_before) == longest else short_factors
+            for c in range(channels):
+                second = kept[c]
+                if present[0, c]:
+                    inverse(
+                        lines[c * longest : c * longest + half], half, own_factors, own_order, work[0], work[1], work[2], work[3],
+                        now, lines[c * longest : c * longest + half],
+                    )  # fmt: skip
+                else:
+                    now[:half] = 0
+                    lines[c * longest : c * longest + half] = 0
+                if k:
+                    _overlap(second, half_before, now, half, slope, out, c, position, first, wanted)
+                second[:half] = lines[c * longest : c * longest + half]
+        position, half_before, at = after, half, end
+        if positions[k] >= 0 and positions[k] != position and (k + 1 < count or position < length):
+            return False
+        if position >= first + wanted and k + 1 < count:
+            return True
+    return position >= length
