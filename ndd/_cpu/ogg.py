@@ -117,24 +117,38 @@ def sound_pages(data, nbytes):
 
 
 @kernel
-def packets(data, begin, nbytes, ends, positions):
-    """Moves the packets of the pages from byte `begin` on to the beginning of `data`, behind each other. `ends`: where each
-    ends; `positions`: -1, or that of the page, of the last packet that ends there. How many there are."""
+def packets(data, begin, nbytes):
+    """Moves the packets of the pages from byte `begin` on to the beginning of `data`, behind each other.
+
+    Returns:
+        where each ends; -1, or the position of the page, of the last packet that ends there.
+    """
+    at, count = begin, np.int64(0)
+    while at < nbytes:
+        segments = np.int64(data[at + 26])
+        last = at + _HEAD + segments
+        for s in range(segments):
+            last += data[at + _HEAD + s]
+            count += data[at + _HEAD + s] < 255
+        at = last
+    ends, positions = np.empty(count, np.int64), np.empty(count, np.int64)
     at, to, count = begin, np.int64(0), np.int64(0)
+    lacing = np.empty(256, np.uint8)
     while at < nbytes:
         segments, position = np.int64(data[at + 26]), _number(data, at + 6, 8)
-        place, head, last = at + _HEAD + segments, at + _HEAD, np.int64(-1)
-        lacing = data[head : head + segments].copy()
+        place, last = at + _HEAD + segments, np.int64(-1)
+        lacing[:segments] = data[at + _HEAD : place]
         for s in range(segments):
-            for k in range(lacing[s]):
+            size = np.int64(lacing[s])
+            for k in range(size):
                 data[to + k] = data[place + k]
-            to += lacing[s]
-            place += lacing[s]
-            if lacing[s] < 255:
+            to += size
+            place += size
+            if size < 255:
                 ends[count], positions[count] = to, -1
                 last = count
                 count += 1
         if last >= 0:
             positions[last] = position
         at = place
-    return count
+    return ends, positions

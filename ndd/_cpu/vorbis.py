@@ -25,8 +25,8 @@ _copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 @kernel
 def _peek(words, at):
     """The 64 bits from bit `at`, the first of them the lowest."""
-    i, s = at >> 6, np.uint64(at & 63)
-    return np.int64(words[i] >> s | words[i + 1] << np.uint64(1) << np.uint64(63) - s)
+    i, s = np.uint64(at) >> np.uint64(6), np.uint64(at) & np.uint64(63)
+    return np.int64(words[i] >> s | words[i + np.uint64(1)] << np.uint64(1) << np.uint64(63) - s)
 
 
 @kernel
@@ -112,16 +112,14 @@ def _envelope(table, floor, heights, line, half, decibels):
             continue
         x1, y1 = np.int64(table[floor + X + post]), min(max(heights[post] * multiplier, 0), 255)
         width, last = x1 - x0, min(x1, half)
-        down = y1 < y0
         steep = abs(y1 - y0) // width
-        rest, error, y = abs(y1 - y0) - steep * width, np.int64(0), y0
-        sign = np.int64(-1 if down else 1)
+        rest, error, y = abs(y1 - y0) - steep * width, -width, y0
+        step, more = (-steep, -steep - 1) if y1 < y0 else (steep, steep + 1)
         for x in range(x0, last):
-            line[x] *= decibels[y]
-            error += rest
-            over = np.int64(error >= width)
-            error -= width * over
-            y += sign * (steep + over)
+            line[np.uint64(x)] *= decibels[np.uint64(y)]
+            over = error + (rest - width)
+            y += step if over < -width else more
+            error = error + rest if over < -width else over
         x0, y0 = x1, y1
     for x in range(x0, half):
         line[x] *= decibels[y0]
@@ -130,20 +128,29 @@ def _envelope(table, floor, heights, line, half, decibels):
 @kernel
 def _partition(words, at, end, table, values, book, lines, first, count):
     """Adds vectors of a codebook to `lines[first : first + count]`; the bit behind them, -1 if the packet ends before."""
-    bits, codes, dim, vectors = table[book + BITS], table[book + CODES], table[book + DIM], table[book + VECTORS]
+    bits, codes, dim, vectors = table[book + BITS], table[book + CODES], np.int64(table[book + DIM]), table[book + VECTORS]
     mask = (np.int64(1) << bits) - 1
-    i, last = first, first + count
+    i, last = np.int64(first), np.int64(first + count)
     while i < last:
         window = _peek(words, at)
-        e = np.int64(table[codes + (window & mask)])
+        e = np.int64(table[np.uint64(codes + (window & mask))])
         if e < 0:
-            e = np.int64(table[(-e >> 6) + (window >> bits & ((1 << (-e & 63)) - 1))])
+            e = np.int64(table[np.uint64((-e >> 6) + (window >> bits & ((1 << (-e & 63)) - 1)))])
         at += e & 63
         if at > end:
             return np.int64(-1)
         v = vectors + (e >> 6) * dim
-        for j in range(min(np.int64(dim), last - i)):
-            lines[i + j] += values[v + j]
+        if dim == 2 and i + 2 <= last:
+            lines[np.uint64(i)] += values[np.uint64(v)]
+            lines[np.uint64(i + 1)] += values[np.uint64(v + 1)]
+        elif dim == 4 and i + 4 <= last:
+            lines[np.uint64(i)] += values[np.uint64(v)]
+            lines[np.uint64(i + 1)] += values[np.uint64(v + 1)]
+            lines[np.uint64(i + 2)] += values[np.uint64(v + 2)]
+            lines[np.uint64(i + 3)] += values[np.uint64(v + 3)]
+        else:
+            for j in range(min(dim, last - i)):
+                lines[i + j] += values[v + j]
         i += dim
     return at
 
@@ -278,20 +285,15 @@ def _spectra(words, at, end, table, values, mapping, half, lines, stride, height
 
 
 @kernel
-def _overlap(before, half_before, now, half, window, out, channel, position, begin, count):
-    """Writes the samples between the middles of two blocks to `out[:, channel]`, the first of them number `position - begin`."""
+def _overlap(before, half_before, now, half, window):
+    """Adds the first half of a block to the second half of the one before."""
     short = min(half_before, half)
-    total, left = (half_before + half) // 2, (half_before - short) // 2
-    skipped = (half - short) // 2
-    for i in range(max(0, begin - position), min(total, begin + count - position)):
-        t = position - begin + i
-        k = i - left
-        if k < 0:
-            out[t, channel] = before[i]
-        elif k < short:
-            out[t, channel] = before[i] * window[short - 1 - k] + now[skipped + k] * window[k]
-        else:
-            out[t, channel] = now[skipped + k]
+    left, total = (half_before - short) // 2, (half_before + half) // 2
+    faded, risen = before[left : left + short], now[(half - short) // 2 :]
+    for k in range(short):
+        faded[k] = faded[k] * window[short - 1 - k] + risen[k] * window[k]
+    if half > short:
+        before[left + short : total] = risen[short : total - left]
 
 
 @kernel
@@ -310,14 +312,14 @@ def samples(address, words, begin, nbytes, length, table, values, factors, order
     _copy(words.ctypes.data, address, nbytes)
     if not sound_pages(data, nbytes):
         return False
-    ends, positions = np.empty(nbytes, np.int64), np.empty(nbytes, np.int64)
-    count = packets(data, begin, nbytes, ends, positions)
+    ends, positions = packets(data, begin, nbytes)
+    count = ends.size
     channels, wanted = out.shape[1], len(out)
     longest = np.int64(table[LONG])
     lines, picked = np.empty(channels * longest, np.float32), np.empty(channels * longest, np.int32)
     heights, present = np.empty((channels, 65), np.int64), np.empty((2, channels), np.bool_)
     bundle, work = np.empty(channels, np.int64), np.empty((4, longest // 2), np.float32)
-    kept, now = np.empty((channels, longest), np.float32), np.empty(longest, np.float32)
+    halves, now, flat = np.empty((channels, longest), np.float32), np.empty(longest, np.float32), out.reshape(-1)
     short_factors, long_factors = factors
     short_order, long_order = order
     position, half_before, at = np.int64(0), np.int64(0), np.int64(0)
@@ -333,7 +335,7 @@ def samples(address, words, begin, nbytes, length, table, values, factors, order
         at += bits + 2 * long
         if at > end:
             return False
-        after = position + (half_before + half) // 2 if k else 0
+        after = position + (half_before + half) // 2 if k else np.int64(0)
         if after + (half + longest) // 2 > first:
             if not _spectra(
                 words, at, end, table, values, mapping, half, lines, longest, heights, present, bundle, picked, decibels
@@ -341,19 +343,23 @@ def samples(address, words, begin, nbytes, length, table, values, factors, order
                 return False
             own_factors, own_order = (long_factors, long_order) if half == longest else (short_factors, short_order)
             slope = long_factors if min(half, half_before) == longest else short_factors
+            skipped, kept = max(first - position, 0), min(first + wanted, after) - position
             for c in range(channels):
-                second = kept[c]
+                before, line = halves[c], lines[c * longest : c * longest + half]
                 if present[0, c]:
-                    inverse(
-                        lines[c * longest : c * longest + half], half, own_factors, own_order, work[0], work[1], work[2], work[3],
-                        now, lines[c * longest : c * longest + half],
-                    )  # fmt: skip
+                    inverse(line, half, own_factors, own_order, work[0], work[1], work[2], work[3], now, line)
                 else:
                     now[:half] = 0
-                    lines[c * longest : c * longest + half] = 0
-                if k:
-                    _overlap(second, half_before, now, half, slope, out, c, position, first, wanted)
-                second[:half] = lines[c * longest : c * longest + half]
+                    line[:] = 0
+                if skipped < kept:
+                    _overlap(before, half_before, now, half, slope)
+                    target = position - first
+                    if channels == 1:
+                        flat[target + skipped : target + kept] = before[skipped:kept]
+                    else:
+                        for i in range(skipped, kept):
+                            out[target + i, c] = before[i]
+                before[:half] = line
         position, half_before, at = after, half, end
         if positions[k] >= 0 and positions[k] != position and (k + 1 < count or position < length):
             return False

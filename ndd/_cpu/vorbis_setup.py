@@ -33,7 +33,7 @@ SUBMAPS, PAIRS, SUBMAP = range(3)
 MOST_CHANNELS = 16
 MAGNITUDE = SUBMAP + MOST_CHANNELS
 ANGLE, SUBMAP_FLOOR, SUBMAP_RESIDUE, MAPPING = MAGNITUDE + 256, MAGNITUDE + 512, MAGNITUDE + 528, MAGNITUDE + 544
-_FIRST_BITS = 10  # of codes that are found at once: 4 kB a codebook
+_FIRST_BITS = 9  # of codes that are found at once: 2 kB a codebook
 
 
 @kernel
