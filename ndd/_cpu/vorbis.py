@@ -11,11 +11,42 @@ import numpy as np
 
 from ndd._cpu.jit import External, kernel
 from ndd._cpu.ogg import packets, sound_pages
+from ndd._cpu.vorbis_floor import ENDED, UNKNOWN, entry_of, heights_of, peek, shape
 from ndd._cpu.vorbis_setup import (
-    ANGLE, BITS, BOOK, BOOK_AT, CHANNELS, CLASS_BITS, CLASS_BOOK, CLASS_BOOKS, CLASS_DIM, CLASSES, CODED, CODES, DIM, END, FIRST,
-    FLOOR, FLOOR_AT, GROUP, HEIGHT_BITS, HIGH, LONG, LOW, MAGNITUDE, MAP_AT, MAPPING, MODE, MODE_AT, MODE_BITS, MODES,
-    MULTIPLIER, ORDER, PAIRS, PARTITION, PARTITIONS, PHRASES, POSTS, RESIDUE, RESIDUE_AT, SHORT, STAGE_BOOKS, STAGES, SUBMAP,
-    SUBMAP_FLOOR, SUBMAP_RESIDUE, SUBMAPS, TYPE, VECTORS, WORDS, X,
+    ANGLE,
+    BITS,
+    CHANNELS,
+    CLASSES,
+    CODED,
+    CODES,
+    DIM,
+    END,
+    FIRST,
+    FLOOR,
+    FLOOR_AT,
+    GROUP,
+    LONG,
+    MAGNITUDE,
+    MAP_AT,
+    MAPPING,
+    MODE,
+    MODE_AT,
+    MODE_BITS,
+    MODES,
+    PAIRS,
+    PHRASES,
+    RESIDUE,
+    RESIDUE_AT,
+    SHORT,
+    STAGE_BOOKS,
+    STAGES,
+    SUBMAP,
+    SUBMAP_FLOOR,
+    SUBMAP_RESIDUE,
+    SUBMAPS,
+    TYPE,
+    VECTORS,
+    WORDS,
 )  # fmt: skip
 from ndd._cpu.vorbis_transform import inverse
 
@@ -23,116 +54,18 @@ _copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 
 
 @kernel
-def _peek(words, at):
-    """The 64 bits from bit `at`, the first of them the lowest."""
-    i, s = np.uint64(at) >> np.uint64(6), np.uint64(at) & np.uint64(63)
-    return np.int64(words[i] >> s | words[i + np.uint64(1)] << np.uint64(1) << np.uint64(63) - s)
-
-
-@kernel
-def _entry(words, at, table, book):
-    """(entry, bits) of the next code of a codebook that has codes."""
-    window, bits = _peek(words, at), table[book + BITS]
-    e = np.int64(table[table[book + CODES] + (window & ((1 << bits) - 1))])
-    if e < 0:
-        e = np.int64(table[(-e >> 6) + (window >> bits & ((1 << (-e & 63)) - 1))])
-    return e >> 6, e & 63
-
-
-@kernel
-def _heights(words, at, end, table, floor, heights):
-    """Fills `heights` with those of the posts, -1 - height where a post is not used; the bit behind them, -1: none, -2: the
-    packet ends among them."""
-    if at >= end or _peek(words, at) & 1 == 0:
-        return np.int64(-1)
-    at += 1
-    width, posts = table[floor + HEIGHT_BITS], table[floor + POSTS]
-    window = _peek(words, at)
-    heights[0], heights[1] = window & ((1 << width) - 1), window >> width & ((1 << width) - 1)
-    at += 2 * width
-    if at > end:
-        return np.int64(-3)
-    i = 2
-    for p in range(table[floor + PARTITIONS]):
-        c = table[floor + PARTITION + p]
-        bits, choice = np.int64(table[floor + CLASS_BITS + c]), np.int64(0)
-        if bits:
-            book = table[BOOK_AT] + table[floor + CLASS_BOOK + c] * BOOK
-            if table[book + CODED] == 0:
-                return np.int64(-3)
-            choice, length = _entry(words, at, table, book)
-            at += length
-            if at > end:
-                return np.int64(-2)
-        for _ in range(table[floor + CLASS_DIM + c]):
-            k = table[floor + CLASS_BOOKS + c * 8 + (choice & ((1 << bits) - 1))]
-            choice >>= bits
-            heights[i] = 0
-            if k >= 0:
-                book = table[BOOK_AT] + k * BOOK
-                if table[book + CODED] == 0:
-                    return np.int64(-3)
-                heights[i], length = _entry(words, at, table, book)
-                at += length
-                if at > end:
-                    return np.int64(-2)
-            i += 1
-    multiplier = table[floor + MULTIPLIER]
-    levels = np.int64(256 if multiplier == 1 else 128 if multiplier == 2 else 86 if multiplier == 3 else 64)
-    for i in range(2, posts):
-        low, high = table[floor + LOW + i], table[floor + HIGH + i]
-        x0, x1 = np.int64(table[floor + X + low]), np.int64(table[floor + X + high])
-        y0, y1 = heights[low] & 0x7FFF, heights[high] & 0x7FFF
-        steep = abs(y1 - y0) * (table[floor + X + i] - x0) // (x1 - x0)
-        guess = y0 - steep if y1 < y0 else y0 + steep
-        above, below, value = levels - guess, guess, heights[i]
-        if value == 0:
-            heights[i] = guess | 0x8000
-            continue
-        if value >= 2 * min(above, below):
-            value = value - below if above > below else above - value - 1
-        elif value & 1:
-            value = -((value + 1) >> 1)
-        else:
-            value >>= 1
-        heights[i] = (value + guess) & 0x7FFF
-        heights[low] &= 0x7FFF
-        heights[high] &= 0x7FFF
-    return at
-
-
-@kernel
-def _envelope(table, floor, heights, line, half, decibels):
-    """Multiplies the numbers of a line with the floor."""
-    multiplier, x0 = np.int64(table[floor + MULTIPLIER]), np.int64(0)
-    y0 = min(max(heights[0] * multiplier, 0), 255)
-    for j in range(1, table[floor + POSTS]):
-        post = table[floor + ORDER + j]
-        if heights[post] > 0x7FFF:
-            continue
-        x1, y1 = np.int64(table[floor + X + post]), min(max(heights[post] * multiplier, 0), 255)
-        width, last = x1 - x0, min(x1, half)
-        steep = abs(y1 - y0) // width
-        rest, error, y = abs(y1 - y0) - steep * width, -width, y0
-        step, more = (-steep, -steep - 1) if y1 < y0 else (steep, steep + 1)
-        for x in range(x0, last):
-            line[np.uint64(x)] *= decibels[np.uint64(y)]
-            over = error + (rest - width)
-            y += step if over < -width else more
-            error = error + rest if over < -width else over
-        x0, y0 = x1, y1
-    for x in range(x0, half):
-        line[x] *= decibels[y0]
-
-
-@kernel
 def _partition(words, at, end, table, values, book, lines, first, count):
     """Adds vectors of a codebook to `lines[first : first + count]`; the bit behind them, -1 if the packet ends before."""
-    bits, codes, dim, vectors = table[book + BITS], table[book + CODES], np.int64(table[book + DIM]), table[book + VECTORS]
+    dim, bits, codes, vectors = (
+        np.int64(table[book + DIM]),
+        table[book + BITS],
+        table[book + CODES],
+        table[book + VECTORS],
+    )
     mask = (np.int64(1) << bits) - 1
     i, last = np.int64(first), np.int64(first + count)
     while i < last:
-        window = _peek(words, at)
+        window = peek(words, at)
         e = np.int64(table[np.uint64(codes + (window & mask))])
         if e < 0:
             e = np.int64(table[np.uint64((-e >> 6) + (window >> bits & ((1 << (-e & 63)) - 1)))])
@@ -161,7 +94,7 @@ def _strided(words, at, end, table, values, book, lines, first, count):
     dim = table[book + DIM]
     step = count // dim
     for k in range(step):
-        entry, length = _entry(words, at, table, book)
+        entry, length = entry_of(words, at, table, book)
         at += length
         if at > end:
             return np.int64(-1)
@@ -175,7 +108,7 @@ def _interleaved(words, at, end, table, values, book, lines, stride, bundle, cha
     """As `_partition`, of a residue of type 2: numbers of several channels in turn."""
     dim, i, last, c = np.int64(table[book + DIM]), first // channels, (first + count) // channels, 0
     while i < last:
-        entry, length = _entry(words, at, table, book)
+        entry, length = entry_of(words, at, table, book)
         at += length
         if at > end:
             return np.int64(-1)
@@ -211,7 +144,7 @@ def _residue(words, at, end, table, values, residue, half, bundle, used, lines, 
         while i < parts:
             if stage == 0:
                 for j in range(rows):
-                    entry, length = _entry(words, at, table, phrases)
+                    entry, length = entry_of(words, at, table, phrases)
                     at += length
                     if at > end or entry >= table[residue + WORDS]:
                         return end
@@ -223,14 +156,15 @@ def _residue(words, at, end, table, values, residue, half, bundle, used, lines, 
                     if book < 0 or table[book + CODED] == 0:
                         continue
                     first = begin + (i + k) * group
+                    place = bundle[j] * stride + first
                     if together and used > 1:
-                        at = _interleaved(words, at, end, table, values, book, lines, stride, bundle, used, first, group)
+                        at = _interleaved(
+                            words, at, end, table, values, book, lines, stride, bundle, used, first, group
+                        )
                     elif kind == 0:
-                        first += bundle[j] * stride
-                        at = _strided(words, at, end, table, values, book, lines, first, group)
+                        at = _strided(words, at, end, table, values, book, lines, place, group)
                     else:
-                        first += bundle[j] * stride
-                        at = _partition(words, at, end, table, values, book, lines, first, group)
+                        at = _partition(words, at, end, table, values, book, lines, place, group)
                     if at < 0:
                         return end
             i += dim
@@ -248,16 +182,16 @@ def _uncouple(magnitudes, angles, half):
 
 
 @kernel
-def _spectra(words, at, end, table, values, mapping, half, lines, stride, heights, present, bundle, picked, decibels):
+def _spectra(words, at, end, table, values, mapping, half, lines, stride, heights, present, bundle, picked):
     """Fills the lines of all channels of a block from its packet; whether it is known. `present[c]`: whether a line is not 0."""
     channels = table[CHANNELS]
     for c in range(channels):
         floor = table[FLOOR_AT] + table[mapping + SUBMAP_FLOOR + table[mapping + SUBMAP + c]] * FLOOR
-        after = _heights(words, at, end, table, floor, heights[c])
-        if after == -3:
+        after = heights_of(words, at, end, table, floor, heights[c])
+        if after == UNKNOWN:
             return False
         present[0, c] = present[1, c] = after >= 0
-        at = after if after >= 0 else end if after == -2 else min(at + 1, end)
+        at = after if after >= 0 else end if after == ENDED else min(at + 1, end)
         lines[c * stride : c * stride + half] = 0
     for p in range(table[mapping + PAIRS]):
         m, a = table[mapping + MAGNITUDE + p], table[mapping + ANGLE + p]
@@ -265,7 +199,7 @@ def _spectra(words, at, end, table, values, mapping, half, lines, stride, height
             present[1, m] = present[1, a] = True
     for s in range(table[mapping + SUBMAPS]):
         residue = table[RESIDUE_AT] + table[mapping + SUBMAP_RESIDUE + s] * RESIDUE
-        together, used, some = table[residue + TYPE] == 2, 0, False
+        together, used, some = table[residue + TYPE] == 2, np.int64(0), False
         for c in range(channels):
             if table[mapping + SUBMAP + c] == s and (together or present[1, c]):
                 bundle[used] = c
@@ -280,7 +214,7 @@ def _spectra(words, at, end, table, values, mapping, half, lines, stride, height
     for c in range(channels):
         if present[0, c]:
             floor = table[FLOOR_AT] + table[mapping + SUBMAP_FLOOR + table[mapping + SUBMAP + c]] * FLOOR
-            _envelope(table, floor, heights[c], lines[c * stride : c * stride + half], half, decibels)
+            shape(table, floor, heights[c], lines[c * stride : c * stride + half], half)
     return True
 
 
@@ -297,7 +231,7 @@ def _overlap(before, half_before, now, half, window):
 
 
 @kernel
-def samples(address, words, begin, nbytes, length, table, values, factors, order, decibels, first, out):
+def samples(address, words, begin, nbytes, length, table, values, factors, order, first, out):
     """Fills `out`, float32 `[n, channels]`, with the samples from `first` on of a file of `nbytes` at `address`, whose sound
     begins at byte `begin` and has `length` samples of each channel; whether all of it was well.
 
@@ -305,7 +239,6 @@ def samples(address, words, begin, nbytes, length, table, values, factors, order
         words: uint64 `[nbytes // 8 + 4]`, is written to.
         table, values: see `vorbis_setup.py`.
         factors, order: of short and of long blocks, see `vorbis_transform.py`.
-        decibels: float32 `[256]`, the heights of a floor.
     """
     data = words.view(np.uint8)
     words[-4:] = 0
@@ -325,7 +258,7 @@ def samples(address, words, begin, nbytes, length, table, values, factors, order
     position, half_before, at = np.int64(0), np.int64(0), np.int64(0)
     for k in range(count):
         end = ends[k] * 8
-        window = _peek(words, at)
+        window = peek(words, at)
         mode, bits = window >> 1 & ((1 << table[MODE_BITS]) - 1), 1 + table[MODE_BITS]
         if end == at or window & 1 or mode >= table[MODES]:
             return False
@@ -338,7 +271,7 @@ def samples(address, words, begin, nbytes, length, table, values, factors, order
         after = position + (half_before + half) // 2 if k else np.int64(0)
         if after + (half + longest) // 2 > first:
             if not _spectra(
-                words, at, end, table, values, mapping, half, lines, longest, heights, present, bundle, picked, decibels
+                words, at, end, table, values, mapping, half, lines, longest, heights, present, bundle, picked
             ):
                 return False
             own_factors, own_order = (long_factors, long_order) if half == longest else (short_factors, short_order)

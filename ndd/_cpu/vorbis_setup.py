@@ -386,6 +386,7 @@ def _mapping(data, at, channels, floors, residues, mapping):
 def read_setup(data, end, channels, table, values):
     """Fills `table` and `values` from the setup header `data`, uint8, with 8 bytes behind its `end`; whether it is known: it
     has floors of type 1 alone, and room in the tables."""
+    table[CHANNELS] = channels
     end *= 8
     at = _books(data, np.int64(56), end, table, values)
     if at < 0:

@@ -22,7 +22,7 @@ def transform_factors(half: int) -> np.ndarray:
     """float32 `[5 * half]` for blocks of `2 * half` samples: the window (`half`); then, `half / 2` each, real and imaginary
     parts for the beginning, for the stages behind each other, for the last stage (half of them each), for the end."""
     n, quarter = 2 * half, half // 2
-    window = np.round(np.sin(np.pi / 2 * np.sin((np.arange(half) + 0.5) / n * np.pi) ** 2), 10)  # libvorbis has 10 digits
+    window = np.sin(np.pi / 2 * np.sin((np.arange(half) + 0.5) / n * np.pi) ** 2)
     turns = np.pi / n * 4 * np.arange(quarter)
     re, im = np.cos(turns), -np.sin(turns)
     stages, pairs, step = [], half // 4, 2
@@ -33,10 +33,11 @@ def transform_factors(half: int) -> np.ndarray:
     taken[: sum(map(len, stages))] = np.concatenate([*stages, np.zeros(0, np.int64)])
     last = np.pi / n * (4 * np.arange(quarter // 2) + 2)
     end = np.pi / (2 * n) * (2 * np.arange(quarter) + 1)
-    parts = [
-        window, re[::-1], im[::-1], re[taken], im[taken], 0.5 * np.cos(last), -0.5 * np.sin(last), np.cos(end), np.sin(end)
+    parts = [  # libvorbis has 10 digits of the window
+        np.round(window, 10), re[::-1], im[::-1], re[taken], im[taken], 0.5 * np.cos(last), -0.5 * np.sin(last), np.cos(end),
+        np.sin(end), np.zeros(half // 2),
     ]  # fmt: skip
-    return np.concatenate([*parts, np.zeros(half // 2)]).astype(np.float32)
+    return np.concatenate(parts).astype(np.float32)
 
 
 @functools.cache
@@ -96,12 +97,16 @@ def _leaves(re, im, n):
         r1, i1 = (y + x) * _C2, (y - x) * _C2
         x, y, R0, I0 = r0 - R0, i0 - I0, R0 + r0, I0 + i0
         r0, i0 = y * _C3 + x * _C1, y * _C1 - x * _C3
-        (re[b], im[b], re[n + b], im[n + b], re[2 * n + b], im[2 * n + b], re[3 * n + b], im[3 * n + b], re[4 * n + b], im[4 * n + b],
-         re[5 * n + b], im[5 * n + b], re[6 * n + b], im[6 * n + b], re[7 * n + b], im[7 * n + b]) = _eight(
+        (
+            re[b], im[b], re[n + b], im[n + b], re[2 * n + b], im[2 * n + b], re[3 * n + b], im[3 * n + b],
+            re[4 * n + b], im[4 * n + b], re[5 * n + b], im[5 * n + b], re[6 * n + b], im[6 * n + b], re[7 * n + b], im[7 * n + b],
+        ) = _eight(
             r0, i0, r1, i1, r2, i2, r3, i3, r4, i4, r5, i5, r6, i6, r7, i7
         )  # fmt: skip
-        (re[h], im[h], re[n + h], im[n + h], re[2 * n + h], im[2 * n + h], re[3 * n + h], im[3 * n + h], re[4 * n + h], im[4 * n + h],
-         re[5 * n + h], im[5 * n + h], re[6 * n + h], im[6 * n + h], re[7 * n + h], im[7 * n + h]) = _eight(
+        (
+            re[h], im[h], re[n + h], im[n + h], re[2 * n + h], im[2 * n + h], re[3 * n + h], im[3 * n + h],
+            re[4 * n + h], im[4 * n + h], re[5 * n + h], im[5 * n + h], re[6 * n + h], im[6 * n + h], re[7 * n + h], im[7 * n + h],
+        ) = _eight(
             R0, I0, R1, I1, R2, I2, R3, I3, R4, I4, R5, I5, R6, I6, R7, I7
         )  # fmt: skip
 
@@ -148,9 +153,9 @@ def inverse(line, half, factors, order, re, im, turned_re, turned_im, first, sec
         re[c] = a * wi[c] + b * wr[c]
         im[c] = a * wr[c] - b * wi[c]
     wr, wi = factors[2 * half : 2 * half + quarter], factors[2 * half + quarter : 3 * half]
-    pairs, w = eighth, 0
+    pairs, w = eighth, np.int64(0)
     while pairs >= _LEAF:
-        for begin in range(0, quarter, 2 * pairs):
+        for begin in range(np.int64(0), quarter, 2 * pairs):
             _stage(re, im, begin, pairs, wr, wi, w)
         w += pairs
         pairs //= 2
