@@ -60,9 +60,9 @@ def _number(data, at, count):
 
 @kernel
 def stream(address, nbytes, head, found):
-    """Whether the file of `nbytes` at `address` is one whole stream that begins with three packets, the third in one page and
-    at its end. `found`: the byte where that packet begins, its length, the byte of the page behind it, the last position.
-    `head`, uint8 `[282]`, is written to."""
+    """Whether the file of `nbytes` at `address` is one whole stream that begins with three packets, each in one page, the first
+    alone there, the third at its end. `found`: the byte where the third packet begins, its length, the byte of the page behind
+    it, the last position, the byte where the second packet begins, its length. `head`, uint8 `[282]`, is written to."""
     at, pages, packets, inside, size = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     serial = np.int64(0)
     while at + _HEAD < nbytes:
@@ -87,9 +87,13 @@ def stream(address, nbytes, head, found):
             if head[_HEAD + s] < 255:
                 packets += 1
                 inside, ends = np.int64(0), np.int64(s)
-                if packets == 3:
+                if packets <= 3 and place - size < at + _HEAD + segments:
+                    return False
+                if packets == 2:
+                    found[4], found[5] = place - size, size
+                elif packets == 3:
                     found[0], found[1], found[2] = place - size, size, place
-                    if s + 1 < segments or place - size < at + _HEAD + segments:
+                    if s + 1 < segments:
                         return False
                 size = np.int64(0)
         if place > nbytes or (pages == 0 and packets != 1):

@@ -138,9 +138,30 @@ def _(files, facts):
 
 
 @kernel
+def _has_comments(address, nbytes, head):
+    """Whether the header of `nbytes` at `address` is whole that has the comments of Vorbis: libvorbis decodes nothing else."""
+    _copy(head.ctypes.data, address, 11)
+    place = np.int64(11) + _little(head, 7, 4)  # behind the name of the encoder
+    if _big(head, 0, 7) != 0x03766F72626973 or place + 4 > nbytes:
+        return False
+    _copy(head.ctypes.data, address + place, 4)
+    count = _little(head, 0, 4)
+    place += 4
+    for _ in range(count):
+        if place + 4 > nbytes:
+            return False
+        _copy(head.ctypes.data, address + place, 4)
+        place += 4 + _little(head, 0, 4)
+    if place >= nbytes:
+        return False
+    _copy(head.ctypes.data, address + place, 1)
+    return head[0] & 1 != 0
+
+
+@kernel
 def vorbis_headers(files, which, facts):
     """Fills the `facts` of those of `which` that are Ogg files of one whole stream of Vorbis."""
-    head, found = np.empty(282, np.uint8), np.zeros(4, np.int64)
+    head, found = np.empty(282, np.uint8), np.zeros(6, np.int64)
     for k in range(len(which)):
         i = which[k]
         address, nbytes = files[i, 0], files[i, 1]
@@ -152,7 +173,14 @@ def vorbis_headers(files, which, facts):
         short, long = _little(head, 56, 1) & 15, _little(head, 56, 1) >> 4
         known = head[26] == 1 and head[27] == 30 and _big(head, 28, 7) == 0x01766F72626973 and _little(head, 35, 4) == 0
         known = known and 0 < channels <= MOST_CHANNELS and 0 < rate < 1 << 31
-        if not known or not 6 <= short <= long <= 13 or head[57] & 1 == 0 or found[1] < 8 or found[3] <= 0:
+        known = known and 6 <= short <= long <= 13 and head[57] & 1 != 0
+        if (
+            not known
+            or found[5] < 16
+            or found[1] < 8
+            or found[3] <= 0
+            or not _has_comments(address + found[4], found[5], head)
+        ):
             continue
         _copy(head.ctypes.data, address + found[0], 7)
         if _big(head, 0, 7) != 0x05766F72626973:
