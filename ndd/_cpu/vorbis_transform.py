@@ -145,13 +145,14 @@ def inverse(line, half, factors, order, re, im, turned_re, turned_im, first, sec
     eighth = quarter // 2
     wr, wi = factors[half : half + quarter], factors[half + quarter : 2 * half]
     for c in range(eighth):
-        a, b = line[half - 1 - 4 * (eighth - 1 - c)], line[half - 3 - 4 * (eighth - 1 - c)]
+        a, b = line[4 * c + 3], line[4 * c + 1]
         re[c] = -a * wi[c] - b * wr[c]
         im[c] = b * wi[c] - a * wr[c]
-    for c in range(eighth, quarter):
-        a, b = line[half - 4 - 4 * (c - eighth)], line[half - 2 - 4 * (c - eighth)]
-        re[c] = a * wi[c] + b * wr[c]
-        im[c] = a * wr[c] - b * wi[c]
+    upper_re, upper_im, wr, wi = re[eighth:quarter], im[eighth:quarter], wr[eighth:], wi[eighth:]
+    for c in range(eighth):
+        k, a, b = eighth - 1 - c, line[4 * c], line[4 * c + 2]
+        upper_re[k] = a * wi[k] + b * wr[k]
+        upper_im[k] = a * wr[k] - b * wi[k]
     wr, wi = factors[2 * half : 2 * half + quarter], factors[2 * half + quarter : 3 * half]
     pairs, w = eighth, np.int64(0)
     while pairs >= _LEAF:
@@ -175,9 +176,10 @@ def inverse(line, half, factors, order, re, im, turned_re, turned_im, first, sec
         re[i], im[i] = a + c, b + d
         re[quarter - 1 - i], im[quarter - 1 - i] = a - c, d - b
     wr, wi = factors[3 * half + quarter : 4 * half], factors[4 * half : 4 * half + quarter]
+    end_of_first, end_of_second = first[quarter:half], second[quarter:half]
     for k in range(quarter):
-        a, b = re[k] * wi[k] - im[k] * wr[k], -(re[k] * wr[k] + im[k] * wi[k])
-        first[quarter - 1 - k] = a
-        first[quarter + k] = -a
-        second[quarter - 1 - k] = b
-        second[quarter + k] = b
+        end_of_first[k] = -(re[k] * wi[k] - im[k] * wr[k])
+        end_of_second[k] = -(re[k] * wr[k] + im[k] * wi[k])
+    for k in range(quarter):
+        first[quarter - 1 - k] = -end_of_first[k]
+        second[quarter - 1 - k] = end_of_second[k]
