@@ -4,7 +4,8 @@ Files of a second of speech take 20 to 300 us, and some 100 us of Python each if
 16 threads wait in turn. Here it is a call or two for several files, and none of them holds the GIL.
 
 Plain WAV files are converted where they lie (libsndfile takes five times as long, or has to be opened first), FLAC files
-are decoded by `flac.py`, all others by libsndfile (`sound_file.py`). Whatever is not as it should be is left out.
+are decoded by `flac.py`, Ogg files of Vorbis by `vorbis.py`, all others by libsndfile (`sound_file.py`). Whatever is not as it
+should be is left out.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ import numpy as np
 
 from ndd._cpu.flac import frames as flac_frames
 from ndd._cpu.jit import External, kernel
+from ndd._cpu.ogg import stream
 from ndd._cpu.sound_file import CHANNELS as _CHANNELS, FORMAT as _FORMAT, RATE as _RATE, opened, read
+from ndd._cpu.vorbis import samples as vorbis_decoded
+from ndd._cpu.vorbis_setup import MOST_CHANNELS
 from ndd._cpu.windowed_sinc import resampled
 
-# What a row of `facts` says of a file. BITS: of a sample; of a file that libsndfile has opened, its format.
-KIND, BEGIN, FRAMES, RATE, CHANNELS, BITS, FLOATS, SEEKS, HANDLE, FILE = range(10)
-FACTS = 10
-UNKNOWN, WAV, FLAC, OPENED = range(4)
+# What a row of `facts` says of a file. BITS: of a sample; of a file that libsndfile has opened, its format. SETUP: where the setup
+# header of Vorbis is.
+KIND, BEGIN, FRAMES, RATE, CHANNELS, BITS, FLOATS, SEEKS, HANDLE, FILE, SETUP, SETUP_BYTES = range(12)
+FACTS = 12
+UNKNOWN, WAV, FLAC, OPENED, VORBIS = range(5)
 # What a row of `plan` wants of it: frames from FIRST on, COUNT of them (-1: none, leave it), as they are (EXACT) or mixed and
 # resampled; PLACE: where in the output, NEEDS: how much of the memory for what is not ready, ROOM: where in it, all in elements;
 # BEFORE: how many frames libsndfile decodes before the first.
@@ -31,6 +36,7 @@ _PIECE = 1 << 12  # numbers of a WAV file that are converted at once: they fit i
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _MOST = 512  # samples a byte: a FLAC header that claims more is left to libsndfile, which reads block by block
 LONGEST_BLOCK = 1 << 16  # of FLAC
+_WHOLE = 1 << 22  # bytes: longer Ogg files are left to libsndfile, which reads only what is wanted
 _PAF, _FLAC_FORMAT = 5, 0x17  # of SF_INFO
 # How libsndfile finds a place in the middle: only by decoding from the beginning; with the very samples; in MPEG with what
 # the frames before leave behind; in Vorbis but for the last page.
@@ -129,6 +135,58 @@ def headers(files, facts):
 @headers.meanwhile
 def _(files, facts):
     """libsndfile reads them all."""
+
+
+@kernel
+def _has_comments(address, nbytes, head):
+    """Whether the header of `nbytes` at `address` is whole that has the comments of Vorbis: libvorbis decodes nothing else."""
+    _copy(head.ctypes.data, address, 11)
+    place = np.int64(11) + _little(head, 7, 4)  # behind the name of the encoder
+    if _big(head, 0, 7) != 0x03766F72626973 or place + 4 > nbytes:
+        return False
+    _copy(head.ctypes.data, address + place, 4)
+    count = _little(head, 0, 4)
+    place += 4
+    for _ in range(count):
+        if place + 4 > nbytes:
+            return False
+        _copy(head.ctypes.data, address + place, 4)
+        place += 4 + _little(head, 0, 4)
+    if place >= nbytes:
+        return False
+    _copy(head.ctypes.data, address + place, 1)
+    return head[0] & 1 != 0
+
+
+@kernel
+def vorbis_headers(files, which, facts):
+    """Fills the `facts` of those of `which` that are Ogg files of one whole stream of Vorbis."""
+    head, found = np.empty(282, np.uint8), np.zeros(6, np.int64)
+    for k in range(len(which)):
+        i = which[k]
+        address, nbytes = files[i, 0], files[i, 1]
+        if nbytes > _WHOLE or not stream(address, nbytes, head, found):
+            continue
+        # The first page has one packet (`stream`); behind its head of 28 bytes: 1, "vorbis", version, channels, rate, sizes.
+        _copy(head.ctypes.data, address, 64)
+        channels, rate = _little(head, 39, 1), _little(head, 40, 4)
+        short, long = _little(head, 56, 1) & 15, _little(head, 56, 1) >> 4
+        known = head[26] == 1 and head[27] == 30 and _big(head, 28, 7) == 0x01766F72626973 and _little(head, 35, 4) == 0
+        known = known and 0 < channels <= MOST_CHANNELS and 0 < rate < 1 << 31
+        known = known and 6 <= short <= long <= 13 and head[57] & 1 != 0
+        if (
+            not known
+            or found[5] < 16
+            or found[1] < 8
+            or found[3] <= 0
+            or not _has_comments(address + found[4], found[5], head)
+        ):
+            continue
+        _copy(head.ctypes.data, address + found[0], 7)
+        if _big(head, 0, 7) != 0x05766F72626973:
+            continue
+        facts[i, KIND], facts[i, FLOATS], facts[i, BEGIN], facts[i, FRAMES] = VORBIS, 1, found[2], found[3]
+        facts[i, RATE], facts[i, CHANNELS], facts[i, SETUP], facts[i, SETUP_BYTES] = rate, channels, found[0], found[1]
 
 
 @kernel
@@ -236,6 +294,28 @@ def _(*given):
 
 
 @kernel
+def vorbis_samples(files, which, facts, plan, kind, table, values, factors, order, words, room, floats, got):
+    """The samples of those of `which`, Ogg files of Vorbis with one setup header: to their places in `floats`, if that is the
+    output (`kind` 0) and they are EXACT, else to their ROOM; `got` stays as it is of one that is damaged. The tables:
+    see `vorbis.py`."""
+    at = np.int64(0)
+    for w in range(len(which)):
+        i = which[w]
+        count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
+        if count < 0:
+            continue
+        plan[i, ROOM] = at
+        at += plan[i, NEEDS]
+        target = room[plan[i, ROOM] : plan[i, ROOM] + count * channels]
+        if plan[i, NEEDS] == 0:
+            target = floats[plan[i, PLACE] : plan[i, PLACE] + count * channels]
+        own, out, length = words[: nbytes // 8 + 4], target.reshape((count, channels)), facts[i, FRAMES]
+        first, begin = plan[i, FIRST], facts[i, BEGIN]
+        if vorbis_decoded(files[i, 0], own, begin, nbytes, length, table, values, factors, order, first, out):
+            got[i] = count
+
+
+@kernel
 def opened_samples(which, facts, plan, kind, room, output, got):
     """The samples of those of `which` that libsndfile has opened: to their places in the output, at address `output`, if
     they are EXACT, else to their ROOM; closes the files."""
@@ -323,7 +403,10 @@ def finish(which, facts, plan, rates, downmix, kind, tables, room, levels, float
 
 
 @finish.meanwhile
-def _(which, *given):
-    """Those that were to be finished are not there: soundfile reads them."""
+def _(which, facts, *given):
+    """Those that were to be finished are not there: soundfile reads them. Its samples of Vorbis are others in the last bit."""
+    if (facts[which, KIND] == VORBIS).any():
+        finish.waited_for(which, facts, *given)
+        return
     got = given[-1]
     got[which] = -1

@@ -38,11 +38,13 @@ from ndd._cpu.sound_batch import (
     SEEKABLE,
     SEEKS,
     UNKNOWN,
+    VORBIS,
     WAV,
 )
 from ndd._cpu.windowed_sinc import lobes_of, resample, tables_of
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import address
+from ndd.decoders._vorbis import Setup, setups
 
 _BLOCK = 1 << 22  # frames that are read at once where a header may claim too many
 _UNKNOWN_LENGTH = 2**63 - 1  # frames, where the header of a FLAC stream does not tell
@@ -133,20 +135,25 @@ def decode_batch(
     facts = np.zeros((len(places), sound_batch.FACTS), np.int64)
     sound_batch.headers(places, facts)
     facts[(facts[:, KIND] == FLAC) & (starts != 0), KIND] = UNKNOWN  # libsndfile knows how to begin in the middle
-    rest = np.flatnonzero((facts[:, KIND] == UNKNOWN) & (places[:, 1] > 0))
+    vorbis = setups(files, _unknown(facts, places), facts)
+    rest = _unknown(facts, places)
     try:
         if len(rest) and _connected():
             parts = _dealt(rest, places, 2 * threads)
             _each(spread, len(parts), lambda k: sound_batch.open_files(places, parts[k], _NAME, facts))
-        return _samples(files, facts, wanted, rates, starts, durations, threads, spread)
+        return _samples(files, facts, vorbis, wanted, rates, starts, durations, threads, spread)
     finally:
         for i in np.flatnonzero(facts[:, HANDLE]).tolist():  # something went wrong
             sound_file.read(facts[i, HANDLE].astype(np.uint64), facts[i, FILE].astype(np.int32), 0, 0, 1, 0, 0, 0)
 
 
+def _unknown(facts: np.ndarray, places: np.ndarray) -> np.ndarray:
+    return np.flatnonzero((facts[:, KIND] == UNKNOWN) & (places[:, 1] > 0))
+
+
 def _samples(
-    files: Files, facts: np.ndarray, wanted: Wanted, rates: np.ndarray, starts: np.ndarray, durations: np.ndarray,
-    threads: int, spread: Spread,
+    files: Files, facts: np.ndarray, vorbis: list[tuple[Setup, np.ndarray]], wanted: Wanted, rates: np.ndarray,
+    starts: np.ndarray, durations: np.ndarray, threads: int, spread: Spread,
 ) -> Decoded:  # fmt: skip
     """Of the files that are known by their headers; closes what is opened."""
     n, kinds, places = len(facts), facts[:, KIND], files.places
@@ -154,8 +161,9 @@ def _samples(
     frames, channels = facts[:, FRAMES], facts[:, CHANNELS]
     first = np.floor(starts * file_rates)
     count = np.fmin(frames - first, np.floor(durations * file_rates))  # `fmin`: what is no number does not count
+    own = (kinds == FLAC) | (kinds == VORBIS)
     fine = (kinds != UNKNOWN) & (first >= 0) & (first <= frames)
-    fine &= (kinds == WAV) | (count <= np.where(kinds == FLAC, np.maximum(_BLOCK, 16 * places[:, 1]), _BLOCK))
+    fine &= (kinds == WAV) | (count <= np.where(own, np.maximum(_BLOCK, 16 * places[:, 1]), _BLOCK))
     plan = np.zeros((n, sound_batch.PLANS), np.int64)
     plan[:, FIRST] = np.where(fine, first, 0)
     plan[:, COUNT] = np.where(fine, count, -1)
@@ -167,7 +175,9 @@ def _samples(
     exact = ~other_rate & (channels == 1) if wanted.downmix else ~other_rate
     plan[:, EXACT] = exact = exact if floats else exact & (facts[:, FLOATS] == 0)
     kept = np.maximum(plan[:, COUNT], 0)
-    ready = exact & ((kinds == OPENED) | ((kinds == WAV) & floats))  # what needs no room, and is not to be finished
+    ready = exact & (
+        (kinds == OPENED) | (((kinds == WAV) | (kinds == VORBIS)) & floats)
+    )  # what needs no room, and is not to be finished
     plan[:, NEEDS] = np.where(ready, 0, kept * channels)
     before, after = np.where(other_rate & fine, (file_rates, rates), 1)
     lengths = np.ceil(kept * after / before).astype(np.int64)  # as in `finish`: the ratio alone would be rounded
@@ -179,15 +189,17 @@ def _samples(
     tables = tables_of(lobes_of(wanted.quality))
     number = _KINDS.index(wanted.dtype.name)
     flacs = np.flatnonzero(kinds == FLAC)
-    widest = int(channels[flacs].max(initial=0)), int(places[flacs, 1].max(initial=0)) // 8 + 3
+    widest = int(channels[flacs].max(initial=0)), int(places[own, 1].max(initial=0)) // 8 + 4
+    which = {kind: [(None, np.flatnonzero(kinds == kind))] for kind in (OPENED, FLAC, WAV)} | {VORBIS: vorbis}
     parts = [  # those that take longest first: at the end no thread waits long
-        (kind, part, bool(ready[part].all()))
-        for kind in (OPENED, FLAC, WAV)
-        for part in _dealt(np.flatnonzero(kinds == kind), places, threads * (1 if kind == WAV else 2))
+        (kind, setup, part, bool(ready[part].all()))
+        for kind in (OPENED, VORBIS, FLAC, WAV)
+        for setup, those in which[kind]
+        for part in _dealt(those, places, threads * (1 if kind == WAV else 2))
     ]
 
     def samples(k: int) -> None:
-        kind, which, at_once = parts[k]
+        kind, setup, which, at_once = parts[k]
         room = host_empty(0 if at_once else int(plan[which, NEEDS].sum()), np.float32)
         levels = room.view(np.int32)
         if kind == WAV:
@@ -195,6 +207,9 @@ def _samples(
         elif kind == FLAC:
             words, lines = host_empty(widest[1], np.uint64), host_empty((widest[0], LONGEST_BLOCK), np.int64)
             sound_batch.flac_samples(places, which, facts, plan, words, lines, levels, got)
+        elif setup is not None:
+            words = host_empty(widest[1], np.uint64)
+            sound_batch.vorbis_samples(places, which, facts, plan, number, *setup, words, room, outputs[0], got)
         else:
             sound_batch.opened_samples(which, facts, plan, number, room.ctypes.data, flat.ctypes.data, got)
         if not at_once:
