@@ -190,12 +190,14 @@ def _intrinsics() -> dict[str, Any]:
             def chroma(kind, at):
                 long = builder.mul(ir.Constant(step, kind), builder.extract_value(near.shape, 1))
                 here, beside = (
-                    builder.load(place(builder, array, builder.add(long, at), numbers), align=4) for array in (near, far)
+                    builder.load(place(builder, array, builder.add(long, at), numbers), align=4)
+                    for array in (near, far)
                 )
                 return sum_of(beside, vector(number, [3.0] * n), here)
 
             offset, luma, rv, gu, gv, bu = (
-                everywhere(builder, builder.load(builder.gep(factors.data, [ir.Constant(step, k)])), n) for k in range(6)
+                everywhere(builder, builder.load(builder.gep(factors.data, [ir.Constant(step, k)])), n)
+                for k in range(6)
             )
             loop, until, latest = blocks(builder, zero, builder.ashr(arguments[3], one), n)
             with loop as (index, _):
