@@ -37,7 +37,7 @@ class OpenVideos:
 
     def __init__(self, threads: int, file_of: Callable[[str], str | np.ndarray]):
         self._threads, self._file_of = threads, file_of
-        self._ended = False
+        self._keeps, self._ended = True, False
         self._start()
 
     def _start(self) -> None:
@@ -71,14 +71,20 @@ class OpenVideos:
                 mine.file.close()
 
     def end(self) -> None:
-        """Close, and keep no video open from here on: what is still asked for is opened for this alone."""
+        """Close for ever, whatever `resume` says."""
         if os.getpid() == self._process:
             self._ended = True
             self.close()
 
+    def resume(self) -> None:
+        """Keep videos open again."""
+        self._keeps = not self._ended
+
     def close(self) -> None:
-        """Close what nobody uses, and what is in use as soon as it no longer is: lookahead may be at work."""
+        """Close what nobody uses, and what is in use as soon as it no longer is. Lookahead may be at work, and batches not yet
+        decoded: until `resume`, what they ask for is opened for this alone."""
         with self._changed:
+            self._keeps = False
             gone = [one for one in self._opened if not one.busy]
             for one in self._opened:
                 one.last = one.busy
@@ -114,7 +120,7 @@ class OpenVideos:
                 self._opened.append(mine)
             mine.busy, mine.until = True, until
             self._opened.remove(mine)
-            if self._ended:
+            if not self._keeps:
                 mine.last = True
             else:
                 self._opened.append(mine)

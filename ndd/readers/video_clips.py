@@ -103,6 +103,7 @@ class ClipStore(RecordStore):
 
     def records(self, numbers: Sequence[int]) -> list[Record | Exception]:
         """Several sequences, those of one video in one go."""
+        self._open.resume()
         listed = np.asarray(numbers, np.int64)
         found: list[Record | Exception] = [IndexError("not read")] * len(numbers)
         videos = self._video[listed]
@@ -121,7 +122,7 @@ class ClipStore(RecordStore):
         return self._open.using(self._videos[video].path, self.indices[video], first, last)
 
     def close(self) -> None:
-        """Close the videos."""
+        """Close the videos; batches that are decoded later open them for this alone, until records are read again."""
         self._open.close()
 
     def end(self) -> None:

@@ -169,7 +169,7 @@ def test_odd_sizes(height, width):
     assert np.abs(shown.astype(int) - frames).max() <= 4
 
 
-@pytest.mark.parametrize(("height", "width", "bits"), [(7, 9, 8), (6, 75, 8), (5, 64, 10)])
+@pytest.mark.parametrize(("height", "width", "bits"), [(7, 9, 8), (6, 75, 8), (5, 64, 10), (3, 131, 12)])
 def test_chroma_between_its_samples_is_linear(height, width, bits):
     """The formula, computed slowly: narrow frames, and wide ones, of which 32 pixels are made at once."""
     from ndd._cpu.yuv import rgb_of_420

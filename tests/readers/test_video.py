@@ -8,7 +8,7 @@ import numpy as np
 import nvdec
 import pytest
 from videos import REAL, damaged, encoded, numbered, numbers_of, timed, write
-from waiting import let_read_on, wait_until
+from waiting import wait_until
 
 import ndd
 from ndd.decoders._open_videos import OpenVideos
@@ -357,11 +357,24 @@ def test_on_a_gpu_as_on_the_cpu(folder, emulated_gpu, monkeypatch, kind, how):
         for ours, theirs in zip(one, two, strict=True):
             for a, b in zip(ours.tensors, theirs.cpu().tensors, strict=True):
                 np.testing.assert_allclose(np.asarray(a).astype(float), np.asarray(b).astype(float), atol=most * 1.01)
-    let_read_on(there)  # what is worked on ahead after `close` opens decoders again, until the reader is gone
     there.close()
     if engine is not None:
         wait_until(lambda: engine.open == 0)
     assert engine is None or engine.copies > 0
+
+
+def test_a_batch_that_is_decoded_after_close_leaves_nothing_open(folder, emulated_gpu, monkeypatch):
+    engine = None if emulated_gpu.real else nvdec.put_in_place(monkeypatch)
+    reader = ndd.readers.Video(filenames=str(folder / "cat" / "a.mp4"), sequence_length=4, device="gpu")
+    with ndd.EvalMode.deferred:
+        (late,) = reader.fetch([1, 3])
+        reader.close()
+        assert [numbers_of(one)[0] for one in late.cpu().tensors] == [4, 12]
+        assert engine is None or engine.open == 0
+        assert numbers_of(reader.fetch([2])[0].cpu().tensors[0]) == [8, 9, 10, 11], "it can be used again"
+        assert engine is None or engine.open == 1
+        reader.close()
+        assert engine is None or engine.open == 0
 
 
 def test_a_batch_on_a_gpu_decodes_each_frame_once(folder, emulated_gpu, monkeypatch):
