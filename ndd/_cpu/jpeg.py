@@ -19,13 +19,13 @@ from ndd._cpu.jpeg_blocks import PIXELS, load_bits, store_bits, store_pixels, tr
 
 BORDER = 32  # bytes that must be there around a plane's rows, and behind the bits
 
-_PEEK = 11  # bits
+_PEEK = 10  # bits
 _SYMBOLS = 256
 _BLOCK, _MOST_BLOCKS = 64, 6  # of a unit
 _RUN = 16  # units that are transformed at once: their numbers stay in the processor's nearest memory
 _MAX_SIZE = 11  # bits of a number
 _END_OF_BLOCK = 127  # as a run: beyond the block, whatever came before
-_LONG = 1 << 7
+_LONG = 1 << 15
 _LIMIT = 4096  # of coefficients: libjpeg-turbo's sums of 16 bits hold such
 _LEAST_WIDTH = 16  # narrower chroma is not smoothed
 
@@ -155,7 +155,7 @@ def _make_table(codes, is_ac, most, table):
     not told, but in byte 2 how many bits it has; so it is with numbers above `most`. `_LONG` alone: these bits are too few.
     Whether these are codes at all."""
     code, known = np.int64(0), np.int64(16)
-    table[:] = _LONG
+    table[:] = _LONG | 32 << 32
     for size in range(1, 17):
         count = np.int64(codes[size - 1])
         if code + count > 1 << size:
@@ -163,14 +163,14 @@ def _make_table(codes, is_ac, most, table):
         for _ in range(count if size <= _PEEK else 0):
             bits, run = _meaning(codes[known], is_ac)
             spare = _PEEK - size - bits
-            entry = run << 8 | bits << 16 | (run + 1) << 24 | (size + bits)
+            entry = run << 8 | bits << 16 | (run + 1) << 24 | size << 32 | (size + bits)
             if bits > _MAX_SIZE:
                 pass
             elif spare < 0 or 1 << bits > most:
                 first = code << (_PEEK - size)
                 table[first : first + (1 << (_PEEK - size))] = entry | _LONG
             else:
-                entry = run << 8 | (run + 2) << 16 | (run + 1) << 24 | (size + bits)
+                entry = run << 8 | (run + 1) << 16 | (run + 1) << 24 | size << 32 | (size + bits)
                 for number in range(1 << bits):
                     first = ((code << bits) + number) << spare
                     value = number if number >> max(0, bits - 1) else number + 1 - (1 << bits)
@@ -206,11 +206,27 @@ def _make_pairs(table, pairs):
         places = one >> 24 & 255
         total = used + (two & 63)
         if one & _LONG or two & _LONG or total > _PEEK or places > 64:
-            pairs[ahead] = one
+            pairs[ahead] = one & ~(0xFFFF << 32)
         else:
             run = places + (two >> 8 & 255)
             number = two >> 48 & 0xFFFF
             pairs[ahead] = total | (one & 0xFF00) | run << 16 | (run + 1) << 24 | number << 32 | one >> 48 << 48
+
+
+@kernel
+def _make_skips(table, skips):
+    """How many bits up to three codes take with their numbers (6), codes that are whole in the bits, and how many places of
+    a block they fill (from bit 8 on): 64 if there is none."""
+    for ahead in range(1 << _PEEK):
+        one = np.uint64(table[ahead])
+        used, places = one & np.uint64(63), one >> np.uint64(24) & np.uint64(255)
+        places = places if used else np.uint64(64)
+        for _ in range(2):
+            one = np.uint64(table[np.uint64(ahead) << used & np.uint64((1 << _PEEK) - 1)])
+            whole = used + (one >> np.uint64(32) & np.uint64(63)) <= np.uint64(_PEEK) and places < np.uint64(64)
+            used += one & np.uint64(63) if whole else np.uint64(0)
+            places += one >> np.uint64(24) & np.uint64(255) if whole else np.uint64(0)
+        skips[ahead] = used | places << np.uint64(8)
 
 
 @kernel
@@ -279,7 +295,7 @@ def _unstuffed(data, begin, bits):
 
 
 @kernel
-def _read_units(bits, nbytes, stream, before, units, inside, frame, luma_blocks, steps, codes, tables, pairs, blocks):
+def _read_units(bits, nbytes, stream, before, units, inside, frame, luma_blocks, steps, codes, tables, pairs, skips, blocks):
     """Reads so many units of the scan, into `blocks` (all 0) if they are `inside`. Whether all was well.
 
     `stream`: the next bits (highest first), how many these are at least, and where the ones behind them are. `before`: the
@@ -298,13 +314,13 @@ def _read_units(bits, nbytes, stream, before, units, inside, frame, luma_blocks,
                 entry = np.int64(tables[dc, ahead >> np.uint64(64 - _PEEK)])
                 number = entry >> 48
                 if entry & _LONG:
-                    if entry == _LONG:
+                    if not entry & 63:
                         entry = _long_code(ahead, codes[dc], False)
                         if not entry:
                             return False
                     number = _number(ahead, entry)
                 ahead <<= np.uint64(entry & 63)
-                count -= np.uint64(entry & 63)
+                count -= np.uint64(entry & 255)
                 before[c] += number
                 k = np.uint64(1)
                 if not inside:
@@ -312,8 +328,24 @@ def _read_units(bits, nbytes, stream, before, units, inside, frame, luma_blocks,
                         ahead |= load_bits(bits, at) >> count
                         at += (np.uint64(63) - count) >> np.uint64(3)
                         count |= np.uint64(56)
-                        entry = np.int64(pairs[ac, ahead >> np.uint64(64 - _PEEK)])
-                        if entry == _LONG:
+                        entry = np.int64(skips[ac, ahead >> np.uint64(64 - _PEEK)])
+                        after = k + np.uint64(entry >> 8)
+                        if after < np.uint64(64):
+                            k = after
+                            ahead <<= np.uint64(entry & 63)
+                            count -= np.uint64(entry & 255)
+                            entry = np.int64(skips[ac, ahead >> np.uint64(64 - _PEEK)])
+                            after = k + np.uint64(entry >> 8)
+                            if after < np.uint64(64):
+                                k = after
+                                ahead <<= np.uint64(entry & 63)
+                                count -= np.uint64(entry & 255)
+                                continue
+                        if after == np.uint64(64) or after - np.uint64(_END_OF_BLOCK + 2) < np.uint64(63):
+                            break
+                        # A long code, or codes some of which are the next block's.
+                        entry = np.int64(tables[np.uint64(2) + ac, ahead >> np.uint64(64 - _PEEK)])
+                        if not entry & 63:
                             entry = _long_code(ahead, codes[np.uint64(2) + ac], True)
                             if not entry:
                                 return False
@@ -322,7 +354,7 @@ def _read_units(bits, nbytes, stream, before, units, inside, frame, luma_blocks,
                             break
                         k = after
                         ahead <<= np.uint64(entry & 63)
-                        count -= np.uint64(entry & 63)
+                        count -= np.uint64(entry & 255)
                 else:
                     number = before[c]
                     if abs(number * np.int64(steps[row])) >= _LIMIT:
@@ -341,7 +373,7 @@ def _read_units(bits, nbytes, stream, before, units, inside, frame, luma_blocks,
                                 break
                             k = after
                             ahead <<= np.uint64(entry & 63)
-                            count -= np.uint64(entry & 63)
+                            count -= np.uint64(entry & 255)
                             # The next codes, of the same bits.
                             entry = np.int64(pairs[ac, ahead >> np.uint64(64 - _PEEK)])
                             if not entry & _LONG:
@@ -352,14 +384,14 @@ def _read_units(bits, nbytes, stream, before, units, inside, frame, luma_blocks,
                                     break
                                 k = after
                                 ahead <<= np.uint64(entry & 63)
-                                count -= np.uint64(entry & 63)
+                                count -= np.uint64(entry & 255)
                                 continue
-                        if entry == _LONG:
+                        if not entry & 63:
                             entry = _long_code(ahead, codes[np.uint64(2) + ac], True)
                             if not entry:
                                 return False
                         number = _number(ahead, entry)
-                        place = np.uint64(_PLACES[k + np.uint64(entry >> 8 & 255)])
+                        place = np.uint64(_PLACES[k + np.uint64(entry >> 8 & 127)])
                         blocks[block + place] = np.int16(number)
                         after = k + np.uint64(entry >> 24 & 255)
                         if number and abs(number * np.int64(steps[row + (place & np.uint64(63))])) >= _LIMIT:
@@ -368,7 +400,7 @@ def _read_units(bits, nbytes, stream, before, units, inside, frame, luma_blocks,
                             break
                         k = after
                         ahead <<= np.uint64(entry & 63)
-                        count -= np.uint64(entry & 63)
+                        count -= np.uint64(entry & 255)
                     block += np.uint64(_BLOCK)
                 # Full, or with the mark of its end before. Else the second code of two is the next block's.
                 if after != np.uint64(64) and after - np.uint64(_END_OF_BLOCK + 2) >= np.uint64(63):
@@ -376,7 +408,7 @@ def _read_units(bits, nbytes, stream, before, units, inside, frame, luma_blocks,
                     if entry & _LONG or k + np.uint64(entry >> 24 & 255) != np.uint64(64):
                         return False
                 ahead <<= np.uint64(entry & 63)
-                count -= np.uint64(entry & 63)
+                count -= np.uint64(entry & 255)
         if np.int64(at) * 8 - np.int64(count) > 8 * nbytes:  # so much behind the end can be read: it is scratch
             return False
     stream[0], stream[1], stream[2] = ahead, count, at
@@ -416,6 +448,7 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
     stream, before = zeros(3, np.uint64), zeros(3, np.int64)
     mixed = zeros(chroma_stride, np.int16)
     tables, pairs = empty((4, 1 << _PEEK), np.int64), empty((2, 1 << _PEEK), np.int64)
+    skips = empty((2, 1 << _PEEK), np.uint16)
     largest = 1
     for k in range(len(steps)):
         largest = max(largest, np.int64(steps[k]))
@@ -427,20 +460,22 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
             if not _make_table(codes[2 + ac], True, _LIMIT // largest, tables[2 + ac]):
                 return False
             _make_pairs(tables[2 + ac], pairs[ac])
+            if up > 0 or left > 0 or right < units_across:
+                _make_skips(tables[2 + ac], skips[ac])
     wide_blue[:] = 128
     wide_red[:] = 128
     done = 0
     for unit in range(low):
         if unit < up:
-            if not _read_units(bits, nbytes, stream, before, units_across, False, frame, luma_blocks, steps, codes, tables, pairs, blocks):
+            if not _read_units(bits, nbytes, stream, before, units_across, False, frame, luma_blocks, steps, codes, tables, pairs, skips, blocks):
                 return False
             continue
-        if not _read_units(bits, nbytes, stream, before, left, False, frame, luma_blocks, steps, codes, tables, pairs, blocks):
+        if not _read_units(bits, nbytes, stream, before, left, False, frame, luma_blocks, steps, codes, tables, pairs, skips, blocks):
             return False
         for column in range(left, right, _RUN):
             units = min(_RUN, right - column)
             blocks[:] = 0
-            if not _read_units(bits, nbytes, stream, before, units, True, frame, luma_blocks, steps, codes, tables, pairs, blocks):
+            if not _read_units(bits, nbytes, stream, before, units, True, frame, luma_blocks, steps, codes, tables, pairs, skips, blocks):
                 return False
             for c in range(channels):
                 wider, lower, step, target, offset = across, down, stride, 0, 0
@@ -460,7 +495,7 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
                         )  # fmt: skip
                     target += 8 * step
                     offset += wider * _BLOCK
-        if not _read_units(bits, nbytes, stream, before, units_across - right, False, frame, luma_blocks, steps, codes, tables, pairs, blocks):
+        if not _read_units(bits, nbytes, stream, before, units_across - right, False, frame, luma_blocks, steps, codes, tables, pairs, skips, blocks):
             return False
         # Rows whose chroma is there, with the row below it where it is halved.
         ready = (unit + 1) * high - (1 if down == 2 else 0)
