@@ -16,26 +16,12 @@ import numpy as np
 from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.jpeg_blocks import PIXELS, load_bits, store_bits, store_pixels, transform
+from ndd._cpu.jpeg_codes import BLOCK, LOOKS, PLACES, SYMBOLS, make_tables, read_units
 
 BORDER = 32  # bytes that must be there around a plane's rows, and behind the bits
 
-_PEEK = 10  # bits
-_SYMBOLS = 256
-_BLOCK, _MOST_BLOCKS = 64, 6  # of a unit
 _RUN = 16  # units that are transformed at once: their numbers stay in the processor's nearest memory
-_MAX_SIZE = 11  # bits of a number
-_END_OF_BLOCK = 127  # as a run: beyond the block, whatever came before
-_LONG = 1 << 15
-_LIMIT = 4096  # of coefficients: libjpeg-turbo's sums of 16 bits hold such
 _LEAST_WIDTH = 16  # narrower chroma is not smoothed
-
-
-def _zigzag() -> np.ndarray:
-    order = sorted(range(64), key=lambda k: (k // 8 + k % 8, k // 8 if (k // 8 + k % 8) % 2 else k % 8))
-    return np.array(order + [64] * (256 - 64), np.uint8)
-
-
-_PLACES = _zigzag()  # of the numbers of a block; those that come behind it go where the next one's first is put later
 
 
 def room(size: int, width: int) -> int:
@@ -56,8 +42,8 @@ def decode(data, out, window, scratch):
     Codes below the window are let be.
     """
     # Of each Huffman table (DC, AC; two of each): how many codes have 1 to 16 bits, then what they say.
-    codes = zeros((4, 16 + _SYMBOLS), np.uint8)
-    steps = zeros(4 * _BLOCK, np.int16)
+    codes = zeros((4, 16 + SYMBOLS), np.uint8)
+    steps = zeros(4 * BLOCK, np.int16)
     # Of each component: columns, rows, quantisation, DC and AC table; then height, width, count.
     frame = zeros((5, 4), np.int64)
     begin = _read_headers(data, frame, steps, codes)
@@ -97,7 +83,7 @@ def _read_headers(data, frame, steps, codes):
                 if which > 3 or at + 65 > after:  # also tables of 16 bits
                     return -1
                 for k in range(64):
-                    steps[which * _BLOCK + _PLACES[k]] = data[at + 1 + k]
+                    steps[which * BLOCK + PLACES[k]] = data[at + 1 + k]
                 given |= 1 << which
                 at += 65
         elif marker == 0xC4:
@@ -109,7 +95,7 @@ def _read_headers(data, frame, steps, codes):
                 count = 0
                 for k in range(16):
                     count += np.int64(data[at + 1 + k])
-                if count > _SYMBOLS or at + 17 + count > after:
+                if count > SYMBOLS or at + 17 + count > after:
                     return -1
                 for k in range(16 + count):
                     codes[which, k] = data[at + 1 + k]
@@ -146,111 +132,6 @@ def _read_headers(data, frame, steps, codes):
             return -1
         at = after
     return -1
-
-
-@kernel
-def _make_table(codes, is_ac, most, table):
-    """Says for the next bits of a scan what code they begin with: how many bits it takes with the number behind it (6), the
-    run of zeros before (byte 1), one more than that (byte 3), and the number (16 bits from 48 on). `_LONG`: the number is
-    not told, but in byte 2 how many bits it has; so it is with numbers above `most`. `_LONG` alone: these bits are too few.
-    Whether these are codes at all."""
-    code, known = np.int64(0), np.int64(16)
-    table[:] = _LONG | 32 << 32
-    for size in range(1, 17):
-        count = np.int64(codes[size - 1])
-        if code + count > 1 << size:
-            return False
-        for _ in range(count if size <= _PEEK else 0):
-            bits, run = _meaning(codes[known], is_ac)
-            spare = _PEEK - size - bits
-            entry = run << 8 | bits << 16 | (run + 1) << 24 | size << 32 | (size + bits)
-            if bits > _MAX_SIZE:
-                pass
-            elif spare < 0 or 1 << bits > most:
-                first = code << (_PEEK - size)
-                table[first : first + (1 << (_PEEK - size))] = entry | _LONG
-            else:
-                entry = run << 8 | (run + 1) << 16 | (run + 1) << 24 | size << 32 | (size + bits)
-                for number in range(1 << bits):
-                    first = ((code << bits) + number) << spare
-                    value = number if number >> max(0, bits - 1) else number + 1 - (1 << bits)
-                    table[first : first + (1 << spare)] = entry | value << 48
-            code += 1
-            known += 1
-        if size > _PEEK:
-            code += count
-        code <<= 1
-    return True
-
-
-@kernel
-def _meaning(symbol, is_ac):
-    """Bits of the number, more than any has for what is no symbol, and the zeros before."""
-    bits, run = np.int64(symbol) & 15, np.int64(symbol) >> 4
-    if not is_ac:
-        return np.int64(symbol), np.int64(0)
-    if not bits and run != 15:
-        run = np.int64(_END_OF_BLOCK)
-    return bits if bits < _MAX_SIZE else np.int64(_MAX_SIZE + 1), run
-
-
-@kernel
-def _make_pairs(table, pairs):
-    """Two codes for one look, where both are whole in the bits: the bits of both, and the places of both together (byte 3),
-    the second number (16 bits from 32 on) and how much further its place is than that of the first code's first zero
-    (byte 2). A second one that is not there is zero: it is written over by what follows."""
-    for ahead in range(1 << _PEEK):
-        one = np.int64(table[ahead])
-        used = one & 63
-        two = np.int64(table[(ahead << used) & ((1 << _PEEK) - 1)])
-        places = one >> 24 & 255
-        total = used + (two & 63)
-        if one & _LONG or two & _LONG or total > _PEEK or places > 64:
-            pairs[ahead] = one & ~(0xFFFF << 32)
-        else:
-            run = places + (two >> 8 & 255)
-            number = two >> 48 & 0xFFFF
-            pairs[ahead] = total | (one & 0xFF00) | run << 16 | (run + 1) << 24 | number << 32 | one >> 48 << 48
-
-
-@kernel
-def _make_skips(table, skips):
-    """How many bits up to three codes take with their numbers (6), codes that are whole in the bits, and how many places of
-    a block they fill (from bit 8 on): 64 if there is none."""
-    for ahead in range(1 << _PEEK):
-        one = np.uint64(table[ahead])
-        used, places = one & np.uint64(63), one >> np.uint64(24) & np.uint64(255)
-        places = places if used else np.uint64(64)
-        for _ in range(2):
-            one = np.uint64(table[np.uint64(ahead) << used & np.uint64((1 << _PEEK) - 1)])
-            whole = used + (one >> np.uint64(32) & np.uint64(63)) <= np.uint64(_PEEK) and places < np.uint64(64)
-            used += one & np.uint64(63) if whole else np.uint64(0)
-            places += one >> np.uint64(24) & np.uint64(255) if whole else np.uint64(0)
-        skips[ahead] = used | places << np.uint64(8)
-
-
-@kernel
-def _long_code(ahead, codes, is_ac):
-    """As `_make_table`, for a code that is longer than its looks; 0 for what is none."""
-    code, known = np.int64(0), np.int64(16)
-    for size in range(1, 17):
-        count = np.int64(codes[size - 1])
-        place = np.int64(ahead >> np.uint64(64 - size)) - code
-        if place < count:
-            bits, run = _meaning(codes[known + place], is_ac)
-            return run << 8 | bits << 16 | (run + 1) << 24 | (size + bits) | _LONG if bits <= _MAX_SIZE else 0
-        known += count
-        code = (code + count) << 1
-    return 0
-
-
-@kernel
-def _number(ahead, entry):
-    """What the bits say behind a code that was told without them: the highest one says that it is positive."""
-    bits = np.uint64(entry >> 16 & 255)
-    behind = ahead << np.uint64((entry & 63) - (entry >> 16 & 255))
-    number = np.int64(behind >> np.uint64(1) >> (np.uint64(63) - bits))
-    return number if behind >> np.uint64(63) else number + 1 - (1 << np.int64(bits))
 
 
 @kernel
@@ -295,127 +176,6 @@ def _unstuffed(data, begin, bits):
 
 
 @kernel
-def _read_units(bits, nbytes, stream, before, units, inside, frame, luma_blocks, steps, codes, tables, pairs, skips, blocks):
-    """Reads so many units of the scan, into `blocks` (all 0) if they are `inside`. Whether all was well.
-
-    `stream`: the next bits (highest first), how many these are at least, and where the ones behind them are. `before`: the
-    first number of the last block of each component.
-    """
-    ahead, count, at = stream[0], stream[1], stream[2]
-    channels, block = frame[4, 2], np.uint64(0)
-    for _ in range(units):
-        for c in range(channels):
-            dc, ac = np.uint64(frame[c, 3] >> 4), np.uint64(frame[c, 3] & 1)
-            row = np.uint64(frame[c, 2] * _BLOCK)
-            for _ in range(luma_blocks if c == 0 else 1):
-                ahead |= load_bits(bits, at) >> count
-                at += (np.uint64(63) - count) >> np.uint64(3)
-                count |= np.uint64(56)
-                entry = np.int64(tables[dc, ahead >> np.uint64(64 - _PEEK)])
-                number = entry >> 48
-                if entry & _LONG:
-                    if not entry & 63:
-                        entry = _long_code(ahead, codes[dc], False)
-                        if not entry:
-                            return False
-                    number = _number(ahead, entry)
-                ahead <<= np.uint64(entry & 63)
-                count -= np.uint64(entry & 255)
-                before[c] += number
-                k = np.uint64(1)
-                if not inside:
-                    while True:
-                        ahead |= load_bits(bits, at) >> count
-                        at += (np.uint64(63) - count) >> np.uint64(3)
-                        count |= np.uint64(56)
-                        entry = np.int64(skips[ac, ahead >> np.uint64(64 - _PEEK)])
-                        after = k + np.uint64(entry >> 8)
-                        if after < np.uint64(64):
-                            k = after
-                            ahead <<= np.uint64(entry & 63)
-                            count -= np.uint64(entry & 255)
-                            entry = np.int64(skips[ac, ahead >> np.uint64(64 - _PEEK)])
-                            after = k + np.uint64(entry >> 8)
-                            if after < np.uint64(64):
-                                k = after
-                                ahead <<= np.uint64(entry & 63)
-                                count -= np.uint64(entry & 255)
-                                continue
-                        if after == np.uint64(64) or after - np.uint64(_END_OF_BLOCK + 2) < np.uint64(63):
-                            break
-                        # A long code, or codes some of which are the next block's.
-                        entry = np.int64(tables[np.uint64(2) + ac, ahead >> np.uint64(64 - _PEEK)])
-                        if not entry & 63:
-                            entry = _long_code(ahead, codes[np.uint64(2) + ac], True)
-                            if not entry:
-                                return False
-                        after = k + np.uint64(entry >> 24 & 255)
-                        if after >= np.uint64(64):
-                            break
-                        k = after
-                        ahead <<= np.uint64(entry & 63)
-                        count -= np.uint64(entry & 255)
-                else:
-                    number = before[c]
-                    if abs(number * np.int64(steps[row])) >= _LIMIT:
-                        return False
-                    blocks[block] = np.int16(number)
-                    while True:
-                        ahead |= load_bits(bits, at) >> count
-                        at += (np.uint64(63) - count) >> np.uint64(3)
-                        count |= np.uint64(56)
-                        entry = np.int64(pairs[ac, ahead >> np.uint64(64 - _PEEK)])
-                        if not entry & _LONG:
-                            blocks[block + np.uint64(_PLACES[k + np.uint64(entry >> 8 & 255)])] = np.int16(entry >> 48)
-                            blocks[block + np.uint64(_PLACES[k + np.uint64(entry >> 16 & 255)])] = np.int16(entry >> 32)
-                            after = k + np.uint64(entry >> 24 & 255)
-                            if after >= np.uint64(64):
-                                break
-                            k = after
-                            ahead <<= np.uint64(entry & 63)
-                            count -= np.uint64(entry & 255)
-                            # The next codes, of the same bits.
-                            entry = np.int64(pairs[ac, ahead >> np.uint64(64 - _PEEK)])
-                            if not entry & _LONG:
-                                blocks[block + np.uint64(_PLACES[k + np.uint64(entry >> 8 & 255)])] = np.int16(entry >> 48)
-                                blocks[block + np.uint64(_PLACES[k + np.uint64(entry >> 16 & 255)])] = np.int16(entry >> 32)
-                                after = k + np.uint64(entry >> 24 & 255)
-                                if after >= np.uint64(64):
-                                    break
-                                k = after
-                                ahead <<= np.uint64(entry & 63)
-                                count -= np.uint64(entry & 255)
-                                continue
-                        if not entry & 63:
-                            entry = _long_code(ahead, codes[np.uint64(2) + ac], True)
-                            if not entry:
-                                return False
-                        number = _number(ahead, entry)
-                        place = np.uint64(_PLACES[k + np.uint64(entry >> 8 & 127)])
-                        blocks[block + place] = np.int16(number)
-                        after = k + np.uint64(entry >> 24 & 255)
-                        if number and abs(number * np.int64(steps[row + (place & np.uint64(63))])) >= _LIMIT:
-                            return False
-                        if after >= np.uint64(64):
-                            break
-                        k = after
-                        ahead <<= np.uint64(entry & 63)
-                        count -= np.uint64(entry & 255)
-                    block += np.uint64(_BLOCK)
-                # Full, or with the mark of its end before. Else the second code of two is the next block's.
-                if after != np.uint64(64) and after - np.uint64(_END_OF_BLOCK + 2) >= np.uint64(63):
-                    entry = np.int64(tables[np.uint64(2) + ac, ahead >> np.uint64(64 - _PEEK)])
-                    if entry & _LONG or k + np.uint64(entry >> 24 & 255) != np.uint64(64):
-                        return False
-                ahead <<= np.uint64(entry & 63)
-                count -= np.uint64(entry & 255)
-        if np.int64(at) * 8 - np.int64(count) > 8 * nbytes:  # so much behind the end can be read: it is scratch
-            return False
-    stream[0], stream[1], stream[2] = ahead, count, at
-    return True
-
-
-@kernel
 def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
     """Reads the scan, and makes the rows of `out` as soon as their planes are there."""
     height, width, channels = frame[4, 0], frame[4, 1], frame[4, 2]
@@ -444,58 +204,49 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
     last = scratch[luma_size + 2 * chroma_size : luma_size + 2 * chroma_size + 3 * stride + 2 * BORDER]
     wide_blue, wide_red = zeros(stride + 2 * BORDER, np.uint8), zeros(stride + 2 * BORDER, np.uint8)
     luma_blocks, unit_blocks = down * across, down * across + channels - 1
-    blocks = zeros(_RUN * unit_blocks * _BLOCK + 1, np.int16)
+    blocks = zeros(_RUN * unit_blocks * BLOCK + 1, np.int16)
     stream, before = zeros(3, np.uint64), zeros(3, np.int64)
     mixed = zeros(chroma_stride, np.int16)
-    tables, pairs = empty((4, 1 << _PEEK), np.int64), empty((2, 1 << _PEEK), np.int64)
-    skips = empty((2, 1 << _PEEK), np.uint16)
-    largest = 1
-    for k in range(len(steps)):
-        largest = max(largest, np.int64(steps[k]))
-    for c in range(channels):
-        dc, ac = frame[c, 3] >> 4, frame[c, 3] & 1
-        if c != 2 or frame[c, 3] != frame[1, 3]:
-            if not _make_table(codes[dc], False, 1 << _MAX_SIZE, tables[dc]):
-                return False
-            if not _make_table(codes[2 + ac], True, _LIMIT // largest, tables[2 + ac]):
-                return False
-            _make_pairs(tables[2 + ac], pairs[ac])
-            if up > 0 or left > 0 or right < units_across:
-                _make_skips(tables[2 + ac], skips[ac])
+    tables, pairs = empty((4, LOOKS), np.int64), empty((2, LOOKS), np.int64)
+    skips = empty((2, 2 * LOOKS), np.uint8)
+    if not make_tables(frame, steps, codes, tables, pairs, skips, up > 0 or left > 0 or right < units_across):
+        return False
+    fields, numbers = pairs.view(np.uint8), pairs.view(np.int16)
+    scan = bits, nbytes, stream, before, frame, steps, codes, tables, pairs, fields, numbers, skips, blocks
     wide_blue[:] = 128
     wide_red[:] = 128
     done = 0
     for unit in range(low):
         if unit < up:
-            if not _read_units(bits, nbytes, stream, before, units_across, False, frame, luma_blocks, steps, codes, tables, pairs, skips, blocks):
+            if not read_units(units_across, False, luma_blocks, scan):
                 return False
             continue
-        if not _read_units(bits, nbytes, stream, before, left, False, frame, luma_blocks, steps, codes, tables, pairs, skips, blocks):
+        if not read_units(left, False, luma_blocks, scan):
             return False
         for column in range(left, right, _RUN):
             units = min(_RUN, right - column)
             blocks[:] = 0
-            if not _read_units(bits, nbytes, stream, before, units, True, frame, luma_blocks, steps, codes, tables, pairs, skips, blocks):
+            if not read_units(units, True, luma_blocks, scan):
                 return False
             for c in range(channels):
                 wider, lower, step, target, offset = across, down, stride, 0, 0
                 if c:
                     wider, lower, step, target = 1, 1, chroma_stride, luma_size + (c - 1) * chroma_size
-                    offset = (luma_blocks + c - 1) * _BLOCK
+                    offset = (luma_blocks + c - 1) * BLOCK
                 target += (unit & 1) * lower * 8 * step + BORDER + (column - left) * 8 * wider
                 for _ in range(lower):
                     for k in range(0, units * wider, 2):
-                        one = offset + (k * unit_blocks if wider == 1 else (k >> 1) * unit_blocks) * _BLOCK
-                        two = one + (unit_blocks if wider == 1 else 1) * _BLOCK
+                        one = offset + (k * unit_blocks if wider == 1 else (k >> 1) * unit_blocks) * BLOCK
+                        two = one + (unit_blocks if wider == 1 else 1) * BLOCK
                         if k + 1 == units * wider:
                             two = one
                         transform(
-                            blocks, np.uint64(one), np.uint64(two), steps, np.uint64(frame[c, 2] * _BLOCK),
+                            blocks, np.uint64(one), np.uint64(two), steps, np.uint64(frame[c, 2] * BLOCK),
                             scratch, np.uint64(target + 8 * k), np.uint64(step),
                         )  # fmt: skip
                     target += 8 * step
-                    offset += wider * _BLOCK
-        if not _read_units(bits, nbytes, stream, before, units_across - right, False, frame, luma_blocks, steps, codes, tables, pairs, skips, blocks):
+                    offset += wider * BLOCK
+        if not read_units(units_across - right, False, luma_blocks, scan):
             return False
         # Rows whose chroma is there, with the row below it where it is halved.
         ready = (unit + 1) * high - (1 if down == 2 else 0)

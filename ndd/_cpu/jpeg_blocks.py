@@ -106,8 +106,6 @@ def _interleaved(builder: Any, rows: list[Any], parts: int) -> list[Any]:
 
 def _pass(builder: Any, rows: list[Any], bits: int) -> list[Any]:
     """The transform along one axis of eight vectors of 16 bits; 32 bits come out, `bits` fewer of which are to be taken off."""
-    from llvmlite import ir
-
     wide = _Lanes(builder, 32, _LANES)
     add, sub, times = builder.add, builder.sub, wide.times
 
@@ -163,7 +161,9 @@ def _transform() -> Any:
                 rows.append(builder.mul(two, _shuffled(builder, factors, factors, both)))
             rows = _pass(builder, rows, _DC_BITS - _PASS_BITS)
             rows = [builder.ashr(r, wide.all(_DC_BITS - _PASS_BITS)) for r in rows]
-            rows = [builder.trunc(wide.clamped(r, -0x8000, 0x7FFF), ir.VectorType(ir.IntType(16), _LANES)) for r in rows]
+            rows = [
+                builder.trunc(wide.clamped(r, -0x8000, 0x7FFF), ir.VectorType(ir.IntType(16), _LANES)) for r in rows
+            ]
             for _ in range(3):
                 rows = _interleaved(builder, rows, 2)
             bits = _DC_BITS + _PASS_BITS + 3
