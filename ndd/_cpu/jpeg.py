@@ -207,12 +207,12 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
     blocks = zeros(_RUN * unit_blocks * BLOCK + 1, np.int16)
     stream, before = zeros(3, np.uint64), zeros(3, np.int64)
     mixed = zeros(chroma_stride, np.int16)
-    tables, pairs = empty((4, LOOKS), np.int64), empty((2, LOOKS), np.int64)
-    skips = empty((2, 2 * LOOKS), np.uint8)
-    if not make_tables(frame, steps, codes, tables, pairs, skips, up > 0 or left > 0 or right < units_across):
+    tables, skips = empty((4, LOOKS), np.int64), empty((2, 2 * LOOKS), np.uint8)
+    fields, numbers = empty((2, 4 * LOOKS), np.uint8), empty((2, 2 * LOOKS), np.int16)
+    skipping = up > 0 or left > 0 or right < units_across
+    if not make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping):
         return False
-    fields, numbers = pairs.view(np.uint8), pairs.view(np.int16)
-    scan = bits, nbytes, stream, before, frame, steps, codes, tables, pairs, fields, numbers, skips, blocks
+    scan = bits, nbytes, stream, before, frame, steps, codes, tables, fields, numbers, skips, blocks
     wide_blue[:] = 128
     wide_red[:] = 128
     done = 0

@@ -25,7 +25,7 @@ _END_OF_BLOCK = 127  # as a run: beyond the block, whatever came before
 _LONG = 1 << 7
 _LIMIT = 4096  # of coefficients: libjpeg-turbo's sums of 16 bits hold such
 _FULL, _ENDED, _ENDS = np.uint64(64), np.uint64(_END_OF_BLOCK + 2), np.uint64(63)  # places
-_ONE, _TWO, _THREE, _FOUR, _EIGHT = (np.uint64(n) for n in (1, 2, 3, 4, 8))
+_ONE, _TWO, _THREE, _FOUR = (np.uint64(n) for n in range(1, 5))
 
 
 def _zigzag() -> np.ndarray:
@@ -37,7 +37,7 @@ PLACES = _zigzag()  # of the numbers of a block; those that come behind it go wh
 
 
 @kernel
-def make_tables(frame, steps, codes, tables, pairs, skips, skipping):
+def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping):
     """Fills them for the tables of codes that the components of `frame` use; whether these are codes at all."""
     largest = 1
     for k in range(len(steps)):
@@ -50,7 +50,7 @@ def make_tables(frame, steps, codes, tables, pairs, skips, skipping):
             return False
         if not _make_table(codes[2 + ac], True, _LIMIT // largest, tables[2 + ac]):
             return False
-        _make_pairs(tables[2 + ac], pairs[ac])
+        _make_pairs(tables[2 + ac], fields[ac], numbers[ac])
         if skipping:
             _make_skips(tables[2 + ac], skips[ac])
     return True
@@ -103,22 +103,20 @@ def _meaning(symbol, is_ac):
 
 
 @kernel
-def _make_pairs(table, pairs):
-    """Two codes for one look, where both are whole in the bits: the bits of both, and the places of both together (byte 3),
-    the second number (16 bits from 32 on) and how much further its place is than that of the first code's first zero
-    (byte 2). A second one that is not there is zero: it is written over by what follows."""
+def _make_pairs(table, fields, numbers):
+    """Two codes for one look, where both are whole in the bits. Fields: the bits of both, the zeros before the number of the
+    first, those before the second one's with the places of the first, the places of both. A second one that is not there
+    is zero: it is written over by what follows."""
     for ahead in range(LOOKS):
         one = np.int64(table[ahead])
-        used = one & 63
+        used, places = one & 63, one >> 24 & 255
         two = np.int64(table[(ahead << used) & (LOOKS - 1)])
-        places = one >> 24 & 255
-        total = used + (two & 63)
-        if one & _LONG or two & _LONG or total > _PEEK or places > 64:
-            pairs[ahead] = one & ~(0xFFFF << 32)
-        else:
-            run = places + (two >> 8 & 255)
-            number = two >> 48 & 0xFFFF
-            pairs[ahead] = total | (one & 0xFF00) | run << 16 | (run + 1) << 24 | number << 32 | one >> 48 << 48
+        total, second, after = used + (two & 63), places + (two >> 8 & 255), places + (two >> 24 & 255)
+        if (one | two) & _LONG or total > _PEEK or places > 64:
+            total, second, after, two = one & 255, places, places, np.int64(0)
+        fields[4 * ahead], fields[4 * ahead + 1] = total, one >> 8 & 255
+        fields[4 * ahead + 2], fields[4 * ahead + 3] = second, after
+        numbers[2 * ahead], numbers[2 * ahead + 1] = one >> 48, two >> 48
 
 
 @kernel
@@ -169,7 +167,7 @@ def read_units(units, inside, luma_blocks, scan):
     at least, and where the ones behind them are; the first number of the last block of each component; the frame, steps
     of quantisation, codes, tables as `make_tables` has them; the blocks.
     """
-    bits, nbytes, stream, before, frame, steps, codes, tables, pairs, fields, numbers, skips, blocks = scan
+    bits, nbytes, stream, before, frame, steps, codes, tables, fields, numbers, skips, blocks = scan
     ahead, count, at = stream[0], stream[1], stream[2]
     channels, block = frame[4, 2], np.uint64(0)
     for _ in range(units):
@@ -235,13 +233,13 @@ def read_units(units, inside, luma_blocks, scan):
                         at += (np.uint64(63) - count) >> np.uint64(3)
                         count |= np.uint64(56)
                         look = ahead >> _BEHIND
-                        used = np.uint64(fields[ac, look * _EIGHT])
+                        used = np.uint64(fields[ac, look * _FOUR])
                         if used < np.uint64(_LONG):
-                            place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _EIGHT + _ONE])])
-                            blocks[block + place] = numbers[ac, look * _FOUR + _THREE]
-                            place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _EIGHT + _TWO])])
-                            blocks[block + place] = numbers[ac, look * _FOUR + _TWO]
-                            after = k + np.uint64(fields[ac, look * _EIGHT + _THREE])
+                            place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _FOUR + _ONE])])
+                            blocks[block + place] = numbers[ac, look * _TWO]
+                            place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _FOUR + _TWO])])
+                            blocks[block + place] = numbers[ac, look * _TWO + _ONE]
+                            after = k + np.uint64(fields[ac, look * _FOUR + _THREE])
                             if after >= _FULL:
                                 break
                             k = after
@@ -249,20 +247,20 @@ def read_units(units, inside, luma_blocks, scan):
                             count -= used
                             # The next codes, of the same bits.
                             look = ahead >> _BEHIND
-                            used = np.uint64(fields[ac, look * _EIGHT])
+                            used = np.uint64(fields[ac, look * _FOUR])
                             if used < np.uint64(_LONG):
-                                place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _EIGHT + _ONE])])
-                                blocks[block + place] = numbers[ac, look * _FOUR + _THREE]
-                                place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _EIGHT + _TWO])])
-                                blocks[block + place] = numbers[ac, look * _FOUR + _TWO]
-                                after = k + np.uint64(fields[ac, look * _EIGHT + _THREE])
+                                place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _FOUR + _ONE])])
+                                blocks[block + place] = numbers[ac, look * _TWO]
+                                place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _FOUR + _TWO])])
+                                blocks[block + place] = numbers[ac, look * _TWO + _ONE]
+                                after = k + np.uint64(fields[ac, look * _FOUR + _THREE])
                                 if after >= _FULL:
                                     break
                                 k = after
                                 ahead <<= used
                                 count -= used
                                 continue
-                        entry = pairs[ac, look]
+                        entry = np.int64(tables[_TWO + ac, look])
                         if not entry & 63:
                             entry = _long_code(ahead, codes[_TWO + ac], True)
                             if not entry:
