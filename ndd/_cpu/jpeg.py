@@ -13,29 +13,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import zeros
+from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.jpeg_blocks import PIXELS, load_bits, store_bits, store_pixels, transform
+from ndd._cpu.jpeg_codes import BLOCK, LOOKS, PLACES, SYMBOLS, make_tables, read_units
 
 BORDER = 32  # bytes that must be there around a plane's rows, and behind the bits
 
-_PEEK = 11  # bits
-_SYMBOLS = 256
-_BLOCK, _MOST_BLOCKS = 64 + 16, 6  # of a unit; behind each block there is room for what comes too late
-_MAX_SIZE = 11  # bits of a number
-_END_OF_BLOCK = 127  # as a run: beyond the block, whatever came before
-_UNKNOWN = 64  # as places: more than there are, and no end
-_WHOLE, _NO_CODE = 1 << 13, -1 << 16
-_LIMIT = 4096  # of coefficients: libjpeg-turbo's sums of 16 bits hold such
+_RUN = 16  # units that are transformed at once: their numbers stay in the processor's nearest memory
 _LEAST_WIDTH = 16  # narrower chroma is not smoothed
-
-
-def _zigzag() -> np.ndarray:
-    order = sorted(range(64), key=lambda k: (k // 8 + k % 8, k // 8 if (k // 8 + k % 8) % 2 else k % 8))
-    return np.array(order + [64] * (64 + _END_OF_BLOCK + 1), np.int64)
-
-
-_PLACES = _zigzag()  # of the numbers of a block; those that come behind it go where nobody looks
 
 
 def room(size: int, width: int) -> int:
@@ -55,21 +41,19 @@ def decode(data, out, window, scratch):
 
     Codes below the window are let be.
     """
-    tables = zeros((4, 1 << _PEEK), np.int32)  # DC, AC; two of each
-    # For long codes: by length the first that is too large, and what leads to symbols.
-    codes = zeros((4, 2, 18), np.int64)
-    symbols = zeros((4, _SYMBOLS), np.int32)
-    steps = zeros(4 * len(_PLACES), np.int32)
+    # Of each Huffman table (DC, AC; two of each): how many codes have 1 to 16 bits, then what they say.
+    codes = zeros((4, 16 + SYMBOLS), np.uint8)
+    steps = zeros(4 * BLOCK, np.int16)
     # Of each component: columns, rows, quantisation, DC and AC table; then height, width, count.
     frame = zeros((5, 4), np.int64)
-    begin = _read_headers(data, frame, steps, tables, codes, symbols)
+    begin = _read_headers(data, frame, steps, codes)
     if begin < 0:
         return False
     bits = scratch[: len(data) - begin + BORDER]
     nbytes = _unstuffed(data, begin, bits)
     if nbytes < 0:
         return False
-    return _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, window, scratch[len(bits) :])
+    return _pixels(bits, nbytes, frame, steps, codes, out, window, scratch[len(bits) :])
 
 
 decode.meanwhile(lambda *args: False)
@@ -81,7 +65,7 @@ def _u16(data, at):
 
 
 @kernel
-def _read_headers(data, frame, steps, tables, codes, symbols):
+def _read_headers(data, frame, steps, codes):
     """Where the scan begins; -1 for a file that is none of ours."""
     at, end = 2, len(data)
     has_frame, given = False, 0  # a bit for each table
@@ -99,7 +83,7 @@ def _read_headers(data, frame, steps, tables, codes, symbols):
                 if which > 3 or at + 65 > after:  # also tables of 16 bits
                     return -1
                 for k in range(64):
-                    steps[which * len(_PLACES) + k] = data[at + 1 + k]
+                    steps[which * BLOCK + PLACES[k]] = data[at + 1 + k]
                 given |= 1 << which
                 at += 65
         elif marker == 0xC4:
@@ -108,9 +92,14 @@ def _read_headers(data, frame, steps, tables, codes, symbols):
                 if (kind & 0xEE) or at + 17 > after:
                     return -1
                 which = 2 * (kind >> 4) + (kind & 1)
-                at = _read_codes(data, at + 1, after, kind >= 16, tables[which], codes[which], symbols[which])
-                if at < 0:
+                count = 0
+                for k in range(16):
+                    count += np.int64(data[at + 1 + k])
+                if count > SYMBOLS or at + 17 + count > after:
                     return -1
+                for k in range(16 + count):
+                    codes[which, k] = data[at + 1 + k]
+                at += 17 + count
                 given |= 16 << which
         elif marker == 0xC0 or marker == 0xC1:
             if has_frame or length < 11 or data[at] != 8 or (data[at + 5] != 1 and data[at + 5] != 3):
@@ -143,42 +132,6 @@ def _read_headers(data, frame, steps, tables, codes, symbols):
             return -1
         at = after
     return -1
-
-
-@kernel
-def _read_codes(data, at, end, is_ac, table, codes, symbols):
-    """A Huffman table: where it ends, or -1. `table` says for the next bits of a scan what they begin with, 0 if they are
-    too few: bits of it (6), the run of zeros before (7), whether the number behind the code is among them (`_WHOLE`), and
-    that number, else how many bits it has (16)."""
-    counts, at = data[at : at + 16], at + 16
-    code, known = np.int64(0), np.int64(0)
-    table[:] = 0
-    for size in range(1, 17):
-        count = np.int64(counts[size - 1])
-        if at + known + count > end or code + count > 1 << size or known + count > _SYMBOLS:
-            return -1
-        codes[1, size] = known - code
-        for _ in range(count):
-            symbol = np.int64(data[at + known])
-            bits, run = symbol & 15, (symbol >> 4) if is_ac else 0
-            if is_ac and not bits and run != 15:
-                run = _END_OF_BLOCK
-            wrong = bits > (_MAX_SIZE - 1 if is_ac else _MAX_SIZE) or (not is_ac and symbol > _MAX_SIZE)
-            symbols[known] = _NO_CODE if wrong else size | run << 6 | bits << 16
-            spare = _PEEK - size - bits
-            if spare >= 0 and not wrong:
-                for number in range(1 << bits):
-                    entry = _entry(size + bits, run, number, bits) | _WHOLE
-                    first = ((code << bits) + number) << spare
-                    table[first : first + (1 << spare)] = entry
-            elif size <= _PEEK:
-                first = code << (_PEEK - size)
-                table[first : first + (1 << (_PEEK - size))] = symbols[known]
-            code += 1
-            known += 1
-        codes[0, size] = code
-        code <<= 1
-    return at + known
 
 
 @kernel
@@ -223,57 +176,7 @@ def _unstuffed(data, begin, bits):
 
 
 @kernel
-def _completed(ahead, which, entry, codes, symbols):
-    """What `tables` has no room for: a long code, or the number behind a code. 0 for a code that is none."""
-    if entry == 0:
-        for size in range(_PEEK + 1, 17):
-            code = np.int64(ahead >> np.uint64(64 - size))
-            if code < codes[which, 0, size]:
-                entry = np.int64(symbols[which, codes[which, 1, size] + code])
-                break
-    if entry <= 0:
-        return np.int64(0)
-    used, bits = entry & 63, entry >> 16
-    number = np.int64(ahead << np.uint64(used) >> np.uint64(1) >> np.uint64(63 - bits))
-    return _entry(used + bits, entry >> 6 & 127, number, bits) | _WHOLE
-
-
-@kernel
-def _skips(symbols, skips):
-    """Says for the next bits of a scan how many bits (8) the AC codes take that are whole in them, with the numbers behind
-    these codes, and how many places of a block they fill: `_END_OF_BLOCK` + 1 more at its end, `_UNKNOWN` for none."""
-    first = zeros(1 << _PEEK, np.int32)  # bits, places (8), then bits of the code alone
-    first[:] = 31 << 16
-    at = 0
-    for known in range(_SYMBOLS):
-        symbol = np.int64(symbols[known])
-        size = symbol & 63
-        if symbol <= 0 or size > _PEEK:
-            break
-        span = 1 << (_PEEK - size)
-        first[at : at + span] = (size + (symbol >> 16)) | ((symbol >> 6 & 127) + 1) << 8 | size << 16
-        at += span
-    for ahead in range(1 << _PEEK):
-        used, places = np.int64(0), np.int64(0)
-        while places < 64 - 16:
-            entry = np.int64(first[(ahead << used) & ((1 << _PEEK) - 1)])
-            if used + (entry >> 16) > _PEEK:
-                break
-            used += entry & 255
-            places += entry >> 8 & 255
-        skips[ahead] = used | (places if used else _UNKNOWN) << 8
-
-
-@kernel
-def _entry(used, run, number, bits):
-    """Of `bits` bits that say `number`: the highest one says that it is positive."""
-    if bits and not number >> (bits - 1):
-        number += 1 - (1 << bits)
-    return used | run << 6 | number << 16
-
-
-@kernel
-def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, window, scratch):
+def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
     """Reads the scan, and makes the rows of `out` as soon as their planes are there."""
     height, width, channels = frame[4, 0], frame[4, 1], frame[4, 2]
     across, down = (frame[0, 0], frame[0, 1]) if channels == 3 else (1, 1)
@@ -300,123 +203,51 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, window, scr
     red = scratch[luma_size + chroma_size : luma_size + 2 * chroma_size]
     last = scratch[luma_size + 2 * chroma_size : luma_size + 2 * chroma_size + 3 * stride + 2 * BORDER]
     wide_blue, wide_red = zeros(stride + 2 * BORDER, np.uint8), zeros(stride + 2 * BORDER, np.uint8)
-    blocks, before = zeros(_MOST_BLOCKS * _BLOCK, np.int16), zeros(3, np.int64)
+    luma_blocks, unit_blocks = down * across, down * across + channels - 1
+    blocks = zeros(_RUN * unit_blocks * BLOCK + 1, np.int16)
+    stream, before = zeros(3, np.uint64), zeros(3, np.int64)
     mixed = zeros(chroma_stride, np.int16)
-    skips = zeros((4, 1 << _PEEK), np.int32)  # of AC
-    if up > 0 or left > 0 or right < units_across:
-        for which in range(2, 4):
-            _skips(symbols[which], skips[which])
+    tables, skips = empty((4, LOOKS), np.int64), empty((2, 2 * LOOKS), np.uint8)
+    fields, numbers = empty((2, 4 * LOOKS), np.uint8), empty((2, 2 * LOOKS), np.int16)
+    skipping = up > 0 or left > 0 or right < units_across
+    if not make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping):
+        return False
+    scan = bits, nbytes, stream, before, frame, steps, codes, tables, fields, numbers, skips, blocks
     wide_blue[:] = 128
     wide_red[:] = 128
     done = 0
-    # The next bits (highest first), how many these are at least, and where the ones behind them are.
-    ahead, count, at = np.uint64(0), np.uint64(0), np.uint64(0)
     for unit in range(low):
-        for column in range(units_across):
-            block = np.uint64(0)
-            inside = up <= unit and left <= column < right
-            if inside:
-                blocks[: (down * across + channels - 1) * _BLOCK] = 0
-            for c in range(channels):
-                dc = np.uint64(frame[c, 3] >> 4)
-                ac = np.uint64(2 + (frame[c, 3] & 1))
-                row = np.uint64(frame[c, 2] * len(_PLACES))
-                for _ in range(down * across if c == 0 else 1):
-                    # Here, and not in a function: to hand over the arrays would take as long as a third of this.
-                    ahead |= load_bits(bits, at) >> count
-                    at += (np.uint64(63) - count) >> np.uint64(3)
-                    count |= np.uint64(56)
-                    entry = np.int64(tables[dc, ahead >> np.uint64(64 - _PEEK)])
-                    if not entry & _WHOLE:
-                        entry = _completed(ahead, dc, entry, codes, symbols)
-                        if not entry:
-                            return False
-                    before[c] += entry >> 16
-                    ahead <<= np.uint64(entry & 63)
-                    count -= np.uint64(entry & 63)
-                    k = np.uint64(1)
-                    if not inside:
-                        # Its codes are passed over, two times as many as fit into a look: half the time of reading them.
-                        while k < np.uint64(64):
-                            ahead |= load_bits(bits, at) >> count
-                            at += (np.uint64(63) - count) >> np.uint64(3)
-                            count |= np.uint64(56)
-                            entry = np.int64(skips[ac, ahead >> np.uint64(64 - _PEEK)])
-                            after = k + np.uint64(entry >> 8)
-                            if after < np.uint64(64):
-                                k = after
-                                ahead <<= np.uint64(entry & 63)
-                                count -= np.uint64(entry & 63)
-                                entry = np.int64(skips[ac, ahead >> np.uint64(64 - _PEEK)])
-                                after = k + np.uint64(entry >> 8)
-                            # Long codes, and those that fill the block with more behind them, which are the next block's.
-                            if after > np.uint64(64) and after - np.uint64(_END_OF_BLOCK + 1) >= np.uint64(64):
-                                entry = np.int64(tables[ac, ahead >> np.uint64(64 - _PEEK)])
-                                if not entry & _WHOLE:
-                                    entry = _completed(ahead, ac, entry, codes, symbols)
-                                    if not entry:
-                                        return False
-                                after = k + np.uint64((entry >> 6 & 127) + 1)
-                            k = after
-                            ahead <<= np.uint64(entry & 63)
-                            count -= np.uint64(entry & 63)
-                        if k != 64 and k <= _END_OF_BLOCK + 1:
-                            return False
-                        continue
-                    number = before[c] * np.int64(steps[row])
-                    widest = number + _LIMIT
-                    blocks[block] = np.int16(number)
-                    while k < np.uint64(64):
-                        ahead |= load_bits(bits, at) >> count
-                        at += (np.uint64(63) - count) >> np.uint64(3)
-                        count |= np.uint64(56)
-                        entry = np.int64(tables[ac, ahead >> np.uint64(64 - _PEEK)])
-                        if not entry & _WHOLE:
-                            entry = _completed(ahead, ac, entry, codes, symbols)
-                            if not entry:
-                                return False
-                        k += np.uint64(entry >> 6 & 127)
-                        number = (entry >> 16) * np.int64(steps[row + k])
-                        widest |= number + _LIMIT
-                        blocks[block + np.uint64(_PLACES[k])] = np.int16(number)
-                        k += np.uint64(1)
-                        ahead <<= np.uint64(entry & 63)
-                        count -= np.uint64(entry & 63)
-                        if k >= np.uint64(64):
-                            break
-                        # The next code, of the same bits. As a loop of two the whole takes a quarter longer (104 ms, not 84).
-                        entry = np.int64(tables[ac, ahead >> np.uint64(64 - _PEEK)])
-                        if not entry & _WHOLE:
-                            entry = _completed(ahead, ac, entry, codes, symbols)
-                            if not entry:
-                                return False
-                        k += np.uint64(entry >> 6 & 127)
-                        number = (entry >> 16) * np.int64(steps[row + k])
-                        widest |= number + _LIMIT
-                        blocks[block + np.uint64(_PLACES[k])] = np.int16(number)
-                        k += np.uint64(1)
-                        ahead <<= np.uint64(entry & 63)
-                        count -= np.uint64(entry & 63)
-                    if (k != 64 and k <= _END_OF_BLOCK + 1) or widest < 0 or widest >= 2 * _LIMIT:
-                        return False
-                    block += np.uint64(_BLOCK)
-            if np.int64(at) * 8 - np.int64(count) > 8 * nbytes:  # so much behind the end can be read: it is scratch
+        if unit < up:
+            if not read_units(units_across, False, luma_blocks, scan):
                 return False
-            if not inside:
-                continue
-            block = np.uint64(0)
+            continue
+        if not read_units(left, False, luma_blocks, scan):
+            return False
+        for column in range(left, right, _RUN):
+            units = min(_RUN, right - column)
+            blocks[:] = 0
+            if not read_units(units, True, luma_blocks, scan):
+                return False
             for c in range(channels):
-                wider, lower, step, target = across, down, stride, 0
+                wider, lower, step, target, offset = across, down, stride, 0, 0
                 if c:
                     wider, lower, step, target = 1, 1, chroma_stride, luma_size + (c - 1) * chroma_size
+                    offset = (luma_blocks + c - 1) * BLOCK
                 target += (unit & 1) * lower * 8 * step + BORDER + (column - left) * 8 * wider
                 for _ in range(lower):
-                    for k in range(wider):
-                        transform(blocks, block, scratch, np.uint64(target + 8 * k), np.uint64(step))
-                        block += np.uint64(_BLOCK)
+                    for k in range(0, units * wider, 2):
+                        one = offset + (k * unit_blocks if wider == 1 else (k >> 1) * unit_blocks) * BLOCK
+                        two = one + (unit_blocks if wider == 1 else 1) * BLOCK
+                        if k + 1 == units * wider:
+                            two = one
+                        transform(
+                            blocks, np.uint64(one), np.uint64(two), steps, np.uint64(frame[c, 2] * BLOCK),
+                            scratch, np.uint64(target + 8 * k), np.uint64(step),
+                        )  # fmt: skip
                     target += 8 * step
-        if unit < up:
-            continue
+                    offset += wider * BLOCK
+        if not read_units(units_across - right, False, luma_blocks, scan):
+            return False
         # Rows whose chroma is there, with the row below it where it is halved.
         ready = (unit + 1) * high - (1 if down == 2 else 0)
         ready = min(rows, (height if unit + 1 == units_down else ready) - y0)
@@ -427,7 +258,7 @@ def _pixels(bits, nbytes, frame, steps, tables, codes, symbols, out, window, scr
                 wide_blue, wide_red, last, out, (first + row * window[6]) * window[7], window[7],
             )  # fmt: skip
         done = max(done, ready)
-    used = np.int64(at) * 8 - np.int64(count)
+    used = np.int64(stream[2]) * 8 - np.int64(stream[1])
     return done == rows and (low < units_down or (used + 7) >> 3 == nbytes)
 
 

@@ -12,6 +12,7 @@ from ndd._cpu.jit import Compiled
 
 PIXELS = 16  # that `store_pixels` makes
 
+_LANES = 16  # two blocks at once
 _DC_BITS, _PASS_BITS = 13, 2
 # 1.402, -0.344, -0.714 and 1.772 times 65536, with 1, 0, -1 and 2 taken off: then they are of 16 bits, which is quicker.
 _RED_CR, _GREEN_CB, _GREEN_CR, _BLUE_CB = 91881 - 65536, -22554, 65536 - 46802, 116130 - 131072
@@ -90,25 +91,26 @@ def _shuffled(builder: Any, first: Any, second: Any, places: list[int]) -> Any:
     return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places))
 
 
-def _interleaved(builder: Any, rows: list[Any]) -> list[Any]:
-    """Row i between those of row i + half: log2(n) times of it exchange rows and columns."""
+def _interleaved(builder: Any, rows: list[Any], parts: int) -> list[Any]:
+    """Row i between those of row i + half, in each of `parts` equal parts of a vector, which is one register of 16 bytes:
+    log2(n) times of it exchange rows and columns."""
     count, half = rows[0].type.count, len(rows) // 2
+    size = count // parts
     found = []
     for first, second in zip(rows[:half], rows[half:], strict=True):
-        order = [place for k in range(count) for place in (k, count + k)]
-        found += [_shuffled(builder, first, second, order[:count]), _shuffled(builder, first, second, order[count:])]
+        for begin in (0, size // 2):
+            order = [p * size + begin + k for p in range(parts) for k in range(size // 2)]
+            found.append(_shuffled(builder, first, second, [n for k in order for n in (k, count + k)]))
     return found
 
 
 def _pass(builder: Any, rows: list[Any], bits: int) -> list[Any]:
-    """The transform along one axis of eight vectors of 16 bits; 32 bits come out, `bits` fewer."""
-    from llvmlite import ir
-
-    wide = _Lanes(builder, 32, 8)
+    """The transform along one axis of eight vectors of 16 bits; 32 bits come out, `bits` fewer of which are to be taken off."""
+    wide = _Lanes(builder, 32, _LANES)
     add, sub, times = builder.add, builder.sub, wide.times
 
     def widened(value: Any) -> Any:
-        return builder.sext(value, ir.VectorType(ir.IntType(32), 8))
+        return builder.sext(value, wide.kind)
 
     def scaled(value: Any) -> Any:
         return builder.shl(widened(value), wide.all(_DC_BITS))
@@ -127,8 +129,9 @@ def _pass(builder: Any, rows: list[Any], bits: int) -> list[Any]:
         add(z4, add(times(five, 16819 - 20995), times(three, -20995))),
         add(z3, add(times(seven, 2446 - 7373), times(one, -7373))),
     ]
-    first = [wide.rounded(add(e, o), bits) for e, o in zip(even, odd, strict=True)]
-    last = [wide.rounded(sub(e, o), bits) for e, o in zip(even, odd, strict=True)]
+    even = [add(e, wide.all(1 << (bits - 1))) for e in even]
+    first = [add(e, o) for e, o in zip(even, odd, strict=True)]
+    last = [sub(e, o) for e, o in zip(even, odd, strict=True)]
     return first + last[::-1]
 
 
@@ -138,37 +141,56 @@ def _transform() -> Any:
     from numba.extending import intrinsic
 
     @intrinsic
-    def transform(typing_context, blocks, block, out, at, stride):
+    def transform(typing_context, blocks, first, second, steps, row, out, at, stride):
         def generate(context, builder, signature, arguments):
-            blocks, block, out, at, stride = arguments
-            blocks, out = (
-                context.make_array(kind)(context, builder, array).data
-                for kind, array in ((signature.args[0], blocks), (signature.args[2], out))
+            blocks, first, second, steps, row, out, at, stride = arguments
+            blocks, steps, out = (
+                context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 3, 5)
             )
-            short, wide = ir.VectorType(ir.IntType(16), 8), _Lanes(builder, 32, 8)
-            start = builder.bitcast(builder.gep(blocks, [block]), short.as_pointer())
-            rows = [builder.load(builder.gep(start, [ir.Constant(ir.IntType(64), r)]), align=2) for r in range(8)]
+            short, wide = ir.VectorType(ir.IntType(16), 8), _Lanes(builder, 32, _LANES)
+            both = list(range(_LANES))
+
+            def read(numbers, begin, r):
+                start = builder.bitcast(builder.gep(numbers, [begin]), short.as_pointer())
+                return builder.load(builder.gep(start, [ir.Constant(ir.IntType(64), r)]), align=2)
+
+            rows = []
+            for r in range(8):
+                two = _shuffled(builder, read(blocks, first, r), read(blocks, second, r), both)
+                factors = read(steps, row, r)
+                rows.append(builder.mul(two, _shuffled(builder, factors, factors, both)))
             rows = _pass(builder, rows, _DC_BITS - _PASS_BITS)
-            rows = [builder.trunc(wide.clamped(row, -0x8000, 0x7FFF), short) for row in rows]
+            rows = [builder.ashr(r, wide.all(_DC_BITS - _PASS_BITS)) for r in rows]
+            rows = [
+                builder.trunc(wide.clamped(r, -0x8000, 0x7FFF), ir.VectorType(ir.IntType(16), _LANES)) for r in rows
+            ]
             for _ in range(3):
-                rows = _interleaved(builder, rows)
-            columns = [wide.clamped(c, -128, 127) for c in _pass(builder, rows, _DC_BITS + _PASS_BITS + 3)]
-            columns = [builder.trunc(c, ir.VectorType(ir.IntType(8), 8)) for c in columns]
-            order = [place for k in range(8) for place in (k, 8 + k)]
-            pairs = [_shuffled(builder, columns[k], columns[k + 4], order) for k in range(4)]
+                rows = _interleaved(builder, rows, 2)
+            bits = _DC_BITS + _PASS_BITS + 3
+            columns = _pass(builder, rows, bits)
+            # 14 bits are left of each: two columns in one register.
+            mask = wide.all(0xFFFF)
+            pairs = []
+            for k in range(4):
+                low = builder.and_(builder.ashr(columns[k], wide.all(bits)), mask)
+                high = builder.and_(builder.ashr(columns[k + 4], wide.all(bits - 16)), wide.all(-0x10000))
+                words = _Lanes(builder, 16, 2 * _LANES)
+                pair = builder.bitcast(builder.or_(low, high), words.kind)
+                pairs.append(builder.trunc(words.clamped(pair, -128, 127), ir.VectorType(ir.IntType(8), 2 * _LANES)))
             for _ in range(2):
-                pairs = _interleaved(builder, pairs)
+                pairs = _interleaved(builder, pairs, 2)
             for k, pair in enumerate(pairs):
-                pair = builder.xor(pair, _Lanes(builder, 8, 16).all(-128))
+                pair = builder.xor(pair, _Lanes(builder, 8, 2 * _LANES).all(-128))
                 for half in range(2):
-                    row = _shuffled(builder, pair, pair, list(range(8 * half, 8 * half + 8)))
+                    order = [8 * half + n for n in range(8)] + [16 + 8 * half + n for n in range(8)]
+                    row = _shuffled(builder, pair, pair, order)
                     place = builder.add(at, builder.mul(stride, ir.Constant(ir.IntType(64), 2 * k + half)))
                     builder.store(row, builder.bitcast(builder.gep(out, [place]), row.type.as_pointer()), align=1)
             return context.get_dummy_value()
 
         numbers, bytes_ = types.Array(types.int16, 1, "C"), types.Array(types.uint8, 1, "C")
         place = types.uint64
-        return types.void(numbers, place, bytes_, place, place), generate
+        return types.void(numbers, place, place, numbers, place, bytes_, place, place), generate
 
     return transform
 
