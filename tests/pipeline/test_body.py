@@ -156,8 +156,7 @@ def test_an_interrupt_while_a_run_is_waited_for(monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(changed, "_release_save", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            while True:
-                seen.append(int(pipe.run()[0].as_array()[0]))
+            seen += iter(lambda: int(pipe.run()[0].as_array()[0]), None)
     seen += [int(pipe.run()[0].as_array()[0]) for _ in range(3)]
     assert seen == list(range(len(seen)))
 

@@ -409,8 +409,7 @@ def test_an_interrupt_while_the_lock_changes_hands(monkeypatch, place):
 
             patched.setattr(ahead._ready, "_release_save", interrupted)
             with pytest.raises(KeyboardInterrupt):
-                while True:
-                    seen.append(next(epoch)[1].torch().flatten().tolist())
+                seen += iter(lambda: next(epoch)[1].torch().flatten().tolist(), None)
         else:
 
             def entered(condition):
@@ -421,4 +420,4 @@ def test_an_interrupt_while_the_lock_changes_hands(monkeypatch, place):
             patched.setattr(threading.Condition, "__enter__", entered)
             seen.append(next(epoch)[1].torch().flatten().tolist())
     seen += [labels.torch().flatten().tolist() for _, labels in epoch]
-    assert sorted(sum(seen, [])) == list(range(12))
+    assert sorted(number for batch in seen for number in batch) == list(range(12))
