@@ -39,9 +39,9 @@ def _whole(name: str, given: Any) -> int | None:
 
 
 def _queue_sizes(depth: Any) -> tuple[int, int]:
-    sizes = (depth.get("cpu_size"), depth.get("gpu_size")) if isinstance(depth, dict) else (depth, depth)
-    if isinstance(depth, dict) and None in sizes:
+    if isinstance(depth, dict) and not {"cpu_size", "gpu_size"} <= depth.keys():
         raise KeyError(f"Pipeline: prefetch_queue_depth: a dict needs cpu_size and gpu_size, got {depth!r}")
+    sizes = (depth["cpu_size"], depth["gpu_size"]) if isinstance(depth, dict) else (depth, depth)
     if not all(isinstance(size, int) for size in sizes):
         raise TypeError(
             f"Pipeline: prefetch_queue_depth: expected a number, or a dict of cpu_size and gpu_size, got {depth!r}"

@@ -123,6 +123,14 @@ def test_indexing_and_shapes():
         assert small[i].dtype == np.int32
 
 
+@pytest.mark.parametrize("other", [None, "a", b"a"])
+def test_what_a_node_cannot_be_added_to(other):
+    for compute in (lambda x: x + other, lambda x: other < x, lambda x: x == other):
+        body = ndd.pipeline_def(lambda compute=compute: compute(fn.constant(idata=[1], shape=[1])), batch_size=1)
+        with pytest.raises(TypeError, match="A DataNode goes together with nodes, numbers and arrays, got"):
+            body().run()
+
+
 def test_a_node_says_what_it_is_not():
     def as_condition():
         x = images()
