@@ -99,7 +99,10 @@ class ExternalSource:
         Args:
             batch_size: repeats a Tensor that many times as a Batch; a Batch must have this size (ValueError).
         """
-        size = None if batch_size is None else index(batch_size)
+        try:
+            size = None if batch_size is None else index(batch_size)
+        except TypeError:
+            raise TypeError(f"ExternalSource: batch_size: expected an integer, got {batch_size!r}") from None
         if size is not None and size < 0:
             raise ValueError(f"ExternalSource: batch_size must not be negative, got {batch_size}")
         loop = running()

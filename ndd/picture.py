@@ -94,6 +94,8 @@ def picture(
         images, boxes, labels, masks, points = (
             getattr(images, name) for name in ("images", "boxes", "labels", "masks", "points")
         )
+    if not hasattr(images, "layout"):
+        raise TypeError(f"picture: expected a Batch, a Tensor or an ndd.Targets, got {type(images).__name__}")
     layout = images.layout
     if images.ndim == 1 and images.dtype is uint8:
         images, layout = decode(images), "HWC"

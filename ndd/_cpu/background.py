@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ndd._execution.fork import around_fork, whole
 
 _VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
@@ -120,7 +122,11 @@ def stand_in(dispatcher: Any, computes: Callable[..., Any], compile_for: Callabl
             background.do(lambda: compile_now(kinds))
         elif not background.allowed:  # forked meanwhile
             return compile_for(*args)
-        return computes  # numba calls what this gives
+        return silent  # numba calls what this gives
+
+    def silent(*args: Any) -> Any:
+        with np.errstate(all="ignore"):  # compiled kernels do not warn of infinities either
+            return computes(*args)
 
     def compile_now(kinds: tuple[Any, ...]) -> None:
         try:

@@ -20,7 +20,7 @@ _own = threading.local()
 def chosen_folder(kind: str) -> Path | None:
     """`$NDD_CACHE_DIR/kind`; None where it is not set, or empty."""
     given = os.environ.get("NDD_CACHE_DIR")
-    return Path(given) / kind if given else None
+    return Path(given).absolute() / kind if given else None  # also after an os.chdir()
 
 
 @contextlib.contextmanager

@@ -149,7 +149,7 @@ class Operator:
             specs.append(value._spec)
         if self.masks and specs[0] is not None and specs[0].ndim == 2 and specs[0].layout in (None, "", "HW"):
             return self._of_mask(inputs, values, batch_size, device, rng)
-        settled = self._settled_call(inputs, values, None if device is None else to_device_object(device), specs)
+        settled = self._settled_call(inputs, values, None if device is None else self._asked(device), specs)
         if settled.handles:
             for value in settled.handles:
                 if value.__class__ is Batch:
@@ -357,6 +357,12 @@ class Operator:
         return n
 
     # ---- devices
+
+    def _asked(self, device: Any) -> Any:
+        try:
+            return to_device_object(device)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise type(error)(f"{self.name}: argument 'device': {error}") from None
 
     def _device(self, handles: Any, target: Any) -> Device:
         if target is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -254,6 +254,10 @@ def _from_foreign(data: Any, wanted: DType | None) -> tuple[Tensor, bool]:
         return make_tensor(np.frombuffer(data, np.uint8)), False
     if _is_array_like(data):
         return _over_array_like(data), False
+    if hasattr(data, "next_epoch"):  # NumPy would read it from end to end
+        raise TypeError(
+            "Expected data, got a reader: for batches of it, `for data, ... in reader.next_epoch(batch_size=n)`"
+        )
     array, kind = array_from_python(data, wanted)
     return make_tensor(array, dtype=kind), True
 
@@ -369,6 +373,11 @@ def build_batch(tensors: Any, dtype: Any, device: DeviceLike | None, layout: str
         return _split_first_axis(tensors, wanted, target, layout, copy)
     if isinstance(tensors, str | bytes):
         raise RuntimeError(f"Cannot make a batch of {type(tensors).__name__}: expected an iterable of samples")
+    if isinstance(tensors, Mapping):
+        raise TypeError(
+            f"Cannot make a batch of {type(tensors).__name__}, whose keys would be the samples: "
+            "ndd.batch(list(d.values())), or one batch for each key"
+        )
     if not isinstance(tensors, Iterable):
         raise TypeError(f"{type(tensors).__name__!r} object is not iterable as samples of a batch")
     samples = tensors if isinstance(tensors, Sequence) else list(tensors)

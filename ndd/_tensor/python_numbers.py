@@ -53,7 +53,10 @@ def array_from_python(data: Any, wanted: DType | None) -> tuple[np.ndarray, DTyp
 def _kind_of(data: Any) -> str:
     """What something is, in words: "str", "list of str"."""
     kind = type(data).__name__
-    return f"{kind} of {_kind_of(data[0])}" if isinstance(data, list | tuple) and data else kind
+    if not isinstance(data, list | tuple) or not data:
+        return kind
+    unlike = next((v for v in data if not isinstance(v, int | float)), data[0])  # what it is about, if they differ
+    return f"{kind} of {_kind_of(unlike)}"
 
 
 def _all_ints(array: np.ndarray) -> bool:

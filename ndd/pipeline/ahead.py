@@ -19,7 +19,10 @@ class Ahead:
 
     def __init__(self, owner: Any, work: Callable[[Any], Any], depth: int):
         self._ready: deque[tuple[Any, BaseException | None]] = deque()
-        self._changed = threading.Condition()
+        self._lock = (
+            threading.RLock()
+        )  # entered itself: what Ctrl-C raises in a condition's `__enter__` leaves it taken
+        self._changed = threading.Condition(self._lock)
         self._depth = depth
         self._stopped = False
         self._ended = False
@@ -32,7 +35,7 @@ class Ahead:
 
     def _serve(self, reference: weakref.ref[Any], work: Callable[[Any], Any]) -> None:
         while True:
-            with self._changed:
+            with self._lock:
                 while len(self._ready) >= self._depth and not self._stopped:
                     self._changed.wait()
                 if self._stopped:
@@ -45,7 +48,7 @@ class Ahead:
             except BaseException as error:
                 outcome = (None, error)
             del owner
-            with self._changed:
+            with self._lock:
                 self._ready.append(outcome)
                 self._ended = isinstance(outcome[1], StopIteration)
                 self._changed.notify_all()
@@ -55,12 +58,13 @@ class Ahead:
 
     def next(self) -> Any:
         """The next result, waiting for it."""
-        with self._changed:
+        with self._lock:
             while not self._ready:
                 if self._ended or self._stopped:
                     raise StopIteration
-                self._changed.wait()
-            value, error = self._ready.popleft()
+                self._wait()
+            value, error = self._ready[0]
+            del self._ready[0]  # not popleft(): Ctrl-C could come when the result is out and not kept
             self._changed.notify_all()
         if error is not None:
             try:
@@ -68,6 +72,14 @@ class Ahead:
             finally:
                 del error  # a frame that holds an exception that holds the frame
         return value
+
+    def _wait(self) -> None:
+        try:
+            self._changed.wait()
+        except BaseException:  # Ctrl-C, which can come when the lock is free
+            if not self._lock._is_owned():  # type: ignore[attr-defined]
+                self._lock.acquire()
+            raise
 
     def abandon(self) -> None:
         """Ends the thread after the run it works on, without waiting. Safe in a finaliser on any thread."""
@@ -82,7 +94,7 @@ class Ahead:
 
     def stop(self) -> None:
         """Ends the thread and waits for the run it works on."""
-        with self._changed:
+        with self._lock:
             self._stopped = True
             self._changed.notify_all()
         if self._thread is not threading.current_thread():

@@ -1,4 +1,5 @@
-"""Rewrites a function so that its conditions are decided by `conditions.py`: `if`, `and`, `or`, `not`, `a if c else b`.
+"""Rewrites a function so that its conditions are decided by `conditions.py`: `if`, `and`, `or`, `not`, `a < b < c`,
+`a if c else b`.
 
 An `if` becomes two functions of the variables that its branches assign, and an assignment of what comes out. Where a branch
 returns, what follows the `if` becomes part of the branches that do not. A condition with `break`, `continue` or `yield` in
@@ -119,6 +120,24 @@ class _Expressions(ast.NodeTransformer):
         for value in node.values[1:]:
             found = _door(name, _later(found), _later(value))
         return found
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        if any(isinstance(n, ast.NamedExpr | ast.Await) for n in ast.walk(node)):
+            return node
+        self.generic_visit(node)
+        return self._compared(node)
+
+    def _compared(self, node: ast.Compare) -> ast.expr:
+        """`a < b < c` is `a < b and b < c`, where `b` is computed once, and `c` only if the first holds."""
+        if len(node.ops) == 1:
+            return node
+        names = [f"_{side}_of_{len(node.ops)}" for side in ("left", "right")]
+        left, right = (ast.Name(name, ast.Load()) for name in names)
+        first = ast.Compare(left, node.ops[:1], [right])
+        rest = self._compared(ast.Compare(right, node.ops[1:], node.comparators[1:]))
+        both = _later(_door("both", _later(first), _later(rest)))
+        both.args.args = [ast.arg(name) for name in names]
+        return ast.Call(both, [node.left, node.comparators[0]], [])
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)

@@ -123,6 +123,9 @@ class DataNode:
         return noted(f"math.{name}", lambda *_: applied(function, *operands))(*operands)
 
     def _apply(self, function: Callable[..., Any], *others: Any) -> DataNode:
+        for value in others:
+            if value is None or isinstance(value, str | bytes):
+                raise TypeError(f"A DataNode goes together with nodes, numbers and arrays, got {value!r}")
         return applied(function, self, *(Constant(v) if isinstance(v, np.ndarray) else v for v in others))
 
     @_noted

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 import ndd
 from ndd.pipeline.checkpoints import restored_states
 
@@ -29,7 +31,16 @@ class OperatorConcurrency(Enum):
     FULL = "full"
 
 
+def _whole(name: str, given: Any) -> int | None:
+    """An argument that counts something; TypeError for what is no integer."""
+    if given is None or isinstance(given, int | np.integer):
+        return None if given is None else int(given)
+    raise TypeError(f"Pipeline: {name}: expected an integer, got {given!r}")
+
+
 def _queue_sizes(depth: Any) -> tuple[int, int]:
+    if isinstance(depth, dict) and not {"cpu_size", "gpu_size"} <= depth.keys():
+        raise KeyError(f"Pipeline: prefetch_queue_depth: a dict needs cpu_size and gpu_size, got {depth!r}")
     sizes = (depth["cpu_size"], depth["gpu_size"]) if isinstance(depth, dict) else (depth, depth)
     if not all(isinstance(size, int) for size in sizes):
         raise TypeError(
@@ -103,12 +114,12 @@ class PipelineOptions:
         stream_policy: Any = None,
         concurrency: Any = None,
     ):
-        if num_threads is not None and num_threads < 1:
+        self._max_batch_size, self._num_threads = _whole("batch_size", batch_size), _whole("num_threads", num_threads)
+        if self._num_threads is not None and self._num_threads < 1:
             raise ValueError(f"num_threads must be at least 1, got {num_threads}")
-        self._max_batch_size = batch_size
-        self._num_threads = num_threads
-        self._device_id = None if device_id in (None, -99999) else device_id
-        self._seed = None if seed is None or seed < 0 else int(seed)
+        self._device_id = None if device_id in (None, -99999) else _whole("device_id", device_id)
+        number = _whole("seed", seed)
+        self._seed = None if number is None or number < 0 else number
         #: As it was given.
         self.prefetch_queue_depth = prefetch_queue_depth
         self.exec_separated = isinstance(prefetch_queue_depth, dict)

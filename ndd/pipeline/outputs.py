@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -213,8 +214,11 @@ class TensorList:
         return PipelineTensor(ndd.as_tensor(self._batch).evaluate())
 
     def as_reshaped_tensor(self, shape: Any) -> PipelineTensor:
-        """The samples as one tensor of that shape."""
-        return PipelineTensor(ndd.reshape(ndd.as_tensor(self._batch), shape=list(shape)).evaluate())
+        """The samples one behind the other, also those of different shapes, as one tensor of that shape."""
+        if self.is_dense_tensor():
+            return PipelineTensor(ndd.reshape(ndd.as_tensor(self._batch), shape=list(shape)).evaluate())
+        flat = ndd.batch([ndd.reshape(sample, shape=[-1], layout="") for sample in self._batch])
+        return PipelineTensor(ndd.reshape(ndd.cat(*flat), shape=list(shape)).evaluate())
 
     def as_array(self) -> np.ndarray:
         """The samples as one NumPy array (of a list on the CPU)."""
@@ -222,7 +226,7 @@ class TensorList:
 
     def at(self, index: int) -> Any:
         """Sample `index`: a NumPy array on the CPU, a tensor on the GPU; RuntimeError beyond the end."""
-        if not -len(self) <= index < len(self):
+        if not -len(self) <= _place(index) < len(self):
             raise RuntimeError(f"Sample {index} is out of range: the list has {len(self)} samples")
         tensor = self._batch.select(int(index))
         on_cpu = self._batch.device.device_type == "cpu"
@@ -235,7 +239,7 @@ class TensorList:
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return TensorList(self._batch.select(index))
-        if not -len(self) <= index < len(self):
+        if not -len(self) <= _place(index) < len(self):
             raise IndexError(f"Sample {index} is out of range: the list has {len(self)} samples")
         return PipelineTensor(self._batch.select(int(index)))
 
@@ -258,6 +262,13 @@ class TensorListCPU(TensorList):
 
 class TensorListGPU(TensorList):
     """A `TensorList` in GPU memory."""
+
+
+def _place(index: Any) -> int:
+    try:
+        return operator.index(index)
+    except TypeError:
+        raise TypeError(f"The samples of a list are numbered: expected an integer, got {index!r}") from None
 
 
 def _from_outside(data: Any) -> Any:

@@ -182,23 +182,33 @@ def _samples(data: Any) -> Any:
 
 
 def check_source(source: Any, options: dict[str, Any]) -> None:
-    """ValueError or TypeError for a source that cannot be cycled through as asked."""
-    cycle = options.get("cycle")
-    if cycle not in (None, True, False, "no", "quiet", "raise"):
+    """ValueError or TypeError for a source that cannot be cycled through or called as asked."""
+    cycle, outputs = options.get("cycle"), options.get("num_outputs")
+    if cycle not in ("no", "quiet", "raise") and not isinstance(cycle, bool | None):  # not 1 and 0, as in DALI
         raise ValueError(f"external_source: cycle must be one of None, 'no', 'quiet', 'raise', got {cycle!r}")
+    if outputs is not None and (not isinstance(outputs, int) or outputs < 1):
+        kind = ValueError if isinstance(outputs, int) else TypeError
+        raise kind(f"external_source: num_outputs: expected an integer of at least 1, or None, got {outputs!r}")
     if source is None or inspect.isgeneratorfunction(source):
         return
     if callable(source):
         if cycle is not None:
             raise ValueError("external_source: `cycle` goes with iterable sources, not with a callable")
+        _parameters(source)
     elif cycle in (True, "quiet", "raise") and inspect.isgenerator(source):
         raise TypeError("external_source: a generator cannot begin again: `cycle` needs its function, or an iterable")
 
 
 def _parameters(function: Callable[..., Any]) -> int:
-    """How many positional arguments a source takes."""
+    """How many positional arguments a source takes: none or one, as in DALI, which counts those with a default too."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return 0
-    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
+    taken = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
+    if len(taken) > 1 or any(p.kind is p.VAR_POSITIONAL for p in taken):
+        raise TypeError(
+            "external_source: the source takes either no argument or one, the number of the batch or of the sample: "
+            f"got {', '.join(map(str, taken))}. Other values go by functools.partial(source, name=value)"
+        )
+    return len(taken)

@@ -103,7 +103,11 @@ class RNG:
             return self._cached_words[position & 3]
 
     def _set_seed(self, seed: SupportsIndex) -> None:
-        self._restart(index(seed) & philox.MASK_64, 0)
+        try:
+            number = index(seed)
+        except TypeError:
+            raise TypeError(f"seed: expected an integer, got {seed!r}") from None
+        self._restart(number & philox.MASK_64, 0)
 
     def _get_seed(self) -> int:
         raise AttributeError("seed is write-only: read `state`, which begins with the key.")

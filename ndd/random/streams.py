@@ -95,7 +95,7 @@ def _take(operator: str, rng: RNG | PipelineRNG | None) -> Draws:
     if rng is None:
         rng = get_default_rng()
     elif not isinstance(rng, RNG):
-        raise ValueError(f"argument 'rng': expected an ndd.random.RNG, got {type(rng).__name__}")
+        raise ValueError(f"{operator}: argument 'rng': expected an ndd.random.RNG, got {type(rng).__name__}")
     if watched and (loop := running()) is not None:
         state = rng.get_state()
         loop.draws_from(operator, rng, state._key, state._position)

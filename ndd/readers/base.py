@@ -20,7 +20,7 @@ from ndd.readers.captured import Captured, captured_epoch, enable_checkpointing
 from ndd.readers.coming import Coming
 from ndd.readers.data import Data
 from ndd.readers.epoch import Epoch
-from ndd.readers.options import check_batch_size, check_device, plain
+from ndd.readers.options import check_batch_size, check_device, listed_numbers, plain
 from ndd.readers.output import Output
 from ndd.readers.progress import Progress
 from ndd.readers.read_ahead import ReadAhead, Step
@@ -210,7 +210,7 @@ class Reader:
     def __call__(self, *, batch_size: int | None = None) -> Any:
         """The next sample, or with `batch_size` the next batch, without end; epochs follow each other. A reader with one
         output gives it alone, not in a tuple."""
-        size = check_batch_size(batch_size)
+        size = check_batch_size(self._display, batch_size)
         self._progress.check("calls", size)
         with self._entered():
             self._progress.use("calls", size)
@@ -265,9 +265,9 @@ class Reader:
         >>> labels.torch().flatten().tolist()
         [10, 7, 10]
         """
-        numbers = plain(indices)
+        numbers = listed_numbers(self._display, indices)
         with self._entered():
-            step = self._sound(self._fetched(list(numbers)))
+            step = self._sound(self._fetched(numbers))
         if not step.numbers:
             raise RuntimeError(f"{self._display}: none of the samples can be read: {step.dropped[0].error}")
         return self._value(step, len(step.numbers))

@@ -19,7 +19,7 @@ from ndd.readers.coco_annotations import JsonOutlines, annotation_index
 from ndd.readers.coco_masks import Outline, painted
 from ndd.readers.file_reading import read_files
 from ndd.readers.file_store import FileStore
-from ndd.readers.file_tree import FilePath, listed_names
+from ndd.readers.file_tree import FilePath, listed_names, path_text
 from ndd.readers.index_cache import Index
 from ndd.readers.output import Column, Output
 from ndd.readers.records import Records
@@ -148,13 +148,13 @@ class COCO(Reader):
             raise RuntimeError(f"{name}: `pixelwise_masks` and `polygon_masks` are mutually exclusive")
         if file_root is None:
             raise RuntimeError(f"{name}: the argument `file_root` is required: the folder that holds the images")
-        root = os.fsdecode(file_root)
+        root = path_text(name, "file_root", file_root)
         form = _Form(pixelwise_masks, polygon_masks or masks, masks, ltrb, ratio, bool(wants_ids))
         if folder:
             self._refuse_beside("preprocessed annotations", _NOT_PREPROCESSED)
-            store = _preprocessed(name, root, os.fsdecode(folder), form)
+            store = _preprocessed(name, root, path_text(name, "preprocessed_annotations", folder), form)
         elif annotations_file:
-            path = os.fsdecode(annotations_file)
+            path = path_text(name, "annotations_file", annotations_file)
             index = annotation_index(name, path, form.outlined)
             kept = _objects(name, index, size_threshold, include_iscrowd, avoid_class_remapping)
             store = _selected(name, root, path, kept, images, skip_empty, form)

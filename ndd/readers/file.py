@@ -12,7 +12,7 @@ import numpy as np
 from ndd._tensor.dtype import int32, uint8
 from ndd.readers.base import Reader
 from ndd.readers.file_store import FileStore
-from ndd.readers.file_tree import FilePath, count_files, listed_names, name_filter, read_lines, scan_tree
+from ndd.readers.file_tree import FilePath, count_files, listed_names, name_filter, path_text, read_lines, scan_tree
 from ndd.readers.output import Output
 
 # fmt: off
@@ -88,12 +88,12 @@ class File(Reader):
             raise RuntimeError(f"{self._display}: `labels` is valid only together with `files`")
         choose_dir = name_filter(self._display, "dir_filters", dir_filters, case_sensitive_filter)
         choose_file = name_filter(self._display, "file_filters", file_filters, case_sensitive_filter)
-        root = None if file_root is None else os.fsdecode(file_root)
+        root = None if file_root is None else path_text(self._display, "file_root", file_root)
         if files is not None:
             names, numbers = listed_files(self._display, files, labels)
             store = FileStore([root or ""], names, np.zeros(len(names), np.int32), numbers)
         elif file_list is not None:
-            path = os.fsdecode(file_list)
+            path = path_text(self._display, "file_list", file_list)
             names, numbers = read_file_list(self._display, path)
             store = FileStore([os.path.dirname(path) if root is None else root], names, None, numbers)
         elif root is not None:

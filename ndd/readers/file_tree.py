@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -19,29 +19,40 @@ FilePath: TypeAlias = str | bytes | os.PathLike[str]
 
 def listed_names(reader: str, argument: str, paths: Any) -> list[str]:
     """One path or a list of them as a list of texts. RuntimeError for an empty list."""
-    listed = path_texts(paths)
+    listed = path_texts(reader, argument, paths)
     if not listed:
         raise RuntimeError(f"{reader}: `{argument}` is an empty list")
     return listed
 
 
-def path_texts(paths: Any) -> list[str]:
-    """One path or a list of them, which may be empty, as a list of texts."""
-    listed = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
-    return [os.fsdecode(path) for path in listed]
+def path_texts(reader: str, argument: str, paths: Any) -> list[str]:
+    """One path or a list of them, which may be empty, as a list of texts; TypeError for anything else."""
+    listed = [paths] if isinstance(paths, str | bytes | os.PathLike) or not isinstance(paths, Iterable) else list(paths)
+    return [path_text(reader, argument, path) for path in listed]
+
+
+def path_text(reader: str, argument: str, path: Any) -> str:
+    """A path as a text; TypeError for what is none."""
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        raise TypeError(
+            f"{reader}: {argument}: expected a path (str, bytes or pathlib.Path), got {path!r:.80}"
+        ) from None
 
 
 def named_files(reader: str, files: Any, file_list: Any, file_root: Any, file_filter: str) -> tuple[str, list[str]]:
     """A folder, and the names relative to it that one of three arguments gives: `files`; `file_list`, a text file with a
     path a line; or `file_root`, whose files and those one level below match `file_filter`. RuntimeError for none."""
-    root = None if file_root is None else os.fsdecode(file_root)
+    root = None if file_root is None else path_text(reader, "file_root", file_root)
     if files is not None and file_list is not None:
         raise RuntimeError(f"{reader}: file paths come from `files` or from `file_list`, but not from both")
     if files is not None:
         names = listed_names(reader, "files", files)
     elif file_list is not None:
-        names = [line for line in read_lines(reader, os.fsdecode(file_list)) if line]
-        root = os.path.dirname(os.fsdecode(file_list)) if root is None else root
+        listing = path_text(reader, "file_list", file_list)
+        names = [line for line in read_lines(reader, listing) if line]
+        root = os.path.dirname(listing) if root is None else root
     elif root is not None:
         names = scan_nested(reader, root, name_filter(reader, "file_filter", file_filter, True))
     else:
@@ -70,7 +81,7 @@ def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tupl
         return _scan_objects(reader, root, choose_dir, choose_file)
     try:
         with os.scandir(root) as entries:
-            folders = sorted(entry.name for entry in entries if choose_dir(entry.name) and entry.is_dir())
+            folders = sorted(entry.name for entry in entries if choose_dir(entry.name) and _is_folder(entry))
     except OSError as error:
         raise RuntimeError(f"{reader}: Failed to open {root}{from_where(root)}: {error.strerror}") from error
     names: list[str] = []
@@ -79,13 +90,21 @@ def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tupl
     for path in paths:
         try:
             with os.scandir(path) as entries:
-                inside = sorted(entry.name for entry in entries if choose_file(entry.name) and not entry.is_dir())
+                inside = sorted(entry.name for entry in entries if choose_file(entry.name) and not _is_folder(entry))
         except OSError as error:
             raise RuntimeError(f"{reader}: Failed to open {path}{from_where(path)}: {error.strerror}") from error
         names += inside
         counts.append(len(inside))
     places = np.repeat(np.arange(len(folders), dtype=np.int32), counts)
     return paths, names, places
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder. A link to itself is none: read as a file, it is an error that names it."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def count_files(folder: str, choose_file: Any) -> int:
@@ -124,7 +143,7 @@ def _split(folder: str, choose_file: Any) -> tuple[list[str], list[str]]:
         found = one(list_folders([folder]))
         return [name for name in found.files if choose_file(name)], found.folders
     with os.scandir(folder) as entries:
-        listed = [(entry.name, entry.is_dir()) for entry in entries]
+        listed = [(entry.name, _is_folder(entry)) for entry in entries]
     files = sorted(name for name, is_folder in listed if not is_folder and choose_file(name))
     return files, sorted(name for name, is_folder in listed if is_folder)
 
@@ -133,7 +152,11 @@ def name_filter(reader: str, argument: str, patterns: Any, case: bool) -> Any:
     """A function that tells whether a name matches one of the glob patterns (None: every name does)."""
     if patterns is None:
         return lambda name: True
-    listed = [patterns] if isinstance(patterns, str) else list(patterns)
+    listed = [patterns] if isinstance(patterns, str) else patterns
+    if not isinstance(listed, Sequence) or not all(isinstance(pattern, str) for pattern in listed):
+        raise TypeError(
+            f"{reader}: {argument}: expected a pattern such as '*.jpg', or a list of them, got {patterns!r}"
+        )
     if not listed:
         raise RuntimeError(f"{reader}: `{argument}` cannot be an empty list")
     endings = tuple(pattern[1:] for pattern in listed if re.fullmatch(r"\*[^*?\[\\]+", pattern))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +14,7 @@ from ndd.io.file import from_where
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore, rows_at, warn_of_unlisted
 from ndd.readers.file_reading import RegularFile, status
-from ndd.readers.file_tree import FilePath, is_offset, listed_names, read_lines
+from ndd.readers.file_tree import FilePath, is_offset, listed_names, path_texts, read_lines
 from ndd.readers.index_cache import LEAST_TEXT, cached
 from ndd.readers.output import Output, Record
 from ndd.readers.records import Records
@@ -67,10 +66,10 @@ class MXNet(Reader):
         self, *, path: FilePath | Sequence[FilePath], index_path: FilePath | Sequence[FilePath]
     ) -> ContainerStore:
         paths = listed_names(self._display, "path", path)
-        indices = [index_path] if isinstance(index_path, str | bytes | os.PathLike) else list(index_path)
+        indices = path_texts(self._display, "index_path", index_path)
         if len(indices) != 1:
             raise RuntimeError(f"{self._display}: index_path: expected exactly one index file, got {len(indices)}")
-        index = os.fsdecode(indices[0])
+        index = indices[0]
         try:
             found = cached(index, "mxnet", 1, lambda: {"offsets": _listed_offsets(self._display, index)}, LEAST_TEXT)
             listed = found["offsets"]

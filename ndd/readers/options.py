@@ -136,7 +136,8 @@ class Options:
 
     def wanted_batch(self, reader: str, batch_size: Any, free: bool) -> int | None:
         """The batch size of an epoch, `max_batch_size` by default; ValueError for a larger one, unless one is in use."""
-        size, largest = check_batch_size(batch_size), check_batch_size(self.max_batch_size)
+        size = check_batch_size(reader, batch_size)
+        largest = check_batch_size(reader, self.max_batch_size, "max_batch_size")
         if size is None:
             return largest
         if largest is not None and size > largest and free:
@@ -209,12 +210,22 @@ def plain(value: Any) -> Any:
     return value
 
 
-def check_batch_size(batch_size: Any) -> int | None:
+def listed_numbers(reader: str, indices: Any) -> list[Any]:
+    """The numbers of samples that are asked for; TypeError for a single one."""
+    numbers = plain(indices)
+    if not isinstance(numbers, Iterable) or isinstance(numbers, str):
+        raise TypeError(
+            f"{reader}.fetch: expected a list of sample numbers, got {indices!r}. reader[i] gives one sample"
+        )
+    return list(numbers)
+
+
+def check_batch_size(reader: str, batch_size: Any, name: str = "batch_size") -> int | None:
     """A batch size as an int, or None. RuntimeError, as in DALI, for anything that is no positive integer."""
     size = plain(batch_size)
     if size is None or (type(size) is int and size > 0):
         return size
-    raise RuntimeError(f"batch_size: expected a positive integer, got {batch_size!r}")
+    raise RuntimeError(f"{reader}: {name}: expected a positive integer, got {batch_size!r}")
 
 
 def check_device(reader: str, device: Any, allowed: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ndd._execution.fork import around_fork
 from ndd._execution.living import Living
+from ndd._execution.signal_safe import SignalSafeCondition
 from ndd.decoders import BadSample
 from ndd.readers.records import Records, RecordStore
 from ndd.readers.sampler import Position, Stream
@@ -105,9 +106,11 @@ class ReadAhead:
         self._stream: Stream | None = None
         self._batch = batch
         self._depth = depth
-        lock = threading.RLock()  # a reader's finaliser, run by the collector on one of these threads, calls stop()
-        self._work = threading.Condition(lock)  # for the threads here: a part to read or a group to plan
-        self._ready = threading.Condition(lock)  # for whoever asks: a group is complete
+        self._lock = (
+            threading.RLock()
+        )  # a reader's finaliser, run by the collector on one of these threads, calls stop()
+        self._work = threading.Condition(self._lock)  # for the threads here: a part to read or a group to plan
+        self._ready = SignalSafeCondition(self._lock)  # for whoever asks: a group is complete
         self._groups: deque[_Group] = deque()
         self._parts: deque[tuple[_Group, int, int]] = deque()
         self._streaming = False
@@ -123,7 +126,7 @@ class ReadAhead:
 
     def next(self) -> Step:
         """The next batch of the stream; waits for it. An error of the order is raised, and tried again next time."""
-        with self._work:
+        with self._lock:
             self._start()
             if not self._streaming or self._failure:
                 self._streaming, self._failure = True, None
@@ -146,7 +149,7 @@ class ReadAhead:
 
         From then on some batches more than that are read ahead, for who looks so far will do so again.
         """
-        with self._work:
+        with self._lock:
             if self._depth < distance + _BEYOND_PEEKING:
                 self._depth = distance + _BEYOND_PEEKING
                 self._work.notify()
@@ -165,7 +168,7 @@ class ReadAhead:
     def read(self, numbers: Sequence[int]) -> Records:
         """Certain records, before anything that is read ahead."""
         group = _Group([(list(numbers), Position())])
-        with self._work:
+        with self._lock:
             self._start()
             self._parts.extendleft(reversed(self._cut(group)))
             self._work.notify_all()
@@ -177,7 +180,7 @@ class ReadAhead:
         """End the threads; each finishes the part it is reading. Does not wait for them."""
         if os.getpid() != self._process:  # a forked child: no threads here, and the lock may be held for ever
             return
-        with self._work:
+        with self._lock:
             self._stopped = True
             self._parts.clear()
             self._groups.clear()
@@ -224,7 +227,7 @@ class ReadAhead:
 
     def _work_once(self, taken: list[tuple[_Group, int, int] | None]) -> None:
         """Read a part or plan a group; what it took is put into `taken`. None is a plan."""
-        with self._work:
+        with self._lock:
             while not (self._stopped or self._parts or self._may_plan()):
                 self._work.wait()
             if self._stopped:
@@ -243,7 +246,7 @@ class ReadAhead:
     def _give_back(self, taken: list[tuple[_Group, int, int] | None]) -> None:
         """What was taken is done again, in a while."""
         time.sleep(_A_WHILE)
-        with self._work:
+        with self._lock:
             for part in taken:
                 if part is None:
                     self._planning = False
@@ -275,7 +278,7 @@ class ReadAhead:
                 cuts.append((numbers, self._stream.position))
         except BaseException as error:  # also SystemExit from a user's sampler: this thread has to live on
             failure = error
-        with self._work:
+        with self._lock:
             self._planning = False
             self._failure = failure
             if cuts and not self._stopped:
@@ -309,7 +312,7 @@ class ReadAhead:
             found = Records.of([error] * len(numbers))
         seconds = (time.perf_counter() - begun) / len(numbers)
         size = found.nbytes // len(numbers) if self._store.at_once > 1 else 0
-        with self._work:
+        with self._lock:
             self._bytes = size if self._bytes == _BYTES_AT_ONCE else max(size, self._bytes)
             self._seconds = min(seconds, (3 * self._seconds + seconds) / 4)  # one that was held up says little
             group.read[start] = found

@@ -95,7 +95,7 @@ class TFRecord(Reader):
                     f"expected FixedLenFeature((), string, ...), got {feature}"
                 )
         paths = listed_names(self._display, "path", path)
-        indices = [None] * len(paths) if index_path is None else path_texts(index_path)
+        indices = [None] * len(paths) if index_path is None else path_texts(self._display, "index_path", index_path)
         if len(indices) != len(paths):
             raise RuntimeError(
                 f"{self._display}: Number of index files needs to match the number of data files: expected "

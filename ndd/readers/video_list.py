@@ -12,7 +12,7 @@ import numpy as np
 from ndd.decoders._video_file import Index
 from ndd.io.object_store import is_remote
 from ndd.readers.file import LABELS, listed_files
-from ndd.readers.file_tree import path_texts, read_lines, scan_tree
+from ndd.readers.file_tree import path_text, path_texts, read_lines, scan_tree
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _LINE = re.compile(
@@ -36,9 +36,9 @@ def listed_videos(
     reader: str, filenames: Any, file_root: Any, file_list: Any, labels: Any, automatic: bool
 ) -> list[Listed]:
     """The videos that one of three arguments names. `automatic`: empty `labels` stand for 0, 1, 2, ..."""
-    names = [] if filenames is None else path_texts(filenames)
-    root = "" if file_root is None else os.fsdecode(file_root)
-    given = "" if file_list is None else os.fsdecode(file_list)
+    names = [] if filenames is None else path_texts(reader, "filenames", filenames)
+    root = "" if file_root is None else path_text(reader, "file_root", file_root)
+    given = "" if file_list is None else path_text(reader, "file_list", file_list)
     if sum(map(bool, (names, root, given))) != 1:
         raise RuntimeError(f"{reader}: exactly one of `filenames`, `file_root` and `file_list` is required")
     if labels is not None and not names:

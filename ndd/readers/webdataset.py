@@ -104,7 +104,7 @@ class Webdataset(Reader):
                 f"{self._display}: dtypes: expected one for each of {len(entries)} extension(s), got {len(kinds)}"
             )
         archives = listed_names(self._display, "paths", paths)
-        indices = path_texts(index_paths) if index_paths is not None else []
+        indices = path_texts(self._display, "index_paths", index_paths) if index_paths is not None else []
         if indices and len(indices) != len(archives):
             raise RuntimeError(
                 f"{self._display}: index_paths: expected one index for each of {len(archives)} archive(s), or none, got "

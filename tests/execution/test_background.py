@@ -6,6 +6,7 @@ import io
 import os
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -249,7 +250,7 @@ def more(values, out):
 @more.meanwhile
 def _more_by_numpy(values, out):
     ANSWERED.append(threading.current_thread().name)
-    out[...] = values + 1
+    out[...] = (values + 1).astype(out.dtype)
 
 
 @kernel
@@ -292,6 +293,16 @@ def test_a_thread_compiles_while_something_else_answers(allowed):
     added()
     assert not ANSWERED
     assert len(list((allowed / "kernels").glob("*more*"))) == 1
+
+
+def test_what_answers_warns_as_little_as_kernels_do(allowed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        out = np.zeros(2, np.float32)
+        more(np.float32([3e38, -np.inf]) * np.float32(1), out)
+        overflow = np.zeros(1, np.uint8)
+        more(np.full(1, np.inf), overflow)  # to an integer: NumPy warns of an invalid value
+    assert ANSWERED
 
 
 def test_what_is_on_disk_is_not_compiled_again(allowed, monkeypatch):

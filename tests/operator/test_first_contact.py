@@ -281,3 +281,26 @@ def test_batches_overrule_batch_size(dali, batch_size):
     check_same(dali, lambda m: m.flip(m.batch([TALL, WIDE], layout="HWC"), batch_size=batch_size))
     check_same(dali, lambda m: m.cat(m.batch(samples), m.tensor(samples[0]), batch_size=batch_size))
     check_same(dali, lambda m: m.transforms.rotation(angle=m.batch([5.0, 4.0]), batch_size=batch_size))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (
+            lambda: ndd.resize(BATCH, size=[2, 2], device="tpu"),
+            ValueError,
+            "resize: argument 'device': Invalid device type",
+        ),
+        (lambda: ndd.random.uniform(rng=5), ValueError, "uniform: argument 'rng': expected an ndd.random.RNG, got int"),
+        (lambda: ndd.random.RNG(seed="a"), TypeError, "seed: expected an integer, got 'a'"),
+        (lambda: ndd.random.set_seed(1.5), TypeError, "seed: expected an integer, got 1.5"),
+        (lambda: ndd.tensor([1, "a"]), RuntimeError, "Cannot make a tensor of list of str"),
+        (lambda: ndd.batch({"a": 1}), TypeError, "Cannot make a batch of dict, whose keys would be the samples"),
+        (lambda: ndd.ExternalSource([1])(batch_size="a"), TypeError, "ExternalSource: batch_size: expected an integer"),
+        (lambda: ndd.picture(5), TypeError, "picture: expected a Batch, a Tensor or an ndd.Targets, got int"),
+        (lambda: ndd.flip(ndd.readers.File(file_root=PHOTOS)), TypeError, "flip: Expected data, got a reader"),
+    ],
+)
+def test_who_and_what_is_wrong(call, error, said):
+    with pytest.raises(error, match=said):
+        call()

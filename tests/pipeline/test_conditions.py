@@ -30,6 +30,18 @@ def chain(m, x):
     return y, x
 
 
+def between(m, x):
+    if 0 < x < 3:
+        y = x * 10
+    else:
+        y = x
+    if x >= 1 < 2 <= y + 0 < 21 != 20:
+        z = x + 100
+    else:
+        z = x
+    return y, z
+
+
 def returned(m, x):
     if x > 1:
         return x * 10
@@ -183,8 +195,8 @@ def inner(m, x):
 
 
 BODIES = (
-    assigned, chain, returned, nested, logic, constants, nobody, helped, plain_values, two_of_them, operators, types_differ,
-    one_only, no_scalar, attributes, drawn_and_read, parted, inner,
+    assigned, chain, between, returned, nested, logic, constants, nobody, helped, plain_values, two_of_them, operators,
+    types_differ, one_only, no_scalar, attributes, drawn_and_read, parted, inner,
 )  # fmt: skip
 
 
@@ -229,6 +241,23 @@ def test_either_value():
         return x * 10 if x > 1 else x
 
     assert values(pipe_of(body)) == [0, 1, 20, 30]
+
+
+def test_comparisons_in_a_row_of_plain_values():
+    """Each operand is computed at most once, from the left, as Python does."""
+    seen = []
+
+    def body(x):
+        def value(number):
+            seen.append(number)
+            return number
+
+        found = [value(1) < value(2) < value(3) != value(4), value(5) < value(5) < value(6), 3 > 2 > 2, 1 < 2 in [2]]
+        return x + sum(found)
+
+    assert values(pipe_of(body, prefetch_queue_depth=1)) == [2, 3, 4, 5]
+    assert seen[:6] == [1, 2, 3, 4, 5, 5]
+    assert 6 not in seen
 
 
 def test_random_operators_in_branches():

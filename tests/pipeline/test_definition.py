@@ -209,3 +209,15 @@ def test_gpu_operators_in_a_pipeline_of_the_cpu():
 
     with pytest.raises(RuntimeError, match="device_id=None"):
         body().run()
+
+
+@pytest.mark.parametrize("name", ["batch_size", "num_threads", "device_id", "seed"])
+@pytest.mark.parametrize("given", ["4", 2.5])
+def test_what_is_no_number(name, given):
+    with pytest.raises(TypeError, match=f"Pipeline: {name}: expected an integer, got {given!r}"):
+        ndd.Pipeline(**{name: given})
+
+
+def test_half_of_the_prefetch_depth():
+    with pytest.raises(KeyError, match="a dict needs cpu_size and gpu_size"):
+        ndd.Pipeline(2, prefetch_queue_depth={"cpu_size": 1})

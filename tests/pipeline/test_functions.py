@@ -123,6 +123,14 @@ def test_indexing_and_shapes():
         assert small[i].dtype == np.int32
 
 
+@pytest.mark.parametrize("other", [None, "a", b"a"])
+def test_what_a_node_cannot_be_added_to(other):
+    for compute in (lambda x: x + other, lambda x: other < x, lambda x: x == other):
+        body = ndd.pipeline_def(lambda compute=compute: compute(fn.constant(idata=[1], shape=[1])), batch_size=1)
+        with pytest.raises(TypeError, match="A DataNode goes together with nodes, numbers and arrays, got"):
+            body().run()
+
+
 def test_a_node_says_what_it_is_not():
     def as_condition():
         x = images()
@@ -201,6 +209,7 @@ def test_forms_of_sources():
     assert collected([0, 1, 2, 3], batch=False) == expected
     assert collected(np.arange(4).reshape(2, 2)) == expected
     assert collected([ndd.batch(r) for r in rows]) == expected
+    assert collected(lambda i=5: rows[i]) == expected  # counted with its default, as in DALI
 
 
 def test_a_callable_object_and_a_method():
@@ -414,3 +423,18 @@ def test_an_error_of_a_recorded_step_names_the_line_that_recorded_it():
     line = sys._getframe().f_lineno - 1
     with pytest.raises(RuntimeError, match=rf"called at .*test_functions\.py:{line}: Index 5 is out of range"):
         pipe.run()
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "error", "said"),
+    [
+        (lambda i, j=1: [i], {}, TypeError, "no argument or one.*got i, j=1"),
+        (lambda *all: [0], {}, TypeError, r"no argument or one.*got \*all"),
+        ([[1]], {"cycle": 1}, ValueError, "cycle must be one of"),
+        (lambda: [1], {"num_outputs": "a"}, TypeError, "num_outputs: expected an integer .* got 'a'"),
+        (lambda: [1], {"num_outputs": 0}, ValueError, "num_outputs: expected an integer of at least 1"),
+    ],
+)
+def test_sources_that_cannot_be_asked(source, options, error, said):
+    with pytest.raises(error, match=said):
+        ndd.pipeline_def(lambda: fn.external_source(source, **options))(batch_size=1).run()

@@ -174,6 +174,10 @@ def test_lists_of_tensors():
         ragged.as_tensor()
     with pytest.raises(RuntimeError, match="shape"):
         ragged.as_array()
+    assert np.asarray(ragged.as_reshaped_tensor([5, 1])).tolist() == [[0], [0], [1], [1], [1]]
+    for take in (dense.__getitem__, dense.at):
+        with pytest.raises(TypeError, match="expected an integer, got 'a'"):
+            take("a")
     for wrong in (2, -3):
         with pytest.raises(IndexError):
             dense[wrong]

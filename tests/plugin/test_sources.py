@@ -150,6 +150,10 @@ def test_a_list_of_batches_may_be_gone_through_again():
 def test_what_is_neither():
     with pytest.raises(TypeError, match="int"):
         plugin.DALIGenericIterator(3, ["x"])
+    function = ndd.pipeline_def(lambda: fn.constant(idata=[1], shape=[1]), batch_size=1)
+    for pipelines in (function, [function]):
+        with pytest.raises(TypeError, match="a function that makes one: call it"):
+            plugin.DALIGenericIterator(pipelines, ["x"])
     with pytest.raises(RuntimeError, match="reader_name"):
         plugin.DALIGenericIterator([(ndd.batch([1]),)], ["x"], reader_name="Reader")
 

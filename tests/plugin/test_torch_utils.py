@@ -48,6 +48,8 @@ def test_lists_are_refused():
     _, found = outputs()
     with pytest.raises(TypeError, match="as_tensor"):
         to_torch_tensor(found, copy=False)
+    with pytest.raises(TypeError, match="expected a tensor of a pipeline, got NoneType"):
+        to_torch_tensor(None, copy=False)
     assert tuple(to_torch_tensor(found.as_tensor()).shape) == (2, 2, 3)
     assert to_torch_tensor(ndd.tensor([1, 2])).tolist() == [1, 2]
 

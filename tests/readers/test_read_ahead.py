@@ -278,7 +278,7 @@ def test_a_reader_may_be_collected_by_a_thread_of_its_own(numbered):
     done = threading.Event()
 
     def stop_while_holding_the_lock():
-        with ahead._work:
+        with ahead._lock:
             ahead.stop()
         done.set()
 
@@ -407,3 +407,34 @@ def test_a_slow_request_keeps_no_others_waiting():
     assert ahead.next().records[0][1][0] == 0
     assert sorted(seen)[:32] == list(range(32))
     ahead.stop()
+
+
+@pytest.mark.parametrize("place", ["the lock is free", "the lock was taken"])
+def test_an_interrupt_while_the_lock_changes_hands(monkeypatch, place):
+    """Ctrl-C at any step of waiting for a batch is a KeyboardInterrupt, loses no batch, and nobody waits for ever."""
+    reader = Memory(store=Slow(12, delay=0.01))
+    epoch = iter(reader.next_epoch(batch_size=2))
+    seen = [next(epoch)[1].torch().flatten().tolist()]
+    ahead = next(a for a in read_ahead._running if a._store is reader._data[0])
+    with monkeypatch.context() as patched:
+        if place == "the lock is free":
+            release = ahead._ready._release_save
+
+            def interrupted():
+                release()
+                raise KeyboardInterrupt
+
+            patched.setattr(ahead._ready, "_release_save", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                seen += iter(lambda: next(epoch)[1].torch().flatten().tolist(), None)
+        else:
+
+            def entered(condition):
+                condition.acquire()
+                if threading.current_thread() is threading.main_thread():
+                    raise KeyboardInterrupt
+
+            patched.setattr(threading.Condition, "__enter__", entered)
+            seen.append(next(epoch)[1].torch().flatten().tolist())
+    seen += [labels.torch().flatten().tolist() for _, labels in epoch]
+    assert sorted(number for batch in seen for number in batch) == list(range(12))

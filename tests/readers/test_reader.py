@@ -466,3 +466,45 @@ def test_labels_are_integers(numbered):
         File(files=numbered(1), labels=["cat"]).fetch([0])
     with pytest.raises(ValueError, match=r"got 0.5 for file 0"):
         File(files=numbered(1), labels=np.array([0.5])).fetch([0])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("File", {"file_root": 5}, "file_root: expected a path .* got 5"),
+        ("File", {"files": 5}, "files: expected a path .* got 5"),
+        ("File", {"files": ["a", 1.5]}, r"files: expected a path .* got 1\.5"),
+        ("File", {"file_list": 5}, "file_list: expected a path"),
+        ("File", {"file_root": ".", "file_filters": 5}, r"file_filters: expected a pattern such as '\*\.jpg'"),
+        ("Numpy", {"file_root": 5}, "file_root: expected a path"),
+        ("COCO", {"file_root": 5, "annotations_file": "x"}, "file_root: expected a path"),
+        ("COCO", {"file_root": ".", "annotations_file": 5}, "annotations_file: expected a path"),
+        ("MXNet", {"path": "x", "index_path": 5}, "index_path: expected a path"),
+        ("Webdataset", {"paths": 5, "ext": "jpg"}, "paths: expected a path"),
+        ("Caffe", {"path": 5}, "path: expected a path"),
+    ],
+)
+def test_what_is_no_path(name, arguments, said):
+    with pytest.raises(TypeError, match=rf"readers\.{name}: {said}"):
+        next(getattr(ndd.readers, name)(**arguments).next_epoch(batch_size=1))
+
+
+def test_sizes_and_numbers_name_the_reader(numbered):
+    with pytest.raises(RuntimeError, match=r"readers\.File: batch_size: expected a positive integer, got 0"):
+        File(files=numbered(2)).next_epoch(batch_size=0)
+    with pytest.raises(RuntimeError, match=r"readers\.File: max_batch_size: expected a positive integer, got -1"):
+        next(File(files=numbered(2), max_batch_size=-1).next_epoch())
+    with pytest.raises(TypeError, match=r"readers\.File\.fetch: expected a list of sample numbers, got 1"):
+        File(files=numbered(2)).fetch(1)
+
+
+def test_links_to_themselves(tmp_path):
+    """Beside the folders they are none of them; among the files the error names them."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x.jpg").write_bytes(b"x")
+    (tmp_path / "self").symlink_to("self")
+    reader = File(file_root=tmp_path)
+    assert next(reader.next_epoch(batch_size=1))[0].source_info == [str(tmp_path / "a" / "x.jpg")]
+    (tmp_path / "a" / "me.jpg").symlink_to("me.jpg")
+    with pytest.raises(RuntimeError, match=r"me\.jpg"):
+        next(File(file_root=tmp_path).next_epoch(batch_size=2))

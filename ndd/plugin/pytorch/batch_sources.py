@@ -7,6 +7,8 @@ from typing import Any
 
 import ndd
 
+_UNCALLED = "Expected a pipeline, got a function that makes one: call it, as in DALIGenericIterator(pipeline(), ...)"
+
 
 class IterableSource:
     """An iterable of batches, or a function that makes one for each epoch, in the place of a pipeline."""
@@ -30,6 +32,8 @@ class IterableSource:
             raise StopIteration
         if self._iterator is None:
             self._current = self._make()
+            if isinstance(self._current, ndd.Pipeline):
+                raise TypeError(_UNCALLED)
             self._iterator = iter(self._current)  # type: ignore[call-overload]
         try:
             item = next(self._iterator)
@@ -55,6 +59,8 @@ def as_sources(pipelines: Any, names: Sequence[str]) -> list[Any]:
     found = list(pipelines) if isinstance(pipelines, list | tuple) else [pipelines]
     check(len(found) > 0, "Number of provided pipelines has to be at least 1")
     if not all(isinstance(p, ndd.Pipeline) for p in found):
+        if isinstance(pipelines, list | tuple) and any(callable(p) for p in found):
+            raise TypeError(_UNCALLED)
         if isinstance(pipelines, Iterable) or callable(pipelines):
             return [IterableSource(pipelines, names)]
         raise TypeError(

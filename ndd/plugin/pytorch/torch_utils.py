@@ -32,6 +32,8 @@ def to_torch_tensor(dali_tensor: Any, copy: bool = True) -> Any:
     TypeError for a list of tensors: take one sample, or `as_tensor()`.
     """
     tensor = getattr(dali_tensor, "_tensor", dali_tensor)
+    if not hasattr(tensor, "torch"):
+        raise TypeError(f"to_torch_tensor: expected a tensor of a pipeline, got {type(tensor).__name__}")
     if hasattr(dali_tensor, "as_tensor") or hasattr(tensor, "batch_size"):
         raise TypeError("Expected one tensor, got a list of them: take one sample (`[i]`) or `as_tensor()`")
     return tensor.torch(copy=copy)

@@ -1,0 +1,30 @@
+"""Waiting on a condition where the handler of a signal may raise at any step."""
+
+from __future__ import annotations
+
+import threading
+
+
+class SignalSafeCondition(threading.Condition):
+    """A condition for a thread that Ctrl-C may interrupt.
+
+    Python runs handlers between any two steps of `wait`, also when the lock is free: whoever catches the exception, or
+    leaves the `with` block by it, must hold the lock all the same ("cannot release un-acquired lock" would be raised in the
+    place of the KeyboardInterrupt: about once in 200 interrupts of a loop that waits often).
+
+    Enter the lock, `with lock:`, and not the condition: the latter's `__enter__` is Python, and what is raised after it took
+    the lock would leave the lock taken for ever.
+    """
+
+    def __init__(self, lock: threading.RLock):  # type: ignore[valid-type]
+        super().__init__(lock)  # type: ignore[arg-type]
+        self._rlock = lock
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """As `threading.Condition.wait`; whatever is raised, the lock is held afterwards."""
+        try:
+            return super().wait(timeout)
+        except BaseException:
+            if not self._rlock._is_owned():  # type: ignore[attr-defined]
+                self._rlock.acquire()  # type: ignore[attr-defined]
+            raise
