@@ -181,7 +181,8 @@ def _is_enum(kind: Any) -> bool:
 
 
 def _enumeration(kind: Any) -> Callable[[Any], Any]:
-    """A member, its number, or the member of the same name and number of DALI's own enumeration."""
+    """A member, its number, or the member of the same name and number of DALI's own enumeration. A number that no
+    member has is a RuntimeError, as in DALI, where the operator finds it."""
     members = ", ".join(f"ndd.types.{m.name}" for m in kind)
 
     def convert(value: Any) -> Any:
@@ -191,9 +192,13 @@ def _enumeration(kind: Any) -> Callable[[Any], Any]:
         if isinstance(value, Enum) and not isinstance(value, kind) and not is_enum(value, kind.__name__):
             raise TypeError(f"expected one of {members}, got {value!r}")
         try:
-            return kind(int(number))
+            number = int(number)
         except (TypeError, ValueError):
             raise ValueError(f"expected one of {members}, got {value!r}") from None
+        try:
+            return kind(number)
+        except ValueError:
+            raise RuntimeError(f"expected one of {members}, got {value!r}") from None
 
     return convert
 

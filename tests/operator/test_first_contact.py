@@ -212,6 +212,25 @@ def test_enumerations_list_their_members(images):
         ndd.resize(images, size=[4, 4], interp_type="linear")
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m, x: m.resize(x, size=[4, 4], interp_type=9),
+        lambda m, x: m.resize(x, size=[4, 4], min_filter=9),
+        lambda m, x: m.rotate(x, angle=30, interp_type=9),
+        lambda m, x: m.color_space_conversion(x, image_type=0, output_type=9),
+    ],
+)
+def test_a_number_that_no_enumeration_has(dali, call):
+    image = np.zeros((8, 8, 3), np.uint8)
+    for module in (ndd, dali):
+        with module.EvalMode.sync_cpu, pytest.raises(RuntimeError):
+            call(module, module.tensor(image, layout="HWC"))
+    with pytest.raises(RuntimeError, match=r"resize: argument 'interp_type': expected one of ndd\.types.*, got 9"):
+        ndd.resize(ndd.tensor(image, layout="HWC"), size=[4, 4], interp_type=9)
+
+
 # ---- traps
 
 
