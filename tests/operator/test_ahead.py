@@ -206,12 +206,12 @@ def plain(monkeypatch, *arguments, **more):
 @pytest.mark.parametrize("capture", [False, True])
 def test_the_whole_body_of_a_loop_is_done_ahead_by_one_kernel(folder, emulated_gpu, monkeypatch, capture):
     loop = {"capture": True} if capture else {}
-    expected = plain(monkeypatch, ndd.readers.File(files=folder), **loop)
+    expected = plain(monkeypatch, ndd.readers.File(files=folder * 2), **loop)
     calls = []
     real = ahead._Taken.__call__
     monkeypatch.setattr(ahead._Taken, "__call__", lambda self, i: calls.append(self.call.op.name) or real(self, i))
     before = len(emulated_gpu.launches)
-    assert torch.equal(augmented(ndd.readers.File(files=folder), **loop), expected)
+    assert torch.equal(augmented(ndd.readers.File(files=folder * 2), **loop), expected)
     assert calls[-1] == "crop_mirror_normalize"  # the last batches: nothing else is asked for
     assert calls.count("crop_mirror_normalize") >= 2
     launches = emulated_gpu.launches[before:]
