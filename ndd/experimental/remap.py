@@ -156,6 +156,29 @@ def _blend(image, map_x, map_y, out, shift, rounds, low, high):
         _store(line, out[y].reshape(line.size), rounds, low, high)
 
 
+@_blend.meanwhile
+def _blend_by_numpy(image, map_x, map_y, out, shift, rounds, low, high):
+    height, width, _ = image.shape
+    with np.errstate(all="ignore"):
+        u, v = map_x - shift, map_y - shift
+        half = np.float32(-0.5)
+        inside = (u >= half) & (u < np.float32(width)) & (v >= half) & (v < np.float32(height))
+        u, v = np.where(inside, u, np.float32(0)), np.where(inside, v, np.float32(0))
+        left, top = np.floor(u), np.floor(v)
+        fx, fy = (u - left)[..., None], (v - top)[..., None]
+        column, row = left.astype(np.int64), top.astype(np.int64)
+        before, behind = column.clip(0), (column + 1).clip(None, width - 1)
+
+        def mixed(row: np.ndarray) -> np.ndarray:
+            a, b = image[row, before].astype(np.float32), image[row, behind].astype(np.float32)
+            return a + (b - a) * fx
+
+        first = mixed(row.clip(0))
+        made = first + (mixed((row + 1).clip(None, height - 1)) - first) * fy
+        made[~inside] = 0
+        out[...] = np.trunc(made + np.copysign(_HALF, made)).clip(low, high) if rounds else made
+
+
 @kernel
 def _store(line, out, rounds, low, high):
     if rounds:

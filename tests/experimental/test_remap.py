@@ -8,6 +8,7 @@ from cases import Case, image
 from recorded_remap import ROWS
 
 import ndd
+from ndd.experimental.remap import _blend, _blend_by_numpy
 
 REGISTRY_INPUTS = {
     "one channel": (lambda rng, i, dtype: image(rng, i, "HW", dtype)[..., None], "HWC"),
@@ -152,3 +153,18 @@ def test_maps_for_each_frame(device):
     found = np.asarray(ndd.experimental.remap(*given).cpu())
     for frame in range(2):
         np.testing.assert_array_equal(found[frame], run(image[frame], x[frame], y[frame]))
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int16, np.float32])
+def test_numpy_answers_to_the_last_bit_while_the_kernel_is_compiled(kind):
+    rng = np.random.default_rng(7)
+    image = rng.integers(0, 256, (31, 43, 3)).astype(kind)
+    maps = [(rng.random((40, 50)) * 1.2 * n - 0.1 * n).astype(np.float32) for n in (43, 31)]
+    maps[0][0, :4], maps[1][1, :3] = (np.nan, np.inf, -0.5, 43), (-0.5, -0.25, 31)
+    limits = (np.iinfo(kind).min, np.iinfo(kind).max) if kind is not np.float32 else (0, 0)
+    how = kind is not np.float32, np.float32(limits[0]), np.float32(limits[1])
+    for shift in (0.0, 0.5):
+        found = [np.empty((40, 50, 3), kind) for _ in range(2)]
+        for answer, out in zip((_blend_by_numpy, _blend.waited_for), found, strict=True):
+            answer(image, *maps, out, np.float32(shift), *how)
+        np.testing.assert_array_equal(*found)

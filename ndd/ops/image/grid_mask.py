@@ -121,6 +121,14 @@ def _mask(image, out, grid):
                 made[i] = given[i] & elements[i]
 
 
+@_mask.meanwhile
+def _by_numpy(image, out, grid):
+    x, y = np.arange(image.shape[2], dtype=np.float32), np.arange(image.shape[1], dtype=np.float32)[:, None]
+    u, v = -grid[2] - y * grid[1] + x * grid[0], -grid[3] + y * grid[0] + x * grid[1]
+    kept = (u - np.floor(u) >= grid[4]) | (v - np.floor(v) >= grid[4])
+    np.multiply(image, kept[..., None], out=out)
+
+
 @grid_mask.cuda("grid_mask.cu")
 def _(launch, input, out, rows):
     fields = {"sides": input.shapes[:, rows : rows + 2], "inner": input.shapes[:, rows + 2 :].prod(axis=1)}

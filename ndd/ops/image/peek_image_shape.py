@@ -52,7 +52,7 @@ def _(call, input, *, adjust_orientation, dtype, image_type):
     found = seen.astype(dtype.numpy)
     if image_type != DALIImageType.ANY_DATA:
         found[:, 2] = 1 if image_type == DALIImageType.GRAY else 3
-    others = (~seen.all(axis=1)).nonzero()[0].tolist()
+    others = np.flatnonzero(~seen.all(axis=1)).tolist()
     arrays = input.arrays if others else []
     for i in others:
         try:

@@ -10,6 +10,7 @@ from cases import EachSample, each_of
 from compare import arrays_of, check_same, value
 
 import ndd
+from ndd.ops.image.grid_mask import _by_numpy, _mask
 
 REGISTRY_CASES = {
     "grid_mask": each_of(
@@ -147,3 +148,15 @@ def test_gpu_as_cpu(emulated_gpu, kind, layout):
     for a, b in zip(arrays_of(found), arrays_of(expected), strict=True):
         np.testing.assert_array_equal(a, b)
     assert emulated_gpu.launches == ["grid_mask"]
+
+
+@pytest.mark.parametrize(("bits", "channels"), [("u1", 3), ("u4", 2)])
+def test_numpy_answers_to_the_last_bit_while_the_kernel_is_compiled(bits, channels):
+    rng = np.random.default_rng(6)
+    image = rng.integers(0, 256, (2, 61, 83, channels)).astype(bits)
+    for _ in range(20):
+        grid = np.append(rng.standard_normal(4) / [9, 9, 1, 1], 0.4).astype(np.float32)
+        found = [np.empty_like(image) for _ in range(2)]
+        for answer, out in zip((_by_numpy, _mask.waited_for), found, strict=True):
+            answer(image, out, grid)
+        np.testing.assert_array_equal(*found)
