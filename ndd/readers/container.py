@@ -16,7 +16,7 @@ from ndd.readers.records import THREADS_OF_STORES, Records, RecordStore
 _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
 # The bytes of records that share a buffer. A batch is read in as many parts as are worth a thread, now one, now three: with a
 # buffer for each the pool kept some of every size, after ten epochs of 20,000 records of 100 kB in batches of 256 200 to 230 MB;
-# of pieces up to this size, which take each other's place, 105 to 155 MB. With pieces of 8 MB a record took 1 us more of 9.
+# of pieces up to this size, which take each other's place, 85 to 140 MB. With pieces of 8 MB a record took 1 us more of 9.
 _TOGETHER = 1 << 24
 
 
