@@ -11,7 +11,7 @@ import numpy as np
 
 from ndd._tensor import Batch, Tensor, as_batch
 from ndd._tensor.dtype import uint8
-from ndd._tensor.picture import as_rgb, contact_sheet, encoded_as, image_tag
+from ndd._tensor.picture import as_rgb, contact_sheet, encoded_as, image_tag, pillow
 from ndd.decoders.image import image as decode
 
 _MOST = 64  # tiles
@@ -35,9 +35,7 @@ class Picture:
 
     def png(self) -> bytes:
         """The sheet as a PNG."""
-        from PIL import Image
-
-        return encoded_as(Image.fromarray(contact_sheet(self._tiles)), "PNG")
+        return encoded_as(pillow().fromarray(contact_sheet(self._tiles)), "PNG")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the PNG."""
@@ -141,7 +139,8 @@ def _drawn(
     image: np.ndarray, boxes: Any, labels: Any, masks: Any, points: Any, polygons: Any, vertices: Any, *, ltrb: bool,
     ratio: bool, names: Any, tile: int,
 ) -> np.ndarray:  # fmt: skip
-    from PIL import Image, ImageDraw
+    Image = pillow()
+    from PIL import ImageDraw
 
     height, width = image.shape[:2]
     scale = tile / max(height, width)

@@ -101,3 +101,24 @@ def test_import_changes_nothing_global():
         """
     )
     assert out.split() == ["True"]
+
+
+def test_what_is_always_needed_and_is_not_there():
+    """Installed with --no-deps: the error says what to install, and notebooks show the text of a value."""
+    out = run(
+        """
+        import numpy as np
+        import ndd
+
+        images = ndd.batch([np.zeros((9, 9, 3), np.uint8)] * 2, layout="HWC")
+        for attempt in (lambda: ndd.resize(images, size=[3, 3]).evaluate(), lambda: ndd.picture(images).png()):
+            try:
+                attempt()
+            except ImportError as error:
+                print(str(error).rpartition("pip")[2])
+        print(images._repr_html_(), images.select(0)._repr_html_())
+        """,
+        "numba",
+        "PIL",
+    )
+    assert out.splitlines() == [' install "numba>=0.61"', ' install "pillow>=10"', "None None"]

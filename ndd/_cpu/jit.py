@@ -100,7 +100,10 @@ class Kernel(Compiled):
         return self._inner
 
     def _dispatcher(self, inner: bool) -> Any:
-        import numba
+        try:
+            import numba
+        except ImportError as error:
+            raise ImportError(f'numba cannot be imported ({error}): pip install "numba>=0.61"') from error
 
         original = self.function
         copy = self._copied({name: called.inner() for name, called in self._called()})

@@ -183,10 +183,13 @@ class Batch(Arithmetic, Handle):
 
         return batch_text(self)
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         from ndd._tensor.display import batch_html
 
-        return batch_html(self)
+        try:
+            return batch_html(self)
+        except ImportError:  # no Pillow: a notebook shows the text
+            return None
 
 
 def _position(i: Any, n: int) -> int:

@@ -99,11 +99,18 @@ def image_tag(tiles: list[np.ndarray]) -> str:
     return f'<img style="image-rendering:auto" src="{picture_uri(contact_sheet(tiles))}">'
 
 
+def pillow() -> Any:
+    """Pillow's module of images; ImportError that says how to install it."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError(f'Pillow cannot be imported ({error}): pip install "pillow>=10"') from error
+    return Image
+
+
 def picture_uri(pixels: np.ndarray) -> str:
     """A data URI of u8 RGB pixels, smaller and smaller until it is within the limit."""
-    from PIL import Image
-
-    sheet = Image.fromarray(pixels)
+    sheet = pillow().fromarray(pixels)
     encoded = encoded_as(sheet, "PNG")
     kind = "png"
     for quality in (90, 75, 60):
@@ -119,11 +126,9 @@ def picture_uri(pixels: np.ndarray) -> str:
 def _film(frames: list[np.ndarray]) -> str:
     """A data URI of the frames one after the other, with their numbers below, smaller and smaller until it is within
     the limit."""
-    from PIL import Image
-
     step, encoded = 1, b""
     for quality in (75, 50, 25):
-        images = [Image.fromarray(np.ascontiguousarray(frame[::step, ::step])) for frame in frames]
+        images = [pillow().fromarray(np.ascontiguousarray(frame[::step, ::step])) for frame in frames]
         encoded = encoded_as(
             images[0],
             "WEBP",

@@ -162,10 +162,13 @@ class Tensor(Arithmetic, Handle):
 
         return tensor_text(self)
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         from ndd._tensor.display import tensor_html
 
-        return tensor_html(self)
+        try:
+            return tensor_html(self)
+        except ImportError:  # no Pillow: a notebook shows the text
+            return None
 
 
 def check_numpy(value: Handle) -> None:
