@@ -1,7 +1,7 @@
 """The inverse modified discrete cosine transform of Vorbis, and its windows.
 
-The steps are those of libvorbis, products and sums of float32 in its order, so that the samples are the same to the last
-bit. Real and imaginary parts lie in lines of their own, of which the compiler makes vector code.
+The steps are those of libvorbis, products and sums of float32 as its text has them, so that the samples are the same to the
+last bit. Real and imaginary parts lie in lines of their own, of which the compiler makes vector code.
 """
 
 from __future__ import annotations

@@ -52,7 +52,9 @@ def _setup(channels: int, sizes: int, header: bytes) -> Setup | None:
     data = np.frombuffer(header + bytes(8), np.uint8)
     if not read_setup(data, len(header), channels, table, values):
         return None
-    halves = 1 << (sizes & 15) >> 1, 1 << (sizes >> 4) >> 1
-    table[SHORT], table[LONG] = halves
-    factors, order = map(transform_factors, halves), map(transform_order, halves)
-    return Setup(table[: table[USED]].copy(), values[: table[VALUES]].copy(), (*factors,), (*order,))
+    table[SHORT], table[LONG] = short, long = 1 << (sizes & 15) >> 1, 1 << (sizes >> 4) >> 1
+    factors, order = (
+        (transform_factors(short), transform_factors(long)),
+        (transform_order(short), transform_order(long)),
+    )
+    return Setup(table[: table[USED]].copy(), values[: table[VALUES]].copy(), factors, order)

@@ -27,7 +27,7 @@ def sound(n, channels, seed=0):
     return tones + 0.1 * rng.standard_normal((n, channels)) * (rng.random((n, 1)) < 0.3)
 
 
-def own(data, first=0, count=None, dtype=np.float32):
+def own(data, first=0, count=None, dtype: type = np.float32):
     """What our decoder makes of a file; None for what it leaves to libsndfile."""
     wanted = _sound_file.Wanted(np.dtype(dtype), False, 0.0, 50.0)
     rate = int.from_bytes(data[40:44].tobytes(), "little")
