@@ -212,23 +212,24 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
     skipping = up > 0 or left > 0 or right < units_across
     if not make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping):
         return False
-    scan = bits, nbytes, stream, before, frame, steps, codes, tables, fields, numbers, skips, blocks
     wide_blue[:] = 128
     wide_red[:] = 128
     done = 0
     for unit in range(low):
-        if unit < up:
-            if not read_units(units_across, False, luma_blocks, scan):
+        # What is before the window, runs of units in it, and what is behind; above it all are before.
+        column = 0
+        while column < units_across:
+            inside = unit >= up and left <= column < right
+            end = units_across if unit < up or column >= right else min(column + _RUN, right) if inside else left
+            units = end - column
+            if inside:
+                blocks[:] = 0
+            if not read_units(
+                units, inside, luma_blocks, bits, nbytes, stream, before, frame, steps, codes, tables, fields, numbers,
+                skips, blocks,
+            ):  # fmt: skip
                 return False
-            continue
-        if not read_units(left, False, luma_blocks, scan):
-            return False
-        for column in range(left, right, _RUN):
-            units = min(_RUN, right - column)
-            blocks[:] = 0
-            if not read_units(units, True, luma_blocks, scan):
-                return False
-            for c in range(channels):
+            for c in range(channels if inside else 0):
                 wider, lower, step, target, offset = across, down, stride, 0, 0
                 if c:
                     wider, lower, step, target = 1, 1, chroma_stride, luma_size + (c - 1) * chroma_size
@@ -246,8 +247,9 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
                         )  # fmt: skip
                     target += 8 * step
                     offset += wider * BLOCK
-        if not read_units(units_across - right, False, luma_blocks, scan):
-            return False
+            column = end
+        if unit < up:
+            continue
         # Rows whose chroma is there, with the row below it where it is halved.
         ready = (unit + 1) * high - (1 if down == 2 else 0)
         ready = min(rows, (height if unit + 1 == units_down else ready) - y0)

@@ -160,14 +160,15 @@ def _number(ahead, entry):
 
 
 @kernel
-def read_units(units, inside, luma_blocks, scan):
+def read_units(
+    units, inside, luma_blocks, bits, nbytes, stream, before, frame, steps, codes, tables, fields, numbers, skips, blocks,
+):  # fmt: skip
     """Reads so many units, into the blocks (all 0) if they are `inside`; whether all was well. `luma_blocks` of a unit.
 
     scan: bits, see `_unstuffed`, and how many bytes; the state of reading: the next bits (highest first), how many these are
     at least, and where the ones behind them are; the first number of the last block of each component; the frame, steps
     of quantisation, codes, tables as `make_tables` has them; the blocks.
     """
-    bits, nbytes, stream, before, frame, steps, codes, tables, fields, numbers, skips, blocks = scan
     ahead, count, at = stream[0], stream[1], stream[2]
     channels, block = frame[4, 2], np.uint64(0)
     for _ in range(units):
