@@ -105,7 +105,8 @@ def _interleaved(builder: Any, rows: list[Any], parts: int) -> list[Any]:
 
 
 def _pass(builder: Any, rows: list[Any], bits: int) -> list[Any]:
-    """The transform along one axis of eight vectors of 16 bits; 32 bits come out, `bits` fewer of which are to be taken off."""
+    """The transform along one axis of eight vectors of 16 bits. 32 bits come out, half of what the last `bits` hold added: to
+    be rounded they are only shifted."""
     wide = _Lanes(builder, 32, _LANES)
     add, sub, times = builder.add, builder.sub, wide.times
 
@@ -241,8 +242,8 @@ store_bits: Any = _Intrinsic(_store_bits)
 """`store_bits(data, at, bits)`: puts them there."""
 
 transform: Any = _Intrinsic(_transform)
-"""`transform(blocks, block, out, at, stride)`: the pixels of the 64 coefficients (int16, row by row) from `block` in
-eight rows of `out` from `at`."""
+"""`transform(blocks, first, second, steps, row, out, at, stride)`: the pixels of two blocks, side by side in eight rows of
+`out` from `at`. Of each 64 numbers (int16, row by row) from `first` and `second`, times the 64 of `steps` from `row`."""
 
 store_pixels: Any = _Intrinsic(_store_pixels)
 """`store_pixels(luma, at, blue, red, chroma_at, out, place)`: the next 16 pixels of YCbCr as RGB, 48 bytes."""

@@ -1,10 +1,11 @@
 """The Huffman codes of a baseline JPEG: tables for the next bits of a scan, and its numbers by them.
 
-A look at ten bits gives two codes in seven of ten cases, with the places and numbers of both. A code and a half take as long
-as the way from one look to the next: a shift, the table, a shift by what it says. More bits are no quicker: their tables do
-not fit into the processor's nearest memory (64 photographs whole in ms of CPU time, 10, 11 and 12 bits: 59.0, 59.0, 61.0),
-nor are three looks for one filling of the register. What a look says is read from memory byte by byte: to shift it out of one
-number is 5 % slower, for shifts have two ports of the processor.
+A look at ten bits gives one code or two, with their numbers and places: 12.5 looks for a block of 18 codes. More bits are no
+quicker, for their tables do not fit into the processor's nearest memory (64 whole photographs in ms of CPU time with 10, 11
+and 12 bits: 59.0, 59.0, 61.0); nor are three looks for one filling of the register, nor numbers that are always cut from
+the bits, to spare a branch (2 % slower). What a look says is read from memory byte by byte: to shift it out of one number
+took 5 % more, for only two ports of the processor shift. A look takes about 13 cycles, and where branches cannot be foreseen,
+at the ends of blocks and for numbers that do not fit, a third more.
 """
 
 from __future__ import annotations
@@ -58,10 +59,10 @@ def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping):
 
 @kernel
 def _make_table(codes, is_ac, most, table):
-    """Says for the next bits of a scan what code they begin with: how many bits it takes with the number behind it (6), the
-    run of zeros before (byte 1), one more than that (byte 3), and the number (16 bits from 48 on). `_LONG`: the number is
-    not told, but in byte 2 how many bits it has; so it is with numbers above `most`. `_LONG` alone: these bits are too few.
-    Whether these are codes at all."""
+    """Says for the next bits of a scan what code they begin with, and whether these are codes at all. An entry: how many bits
+    it takes with the number behind it (byte 0), the run of zeros before (byte 1), one more than that (byte 3), the bits of
+    the code alone (byte 4), and the number (16 bits from 48 on). `_LONG` in byte 0: the number is not told, but in byte 2
+    how many bits it has; so it is with numbers of `most` and more. With no bits: these are too few."""
     code, known = np.int64(0), np.int64(16)
     table[:] = _LONG | 32 << 32
     for size in range(1, 17):
@@ -121,8 +122,8 @@ def _make_pairs(table, fields, numbers):
 
 @kernel
 def _make_skips(table, skips):
-    """How many bits up to three codes take with their numbers (6), codes that are whole in the bits, and how many places of
-    a block they fill (from bit 8 on): 64 if there is none."""
+    """How many bits up to three codes take with their numbers, codes that are whole in the bits, and how many places of a
+    block they fill: 64 if there is none."""
     for ahead in range(LOOKS):
         one = np.uint64(table[ahead])
         used, places = one & np.uint64(63), one >> np.uint64(24) & np.uint64(255)
@@ -160,14 +161,15 @@ def _number(ahead, entry):
 
 
 @kernel
-def read_units(units, inside, luma_blocks, scan):
-    """Reads so many units, into the blocks (all 0) if they are `inside`; whether all was well. `luma_blocks` of a unit.
+def read_units(
+    units, inside, luma_blocks, bits, nbytes, stream, before, frame, steps, codes, tables, fields, numbers, skips, blocks,
+):  # fmt: skip
+    """Reads so many units, into `blocks` (all 0) if they are `inside`; whether all was well. `luma_blocks` of a unit.
 
-    scan: bits, see `_unstuffed`, and how many bytes; the state of reading: the next bits (highest first), how many these are
-    at least, and where the ones behind them are; the first number of the last block of each component; the frame, steps
-    of quantisation, codes, tables as `make_tables` has them; the blocks.
+    `bits`: the scan without stuffed zeros, of `nbytes`, and what may be read behind it. `stream`: the next bits (highest
+    first), how many these are at least, and where the ones behind them are. `before`: the first number of the last block of
+    each component. Nothing is multiplied with `steps` here, but no product reaches `_LIMIT`.
     """
-    bits, nbytes, stream, before, frame, steps, codes, tables, fields, numbers, skips, blocks = scan
     ahead, count, at = stream[0], stream[1], stream[2]
     channels, block = frame[4, 2], np.uint64(0)
     for _ in range(units):
@@ -201,13 +203,7 @@ def read_units(units, inside, luma_blocks, scan):
                             k = after
                             ahead <<= used
                             count -= used
-                            look = (ahead >> _BEHIND) * _TWO
-                            used, after = np.uint64(skips[ac, look]), k + np.uint64(skips[ac, look + _ONE])
-                            if after < _FULL:
-                                k = after
-                                ahead <<= used
-                                count -= used
-                                continue
+                            continue
                         if after == _FULL or after - _ENDED < _ENDS:
                             break
                         # A long code, or codes some of which are the next block's.

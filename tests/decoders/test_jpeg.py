@@ -64,6 +64,17 @@ def test_whole_pictures(sampling, quality):
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_rows_of_many_units(sampling):
+    """More than are transformed at once, the last one alone; codes of their own, and blocks that end with their last number."""
+    for noise, optimize in ((0, 0), (0, 1), (90, 1)):
+        data = encoded(picture(17, 16 * 35 + 3, noise), sampling, 97, optimize=optimize)
+        full = expected(data)
+        np.testing.assert_array_equal(decoded(data), full)
+        for y0, x0, y1, x1 in ((3, 250, 17, 501), (9, 0, 12, 300), (0, 290, 17, 563)):
+            np.testing.assert_array_equal(decoded(data, (y0, x0, y1, x1)), full[y0:y1, x0:x1])
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_windows(sampling):
     data = encoded(picture(90, 131), sampling)
     full, rng = expected(data), np.random.default_rng(3)
