@@ -263,10 +263,12 @@ def _from_foreign(data: Any, wanted: DType | None) -> tuple[Tensor, bool]:
 
 
 def _over_numpy(array: np.ndarray) -> Tensor:
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise RuntimeError(f"Cannot make a tensor of NumPy's type {array.dtype}: expected numbers or booleans")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
+    if type(array) is not np.ndarray:  # numba takes no masked arrays; as in DALI, the numbers count, not the mask
+        array = array.view(np.ndarray)
     result = make_tensor(array, dtype=from_framework(array.dtype))
     result._external = True
     return result

@@ -216,7 +216,7 @@ def from_framework(kind: Any) -> DType:
             raise TypeError(f"{kind!r} does not name an element type") from None
         found = _BY_NUMPY.get(as_numpy)
     if found is None:
-        raise ValueError(f"{kind!r} has no counterpart among ndd's element types")
+        raise TypeError(f"{kind!r} has no counterpart among ndd's element types")
     return found
 
 

@@ -108,6 +108,8 @@ def _per_sample(indices: tuple[Index, ...], n: int) -> list[tuple[Index, ...]]:
         if not isinstance(bound, Handle):
             return [bound] * n
         values = [int(a + np.copysign(0.5, a) if a.dtype.kind == "f" else a) for a in bound.cpu()._value().arrays()]
+        if len(values) not in (1, n):  # a Batch as the index of a Tensor; DALI 2.4.0 gives a Tensor of two shapes
+            raise ValueError(f"Inconsistent batch size: {len(values)} indices for {n} sample(s). Use Batch.slice[...]")
         return values * n if len(values) == 1 and n != 1 else values
 
     columns: list[list[Any]] = []

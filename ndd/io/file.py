@@ -44,7 +44,7 @@ def read(filepaths, /, *, dont_use_mmap: bool = False, use_o_direct: bool = Fals
 
 
 def _bytes_of(paths: Spec) -> Spec:
-    if paths.dtype not in (uint8, int8) or paths.ndim not in (1, None):
+    if paths.dtype not in (uint8, int8) or paths.ndim not in (0, 1, None):
         raise RuntimeError(f"expected paths as characters, 1-D uint8 or int8, got {paths.ndim}-D {paths.dtype}")
     return output(uint8, 1)
 

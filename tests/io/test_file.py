@@ -79,3 +79,10 @@ def test_a_pipe_is_refused_at_once(tmp_path, read):
     for path in (tmp_path / "pipe", "/dev/zero"):
         with pytest.raises(RuntimeError, match="Not a regular file"):
             read(str(path)).evaluate()
+
+
+@pytest.mark.oracle
+def test_a_batch_of_no_paths(dali):
+    results = [m.io.file.read(m.batch([], dtype=m.uint8)).evaluate() for m in (ndd, dali)]
+    for name in ("shape", "ndim", "layout"):
+        assert getattr(results[0], name) == getattr(results[1], name)

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from compare import check_same
 
 import ndd
 
@@ -190,3 +191,20 @@ def test_numpy_copies_from_a_gpu(emulated_gpu):
         assert isinstance(found, np.ndarray)
         assert found.ravel().tolist() == [2, 3]
     assert ndd.batch([[1], [2, 3]]).gpu().numpy(pad=True).tolist() == [[1, 0], [2, 3]]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("make", [lambda m, x: x, lambda m, x: m.tensor(x), lambda m, x: m.as_batch([x, x])])
+def test_a_masked_array_is_its_numbers(dali, make):
+    image = np.ma.array(np.arange(60, dtype=np.uint8).reshape(5, 4, 3), mask=np.arange(60).reshape(5, 4, 3) % 2)
+    for call in (lambda m, x: m.flip(x), lambda m, x: m.gaussian_blur(x, sigma=1.0)):
+        check_same(dali, lambda m, call=call: call(m, make(m, image)))
+
+
+@pytest.mark.oracle
+def test_types_that_no_element_has(dali):
+    for kind in (np.complex64, torch.complex64):
+        check_same(dali, lambda m, kind=kind: m.dtype(kind))
+        check_same(dali, lambda m, kind=kind: m.tensor(1, dtype=kind))
+    for array in (np.zeros(2, np.longdouble), np.zeros(2, complex), torch.zeros(2, dtype=torch.complex64)):
+        check_same(dali, lambda m, array=array: m.tensor(array))

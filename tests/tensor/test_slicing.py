@@ -115,6 +115,12 @@ def _outcome(key):
         return type(error)
 
 
+def test_a_batch_is_no_index_of_a_tensor():
+    for index in (ndd.batch([0, 1]), S(ndd.batch([0, 1]), None)):
+        with pytest.raises(ValueError, match=r"Inconsistent batch size: 2 indices for 1 sample"):
+            ndd.tensor([1, 2])[index].evaluate()
+
+
 def test_late_errors_name_axis_and_sample():
     with pytest.raises(RuntimeError, match=r"(?s)axis 0 of length 1.*sample #1"):
         ndd.batch([[1, 2], [3]]).slice[1].evaluate()
