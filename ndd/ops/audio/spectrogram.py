@@ -231,11 +231,11 @@ def _(launch, signal, out, frames, layout, power):
 
     rows = fourier.memory(launch, frames.counts, frames.nfft)
     window = launch.table(frames.window, kept=True)
-    fields = {"n": frames.lengths, "window": window, "rows": rows}
+    fields = {"n": frames.lengths, "windows": frames.counts, "window": window, "rows": rows}
     numbers = {
         "first": frames.first, "step": frames.step, "length": frames.length, "nfft": frames.nfft, "bins": frames.bins,
     }  # fmt: skip
     macros = {"REFLECT": frames.reflect, "ROOT": power == 1, "TRANSPOSED": layout == "ft"}
     launch("cut_windows", frames.counts * frames.nfft, per_sample=fields, shared=numbers, macros=macros)
-    fields = {"windows": frames.counts, "rows": fourier.rfft(launch, rows)}
+    fields["rows"] = fourier.rfft(launch, rows)
     launch("power", per_sample=fields, shared=numbers, macros=macros)
