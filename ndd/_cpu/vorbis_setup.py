@@ -451,3 +451,12 @@ def read_setup(data, end, channels, table, values):
             return False
         at += 41
     return at < end and _bits(data, at, 1) == 1
+
+
+class NotReadyError(Exception):
+    """The kernel is being compiled."""
+
+
+@read_setup.meanwhile
+def _(*given):
+    raise NotReadyError

@@ -12,7 +12,7 @@ import numpy as np
 
 from ndd._cpu import sound_batch
 from ndd._cpu.sound_batch import CHANNELS, KIND, SETUP, SETUP_BYTES, UNKNOWN, VORBIS
-from ndd._cpu.vorbis_setup import LONG, SHORT, USED, VALUES, read_setup
+from ndd._cpu.vorbis_setup import LONG, SHORT, USED, VALUES, NotReadyError, read_setup
 from ndd._cpu.vorbis_transform import transform_factors, transform_order
 
 _MOST = 1 << 20  # elements of a table: of libvorbis's own encoder they have 0.3 million at most
@@ -37,7 +37,10 @@ def setups(files: Any, which: np.ndarray, facts: np.ndarray) -> list[tuple[Setup
     found: dict[int, tuple[Setup, list[int]]] = {}
     for i in which[facts[which, KIND] == VORBIS].tolist():
         data, (begin, length) = files.array(i), facts[i, [SETUP, SETUP_BYTES]].tolist()
-        setup = _setup(int(facts[i, CHANNELS]), int(data[_SIZES]), data[begin : begin + length].tobytes())
+        try:
+            setup = _setup(int(facts[i, CHANNELS]), int(data[_SIZES]), data[begin : begin + length].tobytes())
+        except NotReadyError:  # and so it is not kept
+            setup = None
         if setup is None:
             facts[i, KIND] = UNKNOWN
         else:

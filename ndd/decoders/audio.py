@@ -58,7 +58,8 @@ def audio(
     out is that of the file (DALI gives 0). librosa's `load` downmixes and resamples to 22.05 kHz by default, this does not.
 
     Ogg files of Vorbis give DALI's samples to the last bit, and 4e-7 from soundfile's, whose libvorbis adds up in another order.
-    It decodes what is unusual: files that are damaged, chained, of more than 4 MB or 16 channels, or with floors of type 0.
+    It decodes what is unusual: files that are damaged, chained, of more than 4 MB or 16 channels, or with floors of type 0;
+    and, on a machine where Vorbis is new, all of them for the 12 s until the kernels are compiled.
 
     Raises RuntimeError for data that is no sound or cut off in its header (a file cut off later gives what is there, FLAC an
     error), for a `start` beyond the end, for a `quality` outside of its range, and for other element types; ImportError where

@@ -10,7 +10,7 @@ import soundfile
 from compare import arrays_of
 
 import ndd
-from ndd._cpu import ogg
+from ndd._cpu import ogg, sound_batch
 from ndd.decoders import _sound_file, _vorbis
 
 
@@ -136,3 +136,23 @@ def test_odd_headers_and_packets_give_what_libsndfile_gives():
                 expected, decoded = by_libsndfile(changed), decoded + 1
                 np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-5 * max(1, np.abs(expected).max()))
     assert decoded > 50
+
+
+def test_libsndfile_decodes_while_the_kernels_are_compiled(monkeypatch):
+    data = ndd.tensor(vorbis(sound(20000, 2)))
+    expected = np.asarray(ndd.decoders.audio(data)[0])
+
+    def not_yet(*given):
+        raise _vorbis.NotReadyError
+
+    rooms = [
+        (sound_batch, name, getattr(sound_batch, name)._meanwhile) for name in ("vorbis_headers", "vorbis_samples")
+    ]
+    for room, name, stand_in in [(_vorbis, "read_setup", not_yet), *rooms]:
+        with monkeypatch.context() as patch:
+            patch.setattr(room, name, stand_in)
+            _vorbis._setup.cache_clear()
+            found = np.asarray(ndd.decoders.audio(data)[0])
+            np.testing.assert_allclose(found, expected, atol=1e-6)
+            assert (found != expected).any()  # it was libsndfile
+        np.testing.assert_array_equal(np.asarray(ndd.decoders.audio(data)[0]), expected)  # and is not for ever
