@@ -1,4 +1,4 @@
-"""Video's YUV 4:2:0 planes to RGB: 0.26 ns a pixel on one thread, where swscale's exact way takes 2.6 and its nearest chroma 0.28.
+"""Video's YUV 4:2:0 planes to RGB: 0.26 ns a pixel on one thread with AVX-512, 0.38 with AVX2; swscale's exact way takes 2.6.
 
 A chroma sample stands in the middle of four pixels; between them it is linear: 9/16, 3/16, 3/16 and 1/16 of the nearest four.
 """
@@ -14,7 +14,7 @@ from ndd._cpu.jit import Compiled, kernel
 
 _ZERO, _FULL, _THREE = np.int32(0), np.int32(255), np.float32(3)
 _EVEN_U, _ODD_U, _EVEN_V, _ODD_V = range(4)
-# Bytes. The frames of a sequence are more than a cache holds, and waiting for their lines took a tenth of the time of
+# Bytes. The frames of a sequence are more than a cache holds, and waiting for their lines took up to a tenth of the time of
 # decoding 720p; a kilobyte less or more does not matter.
 _FETCHED_AHEAD = 2048
 
@@ -30,7 +30,7 @@ class _Row(Compiled):
 _rgb_of_row: Any = _Row("rgb")
 """`_rgb_of_row(line, near, far, width, factors, out)`: a row of pixels as `rgb_of_420` has them, from its luma and two rows of
 chroma that `_between_columns` made. Gives how many pixels are done: none of a short row, else all but an odd last one. The
-compiler makes vector code of a loop too, but packs 8 numbers at a time and stores byte by byte: it takes three times as long."""
+compiler makes vector code of a loop too, but packs 8 numbers at a time and stores byte by byte: 0.7 ns a pixel."""
 
 _between_inner_columns: Any = _Row("columns")
 """`_between_inner_columns(row, middle, even, odd)`: `_between_columns` but for the ends; where it stopped, 1 in a short row. (Of a
