@@ -323,6 +323,8 @@ def _look_ahead(trip: Trip, root: Store, call: Call, context: EvalContext) -> No
         known = bool(stores) and stores[0].ahead is not None
         if not stores or (len(stores) < most and course.coming > most and not known):
             break  # more will be there when the loop comes again
+        if len(stores) < most:  # all or one: decoders are kept by the size of batches
+            stores = stores[:1]
         course.coming += len(stores)
         if not known:
             _begin(course, stores, course.coming - len(stores) + 2, context, gpu)

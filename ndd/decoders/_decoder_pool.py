@@ -27,7 +27,10 @@ from ndd.decoders._codec_library import Decoder, Library, Pictures
 # Decoding alone, batches of 64: two decoders of 7 threads 23,400 images/s, one of 14 19,100, three of 5 22,400; batches of
 # 256: one decoder of 12 to 14 threads 25,500 to 26,200, two 21,800 to 23,900. With random_resized_crop behind it, batches of
 # 64: two of 6 threads 18,500, of 7 17,400, of 5 17,800, three of 5 18,000, one of 12 16,700: Python needs a core too.
+# Large pictures take one decoder too: 64 of 12 million pixels, 3.5 MB each, 1,740 images/s by one of 12 threads, 1,610 of 16,
+# 1,510 by two of 8, 1,220 of 6.
 _PLANS = ((160, 2, 6 / 16), (None, 1, 12 / 16))
+_LARGE = 1 << 25  # bytes of a batch: from here on it counts as one of many pictures
 
 _KEPT_POOLS = 8  # decoders hold threads, streams and page-locked memory; a loop uses one or two kinds
 _IDLE_PLACES = 6
@@ -87,9 +90,9 @@ class Decoders:
             os.close(end)
 
 
-def _made(device_id: int | None, size_class: int, threads: int, load: float, options: str) -> Decoders:
+def _made(device_id: int | None, size_class: int, large: bool, threads: int, load: float, options: str) -> Decoders:
     codec: Any = _codec_library.library()
-    _, count, share = next(plan for plan in _PLANS if plan[0] is None or 1 << size_class <= plan[0])
+    _, count, share = next(plan for plan in _PLANS if plan[0] is None or (1 << size_class <= plan[0] and not large))
     each = max(1, int(threads * share))
     return Decoders(lambda: Decoder(codec, device_id, each, load, options), count)
 
@@ -98,10 +101,11 @@ _pools = Kept(_made, limit=_KEPT_POOLS)
 atexit.register(_pools.clear)  # while the GPU can still be talked to
 
 
-def decoders(device_id: int | None, count: int, threads: int, load: float, options: str) -> Any:
-    """The decoders of one GPU for batches of about `count` pictures, in a `with` block: the engines' share of a batch is
-    settled by the first one, and one that has seen batches of 64 decodes batches of 256 at half the speed."""
-    return _pools.using(device_id, max(count - 1, 0).bit_length(), threads, load, options)
+def decoders(device_id: int | None, count: int, nbytes: int, threads: int, load: float, options: str) -> Any:
+    """The decoders of one GPU for batches of about `count` pictures and `nbytes` bytes, in a `with` block: the engines'
+    share of a batch is settled by the first one, and one that has seen batches of 64 decodes batches of 256 at half the
+    speed."""
+    return _pools.using(device_id, max(count - 1, 0).bit_length(), nbytes >= _LARGE, threads, load, options)
 
 
 class Staging:

@@ -89,7 +89,8 @@ def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targ
         upright,
         call.stream.handle,
     )
-    with decoders(call.device.device_id, len(wanted), call.threads, load, options) as there:
+    nbytes = int(np.add.reduce(place.staging.sizes[rows]))
+    with decoders(call.device.device_id, len(wanted), nbytes, call.threads, load, options) as there:
         done[wanted] = there.decode(place.pictures)
     return done
 
