@@ -27,6 +27,10 @@ from ndd.decoders._policy import judged_pictures
 from ndd.decoders._sample import Options
 from ndd.types import DALIImageType
 
+# Bytes from which on torch's allocator keeps a block for each size: then there are eight sizes from one power of two to the
+# next, or each batch that is larger than all before it would add a block to what is kept, on every stream.
+_LARGE = 10 << 20
+
 
 def decode_batch(call: Call, operand: Operand, arguments: dict[str, Any], cut: Callable[[Encoded], None]) -> Store:
     """The value of a decoder call on a GPU; `cut` sets the windows, once the headers are known. Runs with the stream of
@@ -50,7 +54,10 @@ def _allocated(batch: Encoded, count: int) -> Any:
     """GPU memory (u8) for all samples behind each other."""
     import torch
 
-    return device_empty((count,), torch.uint8, batch.call.device)
+    if count < _LARGE:
+        return device_empty((count,), torch.uint8, batch.call.device)
+    step = 1 << (count.bit_length() - 4)
+    return device_empty((-(-count // step) * step,), torch.uint8, batch.call.device)[:count]
 
 
 def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targets: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 from encoded import KINDS, made
 
 import ndd
-from ndd.decoders import _codec_library, _decoder_pool, _nvimgcodec
+from ndd.decoders import _codec_library, _decoder_pool, _gpu, _nvimgcodec
 from ndd.decoders._sample import Options, decode
 
 pytestmark = pytest.mark.skipif(_nvimgcodec.library() is None, reason="nvImageCodec is not installed")
@@ -114,6 +114,21 @@ def test_one_call_for_the_batch_and_one_block(decoders):
     same = ndd.decoders.image(ndd.batch([made()["420.jpg"]] * 2), device="gpu")
     assert same._value().whole is not None
     assert same.torch().shape == (2, 40, 56, 3)
+
+
+def test_large_batches_have_few_sizes(decoders, monkeypatch):
+    monkeypatch.setattr(_gpu, "_LARGE", 1000)
+    sizes = set()
+    for count in range(8, 16):
+        out = ndd.decoders.image(ndd.batch([made()["420.jpg"]] * count + [made()["odd.jpg"]]), device="gpu")
+        flat = out._value().flat
+        assert flat.numel() == sum(int(np.prod(shape)) for shape in out.shape)
+        sizes.add(flat.untyped_storage().nbytes())
+        np.testing.assert_array_equal(*(np.asarray(x.cpu()) for x in (out.tensors[0], out.tensors[count - 1])))
+        assert ndd.cast(out, dtype=ndd.float32).tensors[-1].shape == out.shape[-1]
+    assert len(sizes) < 8
+    same = ndd.decoders.image(ndd.batch([made()["420.jpg"]] * 9), device="gpu", dtype=ndd.float32)
+    assert same.torch().shape == (9, 40, 56, 3)
 
 
 def test_what_the_gpu_refuses_is_decoded_on_the_cpu(decoders):
