@@ -86,6 +86,12 @@ class ExternalSource:
         self._loop: CapturedLoop | None = None  # the captured loop that reads it, or runs over it
         self._root = False  # whether the loop runs over it
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "ExternalSource cannot be pickled or copied: it is in the midst of its source. Make one in each process, from "
+            "the source"
+        )
+
     def _for_each(self, name: str, given: Any) -> list[Any]:
         if not isinstance(given, list | tuple):
             return [given] * self._count
