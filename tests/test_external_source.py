@@ -189,5 +189,5 @@ def test_processes_share_out_a_sequence():
 
 
 def test_a_pickle_of_it_is_refused_with_a_sentence():
-    with pytest.raises(TypeError, match="ExternalSource cannot be pickled or copied: .* Make one in each process"):
+    with pytest.raises(TypeError, match=r"ExternalSource cannot be pickled or copied: .* Make one in each process"):
         pickle.dumps(ndd.ExternalSource([1, 2]))
