@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ndd._typing import DTypeLike
 
 _LOOP = "This ExternalSource is already used in a capture-mode loop"
+_ENDED = 'The source of this ExternalSource has ended. cycle="quiet" begins again each time, cycle="raise" at the next call'
 _threads = Kept(lambda source: ThreadPoolExecutor(1, thread_name_prefix="ndd-source"), per="owner")
 
 
@@ -284,7 +285,7 @@ class _Items:
             if self.cycle == "raise":
                 self.iterator = None
             if self.cycle not in (True, "quiet"):
-                raise
+                raise StopIteration(_ENDED) from None
         self.iterator = self.begin()
         return next(self.iterator)
 

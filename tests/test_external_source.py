@@ -191,3 +191,11 @@ def test_processes_share_out_a_sequence():
 def test_a_pickle_of_it_is_refused_with_a_sentence():
     with pytest.raises(TypeError, match=r"ExternalSource cannot be pickled or copied: .* Make one in each process"):
         pickle.dumps(ndd.ExternalSource([1, 2]))
+
+
+def test_the_end_says_how_to_begin_again():
+    source = ndd.ExternalSource([1])
+    source()
+    for _ in range(2):
+        with pytest.raises(StopIteration, match=r'has ended. cycle="quiet" begins again'):
+            source()
