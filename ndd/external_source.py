@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from ndd._typing import DTypeLike
 
 _LOOP = "This ExternalSource is already used in a capture-mode loop"
-_ENDED = 'The source of this ExternalSource has ended. cycle="quiet" begins again each time, cycle="raise" at the next call'
+_ENDED = (
+    'The source of this ExternalSource has ended. cycle="quiet" begins again each time, cycle="raise" at the next call'
+)
 _threads = Kept(lambda source: ThreadPoolExecutor(1, thread_name_prefix="ndd-source"), per="owner")
 
 

@@ -20,7 +20,8 @@ from ndd.ops.image.window import bounded, check_crop, check_policy, crop_window,
 _INPUT_TYPES = ("u8", "i16", "u16", "i32", "f16", "f32")
 _OUTPUT_TYPES = ("f32", "f16", "u8", "i8")
 _AXES = "FDHWC"
-_NO_MEAN, _NO_STD = (Values(k, np.float32([v]), 1, np.dtype("f4"), True, False) for k, v in (("mean", 0), ("std", 1)))
+_NO_MEAN = Values("mean", np.zeros(1, np.float32), 1, np.dtype("f4"), True, False)
+_NO_STD = Values("std", np.ones(1, np.float32), 1, np.dtype("f4"), True, False)
 _GROUP = 4  # pixels that a GPU thread makes
 
 
