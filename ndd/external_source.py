@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ndd._typing import DTypeLike
 
 _LOOP = "This ExternalSource is already used in a capture-mode loop"
+_ENDED = (
+    'The source of this ExternalSource has ended. cycle="quiet" begins again each time, cycle="raise" at the next call'
+)
 _threads = Kept(lambda source: ThreadPoolExecutor(1, thread_name_prefix="ndd-source"), per="owner")
 
 
@@ -85,6 +88,12 @@ class ExternalSource:
         self._used = False  # called outside of any captured loop
         self._loop: CapturedLoop | None = None  # the captured loop that reads it, or runs over it
         self._root = False  # whether the loop runs over it
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "ExternalSource cannot be pickled or copied: it is in the midst of its source. Make one in each process, from "
+            "the source"
+        )
 
     def _for_each(self, name: str, given: Any) -> list[Any]:
         if not isinstance(given, list | tuple):
@@ -278,7 +287,7 @@ class _Items:
             if self.cycle == "raise":
                 self.iterator = None
             if self.cycle not in (True, "quiet"):
-                raise
+                raise StopIteration(_ENDED) from None
         self.iterator = self.begin()
         return next(self.iterator)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import threading
 
 import numpy as np
@@ -185,3 +186,16 @@ def test_processes_share_out_a_sequence():
     assert os.getpid() not in makers
     with pytest.raises(KeyError, match="five"):
         source()
+
+
+def test_a_pickle_of_it_is_refused_with_a_sentence():
+    with pytest.raises(TypeError, match=r"ExternalSource cannot be pickled or copied: .* Make one in each process"):
+        pickle.dumps(ndd.ExternalSource([1, 2]))
+
+
+def test_the_end_says_how_to_begin_again():
+    source = ndd.ExternalSource([1])
+    source()
+    for _ in range(2):
+        with pytest.raises(StopIteration, match=r'has ended. cycle="quiet" begins again'):
+            source()

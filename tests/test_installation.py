@@ -29,6 +29,12 @@ def test_names_that_are_not_there_are_still_errors():
         ndd.resise  # noqa: B018
 
 
+def test_modules_of_ported_code_are_there_without_an_import_of_their_own():
+    code = "import ndd; print(ndd.tensors.TensorCPU, ndd.backend.GetCUDADeviceCount(), ndd.data_node.DataNode, ndd.ops, ndd.fn)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "TensorCPU" in done.stdout, done.stderr
+
+
 def test_commands_from_a_checkout():
     assert installation.install_command("cuda13") == f'pip install -e "{ROOT}[cuda13]"'
 

@@ -48,6 +48,9 @@ class Operator:
     plan_takes_call = False
     # Whether what a sample becomes depends on that sample alone; or a function of the arguments that says so.
     apart: bool | Callable[..., bool] = True
+    empty_ndim: int | None = None
+    """How many axes the samples of an empty list have for this operator, where it takes no numbers alone: 1 if it takes bytes.
+    Such a batch says 0 of itself, as DALI's does."""
     may_run_ahead = True  # False: what it does beside its result is seen
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
@@ -235,6 +238,9 @@ class Operator:
         wanted = [self._place(i, s, target) for i, s in enumerate(specs)]
         moves = any([s is not None and s.device != w for s, w in zip(specs, wanted, strict=True)])
         seen = [self._spec_of(h, i) for i, h in enumerate(inputs)]
+        bare = self.empty_ndim is not None and inputs[0].__class__ is Batch and inputs[0]._n == 0 == specs[0].ndim
+        if bare:
+            seen[0] = Spec.of(specs[0].dtype, self.empty_ndim, specs[0].layout, specs[0].device)
         if moves:  # the plan sees the inputs where they will be
             seen = [s and Spec.of(s.dtype, s.ndim, s.layout, w) for s, w in zip(seen, wanted, strict=True)]
         while len(seen) > self.required and seen[-1] is None and not self.variadic:
@@ -242,7 +248,7 @@ class Operator:
         settled = self._declared(seen, named, handles, target, moves)
         first = specs[0] if specs else None
         settled.assumed = first is not None and not first.layout and seen[0].layout == "HWC"
-        if len(handles) == sum([v.__class__ in _HANDLES for v in values]) and never_changes(key):
+        if not bare and len(handles) == sum([v.__class__ in _HANDLES for v in values]) and never_changes(key):
             if len(self._settled) > _KEPT_CALLS:
                 self._settled.clear()
             settled.constants = Constants(key)

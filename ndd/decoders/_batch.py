@@ -154,6 +154,8 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
     each as (y, x), from the extents of the pictures and the operator's further inputs. Without it pictures are decoded whole.
     """
 
+    op.operator.empty_ndim = 1
+
     def cut(batch: Encoded, further: tuple[Any, ...], arguments: dict[str, Any]) -> None:
         if windows is not None:
             batch.cut(*windows(batch.call, batch.extents(), *further, **arguments))

@@ -81,6 +81,9 @@ def audio(
     return Samples((output(dtype, 1 if downmix else 2), output(float32, 0)), fewer=on_error == "skip")
 
 
+audio.operator.empty_ndim = 1
+
+
 @audio.batch
 def _(
     call: Call, input: Operand, *, downmix: bool, dtype: DType, duration: Values | None, on_error: str, quality: float,

@@ -63,7 +63,8 @@ def image_random_crop(
             without effect.
         memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
 
-    Gives HWC images, of the windows that DALI draws.
+    Gives HWC images, of the windows that DALI draws. Where no window has a share of the area as large as asked for (above 1,
+    say), it is the largest one of a permitted ratio; DALI 2.4.0 raises for some of these pictures, and takes ratios from 0 on.
 
     Raises RuntimeError as `decoders.image`, and for ranges that are none.
 

@@ -123,6 +123,9 @@ class Clip:
             self.file.close()
 
 
+video.operator.empty_ndim = 1
+
+
 @video.plan
 def _(call: Call, encoded, fill_value, pad_mode, frames, times, **sequence: Any) -> Plan:
     data, colour, n = encoded.arrays, fill_colour(fill_value), len(encoded.arrays)

@@ -198,6 +198,29 @@ def test_what_is_no_bytes_is_refused():
             ndd.decoders.image(wrong)
 
 
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_an_empty_batch_gives_an_empty_batch(device, emulated_gpu):
+    """DALI gives one of its image decoder; others of its decoders raise, or end the process."""
+    none = ndd.batch([], dtype=ndd.uint8)
+    cut = {"start": [0, 0], "shape": [1, 1], "axes": [0, 1]}
+    found = [
+        ndd.decoders.image(none, device=device),
+        ndd.decoders.image_crop(none, crop=[4, 4], device=device),
+        ndd.decoders.image_slice(none, **cut, device=device),
+        ndd.decoders.image_random_crop(none, device=device),
+    ]
+    for images in found:
+        assert (images.batch_size, images.shape, images.ndim, images.layout) == (0, [], 3, "HWC")
+        assert images.device == ndd.Device(device)
+    assert ndd.peek_image_shape(none).shape == []
+    samples, rates = ndd.decoders.audio(none)
+    assert (samples.shape, rates.shape) == ([], [])
+    assert ndd.decoders.video(none).shape == []
+    assert none.ndim == 0
+    with pytest.raises(RuntimeError, match="expected the bytes"):  # an empty batch before it does not let a number in
+        ndd.decoders.image(np.uint8(4))
+
+
 def test_hints_change_nothing_and_old_arguments_warn():
     data = made()["420.jpg"]
     hints = {

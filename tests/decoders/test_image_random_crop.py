@@ -88,6 +88,14 @@ def test_bad_samples_do_not_move_the_windows_of_others():
     assert [b.index for b in out.dropped] == [1]
 
 
+def test_more_area_than_there_is_gives_the_largest_window(dali):
+    """DALI asks for a window wider than the square picture and raises; the wide picture holds what it asks for."""
+    square, wide = (np.frombuffer(b"P5 %d 40 255 " % w + bytes(40 * w), np.uint8) for w in (40, 60))
+    assert ndd.decoders.image_random_crop(square, random_area=[2, 3]).shape == (40, 40, 3)
+    shapes = [tuple(m.decoders.image_random_crop(m.tensor(wide), random_area=[2, 3]).shape) for m in (ndd, dali)]
+    assert shapes == [(40, 53, 3)] * 2
+
+
 def test_misuse():
     for ranges in ({"random_area": [1.0, 0.5]}, {"random_aspect_ratio": [-1.0, 2.0]}):
         with pytest.raises(RuntimeError):

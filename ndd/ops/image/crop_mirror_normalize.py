@@ -20,6 +20,8 @@ from ndd.ops.image.window import bounded, check_crop, check_policy, crop_window,
 _INPUT_TYPES = ("u8", "i16", "u16", "i32", "f16", "f32")
 _OUTPUT_TYPES = ("f32", "f16", "u8", "i8")
 _AXES = "FDHWC"
+_NO_MEAN = Values("mean", np.zeros(1, np.float32), 1, np.dtype("f4"), True, False)
+_NO_STD = Values("std", np.ones(1, np.float32), 1, np.dtype("f4"), True, False)
 _GROUP = 4  # pixels that a GPU thread makes
 
 
@@ -57,7 +59,7 @@ def crop_mirror_normalize(
         crop, crop_d, crop_h, crop_w, crop_pos_x, crop_pos_y, crop_pos_z, rounding, out_of_bounds_policy: the window,
             see `crop`; the whole image by default.
         mirror: mirror the window left to right where not 0.
-        mean, std: one number, or one for each channel.
+        mean, std: one number, or one for each channel. Two empty lists: 0 and 1. (One alone ends the process in DALI 2.4.0.)
         scale, shift: applied after them.
         dtype: f32 (default), f16, u8 or i8; integers are rounded, halves away from zero, and saturate.
         output_layout: any order of the input's axes; "CHW" by default, so video and volumes need "FCHW", "CDHW", ...;
@@ -107,6 +109,8 @@ def _without_mirror(
     shift, std, **window,
 ):  # fmt: skip
     layout, n, policy = input.layout, input.n, out_of_bounds_policy.lower()
+    if not any([given.varies or np.size(given.constant) for given in (mean, std)]):
+        mean, std = _NO_MEAN, _NO_STD
     output_layout = output_layout or layout
     # Rows as in _cpu/lines.py; the samples last, so that a row of one axis is one piece.
     table = np.zeros((5, 5, n), np.int64)

@@ -45,6 +45,9 @@ def peek_image_shape(
     return output(dtype, 1)
 
 
+peek_image_shape.operator.empty_ndim = 1
+
+
 @peek_image_shape.batch
 def _(call, input, *, adjust_orientation, dtype, image_type):
     seen = np.empty((call.n, 3), np.int64)

@@ -33,7 +33,8 @@ def pad(
 
     `out[i] = in[i] if i < extent else fill_value` along each axis, for `i < ceil(max(extent, shape) / align) * align`.
     (`np.pad` and `torch.nn.functional.pad` take how much to add at each side.) An extent never shrinks. One
-    number in `shape` or `align` goes for all axes. An empty list counts as not given. The layout stays.
+    number in `shape` or `align` goes for all axes (DALI refuses it as a list of one number). An empty list counts as not
+    given. The layout stays.
 
     Raises RuntimeError for axes that are not there and for an `align` below 1.
 

@@ -98,6 +98,7 @@ MISUSES = {
     "two fills": {"crop": [1, 4], "out_of_bounds_policy": "pad", "fill_values": [5, 6]},
     "good": {"std": [1, 2, 4], "mirror": True},
     "zero std": {"std": 0},
+    "neither mean nor std": {"mean": [], "std": []},
     "fill": {
         "fill_values": [5, 6, 7],
         "crop": [1, 4],
@@ -134,6 +135,13 @@ def test_mixed_numbers_of_channels():
     assert ndd.crop_mirror_normalize(batch, pad_output=True).shape == [(4, 1, 2), (1, 1, 2)]
     with ndd.EvalMode.sync_cpu, pytest.raises(RuntimeError, match="sample 1: `mean`: expected 1 number or 1"):
         ndd.crop_mirror_normalize(batch, mean=[1, 2, 3])
+
+
+@pytest.mark.parametrize("empty", ["mean", "std"])
+def test_one_empty_list_is_an_error(empty):
+    """DALI 2.4.0 divides by its length, and the process ends."""
+    with ndd.EvalMode.sync_cpu, pytest.raises(RuntimeError, match=f"`{empty}`: expected 1 number or 3, .* got 0"):
+        ndd.crop_mirror_normalize(ndd.tensor(IMAGE, layout="HWC"), **{empty: []})
 
 
 def test_the_error_names_a_layout_that_fits():
