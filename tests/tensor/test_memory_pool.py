@@ -89,3 +89,30 @@ def test_two_large_buffers_come_again(monkeypatch):
         first, second = host_empty(size, np.uint8), host_empty(size, np.uint8)
         del first, second
         assert kept() == 2 * size
+
+
+def test_a_batch_of_large_buffers_comes_again(monkeypatch):
+    """16 clips of 720p: what a loop over videos lets go of where an epoch ends."""
+    monkeypatch.setattr(memory, "_free", {})
+    size, made = 44_236_800, []
+
+    def counted(shape, dtype, empty=np.empty):
+        made.append(shape)
+        return empty(shape, dtype)
+
+    monkeypatch.setattr(np, "empty", counted)
+    for _ in range(3):
+        clips = [host_empty(size, np.uint8) for _ in range(16)]
+        del clips
+    assert len(made) == 16
+    assert kept() == 16 * (48 << 20)
+
+
+def test_more_than_all_that_may_be_kept_of_one_size(monkeypatch):
+    monkeypatch.setattr(memory, "_free", {})
+    many = [host_empty(100 << 20, np.uint8) for _ in range(16)]
+    del many
+    assert (1 << 30) - (112 << 20) < kept() <= 1 << 30
+    large = host_empty((1 << 30) + 1, np.uint8)
+    del large
+    assert kept() <= 1 << 30
