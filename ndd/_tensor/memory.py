@@ -17,15 +17,13 @@ import numpy as np
 from ndd._tensor.allocation import empty
 
 _SMALL = 1 << 15  # below this, malloc's own free lists are as fast as ours
-_LIMIT = 1 << 28  # bytes kept for reuse in blocks of one size
-# And of large ones so many: what an operator makes of what another made. `x * 0.5 + 3` of 64 photographs, twice 151 MB, spent
-# 17 of its 50 ms of CPU time in page faults with one.
-_LEAST = 2
 # Bytes. Memory of malloc's own begins 16 bytes behind a page: an AMD EPYC copies file pages to places 1 to 31 bytes behind
 # theirs (as `read` does) 2 to 7 times slower than to others.
 _ALIGNMENT = 64
-# And of all sizes, whenever the system is asked for more: a program whose batches grow and shrink would else keep some
-# of each.
+# Bytes kept for reuse: of one size at any time, of all sizes whenever the system is asked for more (a program whose batches
+# grow and shrink would else keep some of each). A loop needs as much as is let go of between two batches, and an epoch's end
+# lets go of two: 16 clips of 16 frames of 720p are 768 MB in blocks of 48 MB. With 256 MB for each size a frame of theirs spent
+# 0.3 to 1.0 ms of 3 to 6 in page faults.
 _TOTAL = 1 << 30
 # A block of up to twice the size is taken, where it waits, before the system is asked for one. Readers cut batches into
 # parts of any size: with blocks of just the size wanted, ten epochs of 20,000 records of 100 kB in batches of 256 kept
@@ -114,7 +112,7 @@ def host_empty(shape: Any, dtype: Any) -> np.ndarray:
     size = _size_class(nbytes)
     same = _free.get(size)
     if same is None:
-        same = _free.setdefault(size, deque(maxlen=max(_LIMIT // size, min(_LEAST, _TOTAL // size))))
+        same = _free.setdefault(size, deque(maxlen=_TOTAL // size))
     try:
         block = same.pop()
     except IndexError:

@@ -311,6 +311,26 @@ def test_one_frame_and_interlaced_and_many_codecs():
             assert numbers_of(ndd.decoders.video(clip, frames=wanted)) == wanted, codec
 
 
+def test_frames_whose_times_a_container_says_twice_are_counted(tmp_path):
+    """FFmpeg guesses the times of a VOB with frames that are stored in another order than they are shown."""
+    path, frames = tmp_path / "twice.vob", numbered(60, 64, 96)
+    frames[:, 32:] += (
+        np.random.default_rng(0).integers(0, 4, (60, 32, 96, 3)).astype(np.uint8)
+    )  # several frames in a pack
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg2video", rate=25, options={"bf": "2"})
+        stream.height, stream.width, stream.codec_context.gop_size = 64, 96, 12
+        for array in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(array, "rgb24")))
+        container.mux(stream.encode())
+    with av.open(str(path)) as container:
+        times = [packet.pts for packet in container.demux(video=0) if packet.size]
+    assert len(set(times)) < len(times) == 60
+    clip = np.fromfile(path, np.uint8)
+    assert numbers_of(ndd.decoders.video(clip)) == list(range(60))
+    assert numbers_of(ndd.decoders.video(clip, frames=[59, 3, 37])) == [59, 3, 37]
+
+
 def test_many_clips_leave_no_file_and_no_memory_behind(tmp_path):
     psutil = pytest.importorskip("psutil")
     clip = encoded(8)

@@ -67,8 +67,9 @@ def test_a_larger_buffer_that_waits_is_taken_before_a_new_one(monkeypatch):
     assert host_empty(2 << 20, np.uint8).ctypes.data == address
 
 
-def test_no_step_of_python_runs_where_a_buffer_ends():
+def test_no_step_of_python_runs_where_a_buffer_ends(monkeypatch):
     """There the handler of a signal would run, and what it raises would be lost."""
+    monkeypatch.setattr(memory, "_free", {})  # a block of another size might wait there
     some, steps = host_empty((1000, 1000), np.float32), []
     before = kept()
     sys.setprofile(lambda frame, event, _: steps.append((event, frame.f_code.co_name)))
@@ -89,3 +90,30 @@ def test_two_large_buffers_come_again(monkeypatch):
         first, second = host_empty(size, np.uint8), host_empty(size, np.uint8)
         del first, second
         assert kept() == 2 * size
+
+
+def test_a_batch_of_large_buffers_comes_again(monkeypatch):
+    """16 clips of 720p: what a loop over videos lets go of where an epoch ends."""
+    monkeypatch.setattr(memory, "_free", {})
+    size, made = 44_236_800, []
+
+    def counted(shape, dtype, empty=np.empty):
+        made.append(shape)
+        return empty(shape, dtype)
+
+    monkeypatch.setattr(np, "empty", counted)
+    for _ in range(3):
+        clips = [host_empty(size, np.uint8) for _ in range(16)]
+        del clips
+    assert len(made) == 16
+    assert kept() == 16 * (48 << 20)
+
+
+def test_more_than_all_that_may_be_kept_of_one_size(monkeypatch):
+    monkeypatch.setattr(memory, "_free", {})
+    many = [host_empty(100 << 20, np.uint8) for _ in range(16)]
+    del many
+    assert (1 << 30) - (112 << 20) < kept() <= 1 << 30
+    large = host_empty((1 << 30) + 1, np.uint8)
+    del large
+    assert kept() <= 1 << 30
