@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -67,7 +67,8 @@ def hand_over(call: Call, made: Continuation, shapes: np.ndarray) -> Store:
     """Gives the next call its output, complete now. Returns what stands for the output of this one, which nobody looks at: it
     has the shapes, and no numbers."""
     spec = call.outs[0]
-    nothing = np.full(1, np.nan, spec.dtype.numpy)
-    parts = [np.broadcast_to(nothing, tuple(extents)) for extents in shapes.tolist()]
+    # Views of one array: to broadcast each by itself took 0.3 ms of a batch of 64.
+    nothing = np.broadcast_to(np.full(1, np.nan, spec.dtype.numpy), tuple(np.maximum.reduce(shapes).tolist()))
+    parts = [nothing[tuple(map(slice, extents))] for extents in shapes.tolist()]
     call.reader.made = made.store
     return Store(spec.dtype, spec.layout, spec.device, shapes, parts=parts)

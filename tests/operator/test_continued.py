@@ -72,9 +72,9 @@ def test_other_layouts_and_single_columns_go_step_by_step(continued):
 
 
 def test_errors_are_those_of_the_operator_that_meets_them(continued):
-    with pytest.raises(RuntimeError, match="spectrogram.*signal is empty"):
+    with pytest.raises(RuntimeError, match=r"spectrogram.*signal is empty"):
         bands(signals((500, 0)))
-    with pytest.raises(RuntimeError, match="spectrogram.*shorter"):
+    with pytest.raises(RuntimeError, match=r"spectrogram.*shorter"):
         bands(signals((5000, 100)), center_windows=False)
     assert not continued
 
