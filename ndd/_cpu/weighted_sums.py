@@ -43,6 +43,11 @@ def weighted_sums(x: np.ndarray, out: np.ndarray, weights: Weights) -> None:
         _down_columns(x, out, *weights[:4])
 
 
+def weighted_columns(x: np.ndarray, out: np.ndarray, weights: Weights) -> None:
+    """`x` `[rows in, columns]` to `out` `[rows out, columns]`: each column the same, to the bit, as among more of them."""
+    _down_columns(x[None], out[None], *weights[:4])
+
+
 @kernel(fastmath={"contract"})
 def _down_columns(x, out, first, last, start, weights):
     inner = x.shape[2]

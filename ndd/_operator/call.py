@@ -141,7 +141,7 @@ class Call:
     """
 
     __slots__ = (
-        "batched", "context", "device", "draws", "handles", "n", "op", "outs", "reader", "settled", "stores", "stream",
+        "batched", "context", "device", "draws", "handles", "made", "n", "op", "outs", "reader", "settled", "stores", "stream",
     )  # fmt: skip
 
     def __init__(self, op: Operator, settled: Settled, handles: Any, n: int, batched: bool, draws: Any):
@@ -157,6 +157,7 @@ class Call:
         self.stream: Any = None
         self.context: Any = None
         self.reader: Any = None  # a call that has taken the output, see `announce`
+        self.made: Any = None  # the output, by the call before (`continued.py`)
 
     # ---- for operators
 
@@ -311,6 +312,9 @@ class Call:
                     stored(handle)
             return [Store(o.dtype, o.layout, o.device, [], parts=[]) for o in self.outs]
         stores = self._inputs()
+        if self.made is not None:
+            made, self.made = self.made, None
+            return self._labelled([made], None)
         if op.views is not None:
             return self._view(stores)
         if op.batch is not None and (op.plan is None or self.device.device_id is None):

@@ -128,6 +128,7 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.cpu_batch = lambda f: _set_batch_kernel(found, f)
     wrapper.cuda = lambda source=None: _set_cuda(found, source)
     wrapper.joins = lambda source: lambda f: _set(found, "joins", (source, f))
+    wrapper.continues = lambda name: lambda f: _set(found, "continues", (name, f))
     wrapper.looks_at = lambda f, *given: _set(found, "looks_at", (f, given))
     return wrapper
 

@@ -181,6 +181,11 @@ def _tuples(shapes: Any) -> list[tuple[int, ...]]:
     return [tuple(int(e) for e in s) for s in shapes]
 
 
+def allocated(shapes: Any, spec: Spec) -> Store:
+    """Uninitialised host memory for one output whose shapes a plan gives."""
+    return _allocate(_tuples(shapes), spec)
+
+
 def _allocate(shapes: list[tuple[int, ...]], spec: Spec) -> Store:
     """Uninitialised host memory for one output: one array for samples of one shape, else one flat buffer."""
     numpy = spec.dtype.numpy

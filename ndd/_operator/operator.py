@@ -9,6 +9,7 @@ from typing import Any
 
 from ndd._execution.lookahead import Following
 from ndd._execution.schedule import schedule
+from ndd._operator import continued
 from ndd._operator.arguments import arguments_of
 from ndd._operator.call import Call, Settled
 from ndd._operator.captured import looked_at
@@ -44,6 +45,7 @@ class Operator:
     views: Callable[..., Any] | None = None
     joins: tuple[str, Callable[..., bool]] | None = None
     looks_at: tuple[Callable[..., Any], tuple[str, ...]] | None = None
+    continues: tuple[str, Callable[..., Any]] | None = None
     scale: Callable[..., Any] | None = None
     plan_takes_call = False
     # Whether what a sample becomes depends on that sample alone; or a function of the arguments that says so.
@@ -172,6 +174,8 @@ class Operator:
         call = Call(self, settled, inputs, n, batched, _random_words(self.name, rng) if self.random else None)
         if self.looks_at is not None:
             call.announce()
+        elif self.continues is not None:
+            continued.announce(call)
         needed = (*inputs, *settled.handles) if settled.handles else inputs
         if self.joins is not None and call.before(inputs[0]) is not None:
             needed = needed[1:]  # it may be made along with this

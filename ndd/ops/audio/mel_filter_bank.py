@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ndd._cpu.weighted_sums import Weights, weighted_sums, without_zeros
+from ndd._cpu.weighted_sums import Weights, weighted_columns, weighted_sums, without_zeros
 from ndd._operator import Plan, like, operator
 from ndd._tensor.small_arrays import equal_rows
 from ndd._tensor.store import volumes
@@ -123,6 +123,16 @@ def _(spectrogram, *, freq_high, freq_low, mel_formula, nfilter, normalize, samp
 @mel_filter_bank.cpu
 def _(spectrogram, out, axis, triangles):
     along(spectrogram, out, axis, triangles(spectrogram.shape[axis]))
+
+
+@mel_filter_bank.continues("spectrogram")
+def _(spectrogram, plan):
+    """What makes mel bands of some columns of spectrograms `[f, t]`. A single column would be summed in another order."""
+    bins, columns = spectrogram.shapes[:, 0], spectrogram.shapes[:, 1:]
+    if plan.shared["axis"] != 0 or columns.min() < 2:
+        return None
+    weights = plan.shared["triangles"](bins[0].item())
+    return functools.partial(weighted_columns, weights=weights)
 
 
 def along(x: np.ndarray, out: np.ndarray, axis: int, weights: Weights) -> None:

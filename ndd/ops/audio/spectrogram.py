@@ -11,6 +11,7 @@ from ndd._cpu.fourier import powers
 from ndd._cpu.jit import kernel
 from ndd._cpu.opencv import single_threaded
 from ndd._operator import Plan, bad_sample, operator, output
+from ndd._operator.continued import continuation, hand_over
 from ndd._tensor import Store
 from ndd._tensor.dtype import float32
 from ndd._tensor.memory import host_empty
@@ -133,8 +134,12 @@ def _(
 ) -> Store:
     frames = _Frames(signal, center_windows, reflect_padding, window_fn, nfft, window_length, window_step)
     shapes = frames.shapes(layout)
-    flat = host_empty(int(frames.counts.sum()) * frames.bins, np.float32)
-    store = Store(float32, layout, call.device, shapes, flat=flat)
+    after = continuation(call, shapes) if layout == "ft" else None
+    if after is None:
+        flat = host_empty(int(frames.counts.sum()) * frames.bins, np.float32)
+        store = Store(float32, layout, call.device, shapes, flat=flat)
+    else:
+        store = after.store
     signals, results = [x.reshape(-1) for x in signal.arrays], store.arrays()
     chunks = _chunks(frames.counts.tolist(), max(1, _CHUNK // frames.nfft))
 
@@ -148,19 +153,27 @@ def _(
             row += last - first
         values = np.empty((len(rows), frames.bins), np.float32)
         powers(rows, power, values, rows)
+        if after is not None:
+            columns = np.empty(values.shape[::-1], np.float32)
+            single_threaded().transpose(values, columns)
+            values = np.empty((len(results[0]), len(rows)), np.float32)
+            after.work(columns, values)
+            values = values.T
         row = 0
         for i, first, last in parts:
             own = values[row : row + last - first]
             if layout == "tf":
                 results[i][first:last] = own
+            elif after is not None:
+                results[i][:, first:last] = own.T
             else:
                 single_threaded().transpose(own, results[i][:, first:last])
             row += last - first
 
-    errors = call.spread(transform, len(chunks), flat.nbytes)
+    errors = call.spread(transform, len(chunks), store.nbytes())
     for error in errors.values():
         raise error
-    return store
+    return store if after is None else hand_over(call, after, shapes)
 
 
 @spectrogram.scale

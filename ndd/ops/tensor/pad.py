@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.jit import kernel
 from ndd._cpu.windows import grow_extents
 from ndd._operator import PerSample, Values, bad_sample, like, operator
 from ndd._tensor import bind_operations
 from ndd.ops.image.window import cut, cut_on_gpu, window_plan
 from ndd.ops.tensor.axes import axes_of, check_axes, unless_empty
+
+# By element size: a kernel moves bits, whatever they mean.
+_WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 @operator
@@ -66,7 +70,37 @@ def _rows(value: Values | None, axes: np.ndarray, default: int) -> np.ndarray:
     return np.ascontiguousarray(value.rows(axes.shape[1], repeat=True))
 
 
-pad.cpu(cut)
+@pad.cpu
+def _(image, out, start, fill, channel, types):
+    words = _WORDS.get(out.itemsize)
+    if not 1 <= out.ndim <= 2 or not image.size or words is None or len(fill) != 1:
+        cut(image, out, start, fill, channel, types)
+        return
+    rows, wide = image.reshape(-1, image.shape[-1]), out.reshape(-1, out.shape[-1])
+    _filled_up(rows.view(words), wide.view(words), np.asarray(fill, out.dtype).view(words))
+
+
+@kernel
+def _filled_up(rows, out, fill):
+    """In one call, for NumPy takes a call for each border: a third of the time of 64 spectrograms, which threads share badly."""
+    height, width, value = len(rows), rows.shape[1], fill[0]
+    for r in range(height):
+        row, target = rows[r], out[r]
+        for i in range(width):
+            target[i] = row[i]
+        target[width:] = value
+    for r in range(height, len(out)):
+        out[r, :] = value
+
+
+@_filled_up.meanwhile
+def _(rows, out, fill):
+    height, width = rows.shape
+    out[:height, :width] = rows
+    out[:height, width:] = fill[0]
+    out[height:] = fill[0]
+
+
 pad.cuda("../image/window.cu")(cut_on_gpu)
 
 bind_operations(pad=pad)

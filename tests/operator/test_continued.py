@@ -1,0 +1,86 @@
+"""Results that are worked on piece by piece for the one call that takes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ndd
+
+LENGTHS = (16_000, 777, 160 * 300 + 3, 401, 160 * 511)
+SIZES = {"nfft": 512, "window_length": 400, "window_step": 160}
+
+
+@pytest.fixture
+def continued(monkeypatch):
+    """The spectrograms that were never made, as many as there are."""
+    import sys
+
+    found = []
+    room = sys.modules["ndd.ops.audio.spectrogram"]
+    real = room.hand_over
+    monkeypatch.setattr(room, "hand_over", lambda *given: found.append(real(*given)) or found[-1])
+    return found
+
+
+def signals(lengths=LENGTHS):
+    rng = np.random.default_rng(3)
+    return ndd.batch([rng.standard_normal(n).astype(np.float32) for n in lengths])
+
+
+def bands(x, hold=None, **given):
+    with ndd.EvalMode.deferred:
+        between = ndd.spectrogram(x, **SIZES, **given)
+        if hold is not None:
+            hold.append(between)
+        found = ndd.mel_filter_bank(between, nfilter=80, sample_rate=16000.0)
+        del between
+    return [np.asarray(sample) for sample in found.evaluate()]
+
+
+def test_mel_bands_are_the_same_to_the_bit(continued):
+    held = []
+    expected = bands(signals(), held)
+    assert not continued
+    found = bands(signals())
+    assert len(continued) == 1
+    assert [a.shape for a in found] == [(80, n // 160 + 1) for n in LENGTHS]
+    assert all(map(np.array_equal, found, expected))
+    assert all([np.isfinite(np.asarray(sample)).all() for sample in held[0]])
+
+
+def test_the_mode_does_not_matter(continued):
+    expected = bands(signals())
+    for _ in range(5):
+        x = ndd.spectrogram(ndd.preemphasis_filter(signals(), preemph_coeff=0.0), **SIZES)
+        x = ndd.mel_filter_bank(x, nfilter=80, sample_rate=16000.0)
+        assert all(map(np.array_equal, [np.asarray(sample) for sample in x], expected))
+
+
+def test_what_is_asked_for_later_has_its_values(continued):
+    held = []
+    bands(signals(), held)
+    expected = ndd.spectrogram(signals(), **SIZES)
+    assert all(map(np.array_equal, map(np.asarray, held[0]), map(np.asarray, expected)))
+
+
+def test_other_layouts_and_single_columns_go_step_by_step(continued):
+    for lengths, given in ((LENGTHS, {"layout": "tf"}), ((5000, 100), {})):
+        found = bands(signals(lengths), **given)
+        assert all(map(np.array_equal, found, bands(signals(lengths), [], **given)))
+    assert not continued
+
+
+def test_errors_are_those_of_the_operator_that_meets_them(continued):
+    with pytest.raises(RuntimeError, match=r"spectrogram.*signal is empty"):
+        bands(signals((500, 0)))
+    with pytest.raises(RuntimeError, match=r"spectrogram.*shorter"):
+        bands(signals((5000, 100)), center_windows=False)
+    assert not continued
+
+
+def test_a_window_of_other_numbers_and_the_magnitude(continued):
+    given = {"power": 1, "window_fn": np.hamming(400).tolist(), "reflect_padding": False}
+    found = bands(signals(), **given)
+    assert all(map(np.array_equal, found, bands(signals(), [], **given)))
+    assert len(continued) == 1
