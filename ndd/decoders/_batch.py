@@ -10,6 +10,7 @@ import numpy as np
 from ndd._cpu.jpeg_headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
 from ndd._operator import Call, Operand
 from ndd._tensor import Store
+from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders._header import Header
 from ndd.decoders._policy import judged_pictures, options_of
 from ndd.decoders._sample import Window, bad_image, check_size, decode, header_of, too_large
@@ -36,7 +37,7 @@ class Encoded:
         self.arguments = arguments
         self.options = options_of(**arguments)
         self.sources = operand.source_info
-        self.facts = np.zeros((operand.n, FACTS), np.int64) if facts is None else facts
+        self.facts = few_zeros((operand.n, FACTS), np.int64) if facts is None else facts
         self.windows: np.ndarray | None = None
         self.seen: np.ndarray | None = None
         self.images: dict[int, np.ndarray] = {}
@@ -169,7 +170,9 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
         elif call.reader is not None:
             batch.read_headers()
             batch.seen = None if batch.errors else call.looked_at(batch.shapes())
-        batch.decode(list(range(len(batch))), operand.volumes.total)
+        # The large ones first, so that no thread comes to the end with one of them while the others have nothing to do.
+        sizes = operand.sizes.tolist()
+        batch.decode(sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True), operand.volumes.total)
         kept, dropped = judged_pictures(batch)
         spec, parts = call.outs[0], [batch.images[i] for i in kept]
         store = Store(spec.dtype, spec.layout, spec.device, [p.shape for p in parts], parts=parts)
