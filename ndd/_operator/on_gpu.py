@@ -18,9 +18,10 @@ def computed(call: Call, planned: Planned, operands: list[Any], n: int) -> list[
     op, plan = call.op, planned.plan
     if planned.rooms is None:
         shapes = [plan.shapes] if call.settled.single else plan.shapes
-        planned.rooms = rooms = []
+        rooms: list[Room] = []
         for s in shapes:
             rooms.append(rooms[0] if rooms and s is shapes[0] else Room(s, n, operands))
+        planned.rooms = rooms  # whole: other threads may use this plan at once
     results = [room.store(spec) for room, spec in zip(planned.rooms, call.outs, strict=True)]
     if planned.recorded is not None:
         replay(planned.recorded, call, operands, results)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
+import torch
 
 import ndd
+from ndd._operator import on_gpu
 
 asked: list[str] = []
 
@@ -221,3 +225,33 @@ PER_ITEM(second) { s.out0[i] = ((float*)s.room)[i] + ((float*)s.table)[i]; }
         expected = [[2 * value + k for k in range(3)], [-2 * value + k for k in range(3)]]
         assert found.cpu().torch().tolist() == expected
     assert asked == ["twice"]
+
+
+def test_a_plan_that_is_being_completed_serves_another_thread(emulated_gpu, monkeypatch):
+    """Outputs' memory is worked out once for a kept plan: nobody else may see it half done."""
+    images = ndd.batch([np.full((4, 5, 3), k, np.uint8) for k in range(3)], layout="HWC").gpu()
+    inside, go_on, real = threading.Event(), threading.Event(), on_gpu.Room
+
+    def slow(*given):
+        if threading.current_thread() is not first:
+            return real(*given)
+        inside.set()
+        assert go_on.wait(60)
+        return real(*given)
+
+    def flipped():
+        with ndd.EvalContext(), ndd.EvalMode.sync_full:
+            found.append(ndd.flip(images, vertical=1).torch())
+
+    found: list[torch.Tensor] = []
+    first = threading.Thread(target=flipped)
+    monkeypatch.setattr(on_gpu, "Room", slow)
+    first.start()
+    assert inside.wait(60)
+    try:
+        flipped()
+    finally:
+        go_on.set()
+        first.join()
+    assert len(found) == 2
+    assert torch.equal(*found)
