@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,6 +113,7 @@ class Memory:
 _ADDRESS = np.dtype(np.int64)
 _KEPT_TABLES = 128  # on all GPUs together; others are copied at every launch
 
+_making = threading.Lock()  # a stream's ring
 _functions: dict[Any, Any] = {}
 _paths: dict[tuple[str, str], Path] = {}
 # Tables that stay on a GPU, by the `id` of the array and the GPU: the address, who holds it, and the array.
@@ -444,7 +446,8 @@ def _sent(call: Any, values: np.ndarray) -> int:
     stream = call.stream
     ring = stream.ring
     if ring is None:
-        ring = stream.ring = Ring(stream)
+        with _making:  # one of two would die with its thread's call, and a kernel would read what was in it
+            ring = stream.ring = stream.ring or Ring(stream)
     if ring.fits(len(values)):
         return ring.send(values)
     stream.large = upload(values, call.device)  # torch's allocator hands the memory on in the order of the stream
