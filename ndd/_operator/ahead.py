@@ -317,7 +317,8 @@ def _look_ahead(trip: Trip, root: Store, call: Call, context: EvalContext) -> No
     gpu = next((d.device_id for s in course.expected if (d := s.settled.device).device_id is not None), None)
     if not course.expected or (gpu is None and running() is None) or not enabled():
         return
-    following, most = root.following, 1 if gpu is None else _at_once(course)
+    # What a reader gives on a GPU has a stream of its own to be waited for.
+    following, most = root.following, 1 if gpu is None or not root.on_cpu else _at_once(course)
     while course.coming + most <= DEPTH * most:
         stores = _coming_stores(following, course.coming, most)
         known = bool(stores) and stores[0].ahead is not None
