@@ -26,7 +26,9 @@ import pytest
 from ndd.compile.pretended_gpu import TextsOnly, pretend
 
 _PRELUDE = Path(__file__).with_name("cuda_as_cpp.h")
-_FLAGS = ("-std=c++17", "-O1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv")
+# The last: g++ else makes one variable of all that have a name in inline functions of any library, and two kernels would
+# share what is `__shared__` in a function that both include, the second with the room that the first one needs.
+_FLAGS = ("-std=c++17", "-O1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-fno-gnu-unique")
 _COOPERATIVE = re.compile(r"__sync(threads|warp)|__shfl_|_sync\(")
 _KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(')
 _NAMED = '#define KERNEL_NAME(name) extern "C" __global__ void name'

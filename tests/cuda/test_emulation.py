@@ -89,3 +89,13 @@ def test_names_of_c_functions_may_be_kernels(emulated_gpu, tmp_path, monkeypatch
     text = HEAD.replace("probe", "pow") + " samples[0].out0[threadIdx.x] = min(threadIdx.x, 2u) * 0.5f; }"
     pow_ = declared(tmp_path, monkeypatch, text.replace("{ samp", "{ if (threadIdx.x < 4) samp"), name="pow")
     assert pow_(ndd.tensor(np.zeros(4, np.float32)).gpu()).torch().tolist() == [0.0, 0.5, 1.0, 1.0]
+
+
+def test_kernels_do_not_share_what_is_shared_in_a_function_of_one_name(emulated_gpu, tmp_path, monkeypatch):
+    spot = "inline int& spot() { __shared__ int here; return here; }\n"
+    writes = declared(tmp_path, monkeypatch, spot + HEAD + " spot() = 7; samples[0].out0[0] = spot(); }")
+    assert writes(ndd.tensor(np.zeros(1, np.float32)).gpu()).torch().tolist() == [7.0]
+    other = tmp_path / "other"
+    other.mkdir()
+    reads = declared(other, monkeypatch, spot + HEAD + " samples[0].out0[0] = spot(); }")
+    assert reads(ndd.tensor(np.zeros(1, np.float32)).gpu()).torch().tolist() == [0.0]
