@@ -152,10 +152,11 @@ def decode(
     there, images, statuses = streams[sound], handles[2][sound], zeros(len(sound), np.uint32)
     if number < 0:
         number = _number_of_an_idle_one(idle[0])
-    if number < 0 or decoders[number] == 0:
+    decoder = decoders[number] if number >= 0 else np.uint64(0)  # read once: another thread may set it to 0
+    if decoder == 0:
         return np.int64(NOT_MADE), number
     future, size = zeros(1, np.uint64), zeros(1, np.uint64)
-    status = _decode(decoders[number], there.ctypes.data, images.ctypes.data, len(sound), params, future.ctypes.data)
+    status = _decode(decoder, there.ctypes.data, images.ctypes.data, len(sound), params, future.ctypes.data)
     if status == 0:
         _wait(future[0])
         status = _statuses(future[0], statuses.ctypes.data, size.ctypes.data)

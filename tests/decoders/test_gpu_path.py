@@ -116,6 +116,16 @@ def test_one_call_for_the_batch_and_one_block(decoders):
     assert same.torch().shape == (2, 40, 56, 3)
 
 
+def test_a_larger_batch_makes_decoders_anew(decoders):
+    def decoded(count):
+        out = ndd.decoders.image(ndd.batch([made()["420.jpg"]] * count), device="gpu", hw_decoder_load=0.375)
+        assert out.torch().shape == (count, 40, 56, 3)
+
+    for count in (17, 32, 31, 17, 32):  # one kind of decoders, of which there are two
+        decoded(count)
+    assert len(decoders.made_for) == (3 if _codec_library.library() else 5)  # the wheel's are asked for by each call
+
+
 def test_large_batches_have_few_sizes(decoders, monkeypatch):
     monkeypatch.setattr(_gpu, "_LARGE", 1000)
     sizes = set()
