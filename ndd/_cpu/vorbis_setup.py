@@ -383,6 +383,14 @@ def _mapping(data, at, channels, floors, residues, mapping):
 
 
 @kernel
+def _reserve(table, where, count, size):
+    """Room for `count` records of `size` elements, which begins at `table[where]`; whether there is as much."""
+    table[where] = table[USED]
+    table[USED] += count * size
+    return table[USED] <= table.size
+
+
+@kernel
 def read_setup(data, end, channels, table, values):
     """Fills `table` and `values` from the setup header `data`, uint8, with 8 bytes behind its `end`; whether it is known: it
     has floors of type 1 alone, and room in the tables."""
@@ -400,9 +408,7 @@ def read_setup(data, end, channels, table, values):
         at += 16
     floors = _bits(data, at, 6) + 1
     at += 6
-    table[FLOOR_AT] = table[USED]
-    table[USED] += floors * FLOOR
-    if table[USED] > table.size:
+    if not _reserve(table, FLOOR_AT, floors, FLOOR):
         return False
     for f in range(floors):
         if _bits(data, at, 16) != 1:
@@ -413,9 +419,7 @@ def read_setup(data, end, channels, table, values):
             return False
     residues = _bits(data, at, 6) + 1
     at += 6
-    table[RESIDUE_AT] = table[USED]
-    table[USED] += residues * RESIDUE
-    if table[USED] > table.size:
+    if not _reserve(table, RESIDUE_AT, residues, RESIDUE):
         return False
     for r in range(residues):
         residue = table[RESIDUE_AT] + r * RESIDUE
@@ -427,9 +431,7 @@ def read_setup(data, end, channels, table, values):
             return False
     mappings = _bits(data, at, 6) + 1
     at += 6
-    table[MAP_AT] = table[USED]
-    table[USED] += mappings * MAPPING
-    if table[USED] > table.size:
+    if not _reserve(table, MAP_AT, mappings, MAPPING):
         return False
     for m in range(mappings):
         begin = table[MAP_AT] + m * MAPPING
@@ -440,9 +442,8 @@ def read_setup(data, end, channels, table, values):
             return False
     modes = _bits(data, at, 6) + 1
     at += 6
-    table[MODE_AT], table[MODES], table[MODE_BITS] = table[USED], modes, _width(modes - 1)
-    table[USED] += modes * MODE
-    if table[USED] > table.size:
+    table[MODES], table[MODE_BITS] = modes, _width(modes - 1)
+    if not _reserve(table, MODE_AT, modes, MODE):
         return False
     for m in range(modes):
         mode = table[MODE_AT] + m * MODE
