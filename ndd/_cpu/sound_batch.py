@@ -210,18 +210,25 @@ def _(files, which, name, facts):
 
 
 @kernel
+def _give_room(which, plan):
+    """Deals the memory for what is not ready out to `which`, behind each other."""
+    at = np.int64(0)
+    for w in range(len(which)):
+        plan[which[w], ROOM] = at
+        at += plan[which[w], NEEDS]
+
+
+@kernel
 def wav_samples(files, which, facts, plan, kind, room, levels, floats, got):
     """The samples of those of `which` that are plain WAV files: to their places in `floats`, if that is the output (`kind`
     0) and they are EXACT; else to their ROOM, as `levels` where they stay integers. `got[i]`: how many frames."""
     raw, wide = np.empty(_PIECE, np.float64), np.empty(_PIECE, np.int32)
     singles, words, halves, octets = raw.view(np.float32), raw.view(np.int32), raw.view(np.int16), raw.view(np.uint8)
-    at = np.int64(0)
+    _give_room(which, plan)
     for w in range(len(which)):
         i = which[w]
         if plan[i, COUNT] < 0:
             continue
-        plan[i, ROOM] = at
-        at += plan[i, NEEDS]
         width, total = facts[i, BITS] // 8, plan[i, COUNT] * facts[i, CHANNELS]
         address = files[i, 0] + facts[i, BEGIN] + plan[i, FIRST] * facts[i, CHANNELS] * width
         as_floats = plan[i, EXACT] == 0 or kind == 0
@@ -267,14 +274,12 @@ def _(*given):
 def flac_samples(files, which, facts, plan, words, lines, levels, got):
     """The samples of those of `which` that are FLAC files, to their ROOM in `levels`; `got` stays as it is of one that is
     damaged. `words`, `lines`: see `flac.py`."""
-    at = np.int64(0)
+    _give_room(which, plan)
     for w in range(len(which)):
         i = which[w]
         count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
         if count < 0:
             continue
-        plan[i, ROOM] = at
-        at += plan[i, NEEDS]
         here = levels[plan[i, ROOM] : plan[i, ROOM] + count * channels]
         own, out = words[: nbytes // 8 + 3], here.reshape((count, channels))
         bits = facts[i, BITS]
@@ -290,18 +295,15 @@ def _(*given):
 
 
 @kernel
-def vorbis_samples(files, which, facts, plan, kind, table, values, factors, order, words, room, floats, got):
-    """The samples of those of `which`, Ogg files of Vorbis with one setup header: to their places in `floats`, if that is the
-    output (`kind` 0) and they are EXACT, else to their ROOM; `got` stays as it is of one that is damaged. The tables:
-    see `vorbis.py`."""
-    at = np.int64(0)
+def vorbis_samples(files, which, facts, plan, table, values, factors, order, words, room, floats, got):
+    """The samples of those of `which`, Ogg files of Vorbis with one setup header: of one that NEEDS no room to its place in
+    `floats`, else to its ROOM; `got` stays as it is of one that is damaged. The tables: see `vorbis.py`."""
+    _give_room(which, plan)
     for w in range(len(which)):
         i = which[w]
         count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
         if count < 0:
             continue
-        plan[i, ROOM] = at
-        at += plan[i, NEEDS]
         target = room[plan[i, ROOM] : plan[i, ROOM] + count * channels]
         if plan[i, NEEDS] == 0:
             target = floats[plan[i, PLACE] : plan[i, PLACE] + count * channels]
@@ -320,11 +322,9 @@ def _(*given):
 def opened_samples(which, facts, plan, kind, room, output, got):
     """The samples of those of `which` that libsndfile has opened: to their places in the output, at address `output`, if
     they are EXACT, else to their ROOM; closes the files."""
-    at = np.int64(0)
+    _give_room(which, plan)
     for w in range(len(which)):
         i = which[w]
-        plan[i, ROOM] = at
-        at += plan[i, NEEDS]
         address, type_there = room + 4 * plan[i, ROOM], np.int64(0)
         if plan[i, EXACT] != 0:
             address, type_there = output + plan[i, PLACE] * (2 if kind == 1 else 4), kind

@@ -209,7 +209,7 @@ def _samples(
             sound_batch.flac_samples(places, which, facts, plan, words, lines, levels, got)
         elif setup is not None:
             words = host_empty(widest[1], np.uint64)
-            sound_batch.vorbis_samples(places, which, facts, plan, number, *setup, words, room, outputs[0], got)
+            sound_batch.vorbis_samples(places, which, facts, plan, *setup, words, room, outputs[0], got)
         else:
             sound_batch.opened_samples(which, facts, plan, number, room.ctypes.data, flat.ctypes.data, got)
         if not at_once:
