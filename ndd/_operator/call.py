@@ -19,6 +19,7 @@ from ndd._operator.naming import raise_named, source_info_of
 from ndd._operator.plan import Plan, check_values, checked_plan
 from ndd._operator.values import Values
 from ndd._tensor import Batch, Spec, Store, Tensor
+from ndd._tensor.identity import comes_again
 from ndd._tensor.operand import Operand
 from ndd._tensor.traps import warn_once
 
@@ -37,7 +38,6 @@ _HANDLES = (Tensor, Batch)
 _HELD_HERE = 2  # references to an input that only its call holds, while they are counted
 _FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
 _CHURN = 8  # calls in a row with shapes that are not kept, from which on shapes are kept when they come again
-_MOST_ONCE = 1024
 _FEW_RAGGED = 256  # samples of different shapes for which what a GPU is told is kept: 100 bytes each and launch
 
 
@@ -90,13 +90,8 @@ class Settled:
         """Keeps a plan for the next batch of these shapes. Where each batch has other shapes (sound, for example), only
         that of shapes that came before: to write launches down takes a fifth of the time of a call."""
         self.missed += 1
-        if self.missed > _CHURN:
-            seen = hash(key)
-            if seen not in self.once:
-                if len(self.once) > _MOST_ONCE:
-                    self.once.clear()
-                self.once.add(seen)
-                return
+        if self.missed > _CHURN and not comes_again(key, self.once):
+            return
         if len(self.plans) > _FEW:
             self.plans.clear()
         self.plans[key] = planned
