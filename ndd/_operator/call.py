@@ -81,10 +81,8 @@ class Settled:
         self.kernels: dict[Any, Any] = {}  # GPU: what launches share, see `Launch`
         self.missed = 0  # calls in a row for which no plan was kept
         self.once: set[int] = set()  # hashes of shapes that came once
-        self.by_name: tuple[int, dict[str, Any]] = (
-            -1,
-            {},
-        )  # a number of samples, and what `Call.arguments` gives for it
+        # A number of samples, and what `Call.arguments` gives for it.
+        self.by_name: tuple[int, dict[str, Any]] = (-1, {})
 
     def keep(self, key: Any, planned: Planned) -> None:
         """Keeps a plan for the next batch of these shapes. Where each batch has other shapes (sound, for example), only

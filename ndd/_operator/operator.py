@@ -329,9 +329,8 @@ class Operator:
             if self.paths:
                 value = characters(value)
             elif isinstance(value, list | tuple) and value and all(isinstance(v, bytes) for v in value):
-                value = build_batch(
-                    value, None, None, None, copy=False
-                )  # encoded data: of different lengths, no numbers
+                # Encoded data: of different lengths, no numbers.
+                value = build_batch(value, None, None, None, copy=False)
             if value.__class__ in _HANDLES:
                 return value
             found = build_tensor(value, None, None, None, copy=False)

@@ -135,9 +135,8 @@ def test_the_plan_of_an_array_that_comes_again_is_kept_until_a_number_of_it_chan
         matrix[1, 0] = value
         found.append(float(moved(x, by=matrix).torch()))
     assert found == [8, 8, 8, 11, 11, 11, 8, 8]
-    assert (
-        len(asked) == 2 + 2 + 1
-    )  # arrays that are drawn anew each time would fill the memory: kept is what comes again
+    # Arrays that are drawn anew each time would fill the memory: kept is what comes again.
+    assert len(asked) == 2 + 2 + 1
     as_it_was = matrix.copy()
     matrix += 1.0  # it is the user's: what is kept has numbers of its own
     assert float(moved(x, by=as_it_was).torch()) == 8

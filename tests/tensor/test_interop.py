@@ -152,10 +152,8 @@ def test_lengths_of_padded_sequences():
         assert sounds.lengths(axis).tolist() == expected
     packed = torch.nn.utils.rnn.pack_padded_sequence(sounds.torch(pad=True), sounds.lengths(), batch_first=True)
     assert packed.batch_sizes.tolist() == [2, 2, 2, 1, 1]
-    assert ndd.flip(ndd.batch([[[[1]]], [[[2], [3]]]], layout="HWC")).lengths("W").tolist() == [
-        1,
-        2,
-    ]  # not yet computed
+    not_yet_computed = ndd.flip(ndd.batch([[[[1]]], [[[2], [3]]]], layout="HWC"))
+    assert not_yet_computed.lengths("W").tolist() == [1, 2]
     sounds.lengths()[0] = 9
     assert sounds.shape == [(5, 2), (3, 2)]
     assert ndd.batch(np.zeros((0, 4), np.float32)).lengths().tolist() == []
