@@ -338,6 +338,20 @@ def opened_samples(which, facts, plan, kind, room, output, got):
 
 
 @kernel
+def _put(numbers, at, step, kind, floats, shorts, ints):
+    """Numbers to every `step`-th element of the output from `at` on."""
+    for k in range(numbers.size):
+        if kind == 0:
+            floats[at] = numbers[k]
+        elif kind == 1:
+            shorts[at] = np.int16(min(max(np.float64(np.rint(numbers[k] * np.float32(32767))), -32768.0), 32767.0))
+        else:
+            value = np.float64(np.rint(numbers[k] * np.float32(2147483647)))
+            ints[at] = np.int32(min(max(value, -2147483648.0), 2147483647.0))
+        at += step
+
+
+@kernel
 def finish(which, facts, plan, rates, downmix, kind, tables, room, levels, floats, shorts, ints, got):
     """What lies in its ROOM mixed, resampled, converted and put to its place; `got[i]`: how many frames that is.
 
@@ -392,15 +406,7 @@ def finish(which, facts, plan, rates, downmix, kind, tables, room, levels, float
                 made = np.empty(got[i], np.float32)
                 resampled(one, made, rate / wanted, taps, low, high, coarse)
                 one = made
-            for k in range(one.size):
-                at = place + k * channels + c
-                if kind == 0:
-                    floats[at] = one[k]
-                elif kind == 1:
-                    shorts[at] = np.int16(min(max(np.float64(np.rint(one[k] * np.float32(32767))), -32768.0), 32767.0))
-                else:
-                    value = np.float64(np.rint(one[k] * np.float32(2147483647)))
-                    ints[at] = np.int32(min(max(value, -2147483648.0), 2147483647.0))
+            _put(one, place + c, channels, kind, floats, shorts, ints)
 
 
 @finish.meanwhile

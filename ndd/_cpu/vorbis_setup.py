@@ -97,6 +97,34 @@ def _lengths(data, at, end, lengths):
 
 
 @kernel
+def _code_words(lengths, codes):
+    """Fills `codes` with the codes of these lengths, the first bit the lowest; whether they are all that there can be."""
+    free = np.zeros(33, np.int64)  # free nodes by depth, one of each at most
+    free[0] = 1 << 32
+    for i in range(lengths.size):
+        length = np.int64(lengths[i])
+        if length == 0:
+            continue
+        depth = length
+        while depth >= 0 and free[depth] == 0:
+            depth -= 1
+        if depth < 0:
+            return False
+        node = free[depth] & 0xFFFFFFFF
+        free[depth] = 0
+        for d in range(depth + 1, length + 1):
+            free[d] = node + (np.int64(1) << (32 - d)) | 1 << 32
+        code = np.int64(0)
+        for b in range(length):
+            code |= (node >> (31 - b) & 1) << b
+        codes[i] = code
+    left = 0
+    for d in range(33):
+        left += free[d] > 0
+    return left == 0
+
+
+@kernel
 def _codes(lengths, table, used, book):
     """Appends the codes of a codebook to `table[used:]`; the first element behind them, -1 if the lengths are no full tree.
 
@@ -123,31 +151,13 @@ def _codes(lengths, table, used, book):
                 first[0] = first[1] = i << 6 | 1
         return used + size
     first[:] = 0
-    codes, free = np.empty(entries, np.int64), np.zeros(33, np.int64)  # free nodes by depth, one of each at most
-    free[0] = 1 << 32
+    codes = np.empty(entries, np.int64)
+    if not _code_words(lengths, codes):
+        return np.int64(-1)
     for i in range(entries):
-        length = np.int64(lengths[i])
-        if length == 0:
-            continue
-        depth = length
-        while depth >= 0 and free[depth] == 0:
-            depth -= 1
-        if depth < 0:
-            return np.int64(-1)
-        node = free[depth] & 0xFFFFFFFF
-        free[depth] = 0
-        for d in range(depth + 1, length + 1):
-            free[d] = node + (np.int64(1) << (32 - d)) | 1 << 32
-        code = np.int64(0)
-        for b in range(length):
-            code |= (node >> (31 - b) & 1) << b
-        codes[i] = code
-        if length > bits:
-            k = code & (size - 1)
-            first[k] = min(np.int64(first[k]), bits - length)
-    for d in range(33):
-        if free[d]:
-            return np.int64(-1)
+        if lengths[i] > bits:
+            k = codes[i] & (size - 1)
+            first[k] = min(np.int64(first[k]), bits - np.int64(lengths[i]))
     used += size
     for k in range(size):
         if first[k] < 0:
