@@ -252,6 +252,12 @@ def _books(data, at, end, table, values):
 
 
 @kernel
+def levels_of(multiplier):
+    """How many heights a post of a floor may have."""
+    return np.int64(256 if multiplier == 1 else 128 if multiplier == 2 else 86 if multiplier == 3 else 64)
+
+
+@kernel
 def _floor(data, at, books, floor):
     """Reads a floor of type 1; the bit behind it, -1 if it is damaged."""
     partitions, classes, posts = _bits(data, at, 5), np.int64(0), np.int64(2)
@@ -276,8 +282,7 @@ def _floor(data, at, books, floor):
                 return np.int64(-1)
     multiplier, width = _bits(data, at, 2) + 1, _bits(data, at + 2, 4)
     at += 6
-    levels = 256 if multiplier == 1 else 128 if multiplier == 2 else 86 if multiplier == 3 else 64
-    floor[MULTIPLIER], floor[HEIGHT_BITS] = multiplier, _width(levels - 1)
+    floor[MULTIPLIER], floor[HEIGHT_BITS] = multiplier, _width(levels_of(multiplier) - 1)
     x = floor[X : X + 65]
     x[0], x[1] = 0, 1 << width
     for p in range(partitions):
