@@ -47,8 +47,9 @@ class CapturedLoop:
             feeder.released()
         self.step = 0
         self.operators = False  # whether the first iteration called any
-        # By site: whether it has this batch size, its device, which arguments are marked.
-        self.calls: dict[Any, tuple[bool, Any, tuple[Any, ...]]] = {}
+        self.calls: dict[
+            Any, tuple[bool, Any, tuple[Any, ...]]
+        ] = {}  # site: has this batch size, device, which are marked
         self.marks = False
         self._forget_draws()
         self.feeders: dict[Any, int] = {}  # source that is read in the body: the step that read it last
