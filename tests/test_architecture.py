@@ -34,16 +34,8 @@ LEVELS = [
     {"demo", "doctor", "index", "compile", "bench", "stubs", "coverage", "__main__"},
 ]
 LEVEL_OF = {room: i for i, rooms in enumerate(LEVELS) for room in rooms}
-COMMANDS = (
-    "demo",
-    "doctor",
-    "index",
-    "compile",
-    "bench",
-    "stubs",
-    "coverage",
-    "__main__",
-)  # programs on top of the library
+# Programs on top of the library.
+COMMANDS = ("demo", "doctor", "index", "compile", "bench", "stubs", "coverage", "__main__")
 # Imports inside functions that go up on purpose: (file, what it imports), with the reason.
 UPWARDS = {
     ("_tensor/convert.py", "ndd._cpu"): "compiled loops for large arrays, on first use",

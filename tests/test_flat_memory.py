@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
+import re
 import sys
+import tempfile
 
 import cv2
 import numpy as np
 import pytest
+from waiting import let_read_on
 
 import ndd
 from ndd import fn
@@ -18,7 +22,6 @@ from ndd.decoders._video_file import VideoFile
 BATCH, ITERATIONS = 4, 8  # of an epoch
 EPOCHS = 8
 LIMIT = 600  # bytes an iteration
-_PYTHON_BLOCK = 64  # bytes, about: the mean of what Python allocates of its own
 
 
 class MallInfo(ctypes.Structure):
@@ -51,7 +54,23 @@ def in_use() -> int:
     assert mallinfo
     gc.collect()
     said = mallinfo()
-    return said.uordblks + said.hblkhd - kept() + _PYTHON_BLOCK * sys.getallocatedblocks()
+    return said.uordblks + said.hblkhd - kept() + in_use_by_python()
+
+
+def in_use_by_python() -> int:
+    """Bytes in use in Python's own allocator, which tells stderr alone."""
+    with tempfile.TemporaryFile() as file:
+        stderr = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            sys._debugmallocstats()
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+        file.seek(0)
+        said = re.search(rb"# bytes in allocated blocks +=\s+([\d,]+)", file.read())
+    assert said
+    return int(said[1].replace(b",", b""))
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +88,7 @@ def eager(files):
         for jpegs, _labels in reader.next_epoch(batch_size=BATCH):
             images = ndd.resize(ndd.decoders.image(jpegs), size=[16, 16])
             ndd.crop_mirror_normalize(images, mirror=ndd.random.coin_flip(batch_size=BATCH)).torch()
+        let_read_on(reader)  # what is read ahead is in use as well
 
     return epoch
 
@@ -81,6 +101,7 @@ def captured(files):
             images = ndd.flip(ndd.decoders.image(jpegs))
             images.torch()
             labels.torch()
+        let_read_on(reader)
 
     return epoch
 
@@ -113,9 +134,9 @@ def iterator(files):
     return epoch
 
 
-def growth(epoch, parts=3):
-    """Bytes that an iteration leaves behind: the least of some measurements, for what is read ahead is in use as well.
-    Most differ from 0 by less than 100."""
+def growth(epoch):
+    """Bytes that an iteration leaves behind: the middle one of three measurements, for what pipelines read ahead is in use as
+    well. Most differ from 0 by less than 100; one of twenty does by 1000, up or down."""
 
     def epochs():
         for _ in range(EPOCHS):
@@ -123,13 +144,13 @@ def growth(epoch, parts=3):
         return in_use()
 
     before, found = epochs(), []
-    for _ in range(parts):
+    for _ in range(3):
         now = epochs()
         found.append((now - before) / (EPOCHS * ITERATIONS))
         before = now
-        if found[-1] < LIMIT:
+        if len(found) == 2 and (found[0] < LIMIT) == (found[1] < LIMIT):
             break
-    return min(found)
+    return sorted(found)[1]
 
 
 @pytest.mark.parametrize("loop", [eager, captured, pipeline, iterator])
@@ -146,7 +167,7 @@ def test_a_kilobyte_that_is_left_behind_is_seen(files, size):
         epoch()
         left.extend([bytes(size) for _ in range(ITERATIONS * 1000 // size)])
 
-    assert growth(leaking, parts=1) > LIMIT
+    assert growth(leaking) > LIMIT
 
 
 def test_a_video_that_is_searched_leaves_nothing_behind(tmp_path):

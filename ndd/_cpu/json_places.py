@@ -13,10 +13,8 @@ from ndd._cpu.jit import External, kernel
 _SPACE, _QUOTE, _COMMA, _DIGIT_0, _DIGIT_9, _LETTER_U = b' ",09u'  # what else is space has lower numbers than " "
 _BACKSLASH, _LIST, _LIST_END, _OBJECT, _OBJECT_END = b"\\[]{}"
 _EACH = 0x0101010101010101  # 8 letters at once
-_LETTERS, _HIGH = (
-    np.uint64(0x40 * _EACH),
-    np.uint64(0x80 * _EACH),
-)  # brackets have this bit; what is lower may be a quote
+# Brackets have the bit of letters; what is lower may be a quote.
+_LETTERS, _HIGH = np.uint64(0x40 * _EACH), np.uint64(0x80 * _EACH)
 _copy = External("memcpy", "uintp(uintp, uintp, int64)")
 _QUOTES, _ONES = np.uint64(_QUOTE * _EACH), np.uint64(_EACH)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.byte_order import little_endian
 from ndd._cpu.jit import External, kernel
 
 _HEAD = 27  # bytes of a page before its lacing values
@@ -51,14 +52,6 @@ def _crc(data, first, last):
 
 
 @kernel
-def _number(data, at, count):
-    value = np.int64(0)
-    for k in range(count):
-        value |= np.int64(data[at + k]) << (8 * k)
-    return value
-
-
-@kernel
 def stream(address, nbytes, head, found):
     """Whether the file of `nbytes` at `address` is one whole stream that begins with three packets, each in one page, the first
     alone there, the third at its end. `found`: the byte where the third packet begins, its length, the byte of the page behind
@@ -69,12 +62,12 @@ def stream(address, nbytes, head, found):
         _copy(head.ctypes.data, address + at, min(np.int64(head.size), nbytes - at))
         segments, flags = np.int64(head[26]), np.int64(head[5])
         place = at + _HEAD + segments
-        if _number(head, 0, 4) != 0x5367674F or head[4] != 0 or segments == 0 or place > nbytes:  # "OggS"
+        if little_endian(head, 0, 4) != 0x5367674F or head[4] != 0 or segments == 0 or place > nbytes:  # "OggS"
             return False
-        serial = _number(head, 14, 4) if pages == 0 else serial
+        serial = little_endian(head, 14, 4) if pages == 0 else serial
         if (
-            _number(head, 14, 4) != serial
-            or _number(head, 18, 4) != pages
+            little_endian(head, 14, 4) != serial
+            or little_endian(head, 18, 4) != pages
             or (flags & _FIRST != 0) != (pages == 0)
             or (flags & _CONTINUED != 0) != (inside != 0)
         ):
@@ -101,7 +94,7 @@ def stream(address, nbytes, head, found):
         at = place
         pages += 1
         if flags & _LAST:
-            found[3] = _number(head, 6, 8)
+            found[3] = little_endian(head, 6, 8)
             return at == nbytes and inside == 0 and packets > 3 and ends >= 0
     return False
 
@@ -114,7 +107,7 @@ def sound_pages(data, nbytes):
         last = at + _HEAD + data[at + 26]
         for s in range(data[at + 26]):
             last += data[at + _HEAD + s]
-        if _crc(data, at, last) != _number(data, at + 22, 4):
+        if _crc(data, at, last) != little_endian(data, at + 22, 4):
             return False
         at = last
     return True
@@ -139,7 +132,7 @@ def packets(data, begin, nbytes):
     at, to, count = begin, np.int64(0), np.int64(0)
     lacing = np.empty(256, np.uint8)
     while at < nbytes:
-        segments, position = np.int64(data[at + 26]), _number(data, at + 6, 8)
+        segments, position = np.int64(data[at + 26]), little_endian(data, at + 6, 8)
         place, last = at + _HEAD + segments, np.int64(-1)
         lacing[:segments] = data[at + _HEAD : place]
         for s in range(segments):

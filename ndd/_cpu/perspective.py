@@ -15,7 +15,7 @@ import numpy as np
 
 from ndd._cpu.inlined import empty, multiply_add
 from ndd._cpu.jit import kernel
-from ndd._cpu.rgb_sampling import rgb_word, store_rgb
+from ndd._cpu.rgb_sampling import mix_rgb, rgb_word, store_rgb, word_at
 from ndd._cpu.sampling import border_index
 
 _REPEATED = 2  # borders from this number on repeat the image without end
@@ -139,7 +139,7 @@ def warp_rgb(image, pairs, out, out_words, m, fill):
                 tap[1, i] = _pixel_or(flat, left + 1, top, width, height, outside)
                 tap[2, i] = _pixel_or(flat, left, top + 1, width, height, outside)
                 tap[3, i] = _pixel_or(flat, left + 1, top + 1, width, height, outside)
-        _fused_mix(tap[0], tap[1], tap[2], tap[3], share[0], share[1], row)
+        mix_rgb(tap[0], tap[1], tap[2], tap[3], share[0], share[1], row, True)
         store_rgb(row, out[y].reshape(3 * wide), out_words, 3 * wide * y)
     return True
 
@@ -196,28 +196,4 @@ def _pixel_or(flat, x, y, width, height, outside):
     """A pixel, in the low three bytes; `outside` if there is none."""
     if x < 0 or x >= width or y < 0 or y >= height:
         return outside
-    at = 3 * (y * width + x)
-    return np.uint32(np.uint32(flat[at]) | np.uint32(flat[at + 1]) << 8 | np.uint32(flat[at + 2]) << 16)
-
-
-@kernel
-def _byte(word, shift):
-    return np.float32(np.int32((word >> np.uint32(shift)) & np.uint32(255)))
-
-
-@kernel
-def _fused_byte(a, b, c, d, shift, qx, qy):
-    """One channel of four fetched pixels mixed, back in its place in a word."""
-    a, c = _byte(a, shift), _byte(c, shift)
-    above = multiply_add(qx, _byte(b, shift) - a, a)
-    below = multiply_add(qx, _byte(d, shift) - c, c)
-    value = np.rint(multiply_add(qy, below - above, above))
-    return np.uint32(np.int32(value)) << np.uint32(shift)
-
-
-@kernel
-def _fused_mix(a, b, c, d, qx, qy, row):
-    for i in range(row.size):
-        red = _fused_byte(a[i], b[i], c[i], d[i], 0, qx[i], qy[i])
-        green = _fused_byte(a[i], b[i], c[i], d[i], 8, qx[i], qy[i])
-        row[i] = red | green | _fused_byte(a[i], b[i], c[i], d[i], 16, qx[i], qy[i])
+    return word_at(flat, 3 * (y * width + x), outside)

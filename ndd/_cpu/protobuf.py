@@ -8,8 +8,7 @@ the last one counts.
 
 from __future__ import annotations
 
-import numpy as np
-
+from ndd._cpu.byte_order import little_endian
 from ndd._cpu.jit import kernel
 
 BROKEN = -1  # in place of a count: the bytes are no message
@@ -153,9 +152,7 @@ def numbers(data, starts, ends, wanted, wire_of_one, places, out, counts):
                 if wire_of_one == 0:
                     value, start = varint(data, start, at)
                 elif start + 4 <= at:
-                    value = 0
-                    for k in range(4):
-                        value |= np.int64(data[start + k]) << (8 * k)
+                    value = little_endian(data, start, 4)
                     start += 4
                 else:
                     start = -1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
+from ndd._cpu.inlined import empty, multiply_add
 from ndd._cpu.jit import kernel
 
 
@@ -25,8 +25,8 @@ def words_of(image: np.ndarray, out: np.ndarray) -> tuple[np.ndarray | None, np.
 
 
 @kernel
-def _word_at(flat, place, fill):
-    """The pixel at a place, in the low three bytes."""
+def word_at(flat, place, fill):
+    """The pixel at a place, in the low three bytes; `fill` for a place below 0."""
     if place < 0:
         return fill
     return np.uint32(np.uint32(flat[place]) | np.uint32(flat[place + 1]) << 8 | np.uint32(flat[place + 2]) << 16)
@@ -35,10 +35,10 @@ def _word_at(flat, place, fill):
 @kernel
 def _fetch_ends(flat, place, fill, tap, first, last):
     for i in range(first, last):
-        tap[0, i] = _word_at(flat, place[0, i] + place[2, i], fill)
-        tap[1, i] = _word_at(flat, place[1, i] + place[2, i], fill)
-        tap[2, i] = _word_at(flat, place[0, i] + place[3, i], fill)
-        tap[3, i] = _word_at(flat, place[1, i] + place[3, i], fill)
+        tap[0, i] = word_at(flat, place[0, i] + place[2, i], fill)
+        tap[1, i] = word_at(flat, place[1, i] + place[2, i], fill)
+        tap[2, i] = word_at(flat, place[0, i] + place[3, i], fill)
+        tap[3, i] = word_at(flat, place[1, i] + place[3, i], fill)
 
 
 @kernel
@@ -98,23 +98,30 @@ def _byte(word, shift):
 
 
 @kernel
-def _mixed_byte(a, b, c, d, shift, qx, qy):
-    """`_linear_points` for one channel of four fetched pixels, back in its place in a word."""
-    px = np.float32(1) - qx
-    above = _byte(a, shift) * px + _byte(b, shift) * qx
-    below = _byte(c, shift) * px + _byte(d, shift) * qx
-    value = above + (below - above) * qy
-    whole = np.int32(value)  # it lies in 0..255
-    rest = value - np.float32(whole)
-    return np.uint32(np.uint32(whole) + np.uint32(rest >= np.float32(0.5))) << np.uint32(shift)
+def _mixed_byte(a, b, c, d, shift, qx, qy, fused):
+    """One channel of four fetched pixels mixed, back in its place in a word. `fused`: as OpenCV does it, else as DALI's warps
+    do (`_linear_points` in `sampling.py`)."""
+    a, b, c, d = _byte(a, shift), _byte(b, shift), _byte(c, shift), _byte(d, shift)
+    if fused:
+        above, below = multiply_add(qx, b - a, a), multiply_add(qx, d - c, c)
+        whole = np.int32(np.rint(multiply_add(qy, below - above, above)))
+    else:
+        px = np.float32(1) - qx
+        above, below = a * px + b * qx, c * px + d * qx
+        value = above + (below - above) * qy
+        whole = np.int32(value)  # it lies in 0..255
+        whole += np.int32(value - np.float32(whole) >= np.float32(0.5))
+    return np.uint32(whole) << np.uint32(shift)
 
 
 @kernel
-def _mixed(a, b, c, d, qx, qy, row):
+def mix_rgb(a, b, c, d, qx, qy, row, fused):
+    """Fills `row` with pixels made of the four around each point: `a` and `b` above, `c` and `d` below, `qx` and `qy` the
+    shares of those behind. `fused`: see `_mixed_byte`."""
     for i in range(row.size):
-        red = _mixed_byte(a[i], b[i], c[i], d[i], 0, qx[i], qy[i])
-        green = _mixed_byte(a[i], b[i], c[i], d[i], 8, qx[i], qy[i])
-        row[i] = red | green | _mixed_byte(a[i], b[i], c[i], d[i], 16, qx[i], qy[i])
+        red = _mixed_byte(a[i], b[i], c[i], d[i], 0, qx[i], qy[i], fused)
+        green = _mixed_byte(a[i], b[i], c[i], d[i], 8, qx[i], qy[i], fused)
+        row[i] = red | green | _mixed_byte(a[i], b[i], c[i], d[i], 16, qx[i], qy[i], fused)
 
 
 @kernel
@@ -137,9 +144,9 @@ def linear_rgb(flat, words, place, share, fill, out, out_words, start):
         last -= 1
     row[:first], row[last:] = outside, outside
     _fetch(flat, words, place, outside, tap, first, last)
-    _mixed(
+    mix_rgb(
         tap[0][first:last], tap[1][first:last], tap[2][first:last], tap[3][first:last],
-        share[0][first:last], share[1][first:last], row[first:last],
+        share[0][first:last], share[1][first:last], row[first:last], False,
     )  # fmt: skip
     store_rgb(row, out, out_words, start)
 
@@ -161,5 +168,5 @@ def nearest_rgb(flat, words, left, top, fill, out, out_words, start):
     limit = np.uint32(words.size)
     for i in range(left.size):
         at = np.uint32(left[i] + top[i])
-        row[i] = words[at] if at < limit else _word_at(flat, left[i] + top[i], outside)
+        row[i] = words[at] if at < limit else word_at(flat, left[i] + top[i], outside)
     store_rgb(row, out, out_words, start)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.byte_order import big_endian, little_endian
 from ndd._cpu.flac import frames as flac_frames
 from ndd._cpu.jit import External, kernel
 from ndd._cpu.ogg import stream
@@ -60,37 +61,22 @@ SEEKABLE = _seeks()
 
 
 @kernel
-def _little(head, at, count):
-    value = np.int64(0)
-    for k in range(count):
-        value |= np.int64(head[at + k]) << (8 * k)
-    return value
-
-
-@kernel
-def _big(head, at, count):
-    value = np.int64(0)
-    for k in range(count):
-        value = value << 8 | np.int64(head[at + k])
-    return value
-
-
-@kernel
 def _wav(head, size, nbytes, facts):
     """The facts of a WAV file, of one that is cut off those of what is there."""
     place, form, form_end = np.int64(12), np.int64(0), np.int64(0)
     while place + 8 <= size:
-        name, length = _big(head, place, 4), _little(head, place + 4, 4)
+        name, length = big_endian(head, place, 4), little_endian(head, place + 4, 4)
         place += 8
         if name == 0x666D7420 and length >= 16 and place + 16 <= size:  # "fmt "
             form, form_end = place, min(place + length, size)
         elif name == 0x64617461:  # "data"
             if form == 0:
                 return
-            kind, channels, rate = _little(head, form, 2), _little(head, form + 2, 2), _little(head, form + 4, 4)
-            align, bits = _little(head, form + 12, 2), _little(head, form + 14, 2)
+            kind, channels = little_endian(head, form, 2), little_endian(head, form + 2, 2)
+            rate, align = little_endian(head, form + 4, 4), little_endian(head, form + 12, 2)
+            bits = little_endian(head, form + 14, 2)
             if kind == _EXTENSIBLE and form_end >= form + 26:
-                kind = _little(head, form + 24, 2)
+                kind = little_endian(head, form + 24, 2)
             known = (kind == _PCM and bits in (8, 16, 24, 32)) or (kind == _FLOAT and bits in (32, 64))
             if known and channels > 0 and rate > 0 and align == channels * bits // 8:
                 facts[KIND], facts[BEGIN], facts[FRAMES] = WAV, place, min(length, nbytes - place) // align
@@ -103,12 +89,12 @@ def _wav(head, size, nbytes, facts):
 def _flac(head, address, nbytes, facts):
     """The facts of a FLAC file."""
     # After a block's head (one byte, its length in three): sizes of frames (10 bytes), then rate, channels, bits, length.
-    rate, channels = _big(head, 18, 4) >> 12, (_big(head, 20, 1) >> 1 & 7) + 1
-    bits, length = (_big(head, 20, 2) >> 4 & 31) + 1, _big(head, 21, 5) & (1 << 36) - 1
+    rate, channels = big_endian(head, 18, 4) >> 12, (big_endian(head, 20, 1) >> 1 & 7) + 1
+    bits, length = (big_endian(head, 20, 2) >> 4 & 31) + 1, big_endian(head, 21, 5) & (1 << 36) - 1
     place, last = np.int64(4), head[4] & 127 != 0 or head[7] != 34
     while not last and place + 4 <= nbytes:
         _copy(head.ctypes.data, address + place, 4)
-        last, place = head[0] > 127, place + 4 + _big(head, 1, 3)
+        last, place = head[0] > 127, place + 4 + big_endian(head, 1, 3)
     if place <= 4 or place >= nbytes or bits not in (8, 16, 24) or rate == 0:
         return
     if 0 < length <= _MOST * nbytes:
@@ -125,8 +111,8 @@ def headers(files, facts):
         size = min(nbytes, _HEAD)
         if size >= 42:
             _copy(head.ctypes.data, address, size)
-            name = _big(head, 0, 4)
-            if name == 0x52494646 and _big(head, 8, 4) == 0x57415645 and size >= 44:  # "RIFF", "WAVE"
+            name = big_endian(head, 0, 4)
+            if name == 0x52494646 and big_endian(head, 8, 4) == 0x57415645 and size >= 44:  # "RIFF", "WAVE"
                 _wav(head, size, nbytes, facts[i])
             elif name == 0x664C6143:  # "fLaC"
                 _flac(head, address, nbytes, facts[i])
@@ -141,17 +127,17 @@ def _(files, facts):
 def _has_comments(address, nbytes, head):
     """Whether the header of `nbytes` at `address` is whole that has the comments of Vorbis: libvorbis decodes nothing else."""
     _copy(head.ctypes.data, address, 11)
-    place = np.int64(11) + _little(head, 7, 4)  # behind the name of the encoder
-    if _big(head, 0, 7) != 0x03766F72626973 or place + 4 > nbytes:
+    place = np.int64(11) + little_endian(head, 7, 4)  # behind the name of the encoder
+    if big_endian(head, 0, 7) != 0x03766F72626973 or place + 4 > nbytes:
         return False
     _copy(head.ctypes.data, address + place, 4)
-    count = _little(head, 0, 4)
+    count = little_endian(head, 0, 4)
     place += 4
     for _ in range(count):
         if place + 4 > nbytes:
             return False
         _copy(head.ctypes.data, address + place, 4)
-        place += 4 + _little(head, 0, 4)
+        place += 4 + little_endian(head, 0, 4)
     if place >= nbytes:
         return False
     _copy(head.ctypes.data, address + place, 1)
@@ -169,9 +155,14 @@ def vorbis_headers(files, which, facts):
             continue
         # The first page has one packet (`stream`); behind its head of 28 bytes: 1, "vorbis", version, channels, rate, sizes.
         _copy(head.ctypes.data, address, 64)
-        channels, rate = _little(head, 39, 1), _little(head, 40, 4)
-        short, long = _little(head, 56, 1) & 15, _little(head, 56, 1) >> 4
-        known = head[26] == 1 and head[27] == 30 and _big(head, 28, 7) == 0x01766F72626973 and _little(head, 35, 4) == 0
+        channels, rate = little_endian(head, 39, 1), little_endian(head, 40, 4)
+        short, long = little_endian(head, 56, 1) & 15, little_endian(head, 56, 1) >> 4
+        known = (
+            head[26] == 1
+            and head[27] == 30
+            and big_endian(head, 28, 7) == 0x01766F72626973
+            and little_endian(head, 35, 4) == 0
+        )
         known = known and 0 < channels <= MOST_CHANNELS and 0 < rate < 1 << 31
         known = known and 6 <= short <= long <= 13 and head[57] & 1 != 0
         if (
@@ -183,7 +174,7 @@ def vorbis_headers(files, which, facts):
         ):
             continue
         _copy(head.ctypes.data, address + found[0], 7)
-        if _big(head, 0, 7) != 0x05766F72626973:
+        if big_endian(head, 0, 7) != 0x05766F72626973:
             continue
         facts[i, KIND], facts[i, FLOATS], facts[i, BEGIN], facts[i, FRAMES] = VORBIS, 1, found[2], found[3]
         facts[i, RATE], facts[i, CHANNELS], facts[i, SETUP], facts[i, SETUP_BYTES] = rate, channels, found[0], found[1]
@@ -219,18 +210,25 @@ def _(files, which, name, facts):
 
 
 @kernel
+def _give_room(which, plan):
+    """Deals the memory for what is not ready out to `which`, behind each other."""
+    at = np.int64(0)
+    for w in range(len(which)):
+        plan[which[w], ROOM] = at
+        at += plan[which[w], NEEDS]
+
+
+@kernel
 def wav_samples(files, which, facts, plan, kind, room, levels, floats, got):
     """The samples of those of `which` that are plain WAV files: to their places in `floats`, if that is the output (`kind`
     0) and they are EXACT; else to their ROOM, as `levels` where they stay integers. `got[i]`: how many frames."""
     raw, wide = np.empty(_PIECE, np.float64), np.empty(_PIECE, np.int32)
     singles, words, halves, octets = raw.view(np.float32), raw.view(np.int32), raw.view(np.int16), raw.view(np.uint8)
-    at = np.int64(0)
+    _give_room(which, plan)
     for w in range(len(which)):
         i = which[w]
         if plan[i, COUNT] < 0:
             continue
-        plan[i, ROOM] = at
-        at += plan[i, NEEDS]
         width, total = facts[i, BITS] // 8, plan[i, COUNT] * facts[i, CHANNELS]
         address = files[i, 0] + facts[i, BEGIN] + plan[i, FIRST] * facts[i, CHANNELS] * width
         as_floats = plan[i, EXACT] == 0 or kind == 0
@@ -276,14 +274,12 @@ def _(*given):
 def flac_samples(files, which, facts, plan, words, lines, levels, got):
     """The samples of those of `which` that are FLAC files, to their ROOM in `levels`; `got` stays as it is of one that is
     damaged. `words`, `lines`: see `flac.py`."""
-    at = np.int64(0)
+    _give_room(which, plan)
     for w in range(len(which)):
         i = which[w]
         count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
         if count < 0:
             continue
-        plan[i, ROOM] = at
-        at += plan[i, NEEDS]
         here = levels[plan[i, ROOM] : plan[i, ROOM] + count * channels]
         own, out = words[: nbytes // 8 + 3], here.reshape((count, channels))
         bits = facts[i, BITS]
@@ -299,18 +295,15 @@ def _(*given):
 
 
 @kernel
-def vorbis_samples(files, which, facts, plan, kind, table, values, factors, order, words, room, floats, got):
-    """The samples of those of `which`, Ogg files of Vorbis with one setup header: to their places in `floats`, if that is the
-    output (`kind` 0) and they are EXACT, else to their ROOM; `got` stays as it is of one that is damaged. The tables:
-    see `vorbis.py`."""
-    at = np.int64(0)
+def vorbis_samples(files, which, facts, plan, table, values, factors, order, words, room, floats, got):
+    """The samples of those of `which`, Ogg files of Vorbis with one setup header: of one that NEEDS no room to its place in
+    `floats`, else to its ROOM; `got` stays as it is of one that is damaged. The tables: see `vorbis.py`."""
+    _give_room(which, plan)
     for w in range(len(which)):
         i = which[w]
         count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
         if count < 0:
             continue
-        plan[i, ROOM] = at
-        at += plan[i, NEEDS]
         target = room[plan[i, ROOM] : plan[i, ROOM] + count * channels]
         if plan[i, NEEDS] == 0:
             target = floats[plan[i, PLACE] : plan[i, PLACE] + count * channels]
@@ -329,11 +322,9 @@ def _(*given):
 def opened_samples(which, facts, plan, kind, room, output, got):
     """The samples of those of `which` that libsndfile has opened: to their places in the output, at address `output`, if
     they are EXACT, else to their ROOM; closes the files."""
-    at = np.int64(0)
+    _give_room(which, plan)
     for w in range(len(which)):
         i = which[w]
-        plan[i, ROOM] = at
-        at += plan[i, NEEDS]
         address, type_there = room + 4 * plan[i, ROOM], np.int64(0)
         if plan[i, EXACT] != 0:
             address, type_there = output + plan[i, PLACE] * (2 if kind == 1 else 4), kind
@@ -344,6 +335,20 @@ def opened_samples(which, facts, plan, kind, room, output, got):
         cut = found < plan[i, COUNT] and facts[i, BITS] >> 16 & 0xFFF == _FLAC_FORMAT  # an error: `decode` says which
         if plan[i, COUNT] >= 0 and not cut:
             got[i] = found
+
+
+@kernel
+def _put(numbers, at, step, kind, floats, shorts, ints):
+    """Numbers to every `step`-th element of the output from `at` on."""
+    for k in range(numbers.size):
+        if kind == 0:
+            floats[at] = numbers[k]
+        elif kind == 1:
+            shorts[at] = np.int16(min(max(np.float64(np.rint(numbers[k] * np.float32(32767))), -32768.0), 32767.0))
+        else:
+            value = np.float64(np.rint(numbers[k] * np.float32(2147483647)))
+            ints[at] = np.int32(min(max(value, -2147483648.0), 2147483647.0))
+        at += step
 
 
 @kernel
@@ -401,15 +406,7 @@ def finish(which, facts, plan, rates, downmix, kind, tables, room, levels, float
                 made = np.empty(got[i], np.float32)
                 resampled(one, made, rate / wanted, taps, low, high, coarse)
                 one = made
-            for k in range(one.size):
-                at = place + k * channels + c
-                if kind == 0:
-                    floats[at] = one[k]
-                elif kind == 1:
-                    shorts[at] = np.int16(min(max(np.float64(np.rint(one[k] * np.float32(32767))), -32768.0), 32767.0))
-                else:
-                    value = np.float64(np.rint(one[k] * np.float32(2147483647)))
-                    ints[at] = np.int32(min(max(value, -2147483648.0), 2147483647.0))
+            _put(one, place + c, channels, kind, floats, shorts, ints)
 
 
 @finish.meanwhile

@@ -25,6 +25,7 @@ from ndd._cpu.vorbis_setup import (
     PARTITIONS,
     POSTS,
     X,
+    levels_of,
 )  # fmt: skip
 
 NONE, ENDED, UNKNOWN = -1, -2, -3  # instead of the bit behind a floor
@@ -123,8 +124,7 @@ def heights_of(words, at, end, table, floor, heights):
                 if at > end:
                     return np.int64(ENDED)
             i += 1
-    multiplier = table[floor + MULTIPLIER]
-    levels = np.int64(256 if multiplier == 1 else 128 if multiplier == 2 else 86 if multiplier == 3 else 64)
+    levels = levels_of(table[floor + MULTIPLIER])
     for i in range(2, posts):
         low, high = table[floor + LOW + i], table[floor + HIGH + i]
         x0, x1 = np.int64(table[floor + X + low]), np.int64(table[floor + X + high])

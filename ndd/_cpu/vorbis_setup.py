@@ -97,6 +97,34 @@ def _lengths(data, at, end, lengths):
 
 
 @kernel
+def _code_words(lengths, codes):
+    """Fills `codes` with the codes of these lengths, the first bit the lowest; whether they are all that there can be."""
+    free = np.zeros(33, np.int64)  # free nodes by depth, one of each at most
+    free[0] = 1 << 32
+    for i in range(lengths.size):
+        length = np.int64(lengths[i])
+        if length == 0:
+            continue
+        depth = length
+        while depth >= 0 and free[depth] == 0:
+            depth -= 1
+        if depth < 0:
+            return False
+        node = free[depth] & 0xFFFFFFFF
+        free[depth] = 0
+        for d in range(depth + 1, length + 1):
+            free[d] = node + (np.int64(1) << (32 - d)) | 1 << 32
+        code = np.int64(0)
+        for b in range(length):
+            code |= (node >> (31 - b) & 1) << b
+        codes[i] = code
+    left = 0
+    for d in range(33):
+        left += free[d] > 0
+    return left == 0
+
+
+@kernel
 def _codes(lengths, table, used, book):
     """Appends the codes of a codebook to `table[used:]`; the first element behind them, -1 if the lengths are no full tree.
 
@@ -123,31 +151,13 @@ def _codes(lengths, table, used, book):
                 first[0] = first[1] = i << 6 | 1
         return used + size
     first[:] = 0
-    codes, free = np.empty(entries, np.int64), np.zeros(33, np.int64)  # free nodes by depth, one of each at most
-    free[0] = 1 << 32
+    codes = np.empty(entries, np.int64)
+    if not _code_words(lengths, codes):
+        return np.int64(-1)
     for i in range(entries):
-        length = np.int64(lengths[i])
-        if length == 0:
-            continue
-        depth = length
-        while depth >= 0 and free[depth] == 0:
-            depth -= 1
-        if depth < 0:
-            return np.int64(-1)
-        node = free[depth] & 0xFFFFFFFF
-        free[depth] = 0
-        for d in range(depth + 1, length + 1):
-            free[d] = node + (np.int64(1) << (32 - d)) | 1 << 32
-        code = np.int64(0)
-        for b in range(length):
-            code |= (node >> (31 - b) & 1) << b
-        codes[i] = code
-        if length > bits:
-            k = code & (size - 1)
-            first[k] = min(np.int64(first[k]), bits - length)
-    for d in range(33):
-        if free[d]:
-            return np.int64(-1)
+        if lengths[i] > bits:
+            k = codes[i] & (size - 1)
+            first[k] = min(np.int64(first[k]), bits - np.int64(lengths[i]))
     used += size
     for k in range(size):
         if first[k] < 0:
@@ -242,6 +252,12 @@ def _books(data, at, end, table, values):
 
 
 @kernel
+def levels_of(multiplier):
+    """How many heights a post of a floor may have."""
+    return np.int64(256 if multiplier == 1 else 128 if multiplier == 2 else 86 if multiplier == 3 else 64)
+
+
+@kernel
 def _floor(data, at, books, floor):
     """Reads a floor of type 1; the bit behind it, -1 if it is damaged."""
     partitions, classes, posts = _bits(data, at, 5), np.int64(0), np.int64(2)
@@ -266,8 +282,7 @@ def _floor(data, at, books, floor):
                 return np.int64(-1)
     multiplier, width = _bits(data, at, 2) + 1, _bits(data, at + 2, 4)
     at += 6
-    levels = 256 if multiplier == 1 else 128 if multiplier == 2 else 86 if multiplier == 3 else 64
-    floor[MULTIPLIER], floor[HEIGHT_BITS] = multiplier, _width(levels - 1)
+    floor[MULTIPLIER], floor[HEIGHT_BITS] = multiplier, _width(levels_of(multiplier) - 1)
     x = floor[X : X + 65]
     x[0], x[1] = 0, 1 << width
     for p in range(partitions):
@@ -383,6 +398,14 @@ def _mapping(data, at, channels, floors, residues, mapping):
 
 
 @kernel
+def _reserve(table, where, count, size):
+    """Room for `count` records of `size` elements, which begins at `table[where]`; whether there is as much."""
+    table[where] = table[USED]
+    table[USED] += count * size
+    return table[USED] <= table.size
+
+
+@kernel
 def read_setup(data, end, channels, table, values):
     """Fills `table` and `values` from the setup header `data`, uint8, with 8 bytes behind its `end`; whether it is known: it
     has floors of type 1 alone, and room in the tables."""
@@ -400,9 +423,7 @@ def read_setup(data, end, channels, table, values):
         at += 16
     floors = _bits(data, at, 6) + 1
     at += 6
-    table[FLOOR_AT] = table[USED]
-    table[USED] += floors * FLOOR
-    if table[USED] > table.size:
+    if not _reserve(table, FLOOR_AT, floors, FLOOR):
         return False
     for f in range(floors):
         if _bits(data, at, 16) != 1:
@@ -413,9 +434,7 @@ def read_setup(data, end, channels, table, values):
             return False
     residues = _bits(data, at, 6) + 1
     at += 6
-    table[RESIDUE_AT] = table[USED]
-    table[USED] += residues * RESIDUE
-    if table[USED] > table.size:
+    if not _reserve(table, RESIDUE_AT, residues, RESIDUE):
         return False
     for r in range(residues):
         residue = table[RESIDUE_AT] + r * RESIDUE
@@ -427,9 +446,7 @@ def read_setup(data, end, channels, table, values):
             return False
     mappings = _bits(data, at, 6) + 1
     at += 6
-    table[MAP_AT] = table[USED]
-    table[USED] += mappings * MAPPING
-    if table[USED] > table.size:
+    if not _reserve(table, MAP_AT, mappings, MAPPING):
         return False
     for m in range(mappings):
         begin = table[MAP_AT] + m * MAPPING
@@ -440,9 +457,8 @@ def read_setup(data, end, channels, table, values):
             return False
     modes = _bits(data, at, 6) + 1
     at += 6
-    table[MODE_AT], table[MODES], table[MODE_BITS] = table[USED], modes, _width(modes - 1)
-    table[USED] += modes * MODE
-    if table[USED] > table.size:
+    table[MODES], table[MODE_BITS] = modes, _width(modes - 1)
+    if not _reserve(table, MODE_AT, modes, MODE):
         return False
     for m in range(modes):
         mode = table[MODE_AT] + m * MODE

@@ -14,7 +14,6 @@ from ndd._cpu.jit import kernel
 
 _C1, _C2, _C3 = np.cos(np.pi / 8 * np.arange(1, 4)).astype(np.float32)
 _LEAF = 16  # complex numbers: those of a block that the last four stages mix
-FACTORS = 5  # how many times `half` numbers `transform_factors` are
 
 
 @functools.cache

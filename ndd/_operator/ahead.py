@@ -9,7 +9,7 @@ the expected one, with the very place of its generator, runs nothing: its result
 something else it is done as in any other program, and what was made ahead is dropped. Values never change.
 
 A result that the loop has not asked for itself is made only if a result that it asked for needs it; so an operator may
-swallow the one before it (`Call.joined`).
+swallow the one before it (`Call._joined`).
 """
 
 from __future__ import annotations

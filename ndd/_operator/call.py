@@ -19,6 +19,7 @@ from ndd._operator.naming import raise_named, source_info_of
 from ndd._operator.plan import Plan, check_values, checked_plan
 from ndd._operator.values import Values
 from ndd._tensor import Batch, Spec, Store, Tensor
+from ndd._tensor.identity import comes_again
 from ndd._tensor.operand import Operand
 from ndd._tensor.traps import warn_once
 
@@ -34,10 +35,9 @@ _CHANNELS = 4  # images that have more are rare enough to ask
 
 _HANDLES = (Tensor, Batch)
 
-_HELD_HERE = 2  # references to an input that only its call holds, while it counts them
+_HELD_HERE = 2  # references to an input that only its call holds, while they are counted
 _FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
 _CHURN = 8  # calls in a row with shapes that are not kept, from which on shapes are kept when they come again
-_MOST_ONCE = 1024
 _FEW_RAGGED = 256  # samples of different shapes for which what a GPU is told is kept: 100 bytes each and launch
 
 
@@ -52,7 +52,7 @@ class Settled:
     """What the constants and the specs of the inputs settle of a call; shared by all calls that agree in these."""
 
     __slots__ = (
-        "arguments", "assumed", "batch_only", "constants", "device", "fewer", "handles", "kernels", "made", "missed", "moves",
+        "assumed", "batch_only", "by_name", "constants", "device", "fewer", "handles", "kernels", "made", "missed", "moves",
         "named", "once", "outs", "plans", "single", "specs",
     )  # fmt: skip
 
@@ -81,22 +81,15 @@ class Settled:
         self.kernels: dict[Any, Any] = {}  # GPU: what launches share, see `Launch`
         self.missed = 0  # calls in a row for which no plan was kept
         self.once: set[int] = set()  # hashes of shapes that came once
-        self.arguments: tuple[int, dict[str, Any]] = (
-            -1,
-            {},
-        )  # without handles: the number of samples, and by name the values
+        # A number of samples, and what `Call.arguments` gives for it.
+        self.by_name: tuple[int, dict[str, Any]] = (-1, {})
 
     def keep(self, key: Any, planned: Planned) -> None:
         """Keeps a plan for the next batch of these shapes. Where each batch has other shapes (sound, for example), only
         that of shapes that came before: to write launches down takes a fifth of the time of a call."""
         self.missed += 1
-        if self.missed > _CHURN:
-            seen = hash(key)
-            if seen not in self.once:
-                if len(self.once) > _MOST_ONCE:
-                    self.once.clear()
-                self.once.add(seen)
-                return
+        if self.missed > _CHURN and not comes_again(key, self.once):
+            return
         if len(self.plans) > _FEW:
             self.plans.clear()
         self.plans[key] = planned
@@ -198,12 +191,7 @@ class Call:
         """What will ever be looked at of the images HWC that this call makes, if these are their `shapes`: int64 `[N, 4]`, y0,
         x0, y1, x1 of each. None for all of them: somebody holds them, or it is not known. The rest may hold anything."""
         reader = self.reader
-        if (
-            reader is None
-            or self.settled.fewer
-            or reader.n != self.n
-            or sys.getrefcount(reader.handles[0]) > _HELD_HERE
-        ):
+        if reader is None or self.settled.fewer or reader.n != self.n or not reader.holds_its_input_alone():
             return None
         try:
             if any([h._store is None for h in reader.settled.handles]):  # their values may have to wait for this
@@ -253,6 +241,10 @@ class Call:
         return found  # not `made[key]`: another thread may have cleared it meanwhile
 
     # ---- for the framework
+
+    def holds_its_input_alone(self) -> bool:
+        """Whether nobody else can look at input 0."""
+        return sys.getrefcount(self.handles[0]) <= _HELD_HERE
 
     def announce(self) -> None:
         """Tells the call that makes input 0, while it has not begun, that this one will take it and look at a part of it."""
@@ -349,7 +341,7 @@ class Call:
         """The output without the input in between, if nobody but this call holds that, it has not been made, and the
         kernels that make it can do both (`.joins` of the operator). None if that cannot be, or would fail."""
         first = self.before(self.handles[0])
-        if first is None or sys.getrefcount(self.handles[0]) > _HELD_HERE:
+        if first is None or not self.holds_its_input_alone():
             return None
         try:
             first.context, first.stream = self.context, self.stream
@@ -398,7 +390,7 @@ class Call:
     def arguments(self) -> dict[str, Any]:
         """The arguments by name: per-sample ones as `Values` (or None), the others as they are."""
         settled, n = self.settled, self.n
-        known, found = settled.arguments
+        known, found = settled.by_name
         if known == n:
             return found
         found = {
@@ -406,7 +398,7 @@ class Call:
             for a, v in zip(self.op.arguments, settled.named.values(), strict=True)
         }
         if not settled.handles:
-            settled.arguments = n, found
+            settled.by_name = n, found
         return found
 
     def _view(self, stores: list[Any]) -> list[Store]:

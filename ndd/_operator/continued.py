@@ -8,7 +8,6 @@ and the whole never exists. It is the same arithmetic, so the same bits, as one 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,8 +20,6 @@ from ndd._tensor.operand import Operand
 
 if TYPE_CHECKING:
     from ndd._operator.call import Call
-
-_HELD_HERE = 2  # references to an input that only its call holds, while they are counted
 
 
 class Continuation(NamedTuple):
@@ -48,7 +45,7 @@ def continuation(call: Call, shapes: np.ndarray) -> Continuation | None:
     """What to do with pieces of the output of this call, of these shapes, in place of making it. None if somebody holds it,
     if nobody waits for it, or if what does would fail."""
     reader = call.reader
-    if reader is None or sys.getrefcount(reader.handles[0]) > _HELD_HERE or not call.n:
+    if reader is None or not reader.holds_its_input_alone() or not call.n:
         return None
     try:
         if reader.settled.handles or any([h is not None for h in reader.handles[1:]]):

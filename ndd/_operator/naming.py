@@ -36,6 +36,8 @@ def named(error: BaseException, op: Any, stores: list[Any] = (), frames: Any = N
     kind = MemoryError if isinstance(error, MemoryError) else type(error)  # NumPy's own takes two arguments
     if kind is ValueError and op.ours and any(words in text for words in _MISFITS):
         kind, text = RuntimeError, f"an argument has values of a shape that does not fit: {text}"
+    if isinstance(error, StopIteration):  # whoever iterates over results would take it for the end of the data
+        kind, text = RuntimeError, f"StopIteration {text}".rstrip()
     try:
         found = kind(f"{op.name}: {where}{text}")
     except TypeError:

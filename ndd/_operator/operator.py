@@ -7,6 +7,8 @@ from collections.abc import Callable
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from ndd._execution.lookahead import Following
 from ndd._execution.schedule import schedule
 from ndd._operator import continued
@@ -20,7 +22,7 @@ from ndd._tensor import Batch, Device, Handle, Spec, Tensor
 from ndd._tensor.construct import build_batch, build_tensor, characters
 from ndd._tensor.device import device as to_device_object
 from ndd._tensor.handle import operation
-from ndd._tensor.identity import Constants, never_changes
+from ndd._tensor.identity import Constants, comes_again, content, never_changes
 from ndd._tensor.invariant import watched
 from ndd._tensor.traps import warn_once
 
@@ -81,6 +83,7 @@ class Operator:
         """Drops what is kept between calls."""
         self._effective: dict[tuple[int, str | None], str | None] = {}
         self._settled: dict[Any, Settled] = {}
+        self._once: set[int] = set()  # of calls with arrays, see `_worth_keeping`
 
     @property
     def runs_on_gpu(self) -> bool:
@@ -252,12 +255,19 @@ class Operator:
         settled = self._declared(seen, named, handles, target, moves)
         first = specs[0] if specs else None
         settled.assumed = first is not None and not first.layout and seen[0].layout == "HWC"
-        if not bare and len(handles) == sum([v.__class__ in _HANDLES for v in values]) and never_changes(key):
+        same_handles = len(handles) == sum([v.__class__ in _HANDLES for v in values])
+        if not bare and same_handles and never_changes(key) and self._worth_keeping(values, (key, device, *specs)):
             if len(self._settled) > _KEPT_CALLS:
                 self._settled.clear()
             settled.constants = Constants(key)
             self._settled[(key, device, *specs)] = settled.given(values, keep=False) if handles else settled
         return settled
+
+    def _worth_keeping(self, values: tuple[Any, ...], key: Any) -> bool:
+        """Arrays are drawn anew for each call as often as not: what they settle is kept when they come again. An argument
+        that is not converted to an array of its own is the user's, who may write to it."""
+        arrays = [a for a, v in zip(self.arguments, values, strict=True) if v.__class__ is np.ndarray]
+        return not arrays or (all([a.vector and a.number for a in arrays]) and comes_again(key, self._once))
 
     def _accepted(self, argument: Any, value: Any) -> Any:
         """An argument's value, checked and converted; a handle where samples may have values of their own."""
@@ -319,9 +329,8 @@ class Operator:
             if self.paths:
                 value = characters(value)
             elif isinstance(value, list | tuple) and value and all(isinstance(v, bytes) for v in value):
-                value = build_batch(
-                    value, None, None, None, copy=False
-                )  # encoded data: of different lengths, no numbers
+                # Encoded data: of different lengths, no numbers.
+                value = build_batch(value, None, None, None, copy=False)
             if value.__class__ in _HANDLES:
                 return value
             found = build_tensor(value, None, None, None, copy=False)
@@ -434,6 +443,8 @@ def _stand_in(value: Any) -> Any:
     function can know of it. Other handles have shapes that count too, so they stand for themselves, and nothing is kept."""
     if value.__class__ in _HANDLES:
         return (value.__class__, value._spec) if value._spec.ndim == 0 else value
+    if value.__class__ is np.ndarray:
+        return content(value) or value
     return _hashable(value) if value.__class__ is tuple else value
 
 

@@ -38,7 +38,7 @@ class Together:
         self._sources = [store.source_info for store in batches]
         self._counts = [store.n for store in batches]
         self.n = sum(self._counts)
-        self._store = _joined(batches)
+        self._store = _as_one(batches)
         if all(self._sources):
             self._store.source_info = _Sources(self._sources)  # type: ignore[assignment]
 
@@ -114,7 +114,7 @@ class _Sources(Sequence[Any]):
         return [source for part in self._parts for source in part][place]
 
 
-def _joined(batches: Sequence[Store]) -> Store:
+def _as_one(batches: Sequence[Store]) -> Store:
     first = batches[0]
     shapes = np.concatenate([store.shape_array for store in batches])
     found = Store(first.dtype, first.layout, first.device, shapes)

@@ -81,6 +81,34 @@ class Batch(Arithmetic, Handle):
         """The shape of every sample; waits for the value."""
         return list(self._value().shapes)
 
+    def lengths(self, axis: int | str = 0) -> TorchTensor:
+        """How long each sample is: what models of padded sequences want beside `torch(pad=True)`. int64 `[N]` on the CPU, where
+        the shapes are known without waiting for a GPU.
+
+        Args:
+            axis: along which axis of a sample; its number, or its letter in the layout.
+
+        >>> import ndd, torch
+        >>> words = ndd.batch([[7, 8, 9], [5]])
+        >>> padded, lengths = words.torch(pad=True), words.lengths()
+        >>> lengths
+        tensor([3, 1])
+        >>> torch.arange(padded.shape[1]) < lengths[:, None]  # the mask: where a number is not padding
+        tensor([[ True,  True,  True],
+                [ True, False, False]])
+        """
+        import torch
+
+        if isinstance(axis, str):
+            layout = self.layout or ""
+            if len(axis) != 1 or axis not in layout:
+                raise ValueError(f"lengths: there is no axis {axis!r} in the layout {layout!r}")
+            axis = layout.index(axis)
+        if not -self.ndim <= axis < self.ndim:
+            raise IndexError(f"lengths: axis {axis} is out of range: the samples have {self.ndim} axes")
+        extents = self._value().shape_array
+        return torch.tensor(extents[:, axis] if len(extents) else extents.reshape(0))
+
     @property
     def tensors(self) -> Samples:
         """The samples as a sequence: `[i]` is a Tensor, a slice or a list of indices gives a part of the sequence."""
@@ -144,8 +172,8 @@ class Batch(Arithmetic, Handle):
         Args:
             copy: None shares memory if the samples lie in one piece (as operators leave uniform batches); True
                 always copies; False raises ValueError if a copy cannot be avoided.
-            pad: pad ragged samples with zeros at the end of each axis to the largest extent. Without it samples of
-                different shapes raise ValueError.
+            pad: pad ragged samples with zeros at the end of each axis to the largest extent; `lengths` tells how
+                long each was. Without it samples of different shapes raise ValueError.
         """
         store = self._value()
         whole = store.dense()

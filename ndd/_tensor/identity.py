@@ -14,6 +14,8 @@ import numpy as np
 from ndd._tensor.dtype import DType
 
 _NUMBERS = (bool, int, float, np.generic)
+_SMALL = 256  # elements
+_MOST_SEEN = 1024
 
 
 def identity(value: Any) -> tuple[Any, ...]:
@@ -53,11 +55,29 @@ def _may_equal_another(value: Any) -> bool:
     return isinstance(value, _NUMBERS) and not isinstance(value, Enum)
 
 
+def content(array: np.ndarray) -> tuple[Any, ...] | None:
+    """What a small array of numbers is found again by, whatever becomes of it; None for others."""
+    if array.size > _SMALL or array.dtype.kind not in "biuf":
+        return None
+    return array.tobytes(), array.dtype, str(array.shape)  # of texts it need not be asked whether they equal another
+
+
+def comes_again(key: Any, seen: set[int]) -> bool:
+    """Whether a key has come before: `seen` is what to tell that by, and is written to."""
+    number = hash(key)
+    if number in seen:
+        return True
+    if len(seen) > _MOST_SEEN:
+        seen.clear()
+    seen.add(number)
+    return False
+
+
 def never_changes(value: Any) -> bool:
     """Whether a value cannot change behind our back (a torch tensor could, and it has a hash)."""
     if isinstance(value, tuple):
         return all(map(never_changes, value))
-    if value is None or isinstance(value, int | float | str | Enum | DType | np.generic | np.dtype | type):
+    if value is None or isinstance(value, int | float | str | bytes | Enum | DType | np.generic | np.dtype | type):
         return True
     if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
         return True

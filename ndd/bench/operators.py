@@ -33,9 +33,8 @@ def _compare(setting: Setting, name: str, call: Any, values: dict[str, Any], bat
 
         try:
             count = enough_calls(work, setting.settle, setting.seconds)
-        except (
-            Exception
-        ) as error:  # an operator that one side lacks or refuses on this device is a line without a number
+        except Exception as error:
+            # An operator that one side lacks or refuses on this device is a line without a number.
             notes.append(_why(side, error))
             continue
         sides[side] = lambda work=work, count=count: seconds_each(work, count, setting.settle)

@@ -175,9 +175,8 @@ def _samples(
     exact = ~other_rate & (channels == 1) if wanted.downmix else ~other_rate
     plan[:, EXACT] = exact = exact if floats else exact & (facts[:, FLOATS] == 0)
     kept = np.maximum(plan[:, COUNT], 0)
-    ready = exact & (
-        (kinds == OPENED) | (((kinds == WAV) | (kinds == VORBIS)) & floats)
-    )  # what needs no room, and is not to be finished
+    # What needs no room, and is not to be finished.
+    ready = exact & ((kinds == OPENED) | (((kinds == WAV) | (kinds == VORBIS)) & floats))
     plan[:, NEEDS] = np.where(ready, 0, kept * channels)
     before, after = np.where(other_rate & fine, (file_rates, rates), 1)
     lengths = np.ceil(kept * after / before).astype(np.int64)  # as in `finish`: the ratio alone would be rounded
@@ -209,7 +208,7 @@ def _samples(
             sound_batch.flac_samples(places, which, facts, plan, words, lines, levels, got)
         elif setup is not None:
             words = host_empty(widest[1], np.uint64)
-            sound_batch.vorbis_samples(places, which, facts, plan, number, *setup, words, room, outputs[0], got)
+            sound_batch.vorbis_samples(places, which, facts, plan, *setup, words, room, outputs[0], got)
         else:
             sound_batch.opened_samples(which, facts, plan, number, room.ctypes.data, flat.ctypes.data, got)
         if not at_once:

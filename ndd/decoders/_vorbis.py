@@ -6,7 +6,7 @@ Files of one encoder have the same setup header, of 3 to 8 kB: its tables take 0
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from ndd._cpu import sound_batch
 from ndd._cpu.sound_batch import CHANNELS, KIND, SETUP, SETUP_BYTES, UNKNOWN, VORBIS
 from ndd._cpu.vorbis_setup import LONG, SHORT, USED, VALUES, NotReadyError, read_setup
 from ndd._cpu.vorbis_transform import transform_factors, transform_order
+
+if TYPE_CHECKING:
+    from ndd.decoders._sound_file import Files
 
 _MOST = 1 << 20  # elements of a table: of libvorbis's own encoder they have 0.3 million at most
 _SIZES = 28 + 28  # the byte of a file, behind its first page's head, that tells the sizes of blocks
@@ -28,7 +31,7 @@ class Setup(NamedTuple):
     order: tuple[np.ndarray, np.ndarray]
 
 
-def setups(files: Any, which: np.ndarray, facts: np.ndarray) -> list[tuple[Setup, np.ndarray]]:
+def setups(files: Files, which: np.ndarray, facts: np.ndarray) -> list[tuple[Setup, np.ndarray]]:
     """The tables for those of `which` that can be decoded with them, whose `facts` are filled, and which they are."""
     which = np.array([i for i in which.tolist() if files.array(i)[:4].tobytes() == b"OggS"], np.int64)
     if not len(which):

@@ -111,9 +111,8 @@ def contents(path: str) -> np.ndarray:
         )
     try:
         kind = os.stat(name).st_mode
-        if not (
-            stat.S_ISREG(kind) or stat.S_ISDIR(kind)
-        ):  # a pipe or a device may never end; a folder has its own error
+        # A pipe or a device may never end; a folder has its own error.
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
             raise OSError(errno.EINVAL, "Not a regular file", name)
         return np.fromfile(name, np.uint8)
     except OSError as error:

@@ -19,9 +19,8 @@ class Ahead:
 
     def __init__(self, owner: Any, work: Callable[[Any], Any], depth: int):
         self._ready: deque[tuple[Any, BaseException | None]] = deque()
-        self._lock = (
-            threading.RLock()
-        )  # entered itself: what Ctrl-C raises in a condition's `__enter__` leaves it taken
+        # Entered itself: what Ctrl-C raises in a condition's `__enter__` leaves it taken.
+        self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._depth = depth
         self._stopped = False

@@ -35,9 +35,8 @@ def with_conditions(function: Any) -> Any:
     if not isinstance(function, types.FunctionType) or function.__code__.co_filename.startswith(_HOMES):
         return function
     code = function.__code__
-    if _DOOR in code.co_freevars or getattr(
-        function, "_keeps_conditions", False
-    ):  # rewritten with the function around it
+    # Rewritten with the function around it.
+    if _DOOR in code.co_freevars or getattr(function, "_keeps_conditions", False):
         return function
     if code not in _rewritten:
         _rewritten[code] = _factory(function)

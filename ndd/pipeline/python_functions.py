@@ -30,7 +30,11 @@ def python_function(
 ) -> Any:
     """Calls `function` with NumPy arrays (torch tensors on the GPU) of every sample, or lists of them for the batch
     with `batch_processing=True`; its results are outputs, a tuple if there are several. `num_outputs=0` runs it for its
-    effect. RuntimeError for another number of outputs or samples, or samples of several element types."""
+    effect. RuntimeError for another number of outputs or samples, or samples of several element types.
+
+    What `function` raises reaches the caller of `run` as it is, and the pipeline goes on with the next batch. To DALI it is
+    a RuntimeError with its text, and the end of the pipeline. Only StopIteration becomes a RuntimeError here too: an iterator
+    would take it for the end of the data."""
     pipeline = PipelineBody.required("python_function")
     if not isinstance(output_layouts, list | tuple):
         output_layouts = [output_layouts] * num_outputs
@@ -40,10 +44,10 @@ def python_function(
         batches, size = as_batches(inputs, memo, pipeline)
         columns = [[_plain(t) for t in b.tensors] for b in batches]
         if batch_processing:
-            results = _returned(function(*columns), num_outputs)
+            results = _returned(_called(function, *columns), num_outputs)
         else:
             rows = zip(*columns, strict=True) if columns else (() for _ in range(size))
-            given = [_returned(function(*row), num_outputs) for row in rows]
+            given = [_returned(_called(function, *row), num_outputs) for row in rows]
             results = [list(c) for c in zip(*given, strict=True)]
         for i, result in enumerate(results):
             _check_samples(result, size, i)
@@ -51,6 +55,17 @@ def python_function(
         return None if num_outputs == 0 else outputs[0] if num_outputs == 1 else tuple(outputs)
 
     return pipeline.result(run, None if num_outputs == 1 else num_outputs, inputs)
+
+
+def _called(function: Any, *given: Any) -> Any:
+    """What a function of the user's returns."""
+    try:
+        return function(*given)
+    except StopIteration as error:
+        name = getattr(function, "__name__", "the function")
+        raise RuntimeError(
+            f"fn.python_function: {name} raised StopIteration, which only a source of data may: next(values, default) does not"
+        ) from error
 
 
 def _returned(given: Any, num_outputs: int) -> Any:

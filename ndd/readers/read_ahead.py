@@ -106,9 +106,8 @@ class ReadAhead:
         self._stream: Stream | None = None
         self._batch = batch
         self._depth = depth
-        self._lock = (
-            threading.RLock()
-        )  # a reader's finaliser, run by the collector on one of these threads, calls stop()
+        # A reader's finaliser, run by the collector on one of these threads, calls stop().
+        self._lock = threading.RLock()
         self._work = threading.Condition(self._lock)  # for the threads here: a part to read or a group to plan
         self._ready = SignalSafeCondition(self._lock)  # for whoever asks: a group is complete
         self._groups: deque[_Group] = deque()

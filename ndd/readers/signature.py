@@ -20,13 +20,8 @@ from ndd.readers.options import Options, plain
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _FIRST = ("max_batch_size", "name", "device", "num_inputs")  # may be given by position
-_LAST = (
-    "enable_checkpointing",
-    "shuffle",
-    "sampler",
-    "shard",
-    "on_error",
-)  # the others stand in alphabetical order, as in DALI
+# The others stand in alphabetical order, as in DALI.
+_LAST = ("enable_checkpointing", "shuffle", "sampler", "shard", "on_error")
 _OF_EPOCHS = ("shuffle_after_epoch", "shuffle_after_epoch_seed")
 _SHARED = inspect.signature(Options, eval_str=True).parameters
 

@@ -74,7 +74,7 @@ class TFRecord(Reader):
 
     @classmethod
     def _outputs(cls, *, features: Mapping[str, Feature] | None = None, **arguments: Any) -> tuple[Output, ...]:
-        return tuple(_output(cls._display, name, feature) for name, feature in _checked(cls._display, features).items())
+        return tuple(_output(name, feature) for name, feature in _checked(cls._display, features).items())
 
     def _open(
         self,
@@ -305,7 +305,7 @@ def _volume(shape: tuple[int, ...]) -> int:
     return math.prod(shape)
 
 
-def _output(reader: str, name: str, feature: Feature) -> Output:
+def _output(name: str, feature: Feature) -> Output:
     ndim = 1 if feature.type == FeatureType.string else len(feature.shape) + feature.variable
     return Output(name, _DTYPES[feature.type], ndim)
 

@@ -113,9 +113,8 @@ def test_it_is_code_for_dali(photos):
         importlib.import_module(f"nvidia.dali.{module}")
 
     made = []
-    few = [a.name for a in ndd.auto_aug.trivial_augment.get_trivial_augment_wide_suite()][
-        3:
-    ]  # DALI builds 14 for seconds
+    # DALI builds 14 for seconds.
+    few = [a.name for a in ndd.auto_aug.trivial_augment.get_trivial_augment_wide_suite()][3:]
     for package in (ndd, dali):
         pipe = training(package, photos, "trivialaugment", excluded=few)
         pipe.build()

@@ -314,9 +314,8 @@ def test_one_frame_and_interlaced_and_many_codecs():
 def test_frames_whose_times_a_container_says_twice_are_counted(tmp_path):
     """FFmpeg guesses the times of a VOB with frames that are stored in another order than they are shown."""
     path, frames = tmp_path / "twice.vob", numbered(60, 64, 96)
-    frames[:, 32:] += (
-        np.random.default_rng(0).integers(0, 4, (60, 32, 96, 3)).astype(np.uint8)
-    )  # several frames in a pack
+    # Noise, for several frames in a pack.
+    frames[:, 32:] += np.random.default_rng(0).integers(0, 4, (60, 32, 96, 3)).astype(np.uint8)
     with av.open(str(path), "w") as container:
         stream = container.add_stream("mpeg2video", rate=25, options={"bf": "2"})
         stream.height, stream.width, stream.codec_context.gop_size = 64, 96, 12

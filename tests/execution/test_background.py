@@ -33,13 +33,8 @@ FLOATS[:4] = np.nan, np.inf, -np.inf, 2**32
 MASKS = ndd.batch([spread((k, 23), np.int32, 0, 3) // 2 * k for k in (17, 4, 1)])
 VOLUMES = ndd.batch([np.repeat(spread((5, k, 7), np.uint8, 0, 3), 2, axis=2) for k in (9, 1, 4)])
 SOUND = ndd.batch([spread((k,), np.float32, -999, 999) * np.hanning(k).astype(np.float32) for k in (6000, 9, 641)])
-SCRATCH = {
-    "runs",
-    "constants",
-    "room",
-    "place",
-    "out_words",
-}  # what is left there counts for nothing, or stands elsewhere too
+# What is left there counts for nothing, or stands elsewhere too.
+SCRATCH = {"runs", "constants", "room", "place", "out_words"}
 
 
 def made(array, layout="HWC"):

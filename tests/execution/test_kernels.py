@@ -92,9 +92,8 @@ def test_kept_on_disk(folder):
     assert not found_on_disk(folder, np.int16)
     twice = loaded(folder).twice
     assert twice(4) == 8
-    assert (
-        not twice.compiled().stats.cache_hits
-    )  # what kernels call is kept as a part of kernels, and Python cannot call it
+    # What kernels call is kept as a part of kernels, and Python cannot call it.
+    assert not twice.compiled().stats.cache_hits
 
 
 def test_one_variable_moves_all_caches(folder, monkeypatch):

@@ -57,6 +57,24 @@ def test_a_repeating_loop_is_worked_on_ahead_with_the_same_values(folder, emulat
     assert all(torch.equal(a, plain) for a in found)
 
 
+def test_a_matrix_that_is_an_array_is_no_other_one_each_time(folder, monkeypatch):
+    """Made anew for each batch, with the same numbers: what follows it is worked on ahead as well."""
+    expected = []
+    real = ahead._made
+
+    def made(course, *others):
+        expected.append([step.op.name for step in course.expected])
+        return real(course, *others)
+
+    monkeypatch.setattr(ahead, "_made", made)
+    reader = ndd.readers.File(files=folder * 2)
+    for encoded, _ in reader.next_epoch(batch_size=4, capture=True):
+        turned = ndd.warp_affine(ndd.decoders.image(encoded), matrix=np.array([[1, 0, 1], [0, 1, 2]]), size=[8, 8])
+        ndd.flip(turned).torch()
+        let_read_on(reader)
+    assert expected[-1] == ["image", "warp_affine", "flip"]
+
+
 def test_a_captured_loop_is_worked_on_ahead_on_the_cpu_too(folder, monkeypatch):
     counts = started(monkeypatch)
     with open(folder[5], "wb") as file:

@@ -129,6 +129,43 @@ def test_the_plan_of_a_matrix_is_kept_until_a_number_of_it_changes():
     assert len(asked) == 2
 
 
+def test_the_plan_of_an_array_that_comes_again_is_kept_until_a_number_of_it_changes():
+    x, matrix, found = ndd.tensor([1.0]), np.array([[1.0, 2.0], [0.0, 4.0]]), []
+    for value in (0.0, 0.0, 0.0, 3.0, 3.0, 3.0, 0.0, -0.0):
+        matrix[1, 0] = value
+        found.append(float(moved(x, by=matrix).torch()))
+    assert found == [8, 8, 8, 11, 11, 11, 8, 8]
+    # Arrays that are drawn anew each time would fill the memory: kept is what comes again.
+    assert len(asked) == 2 + 2 + 1
+    as_it_was = matrix.copy()
+    matrix += 1.0  # it is the user's: what is kept has numbers of its own
+    assert float(moved(x, by=as_it_was).torch()) == 8
+    assert float(moved(x, by=as_it_was.tolist()).torch()) == 8
+
+
+@ndd.operator(register=False)
+def fractions(array, /, *, by: ndd.PerSample[list[int]]):
+    """array + the sum of whole numbers, into which arrays are rounded and lists are cut off."""
+    return ndd.like(array)
+
+
+@fractions.cpu
+def _(array, out, by):
+    out[...] = array + np.sum(by)
+
+
+def test_an_array_and_a_list_of_its_numbers_are_two_constants():
+    x, numbers = ndd.tensor([0.0]), np.array([1.75, 2.75])
+    found = [float(fractions(x, by=by).torch()) for by in [numbers, numbers.tolist()] * 4]
+    assert found == [5.0, 3.0] * 4
+    kinds: list[type] = [np.float64, np.float32, np.int64]
+    found = [float(fractions(x, by=np.zeros(1, kind)).torch()) for kind in kinds * 3]
+    assert found == [0.0] * 9
+    assert (
+        float(fractions(x, by=np.zeros(8, bool)).torch()) == float(fractions(x, by=np.zeros(2, np.int32)).torch()) == 0
+    )
+
+
 def test_zero_and_minus_zero_are_two_constants():
     zero = ndd.tensor(np.zeros(1, np.float32))
     signs = [np.signbit(np.asarray(pure(zero, shift=s).cpu()))[0] for s in (0.0, -0.0, 0.0, -0.0, 0, False)]

@@ -87,6 +87,7 @@ def _deep(image, out):
         (lambda image, out: _raise(_Own(7, "no")), RuntimeError, r"sample 0: _Own: \(7, 'no'\)"),
         (_deep, RecursionError, "sample 0: maximum recursion"),
         (lambda image, out: _raise(MemoryError("all of it")), MemoryError, "sample 0: all of it"),
+        (lambda image, out: next(iter(())), RuntimeError, "sample 0: StopIteration"),
     ],
 )
 def test_kernels(kernel, kind, text):

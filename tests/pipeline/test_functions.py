@@ -12,6 +12,7 @@ import pytest
 
 import ndd
 from ndd import fn, types
+from ndd.plugin.pytorch import DALIGenericIterator
 
 
 def run(body, batch_size=2, runs=1, **options):
@@ -328,6 +329,34 @@ def test_python_functions():
     for i, image in enumerate(IMAGES):
         assert mean[i].tolist() == image.mean(axis=(0, 1)).astype(np.float32).tolist()
         assert (low[i].item(), high[i].item(), count[i].item()) == (image.min(), image.max(), 2)
+
+
+def test_what_a_python_function_raises():
+    """Its own error, and on it goes. The end of what it iterates over is not that of the data."""
+    calls = []
+
+    def failing(kind):
+        def failing(a):
+            calls.append(1)
+            if len(calls) == 3:
+                raise kind("mine")
+            return a.sum()
+
+        return failing
+
+    def pipeline(kind):
+        calls.clear()
+        body = ndd.pipeline_def(lambda: fn.python_function(images(), function=failing(kind)))
+        return body(batch_size=2, num_threads=1, prefetch_queue_depth=1)
+
+    pipe = pipeline(KeyError)
+    pipe.run()
+    with pytest.raises(KeyError, match=r"^'mine'$"):
+        pipe.run()
+    assert len(pipe.run()[0]) == 2
+    batches = DALIGenericIterator(pipeline(StopIteration), ["x"], size=8)
+    with pytest.raises(RuntimeError, match="failing raised StopIteration"):
+        list(batches)
 
 
 def test_a_python_function_for_its_effect():

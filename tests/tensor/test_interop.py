@@ -146,6 +146,22 @@ def test_dlpack_of_a_pending_value_waits():
     assert torch.from_dlpack(t).tolist() == [2]
 
 
+def test_lengths_of_padded_sequences():
+    sounds = ndd.batch([np.zeros((5, 2), np.float32), np.zeros((3, 2), np.float32)], layout="tc")
+    for axis, expected in ((0, [5, 3]), ("t", [5, 3]), (1, [2, 2]), (-1, [2, 2]), ("c", [2, 2])):
+        assert sounds.lengths(axis).tolist() == expected
+    packed = torch.nn.utils.rnn.pack_padded_sequence(sounds.torch(pad=True), sounds.lengths(), batch_first=True)
+    assert packed.batch_sizes.tolist() == [2, 2, 2, 1, 1]
+    not_yet_computed = ndd.flip(ndd.batch([[[[1]]], [[[2], [3]]]], layout="HWC"))
+    assert not_yet_computed.lengths("W").tolist() == [1, 2]
+    sounds.lengths()[0] = 9
+    assert sounds.shape == [(5, 2), (3, 2)]
+    assert ndd.batch(np.zeros((0, 4), np.float32)).lengths().tolist() == []
+    for axis, kind in (("f", ValueError), ("tc", ValueError), (2, IndexError), (-3, IndexError)):
+        with pytest.raises(kind, match="lengths"):
+            sounds.lengths(axis)
+
+
 def test_memory_outlives_its_handle():
     found = ndd.flip(ndd.batch(np.full((2, 100, 100, 3), 7, np.uint8), layout="HWC")).torch()
     for _ in range(20):  # what comes after must not be given the same memory

@@ -164,8 +164,8 @@ def _(
     if with_extents:
         corners[:, axes:] += corners[:, :axes]
     _check_inside(corners, counts)
-    extents = _extents("input_shape", input_shape, shape_layout, axes, call.n)
-    crop = _extents("crop_shape", crop_shape, shape_layout, axes, 0)
+    extents = _extents(input_shape, shape_layout, axes, call.n)
+    crop = _extents(crop_shape, shape_layout, axes, 0)
     options = thresholds if crop.size or not allow_no_crop else np.append(thresholds, _F(-1))
     ratios = _range("aspect_ratio", aspect_ratio, (2, 6))
     pairs = list(combinations(range(axes), 2))
@@ -210,7 +210,7 @@ def _columns(layout: str | None, axes: int) -> tuple[list[int], bool]:
     return [layout.index(c) for c in (extents if with_extents else ends)], with_extents
 
 
-def _extents(name: str, values: Values | None, layout: str | None, axes: int, rows: int) -> np.ndarray:
+def _extents(values: Values | None, layout: str | None, axes: int, rows: int) -> np.ndarray:
     """float32 (n, axes) in the order x, y[, z]; ones in `rows` rows if they are not given."""
     if values is None:
         return np.ones((rows, axes), np.float32)
