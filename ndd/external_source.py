@@ -34,7 +34,7 @@ class ExternalSource:
 
     Args:
         source: a function without parameters that returns an item; an iterable of items; or a generator function
-            without parameters. An item is a Tensor, a Batch, a `TensorCPU`, a `TensorListCPU` (that is a Batch), or what
+            without parameters. An item is a Tensor, a Batch, an output of a pipeline (that is a Batch), or what
             `ndd.tensor` takes (a list of arrays is one tensor, as in DALI: `ndd.batch` makes a batch of it). With
             `num_outputs` above 1 it is a tuple or list of these.
         num_outputs: how many values an item has.
