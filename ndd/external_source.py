@@ -15,6 +15,7 @@ import torch.utils.data
 from ndd._execution.kept import Kept
 from ndd._operator.captured import CapturedLoop, running
 from ndd._tensor import Batch, Tensor, batch, tensor
+from ndd._tensor.construct import from_pipeline
 
 if TYPE_CHECKING:
     from ndd._execution import EvalContext
@@ -33,8 +34,9 @@ class ExternalSource:
 
     Args:
         source: a function without parameters that returns an item; an iterable of items; or a generator function
-            without parameters. An item is a Tensor, a Batch, or what `ndd.tensor` takes (a list of arrays is one tensor,
-            as in DALI: `ndd.batch` makes a batch of it). With `num_outputs` above 1 it is a tuple or list of these.
+            without parameters. An item is a Tensor, a Batch, an output of a pipeline (that is a Batch), or what
+            `ndd.tensor` takes (a list of arrays is one tensor, as in DALI: `ndd.batch` makes a batch of it). With
+            `num_outputs` above 1 it is a tuple or list of these.
         num_outputs: how many values an item has.
         cycle: what happens at the end of an iterable: None, False or "no": StopIteration, now and at all further calls;
             True or "quiet": it begins again; "raise": StopIteration once, and the next call begins again.
@@ -217,6 +219,8 @@ def _item(poll: Callable[[], Any], count: int, layouts: list[Any], dtypes: list[
 
 
 def _value(output: int, data: Any, layout: str | None, dtype: Any) -> Any:
+    given = from_pipeline(data)
+    data = data if given is None else given
     make = batch if isinstance(data, Batch) else tensor
     try:
         return make(data, dtype=dtype, layout=layout or None)

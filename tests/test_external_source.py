@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import threading
@@ -43,6 +44,14 @@ def items(m, do):
         do(lambda data=data: m.ExternalSource(lambda: data)(batch_size=3))
     do(lambda: m.ExternalSource(lambda: a)(batch_size=-1) and None)
     do(lambda: m.ExternalSource(lambda: a)(2))
+    tensors = importlib.import_module("ndd.tensors" if m is ndd else "nvidia.dali.tensors")
+    for data in (
+        tensors.TensorCPU(h, "HW"),
+        tensors.TensorListCPU(np.stack([h, h]), "HW"),
+        tensors.TensorListCPU([h, h[:1]]),
+    ):
+        do(lambda data=data: m.ExternalSource(lambda: data)())
+        do(lambda data=data: m.ExternalSource(lambda: data)(batch_size=2))
 
 
 def outputs(m, do):

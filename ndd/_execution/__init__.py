@@ -1,11 +1,10 @@
 """When and where operators run: modes, contexts, streams, threads, invocations and their errors."""
 
-from ndd._execution.context import EvalContext
+from ndd._execution.context import EvalContext, get_current_stream
 from ndd._execution.invocation import Invocation
 from ndd._execution.mode import EvalMode
 from ndd._execution.stream import (
     Stream,
-    get_current_stream,
     get_default_stream,
     set_current_stream,
     set_default_stream,

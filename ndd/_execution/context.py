@@ -15,7 +15,7 @@ from ndd._execution.invocation import Invocation, run_with_inputs, serving
 from ndd._execution.kept import Kept
 from ndd._execution.living import Living
 from ndd._execution.mode import take_off
-from ndd._execution.stream import Stream, get_default_stream, stream as to_stream
+from ndd._execution.stream import Stream, chosen_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
 from ndd._tensor.device import Device, current_gpu, gpu_count
 
@@ -249,7 +249,8 @@ class EvalContext:
         num_threads: size of a thread pool of its own.
         thread_pool: a pool to share instead; not together with `num_threads`.
         device_id: the GPU; default the current one, None where there is no GPU.
-        cuda_stream: the stream to use (a `Stream`, a torch stream, a handle).
+        cuda_stream: the stream to use (a `Stream`, a torch stream, a handle); default: what `set_current_stream` or
+            `set_default_stream` has chosen by now, else one of its own (DALI: that of the thread's default context).
 
     >>> import ndd
     >>> with ndd.EvalContext(num_threads=1) as context:
@@ -275,7 +276,8 @@ class EvalContext:
         if wrapped is not None and wrapped.device_id != device_id:
             raise ValueError(f"The stream is on GPU {wrapped.device_id}, device_id={device_id} is given")
         self._device = Device.CPU if device_id is None else Device("gpu", device_id)
-        self._stream = wrapped
+        self._stream = chosen_stream(device_id) if wrapped is None and device_id is not None else wrapped
+        self._follows = False
         self._pool = ThreadPool(num_threads) if num_threads is not None else thread_pool
         self._turn = Turn()
         self._thread: int | None = None
@@ -294,6 +296,7 @@ class EvalContext:
         found = _local.defaults.get(number)
         if found is None:
             found = _local.defaults[number] = EvalContext(device_id=number)
+            found._stream, found._follows = None, True
         return found
 
     @property
@@ -322,7 +325,7 @@ class EvalContext:
         """The stream for work on a GPU, which need not be the context's own (`device="gpu:1"`)."""
         if self._stream is not None and self._stream.device_id == device_id:
             return self._stream
-        found = get_default_stream(device_id)
+        found = chosen_stream(device_id) if self._follows or device_id != self._device.device_id else None
         if found is not None:
             return found
         return _own_streams(self, device_id)
@@ -372,3 +375,11 @@ class EvalContext:
         if not self._depth:
             self._thread = None
         self._device.__exit__(exc_type, exc_value, traceback)
+
+
+def get_current_stream(device_id: int | None = None) -> Stream | None:
+    """The stream of this thread's default context: what `set_current_stream` has set, else the default stream, else one of
+    the context's own. None without a GPU."""
+    context = EvalContext.default()
+    number = context.device_id if device_id is None else device_id
+    return None if number is None else context.stream_on(number)

@@ -10,6 +10,9 @@ import types
 from itertools import pairwise
 from typing import NoReturn
 
+from ndd._execution.mode import EvalMode
+from ndd._tensor.user_line import user_frame
+
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _MARK = (lambda: (yield)).__code__
 
@@ -98,6 +101,23 @@ def _handles_signal(frame: types.FrameType) -> bool:
     if several:
         given += values.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount], ())
     return any([isinstance(number, int) and at is frame.f_back for number, at in pairwise(given)])
+
+
+def raise_as_later(error: RuntimeError) -> NoReturn:
+    """Raises what an operator found wrong at its call. In the modes `deferred` and `eager` DALI finds these when it runs the
+    operator, so code for it looks for the text, and for the user's line, in the cause: it is there as well."""
+    if (
+        type(error) is not RuntimeError
+        or error.__cause__ is not None
+        or EvalMode.current().value >= EvalMode.sync_cpu.value
+    ):
+        raise error
+    frame = user_frame()
+    cause = RuntimeError(*error.args).with_traceback(traceback_at(frame.f_code, frame.f_lineno))
+    try:
+        raise error from cause
+    finally:
+        del frame, cause, error  # else this frame, which the traceback holds, would hold the errors
 
 
 def raise_later(error: BaseException, operator: str, call: tuple[types.CodeType, int] | None, how: str) -> NoReturn:

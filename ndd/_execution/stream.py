@@ -94,9 +94,13 @@ def _handle_of(stream: Any) -> int:
 
 
 def stream(*, stream: Any = _UNSET, device_id: int | None = None) -> Any:
-    """A `Stream`: a new one, or a wrapper of `stream`. None stays None."""
+    """A `Stream`: a new one, or a wrapper of `stream`. A `Stream` is given back as it is, None stays None."""
     if stream is None:
         return None
+    if isinstance(stream, Stream):
+        if device_id is not None and device_id != stream.device_id:
+            raise ValueError(f"The stream is on GPU {stream.device_id}, device_id={device_id} is given")
+        return stream
     return Stream(stream=stream, device_id=device_id)
 
 
@@ -113,32 +117,32 @@ def _number(device_id: int | None) -> int:
     return Device.default_device_id("gpu") if device_id is None else device_id  # type: ignore[return-value]
 
 
+def chosen_stream(device_id: int) -> Stream | None:
+    """What `set_current_stream` of this thread, else `set_default_stream`, has chosen for a GPU."""
+    return _local.streams.get(device_id) or _default.get(device_id)
+
+
 def get_default_stream(device_id: int | None = None) -> Stream | None:
-    """The stream that operators use: this thread's current one, else the process' default; None if neither is set."""
-    if not gpu_count():
-        return None
-    number = _number(device_id)
-    return _local.streams.get(number) or _default.get(number)
-
-
-def get_current_stream(device_id: int | None = None) -> Stream | None:
-    """The stream set by `set_current_stream` on this thread, or the default one."""
-    return get_default_stream(device_id)
+    """What `set_default_stream` has set, None otherwise. Threads with a current stream of their own do not use it."""
+    return _default.get(_number(device_id)) if gpu_count() else None
 
 
 def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> None:
-    """The stream for operators of all threads that set no current one; None goes back to a stream of the context."""
+    """The stream for operators of all threads that set no current one; None goes back to a stream of the context.
+
+    The default contexts of threads follow it. A context that is made takes the stream of then, and keeps it.
+    """
     if cuda_stream is None:
         _default.pop(_number(device_id), None)
         return
-    wrapped = Stream(stream=cuda_stream, device_id=device_id)
+    wrapped = stream(stream=cuda_stream, device_id=device_id)
     _default[wrapped.device_id] = wrapped
 
 
 def set_current_stream(cuda_stream: Any, /) -> None:
-    """The stream for operators of this thread; None goes back to the default."""
+    """The stream for operators of this thread; None goes back to the default. See `set_default_stream`."""
     if cuda_stream is None:
         _local.streams.clear()
         return
-    wrapped = Stream(stream=cuda_stream)
+    wrapped = stream(stream=cuda_stream)
     _local.streams[wrapped.device_id] = wrapped

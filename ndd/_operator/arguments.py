@@ -13,7 +13,7 @@ import numpy as np
 
 from ndd._operator.values import Values
 from ndd._tensor import Batch, Handle, Tensor
-from ndd._tensor.construct import build_tensor
+from ndd._tensor.construct import build_tensor, from_pipeline
 from ndd._tensor.dtype import DType, dtype as to_dtype
 from ndd._tensor.traps import warn_once
 from ndd.types import is_enum
@@ -97,6 +97,9 @@ class Argument:
         if self.per_sample:
             if isinstance(value, Handle):
                 return value
+            given = from_pipeline(value)
+            if given is not None:
+                return given
             if getattr(value, "is_cuda", False):
                 return build_tensor(value, None, None, None, copy=False)
             if self.numpy.kind == "i" and hasattr(value, "__array__"):

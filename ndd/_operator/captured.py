@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
+from ndd._tensor.handle import Handle
 from ndd._tensor.invariant import is_marked, marked_places, unmarked, watched
 from ndd._tensor.user_line import user_frame
 
@@ -47,15 +48,15 @@ class CapturedLoop:
             feeder.released()
         self.step = 0
         self.operators = False  # whether the first iteration called any
-        self.calls: dict[
-            Any, tuple[bool, Any, tuple[Any, ...]]
-        ] = {}  # site: has this batch size, device, which are marked
+        self.calls: dict[Any, tuple[str, tuple[Any, ...]]] = {}  # site: where it ran, which of its arguments are marked
         self.marks = False
         self._forget_draws()
         self.feeders: dict[Any, int] = {}  # source that is read in the body: the step that read it last
 
     def _forget_draws(self) -> None:
-        self.draws: dict[Any, tuple[Any, int, int]] = {}  # site: generator, key and place in the first iteration
+        self.draws: dict[
+            Any, tuple[Any, tuple[int, int], int]
+        ] = {}  # site: generator, its key, place in the first iteration
         self.drawn: dict[Any, int] = {}  # site: the step that drew last
         self.words: dict[Any, int] = {}  # generator: how far it goes in an iteration
         self.counted = 0  # iterations since the first of `draws`
@@ -143,21 +144,20 @@ class CapturedLoop:
         """An operator was called."""
         if self.tracing:
             self.operators = True
+        else:
+            self.check_batch_size(name, unmarked(batch_size))
         given = (*inputs, *values)
         marked = marked_places(given)
         self.marks = self.marks or (bool(marked) and self.tracing)
-        if batch_size is None and device is None and not self.marks:
-            return
-        site, size = self._site(name, None if self.tracing else self.calls), unmarked(batch_size)
         if self.tracing:
-            self.calls.setdefault(site, (size in (None, self.size), device, marked))
+            self.calls.setdefault(self._site(name, None), (_place(device, inputs), marked))
+        if self.tracing or (device is None and not self.marks):
             return
+        site = self._site(name, self.calls)
         if site not in self.calls:
             return
-        fits, where, before = self.calls[site]
-        if fits:
-            self.check_batch_size(name, size)
-        if device is not None and str(device) != str(where or device):
+        where, before = self.calls[site]
+        if device is not None and _place(device, inputs) != where:
             raise RuntimeError(f"{name}: Cannot change device from {where} to {device} in a capture-mode loop")
         if any(i < len(given) and given[i] is not None and not is_marked(given[i]) for i in before):
             raise RuntimeError(
@@ -169,8 +169,8 @@ class CapturedLoop:
         if size is not None and size != self.size:
             raise RuntimeError(f"{name}: Cannot change batch size to {size}, the capture-mode loop uses {self.size}.")
 
-    def draws_from(self, name: str, rng: Any, key: int, place: int) -> None:
-        """A random operator is about to take its numbers from `place` of `rng`."""
+    def draws_from(self, name: str, rng: Any, key: tuple[int, int], place: int) -> None:
+        """A random operator is about to take its numbers from `place` of `rng`. The key: its own, and its restarts."""
         site = self._site(name, self.draws if self.counted else None)
         if site not in self.draws:
             if not self.counted:
@@ -212,6 +212,14 @@ def looked_at(name: str, inputs: Any, values: Any, batch_size: Any, device: Any,
     if _local.loop is not None:
         _local.loop.called(name, inputs, values, batch_size, device)
     return unmarked(inputs), unmarked(values), unmarked(batch_size), unmarked(device), unmarked(rng)
+
+
+def _place(device: Any, inputs: Any) -> str:
+    """The device that an operator runs on, as its number does not matter: "gpu" where it was told to, or has an input there."""
+    if device is None:
+        on_gpu = [isinstance(x, Handle) and x._spec.device.device_id is not None for x in map(unmarked, inputs)]
+        return "gpu" if any(on_gpu) else "cpu"
+    return "cpu" if str(unmarked(device)) == "cpu" else "gpu"
 
 
 def _call_site(body: CodeType) -> tuple[tuple[CodeType, int], ...]:

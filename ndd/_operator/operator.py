@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._execution.errors import raise_as_later
 from ndd._execution.lookahead import Following
 from ndd._execution.schedule import schedule
 from ndd._operator import continued
@@ -19,7 +20,7 @@ from ndd._operator.frames import frame_spec, is_video, video_spec
 from ndd._operator.naming import did_you_mean
 from ndd._operator.plan import Samples
 from ndd._tensor import Batch, Device, Handle, Spec, Tensor
-from ndd._tensor.construct import build_batch, build_tensor, characters
+from ndd._tensor.construct import build_batch, build_tensor, characters, from_pipeline
 from ndd._tensor.device import device as to_device_object
 from ndd._tensor.handle import operation
 from ndd._tensor.identity import Constants, comes_again, content, never_changes
@@ -157,7 +158,12 @@ class Operator:
             specs.append(value._spec)
         if self.masks and specs[0] is not None and specs[0].ndim == 2 and specs[0].layout in (None, "", "HW"):
             return self._of_mask(inputs, values, batch_size, device, rng)
-        settled = self._settled_call(inputs, values, None if device is None else self._asked(device), specs)
+        try:
+            settled = self._settled_call(inputs, values, None if device is None else self._asked(device), specs)
+        except RuntimeError as error:
+            if external:
+                raise
+            raise_as_later(error)
         if settled.handles:
             for value in settled.handles:
                 if value.__class__ is Batch:
@@ -193,11 +199,15 @@ class Operator:
         return tuple([maker(invocation, i, o, n) for i, o in enumerate(outs)])
 
     def _of_mask(self, inputs: tuple[Any, ...], values: tuple[Any, ...], batch_size: Any, device: Any, rng: Any) -> Any:
-        """The call for an image HW: as one channel, and back. Views, so nothing is copied."""
+        """The call for an image HW: as one channel, and back. Views, so nothing is copied. DALI takes none: what it says of
+        one is a ValueError, so that stays where this says no as well."""
         reshape, mask = operation("reshape"), inputs[0]
         image = reshape(mask, src_dims=[0, 1, -1], layout="HWC")
         image._external = mask._external
-        found = self.call((image, *inputs[1:]), values, batch_size, device, rng)
+        try:
+            found = self.call((image, *inputs[1:]), values, batch_size, device, rng)
+        except RuntimeError as error:
+            raise ValueError(str(error)).with_traceback(error.__traceback__) from error.__cause__
         outs = [found] if isinstance(found, Handle) else list(found)
         for i, out in enumerate(outs):
             layout = out._spec.layout or ""
@@ -326,6 +336,9 @@ class Operator:
         if value is None or value.__class__ in _HANDLES:
             return value
         try:
+            given = from_pipeline(value)
+            if given is not None:
+                return given
             if self.paths:
                 value = characters(value)
             elif isinstance(value, list | tuple) and value and all(isinstance(v, bytes) for v in value):

@@ -250,6 +250,9 @@ def _from_foreign(data: Any, wanted: DType | None) -> tuple[Tensor, bool]:
         raise TypeError("A Batch was given where one sample is expected")
     if isinstance(data, np.ndarray):
         return _over_numpy(data), False
+    given = from_pipeline(data)
+    if isinstance(given, Tensor):
+        return given, False
     if isinstance(data, bytes):  # nobody can write to them: to be shared without care
         return make_tensor(np.frombuffer(data, np.uint8)), False
     if _is_array_like(data):
@@ -260,6 +263,22 @@ def _from_foreign(data: Any, wanted: DType | None) -> tuple[Tensor, bool]:
         )
     array, kind = array_from_python(data, wanted)
     return make_tensor(array, dtype=kind), True
+
+
+def from_pipeline(data: Any) -> Any:
+    """What a pipeline gave, ours or DALI's, over the same memory: a Tensor of a `TensorCPU` or `TensorGPU`, a Batch of a list
+    of these, with their layout; None for anything else."""
+    kind = type(data)
+    value = getattr(kind, "__ndd_value__", None)
+    if value is not None:
+        return value(data)
+    if kind.__module__ != "nvidia.dali.tensors":
+        return None
+    layout = data.layout() or None
+    if kind.__name__.startswith("TensorList"):
+        return build_batch([data[i] for i in range(len(data))], None, None, layout, copy=False) if len(data) else None
+    one = _over_array_like(data)
+    return _relabelled(one, layout) if layout else one
 
 
 def _over_numpy(array: np.ndarray) -> Tensor:
@@ -369,6 +388,8 @@ def build_batch(tensors: Any, dtype: Any, device: DeviceLike | None, layout: str
         raise ValueError("A batch needs data: got None")
     if isinstance(tensors, Samples):
         tensors = tensors._batch._chosen(list(tensors._indices))
+    given = from_pipeline(tensors)
+    tensors = tensors if given is None else given
     if isinstance(tensors, Batch):
         return _changed(tensors, wanted, target, layout, force_copy=copy)
     if isinstance(tensors, Tensor) or (_is_array_like(tensors) and not isinstance(tensors, list | tuple)):

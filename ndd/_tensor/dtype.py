@@ -118,12 +118,17 @@ class DType:
 
     @staticmethod
     def parse(name: str) -> DType:
-        """The type with a short name: u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64 bool bfloat16 and the enum types; or
-        with NumPy's name ("float32")."""
+        """The type with a short name: u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64 bool bfloat16 and the enum types; with
+        the bits of a float ("f32e8m23"); or with NumPy's name ("float32")."""
         found = _BY_NAME.get(name) or next((_BY_NAME[s] for s, long in _NUMPY_NAMES.items() if long == name), None)
+        found = found or next((t for t in (float16, float32, float64) if name == _long_name(t)), None)
         if found is None:
             raise ValueError(f"Unsupported type name: {name!r}. Known names: {', '.join(_BY_NAME)}")
         return found
+
+
+def _long_name(dtype: DType) -> str:
+    return f"{dtype.name}e{dtype.exponent_bits}m{dtype.significand_bits}"
 
 
 def _default_name(dtype: DType) -> str:

@@ -96,6 +96,8 @@ def _same(value: T) -> T:
 def _proxy_class(kind: type) -> type[Invariant]:
     def passed_on(name: str) -> Any:
         def method(self: Any, *args: Any, **named: Any) -> Any:
+            if name == "__call__":  # a function of the user's gives marks on
+                return _value(self)(*args, **named)
             args = tuple([unmarked(a) for a in args])
             return getattr(_value(self), name)(*args, **{k: unmarked(v) for k, v in named.items()})
 
@@ -115,7 +117,7 @@ def invariant(value: T) -> T:
 
     The result behaves like the value: it is equal to it, an instance of its type, and every argument of ndd takes it.
     Its attributes are marked as well; what its methods, its items and its operators return is not. Writing and deleting
-    attributes reaches the value itself.
+    attributes reaches the value itself. A marked function gets its arguments with their marks.
 
     ndd works out nothing ahead from an argument, so a mark changes no result. What is checked, as in DALI: an argument
     that was marked in the first iteration of a captured loop must be marked in all of them (RuntimeError).

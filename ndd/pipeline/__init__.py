@@ -4,6 +4,7 @@ from ndd import types
 from ndd.pipeline import (  # noqa: F401  (add functions to fn, and to constants)
     compositions as _compositions,
     constant_nodes as _constant_nodes,
+    experimental,
     video_inputs as _video_inputs,
 )
 from ndd.pipeline.condition_rewriting import do_not_convert
@@ -19,6 +20,7 @@ __all__ = [
     "Pipeline",
     "StreamPolicy",
     "do_not_convert",
+    "experimental",
     "fn",
     "newaxis",
     "pipeline_def",

@@ -377,11 +377,12 @@ def check_output(i: int, value: Any) -> None:
         return
     if isinstance(value, list | tuple) and contains_node(value):
         raise TypeError(
-            f"Output {i} of the pipeline is a {type(value).__name__} with nodes in it: return the nodes themselves (`*nodes`)"
+            f"Illegal pipeline output type. The output {i} contains a nested `DataNode`, in a {type(value).__name__}: return the "
+            "nodes themselves (`*nodes`)"
         )
     if value is None or isinstance(value, str | bytes | dict | set) or np.asarray(value).dtype.kind not in "biuf":
         raise TypeError(
-            f"Output {i} of the pipeline is a {type(value).__name__}: expected a node, a number, a list of numbers or an array"
+            f"Illegal output type. The output {i} is a `{type(value)}`: expected a node, a number, a list of numbers or an array"
         )
 
 

@@ -108,7 +108,7 @@ def sequence_reader(
 def split(value: Any, *, predicate: Any, **_: Any) -> Any:
     """Two nodes: the samples where `predicate` is true, and the others. `if node:` does this for a whole branch."""
 
-    def parted(flags: Any, batch: Any) -> list[Any]:
+    def parted(batch: Any, flags: Any) -> list[Any]:
         places: dict[bool, list[int]] = {True: [], False: []}
         for i, flag in enumerate(flags):
             places[bool(np.asarray(flag))].append(i)
@@ -116,23 +116,29 @@ def split(value: Any, *, predicate: Any, **_: Any) -> Any:
             batch = as_constant(value, flags.batch_size)
         return [batch.select(places[True]), batch.select(places[False])]
 
-    both = predicate._apply(parted, value)
+    if isinstance(value, DataNode):  # first, as in DALI: in this order they get their seeds
+        both = value._apply(parted, predicate)
+    else:
+        both = predicate._apply(lambda flags, batch: parted(batch, flags), value)
     return [DataNode(step=lambda memo, i=i: both.evaluated(memo)[i], inputs=(both,)) for i in range(2)]
 
 
 def merge(true: Any, false: Any, *, predicate: Any, **_: Any) -> Any:
     """What `split` gave, after other steps, in the order that it had before."""
 
-    def merged(flags: Any, true: Any, false: Any) -> Any:
+    def merged(true: Any, false: Any, flags: Any) -> Any:
         ways = {True: iter(true.tensors), False: iter(false.tensors)}
         return ndd.as_batch([next(ways[bool(np.asarray(flag))]) for flag in flags])
 
-    return predicate._apply(merged, true, false)
+    return true._apply(merged, false, predicate)
 
 
 def logical_not(value: Any, **_: Any) -> Any:
-    """True where a number is 0."""
-    return value == 0
+    """True where a number is 0. RuntimeError unless there is one for each sample."""
+    scalar = validate_logical(value, expression_name="not", expression_side="right")
+    return scalar._apply(
+        lambda batch: (ndd.cast(batch, dtype=ndd.float32) if batch.dtype == ndd.float16 else batch) == 0
+    )
 
 
 def validate_logical(value: Any, *, expression_name: str, expression_side: str, **_: Any) -> Any:
@@ -141,8 +147,8 @@ def validate_logical(value: Any, *, expression_name: str, expression_side: str, 
     def checked(batch: Any) -> Any:
         if batch.ndim != 0:
             raise RuntimeError(
-                f"The {expression_side} side of `{expression_name}` must have one value for each sample, got {batch.ndim} "
-                "dimensions: use a reduction"
+                f"The {expression_side} side of `{expression_name}` is restricted to scalars (0-d tensors), one for each sample: "
+                f"got {batch.ndim} dimensions: use a reduction"
             )
         return batch
 

@@ -336,7 +336,11 @@ def _truth(value: Any) -> Any:
 
 def negated(value: Any) -> Any:
     """`not value`."""
-    return value == 0 if isinstance(value, _node()) else not value
+    if not isinstance(value, _node()):
+        return not value
+    from ndd.pipeline.functions import fn
+
+    return fn._conditional.not_(value)
 
 
 def chosen(condition: Any, one: Callable[[], Any], two: Callable[[], Any]) -> Any:

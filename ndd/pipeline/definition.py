@@ -50,8 +50,8 @@ def pipeline_def(function: Callable[..., Any] | None = None, **options: Any) -> 
     def make(*arguments: Any, **named: Any) -> Pipeline:
         if any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
             raise TypeError(
-                f"pipeline_def: {_name(function)} takes `**keywords`: name them, so that they are not mixed up with those of "
-                "the pipeline"
+                f"pipeline_def: {_name(function)} takes `**kwargs`, which is not allowed: name them, so that they are not mixed "
+                "up with those of the pipeline"
             )
         own = {k: named.pop(k) for k in list(named) if k in _OPTIONS and k not in signature.parameters}
         chosen = {"enable_conditionals": conditional, "debug": debug}

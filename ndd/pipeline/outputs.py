@@ -36,6 +36,9 @@ class PipelineTensor:
         if layout:
             self.set_layout(layout)
 
+    def __ndd_value__(self) -> Any:
+        return self._tensor
+
     def shape(self) -> list[int]:
         """The extents."""
         return list(self._tensor.shape)
@@ -155,6 +158,9 @@ class TensorList:
     @property
     def batch(self) -> Any:
         """The `ndd.Batch`."""
+        return self._batch
+
+    def __ndd_value__(self) -> Any:
         return self._batch
 
     def __len__(self) -> int:

@@ -73,8 +73,14 @@ class Pipeline(PipelineBody):
         self.build()
         self._run_batch_size, self._pending, self._size_taken = None, {}, False
         self.iter_setup()
+        ended = None
         for source in self._sources:  # known from earlier runs: they say how many samples there are
-            self.data_of(source)
+            try:
+                self.data_of(source)
+            except StopIteration as end:  # the others are asked as well, as in DALI: they end the epoch together
+                ended = end
+        if ended is not None:
+            raise ended
         try:
             return self._run_body()
         except BatchSizeChanged:  # the first run, and operators before the source took the largest size for granted
@@ -332,8 +338,11 @@ class Pipeline(PipelineBody):
         return pipeline
 
     def deserialize_and_build(self, serialized_pipeline: bytes | str) -> None:
-        """Makes this pipeline, whose arguments stay, that of a text that `serialize` gave."""
+        """Makes this pipeline, whose arguments stay, that of a text that `serialize` gave. Without a seed of its own it has
+        the one that is written there."""
         definition = definition_in(serialized_pipeline)
+        if self._seed is None:
+            self._seed = definition["options"].get("seed")
         self._max_batch_size = self._max_batch_size or definition["options"]["batch_size"]
         self._define(definition)
 

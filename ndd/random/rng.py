@@ -85,6 +85,7 @@ class RNG:
         if seed is not None and state is not None:
             raise ValueError("Cannot specify both `seed` and `state`: a state contains its seed.")
         self._branches = 0  # how many child processes have branched off since the last restart
+        self._restarts = 0  # how often it was sent to a place, if only to where it stood
         self._cached_index = -1
         self._cached_words: tuple[int, ...] = ()
         if state is not None:
@@ -186,6 +187,7 @@ class RNG:
             self._position = position
             self._cached_index = -1
             self._branches = 0
+            self._restarts += 1
 
     def _take(self, count: int = philox.STATE_WORDS) -> tuple[int, int]:
         """Return the `(key, position)` of the next `count` words and move past them without making them."""

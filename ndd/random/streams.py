@@ -98,7 +98,7 @@ def _take(operator: str, rng: RNG | PipelineRNG | None) -> Draws:
         raise ValueError(f"{operator}: argument 'rng': expected an ndd.random.RNG, got {type(rng).__name__}")
     if watched and (loop := running()) is not None:
         state = rng.get_state()
-        loop.draws_from(operator, rng, state._key, state._position)
+        loop.draws_from(operator, rng, (state._key, rng._restarts), state._position)
     return Draws(*rng._take())
 
 

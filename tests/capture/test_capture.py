@@ -104,6 +104,8 @@ def draws(m, do, files):
     run(lambda rng, i: uniform(rng) if i != 1 else None)
     run(lambda rng, i: uniform(rng), epochs=2, between=lambda rng: rng.advance(1))
     run(lambda rng, i: uniform(rng), epochs=2, between=lambda rng: rng())
+    run(lambda rng, i: (setattr(rng, "state", rng.state) if i else None, uniform(rng))[1])
+    run(lambda rng, i: uniform(rng), epochs=2, between=lambda rng: setattr(rng, "state", str(rng.state)))
     run(lambda rng, i: uniform(rng, 2 + i))
 
 
@@ -112,6 +114,10 @@ def promises(m, do, files):
     at.loop(at.reader(), lambda i, labels: m.cast(labels, dtype=mark(m.int64)))
     at.loop(at.reader(), lambda i, labels: m.cast(labels, dtype=(mark if i == 0 else lambda kind: kind)(m.int64)))
     at.loop(at.reader(), lambda i, labels: m.cast(labels, dtype=m.int64, batch_size=2 + i))
+    at.loop(at.reader(), lambda i, labels: m.cast(labels, dtype=m.int64, batch_size=3 if i else None))
+    at.loop(at.reader(), lambda i, labels: [at.cast(i, labels), m.zeros(shape=[1], batch_size=3) if i else None][0])
+    for sizes in ((3, 3), (3, 2), (2, 2)):
+        at.loop(at.reader(), lambda i, labels, s=sizes: [at.cast(i, labels), m.ones(shape=[1], batch_size=s[i > 0])])
 
     def filled(labels, value):
         return m.pad(labels, shape=mark([3]), fill_value=value)
@@ -230,12 +236,13 @@ def test_words_of_errors(files):
 def test_the_device_of_an_operator_stays(files, emulated_gpu):
     reader = ndd.readers.File(files=files)
 
-    def loop():
+    def loop(first):
         for i, (_, labels) in enumerate(reader.next_epoch(2, capture=True)):
-            ndd.cast(labels, dtype=ndd.int64, device="gpu" if i else "cpu")
+            ndd.cast(labels, dtype=ndd.int64, device="gpu" if i else first)
 
-    with pytest.raises(RuntimeError, match="Cannot change device from cpu to gpu"):
-        loop()
+    for first in ("cpu", None):  # None: where its input is
+        with pytest.raises(RuntimeError, match="Cannot change device from cpu to gpu"):
+            loop(first)
     for _, labels in ndd.readers.File(files=files).next_epoch(2, capture=True):  # nothing of the broken loop is left
         ndd.cast(labels, dtype=ndd.int64, device="gpu")
 

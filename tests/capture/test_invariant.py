@@ -61,6 +61,7 @@ def behaviour(m, do):
     p = mark(thing)
     do(lambda: [p.size == 5, p.made(), p()])
     do(lambda: "nvariant" in type(p.size).__name__ and "nvariant" not in type(p.made()).__name__)
+    do(lambda: [mark(lambda x: x)(p) is p, mark(lambda **named: named["x"])(x=p) is p, mark(lambda x: 3)(p) == 3])
     p.other = 3
     do(lambda: thing.other)
     del p.other

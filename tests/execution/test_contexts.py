@@ -75,6 +75,43 @@ def test_a_stream_of_ones_own(emulated_gpu):
         np.testing.assert_array_equal(np.asarray((ndd.tensor([1, 2]).gpu() + 1).cpu()), [2, 3])
 
 
+def test_which_stream_a_context_has(emulated_gpu):
+    """A default context follows what is set, any other one keeps what was set when it was made."""
+    early, first, second = ndd.EvalContext(), ndd.stream(), ndd.stream()
+    own = ndd.EvalContext.default().cuda_stream
+    assert ndd.get_default_stream() is None
+    assert own is ndd.get_current_stream() is ndd.EvalContext.current().cuda_stream
+    assert early.cuda_stream is early.cuda_stream
+    assert ndd.stream(stream=first) is first != second
+    with pytest.raises(ValueError, match="GPU 0, device_id=1"):
+        ndd.stream(stream=first, device_id=1)
+    try:
+        ndd.set_default_stream(first)
+        assert ndd.get_default_stream() is ndd.get_current_stream() is ndd.EvalContext.default().cuda_stream is first
+        assert early.cuda_stream != first
+        made = ndd.EvalContext()
+        ndd.set_current_stream(second)
+        assert (ndd.get_default_stream() is first, ndd.get_current_stream() is second) == (True, True)
+        late = ndd.EvalContext()
+        assert (made.cuda_stream is first, late.cuda_stream is second) == (True, True)
+        ndd.set_current_stream(None)
+        assert ndd.get_current_stream() is first
+        assert late.cuda_stream is second
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(ndd.get_current_stream()))
+        thread.start()
+        thread.join()
+        assert seen[0] is first
+    finally:
+        ndd.set_current_stream(None)
+        ndd.set_default_stream(None)
+    assert ndd.get_current_stream() is own
+    with ndd.EvalContext(cuda_stream=second) as context:
+        assert ndd.EvalContext.current() is context
+        assert context.cuda_stream is second
+    assert ndd.EvalContext.current().cuda_stream is own
+
+
 def test_a_context_serves_one_thread_at_a_time():
     context = ndd.EvalContext()
     errors = []

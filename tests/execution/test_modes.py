@@ -151,6 +151,34 @@ def test_an_error_keeps_its_type_and_names_the_line(fail, mode):
         assert any(f.name == "called_here" for f in frames)
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("mode", list(ndd.EvalMode))
+@pytest.mark.parametrize("name", ["ndd", "dali"])
+def test_the_cause_of_an_error_is_the_same_wherever_it_is_found(dali, name, mode):
+    """DALI finds a wrong element type when it runs the operator; here it is found at the call."""
+    m = ndd if name == "ndd" else dali
+
+    def resized():
+        images = m.zeros(shape=(4, 4, 3), dtype=m.bool)
+        return m.resize(images, size=(2, 2))  # the line
+
+    with m.EvalMode.sync_cpu, pytest.raises(RuntimeError) as now:
+        resized()
+    assert now.value.__cause__ is None
+    with m.EvalMode[mode.name], pytest.raises(RuntimeError) as caught:
+        resized().evaluate()
+    cause = caught.value.__cause__
+    if mode.value >= m.EvalMode.sync_cpu.value:
+        assert cause is None
+        return
+    assert (type(cause), str(cause)) == (RuntimeError, str(now.value))
+    last = traceback.extract_tb(cause.__traceback__)[-1]
+    assert (last.name, (last.line or "")[-8:]) == ("resized", "the line")
+    with m.EvalMode[mode.name], pytest.raises(RuntimeError) as at_once:
+        m.resize(np.zeros((4, 4, 3), bool), size=(2, 2))  # memory of the user's: nothing is put off
+    assert at_once.value.__cause__ is None
+
+
 def test_an_error_whose_type_cannot_be_made_anew_is_a_runtime_error():
     with pytest.raises(RuntimeError, match="number 3") as caught:
         probe(X, fail="odd").evaluate()

@@ -146,6 +146,16 @@ def test_a_mask_is_an_image_of_one_channel(path):
     assert isinstance(result(planes[0]), ndd.Tensor)
 
 
+@pytest.mark.oracle
+def test_a_mask_of_a_type_that_is_not_taken(dali):
+    """DALI says no to masks first, and so with a ValueError."""
+    for m in (ndd, dali):
+        with pytest.raises(ValueError):
+            m.resize(np.zeros((4, 5)), size=[2, 2])
+    with pytest.raises(ValueError, match="Unsupported input type: f64"):
+        ndd.resize(ndd.zeros(shape=(4, 5), dtype=ndd.float64), size=[2, 2])
+
+
 def test_a_mask_on_the_gpu(emulated_gpu):
     found = ndd.rotate(ndd.batch([TALL[..., 0], WIDE[..., 0]]).gpu(), angle=90)
     assert (found.layout, found.device.device_type, found.shape) == ("HW", "gpu", [(10, 20), (12, 10)])

@@ -185,6 +185,11 @@ def parted(m, x):
     return m.fn._conditional.merge(even * 10, odd - 5, predicate=flag), m.fn._conditional.not_(flag)
 
 
+def opposites(m, x):
+    half = m.fn.cast(x - 1, dtype=m.types.FLOAT16)
+    return not half, not x > 1, m.fn.cast(bool(half), dtype=m.types.INT32)
+
+
 def inner(m, x):
     def halved(v):
         if v > 1:
@@ -196,7 +201,7 @@ def inner(m, x):
 
 BODIES = (
     assigned, chain, between, returned, nested, logic, constants, nobody, helped, plain_values, two_of_them, operators,
-    types_differ, one_only, no_scalar, attributes, drawn_and_read, parted, inner,
+    types_differ, one_only, no_scalar, attributes, drawn_and_read, parted, opposites, inner,
 )  # fmt: skip
 
 

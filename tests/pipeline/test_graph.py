@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from pathlib import Path
@@ -67,6 +68,27 @@ def test_what_is_read_again_gives_the_same(make, tmp_path):
     other = ndd.Pipeline(**RUN)
     other.deserialize_and_build(text)
     assert len(other.run()) == 6
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("package", ["ndd", "nvidia.dali"])
+def test_the_seed_is_a_part_of_what_is_read(package):
+    library = importlib.import_module(package)
+
+    def drawn(pipeline):
+        return [output.as_array().tolist() for output in pipeline.run()]
+
+    def made(**seed):
+        body = library.fn.random.uniform, library.fn.random.normal
+        return library.pipeline_def(lambda: tuple(draw() for draw in body))(
+            batch_size=3, num_threads=1, device_id=None, **seed
+        )
+
+    text = made(seed=7).serialize()
+    for given, seed in (({}, 7), ({"seed": 8}, 8)):
+        other = library.Pipeline(batch_size=3, num_threads=1, device_id=None, **given)
+        other.deserialize_and_build(text)
+        assert drawn(other) == drawn(made(seed=seed))
 
 
 def test_sources_are_fed_by_name():

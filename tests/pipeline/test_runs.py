@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 
 import numpy as np
 import pytest
@@ -45,6 +47,36 @@ def test_the_end_and_a_new_beginning(depth, cycle):
             with pytest.raises(StopIteration):
                 pipe.run()
             break
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("package", ["ndd", "nvidia.dali"])
+@pytest.mark.parametrize("lengths", [(2, 2), (2, 3), (3, 2)])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_sources_end_an_epoch_together(package, lengths, depth):
+    """At the end of one the others are asked as well."""
+    library = importlib.import_module(package)
+
+    def generated():
+        yield from ([np.int32(10 * i)] for i in range(lengths[1]))
+
+    pipe = library.Pipeline(1, 1, None, prefetch_queue_depth=depth, exec_pipelined=False, exec_async=False)
+    listed = [[np.int32(i)] for i in range(lengths[0])]
+    with pipe:
+        sources = [library.fn.external_source(source, cycle="raise") for source in (listed, generated)]
+        pipe.set_outputs(*sources)
+    pipe.build()
+    seen = []
+    for _ in range(3):
+        epoch = []
+        with contextlib.suppress(StopIteration):
+            while True:
+                epoch.append([int(np.asarray(output.at(0))) for output in pipe.run()])
+        seen.append(epoch)
+        pipe.reset()
+    whole = [[0, 0], [1, 10]]
+    then = {(2, 2): [whole, whole], (2, 3): [[], [[1, 0]]], (3, 2): [[], [[0, 10]]]}
+    assert seen == [whole, *then[lengths]]
 
 
 def test_outputs_survive_later_runs():

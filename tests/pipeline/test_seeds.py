@@ -56,6 +56,20 @@ def test_in_the_order_of_the_outputs(files, seed):
     assert_dalis(body, seed, runs=7)
 
 
+def test_through_split_and_merge(files):
+    """Data comes before predicates, as inputs come before arguments."""
+
+    def body(fn, types):
+        _, label = fn.readers.file(files=files, random_shuffle=True)
+        flag = fn.random.coin_flip(dtype=types.BOOL)
+        drawn = fn.random.uniform()
+        one, two = fn._conditional.split(label, predicate=flag)
+        kept, _ = fn._conditional.split(drawn, predicate=flag)
+        return fn._conditional.merge(one + kept, two - 0.5, predicate=flag), fn.random.normal()
+
+    assert_dalis(body, runs=5)
+
+
 def test_in_branches_that_some_or_no_samples_take(files):
     """Readers and draws without inputs go on in runs in which nobody takes their branch."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 
 import numpy as np
@@ -121,6 +122,31 @@ def test_protocols(wrapper):
     b = ndd.batch([wrapper(array), wrapper(array[:1])])
     assert b.shape == [(2, 3), (1, 3)]
     assert ndd.as_batch(wrapper(array)).shape == [(3,), (3,)]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("whose", ["ndd.tensors", "nvidia.dali.tensors"])
+def test_what_pipelines_give_is_taken_as_what_it_is(dali, whose):
+    """Also by ndd what DALI's pipelines give: a loop may be moved over piece by piece."""
+    module = importlib.import_module(whose)
+    images = module.TensorListCPU(np.arange(96, dtype=np.uint8).reshape(2, 4, 4, 3), "HWC")
+    ragged = module.TensorListCPU([np.zeros((2, i + 1), np.float32) for i in range(3)], "AB")
+    turns = module.TensorListCPU(np.array([0, 90], np.float32))
+    one = images[0]
+    for values in (images, ragged):
+        for make in (ndd.as_batch, ndd.batch, ndd.Batch):
+            found = make(values)
+            assert found.layout == values.layout()
+            assert found.shape == [tuple(sample.shape()) for sample in values]
+            np.testing.assert_array_equal(found.tensors[1].numpy(), np.asarray(values[1]))
+    for make in (ndd.as_tensor, ndd.tensor, ndd.Tensor):
+        assert (make(one).layout, make(one).shape, make(images).shape) == ("HWC", (4, 4, 3), (2, 4, 4, 3))
+    assert ndd.as_batch(images, layout="XYZ", dtype=ndd.int32).layout == "XYZ"
+    turned = ndd.rotate(images, angle=turns)
+    np.testing.assert_array_equal(turned.tensors[0].numpy(), np.asarray(images[0]))
+    np.testing.assert_array_equal(turned.tensors[1].numpy(), np.rot90(np.asarray(images[1])))
+    assert (ndd.batch([[1], [2]]) + turns).shape == [(1,), (1,)]
+    assert isinstance(ndd.flip(one), ndd.Tensor)
 
 
 def test_numpy_does_not_loop_over_our_values():

@@ -53,6 +53,18 @@ def test_type_id_takes_types_of_the_library_only(dali, wrong):
             module.type_id(wrong)
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["f32e8m23", "f16e5m10", "f64e11m52"])
+def test_floats_by_their_bits(dali, name):
+    assert ndd.dtype(name).name == dali.dtype(name).name == name.partition("e")[0]
+
+
+@pytest.mark.parametrize("name", ["f32e8m0", "f16e0m10", "f16e8m7", "i8eNonemNone", "f32e8m23 "])
+def test_no_float_has_these_bits(name):
+    with pytest.raises(ValueError, match="Unsupported type name"):
+        ndd.dtype(name)
+
+
 def test_an_unknown_framework_type():
     with pytest.raises(TypeError):
         ndd.DType.from_fw_type(3)

@@ -20,7 +20,7 @@ from ndd._cpu.elementwise import OPERATIONS, spread
 from ndd._cuda.source import ELEMENT_TYPES
 from ndd._operator import Plan, bad_sample, operator, output
 from ndd._tensor import Batch, DType, Tensor, bind_operations
-from ndd._tensor.construct import build_tensor
+from ndd._tensor.construct import build_tensor, from_pipeline
 from ndd._tensor.dtype import dtype as to_dtype, float32, float64
 from ndd._tensor.promotion import common, common_layout, result_type
 
@@ -242,7 +242,9 @@ def _on_one_device(name: str, inputs: list[Any]) -> list[Any]:
         if value.__class__ not in _HANDLES:
             follows = device is not None and isinstance(value, list | tuple | np.ndarray)
             try:
-                value = build_tensor(value, None, device if follows else None, None, copy=False)
+                given = from_pipeline(value)
+                place = device if follows else None
+                value = build_tensor(value, None, place, None, copy=False) if given is None else given
             except (TypeError, ValueError, RuntimeError) as error:
                 raise type(error)(f"{name}: {error}") from None
         handles.append(value)
