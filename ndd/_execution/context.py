@@ -105,7 +105,8 @@ class Turn:
                         pass
                 finally:
                     lock.release()  # not self.lock: in a child that the operator forked that is another one
-                invocation.execute()  # its queue was dropped by a fork, or another thread took it from there
+                if not invocation.finished:
+                    invocation.execute()  # its queue was dropped by a fork, or another thread took it from there
             if not invocation.finished:
                 invocation.wait(_LOOK_AGAIN_SECONDS)
 
