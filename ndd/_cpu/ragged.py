@@ -44,6 +44,45 @@ def _(shapes, counted):
 
 
 @kernel(nogil=False)
+def count_rows(shapes, axes, lanes, threads, rows):
+    """Of samples of `shapes` `[N, ndim]`: in `rows` the elements over the axes whose bits are set in `axes`, in `threads`
+    `lanes` times those over the others. Gives the most of `rows`."""
+    most = 0
+    for n in range(len(shapes)):
+        inside, outside = 1, lanes
+        for k in range(shapes.shape[1]):
+            if axes >> k & 1:
+                inside *= shapes[n, k]
+            else:
+                outside *= shapes[n, k]
+        rows[n], threads[n] = inside, outside
+        most = max(most, inside)
+    return most
+
+
+@count_rows.meanwhile
+def _(shapes, axes, lanes, threads, rows):
+    inside = [bool(axes >> k & 1) for k in range(shapes.shape[1])]
+    rows[:] = shapes[:, inside].prod(axis=1)
+    threads[:] = lanes * shapes[:, ~np.array(inside, bool)].prod(axis=1)
+    return int(rows.max(initial=0))
+
+
+@kernel(nogil=False)
+def largest(values):
+    """The largest of int64 `[N]`, at least 0."""
+    most = 0
+    for n in range(len(values)):
+        most = max(most, values[n])
+    return most
+
+
+@largest.meanwhile
+def _(values):
+    return int(values.max(initial=0))
+
+
+@kernel(nogil=False)
 def write_addresses(column, base, places, step):
     """`column = base + places * step`: int64 `[N]`, `column` with gaps."""
     for n in range(len(column)):
@@ -67,4 +106,4 @@ def _(column, base, step):
     column[:] = np.arange(len(column)) * step + base
 
 
-__all__ = ["count_elements", "write_addresses", "write_steps"]
+__all__ = ["count_elements", "count_rows", "largest", "write_addresses", "write_steps"]

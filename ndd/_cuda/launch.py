@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd._cpu.ragged import count_elements, write_addresses, write_steps
+from ndd._cpu.ragged import count_elements, largest, write_addresses, write_steps
 from ndd._cuda import compile, source
 from ndd._cuda.ring import Ring
 from ndd._cuda.scope import raw_handle
@@ -24,7 +24,7 @@ from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import torch_dtype
 from ndd._tensor.memory import device_empty, torch_device
 from ndd._tensor.operand import Operand
-from ndd._tensor.small_arrays import FEW, equal_rows, few_zeros, numbers_below, ones_column, put
+from ndd._tensor.small_arrays import FEW, equal_rows, few_zeros, ones_column, put
 from ndd._tensor.store import Volumes, bind_volumes
 
 _BLOCK = 256
@@ -178,7 +178,10 @@ class Launch:
             items, most = volumes.sizes, volumes.largest
         elif work.__class__ is not int:
             items = work if work.__class__ is np.ndarray and work.ndim == 1 else np.ravel(work)
-            most = int(np.maximum.reduce(items)) if len(items) else 0
+            if items.flags.carray and items.dtype.char == _INT64:
+                most = largest(items)
+            else:
+                most = int(np.maximum.reduce(items)) if len(items) else 0
         if not self.n or most <= 0:
             return
         form, columns, addresses = self._form(kernel, items, fields, macros, file)
@@ -400,7 +403,9 @@ def _run(functions: list[Any], grid: tuple[int, int], octets: np.ndarray, count:
         compile.launch(function, grid, _BLOCK, stream, arguments)
 
 
-def _address(records: np.ndarray, fields: list[tuple[str, Any]], call: Any, inputs: list[Any], outputs: list[Store]) -> None:
+def _address(
+    records: np.ndarray, fields: list[tuple[str, Any]], call: Any, inputs: list[Any], outputs: list[Store]
+) -> None:
     """Writes the addresses of this call: where each sample's part is."""
     n = len(records)
     for name, origin in fields:
@@ -419,7 +424,9 @@ def _address(records: np.ndarray, fields: list[tuple[str, Any]], call: Any, inpu
                 records[name] = _uploaded(store, call)
                 continue
             if store.device is not call.device and store.device != call.device:
-                raise ValueError(f"input {number} is on {store.device}, the operator runs on {call.device}: move it there")
+                raise ValueError(
+                    f"input {number} is on {store.device}, the operator runs on {call.device}: move it there"
+                )
         if store._addresses is not None or store.n != n:
             records[name] = store.pointers()
         elif store.flat is not None:

@@ -15,9 +15,9 @@ from ndd._execution.invocation import Invocation, run_with_inputs, serving
 from ndd._execution.kept import Kept
 from ndd._execution.living import Living
 from ndd._execution.mode import take_off
-from ndd._execution.stream import Stream, get_default_stream, stream as to_stream
+from ndd._execution.stream import Stream, chosen_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
-from ndd._tensor.device import Device, current_gpu, gpu_count
+from ndd._tensor.device import Device, current_gpu
 
 _LOOK_AGAIN_SECONDS = 0.5  # a waiter is woken by the result; it looks up in case the thread behind it has died
 _FORK_SECONDS = 5.0  # a fork waits so long for an operator that is at work
@@ -291,7 +291,7 @@ class EvalContext:
     @staticmethod
     def default() -> EvalContext:
         """This thread's default context for the current device."""
-        number = current_gpu() if gpu_count() else None
+        number = current_gpu()
         found = _local.defaults.get(number)
         if found is None:
             found = _local.defaults[number] = EvalContext(device_id=number)
@@ -323,7 +323,7 @@ class EvalContext:
         """The stream for work on a GPU, which need not be the context's own (`device="gpu:1"`)."""
         if self._stream is not None and self._stream.device_id == device_id:
             return self._stream
-        found = get_default_stream(device_id)
+        found = chosen_stream(device_id)
         if found is not None:
             return found
         return _own_streams(self, device_id)

@@ -116,10 +116,12 @@ def _number(device_id: int | None) -> int:
 
 def get_default_stream(device_id: int | None = None) -> Stream | None:
     """The stream that operators use: this thread's current one, else the process' default; None if neither is set."""
-    if not gpu_count():
-        return None
-    number = _number(device_id)
-    return _local.streams.get(number) or _default.get(number)
+    return chosen_stream(_number(device_id)) if gpu_count() else None
+
+
+def chosen_stream(device_id: int) -> Stream | None:
+    """The same for a GPU that is there."""
+    return _local.streams.get(device_id) or _default.get(device_id)
 
 
 def get_current_stream(device_id: int | None = None) -> Stream | None:
