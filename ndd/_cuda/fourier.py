@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cuda.launch import Memory
+from ndd._cuda.launch import Memory, counted
 
 
 class Rows(Memory):
@@ -25,8 +25,8 @@ class Rows(Memory):
 
 def memory(launch: Any, counts: np.ndarray, n: int) -> Rows:
     """Memory for `counts[i]` rows of `n` float32 of each sample."""
-    ends = np.add.accumulate(counts)
-    return launch.made(Rows(_room(int(ends[-1])), ends - counts, n))
+    found = counted(counts.reshape(-1, 1))
+    return launch.made(Rows(_room(found.total), found.offsets, n))
 
 
 def _room(total: int) -> int:

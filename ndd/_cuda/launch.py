@@ -281,7 +281,9 @@ class Launch:
                 columns.append(value)
         if macros:
             key += macros
-            key += map(str, macros.values())
+            key += [
+                str(value) if value.__class__ is float else value for value in macros.values()
+            ]  # 1 and 1.0 are equal
         found = tuple(key)
         forms = self.call.settled.kernels  # inputs and outputs have the types that these were compiled for
         form = forms.get(found)
@@ -300,14 +302,14 @@ class Launch:
         kinds = tuple([s.shape[1] for s in shapes])
         if 0 in kinds:
             shapes = [s if s.shape[1] else ones_column(self.n) for s in shapes]
-        forms = self.call.settled.kernels
-        known = forms.get(kinds)
+        every_kind = self.call.settled.columns
+        known = every_kind.get(kinds)
         if known is None:
             ins = [i for i, o in enumerate(self.inputs) if o is not None and not o.on_cpu]
             outs = range(len(self.outputs))
             names = [f"in{i}_shape" for i in ins] + [f"out{i}_shape" for i in outs]
             addresses = [(f"in{i}", ("in", i)) for i in ins] + [(f"out{i}", ("out", i)) for i in outs]
-            known = forms[kinds] = names, addresses
+            known = every_kind[kinds] = names, addresses
         return kinds, shapes, *known
 
     def _functions(
@@ -526,7 +528,7 @@ class Room:
             if operand is not None and operand._store_._shape_array is shapes and operand._store_.n == n:
                 volumes, same = operand._store_.volumes, same or operand._store_.whole is not None
                 break
-        self.volumes = volumes or _counted(self.shapes)
+        self.volumes = volumes or counted(self.shapes)
         same = same or (self.volumes.total == self.volumes.largest * n and equal_rows(self.shapes))
         self.form = (n, *self.shapes[0].tolist()) if n and same else None
 
@@ -541,16 +543,16 @@ class Room:
         return store
 
 
-def _counted(shapes: np.ndarray) -> Volumes:
+def counted(shapes: np.ndarray) -> Volumes:
     """The elements of samples of these shapes."""
     if not shapes.flags.carray or shapes.dtype.char != _INT64:
         return Volumes(shapes)
-    counted = np.empty((2, len(shapes)), np.int64)
-    total, largest = count_elements(shapes, counted)
-    return Volumes(shapes) if total < 0 else Volumes.known(counted[0], counted[1], total, largest)
+    found = np.empty((2, len(shapes)), np.int64)
+    total, most = count_elements(shapes, found)
+    return Volumes(shapes) if total < 0 else Volumes.known(found[0], found[1], total, most)
 
 
-bind_volumes(_counted)
+bind_volumes(counted)
 
 
 def _rows(shapes: Any, n: int) -> np.ndarray:

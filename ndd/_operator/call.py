@@ -53,7 +53,7 @@ class Settled:
     """What the constants and the specs of the inputs settle of a call; shared by all calls that agree in these."""
 
     __slots__ = (
-        "arguments", "assumed", "batch_only", "constants", "device", "fewer", "handles", "kernels", "made", "missed", "moves",
+        "arguments", "assumed", "batch_only", "columns", "constants", "device", "fewer", "handles", "kernels", "made", "missed", "moves",
         "named", "once", "outs", "plans", "single", "specs",
     )  # fmt: skip
 
@@ -80,6 +80,7 @@ class Settled:
         self.plans: dict[Any, Planned] = {}
         self.made: dict[Any, Any] = {}  # see `Call.once` and `Call.kept`
         self.kernels: dict[Any, Any] = {}  # GPU: what launches share, see `Launch`
+        self.columns: dict[Any, Any] = {}  # GPU: what all launches say of inputs and outputs
         self.missed = 0  # calls in a row for which no plan was kept
         self.once: set[int] = set()  # hashes of shapes that came once
         self.arguments: tuple[int, dict[str, Any]] = (
@@ -113,6 +114,7 @@ class Settled:
         found = Settled(self.specs, named, handles, self.device, self.moves, self.outs, self.single)
         found.fewer, found.batch_only, found.assumed = self.fewer, self.batch_only, self.assumed
         found.constants, found.plans, found.made, found.kernels = self.constants, self.plans, self.made, self.kernels
+        found.columns = self.columns
         return found
 
 
