@@ -53,8 +53,8 @@ class Settled:
     """What the constants and the specs of the inputs settle of a call; shared by all calls that agree in these."""
 
     __slots__ = (
-        "arguments", "assumed", "batch_only", "columns", "constants", "device", "fewer", "handles", "kernels", "made", "missed", "moves",
-        "named", "once", "outs", "plans", "single", "specs",
+        "arguments", "assumed", "batch_only", "columns", "constants", "device", "fewer", "handles", "kernels", "made", "missed",
+        "moves", "named", "once", "outs", "plans", "single", "specs",
     )  # fmt: skip
 
     def __init__(
