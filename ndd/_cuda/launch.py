@@ -18,7 +18,6 @@ import numpy as np
 from ndd._cpu.ragged import count_elements, largest, write_addresses, write_steps
 from ndd._cuda import compile, source
 from ndd._cuda.ring import Ring
-from ndd._cuda.scope import raw_handle
 from ndd._cuda.structs import by_value, layout
 from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import torch_dtype
@@ -297,8 +296,10 @@ class Launch:
     def _own_columns(self) -> tuple[Any, list[np.ndarray], list[str], list[tuple[str, Any]]]:
         """What every launch says of inputs and outputs: the numbers of their axes, their extents `[N, ndim]` (of those on
         the GPU), the names of these, and which have an address."""
-        every = [o for o in (*self.inputs, *self.outputs) if o is not None and not o._store_.on_cpu]
-        shapes = [o.shapes for o in every]
+        shapes = []
+        for operand in (*self.inputs, *self.outputs):
+            if operand is not None and operand._store_.device.device_id is not None:
+                shapes.append(operand.shapes)
         kinds = tuple([s.shape[1] for s in shapes])
         if 0 in kinds:
             shapes = [s if s.shape[1] else ones_column(self.n) for s in shapes]
@@ -400,7 +401,7 @@ def _struct(addresses: list[tuple[str, Any]], names: list[str], columns: list[An
 def _run(functions: list[Any], grid: tuple[int, int], octets: np.ndarray, count: Any, shared: Any, call: Any) -> None:
     """Kernels with these records."""
     arguments = [ctypes.c_void_p(_sent(call, octets)), count, shared]
-    stream = raw_handle(call.stream)
+    stream = call.stream._torch.cuda_stream
     for function in functions:
         compile.launch(function, grid, _BLOCK, stream, arguments)
 
@@ -410,19 +411,20 @@ def _address(
 ) -> None:
     """Writes the addresses of this call: where each sample's part is."""
     n = len(records)
+    write = write_addresses if n > 1 else _write_one  # a column of one is contiguous: to a compiler another type
     for name, origin in fields:
         if origin.__class__ is not tuple:
             if origin.offsets is None:
                 records[name] = origin.base
             else:
-                _write(records[name], origin.base, origin.offsets, origin.step)
+                write(records[name], origin.base, origin.offsets, origin.step)
             continue
         kind, number = origin
         if kind == "out":
             store = outputs[number]
         else:
             store = inputs[number]._store_
-            if store.on_cpu:  # small values that the operator leaves where they are
+            if store.device.device_id is None:  # small values that the operator leaves where they are
                 records[name] = _uploaded(store, call)
                 continue
             if store.device is not call.device and store.device != call.device:
@@ -432,19 +434,16 @@ def _address(
         if store._addresses is not None or store.n != n:
             records[name] = store.pointers()
         elif store.flat is not None:
-            _write(records[name], store.flat.data_ptr(), store.volumes.offsets, store.dtype.bytes)
+            volumes = store._volumes or store.volumes
+            write(records[name], store.flat.data_ptr(), volumes.offsets, store.dtype.bytes)
         elif store.whole is not None and store._has_gaps is False and n > 1:
             write_steps(records[name], store.whole.data_ptr(), store.whole.stride(0) * store.dtype.bytes)
         else:
             records[name] = store.pointers()
 
 
-def _write(column: np.ndarray, base: int, places: np.ndarray, step: int) -> None:
-    """`base + places * step`."""
-    if len(column) > 1:
-        write_addresses(column, base, places, step)
-    else:  # contiguous: to a compiler another type
-        column[0] = base + int(places[0]) * step
+def _write_one(column: np.ndarray, base: int, places: np.ndarray, step: int) -> None:
+    column[0] = base + int(places[0]) * step
 
 
 def _uploaded(store: Store, call: Any) -> np.ndarray:

@@ -85,8 +85,3 @@ def wait_for(store: Store, stream: Any) -> None:
     if elsewhere:
         for tensor in store.owners():
             tensor.record_stream(ours)
-
-
-def raw_handle(stream: Any) -> int:
-    """The `cudaStream_t` of a context's stream."""
-    return stream.handle
