@@ -13,14 +13,15 @@ from ndd._cuda.launch import Memory, counted
 class Rows(Memory):
     """Rows of `n` float32, those of a sample from row `starts[i]` on."""
 
-    __slots__ = ("n",)
+    __slots__ = ("n", "starts")
 
     def __init__(self, count: int, starts: np.ndarray, n: int):
         super().__init__(count * n, _torch_float32(), starts, 4 * n)
+        self.starts = starts
         self.n = n
 
     def anew(self, held: dict[int, Memory]) -> Memory:
-        return Rows(self.count // self.n, self.offsets, self.n)
+        return Rows(self.count // self.n, self.starts, self.n)
 
 
 def memory(launch: Any, counts: np.ndarray, n: int) -> Rows:
@@ -53,7 +54,7 @@ class _Spectra(Memory):
     __slots__ = ("rows",)
 
     def __init__(self, rows: Rows):
-        super().__init__(0, rows.dtype, rows.offsets, 8 * (rows.n // 2 + 1))
+        super().__init__(0, rows.dtype, rows.starts, 8 * (rows.n // 2 + 1))
         self.rows = rows
 
     def make(self, call: Any) -> None:

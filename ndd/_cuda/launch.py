@@ -311,7 +311,7 @@ class Launch:
             names = [f"in{i}_shape" for i in ins] + [f"out{i}_shape" for i in outs]
             addresses = [(f"in{i}", ("in", i)) for i in ins] + [(f"out{i}", ("out", i)) for i in outs]
             known = every_kind[kinds] = names, addresses
-        return kinds, shapes, *known
+        return kinds, shapes, known[0], known[1]
 
     def _functions(
         self, kernel: Any, struct: np.dtype, shared_kind: Any, macros: dict[str, Any], file: Any

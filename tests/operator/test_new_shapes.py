@@ -79,6 +79,34 @@ def test_new_lengths_take_so_many_more_steps(name, nothing_runs):
     assert new <= every
 
 
+def kept_of(op):
+    """How much is kept for each call of an operator with its constants, at most."""
+    every = list(op._settled.values())
+    found = {
+        name: max(len(getattr(one, name)) for one in every) for name in ("plans", "kernels", "columns", "once", "made")
+    }
+    forms = [form for one in every for form in one.kernels.values()]
+    return {**found, "functions": max(len(form.functions) for form in forms)}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_new_lengths_fill_nothing_for_ever(name, nothing_runs):
+    """Once there was all that launches share, only what tells lengths that came before grows, up to a thousand."""
+    make, call = SOUND[name]
+    op = getattr(ndd, name).operator
+    op.forget()
+    kept = []
+    for _ in range(2):
+        for _ in range(40):
+            call(make()).evaluate() if name != "nonsilent_region" else call(make())[0].evaluate()
+        kept.append(kept_of(op))
+    first, second = kept
+    assert second.pop("once") - first.pop("once") == 40
+    assert first == second
+    assert first["plans"] < 12
+    assert first["columns"] == first["functions"] == 1
+
+
 asked: list[int] = []
 
 
