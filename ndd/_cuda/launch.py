@@ -229,7 +229,7 @@ class Launch:
             each: its first axis is the samples, and each is shown its own row.
             kept: somebody keeps this very array and never writes to it, so that it may stay on the GPU.
         """
-        places = np.arange(self.n) if each else None
+        places = np.arange(self.n, dtype=np.int64) if each else None
         step = values[0].nbytes if each and len(values) else 0
         return self.made(Memory(0, None, places, step, values, kept=values if kept else None))
 
