@@ -14,12 +14,14 @@ _NOT_READY = 600  # CUDA_ERROR_NOT_READY
 
 def call(name: str, *arguments: Any) -> None:
     """Calls a function of the driver. RuntimeError with its error's name if it fails."""
-    _check(name, _status(name, *arguments))
+    status = _functions()[name](*arguments)
+    if status:
+        _check(name, _again(status, name, arguments))
 
 
 def is_done(name: str, *arguments: Any) -> bool:
     """The same of a function that asks whether something is done."""
-    status = _status(name, *arguments)
+    status = _again(_functions()[name](*arguments), name, arguments)
     if status != _NOT_READY:
         _check(name, status)
     return status != _NOT_READY
@@ -32,17 +34,16 @@ def _check(name: str, status: int) -> None:
         raise RuntimeError(f"{name} failed: {(said.value or b'error').decode()} ({status})")
 
 
-def _status(name: str, *arguments: Any) -> int:
-    function = _functions()[name]
-    status = function(*arguments)
-    if status == _NO_CONTEXT:
-        import torch
+def _again(status: int, name: str, arguments: tuple[Any, ...]) -> int:
+    """What a function says that is called once more, if it only lacked a context."""
+    if status != _NO_CONTEXT:
+        return status
+    import torch
 
-        from ndd._cuda.compile import cupy
+    from ndd._cuda.compile import cupy
 
-        cupy().cuda.runtime.setDevice(torch.cuda.current_device())
-        status = function(*arguments)
-    return status
+    cupy().cuda.runtime.setDevice(torch.cuda.current_device())
+    return _functions()[name](*arguments)
 
 
 @functools.cache

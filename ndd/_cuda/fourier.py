@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cuda.launch import Memory
+from ndd._cuda.launch import Memory, counted
 
 
 class Rows(Memory):
@@ -16,7 +16,7 @@ class Rows(Memory):
     __slots__ = ("n", "starts")
 
     def __init__(self, count: int, starts: np.ndarray, n: int):
-        super().__init__(count * n, _torch_float32(), starts * (4 * n))
+        super().__init__(count * n, _torch_float32(), starts, 4 * n)
         self.starts = starts
         self.n = n
 
@@ -26,8 +26,8 @@ class Rows(Memory):
 
 def memory(launch: Any, counts: np.ndarray, n: int) -> Rows:
     """Memory for `counts[i]` rows of `n` float32 of each sample."""
-    ends = np.add.accumulate(counts)
-    return launch.made(Rows(_room(int(ends[-1])), ends - counts, n))
+    found = counted(counts.reshape(-1, 1))
+    return launch.made(Rows(_room(found.total), found.offsets, n))
 
 
 def _room(total: int) -> int:
@@ -54,7 +54,7 @@ class _Spectra(Memory):
     __slots__ = ("rows",)
 
     def __init__(self, rows: Rows):
-        super().__init__(0, rows.dtype, rows.starts * (8 * (rows.n // 2 + 1)))
+        super().__init__(0, rows.dtype, rows.starts, 8 * (rows.n // 2 + 1))
         self.rows = rows
 
     def make(self, call: Any) -> None:

@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd._cpu.ragged import count_elements, largest, write_addresses, write_steps
 from ndd._cuda import compile, source
 from ndd._cuda.ring import Ring
-from ndd._cuda.scope import raw_handle
 from ndd._cuda.structs import by_value, layout
 from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import torch_dtype
 from ndd._tensor.memory import device_empty, torch_device
 from ndd._tensor.operand import Operand
-from ndd._tensor.small_arrays import FEW, equal_rows, few_zeros, numbers_below, put
-from ndd._tensor.store import Volumes
+from ndd._tensor.small_arrays import FEW, equal_rows, few_zeros, ones_column, put
+from ndd._tensor.store import Volumes, bind_volumes
 
 _BLOCK = 256
 _MAX_BLOCKS = 1 << 16  # a grid row; kernels stride over what is left
@@ -64,21 +64,22 @@ class _Start(NamedTuple):
     struct: np.dtype
     count: Any
     shared: Any
-    fields: list[tuple[str, Any]]  # the field, and ("in" | "out", number) or a `Memory`
+    addresses: list[tuple[str, Any]]  # the field, and ("in" | "out", number) or a `Memory`
 
 
 class Memory:
     """GPU memory of one call, a part for each sample: the value of a field of `Sample`, where it is an address."""
 
-    __slots__ = ("base", "count", "dtype", "kept", "offsets", "tensor", "values", "zeros")
+    __slots__ = ("base", "count", "dtype", "kept", "offsets", "step", "tensor", "values", "zeros")
 
     def __init__(
-        self, count: int, dtype: Any, offsets: np.ndarray | int, values: np.ndarray | None = None, zeros: bool = False,
-        kept: np.ndarray | None = None,
+        self, count: int, dtype: Any, offsets: np.ndarray | None, step: int = 1, values: np.ndarray | None = None,
+        zeros: bool = False, kept: np.ndarray | None = None,
     ):  # fmt: skip
         self.count = count
         self.dtype = dtype  # of torch
-        self.offsets = offsets  # in bytes, [N]; or 0: all of it is for every sample
+        self.offsets = offsets  # [N], where each sample's part begins; None: all of it is for every sample
+        self.step = step  # bytes from one place to the next
         self.values = values  # what is in it; None: nothing yet
         self.zeros = zeros
         self.kept = kept  # the array with these values, if it may stay on the GPU
@@ -102,7 +103,7 @@ class Memory:
 
     def anew(self, held: dict[int, Memory]) -> Memory:
         """The same for another call, in which `held` has, by the `id` of the first call's, what was made so far."""
-        return Memory(self.count, self.dtype, self.offsets, self.values, self.zeros, self.kept)
+        return Memory(self.count, self.dtype, self.offsets, self.step, self.values, self.zeros, self.kept)
 
     def hold(self, tensor: Any) -> None:
         """Takes a tensor as the memory."""
@@ -111,6 +112,7 @@ class Memory:
 
 
 _ADDRESS = np.dtype(np.int64)
+_INT64 = _ADDRESS.char
 _KEPT_TABLES = 128  # on all GPUs together; others are copied at every launch
 
 _making = threading.Lock()  # a stream's ring
@@ -118,21 +120,6 @@ _functions: dict[Any, Any] = {}
 _paths: dict[tuple[str, str], Path] = {}
 # Tables that stay on a GPU, by the `id` of the array and the GPU: the address, who holds it, and the array.
 _tables: dict[tuple[int, int], tuple[int, Any, np.ndarray]] = {}
-
-
-class _Names(dict):
-    """`in0`, `in1`, ...: made once."""
-
-    def __init__(self, start: str, end: str = ""):
-        self.start, self.end = start, end
-
-    def __missing__(self, number: int) -> str:
-        found = self[number] = f"{self.start}{number}{self.end}"
-        return found
-
-
-_IN, _OUT = _Names("in"), _Names("out")
-_IN_SHAPE, _OUT_SHAPE = _Names("in", "_shape"), _Names("out", "_shape")
 
 
 class Launch:
@@ -148,6 +135,7 @@ class Launch:
         self.steps: list[Any] | None = [] if kept else None  # Memory and _Start, in their order
         self.inputs = inputs
         self.outputs = outputs
+        self.results = [o._store_ for o in outputs]
         self.n = n
         self.device = call.device
         self.stream = call.stream
@@ -189,13 +177,34 @@ class Launch:
             items, most = volumes.sizes, volumes.largest
         elif work.__class__ is not int:
             items = work if work.__class__ is np.ndarray and work.ndim == 1 else np.ravel(work)
-            most = int(np.maximum.reduce(items)) if len(items) else 0
+            if items.flags.carray and items.dtype.char == _INT64:
+                most = largest(items)
+            else:
+                most = int(np.maximum.reduce(items)) if len(items) else 0
         if not self.n or most <= 0:
             return
-        start, records = self._written(kernel, items, most, fields, numbers, macros, file)
+        form, columns, addresses = self._form(kernel, items, fields, macros, file)
+        by, shared_kind = by_value(numbers)
+        functions = form.functions.get(shared_kind)
+        if functions is None:
+            functions = form.functions[shared_kind] = self._functions(
+                kernel, form.struct, shared_kind, macros or {}, file
+            )
+        n = self.n
+        octets = np.empty(n * form.struct.itemsize, np.uint8)  # not `zeros`, which lets go of the interpreter
+        records = np.frombuffer(octets, form.struct)  # `view` takes three times as long
+        for name, values in zip(form.names, columns, strict=True):
+            if values.__class__ is int or values.size <= FEW:
+                records[name] = values
+            else:
+                put(records[name], values)
+        blocks = -(-most // _BLOCK)
+        blocks = min(blocks, max(_ENOUGH_BLOCKS // n, -(-blocks // _ROUNDS)), _MAX_BLOCKS)
+        grid = blocks, min(n, 65535)
         if self.steps is not None:
-            self.steps.append(start._replace(octets=start.octets.copy()))
-        _run(start, start.octets, records, self.call, self.inputs, self.outputs)
+            self.steps.append(_Start(functions, grid, octets.copy(), form.struct, _count(n), by, addresses))
+        _address(records, addresses, self.call, self.inputs, self.results)
+        _run(functions, grid, octets, _count(n), by, self.call)
 
     def scratch(self, sizes: Any, dtype: Any, *, zeros: bool = False) -> Memory:
         """Memory with `sizes[i]` elements of an ndd or NumPy type for sample i, `[N]`, uninitialised unless `zeros`; it
@@ -211,7 +220,7 @@ class Launch:
                 sizes = np.full(self.n, sizes, np.int64)
             ends = np.add.accumulate(sizes)
             offsets, total = ends - sizes, int(ends[-1]) if self.n else 0
-        return self.made(Memory(max(1, total), kind, offsets * kind.itemsize, zeros=zeros))
+        return self.made(Memory(max(1, total), kind, offsets, kind.itemsize, zeros=zeros))
 
     def table(self, values: np.ndarray, each: bool = False, kept: bool = False) -> Memory:
         """A small constant array, on the GPU.
@@ -220,8 +229,9 @@ class Launch:
             each: its first axis is the samples, and each is shown its own row.
             kept: somebody keeps this very array and never writes to it, so that it may stay on the GPU.
         """
-        offsets = numbers_below(self.n) * (values[0].nbytes if len(values) else 0) if each else 0
-        return self.made(Memory(0, None, offsets, values, kept=values if kept else None))
+        places = np.arange(self.n, dtype=np.int64) if each else None
+        step = values[0].nbytes if each and len(values) else 0
+        return self.made(Memory(0, None, places, step, values, kept=values if kept else None))
 
     def made(self, memory: Memory) -> Memory:
         """Makes memory that somebody else describes, here and when these launches are made again."""
@@ -247,15 +257,15 @@ class Launch:
                     return kind, i
         raise TypeError("an address in a record is that of an input, an output, or memory of this launch")
 
-    def _written(
-        self, kernel: Any, items: Any, most: int, fields: dict[str, Any], shared: dict[str, Any], macros: Any, file: Any
-    ) -> tuple[_Start, np.ndarray]:
-        """A launch, and its records without the addresses."""
-        n = self.n
-        if self.columns is None:
-            self.columns = self._own_columns()
-        kinds, names, columns, addresses = self.columns
-        columns = [*columns, items]
+    def _form(
+        self, kernel: Any, items: Any, fields: dict[str, Any], macros: Any, file: Any
+    ) -> tuple[_Form, list[Any], list[tuple[str, Any]]]:
+        """What a launch shares with others, the numbers of its records, and where their addresses come from."""
+        own = self.columns
+        if own is None:
+            own = self.columns = self._own_columns()
+        kinds, shapes, names, addresses = own
+        columns = [*shapes, items]
         key: list[Any] = [kernel, file, kinds, items.__class__ is int or items.dtype.char]
         for name, value in fields.items():
             if value.__class__ is not np.ndarray:
@@ -270,7 +280,9 @@ class Launch:
                 columns.append(value)
         if macros:
             key += macros
-            key += map(str, macros.values())
+            key += [
+                str(value) if value.__class__ is float else value for value in macros.values()
+            ]  # 1 and 1.0 are equal
         found = tuple(key)
         forms = self.call.settled.kernels  # inputs and outputs have the types that these were compiled for
         form = forms.get(found)
@@ -279,40 +291,27 @@ class Launch:
             numbers = [k for k, v in fields.items() if k not in places and np.asarray(v).dtype != object]
             names = [*names, "items", *numbers]
             form = forms[found] = _Form(_struct(addresses, names, columns), names)
-        by, shared_kind = by_value(shared)
-        functions = form.functions.get(shared_kind)
-        if functions is None:
-            functions = form.functions[shared_kind] = self._functions(
-                kernel, form.struct, shared_kind, macros or {}, file
-            )
-        octets = np.empty(n * form.struct.itemsize, np.uint8)  # not `zeros`, which lets go of the interpreter
-        records = np.frombuffer(octets, form.struct)  # `view` takes three times as long
-        for name, values in zip(form.names, columns, strict=True):
-            if values.__class__ is int or values.size <= FEW:
-                records[name] = values
-            else:
-                put(records[name], values)
-        blocks = -(-most // _BLOCK)
-        blocks = min(blocks, max(_ENOUGH_BLOCKS // n, -(-blocks // _ROUNDS)), _MAX_BLOCKS)
-        return _Start(functions, (blocks, min(n, 65535)), octets, form.struct, _count(n), by, addresses), records
+        return form, columns, addresses
 
-    def _own_columns(self) -> tuple[Any, list[str], list[np.ndarray], list[tuple[str, Any]]]:
-        """What every launch says of inputs and outputs: what tells the fields, then names and extents `[N, ndim]` of those
-        with a shape, and those with an address."""
-        names: list[str] = []
-        shapes: list[np.ndarray] = []
-        addresses: list[tuple[str, Any]] = []
-        for i, operand in enumerate(self.inputs):
-            if operand is not None and not operand.on_cpu:
-                names.append(_IN_SHAPE[i])
+    def _own_columns(self) -> tuple[Any, list[np.ndarray], list[str], list[tuple[str, Any]]]:
+        """What every launch says of inputs and outputs: the numbers of their axes, their extents `[N, ndim]` (of those on
+        the GPU), the names of these, and which have an address."""
+        shapes = []
+        for operand in (*self.inputs, *self.outputs):
+            if operand is not None and operand._store_.device.device_id is not None:
                 shapes.append(operand.shapes)
-                addresses.append((_IN[i], ("in", i)))
-        for i, operand in enumerate(self.outputs):
-            names.append(_OUT_SHAPE[i])
-            shapes.append(operand.shapes)
-            addresses.append((_OUT[i], ("out", i)))
-        shapes = [s if s.shape[1] else np.ones((self.n, 1), np.int64) for s in shapes]
-        return tuple([*names, *[s.shape[1] for s in shapes]]), names, shapes, addresses
+        kinds = tuple([s.shape[1] for s in shapes])
+        if 0 in kinds:
+            shapes = [s if s.shape[1] else ones_column(self.n) for s in shapes]
+        every_kind = self.call.settled.columns
+        known = every_kind.get(kinds)
+        if known is None:
+            ins = [i for i, o in enumerate(self.inputs) if o is not None and not o.on_cpu]
+            outs = range(len(self.outputs))
+            names = [f"in{i}_shape" for i in ins] + [f"out{i}_shape" for i in outs]
+            addresses = [(f"in{i}", ("in", i)) for i in ins] + [(f"out{i}", ("out", i)) for i in outs]
+            known = every_kind[kinds] = names, addresses
+        return kinds, shapes, known[0], known[1]
 
     def _functions(
         self, kernel: Any, struct: np.dtype, shared_kind: Any, macros: dict[str, Any], file: Any
@@ -325,7 +324,7 @@ class Launch:
         return [self._compiled(text, name, struct, shared_kind, every) for name in names]
 
     def _compiled(self, text: Path | str, kernel: str, record: np.dtype, shared_kind: Any, macros: Any) -> Any:
-        _, _, _, addresses = self.columns
+        addresses = self.columns[3]
         pointers = {name: f"{'const ' * (way == 'in')}{name.upper()}" for name, (way, _) in addresses}
         key = (text, kernel, record, tuple(pointers), shared_kind, tuple(macros.items()), self.device.device_id)
         function = _functions.get(key)
@@ -399,40 +398,58 @@ def _struct(addresses: list[tuple[str, Any]], names: list[str], columns: list[An
     return layout((*[(name, _ADDRESS, ()) for name, _ in addresses], *fields))
 
 
-def _run(
-    start: _Start, octets: np.ndarray, records: np.ndarray, call: Any, inputs: list[Any], outputs: list[Any]
+def _run(functions: list[Any], grid: tuple[int, int], octets: np.ndarray, count: Any, shared: Any, call: Any) -> None:
+    """Kernels with these records."""
+    arguments = [ctypes.c_void_p(_sent(call, octets)), count, shared]
+    stream = call.stream._torch.cuda_stream
+    for function in functions:
+        compile.launch(function, grid, _BLOCK, stream, arguments)
+
+
+def _address(
+    records: np.ndarray, fields: list[tuple[str, Any]], call: Any, inputs: list[Any], outputs: list[Store]
 ) -> None:
-    """One launch, with the addresses of this call in its records, which `octets` are."""
-    for name, origin in start.fields:
-        records[name] = _address(origin, call, inputs, outputs)
-    arguments = [ctypes.c_void_p(_sent(call, octets)), start.count, start.shared]
-    stream = raw_handle(call.stream)
-    for function in start.functions:
-        compile.launch(function, start.blocks, _BLOCK, stream, arguments)
+    """Writes the addresses of this call: where each sample's part is."""
+    n = len(records)
+    write = write_addresses if n > 1 else _write_one  # a column of one is contiguous: to a compiler another type
+    for name, origin in fields:
+        if origin.__class__ is not tuple:
+            if origin.offsets is None:
+                records[name] = origin.base
+            else:
+                write(records[name], origin.base, origin.offsets, origin.step)
+            continue
+        kind, number = origin
+        if kind == "out":
+            store = outputs[number]
+        else:
+            store = inputs[number]._store_
+            if store.device.device_id is None:  # small values that the operator leaves where they are
+                records[name] = _uploaded(store, call)
+                continue
+            if store.device is not call.device and store.device != call.device:
+                raise ValueError(
+                    f"input {number} is on {store.device}, the operator runs on {call.device}: move it there"
+                )
+        if store._addresses is not None or store.n != n:
+            records[name] = store.pointers()
+        elif store.flat is not None:
+            volumes = store._volumes or store.volumes
+            write(records[name], store.flat.data_ptr(), volumes.offsets, store.dtype.bytes)
+        elif store.whole is not None and store._has_gaps is False and n > 1:
+            write_steps(records[name], store.whole.data_ptr(), store.whole.stride(0) * store.dtype.bytes)
+        else:
+            records[name] = store.pointers()
 
 
-def _address(origin: Any, call: Any, inputs: list[Any], outputs: list[Any]) -> Any:
-    """int64 `[N]`: where each sample's part is."""
-    if isinstance(origin, Memory):
-        return origin.base + origin.offsets
-    kind, number = origin
-    if kind == "out":
-        return getattr(outputs[number], "_store_", outputs[number]).pointers()
-    operand = inputs[number]
-    store = operand._store_
-    if store.on_cpu:  # small values that the operator leaves where they are
-        return _uploaded(store, call, operand.n)
-    if store.device is not call.device and store.device != call.device:
-        raise ValueError(f"input {number} is on {store.device}, the operator runs on {call.device}: move it there")
-    found = store.pointers()
-    return found if len(found) == operand.n else np.broadcast_to(found, (operand.n,))
+def _write_one(column: np.ndarray, base: int, places: np.ndarray, step: int) -> None:
+    column[0] = base + int(places[0]) * step
 
 
-def _uploaded(store: Store, call: Any, n: int) -> np.ndarray:
+def _uploaded(store: Store, call: Any) -> np.ndarray:
     values = np.concatenate([array.reshape(-1) for array in store.arrays()]).view(np.uint8)
     base = _sent(call, values)
-    offsets = store.volumes.offsets * store.dtype.bytes
-    return base + (offsets if len(offsets) == n else np.broadcast_to(offsets, (n,)))
+    return base + store.volumes.offsets * store.dtype.bytes
 
 
 def _octets(values: np.ndarray) -> np.ndarray:
@@ -462,10 +479,12 @@ def replay(steps: list[Any], call: Any, inputs: list[Any], outputs: list[Any]) -
             held[id(step)] = made = step.anew(held)
             made.make(call)
         else:
+            addresses = step.addresses
             if held:
-                step = step._replace(fields=[(name, held.get(id(origin), origin)) for name, origin in step.fields])
+                addresses = [(name, held.get(id(origin), origin)) for name, origin in addresses]
             octets = step.octets.copy()
-            _run(step, octets, np.frombuffer(octets, step.struct), call, inputs, outputs)
+            _address(np.frombuffer(octets, step.struct), addresses, call, inputs, outputs)
+            _run(step.functions, step.blocks, octets, step.count, step.shared, call)
 
 
 def _staying(values: np.ndarray, call: Any) -> int:
@@ -508,7 +527,7 @@ class Room:
             if operand is not None and operand._store_._shape_array is shapes and operand._store_.n == n:
                 volumes, same = operand._store_.volumes, same or operand._store_.whole is not None
                 break
-        self.volumes = volumes or Volumes(self.shapes)
+        self.volumes = volumes or counted(self.shapes)
         same = same or (self.volumes.total == self.volumes.largest * n and equal_rows(self.shapes))
         self.form = (n, *self.shapes[0].tolist()) if n and same else None
 
@@ -519,7 +538,20 @@ class Room:
         forms = {"flat": memory} if self.form is None else {"whole": memory}
         store = Store(spec.dtype, spec.layout, spec.device, self.shapes, **forms)
         store._volumes = self.volumes
+        store._has_gaps = False
         return store
+
+
+def counted(shapes: np.ndarray) -> Volumes:
+    """The elements of samples of these shapes."""
+    if not shapes.flags.carray or shapes.dtype.char != _INT64:
+        return Volumes(shapes)
+    found = np.empty((2, len(shapes)), np.int64)
+    total, most = count_elements(shapes, found)
+    return Volumes(shapes) if total < 0 else Volumes.known(found[0], found[1], total, most)
+
+
+bind_volumes(counted)
 
 
 def _rows(shapes: Any, n: int) -> np.ndarray:

@@ -115,7 +115,9 @@ class Invocation:
         with _settling:  # a signal comes before both steps or after them
             self.work, self.inputs = None, ()  # inputs die with it
             self.state = state
-        self._wake()
+            waiters, self.waiters = self.waiters, None
+        for lock in waiters or ():
+            lock.release()
 
     def _wake(self) -> None:
         with _settling:

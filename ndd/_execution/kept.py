@@ -92,6 +92,9 @@ class Kept(Generic[T]):
                 return self._own.shelf, key
             except AttributeError:
                 return self._begun(), key
+        shelf = self._of_owners.get(key[0])
+        if shelf is not None:
+            return shelf, key[1:]
         with self._lock:
             shelf = self._of_owners.get(key[0])
             if shelf is None:
@@ -125,6 +128,10 @@ class _Shelf:
         self.users: dict[tuple[Any, ...], int] = {}
 
     def get(self, place: Any, key: tuple[Any, ...], make: Callable[..., Any], limit: int | None, using: bool) -> Any:
+        if limit is None and not using:  # nothing goes, so that nothing is to be noted
+            found = self.objects.get(place)
+            if found is not None:
+                return found
         with self.lock:
             try:
                 found = self.objects[place]

@@ -40,6 +40,7 @@ class Stream:
         else:
             self._torch = torch.cuda.ExternalStream(_handle_of(stream), device=number)
         self._device_id = self._torch.device.index
+        self.place: Any = None  # what torch's C functions know the stream by, once somebody asks (`_cuda/scope.py`)
         self.ring: Any = None  # what the launches on this stream keep
         self.large: Any = None
 

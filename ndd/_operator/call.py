@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -52,8 +53,8 @@ class Settled:
     """What the constants and the specs of the inputs settle of a call; shared by all calls that agree in these."""
 
     __slots__ = (
-        "assumed", "batch_only", "by_name", "constants", "device", "fewer", "handles", "kernels", "made", "missed", "moves",
-        "named", "once", "outs", "plans", "single", "specs",
+        "assumed", "batch_only", "by_name", "columns", "constants", "device", "fewer", "handles", "kernels", "made", "missed",
+        "moves", "named", "once", "outs", "plans", "single", "specs",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +80,7 @@ class Settled:
         self.plans: dict[Any, Planned] = {}
         self.made: dict[Any, Any] = {}  # see `Call.once` and `Call.kept`
         self.kernels: dict[Any, Any] = {}  # GPU: what launches share, see `Launch`
+        self.columns: dict[Any, Any] = {}  # GPU: what all launches say of inputs and outputs
         self.missed = 0  # calls in a row for which no plan was kept
         self.once: set[int] = set()  # hashes of shapes that came once
         # A number of samples, and what `Call.arguments` gives for it.
@@ -105,6 +107,7 @@ class Settled:
         found = Settled(self.specs, named, handles, self.device, self.moves, self.outs, self.single)
         found.fewer, found.batch_only, found.assumed = self.fewer, self.batch_only, self.assumed
         found.constants, found.plans, found.made, found.kernels = self.constants, self.plans, self.made, self.kernels
+        found.columns = self.columns
         return found
 
 
@@ -268,15 +271,12 @@ class Call:
             self._warn_of_planes(invocation)
         if self.device.device_id is None:
             return self._compute()
-        from ndd._cuda.scope import on_stream
-
-        self.stream = invocation.context.stream_on(self.device.device_id)
-        invocation.stream = self.stream
-        with on_stream(self.stream, self.device.device_id):
+        stream = self.stream = invocation.stream = invocation.context.stream_on(self.device.device_id)
+        with _gpu_rooms().scope.on_stream(stream, self.device.device_id):
             results = self._compute()
             for store in results:
-                if store.device.device_id is not None and store.stream is None:
-                    store.stream = getattr(self.stream, "_torch", None)
+                if store.stream is None and store.device.device_id is not None:
+                    store.stream = stream._torch
         return results
 
     def _warn_of_planes(self, invocation: Invocation) -> None:
@@ -327,8 +327,7 @@ class Call:
         """The values of the inputs, which the stream of the call waits for."""
         self.stores = stores = [None if h is None else h._store or stored(h) for h in self.handles]
         if self.stream is not None:
-            from ndd._cuda.scope import wait_for
-
+            wait_for = _gpu_rooms().scope.wait_for
             for store in stores:
                 if store is not None and store.device.device_id is not None:
                     wait_for(store, self.stream)
@@ -357,9 +356,7 @@ class Call:
             own = self._plan([operand], self.arguments(), self.n, False)
             if not self.op.joins[1](operand, own):  # type: ignore[index]
                 return None
-            from ndd._operator import on_gpu
-
-            result = on_gpu.joined(first, plan, operands, operand, own, self.outs[0])
+            result = _gpu_rooms().on_gpu.joined(first, plan, operands, operand, own, self.outs[0])
         except Exception as error:  # the way step by step says what is wrong, and whose fault it is
             raise_signalled(error)
             return None
@@ -427,10 +424,8 @@ class Call:
             if self.device.device_id is None:
                 found = op.batch(self, *self._operands(stores), **self.arguments())  # type: ignore[misc]
             else:
-                from ndd._operator import on_gpu
-
                 own = [s if s is None or s.device != self.device else s.contiguous() for s in stores]  # for kernels
-                found = on_gpu.batch(self, self._operands(own))
+                found = _gpu_rooms().on_gpu.batch(self, self._operands(own))
             single = self.settled.single
             if not op.ours:
                 check_values(found, self.outs, single, None if self.settled.fewer else self.n)
@@ -502,9 +497,8 @@ class Call:
     def _computed(self, planned: Planned, stores: list[Any], n: int, operands: list[Any] | None = None) -> list[Store]:
         if self.device.device_id is None:
             return on_cpu.computed(self, planned, stores, n)
-        from ndd._operator import on_gpu
-
-        return on_gpu.computed(self, planned, self._operands(stores) if operands is None else operands, n)
+        operands = self._operands(stores) if operands is None else operands
+        return _gpu_rooms().on_gpu.computed(self, planned, operands, n)
 
     def _labelled(self, results: list[Store], frames: FrameMap | None) -> list[Store]:
         info = source_info_of(self.stores)
@@ -530,6 +524,20 @@ class Call:
             and np.array_equal(store.shape_array, source.shape_array)
         ):
             store.scales = source.scales
+
+
+class _GpuRooms(NamedTuple):
+    scope: Any
+    on_gpu: Any
+
+
+@functools.cache
+def _gpu_rooms() -> _GpuRooms:
+    """What only work on a GPU needs; `import` within functions takes 0.5 us each time."""
+    from ndd._cuda import scope
+    from ndd._operator import on_gpu
+
+    return _GpuRooms(scope, on_gpu)
 
 
 def stored(handle: Any) -> Store:

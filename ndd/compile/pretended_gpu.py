@@ -126,4 +126,4 @@ def _stream_init(self: Any, stream: Any = None, device_id: int | None = None) ->
     number = 0 if device_id is None else device_id
     self._torch = getattr(stream, "_torch", None) or NullTorchStream(number)
     self._device_id = number
-    self.ring = self.large = None
+    self.ring = self.large = self.place = None

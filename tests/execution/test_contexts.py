@@ -363,6 +363,33 @@ def test_synchronous_calls_do_not_wait_for_what_runs_behind_them():
     behind.evaluate()
 
 
+def test_a_thread_for_which_nothing_is_left_looks_less_and_less_often(monkeypatch):
+    """A loop that asks for every result at once runs all itself, and each look takes the interpreter from it."""
+    pauses, sleep = [], time.sleep
+
+    def noted(seconds):
+        if threading.current_thread().name == "ndd-eager":
+            pauses.append(seconds)
+        sleep(seconds)
+
+    monkeypatch.setattr(room.time, "sleep", noted)
+    first, longest = room._GRACE_SECONDS, room._LONGEST_GRACE_SECONDS
+    expected = [first] + [min(first * 2**k, longest) for k in range(room._LOOKS)]
+    with ndd.EvalContext() as context:
+
+        def looked():  # once in a while the thread is the first to run it
+            pauses.clear()
+            ndd.flip(IMAGES).evaluate()
+            wait_until(lambda: context._turn.asleep)
+            return pauses == expected
+
+        ndd.flip(IMAGES).evaluate()
+        wait_until(lambda: context._turn.asleep)
+        wait_until(looked)
+        left = ndd.flip(IMAGES)
+        wait_until(lambda: left._pending is None or left._pending.finished)  # without being asked for
+
+
 def test_background_threads_end_with_their_context():
     before = set(threading.enumerate())
     contexts = [ndd.EvalContext(num_threads=2) for _ in range(5)]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.signal_lengths import resampled, whole_blocks
 from ndd._cpu.windowed_sinc import BLOCK, PHASES, lobes_of, resample, rounded_places, taps_across
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
@@ -75,8 +76,8 @@ def audio_resample(
 
 @audio_resample.plan
 def _(signal, *, dtype, in_rate, out_length, out_rate, quality, scale):
-    shapes = signal.shapes.copy()
-    n = shapes[:, 0]
+    shapes, each = np.empty(signal.shapes.shape, np.int64), np.empty(signal.n, np.float64)
+    n = signal.shapes[:, 0]
     if scale is not None:
         factors = _from_zero(scale)
         lengths, steps = np.ceil(n * factors), 1 / (factors + (factors == 0))
@@ -84,6 +85,9 @@ def _(signal, *, dtype, in_rate, out_length, out_rate, quality, scale):
         before, after = _from_zero(in_rate), _from_zero(out_rate)
         if not (before if before.__class__ is float else before.all()):
             raise in_rate.error(int(np.argmin(before)), "`in_rate` is to be positive, got 0")
+        if before.__class__ is after.__class__ is float:
+            resampled(signal.shapes, before, after, shapes, each)
+            return Plan(shapes, {"step": each}, {"quality": quality})
         lengths, steps = np.ceil(n * after / before), before / (after + (after == 0))
     else:
         lengths = _from_zero(out_length)
@@ -91,8 +95,8 @@ def _(signal, *, dtype, in_rate, out_length, out_rate, quality, scale):
             wanted = int(np.broadcast_to(lengths, n.shape)[i])
             raise bad_sample(i, f"an empty signal cannot be made {wanted} samples long")
         steps = n / np.maximum(lengths, 1)
+    shapes[...] = signal.shapes
     shapes[:, 0] = lengths
-    each = np.empty(len(n), np.float64)
     each[:] = steps
     return Plan(shapes, {"step": each}, {"quality": quality})
 
@@ -165,6 +169,7 @@ def _(launch, signal, out, step, quality):
     numbers = _numbers(quality, signal.dtype, out.dtype)
     taps = launch.table(taps_across(numbers["lobes"]), kept=True)
     channels = signal.shapes[:, 1] if signal.ndim == 2 else _ONE
-    threads = (out.shapes[:, 0] + (BLOCK - 1) & -BLOCK) * channels
+    threads = np.empty(out.n, np.int64)
+    whole_blocks(out.shapes, BLOCK, threads)
     fields = {"taps": taps, "channels": channels}
     launch("audio_resample", threads, per_sample=fields, shared=numbers, macros={"BLOCK": BLOCK, "PHASES": PHASES})

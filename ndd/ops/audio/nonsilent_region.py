@@ -7,6 +7,7 @@ import functools
 import numpy as np
 
 from ndd._cpu.jit import kernel
+from ndd._cpu.signal_lengths import count_intervals, limit_windows
 from ndd._operator import Plan, operator, output
 from ndd._tensor.dtype import float32, int32
 
@@ -76,8 +77,9 @@ def _(signal, *, cutoff_db, reference_power, reset_interval, window_length):
     numbers = {
         "exact": exact, "ratio": _ratio(cutoff_db), "reference": np.float32(reference_power or 0), "interval": reset_interval,
     }  # fmt: skip
-    window = np.minimum(signal.sizes, window_length)
-    return Plan([none, none], {"window": np.maximum(window, 1, out=window)}, numbers)
+    windows = np.empty(signal.n, np.int64)
+    limit_windows(signal.sizes, window_length, windows)
+    return Plan([none, none], {"window": windows}, numbers)
 
 
 @functools.lru_cache(maxsize=64)
@@ -211,10 +213,8 @@ def _(powers, window, reference, ratio):
 
 @nonsilent_region.cuda("nonsilent_region.cu")
 def _(launch, signal, begin, length, window, exact, ratio, reference, interval):
-    if interval > 0:
-        intervals = (signal.sizes + (interval - 1)) // interval
-    else:
-        intervals = np.minimum(signal.sizes, 1)
+    intervals, threads = np.empty(signal.n, np.int64), np.empty(signal.n, np.int64)
+    count_intervals(signal.sizes, interval, intervals, threads)
     powers = launch.scratch(signal.sizes, np.float32)
     fields = {"powers": powers, "peak": _NOTHING, "intervals": intervals}
-    launch(("powers", "region"), np.maximum(intervals, 1) * 32, per_sample=fields, macros={"EXACT": exact})
+    launch(("powers", "region"), threads, per_sample=fields, macros={"EXACT": exact})

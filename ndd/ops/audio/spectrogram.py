@@ -10,6 +10,7 @@ import numpy as np
 from ndd._cpu.fourier import powers
 from ndd._cpu.jit import kernel
 from ndd._cpu.opencv import single_threaded
+from ndd._cpu.signal_lengths import count_frames
 from ndd._operator import Plan, bad_sample, operator, output
 from ndd._operator.continued import continuation, hand_over
 from ndd._tensor import Store
@@ -92,29 +93,34 @@ class _Frames:
     """Which windows the signals of a batch have, and what each is multiplied with."""
 
     def __init__(
-        self, signal: Any, centred: bool, reflect: bool, window: Any, nfft: int | None, length: int, step: int
-    ):
-        self.lengths = lengths_of(signal)
-        least = 1 if centred else max(1, length - step + 1)
-        if signal.n and int(np.minimum.reduce(self.lengths)) < least:
-            i = int((self.lengths < least).argmax())
-            n = int(self.lengths[i])
-            text = f"the signal is shorter ({n}) than a window ({length}): `center_windows=True` would take it"
-            raise bad_sample(i, text if n else "the signal is empty")
-        self.counts = (self.lengths if centred else np.maximum(self.lengths - length, 0)) // step + 1
+        self, signal: Any, layout: str, centred: bool, reflect: bool, window: Any, nfft: int | None, length: int, step: int
+    ):  # fmt: skip
+        n = signal.n
+        self.bins = (nfft or length) // 2 + 1
+        self.lengths, self.counts = np.empty(n, np.int64), np.empty(n, np.int64)
+        self.shapes = np.empty((n, 2), np.int64)
+        """Of the spectrograms."""
+        along_t = int(layout == "ft")
+        if (
+            count_frames(
+                signal.shapes, centred, length, step, self.bins, along_t, self.lengths, self.counts, self.shapes
+            )
+            >= 0
+        ):
+            _refuse(signal, centred, length, step)
         self.reflect = reflect and centred
         self.first = -(length // 2) if centred else 0
         self.step, self.length, self.nfft = step, length, nfft or length
-        self.bins = self.nfft // 2 + 1
         self.window = _hann(length) if window is None else _kept(np.asarray(window, np.float32).tobytes())
 
-    def shapes(self, layout: str) -> np.ndarray:
-        """int64 `[N, 2]`: of the spectrograms."""
-        found = np.empty((len(self.counts), 2), np.int64)
-        along_f = int(layout == "tf")
-        found[:, along_f] = self.bins
-        found[:, 1 - along_f] = self.counts
-        return found
+
+def _refuse(signal: Any, centred: bool, length: int, step: int) -> None:
+    """Says which signal has no window, or several channels."""
+    lengths = lengths_of(signal)
+    i = int((lengths < (1 if centred else max(1, length - step + 1))).argmax())
+    n = int(lengths[i])
+    text = f"the signal is shorter ({n}) than a window ({length}): `center_windows=True` would take it"
+    raise bad_sample(i, text if n else "the signal is empty")
 
 
 @functools.lru_cache(maxsize=16)
@@ -132,8 +138,8 @@ def _kept(window: bytes) -> np.ndarray:
 def _(
     call, signal, *, center_windows, layout, nfft, power, reflect_padding, window_fn, window_length, window_step
 ) -> Store:
-    frames = _Frames(signal, center_windows, reflect_padding, window_fn, nfft, window_length, window_step)
-    shapes = frames.shapes(layout)
+    frames = _Frames(signal, layout, center_windows, reflect_padding, window_fn, nfft, window_length, window_step)
+    shapes = frames.shapes
     after = continuation(call, shapes) if layout == "ft" else None
     if after is None:
         flat = host_empty(int(frames.counts.sum()) * frames.bins, np.float32)
@@ -234,8 +240,8 @@ def _(signal, window, first, step, reflect, out):
 
 @spectrogram.plan
 def _(signal, *, center_windows, layout, nfft, power, reflect_padding, window_fn, window_length, window_step):
-    frames = _Frames(signal, center_windows, reflect_padding, window_fn, nfft, window_length, window_step)
-    return Plan(frames.shapes(layout), {}, {"frames": frames, "layout": layout, "power": power})
+    frames = _Frames(signal, layout, center_windows, reflect_padding, window_fn, nfft, window_length, window_step)
+    return Plan(frames.shapes, {}, {"frames": frames, "layout": layout, "power": power})
 
 
 @spectrogram.cuda("spectrogram.cu")

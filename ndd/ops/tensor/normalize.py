@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.normalization import normalize_run, shift_and_scale
+from ndd._cpu.ragged import count_rows
 from ndd._cpu.reduction import accumulate
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
@@ -218,13 +219,13 @@ def _of_all(values: Any, kept: int) -> np.ndarray:
 
 @normalize.cuda("normalize.cu")
 def _(launch, x, out, axes, ddof, epsilon, scale, shift, batch, centre, factor):
-    kept = volumes(columns(x.shapes, [d for d in range(x.ndim) if d not in axes]))
     computed = centre is None and factor is None and not batch and neighbours(axes)
     if computed and axes and axes[-1] == x.ndim - 1:
-        rows = volumes(columns(x.shapes, axes))
-        if int(np.maximum.reduce(rows)) <= _ROW:
-            launch("normalize_rows", 32 * kept, per_sample={"rows": rows}, macros={"ROWS": True})
+        rows, threads = np.empty(x.n, np.int64), np.empty(x.n, np.int64)
+        if count_rows(x.shapes, sum([1 << axis for axis in axes]), 32, threads, rows) <= _ROW:
+            launch("normalize_rows", threads, per_sample={"rows": rows}, macros={"ROWS": True})
             return
+    kept = volumes(columns(x.shapes, [d for d in range(x.ndim) if d not in axes]))
     mean, gain = (
         (launch.scratch(kept, np.float32), kept) if v is None else _table(launch, v) for v in (centre, factor)
     )

@@ -1,0 +1,118 @@
+"""What is counted of ragged batches for a GPU, by compiled loops and by what answers until these are compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ndd
+from ndd._cpu import ragged, signal_lengths
+from ndd._cuda import launch
+from ndd._tensor.store import Volumes
+
+_RNG = np.random.default_rng(3)
+_LENGTHS = _RNG.integers(0, 5000, 37)
+_SHAPES = {
+    "none": np.empty((0, 2), np.int64),
+    "numbers": np.empty((3, 0), np.int64),
+    "one": np.array([[7]]),
+    "signals": _LENGTHS[:, None],
+    "images": _RNG.integers(0, 40, (37, 3)),
+}
+
+
+def room(*extents):
+    return np.full(extents, -7, np.int64)
+
+
+@pytest.mark.parametrize("name", _SHAPES)
+def test_elements_and_places_are_those_of_numpy(name):
+    shapes = _SHAPES[name]
+    found, expected = launch.counted(shapes), Volumes(shapes)
+    for what in ("sizes", "offsets"):
+        np.testing.assert_array_equal(getattr(found, what), getattr(expected, what))
+    assert (found.total, found.largest) == (expected.total, expected.largest)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        pytest.param(np.array([[1 << 40, 1 << 40]]), id="a sample"),
+        pytest.param(np.full((3, 1), 1 << 59), id="all samples"),
+        pytest.param(np.full((1, 4), 1 << 32), id="a product that is 0 in 64 bits"),
+    ],
+)
+def test_more_elements_than_can_be_counted(shapes):
+    with pytest.raises(MemoryError, match="the shape of a sample is too large"):
+        launch.counted(shapes)
+
+
+def test_nothing_of_a_huge_extent_can_be_counted():
+    assert launch.counted(np.array([[1 << 40, 1 << 40, 0], [2, 3, 4]])).total == 24
+
+
+@pytest.mark.parametrize("shapes", [_SHAPES["images"][:, :2], _SHAPES["images"].astype(np.int32)])
+def test_shapes_that_are_not_as_a_rule(shapes):
+    assert launch.counted(shapes).total == shapes.astype(np.int64).prod(axis=1).sum()
+
+
+SIGNALS = np.ascontiguousarray(_LENGTHS[:, None] + 1)
+IMAGES = _SHAPES["images"]
+CALLS = {
+    "count_elements": (ragged.count_elements, lambda: (IMAGES, room(2, 37))),
+    "count_elements, none": (ragged.count_elements, lambda: (_SHAPES["none"], room(2, 0))),
+    "count_elements, too many": (ragged.count_elements, lambda: (np.full((2, 2), 1 << 31), np.zeros((2, 2), np.int64))),
+    "count_rows": (ragged.count_rows, lambda: (IMAGES, 0b101, 32, room(37), room(37))),
+    "count_rows, none": (ragged.count_rows, lambda: (_SHAPES["none"], 1, 32, room(0), room(0))),
+    "largest": (ragged.largest, lambda: (_LENGTHS,)),
+    "largest, none": (ragged.largest, lambda: (room(0),)),
+    "write_addresses": (ragged.write_addresses, lambda: (room(37, 2)[:, 0], 1 << 46, _LENGTHS, 8)),
+    "write_steps": (ragged.write_steps, lambda: (room(37, 2)[:, 0], 1 << 46, 24)),
+    "resampled": (signal_lengths.resampled, lambda: (SIGNALS, 44100.0, 16000.0, room(37, 1), np.empty(37))),
+    "resampled to nothing": (signal_lengths.resampled, lambda: (IMAGES, 3.0, 0.0, room(37, 3), np.empty(37))),
+    "whole_blocks": (signal_lengths.whole_blocks, lambda: (SIGNALS, 256, room(37))),
+    "whole_blocks of channels": (signal_lengths.whole_blocks, lambda: (IMAGES[:, :2].copy(), 256, room(37))),
+    "limit_windows": (signal_lengths.limit_windows, lambda: (_LENGTHS, 2048, room(37))),
+    "count_intervals": (signal_lengths.count_intervals, lambda: (_LENGTHS, 512, room(37), room(37))),
+    "count_intervals, one": (signal_lengths.count_intervals, lambda: (_LENGTHS, -1, room(37), room(37))),
+    "count_frames": (
+        signal_lengths.count_frames, lambda: (SIGNALS, True, 400, 160, 257, 1, room(37), room(37), room(37, 2)),
+    ),
+    "count_frames inside": (
+        signal_lengths.count_frames, lambda: (SIGNALS + 300, False, 400, 160, 257, 0, room(37), room(37), room(37, 2)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_answers_until_it_is_compiled_says_the_same(name):
+    kernel, arguments = CALLS[name]
+    compiled, stand_in = arguments(), arguments()
+    assert kernel(*compiled) == kernel._meanwhile(*stand_in)
+    for ours, theirs in zip(compiled, stand_in, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("extents", "centred", "bad"),
+    [
+        ([[9], [300]], True, -1),
+        ([[300], [9]], False, 1),
+        ([[9, 1], [1, 300]], True, -1),
+        ([[40, 1], [1, 29]], False, 1),
+        ([[300, 2], [0, 5]], True, 0),
+        ([[300, 1], [0, 5]], True, 1),
+    ],
+)
+def test_signals_without_a_window_are_found_alike(extents, centred, bad):
+    kernel, n = signal_lengths.count_frames, len(extents)
+    for found in (kernel, kernel._meanwhile):
+        assert found(np.array(extents), centred, 40, 10, 21, 1, room(n), room(n), room(n, 2)) == bad
+
+
+def test_uniform_batches_and_single_samples_have_their_addresses(emulated_gpu):
+    """Their records are written in ways of their own."""
+    for values in (np.arange(24, dtype=np.float32).reshape(4, 6), np.arange(6, dtype=np.float32)[None]):
+        found = ndd.preemphasis_filter(ndd.batch(list(values)).gpu(), preemph_coeff=0.5, border="zero").cpu()
+        expected = values - 0.5 * np.pad(values[:, :-1], ((0, 0), (1, 0)))
+        np.testing.assert_array_equal(np.stack([np.asarray(f) for f in found]), expected)
