@@ -16,6 +16,27 @@ from ndd.readers.file_reading import whole_file
 
 FilePath: TypeAlias = str | bytes | os.PathLike[str]
 
+_PIECE = re.compile(
+    r"\[(?P<negated>[!^]?)(?P<inside>\]?(?:\[:[a-z]+:\]|\\.|(?!\[:[a-z]+:\])[^\]\\])*)\]|\\(?P<escaped>.)|.", re.DOTALL
+)
+_MEMBER = re.compile(r"\[:(?P<kind>[a-z]+):\]|(?P<first>\\.|.)(?:-(?P<last>\\.|.))?", re.DOTALL)
+
+# What `[:name:]` stands for in the brackets of a pattern, as in those of a regular expression.
+_KINDS = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "blank": r" \t",
+    "cntrl": r"\0-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r" \t-\r",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
+
 
 def listed_names(reader: str, argument: str, paths: Any) -> list[str]:
     """One path or a list of them as a list of texts. RuntimeError for an empty list."""
@@ -170,19 +191,30 @@ def name_filter(reader: str, argument: str, patterns: Any, case: bool) -> Any:
 
 @lru_cache(1024)
 def glob_expression(pattern: str) -> str:
-    """A shell pattern (`*`, `?`, `[a-z]`, `[!a-z]`, backslash) as a regular expression."""
+    """A shell pattern (`*`, `?`, `[a-z]`, `[!a-z]`, `[[:digit:]]`, backslash) as a regular expression."""
     return "".join(_glob_pieces(pattern))
 
 
-def _glob_pieces(pattern: str) -> Iterator[Any]:
+def _glob_pieces(pattern: str) -> Iterator[str]:
     simple = {"*": "(?s:.*)", "?": "(?s:.)"}
-    for piece in re.findall(r"\[[!^]?\]?[^\]]*\]|\\.|.", pattern, re.DOTALL):
-        if len(piece) > 2 and piece[0] == "[":
-            negated = piece[1] in "!^"
-            inside = piece[1 + negated : -1].replace("\\", r"\\").replace("[", r"\[").replace("]", r"\]")
-            inside = inside.replace("^", r"\^").replace("&", r"\&").replace("~", r"\~").replace("|", r"\|")
-            yield f"[{'^' * negated}{inside}]"
-        elif len(piece) == 2 and piece[0] == "\\":
-            yield re.escape(piece[1])
+    for piece in _PIECE.finditer(pattern):
+        if piece["inside"] is not None:
+            one_of = "|".join(_bracketed(piece["inside"])) or "(?!)"
+            yield f"(?!{one_of})(?s:.)" if piece["negated"] else f"(?:{one_of})"
+        elif piece["escaped"] is not None:
+            yield re.escape(piece["escaped"])
         else:
-            yield simple.get(piece, re.escape(piece))
+            yield simple.get(piece[0], re.escape(piece[0]))
+
+
+def _bracketed(inside: str) -> Iterator[str]:
+    """What stands in the brackets of a pattern, as alternatives. A range that ends before it begins, and an unknown name of
+    a kind of characters, match nothing."""
+    for member in _MEMBER.finditer(inside):
+        if member["kind"]:
+            yield f"(?-i:[{_KINDS[member['kind']]}])" if member["kind"] in _KINDS else "(?!)"
+        else:
+            first = member["first"][-1]
+            last = (member["last"] or first)[-1]
+            if first <= last:
+                yield f"[{re.escape(first)}-{re.escape(last)}]"

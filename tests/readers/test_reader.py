@@ -454,6 +454,10 @@ def test_images_directly_in_the_root(tmp_path):
     (tmp_path / "cat").mkdir()
     with pytest.raises(RuntimeError, match=r"2 files lie in it directly.* or name them with files="):
         File(file_root=tmp_path).fetch([0])
+    with pytest.raises(RuntimeError, match=r"1 file lies in it directly"):
+        File(file_root=tmp_path, file_filters="1.*").fetch([0])
+    with pytest.raises(RuntimeError, match=r"No files found in .*\. Do the filters match the names\?$"):
+        File(file_root=tmp_path, dir_filters="dog").fetch([0])
 
 
 def test_labels_are_integers(numbered):
