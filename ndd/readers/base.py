@@ -386,8 +386,9 @@ class Reader:
         return left
 
     def _begin_last(self, last: LastBatch, moved: bool = False) -> None:
-        """From here on epochs end in this way, and the stream may go on elsewhere: what was read ahead may be wrong."""
-        if moved or last != self._last:
+        """From here on epochs end in this way, and the stream may go on elsewhere: what was read ahead may be wrong. So may
+        the size of its batches, where `fetch` began before there was one."""
+        if moved or last != self._last or (self._ahead is not None and self._ahead.batch != self._progress.batch):
             self._drop_read_ahead()
         self._last: LastBatch = last
 

@@ -446,6 +446,22 @@ def test_a_missing_file_names_the_working_directory(given_, tmp_path, monkeypatc
     assert "working directory" not in str(told.value)
 
 
+@pytest.mark.parametrize("batch", [None, 3])
+def test_samples_fetched_before_an_epoch_leave_its_batches_as_they_are(numbered, batch):
+    expected = epoch_of(File(files=numbered(7)), batch)
+    reader = File(files=numbered(7))
+    for _ in range(2):
+        reader.fetch([5, 1])
+        assert epoch_of(reader, batch) == expected
+        reader.reset(0)
+    reader[1:4]
+    assert reader(batch_size=2)[1].batch_size == 2
+    reader.reset(0)
+    reader.fetch([0, 1])
+    reader.set_state(File(files=numbered(7)).get_state())
+    assert epoch_of(reader, batch) == expected
+
+
 def test_images_directly_in_the_root(tmp_path):
     for name in ("1.jpg", "2.jpg", "notes.txt"):
         (tmp_path / name).write_text("...")
