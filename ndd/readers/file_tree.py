@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ndd.io.file import from_where
+from ndd.io.file import from_where, local_name
 from ndd.io.object_store import is_remote, list_folders, one
 from ndd.readers.file_reading import whole_file
 
@@ -53,9 +53,9 @@ def path_texts(reader: str, argument: str, paths: Any) -> list[str]:
 
 
 def path_text(reader: str, argument: str, path: Any) -> str:
-    """A path as a text; TypeError for what is none."""
+    """A path as a text, that of a `file://` URL as well; TypeError for what is none."""
     try:
-        return os.fsdecode(path)
+        return local_name(os.fsdecode(path))
     except TypeError:
         raise TypeError(
             f"{reader}: {argument}: expected a path (str, bytes or pathlib.Path), got {path!r:.80}"

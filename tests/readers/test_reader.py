@@ -462,6 +462,45 @@ def test_samples_fetched_before_an_epoch_leave_its_batches_as_they_are(numbered,
     assert epoch_of(reader, batch) == expected
 
 
+def test_urls_of_local_files(tmp_path):
+    for name in ("a b.jpg", "50%41.jpg", "x.npy"):
+        (tmp_path / name).write_bytes(name.encode())
+    urls = [f"file://{tmp_path}/{name}" for name in ("a b.jpg", "50%41.jpg")]
+    found = [bytes(np.asarray(data)) for data, _ in File(files=urls).next_epoch()]
+    assert found == [b"a b.jpg", b"50%41.jpg"]
+    quoted = [(tmp_path / name).as_uri() for name in ("a b.jpg", "50%41.jpg")]
+    assert quoted[0].endswith("a%20b.jpg")
+    assert [bytes(np.asarray(data)) for data, _ in File(files=quoted).next_epoch()] == found
+    assert len(File(file_root=tmp_path.parent.as_uri(), dir_filters=tmp_path.name)) == 2
+    np.save(tmp_path / "x.npy", np.arange(3))
+    assert ndd.readers.Numpy(files="x.npy", file_root=tmp_path.as_uri())[0][0].torch().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: File(file_root="~/data"), r"~/data from .* \(~ is a name like any other: see os\.path\.expanduser\)"),
+        (
+            lambda: File(files="/data/*.jpg"),
+            r"\(/data/\*\.jpg\): .*\(a pattern is a name like any other: see glob\.glob",
+        ),
+        (
+            lambda: File(files="ftp://host/a.jpg"),
+            r"\(a path, file:// or a URL of s3, gs, az, http or https was expected\)",
+        ),
+        (
+            lambda: ndd.readers.Webdataset(paths="/data/a-{000..9}.tar", ext="jpg"),
+            r"9}\.tar \(a pattern is a name like",
+        ),
+        (lambda: ndd.readers.Webdataset(paths="absent.tar", ext="jpg"), "absent.tar from the working directory /"),
+        (lambda: ndd.readers.Caffe(path="~/lmdb"), r"~/lmdb from .* \(~ is a name like any other"),
+    ],
+)
+def test_what_is_more_than_a_name_elsewhere(make, said):
+    with pytest.raises(RuntimeError, match=said):
+        next(make().next_epoch())
+
+
 def test_images_directly_in_the_root(tmp_path):
     for name in ("1.jpg", "2.jpg", "notes.txt"):
         (tmp_path / name).write_text("...")
