@@ -16,6 +16,7 @@ from ndd.readers.file_reading import whole_file
 
 FilePath: TypeAlias = str | bytes | os.PathLike[str]
 
+_WORD = re.compile(r"\S+", re.ASCII)
 _PIECE = re.compile(
     r"\[(?P<negated>[!^]?)(?P<inside>\]?(?:\[:[a-z]+:\]|\\.|(?!\[:[a-z]+:\])[^\]\\])*)\]|\\(?P<escaped>.)|.", re.DOTALL
 )
@@ -89,6 +90,12 @@ def read_lines(reader: str, path: str) -> list[str]:
         return whole_file(path).decode("utf-8", "surrogateescape").split("\n")
     except OSError as error:
         raise RuntimeError(f"{reader}: Cannot open: {path}{from_where(path)}: {error.strerror}") from error
+
+
+def words_of(line: str) -> list[str]:
+    """The words of a line of an index, which ASCII blanks part: a name may hold others, such as the U+202F that macOS puts
+    into those of its screenshots."""
+    return line.split() if line.isascii() else _WORD.findall(line)
 
 
 def is_offset(word: str) -> bool:
