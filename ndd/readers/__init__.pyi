@@ -136,9 +136,8 @@ class Numpy(_Numpy):
         dont_use_mmap: bool | None = False, file_filter: str | None = '*.npy',
         file_list: str | bytes | PathLike[str] | None = None, file_root: str | bytes | PathLike[str] | None = None,
         files: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]] | None = None,
-        fill_value: float | None = 0.0, initial_fill: int | None = 1024, labels: int | Sequence[int] | None = None,
-        lazy_init: bool | None = False, num_shards: int | None = 1,
-        out_of_bounds_policy: Literal['error', 'pad', 'trim_to_shape'] | None = 'error',
+        fill_value: float | None = 0.0, initial_fill: int | None = 1024, lazy_init: bool | None = False,
+        num_shards: int | None = 1, out_of_bounds_policy: Literal['error', 'pad', 'trim_to_shape'] | None = 'error',
         pad_last_batch: bool | None = False, prefetch_queue_depth: int | None = 1, random_shuffle: bool | None = False,
         read_ahead: bool | None = False, register_buffers: bool | None = True,
         rel_roi_end: float | Sequence[float] | None = None, rel_roi_shape: float | Sequence[float] | None = None,
@@ -148,9 +147,9 @@ class Numpy(_Numpy):
         shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
         skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576, use_o_direct: bool | None = False,
-        enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
-        sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
-        on_error: Literal['raise', 'skip'] | None = 'raise',
+        enable_checkpointing: bool | None = False, labels: int | Sequence[int] | None = None,
+        shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
+        shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...
 class TFRecord(_TFRecord):
     def __init__(

@@ -76,6 +76,7 @@ class Numpy(Reader):
 
     devices = ("cpu", "gpu")
     of_each_sample = PLACES
+    beyond = ("labels",)
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
