@@ -15,6 +15,7 @@ from ndd._cpu.crc32c import wrong_heads
 from ndd.atomic_file import atomic_file
 from ndd.demo.progress import Bar
 from ndd.readers.file_reading import RegularFile
+from ndd.readers.file_tree import words_of
 from ndd.readers.mxnet import scan_recordio
 from ndd.readers.tar_file import BLOCK, is_header, members
 from ndd.readers.tfrecord import scan_tfrecord
@@ -143,7 +144,7 @@ def _tar_lines(path: str, report: _REPORT) -> list[str]:
         sample, extension = name[:dot], name[dot + 1 :]
         if is_hidden(sample):
             continue
-        if len(name.split()) != 1:
+        if len(words_of(name)) != 1:
             raise ValueError(
                 f"{path}: the file name {name!r} cannot stand in an index, where blanks divide; readers.Webdataset reads "
                 "the archive without one"

@@ -26,6 +26,7 @@ BEYOND = {
     "on_error",
     "max_pixels",
     "files",
+    "labels",
     "sampler",
     "shuffle",
     "shard",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from typing import Any
 from urllib.parse import unquote
@@ -15,6 +16,10 @@ from ndd._operator import bad_sample, operator, output
 from ndd._tensor import Device, Spec, Store
 from ndd._tensor.dtype import int8, uint8
 from ndd.io.object_store import is_remote, read_objects
+
+_LOCAL = "file://"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PATTERN = re.compile(r"[*?]|\{.+\}")
 
 
 @operator(paths=True)
@@ -101,11 +106,9 @@ def _name(characters: np.ndarray) -> str:
 
 def contents(path: str) -> np.ndarray:
     """The bytes of a file; RuntimeError that names it if it cannot be read. OSError where no file can be opened."""
-    scheme, found, rest = path.partition("://")
-    name = path
-    if found and scheme == "file":
-        name = unquote(rest)
-    elif found and scheme.isalnum():
+    scheme, found, _ = path.partition("://")
+    name = local_name(path)
+    if found and scheme.isalnum() and scheme != "file":
         raise RuntimeError(
             f"{path!r}: expected a path, file:// or a URL of s3, gs, az, http or https, got the scheme {scheme}://"
         )
@@ -121,6 +124,25 @@ def contents(path: str) -> np.ndarray:
         raise RuntimeError(f"{path!r} cannot be read{from_where(name)}: {error.strerror or error}") from None
 
 
+def local_name(path: str) -> str:
+    """The path in a `file://` URL; another as it is. (`%20` stands for a blank, unless a file has that very name: DALI takes
+    no such sign.)"""
+    if not path.startswith(_LOCAL):
+        return path
+    name = path.removeprefix(_LOCAL)
+    return name if "%" not in name or os.path.lexists(name) else unquote(name)
+
+
 def from_where(path: str) -> str:
-    """For errors about a file: the working directory, where the path is relative to it."""
-    return "" if os.path.isabs(path) or is_remote(path) else f" from the working directory {os.getcwd()}"
+    """For errors about a file that is not there: the working directory, where the path is relative to it; and what the
+    user may have taken for more than a name."""
+    if is_remote(path):
+        return ""
+    if _SCHEME.match(path):
+        return " (a path, file:// or a URL of s3, gs, az, http or https was expected)"
+    where = "" if os.path.isabs(path) else f" from the working directory {os.getcwd()}"
+    if path.startswith("~"):
+        where += " (~ is a name like any other: see os.path.expanduser)"
+    elif _PATTERN.search(path):
+        where += " (a pattern is a name like any other: see glob.glob, or name the files in a list)"
+    return where

@@ -147,9 +147,9 @@ class Numpy(_Numpy):
         shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
         skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576, use_o_direct: bool | None = False,
-        enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
-        sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
-        on_error: Literal['raise', 'skip'] | None = 'raise',
+        enable_checkpointing: bool | None = False, labels: int | Sequence[int] | None = None,
+        shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
+        shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...
 class TFRecord(_TFRecord):
     def __init__(

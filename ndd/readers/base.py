@@ -60,6 +60,7 @@ class Reader:
         shuffles_after_epoch: whether there are `shuffle_after_epoch` and its seed.
         gives_dicts: samples are dicts, keyed by the outputs' names, instead of tuples.
         of_each_sample: arguments that may be nodes in pipelines; there is a `for_each_sample` then (`numpy.py`).
+        beyond: arguments that DALI's reader has not; they stand behind its own in the signature.
     """
 
     devices: tuple[str, ...] = ("cpu",)
@@ -67,6 +68,7 @@ class Reader:
     shuffles_after_epoch = True
     gives_dicts = False
     of_each_sample: tuple[str, ...] = ()
+    beyond: tuple[str, ...] = ()
     _display = "readers.Reader"
     __signature__: ClassVar[inspect.Signature]
 
@@ -386,8 +388,9 @@ class Reader:
         return left
 
     def _begin_last(self, last: LastBatch, moved: bool = False) -> None:
-        """From here on epochs end in this way, and the stream may go on elsewhere: what was read ahead may be wrong."""
-        if moved or last != self._last:
+        """From here on epochs end in this way, and the stream may go on elsewhere: what was read ahead may be wrong. So may
+        the size of its batches, where `fetch` began before there was one."""
+        if moved or last != self._last or (self._ahead is not None and self._ahead.batch != self._progress.batch):
             self._drop_read_ahead()
         self._last: LastBatch = last
 

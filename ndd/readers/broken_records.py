@@ -31,13 +31,17 @@ class BrokenRecords:
     def __init__(self, reader: str):
         self._reader = reader
         self._found: dict[int, Skipped] = {}
-        self._in_a_row = 0
+        self._in_a_row: list[int] = []  # the numbers of those since the last sound one
 
     def left_out(self, step: Step, read: tuple[Output, ...], store: RecordStore, most: int) -> Step:
-        """The step without what is broken in it; perhaps nothing is left. RuntimeError if `most` records in a row were
-        broken: then it is not the records."""
+        """The step without what is broken in it; perhaps nothing is left. RuntimeError if all records, or all of a visit,
+        which has `most` at most, were broken: then it is not the records. (Of twice as many in a row some visit is whole:
+        the broken ones may come last in one and first in the next.)"""
         errors = broken(step, read)
-        self._in_a_row = self._in_a_row + len(errors) if len(errors) == len(step.numbers) else 0
+        if len(errors) == len(step.numbers):
+            self._in_a_row += step.numbers
+        else:
+            self._in_a_row = []
         if not errors:
             return step
         dropped: list[BadSample] = []
@@ -53,10 +57,11 @@ class BrokenRecords:
                     stacklevel=6,
                 )
             self._found.setdefault(number, bad)
-        if self._in_a_row >= most:
-            self._in_a_row = 0
+        count = len(self._in_a_row)
+        if count >= most and (count >= 2 * most or len(set(self._in_a_row)) == len(store)):
+            self._in_a_row = []
             raise RuntimeError(
-                f'{self._reader}: on_error="skip": expected some readable records, none of {most} in a row was; sample '
+                f'{self._reader}: on_error="skip": expected some readable records, none of {count} in a row was; sample '
                 f"{step.numbers[dropped[-1].index]} ({dropped[-1].source}): {dropped[-1].error}"
             )
         kept = [place for place in range(len(step.numbers)) if place not in errors]
@@ -85,7 +90,7 @@ class BrokenRecords:
     def restore(self, listed: Sequence[Sequence[Any]]) -> None:
         """Take over what a saved state lists."""
         self._found = {bad[0]: Skipped(*bad) for bad in listed}
-        self._in_a_row = 0
+        self._in_a_row = []
 
 
 def broken(step: Step, read: tuple[Output, ...]) -> dict[int, str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from torch.utils.data import IterableDataset
+from torch.utils.data import IterableDataset, default_collate
+from torch.utils.data._utils.collate import default_collate_fn_map
 
+from ndd._tensor import Tensor
 from ndd.decoders import BadSample
 from ndd.readers.sampler import LastBatch
 
@@ -25,6 +27,8 @@ class Epoch(Generic[Outputs]):
 
     For torch it is an `IterableDataset`, so that `DataLoader(epoch, batch_size=None)` and torchdata's
     `StatefulDataLoader` take it as it is. They need no workers (`num_workers=0`): the reader reads on threads of its own.
+    (`DataLoader(reader, batch_size=4)` takes the reader as a map-style data set, whose samples it puts together to torch
+    tensors.)
 
     Attributes:
         indices: the numbers, in the whole data set, of the samples given last.
@@ -88,25 +92,32 @@ class Epoch(Generic[Outputs]):
     def _following(self) -> Outputs:
         reader = self._reader
         while True:
-            if self._generation != reader._progress.generation:  # abandoned by reset() or set_state()
-                self._by_hand = False
-                raise StopIteration
-            if self._left is None:
-                whole = len(self) if self._whole else None
-                self._left = reader._begin_epoch(self._batch, self._last)
-                self._total = whole or self._left
-                self._generation = reader._progress.generation
-            if not self._left:
-                self._by_hand = False
-                raise StopIteration
-            step = reader._take(self._left - 1)
-            self._left -= 1
+            with reader._entered():  # several threads may take batches of one epoch
+                if self._generation != reader._progress.generation:  # abandoned by reset() or set_state()
+                    self._by_hand = False
+                    raise StopIteration
+                if self._left is None:
+                    whole = len(self) if self._whole else None
+                    self._left = reader._begin_epoch(self._batch, self._last)
+                    self._total = whole or self._left
+                    self._generation = reader._progress.generation
+                if not self._left:
+                    self._by_hand = False
+                    raise StopIteration
+                step = reader._take(self._left - 1)
+                self._left -= 1
             if step.numbers:  # else nothing of it could be read, and that was to be skipped
                 self.indices, self.dropped = step.numbers, list(step.dropped)
                 return reader._value(step, self._batch, self._ctx)
 
 
+def _collated(samples: list[Tensor], *, collate_fn_map: Any = None) -> Any:
+    """Samples of a reader, where torch's DataLoader has put them together: one torch tensor."""
+    return default_collate([sample.torch() for sample in samples])
+
+
 IterableDataset.register(Epoch)
+default_collate_fn_map[Tensor] = _collated  # type: ignore[index]
 
 
 class _Loop(Generic[Outputs]):

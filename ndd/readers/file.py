@@ -21,7 +21,7 @@ FILE_FILTERS = [
     "*.flac", "*.ogg", "*.wav",
 ]
 # fmt: on
-_LIST_LINE = re.compile(r"(?P<name>.*\S)\s+(?P<label>-?0*\d{1,18})\s*", re.DOTALL)
+_LIST_LINE = re.compile(r"(?P<name>.*\S)\s+(?P<label>-?0*\d{1,18})\s*", re.DOTALL | re.ASCII)
 LABELS = range(-(1 << 31), 1 << 31)  # an i32 holds them
 
 
@@ -34,11 +34,11 @@ class File(Reader):
       and empty ones; those that `dir_filters` leaves out are not counted), files are sorted by name within them.
       Deeper directories and files in the root itself are ignored; symbolic links are followed.
     * `file_list`: a text file with a line `name label` for each file; names may hold spaces and are relative to
-      `file_root`, or to the list's own directory.
+      `file_root`, or to the list's own directory. ASCII blanks part them, others (U+00A0) belong to the name.
     * `files`, with `labels` or labels 0, 1, 2, ...; relative to `file_root` if that is given.
 
     Any of these paths may be the URL of an object or a folder in a store, `s3://bucket/key` and the like
-    (`ndd.io.object_store`); files of a web server can be named but not listed.
+    (`ndd.io.object_store`); files of a web server can be named but not listed. `file://` URLs will do as well.
 
     Args:
         case_sensitive_filter: match the filters with case.
@@ -103,10 +103,11 @@ class File(Reader):
             raise RuntimeError(f"{self._display}: one of `file_root`, `files` and `file_list` is required")
         if not len(store):
             advice = "Do the filters match the names?"
-            loose = 0 if root is None or file_list is not None else count_files(root, choose_file)
+            loose = count_files(root, choose_file) if root is not None and file_list is None and not dir_filters else 0
             if loose:
+                lie = "file lies" if loose == 1 else "files lie"
                 advice = (
-                    f"{loose} files lie in it directly: put them into one folder for each class (the folder's place in "
+                    f"{loose} {lie} in it directly: put them into one folder for each class (the folder's place in "
                     "the alphabet is the label), or name them with files=[...], and labels=[...]"
                 )
             raise RuntimeError(f"{self._display}: No files found in {root or file_list}. {advice}")
@@ -116,12 +117,15 @@ class File(Reader):
 def listed_files(reader: str, files: Any, labels: Any) -> tuple[list[str], np.ndarray]:
     """`files` and `labels` as names and i32 numbers."""
     names = listed_names(reader, "files", files)
-    if labels is None:
-        return names, np.arange(len(names), dtype=np.int32)
+    return names, label_numbers(reader, labels, names) if labels is not None else np.arange(len(names), dtype=np.int32)
+
+
+def label_numbers(reader: str, labels: Any, names: Sequence[str]) -> np.ndarray:
+    """`labels` as i32 numbers. RuntimeError if there is not one for each name."""
     listed = list(labels) if isinstance(labels, Sequence) else [labels]
     if len(listed) != len(names):
         raise RuntimeError(f"{reader}: expected a label for each file, got {len(listed)} labels for {len(names)} files")
-    return names, np.array([_label(reader, i, label) for i, label in enumerate(listed)], np.int32)
+    return np.array([_label(reader, i, label) for i, label in enumerate(listed)], np.int32)
 
 
 def _label(reader: str, i: int, label: Any) -> int:
@@ -146,7 +150,7 @@ def read_file_list(reader: str, path: str) -> tuple[list[str], np.ndarray]:
     """The names and labels in a list file; blank lines are skipped."""
     names, labels = [], []
     for number, line in enumerate(read_lines(reader, path), 1):
-        if not line.strip():
+        if not line.strip(" \t\n\v\f\r"):
             continue
         parts = _LIST_LINE.fullmatch(line)
         if parts is None:

@@ -10,11 +10,33 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ndd.io.file import from_where
+from ndd.io.file import from_where, local_name
 from ndd.io.object_store import is_remote, list_folders, one
 from ndd.readers.file_reading import whole_file
 
 FilePath: TypeAlias = str | bytes | os.PathLike[str]
+
+_WORD = re.compile(r"\S+", re.ASCII)
+_PIECE = re.compile(
+    r"\[(?P<negated>[!^]?)(?P<inside>\]?(?:\[:[a-z]+:\]|\\.|(?!\[:[a-z]+:\])[^\]\\])*)\]|\\(?P<escaped>.)|.", re.DOTALL
+)
+_MEMBER = re.compile(r"\[:(?P<kind>[a-z]+):\]|(?P<first>\\.|.)(?:-(?P<last>\\.|.))?", re.DOTALL)
+
+# What `[:name:]` stands for in the brackets of a pattern, as in those of a regular expression.
+_KINDS = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "blank": r" \t",
+    "cntrl": r"\0-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r" \t-\r",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
 
 
 def listed_names(reader: str, argument: str, paths: Any) -> list[str]:
@@ -32,9 +54,9 @@ def path_texts(reader: str, argument: str, paths: Any) -> list[str]:
 
 
 def path_text(reader: str, argument: str, path: Any) -> str:
-    """A path as a text; TypeError for what is none."""
+    """A path as a text, that of a `file://` URL as well; TypeError for what is none."""
     try:
-        return os.fsdecode(path)
+        return local_name(os.fsdecode(path))
     except TypeError:
         raise TypeError(
             f"{reader}: {argument}: expected a path (str, bytes or pathlib.Path), got {path!r:.80}"
@@ -68,6 +90,12 @@ def read_lines(reader: str, path: str) -> list[str]:
         return whole_file(path).decode("utf-8", "surrogateescape").split("\n")
     except OSError as error:
         raise RuntimeError(f"{reader}: Cannot open: {path}{from_where(path)}: {error.strerror}") from error
+
+
+def words_of(line: str) -> list[str]:
+    """The words of a line of an index, which ASCII blanks part: a name may hold others, such as the U+202F that macOS puts
+    into those of its screenshots."""
+    return line.split() if line.isascii() else _WORD.findall(line)
 
 
 def is_offset(word: str) -> bool:
@@ -170,19 +198,30 @@ def name_filter(reader: str, argument: str, patterns: Any, case: bool) -> Any:
 
 @lru_cache(1024)
 def glob_expression(pattern: str) -> str:
-    """A shell pattern (`*`, `?`, `[a-z]`, `[!a-z]`, backslash) as a regular expression."""
+    """A shell pattern (`*`, `?`, `[a-z]`, `[!a-z]`, `[[:digit:]]`, backslash) as a regular expression."""
     return "".join(_glob_pieces(pattern))
 
 
-def _glob_pieces(pattern: str) -> Iterator[Any]:
+def _glob_pieces(pattern: str) -> Iterator[str]:
     simple = {"*": "(?s:.*)", "?": "(?s:.)"}
-    for piece in re.findall(r"\[[!^]?\]?[^\]]*\]|\\.|.", pattern, re.DOTALL):
-        if len(piece) > 2 and piece[0] == "[":
-            negated = piece[1] in "!^"
-            inside = piece[1 + negated : -1].replace("\\", r"\\").replace("[", r"\[").replace("]", r"\]")
-            inside = inside.replace("^", r"\^").replace("&", r"\&").replace("~", r"\~").replace("|", r"\|")
-            yield f"[{'^' * negated}{inside}]"
-        elif len(piece) == 2 and piece[0] == "\\":
-            yield re.escape(piece[1])
+    for piece in _PIECE.finditer(pattern):
+        if piece["inside"] is not None:
+            one_of = "|".join(_bracketed(piece["inside"])) or "(?!)"
+            yield f"(?!{one_of})(?s:.)" if piece["negated"] else f"(?:{one_of})"
+        elif piece["escaped"] is not None:
+            yield re.escape(piece["escaped"])
         else:
-            yield simple.get(piece, re.escape(piece))
+            yield simple.get(piece[0], re.escape(piece[0]))
+
+
+def _bracketed(inside: str) -> Iterator[str]:
+    """What stands in the brackets of a pattern, as alternatives. A range that ends before it begins, and an unknown name of
+    a kind of characters, match nothing."""
+    for member in _MEMBER.finditer(inside):
+        if member["kind"]:
+            yield f"(?-i:[{_KINDS[member['kind']]}])" if member["kind"] in _KINDS else "(?!)"
+        else:
+            first = member["first"][-1]
+            last = (member["last"] or first)[-1]
+            if first <= last:
+                yield f"[{re.escape(first)}-{re.escape(last)}]"

@@ -8,8 +8,10 @@ characters, `KEYWORD = value`; the data of an image are big-endian numbers, the 
 from __future__ import annotations
 
 import functools
+import gzip
 import io
 import math
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +21,7 @@ from ndd.installation import install_command
 from ndd.readers.file_reading import OpenFiles
 
 _BLOCK, _CARD = 2880, 80
+_GZIP = b"\x1f\x8b"  # how a file begins that was compressed as a whole
 _WHOLE = 1 << 20  # bytes: files up to this size are read in one piece
 _PREFIX = 1 << 16  # of larger files: holds the headers of most
 _LONGEST = 4096  # blocks of a header: 12 MB; what has no end after that is no header
@@ -101,21 +104,34 @@ def _reader(files: OpenFiles, place: int, beginning: np.ndarray | OSError, whole
     if isinstance(beginning, OSError):
         raise beginning
 
+    there = max(whole, len(beginning))
+    if beginning[:2].tobytes() == _GZIP:
+        beginning = _unpacked(beginning if there == len(beginning) else _range(files, place, 0, there))
+        there = len(beginning)
     known = len(beginning)
-    there = max(whole, known)
 
     def read(offset: int, size: int) -> np.ndarray:
         end = offset + size
         if end > there:
             raise ValueError(f"expected at least {end} bytes of a FITS file, the file has {there}: it was cut off")
-        if end <= known:
-            return beginning[offset:end]
-        piece = files.read([place], [offset], [size])[0]
-        if isinstance(piece, OSError):
-            raise piece
-        return piece
+        return beginning[offset:end] if end <= known else _range(files, place, offset, size)
 
     return read
+
+
+def _range(files: OpenFiles, place: int, offset: int, size: int) -> np.ndarray:
+    piece = files.read([place], [offset], [size])[0]
+    if isinstance(piece, OSError):
+        raise piece
+    return piece
+
+
+def _unpacked(packed: np.ndarray) -> np.ndarray:
+    """A whole file that gzip has compressed, as it was before."""
+    try:
+        return np.frombuffer(gzip.decompress(packed.data), np.uint8)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"expected a whole file of gzip, it is cut off or damaged: {error}") from error
 
 
 def _hdus(read: Read, count: int, before: Sequence[Hdu] = ()) -> list[Hdu]:

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from ndd.atomic_file import atomic_file
+from ndd.io.file import from_where
 from ndd.io.object_store import is_remote
 from ndd.readers.file_reading import status
 
@@ -71,7 +72,9 @@ def listed_or_scanned(
             return cached(container, kind, 1, lambda: scan(container))
         return cached(index, f"{kind} index", 1, lambda: listed(reader, index), LEAST_TEXT)
     except OSError as error:
-        raise RuntimeError(f"{reader}: Cannot open: {error.filename}: {error.strerror}") from error
+        raise RuntimeError(
+            f"{reader}: Cannot open: {error.filename}{from_where(str(error.filename))}: {error.strerror}"
+        ) from error
     except ValueError as error:
         raise RuntimeError(f"{reader}: {error}") from error
 

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ndd.io.file import from_where
 from ndd.io.object_store import is_remote
 from ndd.readers.container import ContainerStore, rows_at
 from ndd.readers.file_reading import OpenFiles
@@ -87,7 +88,7 @@ def _index(reader: str, path: str) -> Index:
     except ValueError as error:
         raise RuntimeError(f"{reader}: {path}: {error}") from error
     except OSError as error:
-        raise RuntimeError(f"{reader}: Cannot open: {path}: {error.strerror}") from error
+        raise RuntimeError(f"{reader}: Cannot open: {path}{from_where(path)}: {error.strerror}") from error
 
 
 def _indexed(path: str) -> Index:

@@ -14,7 +14,7 @@ from ndd.io.file import from_where
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore, rows_at, warn_of_unlisted
 from ndd.readers.file_reading import RegularFile, status
-from ndd.readers.file_tree import FilePath, is_offset, listed_names, path_texts, read_lines
+from ndd.readers.file_tree import FilePath, is_offset, listed_names, path_texts, read_lines, words_of
 from ndd.readers.index_cache import LEAST_TEXT, cached
 from ndd.readers.output import Output, Record
 from ndd.readers.records import Records
@@ -203,7 +203,7 @@ def _listed_offsets(reader: str, path: str) -> np.ndarray:
     """The offsets in an index, in ascending order, each once."""
     offsets = []
     for number, line in enumerate(read_lines(reader, path), 1):
-        words = line.split()
+        words = words_of(line)
         if not words:
             continue
         if len(words) != 2 or not is_offset(words[1]):

@@ -8,8 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from ndd._tensor import Device
+from ndd._tensor.dtype import int32
 from ndd.ops.image.slice import slice as cut_out
 from ndd.readers.base import Reader
+from ndd.readers.file import label_numbers
 from ndd.readers.file_store import FileStore
 from ndd.readers.file_tree import FilePath, named_files
 from ndd.readers.gpudirect import landed, usable
@@ -23,7 +25,8 @@ _OF_SLICE = ("roi_axes", "out_of_bounds_policy", "fill_value")
 
 
 class Numpy(Reader):
-    """Reads `.npy` files and gives the array in each, with its element type and shape.
+    """Reads `.npy` files and gives the array in each, with its element type and shape; with `labels` pairs of (array,
+    label as i32 `[1]`).
 
     The files come from `files`; from `file_list`, a text file with one path a line; or from `file_root`: the files of
     that folder whose names match `file_filter`, sorted, then those of each of its sub-folders (one level).
@@ -39,6 +42,8 @@ class Numpy(Reader):
         file_list: see above; lines are relative to `file_root`, or to the list's own folder.
         file_root: see above.
         file_filter: glob pattern, with case.
+        labels: one integer for each of `files`, as in `readers.File`. (Not in DALI.) Default: no second output. Labels stay
+            on the CPU whatever the device.
         roi_start, roi_end, roi_shape: elements. Fractions are cut off.
         rel_roi_start, rel_roi_end, rel_roi_shape: fractions of the extent.
         roi_axes: the axes that the region's numbers are for, negative ones from the end. Default: all.
@@ -57,7 +62,8 @@ class Numpy(Reader):
     GPUDirect, `NDD_GPUDIRECT=1` has kvikio read also without its driver.
 
     Raises (when the first sample is asked for): RuntimeError for no, conflicting or empty sources, or two arguments for
-    one end of the region; at its batch for a file that is cut off, is no `.npy` file or holds other types than bool,
+    one end of the region, or `labels` that are not one for each of `files`; ValueError for labels that are no integers of
+    32 bits; at its batch RuntimeError for a file that is cut off, is no `.npy` file or holds other types than bool,
     integers and floats, for a region that does not fit, and for a batch of different types or numbers of dimensions.
 
     >>> import ndd, numpy, pathlib, tempfile
@@ -70,10 +76,12 @@ class Numpy(Reader):
 
     devices = ("cpu", "gpu")
     of_each_sample = PLACES
+    beyond = ("labels",)
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
-        return (Output("array", device="reader"),)
+        array = Output("array", device="reader")
+        return (array,) if arguments.get("labels") is None else (array, Output("label", int32, 1))
 
     @classmethod
     def for_each_sample(cls, arguments: dict[str, Any]) -> tuple[dict[str, Any], Callable[..., Any]]:
@@ -83,15 +91,17 @@ class Numpy(Reader):
         axes = np.atleast_1d(arguments.get("roi_axes", ())).astype(int).tolist()
         policy, fill = (arguments.get(name) for name in _OF_SLICE[1:])
 
-        def cut(array: Any, of_node: Callable[[Any], Any]) -> Any:
+        def cut(found: Any, of_node: Callable[[Any], Any]) -> Any:
+            array, *labels = found if isinstance(found, tuple) else (found,)
             given = {name.replace("roi_", ""): of_node(value) for name, value in windows.items()}
-            return cut_out(
+            window = cut_out(
                 array,
                 **given,
                 axes=axes or range(array.ndim),
                 out_of_bounds_policy=policy or "error",
                 fill_values=fill or 0.0,
             )
+            return (window, *labels) if labels else window
 
         return own, cut
 
@@ -104,6 +114,7 @@ class Numpy(Reader):
         file_root: FilePath | None = None,
         files: FilePath | Sequence[FilePath] | None = None,
         fill_value: float = 0.0,
+        labels: int | Sequence[int] | None = None,
         out_of_bounds_policy: Literal["error", "pad", "trim_to_shape"] = "error",
         register_buffers: bool = True,
         rel_roi_end: float | Sequence[float] | None = None,
@@ -118,19 +129,35 @@ class Numpy(Reader):
         region = chosen_region(self._display, self._own)
         if use_o_direct and not self._options.dont_use_mmap:
             raise RuntimeError(f"{self._display}: use_o_direct wants dont_use_mmap=True")
+        if labels is not None and files is None:
+            raise RuntimeError(f"{self._display}: `labels` is valid only together with `files`")
         root, names = named_files(self._display, files, file_list, file_root, file_filter)
+        numbers = None if labels is None else label_numbers(self._display, labels, names)
         here = str(self._options.device)
         straight = check_device(self._display, here, self.devices) == "gpu" and usable(self._display)
-        return _Arrays([root], names, region, fill_value, Device(here) if straight else None)
+        return _Arrays(root, names, numbers, region, fill_value, Device(here) if straight else None)
 
-    def _present(self, array: Any) -> tuple[Any, ...]:
-        return (landed(array),)
+    def _present(self, array: Any, *labels: Any) -> tuple[Any, ...]:
+        return landed(array), *labels
 
 
 class _Arrays(FileStore):
-    def __init__(self, folders: list[str], names: list[str], region: Region | None, fill: float, gpu: Device | None):
-        super().__init__(folders, names)
+    def __init__(
+        self,
+        root: str,
+        names: list[str],
+        labels: np.ndarray | None,
+        region: Region | None,
+        fill: float,
+        gpu: Device | None,
+    ):
+        super().__init__([root], names, labels=labels)
+        self._labelled = labels is not None
         self._region, self._fill, self._gpu = region, fill, gpu
 
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> Records:
-        return read_arrays(paths, self._region, self._fill, self._gpu)
+        found = read_arrays(paths, self._region, self._fill, self._gpu)
+        if self._labelled and found.columns:  # no array could be read: no label either
+            sound = [number for place, number in enumerate(numbers) if place not in found.faults]
+            found.columns.append(self._labels[sound].reshape(-1, 1))
+        return found

@@ -98,13 +98,16 @@ class ReadAhead:
 
     The threads start with the first request and end with `stop()`. They hold this object and the store, never the
     reader, so a reader that nobody holds any more can die and stop them.
+
+    Attributes:
+        batch: the size of the batches; None for single samples.
     """
 
     def __init__(self, store: RecordStore, open_stream: Callable[[], Stream], batch: int | None, depth: int):
         self._store = store
         self._open_stream = open_stream
         self._stream: Stream | None = None
-        self._batch = batch
+        self.batch = batch
         self._depth = depth
         # A reader's finaliser, run by the collector on one of these threads, calls stop().
         self._lock = threading.RLock()
@@ -291,9 +294,9 @@ class ReadAhead:
 
     def _cuts_per_group(self) -> int:
         """How many batches are read together, or samples: enough for the store, but not too many bytes."""
-        wanted = -(-self._store.at_once // (self._batch or 1))
-        room = _BYTES_AT_ONCE // ((self._batch or 1) * max(self._bytes, 1))
-        return max(1 if self._batch else _SAMPLES_AT_ONCE, min(wanted, room))
+        wanted = -(-self._store.at_once // (self.batch or 1))
+        room = _BYTES_AT_ONCE // ((self.batch or 1) * max(self._bytes, 1))
+        return max(1 if self.batch else _SAMPLES_AT_ONCE, min(wanted, room))
 
     def _cut(self, group: _Group) -> list[tuple[_Group, int, int]]:
         if self._store.at_once > 1:

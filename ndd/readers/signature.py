@@ -40,8 +40,9 @@ def compose(reader: Any) -> None:
     for name in shared:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if name in _FIRST else _KEYWORD
         parameters[name] = _SHARED[name].replace(kind=kind, annotation=_or_none(_SHARED[name]))
-    middle = sorted((n for n in parameters if n not in (*_FIRST, *_LAST)), key=str.lower)
-    reader.__signature__ = inspect.Signature([parameters[n] for n in (*_FIRST, *middle, *_LAST)])
+    last = (*_LAST[:1], *reader.beyond, *_LAST[1:])
+    middle = sorted((n for n in parameters if n not in (*_FIRST, *last)), key=str.lower)
+    reader.__signature__ = inspect.Signature([parameters[n] for n in (*_FIRST, *middle, *last)])
     if reader.__dict__.get("__doc__"):
         reader.__doc__ = _with_shared(inspect.cleandoc(reader.__doc__), shared)
 

@@ -13,7 +13,7 @@ from ndd._tensor import Packed
 from ndd._tensor.dtype import DType, bfloat16, bool_, dtype as to_dtype, uint8
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
-from ndd.readers.file_tree import FilePath, is_offset, listed_names, path_texts, read_lines
+from ndd.readers.file_tree import FilePath, is_offset, listed_names, path_texts, read_lines, words_of
 from ndd.readers.index_cache import Index, listed_or_scanned
 from ndd.readers.output import Column, Output
 from ndd.readers.records import Records
@@ -314,7 +314,7 @@ def _listed_samples(reader: str, path: str) -> Index:
         raise fault(len(lines), f"expected {count} samples, the file ends")
     components: list[tuple[int, str, int, int]] = []
     for sample, line in enumerate(lines[1 : count + 1]):
-        words = line.split()
+        words = words_of(line)
         step = next((n for n in _VERSIONS[head[0]] if words and not len(words) % n and _numbers(words, n)), None)
         if step is None:
             form = "extension offset size" + (" filename" if _VERSIONS[head[0]] == (4,) else "")

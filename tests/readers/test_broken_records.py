@@ -88,6 +88,20 @@ def test_data_of_which_nothing_can_be_read(files):
         reader()
 
 
+@pytest.mark.parametrize(
+    ("size", "sound", "options", "expected"),
+    [
+        (3, [0], {"sampler": lambda epoch: [[0, 1, 2], [2, 1, 0]][epoch % 2]}, [[0]] * 4),
+        (6, [0, 5], {"num_shards": 2}, [[0], [5]] * 2),
+    ],
+)
+def test_broken_records_last_in_an_epoch_and_first_in_the_next(files, size, sound, options, expected):
+    paths = [files[i] if i in sound else f"absent {i}" for i in range(size)]
+    reader = File(files=paths, labels=list(range(size)), on_error="skip", **options)
+    with pytest.warns(UserWarning, match="is left out"):
+        assert [epoch_of(reader) for _ in expected] == expected
+
+
 def test_states_know_what_was_left_out(broken):
     reader = File(files=broken, on_error="skip", shuffle="global", seed=1)
     given, states = [], []

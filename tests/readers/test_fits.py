@@ -1,5 +1,6 @@
 """Images from FITS files against astropy (DALI reads none without a GPU), mistakes against DALI, and broken files."""
 
+import gzip
 import os
 from pathlib import Path
 
@@ -182,6 +183,22 @@ def test_broken_files(tmp_path, fits, old, new, said):
     with pytest.raises(RuntimeError, match=rf"experimental.readers.Fits: sample 0 \({path}\): .*{said}"):
         next(epoch)
     assert np.asarray(next(epoch)[0]).tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_files_compressed_by_gzip(tmp_path, fits):
+    images = [np.arange(6, dtype=np.int16).reshape(2, 3), np.random.default_rng(0).random((400, 500))]
+    path = write(fits, tmp_path / "a.fits", *images)
+    packed = gzip.compress(Path(path).read_bytes(), 1)
+    assert len(packed) > 1 << 20  # more than is read at first
+    (tmp_path / "a.fits.gz").write_bytes(packed)
+    found = read(tmp_path / "a.fits.gz", 2, 1)
+    assert all(same(one, two) for one, two in zip(found, read(path, 2, 1), strict=True))
+    for wrong in (packed[:-9], packed[:5000], packed[:200] + b"?" * 50 + packed[250:]):
+        (tmp_path / "a.fits.gz").write_bytes(wrong)
+        with pytest.raises(
+            RuntimeError, match=r"sample 0 \(.*a\.fits\.gz\): .* file of gzip, it is cut off or damaged"
+        ):
+            read(tmp_path / "a.fits.gz", 1)
 
 
 @pytest.mark.parametrize("length", [0, 9, 80, 2879, 2880, 2891])

@@ -195,6 +195,24 @@ def test_what_cannot_be_read_harms_only_its_batch(tmp_path, kvikio, monkeypatch,
         os.close(other)
 
 
+@pytest.mark.parametrize("direct", ["0", "1"])
+def test_labels_stay_on_the_cpu_and_with_their_arrays(tmp_path, kvikio, monkeypatch, direct):
+    monkeypatch.setenv("NDD_GPUDIRECT", direct)
+    files = saved(tmp_path, {str(i): np.full(9, i) for i in range(6)})
+    os.truncate(files[2], 190)
+    reader = Numpy(
+        files=files, labels=[10, 11, 12, 13, 14, 15], device="gpu", on_error="skip", sampler=[5, 2, 3, 0, 1, 4]
+    )
+    with pytest.warns(UserWarning, match="sample 2"):
+        found = [
+            [(int(np.asarray(array.cpu())[0]), label.torch().tolist()) for array, label in zip(*batch, strict=True)]
+            for batch in reader.next_epoch(batch_size=3)
+        ]
+    assert found == [[(5, [15]), (3, [13])], [(0, [10]), (1, [11]), (4, [14])]]
+    array, label = reader[4]
+    assert (str(array.device.device_type), label.device) == ("gpu", ndd.Device("cpu"))
+
+
 def test_broken_files_are_left_out_on_request(tmp_path, kvikio):
     files = saved(tmp_path, {str(i): np.full(9, i) for i in range(4)})
     os.truncate(files[1], 190)

@@ -1,5 +1,6 @@
 """`python -m ndd index`: byte for byte what DALI's scripts write."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,10 +9,12 @@ import tarfile
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ndd
 from ndd.__main__ import main
+from ndd.readers import Webdataset
 from readers.datasets import (
     bytes_list,
     example,
@@ -136,6 +139,17 @@ def test_folders_patterns_and_outputs(tmp_path, capsys):
     assert (tmp_path / "one").read_text() == "v1.2 1\ntxt 512 5 0.txt\n"
     assert main(["index", str(tmp_path / "*.tar"), "--output", str(tmp_path / "one")]) == 1
     assert "--output: expected a folder for the indices of 2 files" in capsys.readouterr().err
+
+
+def test_names_with_blanks_that_are_not_ascii(tmp_path):
+    path = write_tar(
+        tmp_path / "a.tar", [("9.41\u202fAM.txt", b"0"), (os.fsdecode(b"\xff\xa0.txt"), b"1")], errors="surrogateescape"
+    )
+    assert main(["index", str(path)]) == 0
+    lines = (tmp_path / "a.idx").read_bytes().split(b"\n")
+    assert lines[1:3] == ["41\u202fAM.txt 512 1 9.41\u202fAM.txt".encode(), b"txt 1536 1 \xff\xa0.txt"]
+    reader = Webdataset(paths=path, index_paths=tmp_path / "a.idx", ext="txt;41\u202fAM.txt")
+    assert [bytes(np.asarray(data)) for (data,) in reader.next_epoch()] == [b"0", b"1"]
 
 
 def test_nothing_is_written_over(tmp_path, capsys):

@@ -4,6 +4,7 @@ from itertools import islice
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from torch.utils.data import DataLoader
 
 from ndd.readers import File
 from readers.epochs import flat, labels_of
@@ -107,6 +108,19 @@ def test_a_reader_is_an_iterable(numbered):
     reader = File(files=numbered(5), max_batch_size=2)
     assert lists(reader) == [[0, 1], [2, 3], [4, 0]]
     assert lists(reader) == [[1, 2], [3, 4], [0, 1]]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_data_loader_takes_a_reader_as_a_data_set_of_samples(tmp_path, workers):
+    files = [str(tmp_path / f"{i}.bin") for i in range(5)]
+    for i, path in enumerate(files):
+        (tmp_path / path).write_bytes(bytes([i, 7]))
+    loader = DataLoader(File(files=files, labels=[5, 6, 7, 8, 9]), 2, num_workers=workers)
+    assert [[part.tolist() for part in pair] for pair in loader] == [
+        [[[0, 7], [1, 7]], [[5], [6]]],
+        [[[2, 7], [3, 7]], [[7], [8]]],
+        [[[4, 7]], [[9]]],
+    ]
 
 
 def test_torchdata_takes_it_again_and_again(numbered):

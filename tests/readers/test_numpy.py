@@ -159,6 +159,47 @@ def test_one_value_for_all_samples(tmp_path):
         nodes().run()
 
 
+def test_labels(tmp_path):
+    files = [write(tmp_path / f"{i}.npy", np.full((2, i + 1), i, np.int16)) for i in range(6)]
+    Path(files[3]).write_bytes(b"no array")
+    options = {"labels": [10, 11, 12, 13, 14, 15], "on_error": "skip", "random_shuffle": True, "seed": 1}
+    for region in ({}, {"roi_shape": [1, 1]}):
+        reader = Numpy(files=files, **options, **region)
+        assert [output.name for output in reader.outputs(files=files, labels=[1])] == ["array", "label"]
+        with pytest.warns(UserWarning, match="sample 3"):
+            batches = list(reader.next_epoch(batch_size=2))
+        pairs = [
+            (int(np.asarray(a)[0, 0]), np.asarray(n).tolist())
+            for arrays, labels in batches
+            for a, n in zip(arrays, labels, strict=True)
+        ]
+        assert sorted(pairs) == [(i, [i + 10]) for i in (0, 1, 2, 4, 5)]
+        assert all(labels.dtype == ndd.int32 and str(labels.device) == "cpu" for _, labels in batches)
+    (array, label), state = reader[2], reader.get_state()
+    assert (array.shape, label.torch().tolist()) == ((1, 1), [12])
+    again = Numpy(files=files, **options)
+    again.set_state(state)
+    for given_, error, said in (
+        ({"files": files, "labels": [1]}, RuntimeError, "expected a label for each file, got 1"),
+        ({"file_root": tmp_path, "labels": [1] * 6}, RuntimeError, "`labels` is valid only together with `files`"),
+        ({"files": files, "labels": [0.5] * 6}, ValueError, "got 0.5 for file 0"),
+    ):
+        with pytest.raises(error, match=rf"readers\.Numpy: .*{said}"):
+            next(Numpy(**given_).next_epoch())
+
+
+def test_labels_and_regions_that_are_nodes(tmp_path):
+    files = [write(tmp_path / f"{i}.npy", np.arange(4) + i) for i in range(2)]
+
+    @ndd.pipeline_def(batch_size=2)
+    def regions():
+        start = ndd.fn.constant(idata=[1])
+        return ndd.fn.readers.numpy(files=files, labels=[7, 8], roi_start=start, roi_shape=[2])
+
+    arrays, labels = regions().run()
+    assert (arrays.as_array().tolist(), labels.as_array().tolist()) == ([[1, 2], [2, 3]], [[7], [8]])
+
+
 @pytest.mark.parametrize("order", "CF")
 def test_regions_of_large_arrays_read_only_what_they_span(tmp_path, order, monkeypatch):
     from ndd.readers import npy_file

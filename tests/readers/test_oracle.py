@@ -68,7 +68,7 @@ def tree(tmp_path_factory):
     root = tmp_path_factory.mktemp("tree")
     names = "a/1.jpg a/10.jpg a/2.JPG a/x.txt a/sub/3.jpg b/z.png B/y.jpeg .hid/h.jpg c/.dot.jpg c/q.jpg top.jpg "
     names += "ä/u.webp 10/k.jpg 9/k.jpg f/noext f/a.tar.jpg g/x.txt é/ü.jpg f/[x].jpg f/-.jpg f/^.jpg f/a]b.png"
-    for name in [*names.split(" "), "e/sp ace.jpg"]:
+    for name in [*names.split(" "), "e/sp ace.jpg", "a/no\u00a0break\u2003"]:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name)
@@ -102,6 +102,10 @@ def listing(package, **given_):
         {"file_filters": "[]a]*"},
         {"file_filters": "[x^-].jpg"},
         {"file_filters": ".dot*"},
+        {"file_filters": "[[:digit:]-].jpg"},
+        {"file_filters": "[![:alpha:]]*.jpg"},
+        {"file_filters": ["[[:nothing:]]*", "[z-a]*", "[\\]^].jpg", "[a\\]]]b.png"]},
+        {"dir_filters": "[[:upper:]]"},
         {"file_filters": ["*.PNG", "*.Webp"]},
         {"dir_filters": "a"},
         {"dir_filters": ["b", "c"]},
@@ -128,6 +132,7 @@ def test_tree(tree, given_):
         "a/1.jpg 99999999999\n",
         "a/1.jpg 010\n",
         "a/1.jpg 1\n   \nb/z.png 2\n",
+        "a/no\u00a0break\u2003 7\n",
     ],
     ids=repr,
 )
@@ -139,7 +144,19 @@ def test_file_list(tree, text):
 
 @pytest.mark.parametrize(
     "text",
-    ["  a/1.jpg   5  \n", "a/1.jpg\n", "a/1.jpg x\n", "a/1.jpg 1.5\n", "", "# c\n", "5\n", " 5\n", "a/1.jpg +7\n"],
+    [
+        "  a/1.jpg   5  \n",
+        "a/1.jpg\n",
+        "a/1.jpg x\n",
+        "a/1.jpg 1.5\n",
+        "",
+        "# c\n",
+        "5\n",
+        " 5\n",
+        "a/1.jpg +7\n",
+        "a/1.jpg\u00a03\n",
+        "a/1.jpg \u0663\n",
+    ],
 )
 def test_file_list_mistakes(tree, text):
     path = tree / "wrong.txt"
@@ -157,6 +174,7 @@ def test_lists_and_roots(tree):
         {"files": root + "/a/1.jpg", "labels": 7},
         {"files": [root + "/a/1.jpg"] * 3, "labels": [1, -2, 3]},
         {"files": ["1.jpg"], "file_root": root + "/a", "file_filters": "*.png"},
+        {"files": [f"file://{root}/e/sp ace.jpg"]},
     ):
         assert listing(ndd, **given_) == listing(dali, **given_)
 

@@ -170,6 +170,22 @@ def test_two_threads_share_a_reader(numbered):
     assert sorted(seen) == sorted(list(range(10)) * 4)
 
 
+def test_threads_share_an_epoch(numbered, monkeypatch):
+    reader = File(files=numbered(10))
+    epoch, begin, seen = reader.next_epoch(batch_size=2), reader._begin_epoch, []
+    monkeypatch.setattr(reader, "_begin_epoch", lambda *given_: (begin(*given_), time.sleep(0.05))[0])
+
+    def work():
+        seen.extend(labels_of(value) for value in iter(lambda: next(epoch, None), None))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+
+
 def test_many_readers_leave_nothing(numbered, own_threads):
     files = numbered(16)
     opened = len(os.listdir("/proc/self/fd"))

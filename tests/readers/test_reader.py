@@ -446,6 +446,61 @@ def test_a_missing_file_names_the_working_directory(given_, tmp_path, monkeypatc
     assert "working directory" not in str(told.value)
 
 
+@pytest.mark.parametrize("batch", [None, 3])
+def test_samples_fetched_before_an_epoch_leave_its_batches_as_they_are(numbered, batch):
+    expected = epoch_of(File(files=numbered(7)), batch)
+    reader = File(files=numbered(7))
+    for _ in range(2):
+        reader.fetch([5, 1])
+        assert epoch_of(reader, batch) == expected
+        reader.reset(0)
+    reader[1:4]
+    assert reader(batch_size=2)[1].batch_size == 2
+    reader.reset(0)
+    reader.fetch([0, 1])
+    reader.set_state(File(files=numbered(7)).get_state())
+    assert epoch_of(reader, batch) == expected
+
+
+def test_urls_of_local_files(tmp_path):
+    for name in ("a b.jpg", "50%41.jpg", "x.npy"):
+        (tmp_path / name).write_bytes(name.encode())
+    urls = [f"file://{tmp_path}/{name}" for name in ("a b.jpg", "50%41.jpg")]
+    found = [bytes(np.asarray(data)) for data, _ in File(files=urls).next_epoch()]
+    assert found == [b"a b.jpg", b"50%41.jpg"]
+    quoted = [(tmp_path / name).as_uri() for name in ("a b.jpg", "50%41.jpg")]
+    assert quoted[0].endswith("a%20b.jpg")
+    assert [bytes(np.asarray(data)) for data, _ in File(files=quoted).next_epoch()] == found
+    assert len(File(file_root=tmp_path.parent.as_uri(), dir_filters=tmp_path.name)) == 2
+    np.save(tmp_path / "x.npy", np.arange(3))
+    assert ndd.readers.Numpy(files="x.npy", file_root=tmp_path.as_uri())[0][0].torch().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: File(file_root="~/data"), r"~/data from .* \(~ is a name like any other: see os\.path\.expanduser\)"),
+        (
+            lambda: File(files="/data/*.jpg"),
+            r"\(/data/\*\.jpg\): .*\(a pattern is a name like any other: see glob\.glob",
+        ),
+        (
+            lambda: File(files="ftp://host/a.jpg"),
+            r"\(a path, file:// or a URL of s3, gs, az, http or https was expected\)",
+        ),
+        (
+            lambda: ndd.readers.Webdataset(paths="/data/a-{000..9}.tar", ext="jpg"),
+            r"9}\.tar \(a pattern is a name like",
+        ),
+        (lambda: ndd.readers.Webdataset(paths="absent.tar", ext="jpg"), "absent.tar from the working directory /"),
+        (lambda: ndd.readers.Caffe(path="~/lmdb"), r"~/lmdb from .* \(~ is a name like any other"),
+    ],
+)
+def test_what_is_more_than_a_name_elsewhere(make, said):
+    with pytest.raises(RuntimeError, match=said):
+        next(make().next_epoch())
+
+
 def test_images_directly_in_the_root(tmp_path):
     for name in ("1.jpg", "2.jpg", "notes.txt"):
         (tmp_path / name).write_text("...")
@@ -454,6 +509,10 @@ def test_images_directly_in_the_root(tmp_path):
     (tmp_path / "cat").mkdir()
     with pytest.raises(RuntimeError, match=r"2 files lie in it directly.* or name them with files="):
         File(file_root=tmp_path).fetch([0])
+    with pytest.raises(RuntimeError, match=r"1 file lies in it directly"):
+        File(file_root=tmp_path, file_filters="1.*").fetch([0])
+    with pytest.raises(RuntimeError, match=r"No files found in .*\. Do the filters match the names\?$"):
+        File(file_root=tmp_path, dir_filters="dog").fetch([0])
 
 
 def test_labels_are_integers(numbered):

@@ -114,6 +114,7 @@ def test_types(tmp_path, dali):
 INDICES = [
     "v1.2 2\na 512 5 0.a b 1536 2000 0.b\nb 4096 1 1.b A 5120 1 1.A\n", "v1.1 1\na 512 5 b 1536 2000\n",
     "v1.1 1\n a\t512  5 \n", "v1.1 2\na 1536 2000\na 512 5\n", "v1.1 1\r\na 512 5\r\n", "v1.1 1\na 512 5\nb 1536 2000\n",
+    "v1.2 2\na 512 5 9.41\u202fAM.a b 1536 2000 \u3000.b\nb 4096 1 1\u00a0.b\n",
 ]  # fmt: skip
 
 
