@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd._execution.errors import raise_signalled
+
 _WIDTH, _HEIGHT, _BITS, _COMPRESSION, _COLOURS, _FILL_ORDER, _CHANNELS = 256, 257, 258, 259, 262, 266, 277
 _STRIPS, _STRIP_ROWS, _STRIP_BYTES, _PLANAR, _PREDICTOR = 273, 278, 279, 284, 317
 _TILE_WIDTH, _TILE_ROWS, _TILES, _TILE_BYTES, _KIND = 322, 323, 324, 325, 339
@@ -63,7 +65,10 @@ def decode(data: np.ndarray, opened: Callable[[np.ndarray], Any]) -> np.ndarray 
     try:
         layout = _layout(data.data)
         return None if layout is None else _pixels(data, layout, opened)
-    except (struct.error, zlib.error, ValueError, IndexError, OverflowError):
+    except MemoryError:
+        raise
+    except Exception as error:  # struct.error, zlib.error, ValueError, what Pillow raises: a broken file
+        raise_signalled(error)
         return None
 
 
@@ -138,7 +143,7 @@ def _pixels(data: np.ndarray, layout: _Layout, opened: Callable[[np.ndarray], An
     height, width, rows, columns, depth = layout.height, layout.width, layout.rows, layout.columns, layout.depth
     native = layout.dtype.newbyteorder("=")
     chunks = iter(zip(layout.places, layout.sizes, strict=True))
-    out: np.ndarray | None = None  # made when a first chunk was good: a header may claim anything
+    out: Any = None  # made when a first chunk was good: a header may claim anything
     for plane in range(layout.planes):
         for top in range(0, height, rows):
             high = rows if layout.tiled else min(rows, height - top)
@@ -157,7 +162,6 @@ def _pixels(data: np.ndarray, layout: _Layout, opened: Callable[[np.ndarray], An
                 seen = values[: height - top, : width - left]
                 part = out[top : top + rows, left : left + columns]
                 part[:, :, plane * depth : (plane + 1) * depth] = seen
-    assert out is not None
     return out
 
 
