@@ -8,7 +8,7 @@ import os
 import struct
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -165,7 +165,7 @@ def banded_tiff(
     compression: int = 1,
     differences: bool = False,
     tile: int = 0,
-    order: str = "<",
+    order: Literal["<", ">"] = "<",
     extra: int = 0,
     orientation: int = 1,
 ) -> np.ndarray:

@@ -256,3 +256,16 @@ def test_a_tiff_cannot_claim_more_channels_than_it_can_hold():
     found = pixels(np.frombuffer(bytes(data), np.uint8), "ANY_DATA", on_error="fill")
     assert found.shape == (37, 29, 4)
     assert not found.any()
+
+
+@pytest.mark.oracle
+def test_an_orientation_of_one_byte(dali):
+    """Of EXIF it is a SHORT; some writers store a BYTE."""
+    data = bytearray(made()["turned_6.jpg"].tobytes())
+    place = data.index(b"MM\0*")
+    data[place : place + 22] = b"II*\0\x08\0\0\0\1\0\x12\1\1\0\1\0\0\0\6\0\0\0"
+    encoded = np.frombuffer(bytes(data), np.uint8)
+    with dali.EvalMode.sync_cpu:
+        expected = np.asarray(dali.decoders.image(dali.tensor(encoded)))
+    np.testing.assert_array_equal(pixels(encoded), expected)
+    assert np.asarray(ndd.peek_image_shape(encoded)).tolist() == [56, 40, 3]
