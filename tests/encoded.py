@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import io
 import os
+import struct
+import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -153,3 +155,64 @@ def rare() -> dict[str, np.ndarray]:
     found["rgb_16.jp2"] = cv2.imencode(".jp2", deep[..., :3])[1].reshape(-1)
     by_pillow("ycc.jp2", Image.fromarray(rgb).convert("YCbCr"), "JPEG2000")
     return found
+
+
+def banded_tiff(
+    pixels: np.ndarray,
+    *,
+    colours: int = 1,
+    planes: bool = False,
+    compression: int = 1,
+    differences: bool = False,
+    tile: int = 0,
+    order: Literal["<", ">"] = "<",
+    extra: int = 0,
+    orientation: int = 1,
+) -> np.ndarray:
+    """A TIFF of any number of channels, in strips of 16 rows or square tiles. `colours`: 1 gray, 2 RGB; `extra`: what the
+    other channels are; `compression`: 1 none, 5 LZW, 8 deflate; `differences`: to the pixel on the left."""
+    height, width, channels = pixels.shape
+    rows, columns = (tile, tile) if tile else (16, width)
+    grids = [pixels[:, :, c : c + 1] for c in range(channels)] if planes else [pixels]
+    body, places, sizes = bytearray((b"II*\0" if order == "<" else b"MM\0*") + bytes(4)), [], []
+    for grid in grids:
+        for top, left in np.ndindex(-(-height // rows), -(-width // columns)):
+            part = grid[top * rows : (top + 1) * rows, left * columns : (left + 1) * columns]
+            if tile:
+                part = np.pad(part, ((0, tile - part.shape[0]), (0, tile - part.shape[1]), (0, 0)))
+            if differences:
+                part = np.diff(part, axis=1, prepend=part[:, :1] * 0)
+            flat = np.frombuffer(part.astype(part.dtype.newbyteorder(order)).tobytes(), np.uint8)
+            stored = _packed(flat.reshape(len(part), -1), compression)
+            places.append(len(body))
+            sizes.append(len(stored))
+            body += stored
+    kind = {"u": 1, "f": 3}[pixels.dtype.kind]
+    tags = {
+        256: [width], 257: [height], 258: [pixels.itemsize * 8] * channels, 259: [compression], 262: [colours],
+        274: [orientation], 277: [channels], 284: [1 + planes], 317: [1 + differences], 339: [kind] * channels,
+    } | ({322: [tile], 323: [tile], 324: places, 325: sizes} if tile else {273: places, 278: [rows], 279: sizes})  # fmt: skip
+    if channels > (3 if colours == 2 else 1):
+        tags[338] = [extra] * (channels - (3 if colours == 2 else 1))
+    entries = b""
+    for tag, numbers in sorted(tags.items()):
+        code = "H" if tag in (258, 259, 262, 274, 277, 284, 317, 338, 339) else "I"
+        held = struct.pack(f"{order}{len(numbers)}{code}", *numbers)
+        if len(held) > 4:
+            held, place = struct.pack(f"{order}I", len(body)), held
+            body += place
+        entries += struct.pack(f"{order}HHI", tag, 3 if code == "H" else 4, len(numbers)) + held.ljust(4, b"\0")
+    body[4:8] = struct.pack(f"{order}I", len(body))
+    return np.frombuffer(bytes(body) + struct.pack(f"{order}H", len(tags)) + entries + bytes(4), np.uint8)
+
+
+def _packed(rows: np.ndarray, compression: int) -> bytes:
+    if compression == 1:
+        return rows.tobytes()
+    if compression == 8:
+        return zlib.compress(rows.tobytes())
+    held = io.BytesIO()
+    Image.fromarray(rows).save(held, "TIFF", compression="tiff_lzw", strip_size=1 << 30)
+    with Image.open(held) as image:
+        (place,), (size,) = image.tag_v2[273], image.tag_v2[279]  # pyright: ignore[reportAttributeAccessIssue]
+    return held.getvalue()[place : place + size]

@@ -123,6 +123,9 @@ class Argument:
                 return build_tensor(value, None, None, None, copy=False)
         elif isinstance(value, Tensor):
             value = value.item() if not self.vector else np.asarray(value.cpu())
+        elif hasattr(value, "requires_grad"):  # torch's: the graph stays behind, and one number in a row is a number
+            value = value.detach().cpu()
+            value = value.item() if not self.vector and value.numel() == 1 else value.numpy()
         elif isinstance(value, Batch):
             raise TypeError(f"{operator}: argument {self.name!r} is the same for all samples: it cannot be a Batch")
         return self.constant(value, operator)
@@ -267,6 +270,8 @@ def _listed(numpy: np.dtype) -> Callable[[Any], np.ndarray]:
                 f"expected numbers, got {list(value)}, lists of different lengths. Wrap them in ndd.batch(...) for a value "
                 "of each sample"
             ) from None
+        if values.dtype.kind == "c":  # NumPy would drop the imaginary part
+            raise TypeError(f"expected numbers, got {value!r}")
         if values.dtype.kind == "f" and numpy.kind == "i" and np.isnan(values).any():
             raise ValueError("expected integers, got NaN")
         if numpy.kind == "i" and values.dtype.kind in "ufO":

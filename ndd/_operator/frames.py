@@ -38,10 +38,11 @@ def video_spec(spec: Spec) -> Spec:
 
 
 class FrameMap:
-    """Which frames belong to which sample."""
+    """Which frames belong to which sample. `sizes`: the shape of a frame of each sample, also of one without frames."""
 
-    def __init__(self, counts: np.ndarray):
+    def __init__(self, counts: np.ndarray, sizes: np.ndarray):
         self.counts = counts
+        self.sizes = sizes
         self.count = int(counts.sum())
         self.starts = np.concatenate(([0], np.cumsum(counts)))
 
@@ -58,8 +59,7 @@ class FrameMap:
             if any(s != own[0] for s in own):
                 text = f"the frames of one sample must come out in one shape, got {sorted(set(own))}"
                 raise bad_sample(int(self.starts[k]), text)
-            rest = own[0] if own else (0,) * ((spec.ndim or 1) - 1)
-            shapes.append((count, *rest))
+            shapes.append((count, *(own[0] if own else self._without_frames(k, (spec.ndim or 1) - 1))))
         forms: dict[str, Any] = {}
         if store.whole is not None and len(set(counts)) == 1:
             forms["whole"] = store.whole.reshape((shapes and (len(shapes), *shapes[0])) or (0,))
@@ -78,6 +78,11 @@ class FrameMap:
         result.stream, result.ready, result.dropped = store.stream, store.ready, store.dropped
         return result
 
+    def _without_frames(self, sample: int, ndim: int) -> tuple[int, ...]:
+        """The shape of the frames of a sample that has none: what they were, for most operators keep it."""
+        own = tuple(self.sizes[sample].tolist())
+        return own if len(own) == ndim else (0,) * ndim
+
 
 def _torch_stack(tensors: list[Any]) -> Any:
     import torch
@@ -91,7 +96,7 @@ def unroll(
     """The frames of all video inputs as samples; other inputs and arguments repeated, or one for each frame."""
     lead = next(operand for operand in operands if operand is not None and is_video(operand.spec))
     counts = lead.shapes[:, 0].astype(np.int64)
-    frames = FrameMap(counts)
+    frames = FrameMap(counts, lead.shapes[:, 1:])
     expanded = []
     for operand in operands:
         if operand is not None and is_video(operand.spec):

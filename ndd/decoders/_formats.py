@@ -129,6 +129,7 @@ def _bmp(data: memoryview) -> Header | None:
 _TIFF_WIDTH, _TIFF_HEIGHT, _TIFF_BITS, _TIFF_COLOURS, _TIFF_CHANNELS, _TIFF_KIND = 256, 257, 258, 262, 277, 339
 _TIFF_CODES = {1: "B", 3: "H", 4: "I", 16: "Q"}  # of the types that numbers of pixels come in
 _PALETTE, _FLOAT = 3, 3
+_MOST_UNPACKED = 1100  # numbers that a byte of a file may become: deflate's most is 1032
 
 
 def _tiff(data: memoryview) -> Header | None:
@@ -160,9 +161,12 @@ def _tiff(data: memoryview) -> Header | None:
         depth = np.uint16
     if numbers[_TIFF_COLOURS] == _PALETTE:
         channels, depth = 3, np.uint16  # the colours of a palette have 16 bits
-    if depth is None or not 1 <= channels <= 4:
-        return Header(numbers[_TIFF_HEIGHT], numbers[_TIFF_WIDTH], min(max(channels, 1), 4), damaged=True)
-    return Header(numbers[_TIFF_HEIGHT], numbers[_TIFF_WIDTH], channels, _orientation.of_tiff(data), depth)
+    height, width = numbers[_TIFF_HEIGHT], numbers[_TIFF_WIDTH]
+    if channels > 4 and height * width * channels > _MOST_UNPACKED * len(data):
+        channels, depth = 4, None  # a few bytes of header must not cost gigabytes
+    if depth is None or not channels:
+        return Header(height, width, max(channels, 1), damaged=True)
+    return Header(height, width, channels, _orientation.of_tiff(data), depth)
 
 
 _MAX_TILES = 65535

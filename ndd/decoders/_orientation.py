@@ -13,7 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 _ORIENTATION = 274
-_SHORT, _LONG = 3, 4
+_SHORT = 3
+_CODES = {1: "B", _SHORT: "H", 4: "I"}  # of the types that writers give it: BYTE, SHORT, LONG
 
 
 def swaps_axes(orientation: int) -> bool:
@@ -37,8 +38,8 @@ def of_tiff(data: memoryview) -> int:
             first, step, value_at = start + 2, 12, 8
         for entry in range(first, first + min(count, 512) * step, step):
             tag, kind = struct.unpack_from(order + "HH", data, entry)
-            if tag == _ORIENTATION and kind in (_SHORT, _LONG):
-                found = struct.unpack_from(order + ("H" if kind == _SHORT else "I"), data, entry + value_at)[0]
+            if tag == _ORIENTATION and kind in _CODES:
+                found = struct.unpack_from(order + _CODES[kind], data, entry + value_at)[0]
                 return found if 1 <= found <= 8 else 1
     except (struct.error, OverflowError):  # an offset of 64 bits that no memory has
         pass

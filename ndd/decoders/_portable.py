@@ -2,11 +2,12 @@
 
 | format | library |
 | --- | --- |
-| BMP, PNM, JPEG 2000, TIFF of 16-bit or float colours | OpenCV, else Pillow (it alone knows gray with alpha) |
+| TIFF of 2, 4 or more channels, of planes, of 16-bit or float colours | `_tiff_bands.py`, else as below |
+| BMP, PNM, JPEG 2000, other TIFF of 16-bit or float colours | OpenCV, else Pillow (it alone knows gray with alpha) |
 | other TIFF, GIF, AVIF | Pillow |
 | JPEG, PNG, WebP without nvImageCodec (macOS has none) | simplejpeg (8-bit JPEG), else OpenCV, else Pillow |
 
-Damaged files of the first two lines killed nvImageCodec (67 of 40,000 by JPEG 2000 alone); these survive them. Good ones
+Damaged files of the first three lines killed nvImageCodec (67 of 40,000 by JPEG 2000 alone); these survive them. Good ones
 have DALI's pixels bit for bit, for it decodes most of them with OpenCV; but up to 1 of 255 off are TIFFs that hold YCbCr
 uncompressed, and CIELAB ones differ by more.
 
@@ -29,6 +30,7 @@ import numpy as np
 from ndd._cpu.opencv import opencv
 from ndd._execution.errors import raise_signalled
 from ndd._tensor.memory import host_empty
+from ndd.decoders import _tiff_bands
 from ndd.decoders._header import Header
 from ndd.decoders._pixels import upright
 from ndd.types import DALIImageType
@@ -122,7 +124,7 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
     if header.plain_jpeg:
         image = decode_plain_jpeg(data, header, options)
     expected = (header.height, header.width, header.out_channels(options.output_type))
-    for attempt in (_by_opencv, by_pillow):
+    for attempt in (_by_tiff_bands, _by_opencv, by_pillow):
         if image is None:
             image = attempt(data, header, options.output_type)
             if image is not None and image.shape != expected:
@@ -137,6 +139,21 @@ def arranged(image: np.ndarray, header: Header, options: Options, window: Window
         y0, x0, y1, x1 = window
         image = image[y0:y1, x0:x1]
     return np.ascontiguousarray(image)
+
+
+def _by_tiff_bands(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
+    """The first three channels are the colours, whatever the file says of the others; of two the first is gray."""
+    if header.format != "tiff":
+        return None
+    image = _tiff_bands.decode(data, functools.partial(_opened, name="tiff"))
+    if image is None or output_type == DALIImageType.ANY_DATA:
+        return image
+    if image.shape[2] < 3:
+        return _spread(image[:, :, :1], output_type)
+    rgb = image[:, :, :3]
+    if output_type == DALIImageType.GRAY:
+        return _gray(rgb, header.orientation != 1)
+    return rgb[:, :, ::-1] if output_type == DALIImageType.BGR else rgb
 
 
 def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
@@ -177,8 +194,8 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
 def _gray(rgb: np.ndarray, by_opencv: bool = False) -> np.ndarray:
     """Gray of a colour TIFF as nvImageCodec has it: in 32-bit floats, rounded half up; of those that it leaves to OpenCV
     (turned ones and CMYK) in whole numbers of 14 bits."""
-    if by_opencv and rgb.dtype == np.uint8:
-        return ((rgb @ np.array([4899, 9617, 1868], np.int32) + 8192) >> 14).astype(np.uint8)[:, :, None]
+    if by_opencv and rgb.dtype.kind == "u":
+        return ((rgb @ np.array([4899, 9617, 1868], np.int32) + 8192) >> 14).astype(rgb.dtype)[:, :, None]
     red, green, blue = (rgb[:, :, c].astype(np.float32) for c in range(3))
     mixed = red * np.float32(0.299) + green * np.float32(0.587) + blue * np.float32(0.114)
     if rgb.dtype.kind != "f":

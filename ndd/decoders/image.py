@@ -72,8 +72,9 @@ def image(
 
     Gives HWC images; pixels on the CPU are bit for bit those of DALI (TIFFs that hold uncompressed YCbCr may be off by 1
     of 255, CIELAB by more). Beyond DALI: `on_error`, `max_pixels`, GIF, AVIF, colour from lossless JPEG with one component
-    and from gray JPEG 2000 streams, ANY_DATA for all channel counts, BMP of 15 bits; gray TIFFs with alpha become gray,
-    where DALI takes gray, alpha, gray for the three colours.
+    and from gray JPEG 2000 streams, ANY_DATA for all channel counts, BMP of 15 bits, TIFFs of planes; gray TIFFs with
+    alpha become gray, where DALI takes gray, alpha, gray for the three colours. Of TIFFs with more channels than four the
+    first three are red, green and blue, and ANY_DATA gives all, as stored: alpha is multiplied with nothing.
 
     No file may end or hang the process, as some damaged ones do with DALI: JPEG, PNG and WebP go to nvImageCodec,
     all others to OpenCV and Pillow (on the GPU too, then copied), and their headers are read here first. A JPEG of more

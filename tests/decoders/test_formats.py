@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from encoded import KINDS, encode, made, photo, rare
+from encoded import KINDS, banded_tiff, encode, made, photo, rare
 
 import ndd
 from ndd.decoders import _nvimgcodec, _portable
@@ -194,3 +194,78 @@ def test_scans_behind_a_complete_sequential_one_are_not_counted():
 def test_a_jpeg_without_a_scan_is_refused():
     data = made()["420.jpg"].tobytes()
     assert not may_be_decoded(memoryview(data[: data.rindex(b"\xff\xda")]), jpeg(memoryview(data)))
+
+
+BYTES = np.random.default_rng(5).integers(0, 256, (37, 29, 6), np.uint8)
+WORDS = BYTES.astype(np.uint16) * 257 ^ 0x0F31
+BANDED = {
+    "six": (BYTES, {}),
+    "six words, big-endian, differences": (WORDS, {"compression": 8, "differences": True, "order": ">"}),
+    "six words in tiles, LZW": (WORDS, {"tile": 16, "compression": 5}),
+    "thirteen": (np.repeat(BYTES, 3, axis=2)[:, :, :13], {"compression": 5, "differences": True}),
+    "five floats": (BYTES[:, :, :5].astype(np.float32) / 255, {}),
+    "colours and two more": (WORDS[:, :, :5], {"colours": 2}),
+    "colours, multiplied by alpha": (BYTES[:, :, :4], {"colours": 2, "extra": 1}),
+    "gray and two more": (BYTES[:, :, :3], {}),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", BANDED)
+def test_tiffs_of_many_channels(dali, name):
+    stored, arguments = BANDED[name]
+    data = banded_tiff(stored, **arguments)
+    everything = {"dtype": getattr(ndd, str(stored.dtype)), "adjust_orientation": False}
+    np.testing.assert_array_equal(pixels(data, "ANY_DATA", **everything), stored)
+    assert np.asarray(ndd.peek_image_shape(data, image_type=ndd.types.ANY_DATA)).tolist() == list(stored.shape)
+    for kind in KINDS:
+        with dali.EvalMode.sync_cpu:
+            expected = np.asarray(dali.decoders.image(dali.tensor(data), output_type=int(getattr(ndd.types, kind))))
+        found = pixels(data, kind)
+        assert found.shape == expected.shape
+        assert np.abs(found.astype(int) - expected).max() <= (kind == "YCbCr"), kind
+
+
+@pytest.mark.oracle
+def test_turned_tiffs_of_words(dali):
+    """OpenCV mirrors them, asked or not."""
+    data = banded_tiff(WORDS[:, :, :3], colours=2, orientation=2)
+    for kind in ("RGB", "GRAY"):
+        with dali.EvalMode.sync_cpu:
+            number = int(getattr(ndd.types, kind))
+            theirs = dali.decoders.image(dali.tensor(data), output_type=number, dtype=dali.uint16)
+        np.testing.assert_array_equal(pixels(data, kind, dtype=ndd.uint16), np.asarray(theirs))
+    np.testing.assert_array_equal(pixels(data, dtype=ndd.uint16, adjust_orientation=False), WORDS[:, :, :3])
+
+
+@pytest.mark.parametrize("arguments", [{}, {"tile": 16, "compression": 5}, {"compression": 8, "differences": True}])
+@pytest.mark.parametrize("stored", [BYTES, WORDS[:, :, :3], BYTES[:, :, :1]], ids=["bytes", "words", "one"])
+def test_tiffs_of_planes(stored, arguments):
+    """DALI reads some of their planes from memory that it never wrote, and refuses the others."""
+    data = banded_tiff(stored, planes=True, **arguments)
+    np.testing.assert_array_equal(pixels(data, "ANY_DATA", dtype=getattr(ndd, str(stored.dtype))), stored)
+    for end in (len(data) // 2, len(data) - 9):
+        with pytest.raises(RuntimeError, match="image: sample 0"):
+            pixels(data[:end], "ANY_DATA")
+
+
+def test_a_tiff_cannot_claim_more_channels_than_it_can_hold():
+    data = bytearray(banded_tiff(BYTES).tobytes())
+    place = data.index(struct.pack("<HHIH", 277, 3, 1, 6)) + 8
+    data[place : place + 2] = b"\xff\xff"
+    found = pixels(np.frombuffer(bytes(data), np.uint8), "ANY_DATA", on_error="fill")
+    assert found.shape == (37, 29, 4)
+    assert not found.any()
+
+
+@pytest.mark.oracle
+def test_an_orientation_of_one_byte(dali):
+    """Of EXIF it is a SHORT; some writers store a BYTE."""
+    data = bytearray(made()["turned_6.jpg"].tobytes())
+    place = data.index(b"MM\0*")
+    data[place : place + 22] = b"II*\0\x08\0\0\0\1\0\x12\1\1\0\1\0\0\0\6\0\0\0"
+    encoded = np.frombuffer(bytes(data), np.uint8)
+    with dali.EvalMode.sync_cpu:
+        expected = np.asarray(dali.decoders.image(dali.tensor(encoded)))
+    np.testing.assert_array_equal(pixels(encoded), expected)
+    assert np.asarray(ndd.peek_image_shape(encoded)).tolist() == [56, 40, 3]

@@ -333,3 +333,24 @@ def test_batches_overrule_batch_size(dali, batch_size):
 def test_who_and_what_is_wrong(call, error, said):
     with pytest.raises(error, match=said):
         call()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("warp_affine", {"matrix": np.eye(2, 3, dtype=np.float32), "fill_value": torch.tensor([0.7])}),
+        ("normalize", {"epsilon": torch.tensor(0.7, requires_grad=True)}),
+        ("normalize", {"ddof": torch.tensor([1])}),
+        ("expand_dims", {"axes": torch.tensor(1.0, requires_grad=True)}),
+    ],
+)
+def test_torch_numbers_for_all_samples(dali, name, arguments):
+    image = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
+    assert check_same(dali, lambda m: getattr(m, name)(m.batch([image], layout="HWC"), **arguments), 1e-6)
+
+
+@pytest.mark.parametrize("call", [lambda i: ndd.resize(i, size=[1j, 5]), lambda i: ndd.slice(i, start=1j, axes=[0])])
+def test_complex_numbers_are_refused(images, call):
+    with pytest.raises(TypeError, match="expected numbers"):
+        call(images)

@@ -15,6 +15,7 @@ from ndd.ops.image.window import check_policy, cut, cut_on_gpu, cut_part, rounde
 from ndd.ops.tensor.axes import axes_of, check_axes, unless_empty
 
 _DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC", 5: "FDHWC"}
+_FAR = 2.0**62  # of places: what lies beyond has no number of 64 bits as its distance
 
 
 @operator(reads={"anchor": "cpu", "shape_input": "cpu"})
@@ -144,11 +145,17 @@ def slice_ends(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where the windows of `slice` begin and end along the chosen axes, before rounding; also for region decoders."""
     if anchor is None:
-        return _from_names(extents, **{k: unless_empty(v) for k, v in named.items()})
+        low, high = _from_names(extents, **{k: unless_empty(v) for k, v in named.items()})
+        _refuse(~((np.abs(low) < _FAR) & (np.abs(high) < _FAR)), "expected places below 2**62, got larger ones or NaN")
+        _refuse(high < low, "the end of a window must not lie before its start")
+        return low, high
     low, size = _numbers(anchor, extents), _numbers(shape_input, extents)
     if anchor.dtype.name == "f32":
         low = low * extents if normalized_anchor else low
         size = size * extents if normalized_shape else size
+    _refuse(
+        ~((np.abs(low) < _FAR) & (np.abs(low + size) < _FAR)), "expected places below 2**62, got larger ones or NaN"
+    )
     return low, low + size
 
 
@@ -184,9 +191,7 @@ def _from_names(
         if rel_start is not None and rel_shape is not None:  # here DALI multiplies in 64 bits
             shares = [v.rows(extents.shape[1], repeat=True).astype(np.float64) for v in (rel_start, rel_shape)]
             high = shares[0] * extents + shares[1] * extents
-    high = extents if high is None else high
-    _refuse(high < low, "the end of a window must not lie before its start")
-    return low, high
+    return low, extents if high is None else high
 
 
 def _places(absolute: Values | None, share: Values | None, extents: np.ndarray) -> np.ndarray | None:

@@ -200,3 +200,12 @@ def test_gpu_as_cpu(emulated_gpu):
 def test_an_empty_list_means_the_default_as_in_dali(dali, name, arguments):
     image = np.arange(5 * 6 * 3, dtype=np.uint8).reshape(5, 6, 3)
     assert check_same(dali, lambda m: getattr(m, name)(m.batch([image], layout="HWC"), **arguments), note=arguments)
+
+
+@pytest.mark.parametrize("far", [float("nan"), float("inf"), 1e30, -1e30])
+@pytest.mark.parametrize("name", ["rel_end", "rel_shape", "rel_start", "anchor"])
+def test_places_that_no_window_has(far, name):
+    image = ndd.tensor(IMAGE, layout="HWC")
+    inputs, named = ((np.float32([far]), np.float32([1])), {}) if name == "anchor" else ((), {name: [far]})
+    with ndd.EvalMode.sync_cpu, pytest.raises(RuntimeError, match=r"slice: sample 0: (expected places|`rel_shape`)"):
+        ndd.slice(image, *inputs, axes=[0], out_of_bounds_policy="pad", **named)

@@ -78,3 +78,11 @@ def test_on_gpu(emulated_gpu):
     assert second.cpu().torch().tolist() == [[2, 3], [2, 3]]
     assert (first.layout, first.device) == ("X", ndd.Device("gpu:0"))
     assert ndd.per_frame(batch).layout == "FX"
+
+
+@pytest.mark.parametrize("name", ["brightness", "hsv", "gaussian_blur", "laplacian", "equalize"])
+def test_a_video_without_frames_keeps_its_size(dali, name):
+    videos = [np.zeros((0, 4, 5, 3), np.uint8), np.full((2, 6, 7, 3), 9, np.uint8)]
+    arguments = {"window_size": 3} if name == "gaussian_blur" else {}
+    for batch in (videos, videos[:1]):
+        assert check_same(dali, lambda m, b=batch: getattr(m, name)(m.batch(b, layout="FHWC"), **arguments))
