@@ -323,7 +323,8 @@ class ReadAhead:
         return group.parts(1 << parts.bit_length() - 1)
 
     def _read(self, group: _Group, start: int, end: int) -> None:
-        numbers, jobs = group.numbers[start:end], group.jobs
+        jobs = group.jobs
+        numbers = group.numbers if jobs is not None else group.numbers[start:end]
         found, begun = None, time.perf_counter()
         try:
             if jobs is not None:
@@ -331,7 +332,7 @@ class ReadAhead:
             else:
                 found = Records.of(self._store.records(numbers))
         except BaseException as error:
-            found = Records.of([error] * len(numbers))
+            found = None if jobs is not None else Records.of([error] * len(numbers))
         seconds = (time.perf_counter() - begun) / len(numbers)
         size = found.nbytes // len(numbers) if found is not None and self._store.at_once > 1 else 0
         with self._lock:

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,8 +65,12 @@ class _Clip:
         self.error: BaseException | None = None
 
 
-# Frames of one video, ascending, and where each goes.
-_Piece = dict[int, list[tuple[_Clip, int]]]
+class _Piece(NamedTuple):
+    """What is decoded in one go: frames of a video, ascending, and where each goes; whether nobody will go on behind them."""
+
+    video: int
+    frames: dict[int, list[tuple[_Clip, int]]]
+    ends: bool
 
 
 class _Reading:
@@ -85,13 +89,12 @@ class _Reading:
 
     def run(self, job: int) -> None:
         """Decodes a piece."""
-        piece = self._pieces[job] if self._pieces else {}
-        try:
-            if piece:
+        for piece in self._pieces[job : job + 1]:  # none where there is nothing but what is filled
+            try:
                 self._store.decode(piece)
-        except BaseException as error:
-            for clip, _ in chain.from_iterable(piece.values()):
-                clip.error = clip.error or error
+            except BaseException as error:
+                for clip, _ in chain.from_iterable(piece.frames.values()):
+                    clip.error = clip.error or error
 
     def records(self) -> list[Record | BaseException]:
         """The sequences, when all is decoded."""
@@ -128,12 +131,17 @@ class ClipStore(RecordStore):
         self.numbers_only = numbers_only
         cores = os.cpu_count() or 1
         self.in_turn = in_order and not numbers_only
-        # In sequence all the threads are those of one decoder, if a video has enough for it; otherwise those that read ahead have
-        # a decoder each.
-        videos_at_once = _READ_TOGETHER * len(self._videos) / len(self._first)
-        threads = max(min(int(cores / videos_at_once), cores), 1) if self.in_turn else 1
-        self.threads = 1 if in_order and (numbers_only or len(self._videos) == 1) else cores
+        self.threads = 1 if in_order and numbers_only else cores
+        # Pieces of a batch are decoded at the same time by one thread each, which costs a tenth to a fifth less than threads of
+        # FFmpeg's. In sequence there may be fewer pieces than threads: where videos are long and their key frames rare.
+        threads = max(int(cores / self._pieces_at_once()), 1) if self.in_turn else 1
         self._open = OpenVideos(threads, _file_of)
+
+    def _pieces_at_once(self) -> float:
+        """How many pieces `_READ_TOGETHER` sequences have, about; 1 at least."""
+        keys = sum(len(index["keys"]) for index in self.indices) / sum(len(index["times"]) for index in self.indices)
+        frames = _READ_TOGETHER * self.layout.length * self.layout.stride
+        return max(frames * keys, _READ_TOGETHER * len(self._videos) / len(self._first), 1.0)
 
     def __len__(self) -> int:
         return len(self._first)
@@ -203,22 +211,33 @@ class ClipStore(RecordStore):
         return out
 
     def pieces(self, clips: Sequence[_Clip]) -> list[_Piece]:
-        """What is decoded in one go. In sequence that is a video; otherwise nothing is decoded on the way from one piece to
-        the next, so that they may be decoded at the same time."""
+        """What is decoded in one go, cut at key frames, so that several pieces may be decoded at the same time. In sequence
+        there is one for each thread, as far as there are key frames; otherwise one wherever there is nothing to be decoded
+        on the way to the next."""
         found: list[_Piece] = []
-        for clips_of_one in self._in_order(clips):
-            frames: _Piece = {}
-            for clip in clips_of_one:
+        together = self._in_order(clips)
+        share = sum(len(clip.frames) for clip in clips) / self.threads / 2
+        for of_one in together:
+            frames: dict[int, list[tuple[_Clip, int]]] = {}
+            for clip in of_one:
                 for place, frame in enumerate(clip.frames.tolist()):
                     if frame >= 0:
                         frames.setdefault(frame, []).append((clip, place))
-            keys, last = self.indices[clips_of_one[0].video]["keys"].tolist(), None
-            for frame in sorted(frames):
-                if last is None or (not self.in_turn and key_before(keys, frame) > last + 1):
-                    found.append({})
-                found[-1][frame] = frames[frame]
-                last = frame
+            every = sorted(frames)
+            cuts = self._cuts(of_one[0].video, every, share)
+            for begin, end in pairwise(cuts):
+                ends = self.in_turn and end < len(every)  # at random somebody may go on, and to be emptied gains nothing
+                found.append(_Piece(of_one[0].video, {frame: frames[frame] for frame in every[begin:end]}, ends))
         return found
+
+    def _cuts(self, video: int, frames: list[int], share: float) -> list[int]:
+        """Where pieces begin among frames, and the end."""
+        keys, found = self.indices[video]["keys"].tolist(), [0]
+        for place in range(1, len(frames)):
+            key, before = key_before(keys, frames[place]), frames[place - 1]
+            if (key > before and place - found[-1] >= share) if self.in_turn else key > before + 1:
+                found.append(place)
+        return [*found, len(frames)] if frames else []
 
     def _in_order(self, clips: Sequence[_Clip]) -> list[list[_Clip]]:
         """The sequences of each video. In sequence those of the next epoch, which a batch may begin, stand apart: for them the
@@ -234,11 +253,11 @@ class ClipStore(RecordStore):
 
     def decode(self, piece: _Piece) -> None:
         """Writes the frames of a piece."""
-        video, frames = next(iter(piece.values()))[0][0].video, list(piece)
-        with self.using(video, frames[0], frames[-1]) as file:
-            file.expect(frames)
+        frames = list(piece.frames)
+        with self.using(piece.video, frames[0], frames[-1]) as file:
+            file.expect(frames, piece.ends)
             for frame in frames:
-                here = [(clip, place) for clip, place in piece[frame] if clip.error is None]
+                here = [(clip, place) for clip, place in piece.frames[frame] if clip.error is None]
                 if here:
                     try:
                         file.write(frame, [clip.out[place] for clip, place in here], self.ycbcr)
