@@ -459,7 +459,9 @@ def test_one_sequence_may_be_more_pieces_than_there_are_sequences(tmp_path):
     path = str(tmp_path / "keys.mp4")
     ndd.io.video.write(path, numbered(40, 32, 48), key_interval=5)
     for random in (False, True):
-        reader = Sequences(filenames=path, sequence_length=10, stride=4, random_shuffle=random, enable_frame_num="sequence")
+        reader = Sequences(
+            filenames=path, sequence_length=10, stride=4, random_shuffle=random, enable_frame_num="sequence"
+        )
         ((frames, numbers),) = reader.next_epoch(batch_size=1)
         assert np.asarray(numbers.tensors[0]).tolist() == list(range(0, 40, 4)) == numbers_of(frames.tensors[0])
 
@@ -481,7 +483,7 @@ def test_in_sequence_no_frame_is_decoded_twice(tmp_path, monkeypatch):
 def test_an_emptied_decoder_begins_anew():
     """A decoder that is emptied behind the last frame of a piece begins anew, wherever it is sent next."""
     clip = ndd.io.video.encode(numbered(60, 32, 48), key_interval=12)
-    file = VideoFile(np.asarray(clip.torch()))
+    file = VideoFile(clip)
     out = np.empty((60, 32, 48, 3), np.uint8)
     for first, last in ((0, 12), (12, 24), (20, 30), (30, 31), (5, 48), (48, 60)):
         file.expect(range(first, last), ends=True)
