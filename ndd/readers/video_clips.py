@@ -1,7 +1,8 @@
 """Sequences of frames as records: where each begins, and decoding those that are asked for together.
 
 A video is indexed once (`index_cache.py` keeps the index) and stays open while it is read. The frames of sequences that are
-asked for together are decoded in the order of the file, each once, however often sequences overlap.
+asked for together are decoded in the order of the file, each once, however often sequences overlap. Threads share the work by
+pieces of videos that begin at key frames, not by sequences: then no packet is decoded for two of them.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ class ClipStore(RecordStore):
     def record(self, number: int) -> Record:
         """One sequence."""
         found = self.records([number])[0]
-        if isinstance(found, Exception):
+        if isinstance(found, BaseException):
             raise found
         return found
 
