@@ -71,6 +71,10 @@ class VideoFile:
         self._numbers = {time: number for number, time in enumerate(self._times.tolist())}
         self._wanted: set[int] = set()
         self._last_wanted = -1
+        self._ends = False  # whether the decoder may be emptied behind the last of them
+        self._emptied = False
+        self._unsent: set[int] = set()  # those whose data the decoder does not have yet
+        self._inside: set[int] = set()  # frames whose data it has, and which it has not given
         self._untimed = bool(self._index["untimed"][0])
         self._next = 0  # the frame that decoding on gives next
         self._began = 0  # the frame where decoding began
@@ -86,8 +90,8 @@ class VideoFile:
 
     @property
     def position(self) -> int:
-        """The frame that comes next when decoding goes on."""
-        return self._next
+        """The frame that comes next when decoding goes on; the end where it cannot."""
+        return self.shape.frames if self._emptied else self._next
 
     def seconds(self, frames: Any) -> np.ndarray:
         """When frames are shown, f64, in seconds."""
@@ -136,10 +140,15 @@ class VideoFile:
             self._decoder.skip_frame, self._skips = "DEFAULT", False
         return self._decoder
 
-    def expect(self, numbers: Sequence[int]) -> None:
-        """Says which frames come next, ascending: those between them are decoded only if others need them."""
-        self._wanted = set(numbers)
+    def expect(self, numbers: Sequence[int], ends: bool = False) -> None:
+        """Says which frames come next, ascending: those between them are decoded only if others need them. `ends`: nobody
+        will go on behind the last one. A decoder that puts frames in order gives it two or three frames later, of which one
+        is often a key frame; so it is emptied instead."""
+        if self._emptied:
+            self._forget()
+        self._wanted, self._ends = set(numbers), ends
         self._last_wanted = numbers[-1] if numbers else -1
+        self._unsent = self._wanted - self._inside
 
     def write(self, number: int, places: Sequence[np.ndarray], ycbcr: bool = False) -> None:
         """Writes one frame to some places, u8 `[height, width, 3]` each. RuntimeError if it cannot be decoded."""
@@ -182,6 +191,7 @@ class VideoFile:
         """A frame as the decoder gives it. RuntimeError if it cannot be decoded."""
         if self._frames is None or not max(self.key_before(wanted), 0) <= self._next <= wanted:
             self._go_to(self.key_before(wanted))
+            self._unsent = {number for number in self._wanted if number >= wanted}
         for _ in range(2):
             for number, frame in self._frames or ():
                 self._next = number + 1
@@ -195,12 +205,13 @@ class VideoFile:
             if self._damage is not None and self._threads > 1 and self.by_ffmpeg:
                 # Several threads tell of damage later than it was, of more frames than it harms, and PyAV loses the good
                 # frames that come with an error.
-                self._threads = 1
+                self._threads, self._ends = 1, False
                 self._begin_anew()
                 self._go_to(self.key_before(wanted))
             elif harmed or self._began == 0:
                 break
             else:
+                self._ends = False
                 self._go_to(0)  # a key frame that was none: from the beginning
         raise self._bad(wanted)
 
@@ -250,6 +261,8 @@ class VideoFile:
     def _forget(self) -> None:
         """Nothing is being decoded, and no damage is known."""
         self._frames, self._damage, self._damaged = None, None, []
+        self._emptied = False
+        self._inside.clear()
 
     def _packets(self) -> Iterator[Any]:
         # A generator of PyAV 18 that is dropped, and not closed, leaves 150 bytes behind; what `yield from` goes through is closed.
@@ -269,6 +282,9 @@ class VideoFile:
             self._choose_effort(packet)
             try:
                 frames = self.decoder.decode(packet if packet.size else None)
+                if self._ends and not self._unsent and not any(map(self._is_last, frames)):
+                    self._emptied = True
+                    frames += self.decoder.decode(None)
             except faults() as error:
                 # Decode times of packets differ after a seek where a file does not say them (Matroska).
                 place = self._next if packet.size else last
@@ -282,7 +298,13 @@ class VideoFile:
                 else:
                     number = self._number(frame.pts)
                     counted = number + 1
+                self._inside.discard(number)
                 yield number, frame
+            if self._emptied:
+                return
+
+    def _is_last(self, frame: Any) -> bool:
+        return frame.pts is not None and self._number(frame.pts) >= self._last_wanted
 
     def _note_damage(self, error: BaseException, number: int) -> None:
         """Frame `number`, and what comes behind it in the file, could not be had."""
@@ -299,6 +321,9 @@ class VideoFile:
         if packet.size and packet.pts is not None and not self._untimed:
             number = self._number(packet.pts)
             skips = number < self._last_wanted and number not in self._wanted
+            if not skips:
+                self._unsent.discard(number)
+                self._inside.add(number)
         if skips != self._skips:
             self.decoder.skip_frame = "NONREF" if skips else "DEFAULT"
             self._skips = skips

@@ -14,7 +14,7 @@ from ndd._execution.fork import around_fork
 from ndd._execution.living import Living
 from ndd._execution.signal_safe import SignalSafeCondition
 from ndd.decoders import BadSample
-from ndd.readers.records import Records, RecordStore
+from ndd.readers.records import Jobs, Records, RecordStore
 from ndd.readers.sampler import Position, Stream
 
 # One thread reads page-cached files ten times faster than a GPU decodes them, and more threads take its cores: with four
@@ -49,12 +49,13 @@ class Step(NamedTuple):
 class _Group:
     """Batches that are planned and handed over together."""
 
-    __slots__ = ("cuts", "done", "left", "numbers", "peeked", "read")
+    __slots__ = ("cuts", "done", "jobs", "left", "numbers", "peeked", "read")
 
     def __init__(self, cuts: list[tuple[list[int], Position]]):
         self.cuts = deque(cuts)
         self.numbers = [number for numbers, _ in cuts for number in numbers]
         self.read: dict[int, Records] = {}  # by their first place
+        self.jobs: Jobs | None = None  # where the store says how several threads read them
         self.left = 0  # parts still being read
         self.done = 0  # records already handed over
         self.peeked: deque[Step] = deque()  # the next steps, as far as somebody looked
@@ -68,8 +69,15 @@ class _Group:
         self.left = len(parts)
         return parts
 
+    def parts_of_jobs(self, jobs: Jobs) -> list[tuple[_Group, int, int]]:
+        """As `parts`; the numbers are those of jobs."""
+        self.jobs, self.left = jobs, jobs.count
+        return [(self, job, job + 1) for job in range(jobs.count)]
+
     def records(self) -> Records:
         """All of them, once they have been read."""
+        if self.jobs is not None:
+            self.read, self.jobs = {0: Records.of(self.jobs.records())}, None
         if len(self.read) > 1:
             self.read = {0: Records.joined([self.read[start] for start in sorted(self.read)])}
         return self.read[0]
@@ -170,9 +178,10 @@ class ReadAhead:
     def read(self, numbers: Sequence[int]) -> Records:
         """Certain records, before anything that is read ahead."""
         group = _Group([(list(numbers), Position())])
+        jobs = self._store.jobs(group.numbers)
         with self._lock:
             self._start()
-            self._parts.extendleft(reversed(self._cut(group)))
+            self._parts.extendleft(reversed(self._cut(group, jobs)))
             self._work.notify_all()
             while group.left:
                 self._wait()
@@ -230,12 +239,13 @@ class ReadAhead:
     def _work_once(self, taken: list[tuple[_Group, int, int] | None]) -> None:
         """Read a part or plan a group; what it took is put into `taken`. None is a plan."""
         with self._lock:
-            while not (self._stopped or self._parts or self._may_plan()):
+            while not (self._stopped or self._may_read() or self._may_plan()):
                 self._work.wait()
             if self._stopped:
                 return
-            taken.append(self._parts[0] if self._parts else None)
-            if self._parts:
+            reads = self._may_read()
+            taken.append(self._parts[0] if reads else None)
+            if reads:
                 self._parts.popleft()
             else:
                 self._planning = True
@@ -255,6 +265,12 @@ class ReadAhead:
                 elif part[1] not in part[0].read:
                     self._parts.appendleft(part)
 
+    def _may_read(self) -> bool:
+        if not self._parts or not self._store.in_turn:
+            return bool(self._parts)
+        begun = next((group for group in self._groups if group.left), None)
+        return begun is None or self._parts[0][0] is begun or self._parts[0][0] not in self._groups
+
     def _may_plan(self) -> bool:
         if not self._streaming or self._planning or self._failure:
             return False
@@ -271,13 +287,14 @@ class ReadAhead:
     def _plan(self) -> None:
         """Ask the stream for the next group. One thread at a time, without the lock: a shuffle may take a while."""
         cuts: list[tuple[list[int], Position]] = []
-        failure = None
+        failure = jobs = None
         try:
             if self._stream is None:
                 self._stream = self._open_stream()
             for _ in range(self._cuts_per_group()):
                 numbers = self._stream.take().tolist()
                 cuts.append((numbers, self._stream.position))
+            jobs = self._store.jobs([number for numbers, _ in cuts for number in numbers])
         except BaseException as error:  # also SystemExit from a user's sampler: this thread has to live on
             failure = error
         with self._lock:
@@ -285,7 +302,7 @@ class ReadAhead:
             self._failure = failure
             if cuts and not self._stopped:
                 group = _Group(cuts)
-                parts = self._cut(group)
+                parts = self._cut(group, jobs)
                 self._groups.append(group)
                 self._parts.extend(parts)
                 self._work.notify(len(parts))
@@ -298,7 +315,9 @@ class ReadAhead:
         room = _BYTES_AT_ONCE // ((self.batch or 1) * max(self._bytes, 1))
         return max(1 if self.batch else _SAMPLES_AT_ONCE, min(wanted, room))
 
-    def _cut(self, group: _Group) -> list[tuple[_Group, int, int]]:
+    def _cut(self, group: _Group, jobs: Jobs | None = None) -> list[tuple[_Group, int, int]]:
+        if jobs is not None:
+            return group.parts_of_jobs(jobs)
         if self._store.at_once > 1:
             return group.parts(min(max(len(group.numbers) // self._store.at_once, 1), len(self._threads)))
         parts = min(max(int(len(group.numbers) * self._seconds / _SECONDS_OF_A_PART), 1), len(self._threads))
@@ -306,21 +325,28 @@ class ReadAhead:
         return group.parts(1 << parts.bit_length() - 1)
 
     def _read(self, group: _Group, start: int, end: int) -> None:
-        numbers = group.numbers[start:end]
-        begun = time.perf_counter()
+        jobs = group.jobs
+        numbers = group.numbers if jobs is not None else group.numbers[start:end]
+        found, begun = None, time.perf_counter()
         try:
-            found = Records.of(self._store.records(numbers))
+            if jobs is not None:
+                jobs.run(start)
+            else:
+                found = Records.of(self._store.records(numbers))
         except BaseException as error:
-            found = Records.of([error] * len(numbers))
+            found = None if jobs is not None else Records.of([error] * len(numbers))
         seconds = (time.perf_counter() - begun) / len(numbers)
-        size = found.nbytes // len(numbers) if self._store.at_once > 1 else 0
+        size = found.nbytes // len(numbers) if found is not None and self._store.at_once > 1 else 0
         with self._lock:
             self._bytes = size if self._bytes == _BYTES_AT_ONCE else max(size, self._bytes)
             self._seconds = min(seconds, (3 * self._seconds + seconds) / 4)  # one that was held up says little
-            group.read[start] = found
+            if found is not None:
+                group.read[start] = found
             group.left -= 1
             if not group.left:
                 self._ready.notify_all()
+                if self._store.in_turn:
+                    self._work.notify_all()
 
 
 _running: Living[ReadAhead] = Living()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -164,6 +164,24 @@ class Sources(Sequence[str]):
         return list, (self[:],)
 
 
+class Jobs(Protocol):
+    """The work of reading some records, cut for several threads.
+
+    Attributes:
+        count: how many pieces of work there are, 1 at least.
+    """
+
+    count: int
+
+    def run(self, job: int) -> None:
+        """Does a piece of the work, on any thread. What goes wrong is told by `records`."""
+        ...
+
+    def records(self) -> Sequence[Record | BaseException]:
+        """What `RecordStore.records` gives, when all pieces are done."""
+        ...
+
+
 class RecordStore:
     """Random access to the records of a data set. A concrete reader subclasses it; the base reader does the rest.
 
@@ -179,6 +197,9 @@ class RecordStore:
     at_once = 1
     """How many records are asked for together at least, where batches are smaller: each takes a while, but many as long
     as one, as with the objects of a store."""
+
+    in_turn = False
+    """Whether a batch is begun only when those before have been read: where records are cheapest in their order."""
 
     may_map = True
     """Whether files may be mapped to read them; False where the user said `dont_use_mmap`."""
@@ -215,6 +236,10 @@ class RecordStore:
             except Exception as error:
                 found.append(error)
         return found
+
+    def jobs(self, numbers: Sequence[int]) -> Jobs | None:
+        """How several threads read these records together; None: each reads some of them. Raises nothing."""
+        return None
 
     def close(self) -> None:
         """Give up open files and maps. A store that is used again opens them again."""

@@ -12,6 +12,7 @@ from waiting import wait_until
 
 import ndd
 from ndd.decoders._open_videos import OpenVideos
+from ndd.decoders._video_file import VideoFile
 
 av = pytest.importorskip("av")
 Sequences = ndd.experimental.readers.Video
@@ -451,3 +452,42 @@ def test_a_damaged_frame_on_a_gpu_is_left_out_as_on_the_cpu(folder, tmp_path, em
         reader.close()
     assert found[0] == found[1]
     assert [number for number, _ in found[1][1]] == [5, 6]
+
+
+def test_one_sequence_may_be_more_pieces_than_there_are_sequences(tmp_path):
+    """In sequence a batch is cut at key frames: of a batch of 1 that gave a part with no sequence in it, and its reader hung."""
+    path = str(tmp_path / "keys.mp4")
+    ndd.io.video.write(path, numbered(40, 32, 48), key_interval=5)
+    for random in (False, True):
+        reader = Sequences(
+            filenames=path, sequence_length=10, stride=4, random_shuffle=random, enable_frame_num="sequence"
+        )
+        ((frames, numbers),) = reader.next_epoch(batch_size=1)
+        assert np.asarray(numbers.tensors[0]).tolist() == list(range(0, 40, 4)) == numbers_of(frames.tensors[0])
+
+
+def test_in_sequence_no_frame_is_decoded_twice(tmp_path, monkeypatch):
+    """However many threads read ahead, and where batches do not end at key frames. It was up to 1.8 packets a frame."""
+    path = str(tmp_path / "long.mp4")
+    ndd.io.video.write(path, numbered(120, 32, 48), key_interval=25)
+    sent, choose = [], VideoFile._choose_effort
+    monkeypatch.setattr(VideoFile, "_choose_effort", lambda self, packet: (sent.append(1), choose(self, packet))[1])
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    reader = Sequences(filenames=path, sequence_length=8, enable_frame_num="scalar")
+    for _ in range(5):
+        found = [numbers_of(video) for frames, _ in reader.next_epoch(batch_size=3) for video in frames.tensors]
+        assert found == [list(range(k, k + 8)) for k in range(0, 120, 8)]
+    assert len(sent) <= 5 * 120 + 150  # and six batches read ahead
+
+
+def test_an_emptied_decoder_begins_anew():
+    """A decoder that is emptied behind the last frame of a piece begins anew, wherever it is sent next."""
+    clip = ndd.io.video.encode(numbered(60, 32, 48), key_interval=12)
+    file = VideoFile(clip)
+    out = np.empty((60, 32, 48, 3), np.uint8)
+    for first, last in ((0, 12), (12, 24), (20, 30), (30, 31), (5, 48), (48, 60)):
+        file.expect(range(first, last), ends=True)
+        for number in range(first, last):
+            file.write(number, [out[number]])
+        assert numbers_of(out[first:last]) == list(range(first, last))
+    file.close()
