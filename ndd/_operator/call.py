@@ -11,7 +11,7 @@ import numpy as np
 
 from ndd._execution.errors import raise_signalled
 from ndd._execution.invocation import Invocation
-from ndd._operator import on_cpu
+from ndd._operator import continued, on_cpu
 from ndd._operator.ahead import follow
 from ndd._operator.arguments import values_of
 from ndd._operator.frames import FrameMap, is_video, unroll
@@ -509,7 +509,8 @@ class Call:
 
     def _computed(self, planned: Planned, stores: list[Any], n: int, operands: list[Any] | None = None) -> list[Store]:
         if self.device.device_id is None:
-            return on_cpu.computed(self, planned, stores, n)
+            found = None if self.reader is None else continued.computed(self, planned, stores)
+            return on_cpu.computed(self, planned, stores, n) if found is None else found
         from ndd._operator import on_gpu
 
         return on_gpu.computed(self, planned, self._operands(stores) if operands is None else operands, n)
