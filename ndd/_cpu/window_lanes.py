@@ -225,8 +225,13 @@ def _outside(signal, start, begin, end, reflect, line):
     n = signal.size
     period = max(1, 2 * (n - 1))
     for j in range(begin, end):
-        i = (start + j) % period
-        line[j] = signal[i if i < n else period - i] if reflect else np.float32(0)
+        i = np.int64(start + j)
+        i = -i if i < 0 else i
+        i = i if i < n else period - i
+        if i < 0:  # farther away than the signal is long: a division takes 10 ns
+            i %= period
+            i = i if i < n else period - i
+        line[j] = signal[i] if reflect else np.float32(0)
 
 
 @kernel
