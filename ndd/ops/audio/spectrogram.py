@@ -161,22 +161,22 @@ class _Maker:
     def _by_lanes(self, signal: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
         frames = self.frames
         start = frames.first + first * frames.step
-        columns = host_empty((frames.bins, -(-(last - first) // LANES) * LANES), np.float32)
+        columns = np.empty((frames.bins, -(-(last - first) // LANES) * LANES), np.float32)
         factors = turns(frames.nfft)
         column_powers(signal, frames.window, start, frames.step, frames.reflect, self.root, *factors, columns)
         self._put(self._continued(columns)[:, : last - first], out, first, last)
 
     def _by_rows(self, parts: list[_Part]) -> None:
         frames, ends = self.frames, np.cumsum([last - first for *_, first, last in parts]).tolist()
-        rows = host_empty((ends[-1], frames.nfft), np.float32)
+        rows = np.empty((ends[-1], frames.nfft), np.float32)
         for (signal, _, first, last), end in zip(parts, ends, strict=True):
             start = frames.first + first * frames.step
             cut_windows(
                 signal, frames.window, start, frames.step, frames.reflect, rows[end - (last - first) : end]
             )
-        values = host_empty((len(rows), frames.bins), np.float32)
+        values = np.empty((len(rows), frames.bins), np.float32)
         powers(rows, 2 - self.root, values, rows)
-        columns = host_empty(values.shape[::-1], np.float32)
+        columns = np.empty(values.shape[::-1], np.float32)
         single_threaded().transpose(values, columns)
         columns = self._continued(columns)
         for (_, out, first, last), end in zip(parts, ends, strict=True):
@@ -185,7 +185,7 @@ class _Maker:
     def _continued(self, columns: np.ndarray) -> np.ndarray:
         if self.bands is None:
             return columns
-        values = host_empty((self.bands.shapes[0, 0], columns.shape[1]), np.float32)
+        values = np.empty((self.bands.shapes[0, 0], columns.shape[1]), np.float32)
         self.bands.work(columns, values)
         return values
 
