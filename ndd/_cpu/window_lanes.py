@@ -24,7 +24,7 @@ _PAIR = 2 * LANES  # floats of a complex number of each window: first the real p
 class Turns(NamedTuple):
     """What a transform of a length multiplies with."""
 
-    factors: np.ndarray  # float32: for each stage, for each first number of a block but the first, three complex factors
+    factors: np.ndarray  # float32: of each stage, three complex ones for each first number of a block but the first
     order: np.ndarray  # int64: where each of the `n / 2` results lies
     last: np.ndarray  # float32 [n / 4 + 1, 2]: the complex factors that make real windows of pairs of numbers
 

@@ -171,9 +171,7 @@ class _Maker:
         rows = np.empty((ends[-1], frames.nfft), np.float32)
         for (signal, _, first, last), end in zip(parts, ends, strict=True):
             start = frames.first + first * frames.step
-            cut_windows(
-                signal, frames.window, start, frames.step, frames.reflect, rows[end - (last - first) : end]
-            )
+            cut_windows(signal, frames.window, start, frames.step, frames.reflect, rows[end - (last - first) : end])
         values = np.empty((len(rows), frames.bins), np.float32)
         powers(rows, 2 - self.root, values, rows)
         columns = np.empty(values.shape[::-1], np.float32)
@@ -202,35 +200,43 @@ def _(
 ) -> Store:
     frames = _Frames(signal, center_windows, reflect_padding, window_fn, nfft, window_length, window_step)
     shapes = frames.shapes(layout)
+    signals = [x.reshape(-1) for x in signal.arrays]
     after = continuation(call, shapes) if layout == "ft" else None
-    signals, counts = [x.reshape(-1) for x in signal.arrays], frames.counts.tolist()
-    maker = _Maker(frames, layout, power == 1, after)
-    chunks = maker.chunks(counts)
-    results: list[Any] = [None] * len(counts)
-    if after is None:
-        flat = host_empty(int(frames.counts.sum()) * frames.bins, np.float32)
-        store = Store(float32, layout, call.device, shapes, flat=flat)
-        results = store.arrays()
-    guard = threading.Lock()
+    # What fails behind this is left to the operator that it fails in.
+    if after is not None and not _spread(
+        call, signals, _Maker(frames, layout, power == 1, after), after.room, after.give
+    ):
+        return hand_over(call, after, shapes)
+    flat = host_empty(int(frames.counts.sum()) * frames.bins, np.float32)
+    store = Store(float32, layout, call.device, shapes, flat=flat)
+    for error in _spread(call, signals, _Maker(frames, layout, power == 1, None), store.arrays().__getitem__).values():
+        raise error
+    return store
+
+
+def _spread(call, signals, maker, room, give=None) -> dict[int, BaseException]:
+    """Makes the spectrograms of all signals in `room(i)`; `give(i, array)` is called with those that are complete."""
+    left, guard = maker.frames.counts.tolist(), threading.Lock()
+    chunks = maker.chunks(left)
+    results: list[Any] = [None] * len(left)
 
     def transform(k: int) -> None:
         with guard:
             for i, _, _ in chunks[k]:
                 if results[i] is None:
-                    results[i] = after.room(i)
+                    results[i] = room(i)
         maker.make([(signals[i], results[i], first, last) for i, first, last in chunks[k]])
+        if give is None:
+            return
         for i, first, last in chunks[k]:
             with guard:
-                counts[i] -= last - first
-                complete = not counts[i]
-            if complete and after is not None:
-                after.give(i, results[i])
+                left[i] -= last - first
+                complete = not left[i]
+            if complete:
+                give(i, results[i])
                 results[i] = None
 
-    errors = call.spread(transform, len(chunks), 4 * frames.bins * sum(counts))
-    for error in errors.values():
-        raise error
-    return store if after is None else hand_over(call, after, shapes)
+    return call.spread(transform, len(chunks), 4 * maker.frames.bins * sum(left))
 
 
 @spectrogram.continues("preemphasis_filter")
