@@ -532,7 +532,8 @@ class Call:
         known = source.scales or []
         if self.op.scale is not None:
             named = self.settled.named
-            store.scales = [self.op.scale(one, **named) for one in known] if len(known) == store.n else None
+            made = {one: self.op.scale(one, **named) for one in set(known)}  # recordings have few rates
+            store.scales = [made[one] for one in known] if len(known) == store.n else None
         elif (
             store.scales is None
             and store.layout == source.layout
