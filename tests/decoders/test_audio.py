@@ -317,7 +317,7 @@ def test_files_that_take_longest_are_decoded_first(monkeypatch):
     finally:
         ndd.set_num_threads(None)
     assert seen[0][0] == 6
-    assert sorted(sum(seen, [])) == list(range(7))
+    assert sorted([i for part in seen for i in part]) == list(range(7))
     cost = np.array([5.0, 1, 1, 9, 2, 2, 7, 1])
     parts = _dealt(np.arange(8), cost, 3)
     assert sorted(np.concatenate(parts).tolist()) == list(range(8))
