@@ -11,7 +11,7 @@ import numpy as np
 from ndd._cpu.fourier import powers
 from ndd._cpu.jit import kernel
 from ndd._cpu.opencv import single_threaded
-from ndd._cpu.window_lanes import LANES, can_transform, column_powers, turns
+from ndd._cpu.window_lanes import LANES, can_transform, column_powers, columns_for, turns
 from ndd._operator import Plan, bad_sample, operator, output
 from ndd._operator.continued import Continuation, continuation, hand_over
 from ndd._tensor import Store
@@ -161,7 +161,7 @@ class _Maker:
     def _by_lanes(self, signal: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
         frames = self.frames
         start = frames.first + first * frames.step
-        columns = np.empty((frames.bins, -(-(last - first) // LANES) * LANES), np.float32)
+        columns = columns_for(frames.bins, last - first)
         factors = turns(frames.nfft)
         column_powers(signal, frames.window, start, frames.step, frames.reflect, self.root, *factors, columns)
         self._put(self._continued(columns)[:, : last - first], out, first, last)
