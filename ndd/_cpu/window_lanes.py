@@ -2,7 +2,8 @@
 
 A window by itself gives a transform little to do side by side: OpenCV takes 0.22 us for 512 numbers, and as much again goes
 into laying windows out, squares, and turning windows to columns. Where each of sixteen windows has a lane, all steps are the
-same for all lanes, and the columns of a spectrogram come out as they are stored: 0.16 us in all, in place of 0.41 (both on a machine that has other work).
+same for all lanes, and the columns of a spectrogram come out as they are stored: 0.16 us in
+all, in place of 0.41 (both with other work on the machine).
 
 Products are rounded before they are added, so that the stand-in of NumPy gives the same to the last bit.
 """
