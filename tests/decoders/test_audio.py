@@ -303,3 +303,27 @@ def test_what_dali_refuses(format, codec):
     assert 0.45 < np.abs(x[2000:-3000]).max() < 0.6
     part, _ = ndd.decoders.audio(ndd.tensor(data), downmix=True, start=0.25, duration=0.5, sample_rate=8000.0)
     assert part.shape == (4000,)
+
+
+def test_files_that_take_longest_are_decoded_first(monkeypatch):
+    """A file of few bytes that is resampled takes longer than a long one that is copied."""
+    from ndd._cpu import sound_batch
+    from ndd.decoders._sound_file import _dealt
+
+    seen = []
+    real = sound_batch.wav_samples
+    monkeypatch.setattr(sound_batch, "wav_samples", lambda *given: seen.append(given[1].tolist()) or real(*given))
+    files = [encoded(sound(20_000, 1)) for _ in range(6)] + [encoded(sound(8_000, 1), rate=8000)]
+    ndd.set_num_threads(1)
+    try:
+        samples, _ = ndd.decoders.audio(ndd.batch(files), downmix=True, sample_rate=16000)
+        assert samples.evaluate().shape == [(20_000,)] * 6 + [(16_000,)]
+    finally:
+        ndd.set_num_threads(None)
+    assert seen[0][0] == 6
+    assert sorted([i for part in seen for i in part]) == list(range(7))
+    cost = np.array([5.0, 1, 1, 9, 2, 2, 7, 1])
+    parts = _dealt(np.arange(8), cost, 3)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(8))
+    assert [cost[part].sum() for part in parts] == [11, 10, 7]
+    assert _dealt(np.arange(0), cost, 3) == []
