@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 from ndd._cpu.background import background
 
-
 _COUNTS = """
 declare void @NRT_MemInfo_call_dtor(i8*)
 
