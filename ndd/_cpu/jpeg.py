@@ -209,6 +209,7 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
     mixed = zeros(chroma_stride, np.int16)
     tables, skips = empty((4, LOOKS), np.int64), empty((2, 2 * LOOKS), np.uint8)
     fields, numbers = empty((2, 4 * LOOKS), np.uint8), empty((2, 2 * LOOKS), np.int16)
+    stream[1] = load_bits(bits, np.uint64(0))
     skipping = up > 0 or left > 0 or right < units_across
     if not make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping):
         return False
@@ -260,7 +261,7 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
                 wide_blue, wide_red, last, out, (first + row * window[6]) * window[7], window[7],
             )  # fmt: skip
         done = max(done, ready)
-    used = np.int64(stream[2]) * 8 - np.int64(stream[1])
+    used = np.int64(stream[0])
     return done == rows and (low < units_down or (used + 7) >> 3 == nbytes)
 
 
