@@ -15,7 +15,7 @@ import numpy as np
 
 from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
-from ndd._cpu.jpeg_blocks import PIXELS, load_bits, store_bits, store_pixels, transform
+from ndd._cpu.jpeg_blocks import COPIED, PIXELS, copy_plain, load_bits, store_pixels, transform
 from ndd._cpu.jpeg_codes import BLOCK, LOOKS, PLACES, SYMBOLS, make_tables, read_units
 
 BORDER = 32  # bytes that must be there around a plane's rows, and behind the bits
@@ -137,24 +137,19 @@ def _read_headers(data, frame, steps, codes):
 @kernel
 def _unstuffed(data, begin, bits):
     """Copies the scan without the zeros behind 0xFF: how many bytes there are; -1 if it ends with another mark than EOI."""
-    high, low = np.uint64(0x8080808080808080), np.uint64(0x0101010101010101)
     at, end, count = begin, len(data), 0
-    while at + 8 <= end:
-        word = load_bits(data, np.uint64(at))
-        if (~word - low) & word & high == 0:
-            store_bits(bits, np.uint64(count), word)
-            at += 8
-            count += 8
+    while at + COPIED <= end:
+        plain = copy_plain(data, np.uint64(at), bits, np.uint64(count))
+        if plain == COPIED:  # what the processor expects: it need not wait for how many there are
+            at += COPIED
+            count += COPIED
             continue
-        while data[at] != 0xFF:
-            bits[count] = data[at]
-            at += 1
-            count += 1
+        at += plain
+        count += plain
         if at + 1 == end:
             return -1
         if data[at + 1] != 0:
             break
-        bits[count] = 0xFF
         at += 2
         count += 1
     while at < end:
