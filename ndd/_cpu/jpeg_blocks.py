@@ -11,6 +11,7 @@ from typing import Any
 from ndd._cpu.jit import Compiled
 
 PIXELS = 16  # that `store_pixels` makes
+COPIED = 32  # bytes that `copy_plain` reads and writes
 
 _LANES = 16  # two blocks at once
 _DC_BITS, _PASS_BITS = 13, 2
@@ -43,22 +44,31 @@ def _load_bits() -> Any:
     return load
 
 
-def _store_bits() -> Any:
+def _copy_plain() -> Any:
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic
 
     @intrinsic
-    def store(typing_context, data, at, bits):
+    def copy(typing_context, data, at, out, place):
         def generate(context, builder, signature, arguments):
-            start = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            place = builder.bitcast(builder.gep(start, [arguments[1]]), ir.IntType(64).as_pointer())
-            builder.store(builder.bswap(arguments[2]), place, align=1)
-            return context.get_dummy_value()
+            many, marks = ir.VectorType(ir.IntType(8), COPIED), ir.IntType(COPIED)
 
-        return types.void(types.Array(types.uint8, 1, "C"), types.uint64, types.uint64), generate
+            def place_of(array, at):
+                start = context.make_array(signature.args[array])(context, builder, arguments[array]).data
+                return builder.bitcast(builder.gep(start, [arguments[at]]), many.as_pointer())
 
-    return store
+            read = builder.load(place_of(0, 1), align=1)
+            builder.store(read, place_of(2, 3), align=1)
+            found = builder.bitcast(builder.icmp_signed("==", read, ir.Constant(many, [-1] * COPIED)), marks)
+            whole = ir.IntType(64)
+            found = builder.or_(builder.zext(found, whole), ir.Constant(whole, 1 << COPIED))
+            return builder.cttz(found, ir.Constant(ir.IntType(1), 1))
+
+        bytes_, place_ = types.Array(types.uint8, 1, "C"), types.uint64
+        return types.int64(bytes_, place_, bytes_, place_), generate
+
+    return copy
 
 
 class _Lanes:
@@ -238,8 +248,8 @@ def _store_pixels() -> Any:
 load_bits: Any = _Intrinsic(_load_bits)
 """`load_bits(data, at)`: the eight bytes from `at` as an uint64, the first one highest. Nothing is checked, here and below."""
 
-store_bits: Any = _Intrinsic(_store_bits)
-"""`store_bits(data, at, bits)`: puts them there."""
+copy_plain: Any = _Intrinsic(_copy_plain)
+"""`copy_plain(data, at, out, place)`: copies `COPIED` bytes, and says how many of them come before the first 0xFF."""
 
 transform: Any = _Intrinsic(_transform)
 """`transform(blocks, first, second, steps, row, out, at, stride)`: the pixels of two blocks, side by side in eight rows of

@@ -104,11 +104,9 @@ def decode(
         window = None
     is_ycbcr = options.output_type == DALIImageType.YCbCr
     stored = options._replace(output_type=DALIImageType.RGB) if is_ycbcr else options
-    image = None
-    if may_be_decoded(data.data, header):
-        image = _jpeg.decode(data, header, stored, window, seen)
-        if image is None:
-            image = _pixels(data, header, stored, window)
+    image = _jpeg.decode(data, header, stored, window, seen)  # it looks at all of the file by itself
+    if image is None and may_be_decoded(data.data, header):
+        image = _pixels(data, header, stored, window)
         if image is None:
             image = _second_try(data, header, stored, window)
     if image is None:

@@ -124,6 +124,29 @@ def test_damaged_files():
     assert refused > 30
 
 
+def test_zeros_behind_marks_are_left_out():
+    """Bytes that look like marks come anywhere, also at the ends of what is copied at once; so does the end of the file."""
+    rng = np.random.default_rng(2)
+    for k in range(200):
+        plain = rng.choice(
+            [0xFF, 0, 7, 0x80], int(rng.integers(0, 140)), p=[0.02 + 0.3 * (k % 2), 0.2, 0.3, 0.48 - 0.3 * (k % 2)]
+        )
+        plain = plain.astype(np.uint8).tobytes()
+        for end, found in (
+            (b"\xff\xd9", len(plain)),
+            (b"\xff\xd9" + bytes(40), len(plain)),
+            (b"\xff", -1),
+            (b"\xff\xda", -1),
+            (b"", -1),
+        ):
+            data = np.frombuffer(b"head" + plain.replace(b"\xff", b"\xff\0") + end, np.uint8).copy()
+            bits = np.full(len(data) + jpeg.BORDER + 64, 0xAA, np.uint8)
+            assert jpeg._unstuffed(data, 4, bits[: len(data) - 4 + jpeg.BORDER]) == found
+            assert (bits[len(data) - 4 + jpeg.BORDER :] == 0xAA).all()
+            if found >= 0:
+                assert bits[: found + jpeg.BORDER].tobytes() == plain + bytes(jpeg.BORDER)
+
+
 _RANDOM = {"size": [64, 64], "random_area": [0.1, 0.4]}
 _REGION = {"size": [50, 60], "roi_start": [0.9, 0.2], "roi_end": [0.4, 0.5], "roi_relative": True}
 LOOKS = {

@@ -38,6 +38,28 @@ def doubled(values, out):
 """
 
 
+# Kernels that hand on parts of arrays, and give back new ones.
+COUNTING = """
+from ndd._cpu.inlined import empty
+from ndd._cpu.jit import kernel
+import numpy as np
+
+@kernel
+def either(a, b, first):
+    return a if first else b
+
+@kernel
+def summed(rows, out):
+    made = empty(rows.shape[1], np.float32)
+    for i in range(len(rows)):
+        part = either(rows[i], made, i % 3 != 1)
+        for k in range(len(part)):
+            made[k] = part[k]
+            out[k] += part[k]
+    return made, rows[0]
+"""
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with the module, where kernels are kept too."""
@@ -134,6 +156,31 @@ def test_another_text_is_another_kernel(folder):
     module.doubled(np.arange(3.0), out)
     assert out.tolist() == [0, 5, 10]
     assert not found_on_disk(folder, np.float64, 3)
+
+
+def test_arrays_are_counted_without_locks(folder):
+    from numba.core.runtime import _nrt_python, rtsys
+
+    (folder / "small.py").write_text(COUNTING)
+    summed = loaded(folder).summed
+    rows, out = np.ones((7, 5), np.float32), np.zeros(5, np.float32)
+    summed(rows, out)
+    code = "".join(summed.compiled().inspect_llvm().values())
+    assert "NRT_decref" in code
+    assert "atomicrmw" not in code
+    held = sys.getrefcount(rows)
+    _nrt_python.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats()
+        for _ in range(20):
+            made, first = summed(rows, out)
+            assert made.tolist() == first.tolist() == [1.0] * 5
+        del made, first
+        after = rtsys.get_allocation_stats()
+    finally:
+        _nrt_python.memsys_disable_stats()
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free > 20
+    assert sys.getrefcount(rows) == held
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "noise", "forged"])
