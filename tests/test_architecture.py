@@ -62,7 +62,6 @@ MORE_IMPORTERS = {
         "_cpu/lanes.py",
         "_cpu/leading_zeros.py",
         "_cpu/mapped_files.py",
-        "_cpu/window_lanes.py",
         "_cpu/yuv.py",
     },
 }

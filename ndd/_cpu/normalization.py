@@ -9,7 +9,7 @@ from ndd._cpu.jit import kernel
 from ndd._cpu.reduction import accumulator, deviations, line_size, narrower, repeat, sums
 
 _LINE = 256
-FEW = 1 << 12  # elements up to which one loop serves all types
+_FEW = 1 << 12  # elements up to which one loop serves all types
 _MANY = 1 << 11  # rows that the interpreter works on in less time than compiling takes
 
 
@@ -71,7 +71,7 @@ def normalize_run(
     """
     outer, rows, inner = extents
     numbers = (ddof, np.float32(epsilon), scale, np.float32(shift))
-    if x.size <= FEW:
+    if x.size <= _FEW:
         _normalize_few(x.astype(np.float64).reshape(-1), out.reshape(-1), outer, rows, inner, centre, factor, *numbers)
         return
     if inner == 1 and x.dtype == np.float32 and not centre.size and not factor.size:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ndd._execution.errors import raise_signalled
 from ndd._execution.invocation import Invocation
-from ndd._operator import continued, on_cpu
+from ndd._operator import on_cpu
 from ndd._operator.ahead import follow
 from ndd._operator.arguments import values_of
 from ndd._operator.frames import FrameMap, is_video, unroll
@@ -496,8 +496,7 @@ class Call:
 
     def _computed(self, planned: Planned, stores: list[Any], n: int, operands: list[Any] | None = None) -> list[Store]:
         if self.device.device_id is None:
-            found = None if self.reader is None else continued.computed(self, planned, stores)
-            return on_cpu.computed(self, planned, stores, n) if found is None else found
+            return on_cpu.computed(self, planned, stores, n)
         operands = self._operands(stores) if operands is None else operands
         return _gpu_rooms().on_gpu.computed(self, planned, operands, n)
 

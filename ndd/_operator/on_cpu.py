@@ -25,7 +25,7 @@ def planned(call: Call, plan: Plan, n: int) -> Planned:
     op = call.op
     shapes = [_tuples(s) for s in ([plan.shapes] if call.settled.single else plan.shapes)]
     late = op.cpu is None or (op.cpu_batch is not None and not op.elementwise)
-    columns = None if late else columns_of(call, plan, n)
+    columns = None if late else _columns(call, plan, _lead(call), n)
     return Planned(plan, shapes, columns)
 
 
@@ -34,10 +34,10 @@ def _lead(call: Call) -> int:
     return (1 if call.op.variadic else len(call.op.inputs)) + len(call.outs)
 
 
-def columns_of(call: Call, plan: Plan, n: int) -> list[Any]:
-    """For every parameter of the kernel behind inputs and outputs a list with its value for each sample."""
+def _columns(call: Call, plan: Plan, lead: int, n: int) -> list[Any]:
+    """For every further parameter of the kernel a list with its value for each sample."""
     columns: list[Any] = []
-    for name in call.op.cpu_names[_lead(call) :]:
+    for name in call.op.cpu_names[lead:]:
         if name in plan.per_sample:
             values = plan.per_sample[name]
             if isinstance(values, np.ndarray):
@@ -66,20 +66,20 @@ def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[St
             raise RuntimeError(f'there is no CPU variant: write one with `@{op.name}.cpu`, or ask for device="gpu"')
         _one_by_one(call, plan, stores, results, n)
         return results
-    columns, nbytes = arrays_of(call, stores, n)
+    columns, nbytes = _arrays(call, stores, n)
     if op.variadic:  # the kernel takes the inputs of a sample as one tuple
         columns = [list(zip(*columns, strict=True))]
     for r in results:
         columns.append(r.arrays())
         nbytes += r.nbytes()
     if planned.columns is None:
-        planned.columns = columns_of(call, planned.plan, n)
+        planned.columns = _columns(call, planned.plan, _lead(call), n)
     columns += planned.columns
     _run(call, op.cpu, list(zip(*columns, strict=True)), nbytes)
     return results
 
 
-def arrays_of(call: Call, stores: list[Any], n: int) -> tuple[list[Any], int]:
+def _arrays(call: Call, stores: list[Any], n: int) -> tuple[list[Any], int]:
     """For every input a list of its samples, and how many bytes these are."""
     columns: list[Any] = []
     nbytes = 0
@@ -99,7 +99,7 @@ def _one_by_one(call: Call, plan: Plan, stores: list[Any], results: list[Store],
     """The kernel for whole batches on every sample as a batch of one."""
     op = call.op
     every = op.cpu_batch_inputs is None
-    columns, nbytes = arrays_of(call, stores, n)
+    columns, nbytes = _arrays(call, stores, n)
     taken = columns if every else [columns[i] for i in op.cpu_batch_inputs]  # type: ignore[union-attr]
     alone: list[Any] = [[None if a is None else a[None] for a in column] for column in taken]
     lead = 1 if every else len(taken)

@@ -126,7 +126,7 @@ def _(spectrogram, out, axis, triangles):
 
 
 @mel_filter_bank.continues("spectrogram")
-def _(own, spectrogram, plan):
+def _(spectrogram, plan):
     """What makes mel bands of some columns of spectrograms `[f, t]`. A single column would be summed in another order."""
     bins, columns = spectrogram.shapes[:, 0], spectrogram.shapes[:, 1:]
     if plan.shared["axis"] != 0 or columns.min() < 2:

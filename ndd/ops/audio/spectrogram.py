@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,8 @@ from ndd._cpu.fourier import powers
 from ndd._cpu.jit import kernel
 from ndd._cpu.opencv import single_threaded
 from ndd._cpu.signal_lengths import count_frames
-from ndd._cpu.window_lanes import LANES, can_transform, column_powers, columns_for, turns
 from ndd._operator import Plan, bad_sample, operator, output
-from ndd._operator.continued import Continuation, continuation, hand_over
+from ndd._operator.continued import continuation, hand_over
 from ndd._tensor import Store
 from ndd._tensor.dtype import float32
 from ndd._tensor.memory import host_empty
@@ -23,7 +21,6 @@ from ndd.ops.audio.signal import lengths_of
 
 # Numbers of the frames that are transformed together on the CPU: with fewer Python takes as long as they.
 _CHUNK = 1 << 17
-_BLOCK = 272  # windows, at most, whose powers lie in the second cache before they become mel bands
 
 
 @operator(types=("f32",))
@@ -137,129 +134,52 @@ def _kept(window: bytes) -> np.ndarray:
     return np.frombuffer(window, np.float32)
 
 
-# Of a signal: its samples, where its spectrogram goes, the first of the windows that are wanted, and behind the last one.
-_Part = tuple[np.ndarray, np.ndarray, int, int]
-
-
-class _Maker:
-    """Makes parts of spectrograms; of those "ft" that somebody takes for mel bands, the bands in their place."""
-
-    def __init__(self, frames: _Frames, layout: str, root: bool, bands: Continuation | None):
-        self.frames, self.layout, self.root, self.bands = frames, layout, root, bands
-        self.in_lanes = can_transform(frames.length, frames.nfft)
-
-    def chunks(self, counts: list[int]) -> list[list[tuple[int, int, int]]]:
-        """All windows of samples with so many in runs that are worth a task: (sample, its first window, behind its last one)."""
-        most = max(1, _CHUNK // self.frames.nfft)
-        return _pieces(counts, most) if self.in_lanes else _chunks(counts, most)
-
-    def make(self, parts: list[_Part]) -> None:
-        """Those of a run."""
-        if not self.in_lanes:
-            self._by_rows(parts)
-            return
-        for signal, out, first, last in parts:
-            count = -(-(last - first) // _BLOCK)
-            wide = -(-(last - first) // (count * LANES)) * LANES
-            for left in range(first, last, wide):
-                self._by_lanes(signal, out, left, min(left + wide, last))
-
-    def _by_lanes(self, signal: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
-        frames = self.frames
-        start = frames.first + first * frames.step
-        columns = columns_for(frames.bins, last - first)
-        factors = turns(frames.nfft)
-        column_powers(signal, frames.window, start, frames.step, frames.reflect, self.root, *factors, columns)
-        self._put(self._continued(columns)[:, : last - first], out, first, last)
-
-    def _by_rows(self, parts: list[_Part]) -> None:
-        frames, ends = self.frames, np.cumsum([last - first for *_, first, last in parts]).tolist()
-        rows = np.empty((ends[-1], frames.nfft), np.float32)
-        for (signal, _, first, last), end in zip(parts, ends, strict=True):
-            start = frames.first + first * frames.step
-            cut_windows(signal, frames.window, start, frames.step, frames.reflect, rows[end - (last - first) : end])
-        values = np.empty((len(rows), frames.bins), np.float32)
-        powers(rows, 2 - self.root, values, rows)
-        columns = np.empty(values.shape[::-1], np.float32)
-        single_threaded().transpose(values, columns)
-        columns = self._continued(columns)
-        for (_, out, first, last), end in zip(parts, ends, strict=True):
-            self._put(columns[:, end - (last - first) : end], out, first, last)
-
-    def _continued(self, columns: np.ndarray) -> np.ndarray:
-        if self.bands is None:
-            return columns
-        values = np.empty((self.bands.shapes[0, 0], columns.shape[1]), np.float32)
-        self.bands.work(columns, values)
-        return values
-
-    def _put(self, columns: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
-        if self.layout == "ft":
-            out[:, first:last] = columns
-        else:
-            out[first:last] = columns.T
-
-
 @spectrogram.batch
 def _(
     call, signal, *, center_windows, layout, nfft, power, reflect_padding, window_fn, window_length, window_step
 ) -> Store:
     frames = _Frames(signal, layout, center_windows, reflect_padding, window_fn, nfft, window_length, window_step)
     shapes = frames.shapes
-    signals = [x.reshape(-1) for x in signal.arrays]
     after = continuation(call, shapes) if layout == "ft" else None
-    # What fails behind this is left to the operator that it fails in.
-    if after is not None and not _spread(
-        call, signals, _Maker(frames, layout, power == 1, after), after.room, after.give
-    ):
-        return hand_over(call, after, shapes)
-    flat = host_empty(int(frames.counts.sum()) * frames.bins, np.float32)
-    store = Store(float32, layout, call.device, shapes, flat=flat)
-    for error in _spread(call, signals, _Maker(frames, layout, power == 1, None), store.arrays().__getitem__).values():
-        raise error
-    return store
-
-
-def _spread(call, signals, maker, room, give=None) -> dict[int, BaseException]:
-    """Makes the spectrograms of all signals in `room(i)`; `give(i, array)` is called with those that are complete."""
-    left, guard = maker.frames.counts.tolist(), threading.Lock()
-    chunks = maker.chunks(left)
-    results: list[Any] = [None] * len(left)
+    if after is None:
+        flat = host_empty(int(frames.counts.sum()) * frames.bins, np.float32)
+        store = Store(float32, layout, call.device, shapes, flat=flat)
+    else:
+        store = after.store
+    signals, results = [x.reshape(-1) for x in signal.arrays], store.arrays()
+    chunks = _chunks(frames.counts.tolist(), max(1, _CHUNK // frames.nfft))
 
     def transform(k: int) -> None:
-        with guard:
-            for i, _, _ in chunks[k]:
-                if results[i] is None:
-                    results[i] = room(i)
-        maker.make([(signals[i], results[i], first, last) for i, first, last in chunks[k]])
-        if give is None:
-            return
-        for i, first, last in chunks[k]:
-            with guard:
-                left[i] -= last - first
-                complete = not left[i]
-            if complete:
-                give(i, results[i])
-                results[i] = None
+        parts = chunks[k]
+        rows = np.empty((sum([last - first for _, first, last in parts]), frames.nfft), np.float32)
+        row = 0
+        for i, first, last in parts:
+            start = frames.first + first * frames.step
+            cut_windows(signals[i], frames.window, start, frames.step, frames.reflect, rows[row : row + last - first])
+            row += last - first
+        values = np.empty((len(rows), frames.bins), np.float32)
+        powers(rows, power, values, rows)
+        if after is not None:
+            columns = np.empty(values.shape[::-1], np.float32)
+            single_threaded().transpose(values, columns)
+            values = np.empty((len(results[0]), len(rows)), np.float32)
+            after.work(columns, values)
+            values = values.T
+        row = 0
+        for i, first, last in parts:
+            own = values[row : row + last - first]
+            if layout == "tf":
+                results[i][first:last] = own
+            elif after is not None:
+                results[i][:, first:last] = own.T
+            else:
+                single_threaded().transpose(own, results[i][:, first:last])
+            row += last - first
 
-    return call.spread(transform, len(chunks), 4 * maker.frames.bins * sum(left))
-
-
-@spectrogram.continues("preemphasis_filter")
-def _(own, signal, plan):
-    """What makes a spectrogram, or mel bands, of a whole signal."""
-    frames, layout = plan.shared["frames"], plan.shared["layout"]
-    bands = own.after
-    maker = _Maker(frames, layout, plan.shared["power"] == 1, bands)
-    last = own if bands is None else bands
-
-    def take(i: int, x: np.ndarray) -> None:
-        out, x = last.room(i), x.reshape(-1)
-        for run in maker.chunks([frames.counts[i].item()]):
-            maker.make([(x, out, first, end) for _, first, end in run])
-        last.give(i, out)
-
-    return take
+    errors = call.spread(transform, len(chunks), store.nbytes())
+    for error in errors.values():
+        raise error
+    return store if after is None else hand_over(call, after, shapes)
 
 
 @spectrogram.scale
@@ -281,23 +201,6 @@ def _chunks(counts: list[int], most: int) -> list[list[tuple[int, int, int]]]:
             chunks[-1].append((i, first, last))
             room -= last - first
             first = last
-    return chunks
-
-
-def _pieces(counts: list[int], most: int) -> list[list[tuple[int, int, int]]]:
-    """The same for windows that share nothing: whole samples where they are short, else pieces of full lanes."""
-    chunks: list[list[tuple[int, int, int]]] = []
-    room = 0
-    for i, count in enumerate(counts):
-        several = -(-count // (2 * most))
-        wide = -(-count // (several * LANES)) * LANES
-        for first in range(0, count, wide):
-            if room <= 0:
-                chunks.append([])
-                room = most
-            last = min(count, first + wide)
-            chunks[-1].append((i, first, last))
-            room -= last - first
     return chunks
 
 

@@ -61,7 +61,7 @@ def _limits(cutoff_db: float, multiplier: float) -> dict[str, np.float32]:
 
 
 @to_decibels.cpu
-def _of_sample(magnitude, out, least, factor, reference):
+def _(magnitude, out, least, factor, reference):
     x = magnitude.reshape(-1)
     if not x.size:
         return
@@ -74,18 +74,6 @@ def _of_sample(magnitude, out, least, factor, reference):
     with np.errstate(over="ignore"):  # of a reference below 3e-39
         inverse = np.float32(1) / np.float32(reference)
     _decibels(x, out.reshape(-1), inverse, least, factor, words, words.view(np.float32))
-
-
-@to_decibels.continues("mel_filter_bank")
-def _(own, magnitude, plan):
-    """What makes decibels of a whole sample."""
-
-    def take(i: int, x: np.ndarray) -> None:
-        out = own.room(i)
-        _of_sample(x, out, **plan.shared)
-        own.give(i, out)
-
-    return take
 
 
 @kernel(fastmath={"contract"})

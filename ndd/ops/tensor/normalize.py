@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.normalization import FEW, normalize_run, shift_and_scale
+from ndd._cpu.normalization import normalize_run, shift_and_scale
 from ndd._cpu.ragged import count_rows
 from ndd._cpu.reduction import accumulate
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype, float32
-from ndd._tensor.small_arrays import columns, equal_rows
+from ndd._tensor.small_arrays import columns
 from ndd._tensor.store import volumes
 from ndd.ops.tensor.elementwise import index_type
 from ndd.reductions.launches import neighbours, reduce_on_gpu, steps
@@ -186,7 +186,7 @@ _ROW = 1 << 12
 
 
 @normalize.cpu_batch
-def _of_several(input, out, axes, ddof, epsilon, scale, shift, pool, centre, factor):
+def _(input, out, axes, ddof, epsilon, scale, shift, pool, centre, factor):
     if not input.size:
         return
     n = len(input)
@@ -208,23 +208,6 @@ def _of_several(input, out, axes, ddof, epsilon, scale, shift, pool, centre, fac
                 shift_and_scale(x, exact[i, ...], mean, gain, shift)
     if exact is not out:
         convert_array(exact, "f32", to_dtype(out.dtype).name, out)
-
-
-@normalize.continues("to_decibels")
-def _(own, input, plan):
-    """What normalizes a whole sample over the last axis. Few numbers in samples of one shape would be summed together."""
-    given = plan.shared
-    together = equal_rows(input.shapes) and int(volumes(input.shapes[:1])[0]) <= FEW
-    if plan.per_sample or given["batch"] or given["axes"] != (input.ndim - 1,) or together:
-        return None
-    numbers = [given[k] for k in ("axes", "ddof", "epsilon", "scale", "shift", "pool", "centre", "factor")]
-
-    def take(i: int, x: np.ndarray) -> None:
-        out = own.room(i)
-        _of_several(x[None], out[None], *numbers)
-        own.give(i, out)
-
-    return take
 
 
 def _of_all(values: Any, kept: int) -> np.ndarray:
