@@ -6,7 +6,8 @@ next one is expected to do, with random operators that draw from as much further
 batches on threads and streams of its own, for several of them as one where that is cheap (`together.py`); on the CPU, whose
 cores may be the user's, in captured loops alone, for one batch after the other (`_look_ahead`). A call of the loop that is
 the expected one, with the very place of its generator, runs nothing: its result is the one made ahead. Where the loop does
-something else it is done as in any other program, and what was made ahead is dropped. Values never change.
+something else it is done as in any other program, and what was made ahead is dropped. Values never change
+(but for JPEGs that go to a GPU's engines: `hw_decoder_load`).
 
 A result that the loop has not asked for itself is made only if a result that it asked for needs it; so an operator may
 swallow the one before it (`Call._joined`).
