@@ -14,6 +14,7 @@ import numpy as np
 
 from ndd._operator.naming import raise_first
 from ndd._operator.on_cpu import allocated
+from ndd._operator.pieces import GATHERED
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
 
@@ -27,14 +28,16 @@ Work = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, slice], None]
 
 
 def in_runs(call: Call, input: Operand, work: Work) -> Store | None:
-    """The output of a call, which has the shapes of `input`; None if samples lie apart: they are for `.cpu`.
+    """The output of a call, which has the shapes of `input`; None if large samples lie apart: they are for `.cpu`.
 
     `work(x, out, starts, sizes, run)` gets all elements, 1-D, where the samples of a run begin and how many elements they
     have, int64, and which samples of the batch they are.
     """
     x = input.flat
     if x is None:
-        return None
+        if not 1 < call.n <= input.volumes.total <= GATHERED:
+            return None
+        x = np.concatenate([a.reshape(-1) for a in input.arrays])
     store = allocated(input.shapes, call.outs[0])
     out = store.whole.reshape(-1) if store.flat is None else store.flat
     starts, sizes = input.volumes.offsets, input.volumes.sizes

@@ -57,6 +57,14 @@ def test_the_same_bits_as_one_by_one(name, tasks):
         np.testing.assert_array_equal(np.asarray(other), alone)
 
 
+def test_small_samples_that_lie_apart_are_one_task(tasks):
+    arrays = [np.full((n, 2), n, np.float32) for n in (1, 4, 3)]
+    found = ndd.to_decibels(ndd.batch(arrays), reference=1.0).evaluate().tensors
+    assert [count for _, count in tasks] == [1]
+    for own, n in zip(found, (1, 4, 3), strict=True):
+        np.testing.assert_allclose(own, np.full((n, 2), 10 * np.log10(n)), atol=1e-6)
+
+
 def test_a_coefficient_for_each_sample():
     arrays = [np.full(n, np.inf if n == 2 else n, np.float32) for n in (3, 0, 2, 5)]
     behind = ndd.batch(arrays) + np.float32(0)

@@ -94,9 +94,9 @@ def _decibels_of_each(x, bits, out, starts, sizes, relative, inverse, least, fac
         if relative:
             # Positive floats are in the order of their bits, what is negative has negative ones, and NaN is above infinity:
             # so the loop compiles to vectors.
-            peak = np.int32(0)
-            for j in range(first, last):
-                found = bits[j] if bits[j] <= 0x7F800000 else np.int32(0)
+            own, peak = bits[first:last], np.int32(0)
+            for j in range(own.size):
+                found = own[j] if own[j] <= 0x7F800000 else np.int32(0)
                 peak = found if found > peak else peak
             words[0, 0] = peak
             inverse = np.float32(1) / (values[0, 0] if peak else np.float32(1))

@@ -106,9 +106,9 @@ def _(input, *, axes, axis_names, batch, ddof, dtype, epsilon, mean, scale, shif
 @normalize.batch
 def _(call, input, *, axes, axis_names, batch, ddof, dtype, epsilon, mean, scale, shift, stddev):
     """Samples of different shapes, float32, averaged over their last axes; all else is for the plan."""
-    if mean is not None or stddev is not None or batch or input.whole is not None:
+    if call.n < 2 or mean is not None or stddev is not None or batch or input.dtype is not float32:
         return None
-    if input.dtype is not float32 or call.outs[0].dtype is not float32:
+    if call.outs[0].dtype is not float32 or input.flat is None or input.whole is not None:
         return None
     chosen = _checked(_averaged(axes, axis_names, input), input.shapes, None, None, False)
     if not chosen or chosen[-1] != input.ndim - 1 or not neighbours(chosen):
