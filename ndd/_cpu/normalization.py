@@ -10,6 +10,7 @@ from ndd._cpu.reduction import accumulator, deviations, line_size, narrower, rep
 
 _LINE = 256
 _FEW = 1 << 12  # elements up to which one loop serves all types
+_UNKNOWN = np.empty(0, np.float32)
 _MANY = 1 << 11  # rows that the interpreter works on in less time than compiling takes
 
 
@@ -75,12 +76,36 @@ def normalize_run(
         _normalize_few(x.astype(np.float64).reshape(-1), out.reshape(-1), outer, rows, inner, centre, factor, *numbers)
         return
     if inner == 1 and x.dtype == np.float32 and not centre.size and not factor.size:
-        _normalize_rows(x.reshape(outer, rows), out.reshape(outer, rows), *numbers)
+        starts, sizes, lengths = np.array([[0], [x.size], [rows]])
+        _normalize_samples(x.reshape(-1), out.reshape(-1), starts, sizes, lengths, *numbers, _UNKNOWN)
         return
     total = accumulator("sum", x.dtype, out.dtype)
     acc = np.empty(line_size(rows, inner), total)
     part = np.empty(acc.size, narrower("sum", x.dtype, total))
     _normalize(x.reshape(-1), out.reshape(-1), outer, rows, inner, centre, factor, *numbers, acc, part)
+
+
+def normalize_samples(
+    x: np.ndarray, out: np.ndarray, starts: np.ndarray, sizes: np.ndarray, rows: np.ndarray,
+    ddof: int, epsilon: float, scale: float, shift: float,
+) -> None:  # fmt: skip
+    """As `normalize_run` of each sample by itself, for float32: they lie in `x` and `out`, 1-D, from `starts` on, `rows`
+    numbers side by side are averaged. Places and counts are int64 `[N]`."""
+    numbers = (ddof, np.float32(epsilon), scale, np.float32(shift))
+    _normalize_samples(x, out, starts, sizes, rows, *numbers, _UNKNOWN)
+
+
+@kernel
+def _normalize_samples(x, out, starts, sizes, rows, ddof, epsilon, scale, shift, unknown):
+    for n in range(len(starts)):
+        size, length = sizes[n], rows[n]
+        if not size:
+            continue
+        outer, own, target = size // length, x[starts[n] : starts[n] + size], out[starts[n] : starts[n] + size]
+        if size <= _FEW:
+            _normalize_few(own, target, outer, length, 1, unknown, unknown, ddof, epsilon, scale, shift)
+        else:
+            _normalize_rows(own.reshape(outer, length), target.reshape(outer, length), ddof, epsilon, scale, shift)
 
 
 @kernel(fastmath={"reassoc", "contract"})
@@ -118,7 +143,7 @@ def _(total, rows, ddof, epsilon, scale):
 
 @kernel
 def _normalize_few(x, out, outer, rows, inner, centre, factor, ddof, epsilon, scale, shift):
-    """Few numbers, float64."""
+    """Few numbers, computed in float64."""
     for o in range(outer):
         for i in range(inner):
             first, last = o * rows * inner + i, (o + 1) * rows * inner
@@ -128,14 +153,14 @@ def _normalize_few(x, out, outer, rows, inner, centre, factor, ddof, epsilon, sc
             else:
                 total = 0.0
                 for at in range(first, last, inner):
-                    total += x[at]
+                    total += np.float64(x[at])
                 mean = np.float32(total / rows)
             if factor.size:
                 gain = factor[kept if factor.size > 1 else 0]
             else:
                 total = 0.0
                 for at in range(first, last, inner):
-                    total += (x[at] - mean) * (x[at] - mean)
+                    total += (np.float64(x[at]) - mean) * (np.float64(x[at]) - mean)
                 gain = _chosen_factor(total, rows, ddof, epsilon, scale)
             for at in range(first, last, inner):
                 out[at] = (np.float32(x[at]) - mean) * gain + shift

@@ -11,10 +11,11 @@
 3. `_execution/schedule.py` runs the `Call` when the evaluation mode says so. One that a loop makes on each batch of a
    reader may have been run ahead, on a GPU: `ahead.py`.
 4. `call.py`: `Call.run` gets the stores of the inputs. Operators with `.views` or `.batch` compute in Python here (one that
-   has a `.plan` too does so on the CPU only). For the others the operator's `.plan` says the shapes of the outputs and the
-   numbers for the kernels; per-sample arguments reach it as `Values` (`values.py`), inputs as `Operand`
-   (`_tensor/operand.py`). A plan that looked at shapes only is kept for the next batch with the same ones; one that touched
-   data is not (`Operand.touched`). Video is unrolled to frames before and put together after (`frames.py`).
+   has a `.plan` too does so on the CPU only, and may leave a batch to it: None; `runs.py` is for samples one behind the
+   other). For the others the operator's `.plan` says the shapes of the outputs and the numbers for the kernels; per-sample
+   arguments reach it as `Values` (`values.py`), inputs as `Operand` (`_tensor/operand.py`). A plan that looked at shapes
+   only is kept for the next batch with the same ones; one that touched data is not (`Operand.touched`). Video is unrolled
+   to frames before and put together after (`frames.py`).
 5. `on_cpu.py` allocates the outputs and runs the kernel: over pieces of the batch (`pieces.py`) or sample by sample, on
    the thread pool if that is worth it. `on_gpu.py` runs the operator's `.cuda` function, whose launches
    (`_cuda/launch.py`) are written down and made again for the next batch of these shapes without asking it. Where

@@ -310,7 +310,9 @@ class Call:
         if op.views is not None:
             return self._view(stores)
         if op.batch is not None and (op.plan is None or self.device.device_id is None):
-            return self._batch(stores)
+            found = self._batch(stores)
+            if found is not None:
+                return found
         # Kernels read samples without gaps: what is strided is copied, for this call.
         stores = [None if s is None else s.contiguous() for s in stores]
         key = self._shapes_key(stores)
@@ -417,8 +419,8 @@ class Call:
                 store.layout = spec.layout
         return results
 
-    def _batch(self, stores: list[Any]) -> list[Store]:
-        """An operator that computes a whole batch in Python."""
+    def _batch(self, stores: list[Any]) -> list[Store] | None:
+        """An operator that computes a whole batch in Python; None where it leaves it to its plan and kernels."""
         op = self.op
         try:
             if self.device.device_id is None:
@@ -429,6 +431,8 @@ class Call:
             single = self.settled.single
             if not op.ours:
                 check_values(found, self.outs, single, None if self.settled.fewer else self.n)
+            elif found is None:
+                return None
             results = [on_cpu.store_of(v, s) for v, s in zip([found] if single else found, self.outs, strict=True)]
         except Exception as error:
             raise_named(error, op, stores)

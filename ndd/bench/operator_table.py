@@ -79,6 +79,7 @@ TABLE: dict[str, Callable[[Any, Any], Any]] = {
     "x * 0.5 + 3": lambda m, x: x.images * 0.5 + 3,
     "math.sqrt": lambda m, x: m.math.sqrt(x.floats),
     "normalize": lambda m, x: m.normalize(x.small, axes=[0, 1]),
+    "normalize rows": lambda m, x: m.normalize(x.mel, axes=[1]),
     "one_hot": lambda m, x: m.one_hot(x.classes, num_classes=1000),
     "stack": lambda m, x: m.stack(x.small, x.small),
     "cat": lambda m, x: m.cat(x.small, x.small, axis=2),

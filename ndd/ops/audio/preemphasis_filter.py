@@ -6,10 +6,12 @@ import numpy as np
 
 from ndd._cpu.jit import kernel
 from ndd._operator import PerSample, Plan, like, operator
+from ndd._operator.runs import in_runs
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype, float32
 
+_FIRST = np.zeros(1, np.int64)
 _TYPES = ("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64")
 BORDERS = ("zero", "clamp", "reflect")
 
@@ -63,9 +65,32 @@ def _(signal, out, coefficient, border):
     x = signal.reshape(-1).astype(np.float32, copy=False)
     exact = out.dtype == np.float32
     y = out.reshape(-1) if exact else np.empty(x.size, np.float32)
-    _emphasized(x, np.float32(coefficient), border, y)
+    _emphasized_each(x, y, _FIRST, np.array([x.size]), np.array([coefficient], np.float32), border)
     if not exact:
         convert_array(y, "f32", to_dtype(out.dtype).name, out.reshape(-1))
+
+
+@preemphasis_filter.batch
+def _(call, signal, *, border, dtype, preemph_coeff):
+    """float32; other types are for the plan."""
+    if signal.dtype is not float32 or call.outs[0].dtype is not float32:
+        return None
+    coefficients = preemph_coeff.each()
+
+    def work(x, out, starts, sizes, run):
+        _emphasized_each(x, out, starts, sizes, coefficients[run], BORDERS.index(border))
+
+    return in_runs(call, signal, work)
+
+
+@kernel
+def _emphasized_each(x, out, starts, sizes, coefficients, border):
+    for n in range(len(starts)):
+        first, last = starts[n], starts[n] + sizes[n]
+        if coefficients[n] == 0:
+            out[first:last] = x[first:last]
+        elif first < last:
+            _emphasized(x[first:last], coefficients[n], border, out[first:last])
 
 
 @kernel

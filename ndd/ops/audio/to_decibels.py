@@ -8,9 +8,11 @@ import numpy as np
 
 from ndd._cpu.jit import kernel
 from ndd._operator import Plan, like, operator
+from ndd._operator.runs import in_runs
 
 _CHUNK = 512
 _NOTHING = np.zeros(1, np.float32)
+_FIRST = np.zeros(1, np.int64)
 _LEAST = np.nextafter(np.float32(0), np.float32(1))
 
 
@@ -63,17 +65,42 @@ def _limits(cutoff_db: float, multiplier: float) -> dict[str, np.float32]:
 @to_decibels.cpu
 def _(magnitude, out, least, factor, reference):
     x = magnitude.reshape(-1)
-    if not x.size:
-        return
-    if reference is None:
-        reference = x.max()
-        if reference != reference:
-            reference = np.fmax.reduce(x)
-        reference = reference if reference > 0 else 1.0
+    _convert(x, out.reshape(-1), _FIRST, np.array([x.size]), least, factor, reference)
+
+
+@to_decibels.batch
+def _(call, magnitude, *, cutoff_db, multiplier, reference):
+    numbers = (_limits if multiplier else _limits.__wrapped__)(cutoff_db, multiplier)
+
+    def work(x, out, starts, sizes, run):
+        _convert(x, out, starts, sizes, **numbers, reference=reference)
+
+    return in_runs(call, magnitude, work)
+
+
+def _convert(x, out, starts, sizes, least, factor, reference):
+    with np.errstate(all="ignore"):  # over: a reference below 3e-39
+        inverse = np.float32(1) / np.float32(1 if reference is None else reference)
     words = np.empty((2, _CHUNK), np.int32)
-    with np.errstate(over="ignore"):  # of a reference below 3e-39
-        inverse = np.float32(1) / np.float32(reference)
-    _decibels(x, out.reshape(-1), inverse, least, factor, words, words.view(np.float32))
+    bits, values = x.view(np.int32), words.view(np.float32)
+    _decibels_of_each(x, bits, out, starts, sizes, reference is None, inverse, least, factor, words, values)
+
+
+@kernel(fastmath={"contract"})
+def _decibels_of_each(x, bits, out, starts, sizes, relative, inverse, least, factor, words, values):
+    """Each sample, from `starts[n]` on; `relative` to its largest value, or to 1 where that is not positive."""
+    for n in range(len(starts)):
+        first, last = starts[n], starts[n] + sizes[n]
+        if relative:
+            # Positive floats are in the order of their bits, what is negative has negative ones, and NaN is above infinity:
+            # so the loop compiles to vectors.
+            own, peak = bits[first:last], np.int32(0)
+            for j in range(own.size):
+                found = own[j] if own[j] <= 0x7F800000 else np.int32(0)
+                peak = found if found > peak else peak
+            words[0, 0] = peak
+            inverse = np.float32(1) / (values[0, 0] if peak else np.float32(1))
+        _decibels(x[first:last], out[first:last], inverse, least, factor, words, values)
 
 
 @kernel(fastmath={"contract"})

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.normalization import normalize_run, shift_and_scale
+from ndd._cpu.normalization import normalize_run, normalize_samples, shift_and_scale
 from ndd._cpu.ragged import count_rows
 from ndd._cpu.reduction import accumulate
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
+from ndd._operator.runs import in_runs
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype, float32
@@ -100,6 +101,24 @@ def _(input, *, axes, axis_names, batch, ddof, dtype, epsilon, mean, scale, shif
     numbers = {"axes": chosen, "ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift, "batch": batch}
     given = {k: v for k, v in (("centre", centre), ("factor", factor)) if v is not None}
     return Plan(input.shapes, given, {"centre": None, "factor": None, "pool": pool, **numbers})
+
+
+@normalize.batch
+def _(call, input, *, axes, axis_names, batch, ddof, dtype, epsilon, mean, scale, shift, stddev):
+    """Samples of different shapes, float32, averaged over their last axes; all else is for the plan."""
+    if call.n < 2 or mean is not None or stddev is not None or batch or input.dtype is not float32:
+        return None
+    if call.outs[0].dtype is not float32 or input.flat is None or input.whole is not None:
+        return None
+    chosen = _checked(_averaged(axes, axis_names, input), input.shapes, None, None, False)
+    if not chosen or chosen[-1] != input.ndim - 1 or not neighbours(chosen):
+        return None
+    rows = volumes(input.shapes[:, chosen[0] :])
+
+    def work(x, out, starts, sizes, run):
+        normalize_samples(x, out, starts, sizes, rows[run], ddof, epsilon, scale, shift)
+
+    return in_runs(call, input, work)
 
 
 def _fitting(values: Values | None, input: Any, convert: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:

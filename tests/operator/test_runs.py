@@ -1,0 +1,87 @@
+"""Samples of different shapes that lie one behind the other: several in one call of a compiled loop."""
+
+import numpy as np
+import pytest
+
+import ndd
+from ndd._operator.call import Call
+
+OPERATORS = {
+    "to_decibels": lambda x: ndd.to_decibels(x, cutoff_db=-80),
+    "to_decibels, reference": lambda x: ndd.to_decibels(x, reference=0.5, multiplier=20),
+    "normalize, rows": lambda x: ndd.normalize(x, axes=[1], ddof=1, shift=0.5),
+    "normalize, whole": lambda x: ndd.normalize(x, epsilon=0.1, scale=3.0),
+    "preemphasis_filter": lambda x: ndd.preemphasis_filter(x, border="reflect"),
+}
+
+
+def ragged():
+    """47 samples, among them empty ones, a single number, some of more and some of fewer than 4096 elements."""
+    rng = np.random.default_rng(5)
+    shapes = [(0, 3), (1, 1), (7, 0), *rng.integers(1, 120, (44, 2)).tolist()]
+    arrays = [rng.standard_normal(s).astype(np.float32) * np.float32(10.0 ** rng.integers(-9, 9)) for s in shapes]
+    for i, special in ((5, np.nan), (6, np.inf), (7, -np.inf), (8, 1e-42), (9, -0.0)):
+        arrays[i].flat[:: 1 + arrays[i].size // 3] = special
+    arrays[10][...] = np.nan
+    arrays[11][...] = -np.abs(arrays[11])
+    return arrays
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    """How many tasks each call was."""
+    counts = []
+    spread = Call.spread
+
+    def counted(self, function, count, nbytes=None):
+        counts.append((self.op.name, count))
+        return spread(self, function, count, nbytes)
+
+    monkeypatch.setattr(Call, "spread", counted)
+    return counts
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_same_bits_as_one_by_one(name, tasks):
+    arrays = ragged()
+    behind = ndd.copy(ndd.batch(arrays)) + np.float32(0)  # in one buffer
+    behind.evaluate()
+    tasks.clear()
+    with ndd.EvalContext(num_threads=2):
+        found = OPERATORS[name](behind).evaluate()
+        assert [count for _, count in tasks] == [6], tasks
+        apart = OPERATORS[name](ndd.batch(arrays)).evaluate()
+    for own, other, array in zip(found, apart, behind, strict=True):
+        alone = np.asarray(OPERATORS[name](ndd.tensor(np.asarray(array))))
+        np.testing.assert_array_equal(np.asarray(own), alone)
+        np.testing.assert_array_equal(np.asarray(other), alone)
+
+
+def test_small_samples_that_lie_apart_are_one_task(tasks):
+    arrays = [np.full((n, 2), n, np.float32) for n in (1, 4, 3)]
+    found = ndd.to_decibels(ndd.batch(arrays), reference=1.0).evaluate().tensors
+    assert [count for _, count in tasks] == [1]
+    for own, n in zip(found, (1, 4, 3), strict=True):
+        np.testing.assert_allclose(own, np.full((n, 2), 10 * np.log10(n)), atol=1e-6)
+
+
+def test_a_coefficient_for_each_sample():
+    arrays = [np.full(n, np.inf if n == 2 else n, np.float32) for n in (3, 0, 2, 5)]
+    behind = ndd.batch(arrays) + np.float32(0)
+    found = ndd.preemphasis_filter(behind, preemph_coeff=ndd.batch([0.5, 1.0, 0.0, 1.0])).tensors
+    np.testing.assert_array_equal(found[0], [1.5] * 3)
+    np.testing.assert_array_equal(found[2], [np.inf] * 2)  # 0 copies
+    np.testing.assert_array_equal(found[3], [0] * 5)
+
+
+def test_what_has_no_runs_goes_sample_by_sample():
+    arrays = [np.arange(n * 2, dtype=np.float32).reshape(n, 2) for n in (1, 4, 3)]
+    behind = ndd.batch(arrays) + np.float32(0)
+    for found in (
+        ndd.normalize(behind, axes=[0]),
+        ndd.normalize(behind, axes=[1], mean=ndd.batch([np.full((n, 1), 0.5, np.float32) for n in (1, 4, 3)])),
+        ndd.normalize(ndd.cast(behind, dtype=ndd.int16), axes=[1]),
+        ndd.preemphasis_filter(behind, dtype=ndd.int16),
+        ndd.to_decibels(behind.select([2, 0])),
+    ):
+        assert [np.isfinite(np.asarray(x)).all() for x in found] == [True] * found.batch_size
