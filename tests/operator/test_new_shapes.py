@@ -58,8 +58,8 @@ def steps_of(call, batch):
 
 
 # How many more calls of functions new lengths take than the same ones, and how many in all: what Python 3.11 was seen to make,
-# and a tenth, or a seventh: behind other tests a call takes a few more. It was twice as many when every launch wrote itself down, and fields were looked up by the types
-# of all of them.
+# and a tenth, or a seventh, for behind other tests a call takes a few more. It was twice as many when every launch wrote itself
+# down, and fields were looked up by the types of all of them.
 MOST = {
     "audio_resample": (112, 255), "preemphasis_filter": (82, 205), "spectrogram": (141, 361), "nonsilent_region": (127, 295),
     "mel_filter_bank": (106, 252), "to_decibels": (86, 215), "mfcc": (112, 257), "normalize": (123, 276),
