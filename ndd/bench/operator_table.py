@@ -20,6 +20,8 @@ TABLE: dict[str, Callable[[Any, Any], Any]] = {
     "decoders.image_random_crop": lambda m, x: m.decoders.image_random_crop(x.jpegs, device=x.device),
     "decoders.image_slice": lambda m, x: m.decoders.image_slice(x.jpegs, [0.1, 0.1], [0.5, 0.5], device=x.device),
     "decoders.audio": lambda m, x: m.decoders.audio(x.wavs),
+    "decoders.audio flac": lambda m, x: m.decoders.audio(x.flacs),
+    "decoders.audio ogg to 8 kHz": lambda m, x: m.decoders.audio(x.oggs, sample_rate=8000.0, downmix=True),
     "decoders.numpy": lambda m, x: m.decoders.numpy(x.npys),
     "peek_image_shape": lambda m, x: m.peek_image_shape(x.jpegs),
     # size and place
