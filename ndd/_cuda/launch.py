@@ -213,14 +213,12 @@ class Launch:
         for operand in (*self.inputs, *self.outputs):
             if operand is not None and operand._store_._volumes is not None and operand._store_._volumes.sizes is sizes:
                 volumes = operand._store_._volumes
-                offsets, total = volumes.offsets, volumes.total
                 break
         else:
             if sizes.__class__ is not np.ndarray or sizes.shape != (self.n,):
                 sizes = np.full(self.n, sizes, np.int64)
-            ends = np.add.accumulate(sizes)
-            offsets, total = ends - sizes, int(ends[-1]) if self.n else 0
-        return self.made(Memory(max(1, total), kind, offsets, kind.itemsize, zeros=zeros))
+            volumes = counted(sizes.reshape(-1, 1))
+        return self.made(Memory(max(1, volumes.total), kind, volumes.offsets, kind.itemsize, zeros=zeros))
 
     def table(self, values: np.ndarray, each: bool = False, kept: bool = False) -> Memory:
         """A small constant array, on the GPU.
@@ -280,9 +278,8 @@ class Launch:
                 columns.append(value)
         if macros:
             key += macros
-            key += [
-                str(value) if value.__class__ is float else value for value in macros.values()
-            ]  # 1 and 1.0 are equal
+            # As text, for 1 and 1.0 are equal.
+            key += [str(value) if value.__class__ is float else value for value in macros.values()]
         found = tuple(key)
         forms = self.call.settled.kernels  # inputs and outputs have the types that these were compiled for
         form = forms.get(found)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ndd._operator.plan import Plan
 
 _ELEMENTS = 1 << 15  # of a piece, at least
-GATHERED = 1 << 12  # elements of samples that lie apart, up to which copying them together is cheaper than many calls
+_GATHERED = 1 << 12  # elements of samples that lie apart, up to which copying them together is cheaper than many calls
 _BYTES = 1 << 17  # of a piece of a batch, at least
 _COPIED = 1 << 14  # bytes of a sample, up to which copying it costs less than a call of its own
 
@@ -61,12 +61,17 @@ def _flat(stores: list[Store], out: Store) -> list[Any] | None:
             whole = store.dense()
             if whole is not None and is_contiguous(whole):
                 flat = whole.reshape(-1)
-            elif out.element_count() <= GATHERED:
-                flat = np.concatenate([a.reshape(-1) for a in store.arrays()])
             else:
-                return None
+                flat = gathered(store.arrays(), out.element_count())
+                if flat is None:
+                    return None
         found.append(flat)
     return found
+
+
+def gathered(arrays: list[np.ndarray], count: int) -> np.ndarray | None:
+    """The `count` elements of samples that lie apart, copied one behind the other; None if they are too many for that."""
+    return np.concatenate([a.reshape(-1) for a in arrays]) if count <= _GATHERED else None
 
 
 def _stretched(stores: list[Store], out: Store) -> list[Any] | None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ndd._operator.naming import raise_first
 from ndd._operator.on_cpu import allocated
-from ndd._operator.pieces import GATHERED
+from ndd._operator.pieces import gathered
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
 
@@ -34,10 +34,10 @@ def in_runs(call: Call, input: Operand, work: Work) -> Store | None:
     have, int64, and which samples of the batch they are.
     """
     x = input.flat
+    if x is None and 1 < call.n <= input.volumes.total:
+        x = gathered(input.arrays, input.volumes.total)
     if x is None:
-        if not 1 < call.n <= input.volumes.total <= GATHERED:
-            return None
-        x = np.concatenate([a.reshape(-1) for a in input.arrays])
+        return None
     store = allocated(input.shapes, call.outs[0])
     out = store.whole.reshape(-1) if store.flat is None else store.flat
     starts, sizes = input.volumes.offsets, input.volumes.sizes

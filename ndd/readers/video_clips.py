@@ -227,9 +227,8 @@ class ClipStore(RecordStore):
             every = sorted(frames)
             cuts = self._cuts(of_one[0].video, every, share)
             for begin, end in pairwise(cuts):
-                ends = self.in_turn and end < len(
-                    every
-                )  # at random somebody may go on, and to be emptied gains nothing
+                # At random somebody may go on, and to be emptied gains nothing.
+                ends = self.in_turn and end < len(every)
                 found.append(_Piece(of_one[0].video, {frame: frames[frame] for frame in every[begin:end]}, ends))
         return found
 
