@@ -37,8 +37,8 @@ class Kind(NamedTuple):
     """How a reader is measured: `make(folder, records)` writes the records and gives the reader's arguments."""
 
     make: Callable[[Path, Sequence[bytes]], Written]
-    on_cpu: bool = True
-    """Whether DALI reads it without a GPU."""
+    devices: tuple[str, ...] = ("cpu",)
+    dali_devices: tuple[str, ...] = ("cpu", "gpu")
 
 
 def _files(folder: Path, records: Sequence[bytes]) -> Written:
@@ -203,7 +203,7 @@ KINDS = {
     "Caffe": Kind(_caffe),
     "Caffe2": Kind(_caffe2),
     "NemoAsr": Kind(_recordings),
-    "Fits": Kind(_fits, on_cpu=False),
+    "Fits": Kind(_fits, devices=("cpu", "gpu"), dali_devices=("gpu",)),
 }
 
 
@@ -252,18 +252,19 @@ def measure(setting: Setting, data: Path | None, only: str = "", records: int | 
     batch is there."""
     count = records or 20_000
     for name, kind in KINDS.items():
-        if only.lower() not in name.lower():
+        if only.lower() not in name.lower() or setting.device not in kind.devices:
             continue
         for size in _SIZES:
             folder = Path(tempfile.mkdtemp(prefix="ndd-bench-"))
             try:
                 arguments = kind.make(folder, _Records(_contents(data, size), count))
                 _as_from_a_disk(folder)
-                sides = [side for side in setting.libraries if side == "ndd" or kind.on_cpu]
+                sides = [side for side in setting.libraries if side == "ndd" or setting.device in kind.dali_devices]
                 found = _alternating(sides, name, arguments, setting, count)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
             title = f"readers.{name}, {count:,} records of {size // 1000} kB, batch {_BATCH}, {setting.threads} threads"
+            title += ", GPU" if setting.device == "gpu" else ""
             for text, key, unit, target in (
                 (title, "rate", "samples/s", f"ratio >= {_SIZES[size]}"),
                 ("  CPU time of a record", "cpu", "us", ""),
@@ -280,9 +281,8 @@ def _alternating(
 ) -> dict[str, dict[str, float]]:
     """The best of the epochs' rates and CPU times, an epoch of each library in turn (what else the machine does only takes
     away); each library's process lives through all."""
-    processes = {
-        side: Process("ndd.bench.readers", side, name, str(setting.threads), json.dumps(arguments)) for side in sides
-    }
+    given = setting.device, str(setting.threads), json.dumps(arguments)
+    processes = {side: Process("ndd.bench.readers", side, name, *given) for side in sides}
     try:
         found = {side: process.ask("first") for side, process in processes.items()}
         epochs: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
@@ -309,12 +309,15 @@ def _resident() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def _answer(side: str, name: str, threads: str, arguments: str) -> None:
+def _answer(side: str, name: str, device: str, threads: str, arguments: str) -> None:
     """The process of one library: an answer for each line that comes in."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is no answer
-    library = make_setting("cpu", int(threads), side == "DALI").libraries[side]
+    setting = make_setting(device, int(threads), side == "DALI")
+    library = setting.libraries[side]
     given = json.loads(arguments)
+    if device == "gpu":
+        given["device"] = device
     if given.get("features") == _FEATURES:
         given["features"] = _features(side)
     kind = getattr(library.readers if hasattr(library.readers, name) else library.experimental.readers, name)
@@ -328,6 +331,7 @@ def _answer(side: str, name: str, threads: str, arguments: str) -> None:
             for value in values:
                 value.evaluate()
             count += values[0].batch_size
+        setting.settle()
         rate = count / (time.perf_counter() - start)
         return {"rate": rate, "cpu": (time.process_time() - cpu) / count * 1e6}
 
