@@ -6,10 +6,14 @@ queued there before, and what is queued after waits for the engine.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+import threading
+from collections.abc import Iterator
 from typing import Any
 
+from ndd._cuda.event import recorded
 from ndd._execution.kept import Kept
 
 _VERSION = 5 << 4  # 5.0
@@ -84,10 +88,14 @@ def _check(name: str, status: int) -> None:
         raise Refused(f"{name} gives status {status}")
 
 
+@functools.cache
+def _function(name: str, gives: Any, *kinds: Any) -> Any:
+    return ctypes.CFUNCTYPE(gives, *kinds)(getattr(functions(), name))
+
+
 def _call(name: str, *arguments: Any, gives: Any = ctypes.c_int) -> Any:
     kinds = [type(a) if isinstance(a, ctypes._SimpleCData) else _pointer for a in arguments]
-    function = ctypes.CFUNCTYPE(gives, *kinds)(getattr(functions(), name))
-    result = function(*[a if isinstance(a, ctypes._SimpleCData) else ctypes.cast(a, _pointer) for a in arguments])
+    result = _function(name, gives, *kinds)(*arguments)
     if gives is ctypes.c_int:
         _check(name, result)
     return result
@@ -121,13 +129,15 @@ class _Buffer:
 
 
 class Session:
-    """The engine for frames of one size."""
+    """The engine for frames of one size, for one call at a time: its memory holds one pair of frames and their flow."""
 
     def __init__(
         self, device: int, height: int, width: int, grid: int, hint_grid: int | None, level: int, context: int
     ):
         self.handle = _pointer()
         self.buffers: list[_Buffer] = []
+        self._turn = threading.Lock()
+        self._passed: Any = None  # an event: until then a stream may be using the memory
         _call("create", _pointer(context), ctypes.byref(self.handle))
         try:
             how = _Init(
@@ -148,22 +158,35 @@ class Session:
         self.buffers.append(_Buffer(self.handle, width, height, usage, device))
         return self.buffers[-1]
 
-    def run(self, gray: Any, hints: Any, out: Any, temporal: bool, stream: int) -> None:
+    @contextlib.contextmanager
+    def on(self, stream: Any) -> Iterator[None]:
+        """In this block, `run` is queued on this stream of ours, behind what other streams have queued."""
+        with self._turn:
+            if self._passed is not None:
+                self._passed.wait(stream._torch)
+            _call("set_streams", self.handle, _pointer(stream.handle), _pointer(stream.handle))
+            try:
+                yield
+            finally:
+                self._passed = recorded(stream, self._passed)
+
+    def run(self, gray: Any, hints: Any, out: Any, temporal: bool) -> None:
         """The flow of a video: `gray` u8 `[F, H, W]`, `hints` and `out` f32 `[F - 1, h, w, 2]`, all on the GPU."""
         import torch
 
-        _call("set_streams", self.handle, _pointer(stream), _pointer(stream))
-        self.frames[0].tensor.copy_(gray[0])
-        for i in range(len(gray) - 1):
-            one, two = self.frames[i % 2], self.frames[(i + 1) % 2]
-            two.tensor.copy_(gray[i + 1])
-            given = _Given(frame=two.handle, reference=one.handle, no_temporal_hints=int(not temporal or i == 0))
+        frames, flow = [frame.tensor for frame in self.frames], self.flow.tensor
+        given = [_Given(frame=self.frames[1 - k].handle, reference=self.frames[k].handle) for k in range(2)]
+        made = _Made(flow=self.flow.handle)
+        frames[0].copy_(gray[0])
+        for i, (frame, vectors) in enumerate(zip(gray[1:], out, strict=True)):
+            frames[1 - i % 2].copy_(frame)
+            pair = given[i % 2]
+            pair.no_temporal_hints = int(not temporal or i == 0)
             if self.hints is not None:
                 self.hints.tensor.copy_((hints[i] * _FRACTION).round().clamp(-32768, 32767).to(torch.int16))
-                given.hints = self.hints.handle
-            made = _Made(flow=self.flow.handle)
-            _call("execute", self.handle, ctypes.byref(given), ctypes.byref(made))
-            torch.mul(self.flow.tensor, 1 / _FRACTION, out=out[i])
+                pair.hints = self.hints.handle
+            _call("execute", self.handle, ctypes.byref(pair), ctypes.byref(made))
+            torch.mul(flow, 1 / _FRACTION, out=vectors)
 
     def close(self) -> None:
         """Gives the session and its memory back."""

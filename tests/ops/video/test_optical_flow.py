@@ -117,6 +117,23 @@ def test_the_engine_finds_known_motion(cuda, grid, hints):
 
 
 @pytest.mark.gpu
+def test_threads_share_the_engine(cuda):
+    """On streams of their own, videos of one size."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    motions = [(3, -2), (0, 2), (-2, 1), (1, 3)]
+
+    def middles(motion):
+        with ndd.EvalContext(cuda_stream=ndd.stream()):
+            flows = [ndd.optical_flow(moving(*motion, 4, 96, 128).to_device("gpu")).cpu() for _ in range(6)]
+        return [np.median(np.asarray(flow), axis=(0, 1, 2)) for flow in flows]
+
+    with ThreadPoolExecutor(len(motions)) as pool:
+        for motion, found in zip(motions, pool.map(middles, motions), strict=True):
+            assert np.abs(np.array(found) - motion).max() < 0.2
+
+
+@pytest.mark.gpu
 @pytest.mark.oracle
 def test_the_engine_against_dali(cuda, dali):
     frames = np.asarray(moving(3, -2, 4, 96, 128))
