@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -55,10 +56,20 @@ def _pool() -> ThreadPoolExecutor:
     """
     if sys.getswitchinterval() == _PYTHONS_SWITCH_SECONDS:
         sys.setswitchinterval(_SWITCH_SECONDS)
-    return ThreadPoolExecutor(DEPTH + 1, thread_name_prefix="ndd-lookahead")
+    return ThreadPoolExecutor(DEPTH + 1, "ndd-lookahead", initializer=lambda: setattr(_local, "ahead", True))
 
 
+class _Local(threading.local):
+    ahead = False
+
+
+_local = _Local()
 threads = Kept(_pool)
+
+
+def is_ahead() -> bool:
+    """Whether this thread works on what the loop has not asked for yet, beside others that do."""
+    return _local.ahead
 
 
 def enabled() -> bool:

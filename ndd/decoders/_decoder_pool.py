@@ -17,19 +17,24 @@ from ndd._cpu.jpeg_headers import FACTS
 from ndd._cuda.event import recorded
 from ndd._cuda.launch import pinned_empty
 from ndd._execution.kept import Kept
+from ndd._execution.lookahead import is_ahead
 from ndd._operator import Operand
 from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders import _codec_library
 from ndd.decoders._codec_library import Decoder, Library, Pictures
 
-# For batches of up to so many pictures: how many decoders work at once, and how many of the context's threads each has.
-# Measured on an H200 with 16 cores, 256 ImageNet JPEGs (194 of them 4:4:4), by `python -m ndd bench loop --device gpu`.
-# Decoding alone, batches of 64: two decoders of 7 threads 23,400 images/s, one of 14 19,100, three of 5 22,400; batches of
+# How many decoders work at once, and how many of the context's threads each has. Measured on an H200 with 16 cores, 256
+# ImageNet JPEGs (194 of them 4:4:4), by `python -m ndd bench loop --device gpu`. Decoding alone ahead of the loop, batches of
+# 64: two decoders of 6 threads 23,200 images/s, of 7 23,400, one of 12 18,800, of 14 19,100, three of 5 22,400; batches of
 # 256: one decoder of 12 to 14 threads 25,500 to 26,200, two 21,800 to 23,900. With random_resized_crop behind it, batches of
 # 64: two of 6 threads 18,500, of 7 17,400, of 5 17,800, three of 5 18,000, one of 12 16,700: Python needs a core too.
 # Large pictures take one decoder too: 64 of 12 million pixels, 3.5 MB each, 1,740 images/s by one of 12 threads, 1,610 of 16,
-# 1,510 by two of 8, 1,220 of 6.
-_PLANS = ((160, 2, 6 / 16), (None, 1, 12 / 16))
+# 1,510 by two of 8, 1,220 of 6. A call that nobody foresaw is the only one at work: a batch of 64 takes 6.8 ms by one of two
+# decoders of 6 threads, 5.4 by one of 12, 6.1 of 14, 6.7 of 16; one of 128 12.6, 9.8, 9.1 and 9.6; one of 8 1.9, 2.1, 2.7
+# and 2.7.
+_PAIR, _ONE = (2, 6 / 16), (1, 12 / 16)
+_MOST_OF_A_PAIR = 128  # pictures of a batch
+_FEW = 16  # pictures, for which six threads are enough
 _LARGE = 1 << 25  # bytes of a batch: from here on it counts as one of many pictures
 
 _KEPT_POOLS = 8  # decoders hold threads, streams and page-locked memory; a loop uses one or two kinds
@@ -97,9 +102,11 @@ class Decoders:
             os.close(end)
 
 
-def _made(device_id: int | None, size_class: int, large: bool, threads: int, load: float, options: str) -> Decoders:
+def _made(
+    device_id: int | None, size_class: int, plan: tuple[int, float], threads: int, load: float, options: str
+) -> Decoders:
     codec: Any = _codec_library.library()
-    _, count, share = next(plan for plan in _PLANS if plan[0] is None or (1 << size_class <= plan[0] and not large))
+    count, share = plan
     each = max(1, int(threads * share))
     return Decoders(lambda: Decoder(codec, device_id, each, load, options), count)
 
@@ -111,7 +118,10 @@ atexit.register(_pools.clear)  # while the GPU can still be talked to
 def decoders(device_id: int | None, count: int, nbytes: int, threads: int, load: float, options: str) -> Any:
     """The decoders of one GPU for batches of about `count` pictures and `nbytes` bytes, in a `with` block: one that has begun
     with batches of 64 decodes batches of 256 at half the speed, see `Decoders`."""
-    return _pools.using(device_id, max(count - 1, 0).bit_length(), nbytes >= _LARGE, threads, load, options)
+    size_class = max(count - 1, 0).bit_length()
+    most = _MOST_OF_A_PAIR if is_ahead() else _FEW
+    plan = _PAIR if 1 << size_class <= most and nbytes < _LARGE else _ONE
+    return _pools.using(device_id, size_class, plan, threads, load, options)
 
 
 class Staging:

@@ -10,6 +10,7 @@ import pytest
 from encoded import KINDS, made
 
 import ndd
+from ndd._execution import lookahead
 from ndd.decoders import _codec_library, _decoder_pool, _gpu, _nvimgcodec
 from ndd.decoders._sample import Options, decode
 
@@ -100,6 +101,20 @@ def test_like_the_cpu(decoders, kind, dtype):
         assert off <= max(allowed, 1 if kind == "YCbCr" and full > 1 else 0), name
 
 
+def test_a_call_that_nobody_foresaw_has_the_threads_of_all_decoders(emulated_gpu, monkeypatch):
+    made = []
+    monkeypatch.setattr(_decoder_pool._pools, "using", lambda *key: made.append(key))
+
+    def asked(count, nbytes):
+        _decoder_pool.decoders(0, count, nbytes, 16, 0.65, "")
+
+    for work in (asked, lambda *a: lookahead.threads().submit(asked, *a).result()):
+        for count, nbytes in ((8, 1 << 20), (64, 1 << 23), (256, 1 << 25), (64, 1 << 28)):
+            work(count, nbytes)
+    pair, one = _decoder_pool._PAIR, _decoder_pool._ONE
+    assert [key[2] for key in made] == [pair, one, one, one, pair, pair, one, one]
+
+
 def test_one_call_for_the_batch_and_one_block(decoders):
     names = ("420.jpg", "odd.jpg", "turned_6.jpg")
     out = ndd.decoders.image(ndd.batch([made()[n] for n in names]), device="gpu", hw_decoder_load=0.5)
@@ -121,9 +136,9 @@ def test_a_larger_batch_makes_decoders_anew(decoders):
         out = ndd.decoders.image(ndd.batch([made()["420.jpg"]] * count), device="gpu", hw_decoder_load=0.375)
         assert out.torch().shape == (count, 40, 56, 3)
 
-    for count in (17, 32, 31, 17, 32):  # one kind of decoders, of which there are two
+    for count in (17, 32, 31, 17, 32):  # one kind of decoders, of which there is one
         decoded(count)
-    assert len(decoders.made_for) == (3 if _codec_library.library() else 5)  # the wheel's are asked for by each call
+    assert len(decoders.made_for) == (2 if _codec_library.library() else 5)  # the wheel's are asked for by each call
 
 
 def test_large_batches_have_few_sizes(decoders, monkeypatch):
