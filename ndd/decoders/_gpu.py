@@ -37,7 +37,7 @@ def decode_batch(call: Call, operand: Operand, arguments: dict[str, Any], cut: C
     the call current."""
     codec = _codec_library.library()
     with contextlib.nullcontext() if codec is None else places().using(codec, call.stream) as place:
-        batch = Encoded(call, operand, arguments, None if place is None else place.staging.take(operand))
+        batch = Encoded(call, operand, arguments, None if place is None else place.staging.take(operand, call))
         batch.read_headers()
         cut(batch)
         shapes = batch.shapes()
