@@ -137,7 +137,8 @@ class Call:
     """
 
     __slots__ = (
-        "batched", "context", "device", "draws", "handles", "made", "n", "op", "outs", "reader", "settled", "stores", "stream",
+        "batched", "context", "device", "draws", "handles", "made", "n", "op", "outs", "settled", "stores", "stream",
+        "taker",
     )  # fmt: skip
 
     def __init__(self, op: Operator, settled: Settled, handles: Any, n: int, batched: bool, draws: Any):
@@ -152,7 +153,7 @@ class Call:
         self.stores: list[Any] = []
         self.stream: Any = None
         self.context: Any = None
-        self.reader: Any = None  # a call that has taken the output, see `announce`
+        self.taker: Any = None  # the call whose input 0 is the output of this one, see `announce`
         self.made: Any = None  # the output, by the call before (`continued.py`)
 
     # ---- for operators
@@ -193,21 +194,21 @@ class Call:
     def looked_at(self, shapes: np.ndarray) -> np.ndarray | None:
         """What will ever be looked at of the images HWC that this call makes, if these are their `shapes`: int64 `[N, 4]`, y0,
         x0, y1, x1 of each. None for all of them: somebody holds them, or it is not known. The rest may hold anything."""
-        reader = self.reader
-        if reader is None or self.settled.fewer or reader.n != self.n or not reader.holds_its_input_alone():
+        taker = self.taker
+        if taker is None or self.settled.fewer or taker.n != self.n or not taker.holds_its_input_alone():
             return None
         try:
-            if any([h._store is None for h in reader.settled.handles]):  # their values may have to wait for this
+            if any([h._store is None for h in taker.settled.handles]):  # their values may have to wait for this
                 return None
-            if any([h is not None for h in reader.handles[1:]]):
+            if any([h is not None for h in taker.handles[1:]]):
                 return None
-            spec = reader.settled.specs[0]
+            spec = taker.settled.specs[0]
             if spec.layout != "HWC":
                 return None
             operand = Operand(Store(spec.dtype, spec.layout, spec.device, shapes), spec, self.n)
-            operands = [operand] + [None] * (len(reader.op.inputs) - 1)
-            starts, ends = reader.op.looks_at[0](operand, reader._plan(operands, reader.arguments(), self.n, False))
-        except Exception as error:  # the reader itself meets it too
+            operands = [operand] + [None] * (len(taker.op.inputs) - 1)
+            starts, ends = taker.op.looks_at[0](operand, taker._plan(operands, taker.arguments(), self.n, False))
+        except Exception as error:  # the taker itself meets it too
             raise_signalled(error)
             return None
         # Where all lies outside, it is the pixels at the edge that count.
@@ -254,11 +255,9 @@ class Call:
         named, (_, given) = self.settled.named, self.op.looks_at  # type: ignore[misc]
         if given and all([named[name] is None for name in given]):
             return
-        pending = self.handles[0]._pending
-        if pending is not None and not pending.begun:
-            first = getattr(pending.work, "__self__", None)
-            if first.__class__ is Call and self.device.device_id is None:
-                first.reader = self
+        first = maker_of(self.handles[0])
+        if first is not None and self.device.device_id is None:
+            first.taker = self
 
     def follow(self, invocation: Invocation) -> bool:
         """Whether the result of this call is being made ahead."""
@@ -368,11 +367,11 @@ class Call:
     def before(self, handle: Any) -> Call | None:
         """The call whose output this one could make along with its own, if it has not run and nobody else holds it."""
         pending = handle._pending
-        if pending is None or pending.queued or pending.begun or self.device.device_id is None:
+        if pending is None or pending.queued or self.device.device_id is None:
             return None
-        first = getattr(pending.work, "__self__", None)
+        first = maker_of(handle)
         fits = (
-            first.__class__ is Call
+            first is not None
             and first.op.ours
             and first.op.cuda_source == self.op.joins[0]  # type: ignore[index]
             and first.op.cuda is not None
@@ -545,6 +544,15 @@ def _gpu_rooms() -> _GpuRooms:
     return _GpuRooms(scope, on_gpu)
 
 
+def maker_of(handle: Any) -> Call | None:
+    """The call that will make this value; None if it has begun, or if no operator makes it."""
+    pending = handle._pending
+    if pending is None or pending.begun:
+        return None
+    call = getattr(pending.work, "__self__", None)  # `work` is `Call.run` of the call
+    return call if call.__class__ is Call else None
+
+
 def stored(handle: Any) -> Store:
     """The value of an input; its failure is passed on as it is."""
     pending = handle._pending
@@ -577,4 +585,4 @@ def _repeat(store: Store, n: int) -> Store:
     return repeated
 
 
-__all__ = ["Call", "InputFailed", "Planned", "Settled", "stored"]
+__all__ = ["Call", "InputFailed", "Planned", "Settled", "maker_of", "stored"]
