@@ -4,7 +4,7 @@ Life of a sample
 ----------------
 1. `reader.next_epoch(batch_size=64)` returns an `Epoch` (`epoch.py`); nothing is opened yet. Its first `next()` makes
    the reader open its data: `_open` of the concrete reader builds the index and returns a `RecordStore`.
-2. The arguments that all readers share (`options.py`) choose an `Order`; a `Stream` (`sampler.py`) cuts it into batches
+2. The arguments that all readers share (`options.py`) choose an `Order`; a `NumberStream` (`sampler.py`) cuts it into batches
    of sample numbers. `Progress` (`progress.py`) keeps the place in it, which is all that a saved state holds (`state.py`).
 3. `ReadAhead` (`read_ahead.py`): a few threads take the coming batches from the stream and call `store.records(numbers)`
    (`file_store.py`, `container.py` on `file_reading.py`). They come as `Records` (`records.py`): output by output, as
