@@ -38,15 +38,12 @@ def _columns(call: Call, plan: Plan, lead: int, n: int) -> list[Any]:
     """For every further parameter of the kernel a list with its value for each sample."""
     columns: list[Any] = []
     for name in call.op.cpu_names[lead:]:
-        if name in plan.per_sample:
-            values = plan.per_sample[name]
-            if isinstance(values, np.ndarray):
-                values = values.tolist() if values.ndim == 1 else list(np.ascontiguousarray(values))
-            columns.append(values)
-        elif name in plan.shared:
-            columns.append([plan.shared[name]] * n)
-        else:
-            raise TypeError(f"the CPU kernel asks for {name!r}, which is no input, no argument and not in the plan")
+        values, each = plan.field(name)
+        if not each:
+            values = [values] * n
+        elif isinstance(values, np.ndarray):
+            values = values.tolist() if values.ndim == 1 else list(np.ascontiguousarray(values))
+        columns.append(values)
     return columns
 
 
@@ -109,11 +106,8 @@ def _one_by_one(call: Call, plan: Plan, stores: list[Any], results: list[Store],
         alone.append([a[None] for a in r.arrays()])
         nbytes += r.nbytes()
     for name in op.cpu_batch_names[lead + len(results) :]:
-        if name in plan.per_sample:
-            values = plan.per_sample[name]
-            alone.append([values[i : i + 1] for i in range(n)])
-        else:
-            alone.append([plan.shared[name]] * n)
+        values, each = plan.field(name)
+        alone.append([values[i : i + 1] for i in range(n)] if each else [values] * n)
     _run(call, op.cpu_batch, list(zip(*alone, strict=True)), nbytes)
 
 
@@ -142,7 +136,7 @@ def _in_pieces(call: Call, planned: Planned, stores: list[Any], results: list[St
         rows = [(row[:-1], row[-1]) for row in rows]
     if op.cpu is None:
         names = op.cpu_batch_names[len(op.inputs) + len(call.outs) :]
-        extra = tuple([planned.plan.shared[k] for k in names])
+        extra = tuple([planned.plan.field(k)[0] for k in names])
         return _all_done(call, op.cpu_batch, [(*row, *extra) for row in rows])
     extra = tuple([column[0] for column in planned.columns])  # type: ignore[union-attr]
     return _all_done(call, op.cpu, [(*row, *extra) for row in rows])
