@@ -23,6 +23,16 @@
    has not been made may be made by the same kernel (`.joins`, `Call._joined`).
 6. `naming.py` puts operator, sample and file in front of an error.
 
+**To step through a call**, in a debugger or by prints: `with ndd.EvalMode.sync_full, ndd.EvalContext(num_threads=1):` runs all
+of it on the caller's thread, at the call. With `NDD_COMPILE=0` in the environment Python runs the kernels too (what stands
+in for one until it is compiled, else its own text; those that call C stay compiled): slow, and the same to the last bit. GPU
+kernels: the fixture `emulated_gpu` of the tests builds them as C++, where a `printf` prints.
+
+**To add one**, copy the nearest file: `ops/image/grid_mask.py` for pixels that keep their places (`.cpu`, a loop for one
+sample), `ops/image/flip.py` for pixels that move (`.cpu_batch`), `ops/image/mixup.py` for two outputs, `ops/color/brightness.py`
+for what is a matrix for each pixel, `reductions/max.py`, `random/coin_flip.py`, `ops/boxes/bbox_transform.py` where shapes
+follow from data.
+
 `structural.py` has what is no operator: picking samples, indexing inside them, stacking. `registry.py` lists the
 operators for the tests, stubs, benchmarks and tables that walk them. `deprecated.py` keeps old names.
 
