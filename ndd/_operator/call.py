@@ -18,9 +18,9 @@ from ndd._operator.arguments import values_of
 from ndd._operator.frames import FrameMap, is_video, unroll
 from ndd._operator.naming import raise_named, source_info_of
 from ndd._operator.plan import Plan, check_values, checked_plan
+from ndd._operator.settled import FEW, Planned, Settled
 from ndd._operator.values import Values
-from ndd._tensor import Batch, Spec, Store, Tensor
-from ndd._tensor.identity import comes_again
+from ndd._tensor import Store
 from ndd._tensor.operand import Operand
 from ndd._tensor.traps import warn_once
 
@@ -34,11 +34,7 @@ _LONG_NS = 100_000
 
 _CHANNELS = 4  # images that have more are rare enough to ask
 
-_HANDLES = (Tensor, Batch)
-
 _HELD_HERE = 2  # references to an input that only its call holds, while they are counted
-_FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
-_CHURN = 8  # calls in a row with shapes that are not kept, from which on shapes are kept when they come again
 _FEW_RAGGED = 256  # samples of different shapes for which what a GPU is told is kept: 100 bytes each and launch
 
 
@@ -47,82 +43,6 @@ class InputFailed(Exception):
 
     def __init__(self, origin: Invocation):
         self.origin = origin
-
-
-class Settled:
-    """What the constants and the specs of the inputs settle of a call; shared by all calls that agree in these."""
-
-    __slots__ = (
-        "assumed", "batch_only", "by_name", "columns", "constants", "device", "fewer", "handles", "kernels", "made", "missed",
-        "moves", "named", "once", "outs", "plans", "single", "specs",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        specs: list[Any],
-        named: dict[str, Any],
-        handles: list[Any],
-        device: Any,
-        moves: bool,
-        outs: list[Spec],
-        single: bool,
-    ):
-        self.specs = specs
-        self.named = named
-        self.handles = handles
-        self.device = device
-        self.moves = moves
-        self.outs = outs
-        self.single = single
-        self.fewer = self.batch_only = False
-        self.assumed = False  # input 0 has no layout, and is taken as HWC
-        self.constants: Any = None  # to be compared with those of a call whose key is equal
-        self.plans: dict[Any, Planned] = {}
-        self.made: dict[Any, Any] = {}  # see `Call.once` and `Call.kept`
-        self.kernels: dict[Any, Any] = {}  # GPU: what launches share, see `Launch`
-        self.columns: dict[Any, Any] = {}  # GPU: what all launches say of inputs and outputs
-        self.missed = 0  # calls in a row for which no plan was kept
-        self.once: set[int] = set()  # hashes of shapes that came once
-        # A number of samples, and what `Call.arguments` gives for it.
-        self.by_name: tuple[int, dict[str, Any]] = (-1, {})
-
-    def keep(self, key: Any, planned: Planned) -> None:
-        """Keeps a plan for the next batch of these shapes. Where each batch has other shapes (sound, for example), only
-        that of shapes that came before: to write launches down takes a fifth of the time of a call."""
-        self.missed += 1
-        if self.missed > _CHURN and not comes_again(key, self.once):
-            return
-        if len(self.plans) > _FEW:
-            self.plans.clear()
-        self.plans[key] = planned
-        planned.kept = True
-
-    def given(self, values: tuple[Any, ...], keep: bool = True) -> Settled:
-        """The same with the handles that are among the values of the arguments; `keep=False`: without them."""
-        named = {
-            name: (value if keep else None) if old.__class__ in _HANDLES or value.__class__ in _HANDLES else old
-            for (name, old), value in zip(self.named.items(), values, strict=True)
-        }
-        handles = [value for value in named.values() if value.__class__ in _HANDLES] if keep else [None]
-        found = Settled(self.specs, named, handles, self.device, self.moves, self.outs, self.single)
-        found.fewer, found.batch_only, found.assumed = self.fewer, self.batch_only, self.assumed
-        found.constants, found.plans, found.made, found.kernels = self.constants, self.plans, self.made, self.kernels
-        found.columns = self.columns
-        return found
-
-
-class Planned:
-    """A plan worked out for inputs of certain shapes, with what follows from it; kept if no data went into it."""
-
-    __slots__ = ("columns", "kept", "plan", "recorded", "rooms", "shapes")
-
-    def __init__(self, plan: Plan, shapes: list[Any], columns: list[Any] | None):
-        self.plan = plan
-        self.shapes = shapes
-        self.columns = columns  # CPU: what the kernel gets of the plan for each sample
-        self.rooms: Any = None  # GPU: what the outputs need
-        self.recorded: Any = None  # GPU: the launches, to be made again without asking the operator
-        self.kept = False  # whether it serves later batches of these shapes
 
 
 class Call:
@@ -137,8 +57,8 @@ class Call:
     """
 
     __slots__ = (
-        "batched", "context", "device", "draws", "handles", "made", "n", "op", "outs", "settled", "stores", "stream",
-        "taker",
+        "batched", "context", "device", "draws", "handles", "n", "op", "outs", "ready_made", "settled", "stores",
+        "stream", "taker",
     )  # fmt: skip
 
     def __init__(self, op: Operator, settled: Settled, handles: Any, n: int, batched: bool, draws: Any):
@@ -154,7 +74,7 @@ class Call:
         self.stream: Any = None
         self.context: Any = None
         self.taker: Any = None  # the call whose input 0 is the output of this one, see `announce`
-        self.made: Any = None  # the output, by the call before (`continued.py`)
+        self.ready_made: Store | None = None  # the output, by the call before (`continued.py`)
 
     # ---- for operators
 
@@ -234,12 +154,12 @@ class Call:
         return self._kept_here(key, make)
 
     def _kept_here(self, key: Any, make: Callable[[], Any]) -> Any:
-        made = self.settled.made
+        made = self.settled.made_once
         try:
             return made[key]
         except KeyError:
             found = make()
-        if len(made) > _FEW:
+        if len(made) > FEW:
             made.clear()
         made[key] = found
         return found  # not `made[key]`: another thread may have cleared it meanwhile
@@ -303,8 +223,8 @@ class Call:
                     stored(handle)
             return [Store(o.dtype, o.layout, o.device, [], parts=[]) for o in self.outs]
         stores = self._inputs()
-        if self.made is not None:
-            made, self.made = self.made, None
+        if self.ready_made is not None:
+            made, self.ready_made = self.ready_made, None
             return self._labelled([made], None)
         if op.views is not None:
             return self._view(stores)
@@ -453,7 +373,7 @@ class Call:
             if s.flat is not None and s.n > 1:  # flat buffers are made for shapes that differ
                 return None
             shapes = s.shapes
-            if s.whole is None and len(shapes) > _FEW:
+            if s.whole is None and len(shapes) > FEW:
                 return None
             first = shapes[0] if shapes else None
             if s.whole is None and shapes and shapes.count(first) != len(shapes):
@@ -585,4 +505,4 @@ def _repeat(store: Store, n: int) -> Store:
     return repeated
 
 
-__all__ = ["Call", "InputFailed", "Planned", "Settled", "maker_of", "stored"]
+__all__ = ["Call", "InputFailed", "maker_of", "stored"]

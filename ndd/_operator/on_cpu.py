@@ -11,17 +11,16 @@ from ndd._execution.errors import raise_signalled
 from ndd._operator.naming import raise_first
 from ndd._operator.pieces import batch_pieces, pieces
 from ndd._operator.plan import Plan
+from ndd._operator.settled import Planned
 from ndd._tensor import Spec, Store
 from ndd._tensor.memory import host_empty
 
 if TYPE_CHECKING:
-    from ndd._operator.call import Call, Planned
+    from ndd._operator.call import Call
 
 
 def planned(call: Call, plan: Plan, n: int) -> Planned:
     """The plan with its numbers sorted into what the CPU kernel takes, in the order of its parameters."""
-    from ndd._operator.call import Planned
-
     op = call.op
     shapes = [_tuples(s) for s in ([plan.shapes] if call.settled.single else plan.shapes)]
     late = op.cpu is None or (op.cpu_batch is not None and not op.elementwise)
