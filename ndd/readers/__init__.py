@@ -29,9 +29,11 @@ Add a reader
    (`ndd/io/object_store.py`) without knowing it.
 2. One import and one name in this file, or in `experimental/readers/__init__.py` if DALI has it there. `signature.py`
    joins the shared arguments to the signature and the docstring.
-3. `tests/readers/datasets.py`: one entry that makes some data; `test_every_reader.py` then checks order, shards, resume,
-   access by number, worker processes and declared outputs. `tests/readers/test_name.py`: the contents, against DALI.
-4. `python -m ndd coverage` compares the signature with DALI's; `--index notebooks/operators.md` writes the index anew.
+3. `tests/readers/datasets.py`: one entry that makes some data (`dali=False` for a reader that DALI has not);
+   `test_every_reader.py` then checks order, shards, resume, access by number, worker processes and declared outputs.
+   `tests/readers/test_name.py`: the contents, against DALI where it has this reader.
+4. `python -m ndd stubs` writes the types that editors see, `python -m ndd coverage --index notebooks/operators.md` the index;
+   without `--index` it compares the signature with DALI's.
 """
 
 from ndd.readers.base import Reader
