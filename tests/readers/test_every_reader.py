@@ -25,8 +25,11 @@ every_reader = pytest.mark.parametrize("name", [name for name in NAMES if name i
 
 
 def test_every_reader_has_data():
-    assert not set(NAMES) - set(DATASETS), "a reader without an entry in DATASETS of datasets.py is not tested"
-    assert not set(DATASETS) - set(NAMES), "DATASETS of datasets.py has what `__all__` of no room of readers has"
+    untested, unknown = set(NAMES) - set(DATASETS), set(DATASETS) - set(NAMES)
+    assert not untested, (
+        f"without an entry in DATASETS of datasets.py, by which the tests here find their data: {untested}"
+    )
+    assert not unknown, f"in DATASETS of datasets.py, but in `__all__` of no room of readers: {unknown}"
 
 
 @pytest.fixture(scope="module")
