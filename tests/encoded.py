@@ -14,10 +14,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ndd.demo.folder import PHOTOS
+
 FOLDER = Path(os.environ.get("NDD_TEST_DATA", Path(__file__).parents[2] / "shared" / "data")) / "images"
 KINDS = ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA")
 
 needs_files = pytest.mark.skipif(not FOLDER.is_dir(), reason="there is no folder of real images (NDD_TEST_DATA)")
+
+
+def photograph() -> np.ndarray:
+    """One of the photographs of the demo, RGB."""
+    return np.asarray(Image.open(PHOTOS / "nature" / "flower.jpg").convert("RGB"))
 
 
 def photo(height: int = 40, width: int = 56, seed: int = 0) -> np.ndarray:

@@ -11,7 +11,6 @@ NUMPY = {
     "i32": "int32", "i64": "int64", "f16": "float16", "f32": "float32", "f64": "float64",
 }  # fmt: skip
 NAMES = tuple(NUMPY)
-ARITHMETIC = tuple(n for n in NAMES if n != "f16")
 
 
 def samples(name: str, count: int = 200, seed: int = 0) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import os
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -48,6 +49,7 @@ class Kernel(Compiled):
         functools.update_wrapper(self, function)
         self.function = function
         self.options = options
+        self._answers: Any = None
         self._compiled: Any = None
         self._inner: Any = None
         self._meanwhile: Callable[..., Any] | None = None
@@ -66,8 +68,7 @@ class Kernel(Compiled):
 
     def interpreted(self, *args: Any) -> Any:
         """Answers by Python's interpreter, which is for few numbers."""
-        with np.errstate(all="ignore"):
-            return self._by_python()(*args)
+        return _silent(self._by_python())(*args)
 
     def waited_for(self, *args: Any) -> Any:
         """Answers when it is compiled: for a stand-in that would take longer than that."""
@@ -91,6 +92,16 @@ class Kernel(Compiled):
                     self._compiled = self._dispatcher(inner=False)
         return self._compiled
 
+    def _choose(self) -> Callable[..., Any]:
+        """What answers Python's calls: the dispatcher. With NDD_COMPILE=0 in the environment, for a debugger to step through,
+        what Python's interpreter can run; kernels that call C stay compiled."""
+        answers = None
+        if os.environ.get("NDD_COMPILE") == "0":
+            with contextlib.suppress(NotImplementedError):
+                answers = self.in_python()
+        self._answers = self.compiled() if answers in (None, self) else _silent(answers)
+        return self._answers
+
     def inner(self) -> Any:
         """The numba dispatcher that kernels call: its code becomes a part of theirs (`inner_code.py`)."""
         if self._inner is None:
@@ -105,7 +116,13 @@ class Kernel(Compiled):
         except ImportError as error:
             raise ImportError(f'numba cannot be imported ({error}): pip install "numba>=0.61"') from error
 
-        original = self.function
+        original: Any = self.function
+        if numba.config.DISABLE_JIT:
+            raise RuntimeError(
+                f"{original.__module__}.{original.__qualname__}: NUMBA_DISABLE_JIT is set, so numba compiles nothing. Set "
+                "NDD_COMPILE=0 in its place: Python runs the kernels that it can, for a debugger to step through, and the "
+                "others are compiled"
+            )
         copy = self._copied({name: called.inner() for name, called in self._called()})
         options = inner_code.options(inner)
         dispatcher = numba.njit(**{"nogil": True, "error_model": "numpy", **self.options, **options})(copy)
@@ -169,10 +186,20 @@ class Kernel(Compiled):
 
     def __call__(self, *args: Any) -> Any:
         try:
-            return (self._compiled or self.compiled())(*args)
+            return (self._answers or self._choose())(*args)
         except SystemError as error:
             raise_signalled(error)
             raise
+
+
+def _silent(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiled kernels do not warn of infinities."""
+
+    def silent(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return silent
 
 
 def _one_at_a_time(compile_for: Callable[..., Any]) -> Callable[..., Any]:

@@ -222,7 +222,7 @@ def largest(x, out, outer, rows, inner, acc, first):
             out[o * inner + i] = best
 
 
-_KERNELS: dict[str, Any] = {
+KERNELS: dict[str, Any] = {
     "sum": sums, "square": squares, "deviation": deviations, "min": smallest, "max": largest,
 }  # fmt: skip
 
@@ -313,7 +313,7 @@ def _one_run(
         extra = [np.empty_like(acc, narrower(kind, x.dtype, total))]
     elif kind in ("min", "max"):
         extra = [total.type(extreme(kind, total))]
-    _KERNELS[kind](x, out, outer, rows, inner, acc, *extra)
+    KERNELS[kind](x, out, outer, rows, inner, acc, *extra)
     return out
 
 

@@ -505,7 +505,7 @@ def pinned_empty(nbytes: int) -> Any:
 
 
 def upload(values: np.ndarray, device: Any) -> Any:
-    """See `Launch.upload`: a 1-D uint8 torch tensor with the bytes of `values`."""
+    """A copy of the bytes of `values` on a GPU, queued on the current stream: a 1-D uint8 torch tensor."""
     flat = np.ascontiguousarray(values).view(np.uint8).reshape(-1)
     staged = pinned_empty(len(flat))
     staged.numpy()[:] = flat

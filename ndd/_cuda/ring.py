@@ -66,5 +66,5 @@ class Ring:
     def __del__(self) -> None:
         try:
             self._torch.synchronize()  # torch does not know that copies still read the pinned memory
-        except Exception:
+        except Exception:  # CUDA has ended before: then nothing reads it any more
             pass

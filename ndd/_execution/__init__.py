@@ -1,4 +1,29 @@
-"""When and where operators run: modes, contexts, streams, threads, invocations and their errors."""
+"""When and where operators run: modes, contexts, streams, threads, invocations and their errors.
+
+`schedule.py` makes an `Invocation` (`invocation.py`) of each call, and runs it when the mode in force (`mode.py`) says so: at
+once, or in the queue of the `EvalContext` in force (`context.py`), whose background thread sleeps until there is something to do.
+Whoever asks for a value first runs what is queued before it on its own thread. The samples of a batch are shared out by a
+`ThreadPool` (`threads.py`). `errors.py` puts the user's line into errors that show later. `lookahead.py` has what is known of a
+reader's coming batches; what is done with them is `_operator/ahead.py`. `kept.py` has what is made once, `fork.py` what a forked
+child forgets.
+
+**Why is a loop slow?** Where everything runs at its call, Python's profiler tells what each operator takes; the line of
+`__next__` in `epoch.py` is the waiting for the reader:
+
+>>> import cProfile, io, pstats, ndd
+>>> def loop():
+...     for jpegs, labels in ndd.readers.File(file_root=ndd.demo.photos()).next_epoch(batch_size=8):
+...         images = ndd.decoders.image(jpegs, device="cpu")
+...         ndd.resize(images, size=[64, 64])
+>>> profile, report = cProfile.Profile(), io.StringIO()
+>>> with ndd.EvalMode.sync_full:
+...     profile.runcall(loop)
+>>> _ = pstats.Stats(profile, stream=report).sort_stats("cumtime").print_stats("ndd operator|epoch.py.*next")
+>>> [name in report.getvalue() for name in ("(image)", "(resize)", "(__next__)")]
+[True, True, True]
+
+First calls load or compile kernels: run the loop once before. `python -m ndd bench` has loops to compare with.
+"""
 
 from ndd._execution.context import EvalContext, get_current_stream
 from ndd._execution.invocation import Invocation

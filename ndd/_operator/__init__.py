@@ -4,10 +4,10 @@
 
 1. `declare.py`: `@operator` made `flip` from a function with the same signature; it only calls `Operator.call`.
 2. `operator.py`: `Operator.call` looks at the inputs (handles: nothing is computed), agrees on the batch size, and finds
-   what is *settled* by the constants and by the element types, ranks, layouts and devices of the inputs: a `Settled`,
-   kept by these (`_tensor/identity.py` says when constants are the same) or made by `_settle`. Making it, `arguments.py` converts
-   and checks the constants, and the operator's own function says what comes out. Errors of constants rise here, at the
-   call. The result is handles, returned at once.
+   what is *settled* by the constants and by the element types, ranks, layouts and devices of the inputs: a `Settled`
+   (`settled.py`), kept by these (`_tensor/identity.py` says when constants are the same) or made by `_settle`. Making it,
+   `arguments.py` converts and checks the constants, and the operator's own function says what comes out. Errors of constants
+   rise here, at the call. The result is handles, returned at once.
 3. `_execution/schedule.py` runs the `Call` when the evaluation mode says so. One that a loop makes on each batch of a
    reader may have been run ahead, on a GPU: `ahead.py`.
 4. `call.py`: `Call.run` gets the stores of the inputs. Operators with `.views` or `.batch` compute in Python here (one that
@@ -22,6 +22,16 @@
    shapes follow from data, `.cuda(computed_on_host)` copies what `.batch` gives. An input that nobody else holds and that
    has not been made may be made by the same kernel (`.joins`, `Call._joined`).
 6. `naming.py` puts operator, sample and file in front of an error.
+
+**To step through a call**, in a debugger or by prints: `with ndd.EvalMode.sync_full, ndd.EvalContext(num_threads=1):` runs all
+of it on the caller's thread, at the call. With `NDD_COMPILE=0` in the environment Python runs the kernels too (what stands
+in for one until it is compiled, else its own text; those that call C stay compiled): slow, and the same to the last bit. GPU
+kernels: the fixture `emulated_gpu` of the tests builds them as C++, where a `printf` prints.
+
+**To add one**, copy the nearest file: `ops/image/grid_mask.py` for pixels that keep their places (`.cpu`, a loop for one
+sample), `ops/image/flip.py` for pixels that move (`.cpu_batch`), `ops/image/mixup.py` for two outputs, `ops/color/brightness.py`
+for what is a matrix for each pixel, `reductions/max.py`, `random/coin_flip.py`, `ops/boxes/bbox_transform.py` where shapes
+follow from data.
 
 `structural.py` has what is no operator: picking samples, indexing inside them, stacking. `registry.py` lists the
 operators for the tests, stubs, benchmarks and tables that walk them. `deprecated.py` keeps old names.

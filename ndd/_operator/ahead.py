@@ -32,7 +32,8 @@ from ndd._operator.together import Together
 from ndd._tensor import Batch, Store, Tensor
 
 if TYPE_CHECKING:
-    from ndd._operator.call import Call, Settled
+    from ndd._operator.call import Call
+    from ndd._operator.settled import Settled
 
 _MOST_STEPS = 32  # of a loop's body
 # What is worked on as one, at most: batches; samples (more bring no more); bytes of what is made of them; seconds, for a

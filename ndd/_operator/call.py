@@ -18,9 +18,9 @@ from ndd._operator.arguments import values_of
 from ndd._operator.frames import FrameMap, is_video, unroll
 from ndd._operator.naming import raise_named, source_info_of
 from ndd._operator.plan import Plan, check_values, checked_plan
+from ndd._operator.settled import FEW, Planned, Settled
 from ndd._operator.values import Values
-from ndd._tensor import Batch, Spec, Store, Tensor
-from ndd._tensor.identity import comes_again
+from ndd._tensor import Store
 from ndd._tensor.operand import Operand
 from ndd._tensor.traps import warn_once
 
@@ -34,11 +34,7 @@ _LONG_NS = 100_000
 
 _CHANNELS = 4  # images that have more are rare enough to ask
 
-_HANDLES = (Tensor, Batch)
-
 _HELD_HERE = 2  # references to an input that only its call holds, while they are counted
-_FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
-_CHURN = 8  # calls in a row with shapes that are not kept, from which on shapes are kept when they come again
 _FEW_RAGGED = 256  # samples of different shapes for which what a GPU is told is kept: 100 bytes each and launch
 
 
@@ -47,82 +43,6 @@ class InputFailed(Exception):
 
     def __init__(self, origin: Invocation):
         self.origin = origin
-
-
-class Settled:
-    """What the constants and the specs of the inputs settle of a call; shared by all calls that agree in these."""
-
-    __slots__ = (
-        "assumed", "batch_only", "by_name", "columns", "constants", "device", "fewer", "handles", "kernels", "made", "missed",
-        "moves", "named", "once", "outs", "plans", "single", "specs",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        specs: list[Any],
-        named: dict[str, Any],
-        handles: list[Any],
-        device: Any,
-        moves: bool,
-        outs: list[Spec],
-        single: bool,
-    ):
-        self.specs = specs
-        self.named = named
-        self.handles = handles
-        self.device = device
-        self.moves = moves
-        self.outs = outs
-        self.single = single
-        self.fewer = self.batch_only = False
-        self.assumed = False  # input 0 has no layout, and is taken as HWC
-        self.constants: Any = None  # to be compared with those of a call whose key is equal
-        self.plans: dict[Any, Planned] = {}
-        self.made: dict[Any, Any] = {}  # see `Call.once` and `Call.kept`
-        self.kernels: dict[Any, Any] = {}  # GPU: what launches share, see `Launch`
-        self.columns: dict[Any, Any] = {}  # GPU: what all launches say of inputs and outputs
-        self.missed = 0  # calls in a row for which no plan was kept
-        self.once: set[int] = set()  # hashes of shapes that came once
-        # A number of samples, and what `Call.arguments` gives for it.
-        self.by_name: tuple[int, dict[str, Any]] = (-1, {})
-
-    def keep(self, key: Any, planned: Planned) -> None:
-        """Keeps a plan for the next batch of these shapes. Where each batch has other shapes (sound, for example), only
-        that of shapes that came before: to write launches down takes a fifth of the time of a call."""
-        self.missed += 1
-        if self.missed > _CHURN and not comes_again(key, self.once):
-            return
-        if len(self.plans) > _FEW:
-            self.plans.clear()
-        self.plans[key] = planned
-        planned.kept = True
-
-    def given(self, values: tuple[Any, ...], keep: bool = True) -> Settled:
-        """The same with the handles that are among the values of the arguments; `keep=False`: without them."""
-        named = {
-            name: (value if keep else None) if old.__class__ in _HANDLES or value.__class__ in _HANDLES else old
-            for (name, old), value in zip(self.named.items(), values, strict=True)
-        }
-        handles = [value for value in named.values() if value.__class__ in _HANDLES] if keep else [None]
-        found = Settled(self.specs, named, handles, self.device, self.moves, self.outs, self.single)
-        found.fewer, found.batch_only, found.assumed = self.fewer, self.batch_only, self.assumed
-        found.constants, found.plans, found.made, found.kernels = self.constants, self.plans, self.made, self.kernels
-        found.columns = self.columns
-        return found
-
-
-class Planned:
-    """A plan worked out for inputs of certain shapes, with what follows from it; kept if no data went into it."""
-
-    __slots__ = ("columns", "kept", "plan", "recorded", "rooms", "shapes")
-
-    def __init__(self, plan: Plan, shapes: list[Any], columns: list[Any] | None):
-        self.plan = plan
-        self.shapes = shapes
-        self.columns = columns  # CPU: what the kernel gets of the plan for each sample
-        self.rooms: Any = None  # GPU: what the outputs need
-        self.recorded: Any = None  # GPU: the launches, to be made again without asking the operator
-        self.kept = False  # whether it serves later batches of these shapes
 
 
 class Call:
@@ -137,7 +57,8 @@ class Call:
     """
 
     __slots__ = (
-        "batched", "context", "device", "draws", "handles", "made", "n", "op", "outs", "reader", "settled", "stores", "stream",
+        "batched", "context", "device", "draws", "handles", "n", "op", "outs", "ready_made", "settled", "stores",
+        "stream", "taker",
     )  # fmt: skip
 
     def __init__(self, op: Operator, settled: Settled, handles: Any, n: int, batched: bool, draws: Any):
@@ -152,8 +73,8 @@ class Call:
         self.stores: list[Any] = []
         self.stream: Any = None
         self.context: Any = None
-        self.reader: Any = None  # a call that has taken the output, see `announce`
-        self.made: Any = None  # the output, by the call before (`continued.py`)
+        self.taker: Any = None  # the call whose input 0 is the output of this one, see `announce`
+        self.ready_made: Store | None = None  # the output, by the call before (`continued.py`)
 
     # ---- for operators
 
@@ -193,21 +114,21 @@ class Call:
     def looked_at(self, shapes: np.ndarray) -> np.ndarray | None:
         """What will ever be looked at of the images HWC that this call makes, if these are their `shapes`: int64 `[N, 4]`, y0,
         x0, y1, x1 of each. None for all of them: somebody holds them, or it is not known. The rest may hold anything."""
-        reader = self.reader
-        if reader is None or self.settled.fewer or reader.n != self.n or not reader.holds_its_input_alone():
+        taker = self.taker
+        if taker is None or self.settled.fewer or taker.n != self.n or not taker.holds_its_input_alone():
             return None
         try:
-            if any([h._store is None for h in reader.settled.handles]):  # their values may have to wait for this
+            if any([h._store is None for h in taker.settled.handles]):  # their values may have to wait for this
                 return None
-            if any([h is not None for h in reader.handles[1:]]):
+            if any([h is not None for h in taker.handles[1:]]):
                 return None
-            spec = reader.settled.specs[0]
+            spec = taker.settled.specs[0]
             if spec.layout != "HWC":
                 return None
             operand = Operand(Store(spec.dtype, spec.layout, spec.device, shapes), spec, self.n)
-            operands = [operand] + [None] * (len(reader.op.inputs) - 1)
-            starts, ends = reader.op.looks_at[0](operand, reader._plan(operands, reader.arguments(), self.n, False))
-        except Exception as error:  # the reader itself meets it too
+            operands = [operand] + [None] * (len(taker.op.inputs) - 1)
+            starts, ends = taker.op.looks_at[0](operand, taker._plan(operands, taker.arguments(), self.n, False))
+        except Exception as error:  # the taker itself meets it too
             raise_signalled(error)
             return None
         # Where all lies outside, it is the pixels at the edge that count.
@@ -233,12 +154,12 @@ class Call:
         return self._kept_here(key, make)
 
     def _kept_here(self, key: Any, make: Callable[[], Any]) -> Any:
-        made = self.settled.made
+        made = self.settled.made_once
         try:
             return made[key]
         except KeyError:
             found = make()
-        if len(made) > _FEW:
+        if len(made) > FEW:
             made.clear()
         made[key] = found
         return found  # not `made[key]`: another thread may have cleared it meanwhile
@@ -254,11 +175,9 @@ class Call:
         named, (_, given) = self.settled.named, self.op.looks_at  # type: ignore[misc]
         if given and all([named[name] is None for name in given]):
             return
-        pending = self.handles[0]._pending
-        if pending is not None and not pending.begun:
-            first = getattr(pending.work, "__self__", None)
-            if first.__class__ is Call and self.device.device_id is None:
-                first.reader = self
+        first = maker_of(self.handles[0])
+        if first is not None and self.device.device_id is None:
+            first.taker = self
 
     def follow(self, invocation: Invocation) -> bool:
         """Whether the result of this call is being made ahead."""
@@ -304,8 +223,8 @@ class Call:
                     stored(handle)
             return [Store(o.dtype, o.layout, o.device, [], parts=[]) for o in self.outs]
         stores = self._inputs()
-        if self.made is not None:
-            made, self.made = self.made, None
+        if self.ready_made is not None:
+            made, self.ready_made = self.ready_made, None
             return self._labelled([made], None)
         if op.views is not None:
             return self._view(stores)
@@ -368,11 +287,11 @@ class Call:
     def before(self, handle: Any) -> Call | None:
         """The call whose output this one could make along with its own, if it has not run and nobody else holds it."""
         pending = handle._pending
-        if pending is None or pending.queued or pending.begun or self.device.device_id is None:
+        if pending is None or pending.queued or self.device.device_id is None:
             return None
-        first = getattr(pending.work, "__self__", None)
+        first = maker_of(handle)
         fits = (
-            first.__class__ is Call
+            first is not None
             and first.op.ours
             and first.op.cuda_source == self.op.joins[0]  # type: ignore[index]
             and first.op.cuda is not None
@@ -454,7 +373,7 @@ class Call:
             if s.flat is not None and s.n > 1:  # flat buffers are made for shapes that differ
                 return None
             shapes = s.shapes
-            if s.whole is None and len(shapes) > _FEW:
+            if s.whole is None and len(shapes) > FEW:
                 return None
             first = shapes[0] if shapes else None
             if s.whole is None and shapes and shapes.count(first) != len(shapes):
@@ -545,6 +464,15 @@ def _gpu_rooms() -> _GpuRooms:
     return _GpuRooms(scope, on_gpu)
 
 
+def maker_of(handle: Any) -> Call | None:
+    """The call that will make this value; None if it has begun, or if no operator makes it."""
+    pending = handle._pending
+    if pending is None or pending.begun:
+        return None
+    call = getattr(pending.work, "__self__", None)  # `work` is `Call.run` of the call
+    return call if call.__class__ is Call else None
+
+
 def stored(handle: Any) -> Store:
     """The value of an input; its failure is passed on as it is."""
     pending = handle._pending
@@ -577,4 +505,4 @@ def _repeat(store: Store, n: int) -> Store:
     return repeated
 
 
-__all__ = ["Call", "InputFailed", "Planned", "Settled", "stored"]
+__all__ = ["Call", "InputFailed", "maker_of", "stored"]

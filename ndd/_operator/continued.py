@@ -15,6 +15,7 @@ import numpy as np
 
 from ndd._execution.errors import raise_signalled
 from ndd._operator import on_cpu
+from ndd._operator.call import maker_of
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
 
@@ -31,31 +32,30 @@ class Continuation(NamedTuple):
 
 def announce(call: Call) -> None:
     """Tells the call that makes input 0, while it has not begun, that this one will take it."""
-    pending = call.handles[0]._pending
-    if pending is None or pending.begun or call.device.device_id is not None:
+    first = maker_of(call.handles[0])
+    if first is None or call.device.device_id is not None:
         return
-    first = getattr(pending.work, "__self__", None)
-    if first.__class__ is not call.__class__ or not first.op.ours or first.op.name != call.op.continues[0]:  # type: ignore[index]
+    if not first.op.ours or first.op.name != call.op.continues[0]:  # type: ignore[index]
         return
     if first.device == call.device and first.n == call.n and first.batched == call.batched and first.settled.single:
-        first.reader = call
+        first.taker = call
 
 
 def continuation(call: Call, shapes: np.ndarray) -> Continuation | None:
     """What to do with pieces of the output of this call, of these shapes, in place of making it. None if somebody holds it,
     if nobody waits for it, or if what does would fail."""
-    reader = call.reader
-    if reader is None or not reader.holds_its_input_alone() or not call.n:
+    taker = call.taker
+    if taker is None or not taker.holds_its_input_alone() or not call.n:
         return None
     try:
-        if reader.settled.handles or any([h is not None for h in reader.handles[1:]]):
+        if taker.settled.handles or any([h is not None for h in taker.handles[1:]]):
             return None
-        spec = reader.settled.specs[0]
+        spec = taker.settled.specs[0]
         operand = Operand(Store(spec.dtype, spec.layout, spec.device, shapes), spec, call.n)
-        plan = reader._plan([operand], reader.arguments(), call.n, False)
-        work = reader.op.continues[1](operand, plan)
-        return None if work is None else Continuation(work, on_cpu.allocated(plan.shapes, reader.outs[0]))
-    except Exception as error:  # the reader itself meets it too
+        plan = taker._plan([operand], taker.arguments(), call.n, False)
+        work = taker.op.continues[1](operand, plan)
+        return None if work is None else Continuation(work, on_cpu.allocated(plan.shapes, taker.outs[0]))
+    except Exception as error:  # the taker itself meets it too
         raise_signalled(error)
         return None
 
@@ -67,5 +67,5 @@ def hand_over(call: Call, made: Continuation, shapes: np.ndarray) -> Store:
     # Views of one array: to broadcast each by itself took 0.3 ms of a batch of 64.
     nothing = np.broadcast_to(np.full(1, np.nan, spec.dtype.numpy), tuple(np.maximum.reduce(shapes).tolist()))
     parts = [nothing[tuple(map(slice, extents))] for extents in shapes.tolist()]
-    call.reader.made = made.store
+    call.taker.ready_made = made.store
     return Store(spec.dtype, spec.layout, spec.device, shapes, parts=parts)

@@ -144,10 +144,25 @@ def _set_plan(found: Operator, function: Callable[..., Any]) -> Callable[..., An
 
 
 def _set_kernel(found: Operator, role: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    parameters = inspect.signature(getattr(function, "function", function)).parameters
+    parameters = inspect.signature(getattr(function, "function", function)).parameters.values()
     setattr(found, role, function)
-    setattr(found, f"{role}_names", ["**" if p.kind is p.VAR_KEYWORD else p.name for p in parameters.values()])
+    setattr(found, f"{role}_names", ["**" if p.kind is p.VAR_KEYWORD else p.name for p in parameters])
+    if role == "cpu" and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        _check_places(found)
     return function
+
+
+def _check_places(found: Operator) -> None:
+    """TypeError for a kernel that does not take the outputs: it could not write them, and what memory held before would come
+    out."""
+    outputs = found.declared_outputs if isinstance(found.declared_outputs, int) else 1
+    expected = [*([found.variadic] if found.variadic else found.inputs), *["out"] * outputs]
+    places = found.cpu_names[: len(expected)]
+    if len(places) < len(expected) or any(a.name in places for a in found.arguments):
+        raise TypeError(
+            f"{found.name}.cpu: expected a function of ({', '.join(expected)}) and then, by name, of what else it needs, "
+            f"got one of ({', '.join(found.cpu_names)})"
+        )
 
 
 def _set_batch_kernel(found: Operator, function: Callable[..., Any]) -> Callable[..., Any]:

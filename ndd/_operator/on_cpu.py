@@ -11,17 +11,16 @@ from ndd._execution.errors import raise_signalled
 from ndd._operator.naming import raise_first
 from ndd._operator.pieces import batch_pieces, pieces
 from ndd._operator.plan import Plan
+from ndd._operator.settled import Planned
 from ndd._tensor import Spec, Store
 from ndd._tensor.memory import host_empty
 
 if TYPE_CHECKING:
-    from ndd._operator.call import Call, Planned
+    from ndd._operator.call import Call
 
 
 def planned(call: Call, plan: Plan, n: int) -> Planned:
     """The plan with its numbers sorted into what the CPU kernel takes, in the order of its parameters."""
-    from ndd._operator.call import Planned
-
     op = call.op
     shapes = [_tuples(s) for s in ([plan.shapes] if call.settled.single else plan.shapes)]
     late = op.cpu is None or (op.cpu_batch is not None and not op.elementwise)
@@ -38,15 +37,12 @@ def _columns(call: Call, plan: Plan, lead: int, n: int) -> list[Any]:
     """For every further parameter of the kernel a list with its value for each sample."""
     columns: list[Any] = []
     for name in call.op.cpu_names[lead:]:
-        if name in plan.per_sample:
-            values = plan.per_sample[name]
-            if isinstance(values, np.ndarray):
-                values = values.tolist() if values.ndim == 1 else list(np.ascontiguousarray(values))
-            columns.append(values)
-        elif name in plan.shared:
-            columns.append([plan.shared[name]] * n)
-        else:
-            raise TypeError(f"the CPU kernel asks for {name!r}, which is no input, no argument and not in the plan")
+        values, each = plan.field(name)
+        if not each:
+            values = [values] * n
+        elif isinstance(values, np.ndarray):
+            values = values.tolist() if values.ndim == 1 else list(np.ascontiguousarray(values))
+        columns.append(values)
     return columns
 
 
@@ -109,11 +105,8 @@ def _one_by_one(call: Call, plan: Plan, stores: list[Any], results: list[Store],
         alone.append([a[None] for a in r.arrays()])
         nbytes += r.nbytes()
     for name in op.cpu_batch_names[lead + len(results) :]:
-        if name in plan.per_sample:
-            values = plan.per_sample[name]
-            alone.append([values[i : i + 1] for i in range(n)])
-        else:
-            alone.append([plan.shared[name]] * n)
+        values, each = plan.field(name)
+        alone.append([values[i : i + 1] for i in range(n)] if each else [values] * n)
     _run(call, op.cpu_batch, list(zip(*alone, strict=True)), nbytes)
 
 
@@ -142,7 +135,7 @@ def _in_pieces(call: Call, planned: Planned, stores: list[Any], results: list[St
         rows = [(row[:-1], row[-1]) for row in rows]
     if op.cpu is None:
         names = op.cpu_batch_names[len(op.inputs) + len(call.outs) :]
-        extra = tuple([planned.plan.shared[k] for k in names])
+        extra = tuple([planned.plan.field(k)[0] for k in names])
         return _all_done(call, op.cpu_batch, [(*row, *extra) for row in rows])
     extra = tuple([column[0] for column in planned.columns])  # type: ignore[union-attr]
     return _all_done(call, op.cpu, [(*row, *extra) for row in rows])

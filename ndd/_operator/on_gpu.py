@@ -10,7 +10,8 @@ from ndd._tensor import Spec, Store
 from ndd._tensor.operand import Operand
 
 if TYPE_CHECKING:
-    from ndd._operator.call import Call, Planned
+    from ndd._operator.call import Call
+    from ndd._operator.settled import Planned
 
 
 def computed(call: Call, planned: Planned, operands: list[Any], n: int) -> list[Store]:

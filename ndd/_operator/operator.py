@@ -14,11 +14,12 @@ from ndd._execution.lookahead import Following
 from ndd._execution.schedule import schedule
 from ndd._operator import continued
 from ndd._operator.arguments import arguments_of
-from ndd._operator.call import Call, Settled
+from ndd._operator.call import Call
 from ndd._operator.captured import looked_at
 from ndd._operator.frames import frame_spec, is_video, video_spec
 from ndd._operator.naming import did_you_mean
 from ndd._operator.plan import Samples
+from ndd._operator.settled import Settled
 from ndd._tensor import Batch, Device, Handle, Spec, Tensor
 from ndd._tensor.construct import build_batch, build_tensor, characters, from_pipeline
 from ndd._tensor.device import device as to_device_object
@@ -84,7 +85,7 @@ class Operator:
         """Drops what is kept between calls."""
         self._effective: dict[tuple[int, str | None], str | None] = {}
         self._settled: dict[Any, Settled] = {}
-        self._once: set[int] = set()  # of calls with arrays, see `_worth_keeping`
+        self._came_once: set[int] = set()  # of calls with arrays, see `_worth_keeping`
 
     @property
     def runs_on_gpu(self) -> bool:
@@ -277,7 +278,7 @@ class Operator:
         """Arrays are drawn anew for each call as often as not: what they settle is kept when they come again. An argument
         that is not converted to an array of its own is the user's, who may write to it."""
         arrays = [a for a, v in zip(self.arguments, values, strict=True) if v.__class__ is np.ndarray]
-        return not arrays or (all([a.vector and a.number for a in arrays]) and comes_again(key, self._once))
+        return not arrays or (all([a.vector and a.number for a in arrays]) and comes_again(key, self._came_once))
 
     def _accepted(self, argument: Any, value: Any) -> Any:
         """An argument's value, checked and converted; a handle where samples may have values of their own."""

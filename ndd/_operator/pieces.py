@@ -108,7 +108,7 @@ def batch_pieces(
         return None
     nbytes = sum([a.nbytes for a in arrays if a is not None])
     names = op.cpu_batch_names[(1 if every else lead) + len(results) :]
-    named = [(plan.per_sample[k], True) if k in plan.per_sample else (plan.shared[k], False) for k in names]
+    named = [plan.field(k) for k in names]
     parts = min(nbytes // _BYTES, count)
     if parts > 1:  # to ask for the number of threads takes 5 us
         parts = min(parts, context.num_threads)

@@ -65,6 +65,18 @@ class Plan:
         self.per_sample = per_sample or {}
         self.shared = shared or {}
 
+    def field(self, name: str) -> tuple[Any, bool]:
+        """What a kernel's parameter of this name gets, and whether it has a value for each sample."""
+        if name in self.per_sample:
+            return self.per_sample[name], True
+        if name in self.shared:
+            return self.shared[name], False
+        has = ", ".join([*self.per_sample, *self.shared]) or "nothing"
+        raise TypeError(
+            f"the CPU kernel asks for {name!r}, which is no input, no argument and not in the plan, which has {has}. "
+            "`.cpu_batch` takes inputs by the operator's names for them"
+        )
+
 
 def checked_plan(plan: Any, outs: list[Spec], single: bool, n: int, frames: bool) -> Plan:
     """The plan of a user's operator, if it fits what was declared; a sentence otherwise. `frames`: the samples are

@@ -152,11 +152,13 @@ class Store:
         self.source_info = source_info
         self.scales: list[Any] | None = None  # of sounds: a `Scale` of each sample
         self.dropped: list[Any] | None = None
-        self.partial = False  # a decoder made only what the one reader of it looks at (`Call.looked_at`)
+        self.partial = False  # a decoder made only what the one call that takes it looks at (`Call.looked_at`)
         self.stream: Any = None  # GPU: the torch stream that writes the memory
         self.ready: Any = None  # GPU: an event to wait for, when the memory came from a stream that is not ours
-        self.following: Any = None  # a reader's `Following`: gives the store of the next batch, if it has been read
-        self.ahead: Any = None  # (key, future): what a lookahead computes of this value
+        # Of a reader: its `Following`, the way to the next batches. Of an operator: where in the loop it was called, a `Trip`
+        # and a number (`Invocation.link`).
+        self.following: Any = None
+        self.ahead: Any = None  # of a reader: the `Trip` of this batch, once it has begun (`_operator/ahead.py`)
 
     @property
     def ndim(self) -> int:

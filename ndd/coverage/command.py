@@ -64,8 +64,7 @@ def summary(rows: list[Row]) -> str:
             f"{_count(tops)} of {len(tops)} functions, classes, readers and types of DALI's dynamic mode, "
             f"{_count(rows)} of {len(rows)} public names with their members",
             f"{sum(row.signature.startswith('equal') for row in equal)} of {len(equal)} signatures equal",
-            f"{len(operators)} operators, {both} of them on CPU and GPU, {tested}"
-            f"{len(own_operators(rows))} beyond DALI's",
+            f"{len(operators)} operators, {both} of them on CPU and GPU, {tested}{len(own_operators())} beyond DALI's",
         )
     )
 

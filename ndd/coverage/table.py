@@ -85,9 +85,9 @@ def devices(operator: Any) -> str:
     return "cpu gpu" if operator.runs_on_gpu else "cpu"
 
 
-def own_operators(rows: list[Row]) -> list[str]:
+def own_operators() -> list[str]:
     """Operators of ndd that DALI has not."""
-    known = {row.name for row in rows}
+    known = {name for name, _, _ in names()}
     own = [name for name, operator in all_operators().items() if operator.module.startswith("ndd.")]
     return [name for name in own if name not in known and not name.split(".")[-1].startswith("_")]
 

@@ -167,7 +167,7 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
         if windows is not None:
             batch.read_headers()
             cut(batch, further, arguments)
-        elif call.reader is not None:
+        elif call.taker is not None:
             batch.read_headers()
             batch.seen = None if batch.errors else call.looked_at(batch.shapes())
         # The large ones first, so that no thread comes to the end with one of them while the others have nothing to do.

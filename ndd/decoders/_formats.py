@@ -15,6 +15,7 @@ import numpy as np
 
 from ndd.decoders import _orientation
 from ndd.decoders._header import Header
+from ndd.decoders._tiff_directory import BITS, CHANNELS, COLOURS, HEIGHT, SAMPLE_FORMAT, WIDTH, Directory
 
 _SIGNATURES = (
     (b"\xff\xd8", "jpeg"),
@@ -126,42 +127,29 @@ def _bmp(data: memoryview) -> Header | None:
     return Header(abs(height), width, channels, 1, np.uint8)
 
 
-_TIFF_WIDTH, _TIFF_HEIGHT, _TIFF_BITS, _TIFF_COLOURS, _TIFF_CHANNELS, _TIFF_KIND = 256, 257, 258, 262, 277, 339
-_TIFF_CODES = {1: "B", 3: "H", 4: "I", 16: "Q"}  # of the types that numbers of pixels come in
 _PALETTE, _FLOAT = 3, 3
 _MOST_UNPACKED = 1100  # numbers that a byte of a file may become: deflate's most is 1032
 
 
 def _tiff(data: memoryview) -> Header | None:
-    """The first directory alone: a chain of directories that runs in a circle is nothing to it."""
-    order = "<" if data[0] == ord("I") else ">"
-    big = struct.unpack_from(order + "H", data, 2)[0] == 43
-    (start,) = struct.unpack_from(order + ("Q" if big else "I"), data, 8 if big else 4)
-    (count,) = struct.unpack_from(order + ("Q" if big else "H"), data, start)
-    first, step, value_at = (start + 8, 20, 12) if big else (start + 2, 12, 8)
-    numbers = {_TIFF_BITS: 1, _TIFF_COLOURS: 1, _TIFF_CHANNELS: 1, _TIFF_KIND: 1}
-    for entry in range(first, first + min(count, 4096) * step, step):
-        tag, kind, many = struct.unpack_from(order + "HH" + ("Q" if big else "I"), data, entry)
-        code = _TIFF_CODES.get(kind)
-        if code is None or not many:
-            continue
-        place = entry + value_at
-        if struct.calcsize(code) * many > (8 if big else 4):
-            (place,) = struct.unpack_from(order + ("Q" if big else "I"), data, place)
-        if tag in (_TIFF_WIDTH, _TIFF_HEIGHT, *numbers):
-            (numbers[tag],) = struct.unpack_from(order + code, data, place)
-    if _TIFF_WIDTH not in numbers or _TIFF_HEIGHT not in numbers:
+    """The first directory alone."""
+    directory = Directory(data)
+    numbers = {BITS: 1, COLOURS: 1, CHANNELS: 1, SAMPLE_FORMAT: 1}
+    for entry in directory.entries():
+        if entry.code and entry.count and entry.tag in (WIDTH, HEIGHT, *numbers):
+            numbers[entry.tag] = directory.number(entry.code, entry.place)
+    if WIDTH not in numbers or HEIGHT not in numbers:
         return None
-    bits, channels, depth = numbers[_TIFF_BITS], numbers[_TIFF_CHANNELS], None
-    if numbers[_TIFF_KIND] == _FLOAT:
+    bits, channels, depth = numbers[BITS], numbers[CHANNELS], None
+    if numbers[SAMPLE_FORMAT] == _FLOAT:
         depth = np.float32 if bits == 32 else None
     elif bits <= 8:
         depth = np.uint8
     elif bits == 16:
         depth = np.uint16
-    if numbers[_TIFF_COLOURS] == _PALETTE:
+    if numbers[COLOURS] == _PALETTE:
         channels, depth = 3, np.uint16  # the colours of a palette have 16 bits
-    height, width = numbers[_TIFF_HEIGHT], numbers[_TIFF_WIDTH]
+    height, width = numbers[HEIGHT], numbers[WIDTH]
     if channels > 4 and height * width * channels > _MOST_UNPACKED * len(data):
         channels, depth = 4, None  # a few bytes of header must not cost gigabytes
     if depth is None or not channels:

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-_ORIENTATION = 274
-_SHORT = 3
-_CODES = {1: "B", _SHORT: "H", 4: "I"}  # of the types that writers give it: BYTE, SHORT, LONG
+from ndd.decoders._tiff_directory import ORIENTATION, SHORT, Directory
+
+_MOST_ENTRIES = 512  # of a directory
+_CODES = ("B", "H", "I")  # of the types that writers give it
 
 
 def swaps_axes(orientation: int) -> bool:
@@ -24,24 +25,15 @@ def swaps_axes(orientation: int) -> bool:
 
 def of_tiff(data: memoryview) -> int:
     """Orientation from a TIFF structure: a TIFF file, or the payload of an EXIF segment."""
-    order = {b"II": "<", b"MM": ">"}.get(bytes(data[:2]))
-    if order is None:
+    if bytes(data[:2]) not in (b"II", b"MM"):
         return 1
     try:
-        if struct.unpack_from(order + "H", data, 2)[0] == 43:  # BigTIFF: 8-byte offsets, 20-byte entries
-            (start,) = struct.unpack_from(order + "Q", data, 8)
-            (count,) = struct.unpack_from(order + "Q", data, start)
-            first, step, value_at = start + 8, 20, 12
-        else:
-            (start,) = struct.unpack_from(order + "I", data, 4)
-            (count,) = struct.unpack_from(order + "H", data, start)
-            first, step, value_at = start + 2, 12, 8
-        for entry in range(first, first + min(count, 512) * step, step):
-            tag, kind = struct.unpack_from(order + "HH", data, entry)
-            if tag == _ORIENTATION and kind in _CODES:
-                found = struct.unpack_from(order + _CODES[kind], data, entry + value_at)[0]
+        directory = Directory(data)
+        for entry in directory.entries(_MOST_ENTRIES):
+            if entry.tag == ORIENTATION and entry.code in _CODES:
+                found = directory.number(entry.code, entry.at)  # however many it claims to have
                 return found if 1 <= found <= 8 else 1
-    except (struct.error, OverflowError):  # an offset of 64 bits that no memory has
+    except (struct.error, OverflowError):
         pass
     return 1
 
@@ -90,7 +82,7 @@ def with_plain_exif(data: np.ndarray) -> np.ndarray:
         return data
     plain = data.copy()
     for start, end in found:
-        text = struct.pack(">2sHIHHHIHHI", b"MM", 42, 8, 1, _ORIENTATION, _SHORT, 1, of_tiff(view[start:end]), 0, 0)
+        text = struct.pack(">2sHIHHHIHHI", b"MM", 42, 8, 1, ORIENTATION, SHORT, 1, of_tiff(view[start:end]), 0, 0)
         plain[start:end] = np.frombuffer(text.ljust(end - start, b"\0")[: end - start], np.uint8)
         if find is _in_png:
             plain[end : end + 4] = np.frombuffer(struct.pack(">I", zlib.crc32(plain[start - 4 : end].data)), np.uint8)

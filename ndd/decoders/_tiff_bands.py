@@ -19,15 +19,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._execution.errors import raise_signalled
+from ndd.decoders import _tiff_directory as tiff
+from ndd.decoders._tiff_directory import Directory
 
-_WIDTH, _HEIGHT, _BITS, _COMPRESSION, _COLOURS, _FILL_ORDER, _CHANNELS = 256, 257, 258, 259, 262, 266, 277
-_STRIPS, _STRIP_ROWS, _STRIP_BYTES, _PLANAR, _PREDICTOR = 273, 278, 279, 284, 317
-_TILE_WIDTH, _TILE_ROWS, _TILES, _TILE_BYTES, _KIND = 322, 323, 324, 325, 339
 _TAGS = {
-    _WIDTH, _HEIGHT, _BITS, _COMPRESSION, _COLOURS, _FILL_ORDER, _CHANNELS, _STRIPS, _STRIP_ROWS, _STRIP_BYTES, _PLANAR,
-    _PREDICTOR, _TILE_WIDTH, _TILE_ROWS, _TILES, _TILE_BYTES, _KIND,
+    tiff.WIDTH, tiff.HEIGHT, tiff.BITS, tiff.COMPRESSION, tiff.COLOURS, tiff.FILL_ORDER, tiff.CHANNELS, tiff.STRIPS,
+    tiff.STRIP_ROWS, tiff.STRIP_BYTES, tiff.PLANAR, tiff.PREDICTOR, tiff.TILE_WIDTH, tiff.TILE_ROWS, tiff.TILES,
+    tiff.TILE_BYTES, tiff.SAMPLE_FORMAT,
 }  # fmt: skip
-_CODES = {1: "B", 3: "H", 4: "I", 16: "Q"}
 _GRAY, _RGB = 1, 2
 _NONE, _DEFLATE, _BY_PILLOW = 1, (8, 32946), (5, 32773, 34925, 50000)  # LZW, PackBits, LZMA, Zstandard
 _UNPREDICTED = (_NONE, 32773)  # libtiff knows no predictors of these, whatever a file says
@@ -72,57 +71,47 @@ def decode(data: np.ndarray, opened: Callable[[np.ndarray], Any]) -> np.ndarray 
         return None
 
 
-def _directory(data: memoryview) -> tuple[str, dict[int, tuple[int, ...]]]:
-    """The byte order, and the numbers of each tag of the first directory."""
-    order = "<" if data[0] == ord("I") else ">"
-    big = struct.unpack_from(order + "H", data, 2)[0] == 43
-    offset, count_code, many_code, step, inline = ("Q", "Q", "Q", 20, 8) if big else ("I", "H", "I", 12, 4)
-    (start,) = struct.unpack_from(order + offset, data, 8 if big else 4)
-    (count,) = struct.unpack_from(order + count_code, data, start)
-    first = start + struct.calcsize(count_code)
-    found: dict[int, tuple[int, ...]] = {}
-    for entry in range(first, first + min(count, 4096) * step, step):
-        tag, kind, many = struct.unpack_from(order + "HH" + many_code, data, entry)
-        code = _CODES.get(kind)
-        if tag not in _TAGS or code is None or not 1 <= many <= _MOST_CHUNKS:
-            continue
-        place = entry + step - inline
-        if struct.calcsize(code) * many > inline:
-            (place,) = struct.unpack_from(order + offset, data, place)
-        found[tag] = struct.unpack_from(f"{order}{many}{code}", data, place)
-    return order, found
+def _tags(directory: Directory) -> dict[int, tuple[int, ...]]:
+    """The numbers of each tag that matters here."""
+    return {
+        entry.tag: directory.numbers(entry)
+        for entry in directory.entries()
+        if entry.tag in _TAGS and entry.code and 1 <= entry.count <= _MOST_CHUNKS
+    }
 
 
 def _layout(data: memoryview) -> _Layout | None:
-    order, tags = _directory(data)
+    directory = Directory(data)
+    tags = _tags(directory)
 
     def first(tag: int, default: int) -> int:
         return tags.get(tag, (default,))[0]
 
-    height, width, channels, planar = first(_HEIGHT, 0), first(_WIDTH, 0), first(_CHANNELS, 1), first(_PLANAR, 1)
-    bits, kinds, compression = set(tags.get(_BITS, (1,))), set(tags.get(_KIND, (1,))), first(_COMPRESSION, 1)
-    colours = first(_COLOURS, -1)
+    height, width, channels = first(tiff.HEIGHT, 0), first(tiff.WIDTH, 0), first(tiff.CHANNELS, 1)
+    planar, compression = first(tiff.PLANAR, 1), first(tiff.COMPRESSION, 1)
+    bits, kinds = set(tags.get(tiff.BITS, (1,))), set(tags.get(tiff.SAMPLE_FORMAT, (1,)))
+    colours = first(tiff.COLOURS, -1)
     if planar == 1 and (channels == 1 or (channels == 3 and bits == {8} and colours != _GRAY)):
         return None  # what every library reads
     kind = _KINDS.get((bits.pop(), kinds.pop()))
     if kind is None or bits or kinds or planar not in (1, 2) or colours not in (_GRAY, _RGB):
         return None
-    predictor = 1 if compression in _UNPREDICTED else first(_PREDICTOR, 1)
-    if first(_FILL_ORDER, 1) != 1 or predictor not in (1, _HORIZONTAL) or (predictor != 1 and kind == "f4"):
+    predictor = 1 if compression in _UNPREDICTED else first(tiff.PREDICTOR, 1)
+    if first(tiff.FILL_ORDER, 1) != 1 or predictor not in (1, _HORIZONTAL) or (predictor != 1 and kind == "f4"):
         return None
     if compression not in (_NONE, *_DEFLATE, *_BY_PILLOW):
         return None
-    tiled = _TILES in tags
-    rows = first(_TILE_ROWS, 0) if tiled else min(first(_STRIP_ROWS, height), height)
-    columns = first(_TILE_WIDTH, 0) if tiled else width
-    places = tags.get(_TILES if tiled else _STRIPS, ())
-    sizes = tags.get(_TILE_BYTES if tiled else _STRIP_BYTES, ())
+    tiled = tiff.TILES in tags
+    rows = first(tiff.TILE_ROWS, 0) if tiled else min(first(tiff.STRIP_ROWS, height), height)
+    columns = first(tiff.TILE_WIDTH, 0) if tiled else width
+    places = tags.get(tiff.TILES if tiled else tiff.STRIPS, ())
+    sizes = tags.get(tiff.TILE_BYTES if tiled else tiff.STRIP_BYTES, ())
     planes = channels if planar == 2 else 1
     if min(height, width, channels, rows, columns) < 1:
         return None
     if len(places) != planes * -(-height // rows) * -(-width // columns) or len(sizes) != len(places):
         return None
-    dtype = np.dtype(order + kind)
+    dtype = np.dtype(directory.order + kind)
     return _Layout(
         height,
         width,
@@ -182,8 +171,8 @@ def _unpacked(chunk: np.ndarray, rows: int, row: int, compression: int, opened: 
 def _alone(chunk: np.ndarray, rows: int, row: int, compression: int) -> np.ndarray:
     """A TIFF of one strip: a gray picture whose bytes these are."""
     numbers = {
-        _WIDTH: row, _HEIGHT: rows, _BITS: 8, _COMPRESSION: compression, _COLOURS: _GRAY, _STRIPS: 8, _CHANNELS: 1,
-        _STRIP_ROWS: rows, _STRIP_BYTES: len(chunk),
+        tiff.WIDTH: row, tiff.HEIGHT: rows, tiff.BITS: 8, tiff.COMPRESSION: compression, tiff.COLOURS: _GRAY, tiff.STRIPS: 8,
+        tiff.CHANNELS: 1, tiff.STRIP_ROWS: rows, tiff.STRIP_BYTES: len(chunk),
     }  # fmt: skip
     held = io.BytesIO()
     held.write(struct.pack("<2sHI", b"II", 42, 8 + len(chunk) + (len(chunk) & 1)))

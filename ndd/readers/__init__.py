@@ -4,7 +4,7 @@ Life of a sample
 ----------------
 1. `reader.next_epoch(batch_size=64)` returns an `Epoch` (`epoch.py`); nothing is opened yet. Its first `next()` makes
    the reader open its data: `_open` of the concrete reader builds the index and returns a `RecordStore`.
-2. The arguments that all readers share (`options.py`) choose an `Order`; a `Stream` (`sampler.py`) cuts it into batches
+2. The arguments that all readers share (`options.py`) choose an `Order`; a `NumberStream` (`sampler.py`) cuts it into batches
    of sample numbers. `Progress` (`progress.py`) keeps the place in it, which is all that a saved state holds (`state.py`).
 3. `ReadAhead` (`read_ahead.py`): a few threads take the coming batches from the stream and call `store.records(numbers)`
    (`file_store.py`, `container.py` on `file_reading.py`). They come as `Records` (`records.py`): output by output, as
@@ -29,9 +29,11 @@ Add a reader
    (`ndd/io/object_store.py`) without knowing it.
 2. One import and one name in this file, or in `experimental/readers/__init__.py` if DALI has it there. `signature.py`
    joins the shared arguments to the signature and the docstring.
-3. `tests/readers/datasets.py`: one entry that makes some data; `test_every_reader.py` then checks order, shards, resume,
-   access by number, worker processes and declared outputs. `tests/readers/test_name.py`: the contents, against DALI.
-4. `python -m ndd coverage` compares the signature with DALI's; `--index notebooks/operators.md` writes the index anew.
+3. `tests/readers/datasets.py`: one entry that makes some data (`dali=False` for a reader that DALI has not);
+   `test_every_reader.py` then checks order, shards, resume, access by number, worker processes and declared outputs.
+   `tests/readers/test_name.py`: the contents, against DALI where it has this reader.
+4. `python -m ndd stubs` writes the types that editors see, `python -m ndd coverage --index notebooks/operators.md` the index;
+   without `--index` it compares the signature with DALI's.
 """
 
 from ndd.readers.base import Reader

@@ -25,7 +25,7 @@ from ndd.readers.output import Output
 from ndd.readers.progress import Progress
 from ndd.readers.read_ahead import ReadAhead, Step
 from ndd.readers.records import RecordStore, Sources, read_now
-from ndd.readers.sampler import LastBatch, Order, Stream
+from ndd.readers.sampler import LastBatch, NumberStream, Order
 from ndd.readers.state import ReaderState
 
 _CLOSING_SECONDS = 5.0  # `close` waits so long for reads that are under way
@@ -217,9 +217,9 @@ class Reader:
         with self._entered():
             self._progress.use("calls", size)
             self._begin_last("fill")
-            step = self._next_sound()
+            step = self._without_broken(self._next_step())
             while not step.numbers:
-                step = self._next_sound()
+                step = self._without_broken(self._next_step())
         found = self._value(step, size)
         return found[0] if isinstance(found, tuple) and len(found) == 1 else found
 
@@ -269,7 +269,7 @@ class Reader:
         """
         numbers = listed_numbers(self._display, indices)
         with self._entered():
-            step = self._sound(self._fetched(numbers))
+            step = self._without_broken(self._fetched(numbers))
         if not step.numbers:
             raise RuntimeError(f"{self._display}: none of the samples can be read: {step.dropped[0].error}")
         return self._value(step, len(step.numbers))
@@ -403,13 +403,10 @@ class Reader:
         with self._entered():
             step = self._next_step()
             self._progress.moved(left)
-            return self._sound(step)
+            return self._without_broken(step)
 
-    def _next_sound(self) -> Step:
-        """What comes next, without what is to be skipped."""
-        return self._sound(self._next_step())
-
-    def _sound(self, step: Step) -> Step:
+    def _without_broken(self, step: Step) -> Step:
+        """The step without the records that cannot be read, where these are to be skipped."""
         if self._options.on_error == "raise":
             return step
         store, order = self._opened()
@@ -431,7 +428,7 @@ class Reader:
         store, order = self._opened()
         start, batch, last = self._progress.position, self._progress.batch, self._last
         depth = (1 + self._options.prefetch_queue_depth) * (2 if self._options.read_ahead else 1)
-        ahead = ReadAhead(store, lambda: Stream(order, batch or 1, start, last), batch, depth)
+        ahead = ReadAhead(store, lambda: NumberStream(order, batch or 1, start, last), batch, depth)
         self._finalizer = weakref.finalize(self, ahead.stop)
         self._finalizer.atexit = False  # the module of ReadAhead stops them all, and waits
         return ahead

@@ -15,7 +15,7 @@ from ndd._execution.living import Living
 from ndd._execution.signal_safe import SignalSafeCondition
 from ndd.decoders import BadSample
 from ndd.readers.records import Jobs, Records, RecordStore
-from ndd.readers.sampler import Position, Stream
+from ndd.readers.sampler import NumberStream, Position
 
 # One thread reads page-cached files ten times faster than a GPU decodes them, and more threads take its cores: with four
 # an H200's loop lost 10 to 25 %. A disk with latency shows in waiting, and brings more.
@@ -111,10 +111,10 @@ class ReadAhead:
         batch: the size of the batches; None for single samples.
     """
 
-    def __init__(self, store: RecordStore, open_stream: Callable[[], Stream], batch: int | None, depth: int):
+    def __init__(self, store: RecordStore, open_stream: Callable[[], NumberStream], batch: int | None, depth: int):
         self._store = store
         self._open_stream = open_stream
-        self._stream: Stream | None = None
+        self._stream: NumberStream | None = None
         self.batch = batch
         self._depth = depth
         # A reader's finaliser, run by the collector on one of these threads, calls stop().

@@ -1,7 +1,7 @@
 """Which sample comes when. Pure: nothing here reads data, starts a thread or knows a reader.
 
 A reader's samples form one endless *stream*. The stream is a chain of *visits*: visit v is one pass over the shard
-of this process (shard `shard_id + v` when shards rotate). An *order* says what a visit holds; a `Stream` cuts the
+of this process (shard `shard_id + v` when shards rotate). An *order* says what a visit holds; a `NumberStream` cuts the
 chain into batches. With `pad_last_batch` a visit is filled with its last sample up to the largest shard and to whole
 batches; without it a batch that a visit cannot fill goes on into the next visit, as in DALI. With another `LastBatch`
 than "fill" no batch goes on: a visit's last one is smaller, or left out, and nothing is padded.
@@ -264,7 +264,7 @@ class _Visit(NamedTuple):
     length: int
 
 
-class Stream:
+class NumberStream:
     """The endless stream of samples of an order, cut into batches of `batch`, from a position on."""
 
     def __init__(self, order: Order, batch: int, position: Position, last: LastBatch = "fill"):
@@ -342,7 +342,7 @@ def taken_inside(order: Order, visit: int, batch: int, steps: int, last: LastBat
     """How many samples of a visit the first `steps` batches have, in epochs that end where it does."""
     length = order.counted(visit, "drop") if last == "drop" else order.length(visit)
     taken = min(steps * batch, length)
-    # The last of them would have been our last one, but others make another step, see `Stream`.
+    # The last of them would have been our last one, but others make another step, see `NumberStream`.
     early = last == "partial" and batch > 1 and steps * batch == length and order.counted(visit, "partial") > length
     return taken - early
 

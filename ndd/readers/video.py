@@ -162,11 +162,11 @@ class Video(Reader):
         here = Device(str(self._options.device))
         return on_gpu(video, self._store, here) if here.device_type != video.device.device_type else video
 
-    def _sound(self, step: Step) -> Step:
+    def _without_broken(self, step: Step) -> Step:
         if self._options.on_error == "raise" or Device(str(self._options.device)).device_type == "cpu":
-            return super()._sound(step)
+            return super()._without_broken(step)
         faults, frames = self._tried(step)
-        step = super()._sound(step._replace(records=step.records.without(faults)))
+        step = super()._without_broken(step._replace(records=step.records.without(faults)))
         self._decoded = step.records, frames
         return step
 

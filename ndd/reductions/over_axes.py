@@ -1,4 +1,8 @@
-"""What all reductions share: which axes, what comes out, and how samples are reduced."""
+"""What all reductions share: which axes, what comes out, and how samples are reduced.
+
+A new one is a file such as `max.py` and a line in `_COMPUTED`. Where none of the sums and extremes that are accumulated
+makes it, it takes a kind of its own too: in `KERNELS` and the functions below it in `_cpu/reduction.py`, and a KIND in `reduce.cu`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.reduction import accumulate
+from ndd._cpu.reduction import KERNELS, accumulate
 from ndd._operator import Plan, bad_sample, operator
 from ndd._tensor import DType, Spec
 from ndd._tensor.dtype import float32, int64, uint64
@@ -27,7 +31,11 @@ _COMPUTED = {
 def reduction(declared: Callable[..., Any]) -> Any:
     """Declares a reduction: `declared` has the name, signature and documentation of one of those above."""
     name = declared.__name__
-    kind, finish = _COMPUTED[name]
+    kind, finish = _COMPUTED.get(name, ("", ""))
+    if kind not in KERNELS:
+        raise TypeError(
+            f"reduction {name!r}: `_COMPUTED` of {__name__} says what it accumulates: one of {', '.join(KERNELS)}"
+        )
 
     @functools.wraps(declared)
     def outcome(data, mean=None, /, *, axes, axis_names, keep_dims, dtype=None, ddof=0):

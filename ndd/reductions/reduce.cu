@@ -7,18 +7,22 @@
 // Macros: ACC the accumulator; KIND what is accumulated, FINISH what is made of it; FROM_INPUT 1 to read input 0, 0 to
 // read accumulators of the stage before (`source`); LAST 1 to write results of type RESULT to `result`; MEAN_STEPS 1 to
 // find the mean of an element by a step for every axis; POOL 1 for the kernel `pool`.
-#define KIND_SUM 0
-#define KIND_SQUARE 1
-#define KIND_DEVIATION 2
-#define KIND_MIN 3
-#define KIND_MAX 4
-#define KIND_MOMENTS 5  // the sums of x - p and of its square, p being a kept element's first value: they do not cancel
+#define KIND_SUM 1  // not 0, which every name is that nobody has defined
+#define KIND_SQUARE 2
+#define KIND_DEVIATION 3
+#define KIND_MIN 4
+#define KIND_MAX 5
+#define KIND_MOMENTS 6  // the sums of x - p and of its square, p being a kept element's first value: they do not cancel
 
-#define FINISH_PLAIN 0
-#define FINISH_MEAN 1
-#define FINISH_ROOT 2     // of the mean
-#define FINISH_FACTOR 3   // times / sqrt(mean + add)
-#define FINISH_MOMENTS 4  // the mean to `result`, a factor as above to `factor`
+#define FINISH_PLAIN 1
+#define FINISH_MEAN 2
+#define FINISH_ROOT 3     // of the mean
+#define FINISH_FACTOR 4   // times / sqrt(mean + add)
+#define FINISH_MOMENTS 5  // the mean to `result`, a factor as above to `factor`
+
+#if !KIND || !FINISH
+#error "KIND and FINISH are names of those above"
+#endif
 
 #if KIND == KIND_MOMENTS
 struct Moments {

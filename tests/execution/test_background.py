@@ -256,6 +256,11 @@ def twice(number):
 ANSWERED: list[str] = []
 
 
+def as_in_a_new_process(monkeypatch):
+    monkeypatch.setattr(more, "_compiled", None)
+    monkeypatch.setattr(more, "_answers", None)
+
+
 @pytest.fixture
 def allowed(tmp_path, monkeypatch):
     """Nothing is compiled yet, and a thread may do so, at once."""
@@ -265,7 +270,7 @@ def allowed(tmp_path, monkeypatch):
         function.cache_clear()
     monkeypatch.setattr(room, "_QUIET", 0.0)
     monkeypatch.setattr(room.background, "allowed", True)
-    monkeypatch.setattr(more, "_compiled", None)
+    as_in_a_new_process(monkeypatch)
     ANSWERED.clear()
     yield tmp_path
     room.background.finish()
@@ -303,7 +308,7 @@ def test_what_answers_warns_as_little_as_kernels_do(allowed):
 def test_what_is_on_disk_is_not_compiled_again(allowed, monkeypatch):
     added()
     room.background.finish()
-    monkeypatch.setattr(more, "_compiled", None)  # as in another process
+    as_in_a_new_process(monkeypatch)
     ANSWERED.clear()
     added()
     assert not ANSWERED

@@ -20,6 +20,7 @@ import pytest
 import warm_interpreter
 
 from ndd._cpu import kernel_cache
+from ndd._cpu.jit import External, kernel
 from ndd._execution import compiling
 from ndd._execution.compiling import chosen_folder
 
@@ -118,6 +119,47 @@ def test_kept_on_disk(folder):
     assert not twice.compiled().stats.cache_hits
 
 
+SEEN: list[float] = []
+
+
+@kernel
+def _doubled(x):
+    SEEN.append(x)  # numba could not compile it
+    return x + x
+
+
+@kernel
+def _most(values, out):
+    out[0] = max(_doubled(values[0]), values[1])
+
+
+_absolute = External("abs", "int32(int32)")
+
+
+@kernel
+def _by_c(values, out):
+    out[0] = _absolute(-_absolute(values[0]))
+
+
+def test_a_debugger_steps_through_a_kernel(monkeypatch):
+    """Python runs the text of each kernel that calls no C; the others are compiled as ever."""
+    monkeypatch.setenv("NDD_COMPILE", "0")
+    out = np.zeros(1, np.int32)
+    _most(np.array([2, 3], np.int32), out)
+    assert (SEEN, out.tolist()) == ([2], [4])
+    _by_c(np.array([-5], np.int32), out)
+    assert out.tolist() == [5]
+
+
+def test_the_switch_of_numba_is_a_sentence(folder, monkeypatch):
+    """Its own functions are compiled no more, so that it could not compile kernels that must be."""
+    import numba
+
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    with pytest.raises(RuntimeError, match=r"doubled: NUMBA_DISABLE_JIT is set.* Set NDD_COMPILE=0"):
+        loaded(folder).doubled(np.zeros(1), np.zeros(1))
+
+
 def test_one_variable_moves_all_caches(folder, monkeypatch):
     """Before numba's own, which is heeded where this one is empty."""
     monkeypatch.setenv("NDD_CACHE_DIR", str(folder / "moved"))
@@ -130,6 +172,7 @@ def test_one_variable_moves_all_caches(folder, monkeypatch):
 
 
 def test_a_long_compilation_is_said_once(folder, monkeypatch, caplog):
+    caplog.set_level("WARNING", "ndd")  # `python -m ndd compile`, of another test in this process, says less
     monkeypatch.setattr(compiling, "_said", False)
     monkeypatch.setattr(compiling, "_PATIENCE", 1e6)
     assert not found_on_disk(folder)
@@ -150,8 +193,8 @@ def test_another_text_is_another_kernel(folder):
     (folder / "small.py").write_text(f"FACTOR = OTHER = 3\n{MODULE.replace('return x + x', 'return x * FACTOR')}")
     assert not found_on_disk(folder, np.int64, 3)
     module = loaded(folder)
-    for kernel in (module.twice, module.doubled):
-        kernel.function.__globals__["FACTOR"] = 5
+    for changed in (module.twice, module.doubled):
+        changed.function.__globals__["FACTOR"] = 5
     out = np.empty(3)
     module.doubled(np.arange(3.0), out)
     assert out.tolist() == [0, 5, 10]

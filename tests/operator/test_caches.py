@@ -33,7 +33,7 @@ def kept_lengths():
         found[op.name, "settled"] = len(op._settled)
         found[op.name, "layouts"] = len(op._effective)
         found[op.name, "plans"] = max((len(settled.plans) for settled in list(op._settled.values())), default=0)
-        found[op.name, "made"] = max((len(settled.made) for settled in list(op._settled.values())), default=0)
+        found[op.name, "made"] = max((len(settled.made_once) for settled in list(op._settled.values())), default=0)
     return found
 
 

@@ -63,7 +63,34 @@ def test_a_kernel_asks_for_what_nobody_gives():
     def kernel(image, out, radius):
         raise AssertionError
 
-    check_harmless(with_roles(cpu=kernel, plan=lambda image: ndd.Plan(image.shapes)), TypeError, "asks for 'radius'")
+    plan = lambda image: ndd.Plan(image.shapes, {"sigma": np.ones(4)})  # noqa: E731
+    for role in ("cpu", "cpu_batch"):
+        text = r"asks for 'radius', .* not in the plan, which has sigma\."
+        check_harmless(with_roles(**{role: kernel}, plan=plan), TypeError, text)
+
+
+def test_a_kernel_for_batches_names_its_inputs_as_the_operator_does():
+    def kernel(picture, out):
+        raise AssertionError
+
+    text = "asks for 'out', .* takes inputs by the operator's names for them"
+    check_harmless(with_roles(cpu_batch=kernel), TypeError, text)
+
+
+@pytest.mark.parametrize("kernel", [lambda image: None, lambda image, factor: None, lambda image, factor, out: None])
+def test_a_kernel_takes_the_output(kernel):
+    """Without it nobody would write what comes out."""
+
+    @ndd.operator(register=False)
+    def mine(image, /, *, factor: ndd.PerSample[float] = 1.0):
+        return ndd.like(image)
+
+    with pytest.raises(
+        TypeError, match=r"mine\.cpu: expected a function of \(image, out\) and then, by name, .* got one of"
+    ):
+        mine.cpu(kernel)
+    mine.cpu(lambda *samples: np.copyto(samples[1], samples[0]))
+    np.testing.assert_array_equal(np.asarray(mine(images()).select(2)), np.full((4, 5, 3), 2))
 
 
 class _Own(Exception):

@@ -21,8 +21,8 @@ class DataSet:
 
     `make(folder, count)` writes `count` records and returns the reader's arguments; `number(outputs)` finds the number
     in the outputs of a sample (NumPy arrays in declared order); `damage(folder, number)` makes one record unreadable,
-    and must leave the rest as it was. `dali` is False where DALI cannot read it on a CPU, `dali_shuffles` where its
-    `shuffle_after_epoch` does nothing; `for_dali(arguments)` makes them such that DALI takes them.
+    and must leave the rest as it was. `dali` is False where DALI cannot read it on a CPU, or has no such reader, and
+    `dali_shuffles` where its `shuffle_after_epoch` does nothing; `for_dali(arguments)` makes them such that DALI takes them.
     """
 
     make: Callable[[Path, int], dict[str, Any]]

@@ -16,11 +16,6 @@ IMAGE, LABEL = tensor(4, [1], texts=[b"abc"]), tensor(2, [1], integers=[7])
 BOX, FLOATS = tensor(2, [4], integers=[1, -2, 3, 4]), tensor(1, [2], floats=[0.5, -2])
 
 
-@pytest.fixture
-def dali():
-    return pytest.importorskip("nvidia.dali.experimental.dynamic")
-
-
 def samples(package, kind, **arguments):
     """All samples as plain values; the type of the error where one was raised."""
     try:

@@ -34,11 +34,6 @@ def lists(found):
     return [[a.tolist() for a in sample[1:]] for sample in found]
 
 
-@pytest.fixture
-def dali():
-    return pytest.importorskip("nvidia.dali.experimental.dynamic")
-
-
 def image(number, name, height=10, width=20, **more):
     return {"id": number, "file_name": name, "height": height, "width": width, **more}
 

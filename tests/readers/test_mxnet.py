@@ -28,11 +28,6 @@ def samples(package, **arguments):
     ]
 
 
-@pytest.fixture
-def dali():
-    return pytest.importorskip("nvidia.dali.experimental.dynamic")
-
-
 @pytest.mark.oracle
 @pytest.mark.parametrize("lines", [None, [3, 0, 2], [4, 4, 1], [1]], ids=str)
 def test_records(tmp_path, dali, lines):

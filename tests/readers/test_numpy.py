@@ -16,11 +16,6 @@ DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"]
 SHAPES = [(), (0,), (7,), (3, 0, 2), (2, 3, 4), (1, 2, 1, 2, 3)]
 
 
-@pytest.fixture
-def dali():
-    return pytest.importorskip("nvidia.dali.experimental.dynamic")
-
-
 def read(package, **arguments):
     return [np.asarray(values[0]) for values in package.readers.Numpy(**arguments).next_epoch()]
 

@@ -418,7 +418,7 @@ def test_a_slow_request_keeps_no_others_waiting():
             return super().records(numbers)
 
     order = sampler.Order(sampler.Shards(1000))
-    ahead = read_ahead.ReadAhead(Far(1000), lambda: sampler.Stream(order, 4, sampler.Position()), 4, 2)
+    ahead = read_ahead.ReadAhead(Far(1000), lambda: sampler.NumberStream(order, 4, sampler.Position()), 4, 2)
     ahead._bytes = 0  # known to be small
     assert ahead.next().records[0][1][0] == 0
     assert sorted(seen)[:32] == list(range(32))

@@ -5,12 +5,12 @@ from hypothesis import given, settings, strategies as st
 from ndd.readers.sampler import (
     Buffered,
     Global,
+    NumberStream,
     Order,
     Position,
     Reshuffled,
     Sampled,
     Shards,
-    Stream,
     check_sampler,
     epoch_batches,
     sampler_indices,
@@ -32,7 +32,7 @@ def orders(shards, seed=3):
 
 
 def epochs(order, batch, count):
-    stream = Stream(order, batch, Position())
+    stream = NumberStream(order, batch, Position())
     return [[stream.take().tolist() for _ in range(epoch_batches(order, e, batch))] for e in range(count)]
 
 
@@ -72,14 +72,14 @@ def test_padded_shards_have_equally_many_batches(size, count, batch):
 def test_any_position_continues(size, count, batch, stick, pad):
     count = min(count, size)
     for order in orders(Shards(size, count, count - 1, stick, pad)):
-        stream = Stream(order, batch, Position())
+        stream = NumberStream(order, batch, Position())
         for _ in range(8):
             position = stream.position
             fresh = list(orders(order.shards))[[type(o) for o in orders(order.shards)].index(type(order))]
             if type(order) is Buffered:
                 fresh = order
             taken = stream.take().tolist()
-            again = Stream(fresh, batch, position)
+            again = NumberStream(fresh, batch, position)
             assert again.take().tolist() == taken
             assert again.position == stream.position
 
@@ -164,7 +164,7 @@ def test_a_failing_order_leaves_the_stream_where_it_was():
             raise OSError("once")
         return [epoch, epoch]
 
-    stream = Stream(Sampled(Shards(9), flaky), 3, Position())
+    stream = NumberStream(Sampled(Shards(9), flaky), 3, Position())
     with pytest.raises(OSError, match="once"):
         stream.take()
     assert stream.take().tolist() == [0, 0, 1]

@@ -50,11 +50,6 @@ def values(wanted, **arguments):
     return [{name: np.asarray(value).tolist() for name, value in sample.items()} for sample in reader.next_epoch()]
 
 
-@pytest.fixture(scope="module")
-def dali():
-    return pytest.importorskip("nvidia.dali.experimental.dynamic")
-
-
 RECORDS = [
     example(
         ("i", int64_list(1, 2, -3, 2**62, -(2**63), 300)), ("f", float_list(1.0, -2.5)), ("s", bytes_list(b"abc", b"de")),

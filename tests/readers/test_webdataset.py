@@ -31,11 +31,6 @@ def contents(path, ext="a", **arguments):
     return [[data for _, data in sample] for sample in samples(ndd, paths=str(path), ext=ext, **arguments)]
 
 
-@pytest.fixture(scope="module")
-def dali():
-    return pytest.importorskip("nvidia.dali.experimental.dynamic")
-
-
 def other(name, kind, target=""):
     info = tarfile.TarInfo(name)
     info.type, info.linkname = kind, target

@@ -12,6 +12,8 @@ from compare import assert_same, check_same
 from number_samples import NAMES, NUMPY, samples
 
 import ndd
+from ndd.reductions import over_axes
+from ndd.reductions.launches import reduce_on_gpu
 
 _CUBE = {"inputs": ("cube",), "dtypes": ("uint8", "int16", "int32", "int64", "float32")}
 
@@ -267,3 +269,27 @@ def test_means_from_the_cpu_for_data_on_the_gpu(emulated_gpu):
     other = ndd.reductions.variance(on_gpu, 0.0)
     wanted = [np.float32((i.astype(np.float64) ** 2).mean()) for i in images]
     assert np.allclose([np.asarray(t) for t in other.cpu()], wanted, rtol=1e-6)
+
+
+def test_a_reduction_says_what_it_accumulates(monkeypatch):
+    def peak(input, /, *, axes: list[int] | None = None, axis_names: str | None = None, keep_dims: bool = False):
+        """Not one of ndd's."""
+
+    for known in ({}, {"peak": ("most", "plain")}):
+        monkeypatch.setattr(over_axes, "_COMPUTED", known)
+        with pytest.raises(TypeError, match=r"reduction 'peak': `_COMPUTED` of .* one of sum, .* max"):
+            over_axes.reduction(peak)
+
+
+@pytest.mark.parametrize("change", [("peak", "plain"), ("max", "rounded")])
+def test_a_kernel_knows_what_it_is_to_accumulate(emulated_gpu, monkeypatch, change):
+    """To the preprocessor every name that nobody has defined is 0: it was a sum."""
+
+    @ndd.operator(register=False)
+    def peak(input, /):
+        return ndd.output(input.dtype, 0)
+
+    peak.plan(lambda input: ndd.Plan(np.zeros((input.n, 0), np.int64)))
+    peak.cuda("reduce.cu")(lambda launch, input, out: reduce_on_gpu(launch, *change, input, (0,), out))
+    with pytest.raises(RuntimeError, match="KIND and FINISH are names of those above"):
+        peak(ndd.tensor([1, 2, 3]).gpu()).evaluate()

@@ -13,6 +13,7 @@ from calling import load_every_room, public
 import ndd
 from ndd.stubs.command import COMMAND, modules, run, stale
 
+pytestmark = pytest.mark.fast
 HOUSE = Path(ndd.__file__).parent
 MODULES = {m.__name__: m for m in modules()}
 
@@ -60,7 +61,7 @@ def test_a_stub_exports_what_its_module_exports(name):
     bound |= {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
     bound |= {n.target.id for n in tree.body if isinstance(n, ast.AnnAssign)}
     listed = next(n.value for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "__all__")
-    assert ast.literal_eval(listed) == module.__all__
+    assert ast.literal_eval(listed) == module.__all__, f"run `{COMMAND}`"
     assert set(module.__all__) <= bound
 
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from cases import each_of
 from compare import arrays_of, check_same, value
-from PIL import Image
+from encoded import photograph
 
 import ndd
-from ndd.demo.folder import PHOTOS
 from ndd.ops.color.lab import lab_tables, lab_to_rgb, rgb_to_lab
 
 REGISTRY_CASES = {
@@ -41,10 +40,6 @@ def images(channels, seed=0):
     found = [rng.integers(0, 256, (*s, channels)).astype(np.uint8) for s in SIZES]
     smooth = np.mgrid[0:60, 0:45].sum(0)[..., None] + 5 * np.arange(channels)
     return [*found, smooth.astype(np.uint8), np.full((12, 12, channels), 77, np.uint8)]
-
-
-def photograph():
-    return np.asarray(Image.open(PHOTOS / "nature" / "flower.jpg").convert("RGB"))
 
 
 @pytest.mark.parametrize("arguments", CALLS, ids=str)

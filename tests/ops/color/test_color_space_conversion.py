@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from cases import each_of
 from compare import arrays_of, check_same, outcome, value
+from encoded import photograph
 from PIL import Image
 
 import ndd
-from ndd.demo.folder import PHOTOS
 
 _COLOR = ("HWC", "FHWC")
 
@@ -62,10 +62,6 @@ def call(samples, layout, source, target, batched=True):
         )  # fmt: skip
 
     return run
-
-
-def photograph():
-    return np.asarray(Image.open(PHOTOS / "nature" / "flower.jpg").convert("RGB"))
 
 
 def all_colours(kind):

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from cases import each_of
 from compare import arrays_of, check_same, value
-from PIL import Image
+from encoded import photograph
 
 import ndd
-from ndd.demo.folder import PHOTOS
 
 REGISTRY_CASES = {
     "equalize": each_of({}, layouts=("HWC", "CHW", "HW", "FHWC", "FCHW"), dtypes=("uint8",), off_by_one=0.0),
@@ -28,10 +27,6 @@ SHAPES = {
 def images(layout, levels=256, seed=0):
     rng = np.random.default_rng(seed)
     return [rng.integers(256 - levels, 256, s).astype(np.uint8) for s in SHAPES[layout]]
-
-
-def photograph():
-    return np.asarray(Image.open(PHOTOS / "nature" / "flower.jpg").convert("RGB"))
 
 
 @pytest.mark.parametrize("layout", SHAPES)

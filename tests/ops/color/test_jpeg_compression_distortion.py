@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from cases import each_of
 from compare import check_same
+from encoded import photograph
 from PIL import Image
 
 import ndd
-from ndd.demo.folder import PHOTOS
 
 _COLOR = ("HWC", "FHWC")
 
@@ -49,10 +49,6 @@ def pictures():
         found.append(rng.integers(0, 256, (h, w, 3)).astype(np.uint8))
         found.append((rng.integers(0, 2, (h, w, 3)) * 255).astype(np.uint8))
     return found
-
-
-def photograph():
-    return np.asarray(Image.open(PHOTOS / "nature" / "flower.jpg").convert("RGB"))
 
 
 def by_pillow(image, quality):

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from cases import each_of
 from compare import arrays_of, check_same, outcome, value
+from encoded import photograph
 from number_samples import NUMPY, borders, random_array
-from PIL import Image
 
 import ndd
-from ndd.demo.folder import PHOTOS
 
 
 def _color(*args):
@@ -51,10 +50,6 @@ def call_of(op, x, **arguments):
 
 def types_of(op):
     return TYPES if op in MATRICES else ("u8", "i16", "i32", "f32")
-
-
-def photograph():
-    return np.array(Image.open(PHOTOS / "nature" / "flower.jpg").convert("RGB"))
 
 
 # ---- values

@@ -1,0 +1,70 @@
+"""The first directory of a TIFF, and of an EXIF, which is one: its tags, and where their numbers lie. Reads no pixels."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+WIDTH, HEIGHT, BITS, COMPRESSION, COLOURS, FILL_ORDER, ORIENTATION, CHANNELS = 256, 257, 258, 259, 262, 266, 274, 277
+STRIPS, STRIP_ROWS, STRIP_BYTES, PLANAR, PREDICTOR = 273, 278, 279, 284, 317
+TILE_WIDTH, TILE_ROWS, TILES, TILE_BYTES, SAMPLE_FORMAT = 322, 323, 324, 325, 339
+
+SHORT = 3
+_CODES = {1: "B", SHORT: "H", 4: "I", 16: "Q"}  # of the types of whole numbers: BYTE, SHORT, LONG, LONG8
+_MOST_ENTRIES = 4096
+
+
+class Entry(NamedTuple):
+    """One tag.
+
+    Attributes:
+        code: its type as `struct` has it; "" for what is no whole number.
+        count: how many numbers it has.
+        at: the byte where the first of them stands, or the offset of all of them.
+        place: the byte where the first of them stands.
+    """
+
+    tag: int
+    code: str
+    count: int
+    at: int
+    place: int
+
+
+class Directory:
+    """The directory that the header points at. A chain of further ones, which may run in a circle, is nothing to it.
+
+    All of it raises struct.error where the file ends too early, or OverflowError for an offset of 64 bits that no memory has.
+
+    Attributes:
+        order: the byte order, "<" or ">".
+    """
+
+    def __init__(self, data: memoryview):
+        self._data = data
+        self.order = "<" if data[0] == ord("I") else ">"
+        big = self.number("H", 2) == 43  # BigTIFF: 8-byte offsets, 20-byte entries
+        self._offset, counts, self._count, self._inline = ("Q", "Q", "Q", 8) if big else ("I", "H", "I", 4)
+        start = self.number(self._offset, 8 if big else 4)
+        self._entries = self.number(counts, start)
+        self._first = start + struct.calcsize(counts)
+
+    def entries(self, most: int = _MOST_ENTRIES) -> Iterator[Entry]:
+        """The tags, as they come; `most` of them."""
+        form = f"{self.order}HH{self._count}"
+        head = struct.calcsize(form)
+        step = head + self._inline
+        for start in range(self._first, self._first + min(self._entries, most) * step, step):
+            tag, kind, count = struct.unpack_from(form, self._data, start)
+            code, at = _CODES.get(kind, ""), start + head
+            outside = code and struct.calcsize(code) * count > self._inline
+            yield Entry(tag, code, count, at, self.number(self._offset, at) if outside else at)
+
+    def number(self, code: str, place: int) -> int:
+        """The number at a byte of the file."""
+        return struct.unpack_from(self.order + code, self._data, place)[0]
+
+    def numbers(self, entry: Entry) -> tuple[int, ...]:
+        """All numbers of a tag."""
+        return struct.unpack_from(f"{self.order}{entry.count}{entry.code}", self._data, entry.place)
