@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from fractions import Fraction
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,11 +24,14 @@ from ndd._execution.fork import whole
 from ndd.decoders._limit import get_max_pixels
 from ndd.decoders._metadata import any_metadata
 from ndd.decoders._video_color import FULL_RANGE, PLANAR, write_rgb, write_ycbcr
+from ndd.decoders._video_packets import Packets, Places, PlainFile, rows_of
 
 Index = dict[str, np.ndarray]
 
 _OPTIONS = {"protocol_whitelist": "file"}  # a play list must not fetch anything
 _GUESSED_AFTER_SEEKS = ("mpeg",)  # containers, by FFmpeg's names, that say the times of some packets only
+_SHOWN_WITHIN = 9  # packets: a frame's own, and what a decoder that puts frames in order takes until it shows it
+_READ_AT_ONCE = 64  # packets
 _CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is never shown
 
 
@@ -60,7 +63,7 @@ class VideoFile:
         self._make_decoder: Callable[[Any], Any] = _ffmpeg
         self._open()
         try:
-            self._index = _indexed(self._container, self._stream) if index is None else index
+            self._index = _indexed(source, self._container, self._stream) if index is None else index
         except BaseException:
             self._container.close()
             raise
@@ -79,6 +82,9 @@ class VideoFile:
         self._next = 0  # the frame that decoding on gives next
         self._began = 0  # the frame where decoding began
         self._frames: Iterator[tuple[int, Any]] | None = None
+        self._coming: Iterator[Any] = iter(())  # the packets of which they are made
+        self._plain: PlainFile | None = None  # where an engine's packets are read from
+        self._place: int | None = None  # of the next one of these
         self._damage: BaseException | None = None  # what the decoder said last
         self._damaged: list[int] = []  # the decode times of what it could not decode
         self.refused: str | None = None  # why the engines of a GPU do not decode it
@@ -160,14 +166,17 @@ class VideoFile:
 
     def close(self) -> None:
         """Closes the file and gives the decoder up."""
-        self._frames = None
+        self._frames = self._place = None
         self._close_decoder()
+        if self._plain is not None:
+            self._plain.close()
+            self._plain = None
         with whole:
             self._container.close()
 
     def __del__(self) -> None:
         if os.getpid() != getattr(self, "_process", os.getpid()):
-            _of_parents.append((self.__dict__.get("_container"), self._decoder, self.__dict__.get("_frames")))
+            _of_parents.append([self.__dict__.get(name) for name in ("_container", "_decoder", "_frames", "_coming")])
 
     def _close_decoder(self) -> None:
         if self._decoder is not None and not self.by_ffmpeg:
@@ -215,6 +224,78 @@ class VideoFile:
                 self._go_to(0)  # a key frame that was none: from the beginning
         raise self._bad(wanted)
 
+    def copy(self, numbers: Sequence[int], places: Sequence[int]) -> None:
+        """Writes the frames that were said to `expect` to addresses; what decodes is an engine's. RuntimeError if one of them
+        cannot be decoded."""
+        cuts = [at for at in range(1, len(numbers)) if self.key_before(numbers[at]) > numbers[at - 1] + 1]
+        for begin, end in pairwise([0, *cuts, len(numbers)]):
+            self._copy(numbers[begin:end], places[begin:end])
+
+    def _copy(self, numbers: Sequence[int], places: Sequence[int]) -> None:
+        """Frames with nothing between them that could be passed over."""
+        first, last = numbers[0], numbers[-1]
+        wanted = np.array([self._times[numbers], places], np.int64).T.copy()
+        for again in (False, True):
+            if again or not self._goes_on or not max(self.key_before(first), 0) <= self._next <= first:
+                self._go_to(0 if again else self.key_before(first))
+            unsent = set(numbers) - self._inside
+            try:
+                while self._goes_on and self._next <= last:
+                    if self._place is None:
+                        self._send(unsent, wanted)
+                    else:
+                        self._send_stored(self._place, numbers, wanted)
+            except faults() as error:
+                self._damage = error
+            if not wanted[:, 1].any():
+                return
+            if self._damage is not None or self._began == 0:
+                break
+        raise self._bad(numbers[int((wanted[:, 1] != 0).argmax())])
+
+    def _send(self, unsent: set[int], wanted: np.ndarray) -> None:
+        """Decodes packets up to the last one of the unsent frames, or one more."""
+        packets: list[Any] = []
+        while unsent or not packets:
+            packet = next(self._coming, None)
+            if packet is None or not packet.size:
+                self._frames = None
+                break
+            if packet.pts is None:
+                raise ValueError("a packet says no time")
+            number = self._number(packet.pts)
+            packets.append(packet)
+            unsent.discard(number)
+            self._inside.add(number)
+        self._decode(Packets.of(packets), wanted, self._frames is None)
+        self._inside = {number for number in self._inside if number >= self._next}
+
+    def _send_stored(self, place: int, numbers: Sequence[int], wanted: np.ndarray) -> None:
+        """Decodes packets, as they stand in the file from this one on, up to the last one of the frames that are missing, and as
+        many more as it takes until that is shown."""
+        if self._plain is None:
+            self._plain = PlainFile(self.source)
+        rows = self._index["packets"]
+        last = int(self._index["sent"][np.array(numbers)[wanted[:, 1] != 0]].max())
+        end = min(max(last, place) + _SHOWN_WITHIN, place + _READ_AT_ONCE, len(rows))
+        packets = self._plain.packets(rows[place:end])
+        sent = self._decode(packets, wanted, end == len(rows))
+        self._place = place + sent if sent <= len(packets.sizes) else None
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether more can be decoded."""
+        return self._frames is not None or self._place is not None
+
+    def _decode(self, packets: Packets, wanted: np.ndarray, ends: bool) -> int:
+        """How many packets were decoded."""
+        times = self._times[list(self._wanted)]
+        unwanted = (packets.times < times.max()) & ~np.isin(packets.times, times)
+        sent, last = self.decoder.decode(packets, unwanted, wanted, ends)
+        if last is not None:
+            self._next = self._number(last) + 1
+        return sent
+
     def _harmed(self, wanted: int) -> bool:
         """Whether data was damaged that the decoder needs for a frame: what it gets from the key frame before on."""
         if not self._damaged or self._untimed:
@@ -232,6 +313,10 @@ class VideoFile:
         """Begins anew at a key frame; where the file cannot be searched, at the beginning."""
         self._forget()
         self._began = key
+        if not self.by_ffmpeg and len(self._index["packets"]):
+            self.decoder.flush_buffers()
+            self._next, self._place = key, int(self._index["sent"][key])
+            return
         decoded_at = int(self._index["decode_times"][key])
         for when in () if self._untimed else (int(self._times[key]), decoded_at):
             try:
@@ -242,7 +327,7 @@ class VideoFile:
             except faults():
                 break
             if first is not None and first.dts is not None and first.dts <= decoded_at and self._knows(first):
-                self._next, self._frames = key, self._numbered(chain((first,), packets))
+                self._start(key, chain((first,), packets))
                 return
         self._begin_anew()
 
@@ -256,11 +341,16 @@ class VideoFile:
         self.close()
         self._open()
         self._forget()
-        self._next, self._began, self._frames = 0, 0, self._numbered(self._packets())
+        self._began = 0
+        self._start(0, self._packets())
+
+    def _start(self, frame: int, packets: Iterator[Any]) -> None:
+        self._next, self._coming = frame, packets
+        self._frames = self._numbered(packets)
 
     def _forget(self) -> None:
         """Nothing is being decoded, and no damage is known."""
-        self._frames, self._damage, self._damaged = None, None, []
+        self._frames, self._place, self._damage, self._damaged = None, None, None, []
         self._emptied = False
         self._inside.clear()
 
@@ -332,11 +422,11 @@ class VideoFile:
 def scan(source: str | np.ndarray) -> Index:
     """The index of a video: `times` of its frames in ticks of the `time_base` (a fraction), ascending; `decode_times`
     by which they are found; `keys`, the numbers of frames where decoding may begin; `size`, height and width, upright;
-    `untimed`, whether the file says no times, so that frames are counted; `picture`, see `Picture`. RuntimeError for what
-    is no video."""
+    `untimed`, whether the file says no times, so that frames are counted; `picture`, see `Picture`; `packets`, see `Places`,
+    and `sent`, the row of each frame there. RuntimeError for what is no video."""
     container = _opened(source)
     try:
-        return _indexed(container, _video_stream(container))
+        return _indexed(source, container, _video_stream(container))
     finally:
         container.close()
 
@@ -378,11 +468,14 @@ def _video_stream(container: Any) -> Any:
     return stream
 
 
-def _indexed(container: Any, stream: Any) -> Index:
+def _indexed(source: str | np.ndarray, container: Any, stream: Any) -> Index:
     listed: list[tuple[Any, Any, bool]] = []
+    stored = Places(source, container.format.name)
     hides = stream.codec_context.name in _CODECS_WITH_HIDDEN_FRAMES
     try:
         for packet in container.demux(stream):
+            if packet.size:
+                stored.note(packet)
             if packet.size and not packet.is_discard and not (hides and not bytes(packet)[0] >> 4 & 1):
                 listed.append((packet.pts, packet.dts, packet.is_keyframe))
     except faults() as error:
@@ -409,6 +502,7 @@ def _indexed(container: Any, stream: Any) -> Index:
     if untimed or container.format.name in _GUESSED_AFTER_SEEKS:
         keys = np.arange(len(times)) == 0
     picture, (height, width) = _first_picture(container, stream)
+    packets = stored.found() if not untimed else np.zeros((0, 3), np.int64)
     return {
         "times": times,
         "decode_times": decode_times,
@@ -417,6 +511,8 @@ def _indexed(container: Any, stream: Any) -> Index:
         "size": np.array([height, width], np.int64),
         "untimed": np.array([untimed]),
         "picture": np.array(picture, np.int64),
+        "packets": packets,
+        "sent": rows_of(packets, times),
     }
 
 

@@ -168,8 +168,7 @@ def _by_engine(call: Any, file: VideoFile, frames: list[int], table: np.ndarray)
         if not picture.bits or file.index["untimed"][0]:
             raise _nvdec.Refused("the engines are asked for 4:2:0 that is not interlaced, with the times of its frames")
         _decoder(call, file, picture)
-        for frame, place in zip(frames, table[:, 0].tolist(), strict=True):
-            file.frame(frame).copy(place)
+        file.copy(frames, table[:, 0].tolist())
     except (_nvdec.Refused, RuntimeError) as error:
         file.refused = str(error)
         file.decode_by(None)

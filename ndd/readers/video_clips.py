@@ -311,7 +311,7 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
         try:
             if is_remote(path):
                 return scan(_file_of(path))
-            return cached(path, "video", 5, lambda: scan(path), _WORTH_KEEPING)
+            return cached(path, "video", 6, lambda: scan(path), _WORTH_KEEPING)
         except (OSError, RuntimeError, ValueError) as error:
             return error
 
