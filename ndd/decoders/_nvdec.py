@@ -91,6 +91,11 @@ class _Status(ctypes.Structure):
     _fields_ = (("status", _u32), ("reserved", _u32 * 31), ("reserved2", _pointer * 8))
 
 
+def _numbers(structure: Any) -> np.ndarray:
+    """The memory of a structure, as i32."""
+    return np.frombuffer(structure, np.int32)
+
+
 _ON_GPU = 2
 _COPY_WORDS = 16  # 8-byte numbers of a `CUDA_MEMCPY2D`, and which of them say where from, where to and how much
 _FROM_KIND, _TO_KIND, _TARGET_ROW, _BYTES, _ROWS = 2, 9, 13, 14, 15
@@ -250,8 +255,8 @@ class Decoder:
         self._error: BaseException | None = None
         self._state = State()
         self._places = np.zeros((3, _COPY_WORDS), np.int64)
-        self._mapping = np.frombuffer(_Mapping(stream=self._stream.cuda_stream), np.int32)
-        self._status = np.frombuffer(_Status(), np.int32)
+        self._mapping = _numbers(_Mapping(stream=self._stream.cuda_stream))
+        self._status = _numbers(_Status())
         self._on_sequence: Any = _SEQUENCE(self._sequence)
         decode, show = callbacks()
         how = _Parsing(

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ndd.decoders._video_file import Index, VideoFile, key_before
+from ndd.decoders._video_file import VideoFile
+from ndd.decoders._video_index import Index, key_before
 
 _KEPT_OPEN = 16  # videos; each holds a decoder with some frames
 

@@ -20,7 +20,8 @@ from ndd._operator.naming import raise_first
 from ndd._tensor.memory import torch_device
 from ndd.decoders import _nvdec
 from ndd.decoders._video_color import factors
-from ndd.decoders._video_file import Index, Picture, VideoFile
+from ndd.decoders._video_file import VideoFile
+from ndd.decoders._video_index import Index, Picture
 
 _KERNEL = Path(__file__).with_name("video.cu")
 _FILL, _NV12, _P016, _RGB = range(4)

@@ -64,17 +64,17 @@ class Places:
         a codec whose packets FFmpeg puts together anew, is not what it seems from the beginning."""
         if self._file is None:
             return
-        count, place = len(self._rows), packet.pos
-        known = place is not None and place >= 0 and packet.pts is not None
-        if known and not count & (count - 1):
-            try:
-                known = self._file.read(place, packet.size) == bytes(packet)
-            except OSError:
-                known = False
-        if not known:
+        count, place, time = len(self._rows), packet.pos, packet.pts
+        if place is None or place < 0 or time is None or not (count & (count - 1) or self._is_there(packet)):
             self._end()
             return
-        self._rows.append((place, packet.size, packet.pts))
+        self._rows.append((place, packet.size, time))
+
+    def _is_there(self, packet: Any) -> bool:
+        try:
+            return self._file is not None and self._file.read(packet.pos, packet.size) == bytes(packet)
+        except OSError:
+            return False
 
     def found(self) -> np.ndarray:
         """Place, size and time of each packet, i64 `[N, 3]`; none where they are not to be had from there."""

@@ -23,7 +23,8 @@ class Driver:
         self.begin()
         word, i32, i64, address = ctypes.c_size_t, ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p
         for function, *kinds in (
-            (self.cuvidParseVideoData, word, address), (self.cuvidDecodePicture, word, address), (self.cuvidMapVideoFrame64, word, i32, address, address, address),
+            (self.cuvidParseVideoData, word, address), (self.cuvidDecodePicture, word, address),
+            (self.cuvidMapVideoFrame64, word, i32, address, address, address),
             (self.cuvidUnmapVideoFrame64, word, i64), (self.cuvidGetDecodeStatus, word, i32, address),
             (self.cuMemcpy2DAsync_v2, address, word), (self.cuStreamSynchronize, word),
         ):  # fmt: skip

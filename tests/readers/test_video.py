@@ -273,7 +273,7 @@ def test_a_broken_file_is_named_or_left_out(folder, tmp_path):
 
 def test_threads_share_a_decoder_that_passes_by(folder):
     """A thread that wants later frames waits for the decoder that is on its way there."""
-    from ndd.decoders._video_file import scan
+    from ndd.decoders._video_index import scan
 
     path = str(folder / "cat" / "a.mp4")
     index = {**scan(path), "keys": np.array([0])}
@@ -296,7 +296,7 @@ def test_threads_share_a_decoder_that_passes_by(folder):
 
 
 def test_a_video_in_use_is_closed_when_it_no_longer_is(folder):
-    from ndd.decoders._video_file import scan
+    from ndd.decoders._video_index import scan
 
     path = str(folder / "cat" / "a.mp4")
     videos, index = OpenVideos(1, str), scan(path)
