@@ -139,7 +139,7 @@ def _written() -> Any:
 
 
 @kernel
-def decode_packets(parser, stream, state, data, packets, head, codec, wanted, places, mapping, status):
+def decode_packets(parser, stream, state, data, packets, head, codec, wanted, places, mapping, status, waits):
     """Sends packets to a parser, and copies the pictures that are wanted of those that it shows; the copies are there when
     this returns, and no more packets are sent when all are there. Gives which call failed (`CALLS`), its status (0: none did), how
     many packets were sent, and the time of the picture that is shown last, or `NEVER`.
@@ -147,7 +147,7 @@ def decode_packets(parser, stream, state, data, packets, head, codec, wanted, pl
     `state`: the numbers of a `State`. `data`: u8, the packets, one behind the other, the first one behind `head` other bytes
     that are sent with it. `packets`: i64 `[N, 4]`, of each flags, size and time, and whether it is left out if no other one
     needs it. `codec`: one of `UNITS`. `wanted`: i64 `[M, 2]`, times, ascending, and where to each picture is copied; 0 as soon
-    as that is done. `places`, `mapping`, `status`: see `copy_picture`.
+    as that is done. `places`, `mapping`, `status`, `waits`: see `copy_picture`.
     """
     packet = zeros(4, np.int64)
     step, failed, end, last, sent, copied, missing = 0, 0, 0, NEVER, 0, 0, 0
@@ -192,17 +192,19 @@ def decode_packets(parser, stream, state, data, packets, head, codec, wanted, pl
                 break
             mapping[0], mapping[2] = state[at] >> 32, state[at + 1] & 0xFFFFFFFF
             mapping[3] = state[at + 1] >> 32 < 0
-            step, failed = copy_picture(state[_HANDLE], number, wanted[which, 1], stream, places, mapping, status)
+            step, failed = copy_picture(
+                state[_HANDLE], number, wanted[which, 1], stream, places, mapping, status, waits
+            )
             copied += 1
             if failed:
                 break
             wanted[which, 1] = 0
         if failed or (copied and copied == missing):
             break
-    if copied:
-        status = _wait(stream)
-        if status and not failed:
-            step, failed = _SYNCHRONIZE, status
+    if copied and not waits:
+        late = _wait(stream)
+        if late and not failed:
+            step, failed = _SYNCHRONIZE, late
     return step, failed, sent, last
 
 
@@ -222,12 +224,12 @@ def _place(wanted, time):
 
 
 @kernel
-def copy_picture(session, number, target, stream, places, mapping, status):
+def copy_picture(session, number, target, stream, places, mapping, status, waits):
     """Begins to copy a picture of a session. Gives which call failed, and its status.
 
     `places`: i64 `[3, 16]`; the first two rows are `CUDA_MEMCPY2D`s for luma and chroma, without sources and targets; the
     third one says of each the first row and the first byte of a row, and then how many bytes luma takes. `mapping`, `status`:
-    the driver's structures as i32.
+    the driver's structures as i32. `waits`: whether the copy is there when this returns.
     """
     found = zeros(2, np.int64)
     failed = _map(session, number, found.ctypes.data, found.ctypes.data + 8, mapping.ctypes.data)
@@ -241,8 +243,10 @@ def copy_picture(session, number, target, stream, places, mapping, status):
             failed = _copy_rows(places.ctypes.data + 128 * k, stream)
     step = _COPY
     if not failed:
+        if waits:
+            step, failed = _SYNCHRONIZE, _wait(stream)
         _ask_status(session, number, status.ctypes.data)
-        if status[0] == _UNDER_WAY:
+        if status[0] == _UNDER_WAY and not failed:
             step, failed = _SYNCHRONIZE, _wait(stream)
             _ask_status(session, number, status.ctypes.data)
         if not failed and (status[0] == _DAMAGED or status[0] == _PAINTED_OVER):

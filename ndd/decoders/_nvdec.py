@@ -30,6 +30,7 @@ _END, _TIMED, _ONE_PICTURE = 1, 2, 8  # of a packet
 _DISPLAY_DELAY = 2  # pictures that the engine may decode before the first one of them is waited for
 _SPARE_SURFACES = 4
 _MAPPED = 2
+_WAITS_FOR_EACH = True  # copy before its surface is given back, as NVIDIA's samples do
 _KEPT_IDLE = 32  # sessions that nobody uses; one for 1080p takes about 100 MB
 
 _u8, _u32, _ulong, _pointer = ctypes.c_ubyte, ctypes.c_uint32, ctypes.c_ulong, ctypes.c_void_p
@@ -299,6 +300,7 @@ class Decoder:
         step, failed, sent, last = decode_packets(
             self._parser.value or 0, self._stream.cuda_stream, self._state.numbers, np.frombuffer(bytearray(head + data), np.uint8),
             rows, len(head), _NAL_CODECS[self._name] if lengths else 0, wanted, self._places, self._mapping, self._status,
+            _WAITS_FOR_EACH,
         )  # fmt: skip
         self._fresh = sent > count or (self._fresh and not sent)
         if self._error is not None:

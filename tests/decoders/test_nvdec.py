@@ -167,7 +167,7 @@ def test_several_packets_are_sent_in_one_call_up_to_the_last_wanted_picture(deco
     np.testing.assert_array_equal(found, [shown(1), shown(3)])
     assert said == (4, 3), "the fourth one shows the third"
     assert DRIVER.decoded == [1, 2, 3, 0]
-    assert (DRIVER.copied, DRIVER.waits) == (2, 1), "the others are not copied, and nobody waits for each"
+    assert (DRIVER.copied, DRIVER.waits) == (2, 2), "the others are not copied"
     found, said = decoded(decoder, [5], wanted=[4, 5], ends=True)
     np.testing.assert_array_equal(found, [shown(0), shown(1)])
     assert said == (2, 5)
@@ -201,7 +201,15 @@ def test_a_copy_that_fails_says_why_and_unmaps(decoder, name):
     assert DRIVER.mapped == 0
 
 
-def test_the_state_of_a_picture_that_is_under_way_is_asked_again(decoder):
+def test_copies_may_be_waited_for_together(decoder, monkeypatch):
+    monkeypatch.setattr(_nvdec, "_WAITS_FOR_EACH", False)
+    found, _ = decoded(decoder, [1, 2, 3])
+    np.testing.assert_array_equal(found, [shown(1), shown(2), shown(3)])
+    assert (DRIVER.copied, DRIVER.waits) == (3, 1)
+
+
+def test_the_state_of_a_picture_that_is_under_way_is_asked_again(decoder, monkeypatch):
+    monkeypatch.setattr(_nvdec, "_WAITS_FOR_EACH", False)
     DRIVER.fails.add("late damage")
     with pytest.raises(_nvdec.Refused, match="damaged"):
         decoded(decoder, [0])
