@@ -34,11 +34,13 @@ class Decoder:
     copies = 0
     refuses = ()  # codecs
 
-    def __init__(self, stream, device, size, after):
-        if stream.codec_context.name in self.refuses:
+    def __init__(self, codec, extradata, device, size, after):
+        if codec in self.refuses:
             raise _nvdec.Refused("the test wants it")
-        stream.codec_context.open(strict=False)
-        self.context, self.size = stream.codec_context, size
+        self.context, self.size = av.CodecContext.create(codec, "r"), size
+        self.context.extradata = extradata
+        self.context.height, self.context.width = size
+        self.context.open(strict=False)
         type(self).open += 1
 
     def wait_for(self, stream):

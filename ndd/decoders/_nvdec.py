@@ -231,7 +231,8 @@ class Decoder:
     """Decodes packets by an engine, and copies the frames that are wanted.
 
     Args:
-        stream: PyAV's stream: its codec and its parameter sets.
+        codec: FFmpeg's name of it.
+        extradata: its parameter sets.
         device: the number of the GPU.
         size: height and width of the frames, as they are stored.
         after: a CUDA stream of torch that has to be waited for before memory is written.
@@ -239,18 +240,17 @@ class Decoder:
     `Refused` here, or in `decode`, for what the engines do not do.
     """
 
-    def __init__(self, stream: Any, device: int, size: tuple[int, int], after: Any):
+    def __init__(self, codec: str, extradata: bytes, device: int, size: tuple[int, int], after: Any):
         import torch
 
         library()
-        context = stream.codec_context
-        self._name, self._device, self._size = context.name.removeprefix("lib"), device, size
+        self._name, self._device, self._size = codec.removeprefix("lib"), device, size
         if self._name not in _CODECS:
-            raise Refused(f"there is no engine for {context.name}")
+            raise Refused(f"there is no engine for {codec}")
         torch.cuda.set_device(device)
         self._stream = torch.cuda.Stream(device)
         self._stream.wait_stream(after)
-        self._head, self._length_bytes = _parameter_sets(self._name, bytes(context.extradata or b""))
+        self._head, self._length_bytes = _parameter_sets(self._name, extradata)
         self._fresh = True
         self._session: _Session | None = None
         self._error: BaseException | None = None

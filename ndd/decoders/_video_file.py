@@ -50,12 +50,8 @@ class VideoFile:
         self._process = os.getpid()
         self._decoder: Any = None  # made when it is needed
         self._make_decoder: Callable[[Any], Any] = _ffmpeg
-        self._open()
-        try:
-            self._index = indexed(source, self._container, self._stream) if index is None else index
-        except BaseException:
-            self._container.close()
-            raise
+        self._container: Any = None  # open when FFmpeg is needed: an engine may do without
+        self._index = self._indexed() if index is None else index
         self._times, self._keys = self._index["times"], self._index["keys"].tolist()
         self.time_base = Fraction(*self._index["time_base"].tolist())
         height, width = self._index["size"].tolist()
@@ -88,6 +84,18 @@ class VideoFile:
         """The frame that comes next when decoding goes on; the end where it cannot."""
         return self.shape.frames if self._emptied else self._next
 
+    @property
+    def stream(self) -> Any:
+        """PyAV's, of an open file."""
+        if self._container is None:
+            self._open()
+        return self._stream
+
+    @property
+    def codec(self) -> tuple[str, bytes]:
+        """FFmpeg's name of the codec, and its parameter sets."""
+        return self._index["codec"].tobytes().decode(), self._index["extradata"].tobytes()
+
     def seconds(self, frames: Any) -> np.ndarray:
         """When frames are shown, f64, in seconds."""
         return self._times[frames] * float(self.time_base)
@@ -115,8 +123,8 @@ class VideoFile:
             self.write(number, places[number])
 
     def decode_by(self, make_decoder: Callable[[Any], Any] | None) -> None:
-        """Another decoder from here on: what `make_decoder` gives for PyAV's stream, with the `decode`, `skip_frame` and
-        `flush_buffers` of PyAV's codec context; None: FFmpeg again."""
+        """Another decoder from here on: what `make_decoder` gives for this file, an engine's (`_nvdec.Decoder`); None: FFmpeg
+        again."""
         self._close_decoder()
         self._make_decoder = make_decoder or _ffmpeg
         self._forget()
@@ -131,7 +139,7 @@ class VideoFile:
         """What decodes."""
         if self._decoder is None:
             with whole:
-                self._decoder = self._make_decoder(self._stream)
+                self._decoder = self._make_decoder(self)
             self._decoder.skip_frame, self._skips = "DEFAULT", False
         return self._decoder
 
@@ -160,8 +168,10 @@ class VideoFile:
         if self._plain is not None:
             self._plain.close()
             self._plain = None
-        with whole:
-            self._container.close()
+        if self._container is not None:
+            with whole:
+                self._container.close()
+            self._container = None
 
     def __del__(self) -> None:
         if os.getpid() != getattr(self, "_process", os.getpid()):
@@ -172,17 +182,26 @@ class VideoFile:
             self._decoder.close()
         self._decoder = None
 
+    def _indexed(self) -> Index:
+        stream = self.stream
+        try:
+            return indexed(self.source, self._container, stream)
+        except BaseException:
+            self._container.close()
+            raise
+
     def _open(self) -> None:
         # FFmpeg opens and closes decoders under locks of the process: a child forked meanwhile would wait for ever.
         with whole:
-            self._container = opened(self.source)
+            container = opened(self.source)
             try:
-                self._stream = video_stream(self._container)
+                self._stream = video_stream(container)
                 self._stream.thread_type = "AUTO"
                 self._stream.thread_count = self._threads
             except BaseException:
-                self._container.close()
+                container.close()
                 raise
+            self._container = container
         self._skips = False
 
     def frame(self, wanted: int) -> Any:
@@ -309,7 +328,8 @@ class VideoFile:
         decoded_at = int(self._index["decode_times"][key])
         for when in () if self._untimed else (int(self._times[key]), decoded_at):
             try:
-                self._container.seek(when, stream=self._stream, backward=True)
+                stream = self.stream
+                self._container.seek(when, stream=stream, backward=True)
                 self.decoder.flush_buffers()
                 packets = self._packets()
                 first = next(packets, None)
@@ -345,7 +365,8 @@ class VideoFile:
 
     def _packets(self) -> Iterator[Any]:
         # A generator of PyAV 18 that is dropped, and not closed, leaves 150 bytes behind; what `yield from` goes through is closed.
-        yield from self._container.demux(self._stream)
+        stream = self.stream
+        yield from self._container.demux(stream)
 
     def _numbered(self, packets: Iterator[Any]) -> Iterator[tuple[int, Any]]:
         """The frames in these packets, with their numbers."""
@@ -408,7 +429,8 @@ class VideoFile:
             self._skips = skips
 
 
-def _ffmpeg(stream: Any) -> Any:
+def _ffmpeg(file: VideoFile) -> Any:
+    stream = file.stream
     try:
         stream.codec_context.open(strict=False)
     except faults() as error:

@@ -188,4 +188,5 @@ def _decoder(call: Any, file: VideoFile, picture: Picture) -> None:
         return
     _, height, width = file.shape
     size = (width, height) if picture.turns % 2 else (height, width)
-    file.decode_by(lambda source: _nvdec.Decoder(source, call.device.device_id, size, stream))
+    codec, extradata = file.codec
+    file.decode_by(lambda _: _nvdec.Decoder(codec, extradata, call.device.device_id, size, stream))

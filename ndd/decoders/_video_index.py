@@ -28,7 +28,8 @@ _CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is
 def scan(source: str | np.ndarray) -> Index:
     """The index of a video: `times` of its frames in ticks of the `time_base` (a fraction), ascending; `decode_times`
     by which they are found; `keys`, the numbers of frames where decoding may begin; `size`, height and width, upright;
-    `untimed`, whether the file says no times, so that frames are counted; `picture`, see `Picture`; `packets`, see `Places`,
+    `untimed`, whether the file says no times, so that frames are counted; `picture`, see `Picture`; `codec` and
+    `extradata`, as u8; `packets`, see `Places`,
     and `sent`, the row of each frame there. RuntimeError for what is no video."""
     container = opened(source)
     try:
@@ -107,6 +108,7 @@ def indexed(source: str | np.ndarray, container: Any, stream: Any) -> Index:
         decode_times, keys = decode_times[places], keys[places]
     if untimed or container.format.name in _GUESSED_AFTER_SEEKS:
         keys = np.arange(len(times)) == 0
+    codec, extradata = stream.codec_context.name, bytes(stream.codec_context.extradata or b"")
     picture, (height, width) = _first_picture(container, stream)
     packets = stored.found() if not untimed else np.zeros((0, 3), np.int64)
     return {
@@ -117,6 +119,8 @@ def indexed(source: str | np.ndarray, container: Any, stream: Any) -> Index:
         "size": np.array([height, width], np.int64),
         "untimed": np.array([untimed]),
         "picture": np.array(picture, np.int64),
+        "codec": np.array(list(codec.encode()), np.uint8),
+        "extradata": np.array(list(extradata), np.uint8),
         "packets": packets,
         "sent": rows_of(packets, times),
     }

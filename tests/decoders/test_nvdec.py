@@ -124,8 +124,7 @@ def decoder(monkeypatch):
     monkeypatch.setattr(_nvdec, "sessions", SimpleNamespace(take=lambda *_: session, give_back=lambda _: None))
     monkeypatch.setattr(torch.cuda, "set_device", lambda _: None)
     monkeypatch.setattr(torch.cuda, "Stream", lambda _: SimpleNamespace(cuda_stream=0, wait_stream=lambda _: None))
-    stream = SimpleNamespace(codec_context=SimpleNamespace(name="h264", extradata=b""))
-    made = _nvdec.Decoder(stream, 0, SIZE, None)
+    made = _nvdec.Decoder("h264", b"", 0, SIZE, None)
     yield made
     made.close()
 
