@@ -45,6 +45,7 @@ CALLS = (
 """What `decode_packets` says has failed; behind these, that a picture was lost, and that one is damaged."""
 _MAP, _COPY, _SYNCHRONIZE, _PARSE, _DECODE, OVERRUN, _DAMAGE = range(7)
 NEVER = -(1 << 63)
+FORGOTTEN = 2
 H264, HEVC = 1, 2
 
 
@@ -139,15 +140,16 @@ def _written() -> Any:
 
 
 @kernel
-def decode_packets(parser, stream, state, data, packets, head, codec, wanted, places, mapping, status, waits):
+def decode_packets(parser, stream, state, data, packets, begins, head, codec, wanted, places, mapping, status, waits):
     """Sends packets to a parser, and copies the pictures that are wanted of those that it shows; the copies are there when
     this returns, and no more packets are sent when all are there. Gives which call failed (`CALLS`), its status (0: none did), how
     many packets were sent, and the time of the picture that is shown last, or `NEVER`.
 
-    `state`: the numbers of a `State`. `data`: u8, the packets, one behind the other, the first one behind `head` other bytes
-    that are sent with it. `packets`: i64 `[N, 4]`, of each flags, size and time, and whether it is left out if no other one
-    needs it. `codec`: one of `UNITS`. `wanted`: i64 `[M, 2]`, times, ascending, and where to each picture is copied; 0 as soon
-    as that is done. `places`, `mapping`, `status`, `waits`: see `copy_picture`.
+    `state`: the numbers of a `State`. `packets`: i64 `[N, 4]`, of each flags, size and time, and 1 where it is left out if no
+    other one needs it, or `FORGOTTEN`: nobody looks at what it shows. `data`: u8, the packets, one behind the other; before that
+    with the number `begins` stand `head` other bytes, which are sent with it. `codec`: `H264` or `HEVC`, if units of packets
+    begin with their lengths; 0 else. `wanted`: i64 `[M, 2]`, times, ascending, and where to each picture is copied; 0 as soon as
+    that is done. `places`, `mapping`, `status`, `waits`: see `copy_picture`.
     """
     packet = zeros(4, np.int64)
     step, failed, end, last, sent, copied, missing = 0, 0, 0, NEVER, 0, 0, 0
@@ -156,12 +158,12 @@ def decode_packets(parser, stream, state, data, packets, head, codec, wanted, pl
     for i in range(packets.shape[0]):
         sent = i + 1
         begin = end
-        first = begin + (head if i == 0 else 0)
+        first = begin + (head if i == begins else 0)
         end = first + packets[i, 1]
         size, needed = end - begin, True
         if codec:
             size, needed = with_start_codes(data, begin, first, end, codec)
-        if packets[i, 3] and not needed:
+        if packets[i, 3] == 1 and not needed:
             continue
         packet[0], packet[1], packet[2], packet[3] = packets[i, 0], size, data.ctypes.data + begin, packets[i, 2]
         state[_STATUS], state[_COUNT] = 0, 0
@@ -172,6 +174,8 @@ def decode_packets(parser, stream, state, data, packets, head, codec, wanted, pl
             step = _PARSE
         if failed:
             break
+        if packets[i, 3] == FORGOTTEN:
+            continue
         count = state[_COUNT]
         if count == _EVENTS:
             step, failed = OVERRUN, 1

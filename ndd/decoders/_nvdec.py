@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.nvdec_calls import CALLS, H264, HEVC, NEVER, OVERRUN, State, callbacks, connect, decode_packets
+from ndd._cpu.nvdec_calls import CALLS, FORGOTTEN, H264, HEVC, NEVER, OVERRUN, State, callbacks, connect, decode_packets
 from ndd.decoders._video_packets import Packets
 
 _CODECS = {"mpeg4": 2, "h264": 4, "hevc": 8, "vp8": 9, "vp9": 10, "av1": 11}
@@ -251,7 +251,7 @@ class Decoder:
         self._stream = torch.cuda.Stream(device)
         self._stream.wait_stream(after)
         self._head, self._length_bytes = _parameter_sets(self._name, extradata)
-        self._fresh = True
+        self._fresh, self._forgets = True, False
         self._session: _Session | None = None
         self._error: BaseException | None = None
         self._state = State()
@@ -286,22 +286,25 @@ class Decoder:
         both chromas, pair by pair; a row has an even number of pixels, of one byte or, with more than 8 bits, two. The copies are
         there when this returns, and 0 stands in the place of their addresses.
         """
-        lengths, data, count = self._length_bytes, packets.data, len(packets.sizes)
-        rows = np.zeros((count + ends, 4), np.int64)
-        rows[:count, 0] = _TIMED | (_ONE_PICTURE if self._name in _NAL_CODECS else 0)
-        rows[count:, 0] = _END
-        rows[:count, 1], rows[:count, 2], rows[:count, 3] = packets.sizes, packets.times, unwanted
+        lengths, data, count, before = self._length_bytes, packets.data, len(packets.sizes), int(self._forgets)
+        rows = np.zeros((before + count + ends, 4), np.int64)
+        rows[:, 0], rows[:before, 3] = _END, FORGOTTEN
+        mine = rows[before : before + count]
+        mine[:, 0] = _TIMED | (_ONE_PICTURE if self._name in _NAL_CODECS else 0)
+        mine[:, 1], mine[:, 2], mine[:, 3] = packets.sizes, packets.times, unwanted
         if lengths not in (0, 4):
             parts = np.split(np.frombuffer(data, np.uint8), np.cumsum(packets.sizes)[:-1])
             parts = [_with_long_lengths(part.tobytes(), lengths) for part in parts]
-            data, rows[:count, 1] = b"".join(parts), [len(part) for part in parts]
+            data, mine[:, 1] = b"".join(parts), [len(part) for part in parts]
         head = self._head if self._fresh and count else b""
         self._error = None
         step, failed, sent, last = decode_packets(
-            self._parser.value or 0, self._stream.cuda_stream, self._state.numbers, np.frombuffer(bytearray(head + data), np.uint8),
-            rows, len(head), _NAL_CODECS[self._name] if lengths else 0, wanted, self._places, self._mapping, self._status,
-            _WAITS_FOR_EACH,
+            self._parser.value or 0, self._stream.cuda_stream, self._state.numbers,
+            np.frombuffer(bytearray(head + data), np.uint8), rows, before, len(head), _NAL_CODECS[self._name] if lengths else 0,
+            wanted, self._places, self._mapping, self._status, _WAITS_FOR_EACH,
         )  # fmt: skip
+        sent = max(sent - before, 0)
+        self._forgets = False
         self._fresh = sent > count or (self._fresh and not sent)
         if self._error is not None:
             raise self._error
@@ -314,8 +317,8 @@ class Decoder:
 
     def flush_buffers(self) -> None:
         """Forgets what was decoded: the next packet is a key frame."""
-        if not self._fresh:
-            self.decode(Packets.none(), np.zeros(0, bool), np.zeros((0, 2), np.int64), ends=True)
+        self._forgets = self._forgets or not self._fresh
+        self._fresh = True
 
     def _prepare_copies(self, session: _Session, left: int, top: int) -> None:
         """All of a copy that is the same for each picture; the picture begins here in a surface."""

@@ -172,6 +172,27 @@ def test_several_packets_are_sent_in_one_call_up_to_the_last_wanted_picture(deco
     assert said == (2, 5)
 
 
+def test_what_was_decoded_before_is_forgotten_with_the_next_packets(decoder):
+    DRIVER.delay = 2
+    none = np.zeros((0, 2), np.int64)
+    assert decoder.decode(packets(1, 2), np.zeros(2, bool), none) == (2, None)
+    decoder.flush_buffers()
+    assert len(DRIVER.waiting) == 2, "not yet"
+    found, said = decoded(decoder, [1, 3], ends=True)
+    np.testing.assert_array_equal(found, [shown(3), shown(0)])
+    assert said == (3, 3)
+    decoder.flush_buffers()  # nothing is left
+    assert decoder.decode(packets(), np.zeros(0, bool), none) == (0, None)
+
+
+def test_the_parameter_sets_come_with_each_first_packet(decoder):
+    decoder._head = b"head"
+    decoded(decoder, [1, 2])
+    decoder.flush_buffers()
+    decoded(decoder, [3])
+    assert [sent.startswith(b"head") for sent in DRIVER.sent] == [True, False, True]
+
+
 def test_what_no_other_picture_needs_is_not_sent(decoder):
     decoder._length_bytes = 4
     units = b"\0\0\0\2\x01A\0\0\0\3\x65BC"  # one that is not needed, one that is
