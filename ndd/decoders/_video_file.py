@@ -20,7 +20,9 @@ from ndd.decoders._video_color import write_rgb, write_ycbcr
 from ndd.decoders._video_index import Index, faults, indexed, key_before, opened, reason, video_stream
 from ndd.decoders._video_packets import Packets, PlainFile
 
-_SHOWN_WITHIN = 9  # packets: a frame's own, and what a decoder that puts frames in order takes until it shows it
+_SHOWN_WITHIN = (
+    8  # packets behind a frame's own, about: what a decoder that puts frames in order takes until it shows it
+)
 _READ_AT_ONCE = 64  # packets
 
 
@@ -237,10 +239,10 @@ class VideoFile:
         cannot be decoded."""
         cuts = [at for at in range(1, len(numbers)) if self.key_before(numbers[at]) > numbers[at - 1] + 1]
         for begin, end in pairwise([0, *cuts, len(numbers)]):
-            self._copy(numbers[begin:end], places[begin:end])
+            self._copy(numbers[begin:end], places[begin:end], end < len(numbers))
 
-    def _copy(self, numbers: Sequence[int], places: Sequence[int]) -> None:
-        """Frames with nothing between them that could be passed over."""
+    def _copy(self, numbers: Sequence[int], places: Sequence[int], ends: bool) -> None:
+        """Frames with nothing between them that could be passed over. `ends`: decoding does not go on behind them."""
         first, last = numbers[0], numbers[-1]
         wanted = np.array([self._times[numbers], places], np.int64).T.copy()
         for again in (False, True):
@@ -252,7 +254,7 @@ class VideoFile:
                     if self._place is None:
                         self._send(unsent, wanted)
                     else:
-                        self._send_stored(self._place, numbers, wanted)
+                        self._send_stored(self._place, numbers, wanted, ends)
             except faults() as error:
                 self._damage = error
             if not wanted[:, 1].any():
@@ -278,16 +280,17 @@ class VideoFile:
         self._decode(Packets.of(packets), wanted, self._frames is None)
         self._inside = {number for number in self._inside if number >= self._next}
 
-    def _send_stored(self, place: int, numbers: Sequence[int], wanted: np.ndarray) -> None:
+    def _send_stored(self, place: int, numbers: Sequence[int], wanted: np.ndarray, ends: bool) -> None:
         """Decodes packets, as they stand in the file from this one on, up to the last one of the frames that are missing, and as
-        many more as it takes until that is shown."""
+        many more as it takes until that is shown; with `ends` no more, the decoder is emptied instead."""
         if self._plain is None:
             self._plain = PlainFile(self.source)
         rows = self._index["packets"]
-        last = int(self._index["sent"][np.array(numbers)[wanted[:, 1] != 0]].max())
-        end = min(max(last, place) + _SHOWN_WITHIN, place + _READ_AT_ONCE, len(rows))
+        last = int(self._index["sent"][np.array(numbers)[wanted[:, 1] != 0]].max()) + 1
+        enough = min(max(last, place) + (0 if ends else _SHOWN_WITHIN), len(rows))
+        end = min(enough, place + _READ_AT_ONCE)
         packets = self._plain.packets(rows[place:end])
-        sent = self._decode(packets, wanted, end == len(rows))
+        sent = self._decode(packets, wanted, end == len(rows) or (ends and end == enough))
         self._place = place + sent if sent <= len(packets.sizes) else None
 
     @property

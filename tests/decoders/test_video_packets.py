@@ -124,6 +124,28 @@ def test_an_engine_decodes_mp4_files_without_ffmpeg(codec, tmp_path, emulated_gp
     there.close()
 
 
+@pytest.mark.parametrize("stored", [True, False])
+def test_an_engine_gets_no_more_than_it_takes(stored, monkeypatch):
+    engine = nvdec.put_in_place(monkeypatch)
+    clip = encoded(60, key_interval=20, height=32, width=32)
+    index = scan(clip)
+    if not stored:
+        index["packets"] = index["packets"][:0]
+    file = VideoFile(clip, 1, index)
+    file.decode_by(lambda _: engine(*file.codec, 0, (32, 32), None))
+    numbers = [*range(4), *range(20, 24), *range(45, 48)]
+    found = np.zeros((len(numbers), 48, 32), np.uint8)
+    file.expect(numbers)
+    file.copy(numbers, [one.ctypes.data for one in found])
+    assert engine.copies <= 4 + 4 + 8 + (0 if stored else 16)
+    plain = VideoFile(clip)
+    plain.expect(numbers)
+    for number, one in zip(numbers, found, strict=True):
+        np.testing.assert_array_equal(one[:32], np.asarray(plain.frame(number).to_ndarray())[:32])
+    for one in (file, plain):
+        one.close()
+
+
 def test_a_file_that_was_cut_off_since_it_was_indexed_is_named(tmp_path, emulated_gpu, monkeypatch):
     if not emulated_gpu.real:
         nvdec.put_in_place(monkeypatch)
