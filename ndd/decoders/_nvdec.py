@@ -297,10 +297,12 @@ class Decoder:
             parts = [_with_long_lengths(part.tobytes(), lengths) for part in parts]
             data, mine[:, 1] = b"".join(parts), [len(part) for part in parts]
         head = self._head if self._fresh and count else b""
+        stream = bytearray(head)
+        stream += data
         self._error = None
         step, failed, sent, last = decode_packets(
             self._parser.value or 0, self._stream.cuda_stream, self._state.numbers,
-            np.frombuffer(bytearray(head + data), np.uint8), rows, before, len(head), _NAL_CODECS[self._name] if lengths else 0,
+            np.frombuffer(stream, np.uint8), rows, before, len(head), _NAL_CODECS[self._name] if lengths else 0,
             wanted, self._places, self._mapping, self._status, _WAITS_FOR_EACH,
         )  # fmt: skip
         sent = max(sent - before, 0)

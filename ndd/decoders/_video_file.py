@@ -23,7 +23,7 @@ from ndd.decoders._video_packets import Packets, PlainFile
 _SHOWN_WITHIN = (
     8  # packets behind a frame's own, about: what a decoder that puts frames in order takes until it shows it
 )
-_READ_AT_ONCE = 64  # packets
+_BYTES_AT_ONCE = 1 << 22  # of packets
 
 
 class Shape(NamedTuple):
@@ -288,7 +288,7 @@ class VideoFile:
         rows = self._index["packets"]
         last = int(self._index["sent"][np.array(numbers)[wanted[:, 1] != 0]].max()) + 1
         enough = min(max(last, place) + (0 if ends else _SHOWN_WITHIN), len(rows))
-        end = min(enough, place + _READ_AT_ONCE)
+        end = min(enough, place + int(np.searchsorted(np.cumsum(rows[place:enough, 1]), _BYTES_AT_ONCE)) + 1)
         packets = self._plain.packets(rows[place:end])
         sent = self._decode(packets, wanted, end == len(rows) or (ends and end == enough))
         self._place = place + sent if sent <= len(packets.sizes) else None

@@ -9,7 +9,7 @@ import pytest
 from videos import encoded, numbered, numbers_of, timed
 
 import ndd
-from ndd.decoders import _video_packets
+from ndd.decoders import _video_file, _video_packets
 from ndd.decoders._video_file import VideoFile
 from ndd.decoders._video_index import scan
 from ndd.decoders._video_packets import Packets, Places, PlainFile
@@ -124,12 +124,14 @@ def test_an_engine_decodes_mp4_files_without_ffmpeg(codec, tmp_path, emulated_gp
     there.close()
 
 
-@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("stored", ["all", "a few at once", "none"])
 def test_an_engine_gets_no_more_than_it_takes(stored, monkeypatch):
     engine = nvdec.put_in_place(monkeypatch)
+    if stored == "a few at once":
+        monkeypatch.setattr(_video_file, "_BYTES_AT_ONCE", 200)
     clip = encoded(60, key_interval=20, height=32, width=32)
     index = scan(clip)
-    if not stored:
+    if stored == "none":
         index["packets"] = index["packets"][:0]
     file = VideoFile(clip, 1, index)
     file.decode_by(lambda _: engine(*file.codec, 0, (32, 32), None))
@@ -137,7 +139,7 @@ def test_an_engine_gets_no_more_than_it_takes(stored, monkeypatch):
     found = np.zeros((len(numbers), 48, 32), np.uint8)
     file.expect(numbers)
     file.copy(numbers, [one.ctypes.data for one in found])
-    assert engine.copies <= 4 + 4 + 8 + (0 if stored else 16)
+    assert engine.copies <= 4 + 4 + 8 + (16 if stored == "none" else 0)
     plain = VideoFile(clip)
     plain.expect(numbers)
     for number, one in zip(numbers, found, strict=True):
