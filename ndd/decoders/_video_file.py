@@ -20,9 +20,8 @@ from ndd.decoders._video_color import write_rgb, write_ycbcr
 from ndd.decoders._video_index import Index, faults, indexed, key_before, opened, reason, video_stream
 from ndd.decoders._video_packets import Packets, PlainFile
 
-_SHOWN_WITHIN = (
-    8  # packets behind a frame's own, about: what a decoder that puts frames in order takes until it shows it
-)
+# Packets behind a frame's own, about, until a decoder that puts frames in order shows it.
+_SHOWN_WITHIN = 8
 _BYTES_AT_ONCE = 1 << 22  # of packets
 
 
