@@ -107,18 +107,18 @@ def opened(monkeypatch):
 def test_an_engine_decodes_mp4_files_without_ffmpeg(codec, tmp_path, emulated_gpu, monkeypatch, opened):
     engine = None if emulated_gpu.real else nvdec.put_in_place(monkeypatch)
     path = tmp_path / "a.mp4"
-    path.write_bytes(encoded(60, codec=codec, key_interval=20, height=64, width=96).tobytes())
+    size = (160, 176) if emulated_gpu.real else (64, 96)  # an engine's least, and what emulation does in time
+    path.write_bytes(encoded(60, codec=codec, key_interval=20, height=size[0], width=size[1]).tobytes())
     how = {"filenames": str(path), "sequence_length": 4, "stride": 3, "step": 7}
     here, there = ndd.readers.Video(**how), ndd.readers.Video(**how, device="gpu")
     order = [6, 0, 3, 4, 5, 1, 6, 2]
     expected = here.fetch(order)[0]
     del opened[:]
-    for _ in range(2):
-        for numbers in (order, order[:3], order[3:]):
-            found = there.fetch(numbers)[0].cpu()
-            for number, sample in zip(numbers, found.tensors, strict=True):
-                wanted = np.asarray(expected.tensors[order.index(number)]).astype(int)
-                np.testing.assert_allclose(np.asarray(sample).astype(int), wanted, atol=1)
+    for numbers in (order, order[:3], order[3:]):
+        found = there.fetch(numbers)[0].cpu()
+        for number, sample in zip(numbers, found.tensors, strict=True):
+            wanted = np.asarray(expected.tensors[order.index(number)]).astype(int)
+            np.testing.assert_allclose(np.asarray(sample).astype(int), wanted, atol=1)
     assert opened == []
     assert engine is None or engine.copies > 0
     there.close()
