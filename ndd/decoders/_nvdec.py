@@ -31,6 +31,7 @@ _DISPLAY_DELAY = 2  # pictures that the engine may decode before the first one o
 _SPARE_SURFACES = 4
 _MAPPED = 2
 _WAITS_FOR_EACH = True  # copy before its surface is given back, as NVIDIA's samples do
+_AT_ONCE = 8  # threads in the driver: an H200 has 7 engines, and more threads would wait for each other there
 _KEPT_IDLE = 32  # sessions that nobody uses; one for 1080p takes about 100 MB
 
 _u8, _u32, _ulong, _pointer = ctypes.c_ubyte, ctypes.c_uint32, ctypes.c_ulong, ctypes.c_void_p
@@ -227,6 +228,12 @@ class _Sessions:
 sessions = _Sessions()
 
 
+@functools.cache
+def _engines(device: int) -> threading.Semaphore:
+    """Who decodes on a GPU."""
+    return threading.Semaphore(_AT_ONCE)
+
+
 class Decoder:
     """Decodes packets by an engine, and copies the frames that are wanted.
 
@@ -300,11 +307,12 @@ class Decoder:
         stream = bytearray(head)
         stream += data
         self._error = None
-        step, failed, sent, last = decode_packets(
-            self._parser.value or 0, self._stream.cuda_stream, self._state.numbers,
-            np.frombuffer(stream, np.uint8), rows, before, len(head), _NAL_CODECS[self._name] if lengths else 0,
-            wanted, self._places, self._mapping, self._status, _WAITS_FOR_EACH,
-        )  # fmt: skip
+        with _engines(self._device):
+            step, failed, sent, last = decode_packets(
+                self._parser.value or 0, self._stream.cuda_stream, self._state.numbers,
+                np.frombuffer(stream, np.uint8), rows, before, len(head), _NAL_CODECS[self._name] if lengths else 0,
+                wanted, self._places, self._mapping, self._status, _WAITS_FOR_EACH,
+            )  # fmt: skip
         sent = max(sent - before, 0)
         self._forgets = False
         self._fresh = sent > count or (self._fresh and not sent)

@@ -1,6 +1,7 @@
 """`_nvdec.Decoder`, and what is compiled for it, with a driver of Python functions: a picture for each packet."""
 
 import ctypes
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -255,3 +256,19 @@ def test_a_stream_that_begins_with_another_size_is_not_decoded(decoder):
     with pytest.raises(_nvdec.Refused, match="expected frames of 12x22, got 12x24"):
         decoded(decoder, [0])
     assert DRIVER.decoded == []
+
+
+def test_so_many_threads_are_in_the_driver(decoder, monkeypatch):
+    free = threading.Semaphore(0)
+    monkeypatch.setattr(_nvdec, "_engines", lambda device: free)
+    thread = threading.Thread(target=decoded, args=(decoder, [1]))
+    thread.start()
+    thread.join(0.05)
+    assert DRIVER.sent == []
+    free.release()
+    thread.join()
+    assert len(DRIVER.sent) == 1
+    DRIVER.fails.add("cuvidParseVideoData")
+    with pytest.raises(_nvdec.Refused):
+        decoded(decoder, [2])
+    assert free.acquire(blocking=False), "it is free again, whatever happened"
