@@ -2,27 +2,22 @@
 
 import ctypes
 
+import av
 import numpy as np
 
 from ndd.decoders import _nvdec
 
 
-class Frame:
-    is_corrupt = False
-
-    def __init__(self, frame, size):
-        self.frame, self.size, self.pts = frame, size, frame.pts
-
-    def copy(self, target):
-        height, width = self.size
-        wide = self.frame.format.name.endswith("10le")
-        kind, shift = (np.uint16, 6) if wide else (np.uint8, 0)
-        planes = [np.frombuffer(p, np.uint8).reshape(-1, p.line_size).view(kind) << shift for p in self.frame.planes]
-        rows, columns = -(-height // 2), -(-width // 2)
-        made = np.full((3 * rows, 2 * columns), 0xA5, kind)
-        made[:height, :width] = planes[0][:height, :width]
-        made[2 * rows :, 0::2], made[2 * rows :, 1::2] = (plane[:rows, :columns] for plane in planes[1:])
-        ctypes.memmove(target, made.ctypes.data, made.nbytes)
+def copy(frame, size, target):
+    height, width = size
+    wide = frame.format.name.endswith("10le")
+    kind, shift = (np.uint16, 6) if wide else (np.uint8, 0)
+    planes = [np.frombuffer(p, np.uint8).reshape(-1, p.line_size).view(kind) << shift for p in frame.planes]
+    rows, columns = -(-height // 2), -(-width // 2)
+    made = np.full((3 * rows, 2 * columns), 0xA5, kind)
+    made[:height, :width] = planes[0][:height, :width]
+    made[2 * rows :, 0::2], made[2 * rows :, 1::2] = (plane[:rows, :columns] for plane in planes[1:])
+    ctypes.memmove(target, made.ctypes.data, made.nbytes)
 
 
 def put_in_place(monkeypatch):
@@ -39,28 +34,43 @@ class Decoder:
     copies = 0
     refuses = ()  # codecs
 
-    def __init__(self, stream, device, size, after):
-        if stream.codec_context.name in self.refuses:
+    def __init__(self, codec, extradata, device, size, after):
+        if codec in self.refuses:
             raise _nvdec.Refused("the test wants it")
-        stream.codec_context.open(strict=False)
-        self.context, self.size = stream.codec_context, size
+        self.context, self.size = av.CodecContext.create(codec, "r"), size
+        self.context.extradata = extradata
+        self.context.height, self.context.width = size
+        self.context.open(strict=False)
         type(self).open += 1
-
-    @property
-    def skip_frame(self):
-        return self.context.skip_frame
-
-    @skip_frame.setter
-    def skip_frame(self, value):
-        self.context.skip_frame = value
 
     def wait_for(self, stream):
         pass
 
-    def decode(self, packet):
-        found = self.context.decode(packet)
-        type(self).copies += len(found)
-        return [Frame(frame, self.size) for frame in found]
+    def decode(self, packets, unwanted, wanted, ends=False):
+        places, last, sent = dict(wanted.tolist()), None, 0
+        parts = np.split(np.frombuffer(packets.data, np.uint8), np.cumsum(packets.sizes)[:-1])
+        coming = list(zip(parts, packets.times.tolist(), unwanted.tolist(), strict=False))[: len(packets.sizes)]
+        for part, time, no in [*coming, *[(None, 0, False)] * ends]:
+            if wanted.size and not wanted[:, 1].any():
+                break
+            self.context.skip_frame = "NONREF" if no else "DEFAULT"
+            packet = None
+            if part is not None:
+                packet = av.Packet(part.tobytes())
+                packet.pts = time
+            sent += 1
+            found = self.context.decode(packet)
+            if packet is None:
+                self.context.flush_buffers()
+            type(self).copies += len(found)
+            for frame in found:
+                if frame.is_corrupt:
+                    raise _nvdec.Refused("damaged")
+                last = frame.pts
+                if places.get(frame.pts):
+                    copy(frame, self.size, places[frame.pts])
+                    wanted[wanted[:, 0] == frame.pts, 1] = 0
+        return sent, last
 
     def flush_buffers(self):
         self.context.flush_buffers()

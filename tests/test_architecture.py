@@ -48,7 +48,7 @@ ONE_IMPORTER = (
     "astropy", "msgspec", "obstore", "lz4", "kvikio",
 )  # fmt: skip
 MORE_IMPORTERS = {
-    "av": {"decoders/_video_file.py", "decoders/_ffmpeg_sound.py"},  # pictures, and sound that libsndfile cannot read
+    "av": {"decoders/_video_index.py", "decoders/_ffmpeg_sound.py"},  # pictures, and sound that libsndfile cannot read
     # decoding in one place, encoding in another, drawing in a third
     "PIL": {"decoders/_portable.py", "_tensor/picture.py", "picture.py"},
     # compiler, its cache, instructions that it lacks or does not find

@@ -1,7 +1,9 @@
-"""What the driver's video parser calls, and copying a picture, compiled: none of it holds the GIL.
+"""What the driver's video parser calls, sending packets, and copying pictures, compiled: none of it holds the GIL.
 
 The parser calls back twice a frame. As Python functions these took the GIL each time, from the threads of the other
-decoders; 8 of them on small frames mostly waited for each other.
+decoders; 8 of them on small frames mostly waited for each other. The same is true of a call for each packet, and for each
+picture: with 16 threads an H200 gave 4,000 frames of 320 x 180 a second, its engines busy for a tenth of the time. So all the
+packets of a clip are sent in one call.
 
 `connect` says where the driver's functions are, before anything else here is used. A decoder has a `State`, 8-byte numbers:
 the handle of its session (0: refuse), the first status of `cuvidDecodePicture` that was not 0, how many events were noted, and
@@ -12,9 +14,8 @@ is decoded, with -1 as `progressive`.
 from __future__ import annotations
 
 import functools
-import struct
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -25,33 +26,28 @@ from ndd._execution.fork import whole
 _EVENTS = 128  # more than a packet, or the end of a stream, makes: a session has 32 surfaces at most
 _HANDLE, _STATUS, _COUNT, _FIRST = range(4)
 _DECODED = -1
-_EVENT = struct.Struct("=iiiiq")
 
 _FUNCTIONS = {
+    "cuvidParseVideoData": "int32(uintp, uintp)",
     "cuvidMapVideoFrame64": "int32(uintp, int32, uintp, uintp, uintp)",
     "cuvidUnmapVideoFrame64": "int32(uintp, uint64)",
     "cuvidGetDecodeStatus": "int32(uintp, int32, uintp)",
     "cuMemcpy2DAsync_v2": "int32(uintp, uintp)",
     "cuStreamSynchronize": "int32(uintp)",
 }
-_map, _unmap, _ask_status, _copy_rows, _wait = (External(name, signature) for name, signature in _FUNCTIONS.items())
+_functions = [External(name, signature) for name, signature in _FUNCTIONS.items()]
+_parse, _map, _unmap, _ask_status, _copy_rows, _wait = _functions
 # In `CUDA_MEMCPY2D`, as 8-byte numbers.
-_SOURCE, _SOURCE_ROW = 4, 6
-
-
-class Event(NamedTuple):
-    """A picture that is shown, or, where `progressive` is negative, one that is decoded."""
-
-    number: int
-    progressive: int
-    top_first: int
-    repeat: int
-    time: int
-
-    @property
-    def decoded(self) -> bool:
-        """Whether it is about decoding."""
-        return self.progressive == _DECODED
+_SOURCE, _SOURCE_ROW, _TARGET = 4, 6, 11
+_UNDER_WAY, _DAMAGED, _PAINTED_OVER = 1, 8, 9  # how decoding a picture went; the driver says it for H.264 and HEVC only
+CALLS = (
+    "cuvidMapVideoFrame64", "cuMemcpy2DAsync", "cuStreamSynchronize", "cuvidParseVideoData", "cuvidDecodePicture",
+)  # fmt: skip
+"""What `decode_packets` says has failed; behind these, that a picture was lost, and that one is damaged."""
+_MAP, _COPY, _SYNCHRONIZE, _PARSE, _DECODE, OVERRUN, _DAMAGE = range(7)
+NEVER = -(1 << 63)
+FORGOTTEN = 2
+H264, HEVC = 1, 2
 
 
 class State:
@@ -65,20 +61,6 @@ class State:
     def decode_with(self, session: int) -> None:
         """Sends pictures to a session from here on; 0: to none."""
         self._memory[_HANDLE] = session
-
-    def clear(self) -> None:
-        """Forgets the events."""
-        self._memory[_STATUS] = self._memory[_COUNT] = 0
-
-    @property
-    def status(self) -> int:
-        """The first status of `cuvidDecodePicture` that was not 0."""
-        return self._memory[_STATUS]
-
-    def events(self) -> Iterator[Event]:
-        """What happened since `clear`."""
-        for k in range(self._memory[_COUNT]):
-            yield Event(*_EVENT.unpack_from(self._memory, 8 * (_FIRST + 3 * k)))
 
 
 def connect(video: object, cuda: object) -> None:
@@ -159,28 +141,143 @@ def _written() -> Any:
 
 
 @kernel
-def copy_picture(session, number, mapping, stream, copies, firsts, status):
-    """Copies a picture of a session; the copy is there when this returns. Gives which call failed, and its status.
+def decode_packets(parser, stream, state, data, packets, begins, head, codec, wanted, places, mapping, status, waits):
+    """Sends packets to a parser, and copies the pictures that are wanted of those that it shows; the copies are there when
+    this returns, and no more packets are sent when all are there. Gives which call failed (`CALLS`), its status (0: none did), how
+    many packets were sent, and the time of the picture that is shown last, or `NEVER`.
 
-    `mapping`, `status`: the addresses of structures. `copies`: u64 `[2, 16]`, for luma and chroma, where only the sources
-    are missing; `firsts`: i64 `[2, 2]`, for each the first row and the first byte of a row.
+    `state`: the numbers of a `State`. `packets`: i64 `[N, 4]`, of each flags, size and time, and 1 where it is left out if no
+    other one needs it, or `FORGOTTEN`: nobody looks at what it shows. `data`: u8, the packets, one behind the other; before that
+    with the number `begins` stand `head` other bytes, which are sent with it. `codec`: `H264` or `HEVC`, if units of packets
+    begin with their lengths; 0 else. `wanted`: i64 `[M, 2]`, times, ascending, and where to each picture is copied; 0 as soon as
+    that is done. `places`, `mapping`, `status`, `waits`: see `copy_picture`.
     """
-    found = zeros(2, np.uint64)
-    failed = _map(session, number, found.ctypes.data, found.ctypes.data + 8, mapping)
+    packet = zeros(4, np.int64)
+    step, failed, end, last, sent, copied, missing = 0, 0, 0, NEVER, 0, 0, 0
+    for i in range(wanted.shape[0]):
+        missing += wanted[i, 1] != 0
+    for i in range(packets.shape[0]):
+        sent = i + 1
+        begin = end
+        first = begin + (head if i == begins else 0)
+        end = first + packets[i, 1]
+        size, needed = end - begin, True
+        if codec:
+            size, needed = with_start_codes(data, begin, first, end, codec)
+        if packets[i, 3] == 1 and not needed:
+            continue
+        packet[0], packet[1], packet[2], packet[3] = packets[i, 0], size, data.ctypes.data + begin, packets[i, 2]
+        state[_STATUS], state[_COUNT] = 0, 0
+        failed = _parse(parser, packet.ctypes.data)
+        if state[_STATUS]:
+            step, failed = _DECODE, state[_STATUS]
+        elif failed:
+            step = _PARSE
+        if failed:
+            break
+        if packets[i, 3] == FORGOTTEN:
+            continue
+        count = state[_COUNT]
+        if count == _EVENTS:
+            step, failed = OVERRUN, 1
+            break
+        for k in range(count):
+            at = _FIRST + 3 * k
+            number, time = state[at] & 0xFFFFFFFF, state[at + 2]
+            if state[at] >> 32 == _DECODED:
+                continue
+            last = time
+            which = _place(wanted, time)
+            if which < 0:
+                continue
+            for later in range(k + 1, count):
+                if state[_FIRST + 3 * later] & 0xFFFFFFFF == number:
+                    step, failed = OVERRUN, 1
+            if failed:
+                break
+            mapping[0], mapping[2] = state[at] >> 32, state[at + 1] & 0xFFFFFFFF
+            mapping[3] = state[at + 1] >> 32 < 0
+            step, failed = copy_picture(
+                state[_HANDLE], number, wanted[which, 1], stream, places, mapping, status, waits
+            )
+            copied += 1
+            if failed:
+                break
+            wanted[which, 1] = 0
+        if failed or (copied and copied == missing):
+            break
+    if copied and not waits:
+        late = _wait(stream)
+        if late and not failed:
+            step, failed = _SYNCHRONIZE, late
+    return step, failed, sent, last
+
+
+@kernel
+def _place(wanted, time):
+    """Where a time is in `wanted`, if its picture is to be copied still; -1 else."""
+    low, high = 0, wanted.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if wanted[middle, 0] < time:
+            low = middle + 1
+        else:
+            high = middle
+    if low < wanted.shape[0] and wanted[low, 0] == time and wanted[low, 1]:
+        return low
+    return -1
+
+
+@kernel
+def copy_picture(session, number, target, stream, places, mapping, status, waits):
+    """Begins to copy a picture of a session. Gives which call failed, and its status.
+
+    `places`: i64 `[3, 16]`; the first two rows are `CUDA_MEMCPY2D`s for luma and chroma, without sources and targets; the
+    third one says of each the first row and the first byte of a row, and then how many bytes luma takes. `mapping`, `status`:
+    the driver's structures as i32. `waits`: whether the copy is there when this returns.
+    """
+    found = zeros(2, np.int64)
+    failed = _map(session, number, found.ctypes.data, found.ctypes.data + 8, mapping.ctypes.data)
     if failed:
-        return 0, failed
-    step = 1
+        return _MAP, failed
     for k in range(2):
-        copies[k, _SOURCE] = found[0] + np.uint64(firsts[k, 0]) * found[1] + np.uint64(firsts[k, 1])
-        copies[k, _SOURCE_ROW] = found[1]
+        places[k, _SOURCE] = found[0] + places[2, 2 * k] * found[1] + places[2, 2 * k + 1]
+        places[k, _SOURCE_ROW] = found[1]
+        places[k, _TARGET] = target + k * places[2, 4]
         if not failed:
-            failed = _copy_rows(copies.ctypes.data + 128 * k, stream)
+            failed = _copy_rows(places.ctypes.data + 128 * k, stream)
+    step = _COPY
     if not failed:
-        step, failed = 2, _wait(stream)
-    _ask_status(session, number, status)
+        if waits:
+            step, failed = _SYNCHRONIZE, _wait(stream)
+        _ask_status(session, number, status.ctypes.data)
+        if status[0] == _UNDER_WAY and not failed:
+            step, failed = _SYNCHRONIZE, _wait(stream)
+            _ask_status(session, number, status.ctypes.data)
+        if not failed and (status[0] == _DAMAGED or status[0] == _PAINTED_OVER):
+            step, failed = _DAMAGE, status[0]
+    # What is mapped next is written by the same stream, behind the copies.
     _unmap(session, found[0])
     return step, failed
 
 
-CALLS = ("cuvidMapVideoFrame64", "cuMemcpy2DAsync", "cuStreamSynchronize")
-"""What `copy_picture` says has failed."""
+@kernel
+def with_start_codes(data, begin, first, end, codec):
+    """Writes start codes over the lengths, of 4 bytes, of the units from `first` on. Gives the size from `begin` on, and whether
+    other frames need the packet."""
+    place, needed = first, False
+    while place + 4 < end:
+        size = np.int64(0)
+        for k in range(4):
+            size = size << 8 | data[place + k]
+        data[place], data[place + 1], data[place + 2], data[place + 3] = 0, 0, 0, 1
+        head = np.int64(data[place + 4])
+        if codec == H264:
+            if 1 <= head & 31 <= 5 and head >> 5 & 3 > 0:
+                needed = True
+        else:
+            kind = head >> 1 & 63
+            if kind < 32 and (kind > 14 or kind % 2 == 1):
+                needed = True
+        place += 4 + size
+    return min(place, end) - begin, needed

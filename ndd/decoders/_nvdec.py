@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.nvdec_calls import CALLS, Event, State, callbacks, connect, copy_picture
+from ndd._cpu.nvdec_calls import CALLS, FORGOTTEN, H264, HEVC, NEVER, OVERRUN, State, callbacks, connect, decode_packets
+from ndd.decoders._video_packets import Packets
 
 _CODECS = {"mpeg4": 2, "h264": 4, "hevc": 8, "vp8": 9, "vp9": 10, "av1": 11}
-_NAL_CODECS = ("h264", "hevc")
+_NAL_CODECS = {"h264": H264, "hevc": HEVC}
 _START = b"\0\0\0\1"
 _CHROMA_420 = 1
 _NV12, _P016 = 0, 1
@@ -29,7 +30,8 @@ _END, _TIMED, _ONE_PICTURE = 1, 2, 8  # of a packet
 _DISPLAY_DELAY = 2  # pictures that the engine may decode before the first one of them is waited for
 _SPARE_SURFACES = 4
 _MAPPED = 2
-_ERRORS = (8, 9)  # decoded with an error; with one that was painted over
+_WAITS_FOR_EACH = True  # copy before its surface is given back, as NVIDIA's samples do
+_AT_ONCE = 8  # threads in the driver: an H200 has 7 engines, and more threads would wait for each other there
 _KEPT_IDLE = 32  # sessions that nobody uses; one for 1080p takes about 100 MB
 
 _u8, _u32, _ulong, _pointer = ctypes.c_ubyte, ctypes.c_uint32, ctypes.c_ulong, ctypes.c_void_p
@@ -79,10 +81,6 @@ class _Change(ctypes.Structure):
     )  # fmt: skip
 
 
-class _Packet(ctypes.Structure):
-    _fields_ = (("flags", _ulong), ("size", _ulong), ("data", ctypes.c_char_p), ("time", ctypes.c_longlong))
-
-
 class _Mapping(ctypes.Structure):
     _fields_ = (
         ("progressive", ctypes.c_int), ("second", ctypes.c_int), ("top_first", ctypes.c_int), ("unpaired", ctypes.c_int),
@@ -95,9 +93,14 @@ class _Status(ctypes.Structure):
     _fields_ = (("status", _u32), ("reserved", _u32 * 31), ("reserved2", _pointer * 8))
 
 
+def _numbers(structure: Any) -> np.ndarray:
+    """The memory of a structure, as i32."""
+    return np.frombuffer(structure, np.int32)
+
+
 _ON_GPU = 2
 _COPY_WORDS = 16  # 8-byte numbers of a `CUDA_MEMCPY2D`, and which of them say where from, where to and how much
-_FROM_KIND, _TO_KIND, _TARGET, _TARGET_ROW, _BYTES, _ROWS = 2, 9, 11, 13, 14, 15
+_FROM_KIND, _TO_KIND, _TARGET_ROW, _BYTES, _ROWS = 2, 9, 13, 14, 15
 
 _SEQUENCE = ctypes.CFUNCTYPE(ctypes.c_int, _pointer, ctypes.POINTER(_Format))
 
@@ -225,26 +228,18 @@ class _Sessions:
 sessions = _Sessions()
 
 
-class Frame:
-    """A decoded picture in a surface of the session's, until its decoder gets the next packet."""
-
-    is_corrupt = False
-
-    def __init__(self, decoder: Decoder, shown: Event):
-        self._decoder, self._shown = decoder, shown
-        self.pts = shown.time
-
-    def copy(self, target: int) -> None:
-        """Writes the picture to an address: rows of luma, then rows of both chromas, pair by pair; a row has an even
-        number of pixels, of one byte or, with more than 8 bits, two. The copy is there when this returns."""
-        self._decoder.copy(self._shown, target)
+@functools.cache
+def _engines(device: int) -> threading.Semaphore:
+    """Who decodes on a GPU."""
+    return threading.Semaphore(_AT_ONCE)
 
 
 class Decoder:
-    """What PyAV's codec context does, by an engine: `decode` packets to frames.
+    """Decodes packets by an engine, and copies the frames that are wanted.
 
     Args:
-        stream: PyAV's stream: its codec and its parameter sets.
+        codec: FFmpeg's name of it.
+        extradata: its parameter sets.
         device: the number of the GPU.
         size: height and width of the frames, as they are stored.
         after: a CUDA stream of torch that has to be waited for before memory is written.
@@ -252,23 +247,24 @@ class Decoder:
     `Refused` here, or in `decode`, for what the engines do not do.
     """
 
-    def __init__(self, stream: Any, device: int, size: tuple[int, int], after: Any):
+    def __init__(self, codec: str, extradata: bytes, device: int, size: tuple[int, int], after: Any):
         import torch
 
         library()
-        context = stream.codec_context
-        self._name, self._device, self._size = context.name.removeprefix("lib"), device, size
+        self._name, self._device, self._size = codec.removeprefix("lib"), device, size
         if self._name not in _CODECS:
-            raise Refused(f"there is no engine for {context.name}")
+            raise Refused(f"there is no engine for {codec}")
         torch.cuda.set_device(device)
         self._stream = torch.cuda.Stream(device)
         self._stream.wait_stream(after)
-        self.skip_frame = "DEFAULT"
-        self._head, self._length_bytes = _parameter_sets(self._name, bytes(context.extradata or b""))
-        self._fresh = True
+        self._head, self._length_bytes = _parameter_sets(self._name, extradata)
+        self._fresh, self._forgets = True, False
         self._session: _Session | None = None
         self._error: BaseException | None = None
         self._state = State()
+        self._places = np.zeros((3, _COPY_WORDS), np.int64)
+        self._mapping = _numbers(_Mapping(stream=self._stream.cuda_stream))
+        self._status = _numbers(_Status())
         self._on_sequence: Any = _SEQUENCE(self._sequence)
         decode, show = callbacks()
         how = _Parsing(
@@ -285,41 +281,54 @@ class Decoder:
         torch.cuda.set_device(self._device)
         self._stream.wait_stream(stream)
 
-    def decode(self, packet: Any) -> list[Frame]:
-        """The frames that can be shown now; None instead of a packet ends the stream."""
-        if packet is None:
-            return self._parse(_Packet(flags=_END))
-        data = bytes(packet)
-        if self._length_bytes:
-            data, needed = _with_start_codes(self._name, data, self._length_bytes)
-            if self.skip_frame == "NONREF" and not needed:
-                return []
-        if self._fresh:
-            data, self._fresh = self._head + data, False
-        whole = _ONE_PICTURE if self._name in _NAL_CODECS else 0
-        return self._parse(_Packet(_TIMED | whole, len(data), data, packet.pts))
+    def decode(
+        self, packets: Packets, unwanted: np.ndarray, wanted: np.ndarray, ends: bool = False
+    ) -> tuple[int, int | None]:
+        """Decodes packets, but those `unwanted` ones, bool `[N]`, that no other one needs, until the last wanted frame is shown.
+        How many packets that took, and the time of the frame that is shown last, None if there is none. `ends`: behind the
+        packets, if it comes to that, all is shown that is in the decoder, which counts as one more, and the next packet is a key
+        frame.
+
+        `wanted`, i64 `[N, 2]`, are times, ascending, and where a frame is copied when it is shown: rows of luma, then rows of
+        both chromas, pair by pair; a row has an even number of pixels, of one byte or, with more than 8 bits, two. The copies are
+        there when this returns, and 0 stands in the place of their addresses.
+        """
+        lengths, data, count, before = self._length_bytes, packets.data, len(packets.sizes), int(self._forgets)
+        rows = np.zeros((before + count + ends, 4), np.int64)
+        rows[:, 0], rows[:before, 3] = _END, FORGOTTEN
+        mine = rows[before : before + count]
+        mine[:, 0] = _TIMED | (_ONE_PICTURE if self._name in _NAL_CODECS else 0)
+        mine[:, 1], mine[:, 2], mine[:, 3] = packets.sizes, packets.times, unwanted
+        if lengths not in (0, 4):
+            parts = np.split(np.frombuffer(data, np.uint8), np.cumsum(packets.sizes)[:-1])
+            parts = [_with_long_lengths(part.tobytes(), lengths) for part in parts]
+            data, mine[:, 1] = b"".join(parts), [len(part) for part in parts]
+        head = self._head if self._fresh and count else b""
+        stream = bytearray(head)
+        stream += data
+        self._error = None
+        with _engines(self._device):
+            step, failed, sent, last = decode_packets(
+                self._parser.value or 0, self._stream.cuda_stream, self._state.numbers,
+                np.frombuffer(stream, np.uint8), rows, before, len(head), _NAL_CODECS[self._name] if lengths else 0,
+                wanted, self._places, self._mapping, self._status, _WAITS_FOR_EACH,
+            )  # fmt: skip
+        sent = max(sent - before, 0)
+        self._forgets = False
+        self._fresh = sent > count or (self._fresh and not sent)
+        if self._error is not None:
+            raise self._error
+        if step < len(CALLS):
+            _check(CALLS[step], failed)
+        elif failed:
+            more = "a packet with more pictures than there are surfaces"
+            raise Refused(more if step == OVERRUN else "the engine found the data damaged")
+        return sent, None if last == NEVER else last
 
     def flush_buffers(self) -> None:
         """Forgets what was decoded: the next packet is a key frame."""
-        if not self._fresh:
-            self._parse(_Packet(flags=_END))
-            self._fresh = True
-
-    def copy(self, shown: Event, target: int) -> None:
-        """See `Frame.copy`."""
-        if self._session is None:
-            raise RuntimeError(f"picture {shown.number} is asked for before one was decoded")
-        self._mapping.progressive, self._mapping.top_first = shown.progressive, shown.top_first
-        self._mapping.unpaired = int(shown.repeat < 0)
-        self._copies[:, _TARGET] = target, target + self._luma_bytes
-        status = _Status()  # the driver tells it for H.264 and HEVC only
-        step, failed = copy_picture(
-            self._session.handle.value, shown.number, ctypes.addressof(self._mapping), self._stream.cuda_stream,
-            self._copies, self._firsts, ctypes.addressof(status),
-        )  # fmt: skip
-        _check(CALLS[step], failed)
-        if status.status in _ERRORS:
-            raise Refused("the engine found the data damaged")
+        self._forgets = self._forgets or not self._fresh
+        self._fresh = True
 
     def _prepare_copies(self, session: _Session, left: int, top: int) -> None:
         """All of a copy that is the same for each picture; the picture begins here in a surface."""
@@ -327,14 +336,11 @@ class Decoder:
         wide = 2 if session.key[2] else 1
         row, rows = (width + width % 2) * wide, height + height % 2
         chroma = session.size[1] + session.size[1] % 2
-        self._luma_bytes = rows * row
-        self._firsts = np.array([[top, left * wide], [chroma + top // 2, left * wide]], np.int64)
-        self._copies = np.zeros((2, _COPY_WORDS), np.uint64)
         for word, both in {
             _FROM_KIND: _ON_GPU, _TO_KIND: _ON_GPU, _TARGET_ROW: row, _BYTES: row, _ROWS: (rows, rows // 2),
         }.items():  # fmt: skip
-            self._copies[:, word] = both
-        self._mapping = _Mapping(stream=self._stream.cuda_stream)
+            self._places[:2, word] = both
+        self._places[2, :5] = top, left * wide, chroma + top // 2, left * wide, rows * row
 
     def close(self) -> None:
         """Gives the session back."""
@@ -345,23 +351,6 @@ class Decoder:
             sessions.give_back(self._session)
             self._session = None
         self._on_sequence = None
-
-    def _parse(self, packet: _Packet) -> list[Frame]:
-        """Feeds the parser; the pictures that it shows."""
-        self._error = None
-        self._state.clear()
-        status = library().cuvidParseVideoData(self._parser, ctypes.byref(packet))
-        if self._error is not None:
-            raise self._error
-        _check("cuvidDecodePicture", self._state.status)
-        _check("cuvidParseVideoData", status)
-        frames: dict[int, Frame] = {}
-        for event in self._state.events():
-            if event.number in frames:
-                raise Refused("a packet with more pictures than there are surfaces")
-            if not event.decoded:
-                frames[event.number] = Frame(self, event)
-        return list(frames.values())
 
     # ---- called by the parser, within `_parse`, at the beginning of a stream
 
@@ -420,17 +409,11 @@ def _unit(extra: bytes, place: int, units: list[bytes]) -> int:
     return place + 2 + size
 
 
-def _with_start_codes(codec: str, data: bytes, length_bytes: int) -> tuple[bytes, bool]:
-    """A packet with start codes in the place of lengths; and whether other frames need it."""
-    units, place, needed = [], 0, False
+def _with_long_lengths(data: bytes, length_bytes: int) -> bytes:
+    """A packet whose units say their length in 4 bytes, in the place of fewer."""
+    units, place = [], 0
     while place + length_bytes < len(data):
         begin = place + length_bytes
         place = begin + int.from_bytes(data[place:begin], "big")
-        units += (_START, data[begin:place])
-        head = data[begin]
-        if codec == "h264":
-            needed |= 1 <= head & 31 <= 5 and head >> 5 & 3 > 0
-        else:
-            kind = head >> 1 & 63
-            needed |= kind < 32 and (kind > 14 or kind % 2 == 1)
-    return b"".join(units), needed
+        units += (len(data[begin:place]).to_bytes(4, "big"), data[begin:place])
+    return b"".join(units)

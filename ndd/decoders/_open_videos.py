@@ -9,9 +9,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ndd.decoders._video_file import Index, VideoFile, key_before
+from ndd.decoders._video_file import VideoFile
+from ndd.decoders._video_index import Index, key_before
 
-_KEPT_OPEN = 16  # videos; each holds a decoder with some frames
+_KEPT_OPEN = 16  # videos, or as many as were in use at the same time; each holds a decoder with some frames
 
 
 class _Opened:
@@ -28,7 +29,8 @@ class OpenVideos:
 
     A thread that wants frames gets, of the decoders of the video, the one that needs to decode least: one that stands
     at or before the first frame, after the key frame from which it would otherwise be decoded. If such a one is in use
-    it is waited for, because it passes by anyway: so several threads read a video in sequence as fast as one decoder can.
+    it is waited for, because it passes by anyway: so several threads read a video in sequence as fast as one decoder can. Not
+    so if most of the way is still to be gone then.
 
     Args:
         threads: how many threads of FFmpeg a decoder has.
@@ -44,6 +46,7 @@ class OpenVideos:
         self._process = os.getpid()
         self._changed = threading.Condition()
         self._opened: list[_Opened] = []  # the least recently used is the first
+        self._limit = _KEPT_OPEN
 
     @contextmanager
     def using(self, name: str, index: Index, first: int, last: int) -> Iterator[VideoFile]:
@@ -103,7 +106,7 @@ class OpenVideos:
                 same = [one for one in self._opened if one.name == name]
                 idle = [one for one in same if not one.busy and key <= one.until <= first]
                 # One that will only come to the key frame saves nothing.
-                if idle or not any(key < one.until <= first for one in same):
+                if idle or not any(key < one.until <= first < 2 * one.until - key for one in same):
                     break
                 self._changed.wait()
             free = [one for one in same if not one.busy]
@@ -114,7 +117,8 @@ class OpenVideos:
             else:
                 mine = _Opened(name, until)
                 unused = next((one for one in self._opened if not one.busy), None)
-                if len(self._opened) >= _KEPT_OPEN and unused is not None:
+                self._limit = max(self._limit, sum(one.busy for one in self._opened) + 1)
+                if len(self._opened) >= self._limit and unused is not None:
                     old = unused
                     self._opened.remove(old)
                 self._opened.append(mine)

@@ -11,7 +11,8 @@ import numpy as np
 
 from ndd._operator import Plan, operator, output
 from ndd._tensor.dtype import uint8
-from ndd.decoders._video_file import Index, VideoFile
+from ndd.decoders._video_file import VideoFile
+from ndd.decoders._video_index import Index
 
 
 class Videos(Protocol):

@@ -20,7 +20,8 @@ from ndd._operator.naming import raise_first
 from ndd._tensor.memory import torch_device
 from ndd.decoders import _nvdec
 from ndd.decoders._video_color import factors
-from ndd.decoders._video_file import Index, Picture, VideoFile
+from ndd.decoders._video_file import VideoFile
+from ndd.decoders._video_index import Index, Picture
 
 _KERNEL = Path(__file__).with_name("video.cu")
 _FILL, _NV12, _P016, _RGB = range(4)
@@ -168,8 +169,7 @@ def _by_engine(call: Any, file: VideoFile, frames: list[int], table: np.ndarray)
         if not picture.bits or file.index["untimed"][0]:
             raise _nvdec.Refused("the engines are asked for 4:2:0 that is not interlaced, with the times of its frames")
         _decoder(call, file, picture)
-        for frame, place in zip(frames, table[:, 0].tolist(), strict=True):
-            file.frame(frame).copy(place)
+        file.copy(frames, table[:, 0].tolist())
     except (_nvdec.Refused, RuntimeError) as error:
         file.refused = str(error)
         file.decode_by(None)
@@ -188,4 +188,5 @@ def _decoder(call: Any, file: VideoFile, picture: Picture) -> None:
         return
     _, height, width = file.shape
     size = (width, height) if picture.turns % 2 else (height, width)
-    file.decode_by(lambda source: _nvdec.Decoder(source, call.device.device_id, size, stream))
+    codec, extradata = file.codec
+    file.decode_by(lambda _: _nvdec.Decoder(codec, extradata, call.device.device_id, size, stream))

@@ -20,8 +20,9 @@ import numpy as np
 from ndd._execution.errors import is_no_fault_of_data
 from ndd._tensor.memory import host_empty
 from ndd.decoders._open_videos import OpenVideos
-from ndd.decoders._video_file import Index, VideoFile, key_before, scan
+from ndd.decoders._video_file import VideoFile
 from ndd.decoders._video_frames import padded
+from ndd.decoders._video_index import Index, key_before, scan
 from ndd.io.object_store import is_remote
 from ndd.readers.file_reading import whole_file
 from ndd.readers.index_cache import cached
@@ -311,7 +312,7 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
         try:
             if is_remote(path):
                 return scan(_file_of(path))
-            return cached(path, "video", 5, lambda: scan(path), _WORTH_KEEPING)
+            return cached(path, "video", 6, lambda: scan(path), _WORTH_KEEPING)
         except (OSError, RuntimeError, ValueError) as error:
             return error
 

@@ -16,6 +16,7 @@ from memory import least_growth
 from videos import REAL, encoded, number_of, numbered, numbers_of, timed
 
 import ndd
+from ndd._cpu import nvdec_calls
 from ndd.decoders import _nvdec
 from ndd.decoders._metadata import any_metadata
 from ndd.decoders._video_color import factors
@@ -439,7 +440,10 @@ def test_packets_get_start_codes_and_say_whether_they_are_needed(codec):
     again = av.CodecContext.create(name, "r")
     found, dropped = [], 0
     for i, packet in enumerate(packets):
-        data, needed = _nvdec._with_start_codes(name, bytes(packet), length_bytes)
+        assert length_bytes == 4
+        data = np.frombuffer(b"head" + bytes(packet), np.uint8).copy()
+        size, needed = nvdec_calls.with_start_codes(data, 0, 4, len(data), _nvdec._NAL_CODECS[name])
+        data = data[4:size].tobytes()
         dropped += not needed
         if needed:  # what is left can be decoded
             found += again.decode(av.Packet((head if i == 0 else b"") + data))

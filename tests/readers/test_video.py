@@ -3,6 +3,7 @@
 import gc
 import os
 import threading
+from contextlib import ExitStack
 
 import numpy as np
 import nvdec
@@ -273,7 +274,7 @@ def test_a_broken_file_is_named_or_left_out(folder, tmp_path):
 
 def test_threads_share_a_decoder_that_passes_by(folder):
     """A thread that wants later frames waits for the decoder that is on its way there."""
-    from ndd.decoders._video_file import scan
+    from ndd.decoders._video_index import scan
 
     path = str(folder / "cat" / "a.mp4")
     index = {**scan(path), "keys": np.array([0])}
@@ -295,8 +296,43 @@ def test_threads_share_a_decoder_that_passes_by(folder):
     videos.close()
 
 
+def test_a_decoder_that_would_stop_far_before_is_not_waited_for(folder):
+    from ndd.decoders._video_index import scan
+
+    path = str(folder / "cat" / "a.mp4")
+    index = {**scan(path), "keys": np.array([0])}
+    videos = OpenVideos(1, str)
+    with videos.using(path, index, 0, 5) as file, videos.using(path, index, 12, 15) as other:
+        assert other is not file
+    videos.close()
+
+
+def test_as_many_videos_stay_open_as_were_in_use_at_the_same_time(folder):
+    from ndd.decoders._video_index import scan
+
+    index, opened = scan(str(folder / "cat" / "a.mp4")), []
+    videos = OpenVideos(1, lambda name: opened.append(name) or str(folder / "cat" / "a.mp4"))
+
+    def use(names):
+        with ExitStack() as stack:
+            for name in names:
+                stack.enter_context(videos.using(name, index, 0, 1))
+
+    twenty, sixteen = [f"{k}" for k in range(20)], [f"more {k}" for k in range(16)]
+    use(sixteen)
+    for name in twenty:
+        use([name])
+    del opened[:]
+    use(sixteen)
+    assert opened == sixteen, "sixteen are kept"
+    for _ in range(3):
+        use(twenty)
+    assert opened == [*sixteen, *twenty]
+    videos.close()
+
+
 def test_a_video_in_use_is_closed_when_it_no_longer_is(folder):
-    from ndd.decoders._video_file import scan
+    from ndd.decoders._video_index import scan
 
     path = str(folder / "cat" / "a.mp4")
     videos, index = OpenVideos(1, str), scan(path)
