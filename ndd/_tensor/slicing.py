@@ -15,7 +15,8 @@ Index = Any  # an int, a slice of ints, or either with handles in it
 def check_ranges(ranges: Any, value: Any) -> tuple[Index, ...] | None:
     """The indices as a tuple without Ellipsis, an entry for each leading axis; None if everything is selected.
 
-    TypeError and ValueError for what can be seen before the value exists.
+    TypeError and ValueError for what can be seen before the value exists; for too many indices of a Batch RuntimeError, as
+    in DALI, whose Batches do not count them.
     """
     given = ranges if isinstance(ranges, tuple) else (ranges,)
     indices = [_checked(r) for r in given]
@@ -28,7 +29,7 @@ def check_ranges(ranges: Any, value: Any) -> tuple[Index, ...] | None:
     while hasattr(value, "batch_size") and len(indices) - len(dots) > ndim and _is_full(indices[-1]):
         indices.pop()  # as DALI does, which counts for Tensors only
     if len(indices) - len(dots) > ndim:
-        raise ValueError(
+        raise (RuntimeError if hasattr(value, "batch_size") else ValueError)(
             f"Number of ranges ({len(indices) - len(dots)}) is greater than the number of dimensions of the tensor "
             f"({ndim})"
         )

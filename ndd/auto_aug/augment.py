@@ -48,12 +48,12 @@ def augment(
     *,
     kind: PerSample[int],
     numbers: PerSample[list[float]],
-    fill_value: float | None = 128,
+    fill_value: float | None = None,
     interp_type: DALIInterpType = LINEAR,
     rotate_keep_size: bool = True,
     shape: PerSample[list[float]] = None,
 ):
-    """Each sample by its kind, see above. `shape` is (H, W, ...), for `MOVED`."""
+    """Each sample by its kind, see above. `shape` is (H, W, ...), for `MOVED`. Without `fill_value` the border is repeated."""
     check_interpolation(interp_type)
     return like(data)
 

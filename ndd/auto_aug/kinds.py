@@ -32,7 +32,7 @@ def of_kind(
 
         @on_batches
         def run(data: Any, parameter: Any, *values: Any) -> Any:
-            for_all = {k: v for k, v in zip(names, values, strict=True) if v is not None or k == "fill_value"}
+            for_all = {k: v for k, v in zip(names, values, strict=True) if v is not None}
             found = _padded(numbers(_listed(parameter)))
             rows = batch_of(found) if isinstance(parameter, ndd.Batch) else found[0]
             return augment(data, kind=kind, numbers=rows, **for_all)
@@ -79,8 +79,10 @@ class Together(NamedTuple):
         for_all = {
             k: value_of(named[k])
             for k in _FOR_ALL
-            if k in named and (named[k] is not None or k == "fill_value") and (k != "shape" or MOVED in self.kinds)
+            if named.get(k) is not None and (k != "shape" or MOVED in self.kinds)
         }
+        if "fill_value" not in named:
+            for_all["fill_value"] = 128  # the default of the functions; None repeats the border
         found = augment(value_of(data), kind=batch_of(self.kinds[index]), numbers=batch_of(numbers), **for_all)
         return type(data)(found) if is_node(data) else found
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd.auto_aug import auto_augment, rand_augment, signed_bin, trivial_augment
+from ndd.auto_aug import augmentations, auto_augment, rand_augment, signed_bin, trivial_augment
 
 BINS = 11
 EACH_BIN = np.repeat(np.arange(BINS), 2).astype(np.int32)  # as it is, and negated
@@ -125,6 +125,22 @@ def test_a_gpu_gives_the_same(emulated_gpu, layout):
         assert np.abs(apart).max() <= 1, augmentation.name
         assert (apart != 0).mean() <= 0.01, augmentation.name  # steep edges, small images
         assert len(emulated_gpu.launches) - before <= 3, augmentation.name  # whatever the size of the batch
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_without_a_fill_value_the_border_is_repeated(emulated_gpu, device):
+    moved = augmentations.translate_x_no_shape.augmentation(mag_range=(3, 3), randomly_negate=False)
+    image = pictures(1)[0]
+    batch = ndd.batch([image], layout="HWC")
+    batch = batch.gpu() if device == "gpu" else batch
+    for named, border in (({"fill_value": None}, image[:, :1]), ({"fill_value": 5}, 5), ({}, 128)):
+        wanted = np.roll(image, 3, axis=1)
+        wanted[:, :3] = border
+        for found in (
+            moved(batch, magnitude_bin=0, num_magnitude_bins=2, **named),
+            rand_augment.apply_rand_augment([moved], batch, n=1, m=0, **named),
+        ):
+            np.testing.assert_array_equal(np.asarray(found.cpu().select(0)), wanted, err_msg=str(named))
 
 
 def test_the_kernels_compile_for_every_gpu(emulated_gpu):

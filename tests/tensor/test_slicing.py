@@ -135,5 +135,8 @@ def test_whole_slices_and_rounded_bounds_are_dalis(dali):
         assert package.batch([[1, 2, 3]]).slice[1:, :].shape == [(2,)]
         picked = package.batch([[1, 2, 3], [4, 5, 6]]).slice[package.batch([0.5, 1.4])]
         assert [t.item() for t in picked.tensors] == [2, 5]
+        for index in (0, slice(0, 1), (slice(None), 0)):
+            with pytest.raises(RuntimeError), package.EvalMode.sync_cpu:
+                package.batch([1, 2]).slice[index].evaluate()
         with pytest.raises(ValueError, match="broadcast a Batch"):
             package.Batch.broadcast(package.batch([1, 2]), 2)

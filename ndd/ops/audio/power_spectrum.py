@@ -30,9 +30,10 @@ def power_spectrum(
             less): the extent of each sample.
         power: 2 for the power, 1 for the magnitude.
 
-    DALI has it on the CPU only, and for rank 2 and up.
+    DALI has it on the CPU only, and not for transforms of 1 and 2 numbers.
 
-    Errors: RuntimeError for another element type, an axis that does not exist or is empty, and another `power`.
+    Errors: RuntimeError for another element type, an axis that does not exist, one that is empty without `nfft`, and
+    another `power`.
 
     >>> import ndd
     >>> ndd.power_spectrum(ndd.tensor([1.0, 0.0, -1.0, 0.0])).torch()
@@ -50,13 +51,13 @@ def _(input, *, axis, nfft, power):
     axis = axis if axis >= 0 else input.ndim - 1
     shapes = input.shapes.copy()
     extents = shapes[:, axis].copy()
-    if input.n and not int(np.minimum.reduce(extents)):
-        i = int(extents.argmin())
-        raise bad_sample(i, f"axis {axis} is empty: the shape is {tuple(input.shapes[i].tolist())}")
     lengths = extents
-    if nfft is not None and nfft > 0:
+    if nfft is not None and nfft > 0:  # zeros fill up an empty axis too
         lengths = np.empty_like(extents)
         lengths.fill(nfft)
+    elif input.n and not int(np.minimum.reduce(extents)):
+        i = int(extents.argmin())
+        raise bad_sample(i, f"axis {axis} is empty: the shape is {tuple(input.shapes[i].tolist())}")
     shapes[:, axis] = (lengths >> 1) + 1
     return Plan(shapes, {"length": lengths, "extent": extents}, {"axis": axis, "power": power})
 

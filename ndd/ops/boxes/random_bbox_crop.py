@@ -62,7 +62,8 @@ def random_bbox_crop(
         ltrb: old form of `bbox_layout`: True "xyXY", False "xyWH".
         thresholds: each round of attempts draws one of these; a window is good if its overlap is at least that.
         threshold_type: "iou": intersection over union of box and window. "overlap": the share of the box inside it.
-        all_boxes_above_threshold: the least overlap of all boxes counts; else the greatest.
+        all_boxes_above_threshold: the least overlap of all boxes counts; else the greatest. As in DALI the share of a box
+            without an area is 0 / 0: it and the boxes before it count for nothing, and no window is good if it is the last.
         allow_no_crop: a round may also draw to keep the whole image, as often as any one threshold.
         num_attempts: windows drawn in a round.
         total_num_attempts: after so many (rounded up to whole rounds) the best window so far is taken, with a warning
@@ -249,8 +250,10 @@ def _tell(ended: np.ndarray, quiet: bool, total: int) -> None:
 def _cut(corners: np.ndarray, low: np.ndarray, high: np.ndarray, axes: int) -> np.ndarray:
     """Boxes cut off at their windows and relative to them."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        starts = (np.maximum(corners[:, :axes], low) - low) / (high - low)
-        ends = (np.minimum(corners[:, axes:], high) - low) / (high - low)
+        starts, ends = (
+            (np.minimum(np.maximum(part, low), high) - low) / (high - low)
+            for part in (corners[:, :axes], corners[:, axes:])
+        )
     return np.concatenate([starts, ends], axis=1).astype(np.float32)
 
 
@@ -383,7 +386,8 @@ def _candidate(words, at, limits, pairs, extents, crop, n, window):
 @kernel
 def _judged(corners, first, last, window, take_least, is_iou, prune, inside):
     """The least or greatest overlap of the boxes with a window, and in `inside` which of them it keeps; without boxes every
-    window is as good as can be."""
+    window is as good as can be. The share that is inside of a box without an area is NaN, and what came before it does not
+    count: as in DALI."""
     axes = window.shape[1]
     found = _F(1) if take_least or first == last else _F(0)
     area = _F(1)
@@ -398,8 +402,11 @@ def _judged(corners, first, last, window, take_least, is_iou, prune, inside):
             inner = (end if end < high else high) - (start if start > low else low)
             both *= inner if inner > 0 else _F(0)
             middle &= low <= _F(0.5) * (start + end) <= high
-        value = both / (own + area - both if is_iou else own) if both > 0 else _F(0)
-        if (value < found) == take_least:
+        if both > 0:
+            value = both / (own + area - both if is_iou else own)
+        else:
+            value = _F(np.nan) if own == 0 and not is_iou else _F(0)
+        if not (found < value if take_least else value < found):  # also if either is NaN
             found = value
         inside[i] = middle if prune < 0 else both > 0 and both / own >= prune
     return found
@@ -420,6 +427,11 @@ def _(corners, first, last, window, take_least, is_iou, prune, inside):
         middle = middle & (low <= _F(0.5) * (start + end)) & (_F(0.5) * (start + end) <= high)
     inside[first:last] = middle if prune < 0 else (both > 0) & (both / own >= prune)
     value = np.where(both > 0, both / (own + area - both if is_iou else own), _F(0))
+    if not is_iou and not own.all():
+        value[own == 0] = np.nan
+        value = value[np.flatnonzero(own == 0)[-1] + 1 :]
+        if not value.size:
+            return _F(np.nan)
     return min(value.min(), _F(1)) if take_least else max(value.max(), _F(0))
 
 

@@ -44,6 +44,8 @@ def test_edges_and_errors(dali):
     m = x.reshape(10, 100)
     for arguments in ({"axis": 2}, {"axis": -3}, {"nfft": 0}, {"nfft": 600}, {"power": 3}):
         check_same(dali, lambda n: n.power_spectrum(n.tensor(m, layout="ab"), **arguments), 1e-6, arguments)
+    for parts, arguments in (((x[:0], x[:3]), {"nfft": 4}), ((m[:0], m[:2]), {"nfft": 4, "axis": 0}), ((x[:0],), {})):
+        check_same(dali, lambda n: n.power_spectrum(n.batch(list(parts)), **arguments), 1e-6, arguments)
 
 
 def test_windows_of_many_short_and_a_long_signal_share_transforms(monkeypatch):
@@ -82,6 +84,10 @@ def test_signals_of_different_lengths_on_a_gpu(emulated_gpu):
     b = ndd.batch([rng.standard_normal((2, n, 2)).astype(np.float32) for n in (9, 16, 9)])
     for call in (lambda x: ndd.power_spectrum(x, axis=1), lambda x: ndd.power_spectrum(x, axis=1, nfft=5, power=1)):
         assert_same_values(arrays_of(call(b.gpu())), arrays_of(call(b)), 1e-5)
+    empty = ndd.batch([np.zeros(0, np.float32), np.ones(3, np.float32)])
+    assert_same_values(
+        arrays_of(ndd.power_spectrum(empty.gpu(), nfft=4)), arrays_of(ndd.power_spectrum(empty, nfft=4)), 1e-5
+    )
     same = ndd.batch([rng.standard_normal((3, 8)).astype(np.float32) for _ in range(2)]).gpu()
     for values in (same, same + 1):  # the second call finds the plan of the first
         assert_same_values(arrays_of(ndd.power_spectrum(values)), arrays_of(ndd.power_spectrum(values.cpu())), 1e-5)

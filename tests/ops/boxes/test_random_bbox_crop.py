@@ -11,6 +11,7 @@ from cases import each_of
 from compare import check_same
 
 import ndd
+from ndd.ops.boxes.random_bbox_crop import _judged
 
 REGISTRY_CASES = {
     "random_bbox_crop": [
@@ -90,6 +91,31 @@ def test_the_same_windows_as_dali(dali):
             return m.random_bbox_crop(m.batch(boxes), m.batch(labels), rng=m.random.RNG(seed=i), **own, **arguments)
 
         assert check_same(dali, call, tolerance=1e-6, note=(i, arguments))
+
+
+@pytest.mark.oracle
+def test_boxes_without_an_area_and_turned_ones(dali):
+    good, flat, turned = [0.2, 0.3, 0.5, 0.8], [0.4, 0.3, 0.4, 0.7], [0.6, 0.5, 0.1, 0.05]
+    for i, boxes in enumerate([[flat], [good, flat], [flat, good], [flat, good, flat, good], [good, turned]] * 4):
+        arguments = {"scaling": [0.3, 0.9], "thresholds": [0.1 * (i % 3)], "total_num_attempts": 9, "quiet": True}
+        arguments |= {"threshold_type": "overlap", "all_boxes_above_threshold": i < 10, "allow_no_crop": i % 2 == 0}
+
+        def call(m):
+            return m.random_bbox_crop(m.tensor(boxes), rng=m.random.RNG(seed=i), **arguments)
+
+        assert check_same(dali, call, tolerance=1e-6, note=(i, boxes))
+
+
+def test_the_stand_in_for_the_compiled_judgement():
+    window, inside = np.float32([[0.1, 0.2], [0.6, 0.7]]), np.zeros((2, 3), bool)
+    good, flat, point = [0.2, 0.3, 0.5, 0.8], [0.4, 0.3, 0.4, 0.7], [0.4, 0.4, 0.4, 0.4]
+    for corners in ([good, flat, good], [good, good, flat], [flat, point, good], [point, flat, point]):
+        for least in (True, False):
+            for iou in (True, False):
+                given = np.float32(corners), 0, 3, window, least, iou, np.float32(-1)
+                found = [f(*given, kept) for f, kept in zip((_judged, _judged._meanwhile), inside, strict=True)]
+                np.testing.assert_allclose(*found, rtol=1e-6)
+                np.testing.assert_array_equal(*inside)
 
 
 def test_a_warning_tells_that_no_window_was_good_unless_quiet():
