@@ -147,6 +147,7 @@ class Augmentation:
 
     def _looked_up(self, table: np.ndarray, data: Any, index: Any) -> Any:
         device = self.param_device
+        each = is_node(data)  # the functions of a pipeline take batches only
 
         def look_up(data: Any, index: Any) -> Any:
             rows = np.asarray(index) if isinstance(index, int) else numbers_of(index)
@@ -157,7 +158,11 @@ class Augmentation:
                     f"The augmentation `{self.name}` got magnitude bins from {bins[0]} to {bins[-1]}, it has bins 0 to "
                     f"{len(table) // per_bin - 1}"
                 )
-            found = ndd.tensor(table[rows]) if isinstance(index, int | ndd.Tensor) else batch_of(table[rows])
+            found: Any
+            if isinstance(index, int) and each:
+                found = batch_of(np.repeat(table[rows][None], data.batch_size, axis=0))
+            else:
+                found = ndd.tensor(table[rows]) if isinstance(index, int | ndd.Tensor) else batch_of(table[rows])
             target = data.device if device == "auto" else device
             return found if target == found.device else found.to_device(target)
 

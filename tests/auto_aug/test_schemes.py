@@ -330,6 +330,27 @@ def test_augmentations_and_select_in_a_pipeline():
     assert (np.array(turned.at(3)) == images[3]).all()  # bin 0
 
 
+def test_own_augmentations_of_a_pipeline_get_a_parameter_for_each_of_their_samples():
+    images = [np.full((4, 5, 3), 10 * i, np.uint8) for i in range(8)]
+    fn, types = ndd.fn, ndd.types
+
+    @augmentation(mag_range=(0, 20), mag_to_param=lambda m: np.array([m, 2 * m], np.int32))
+    def lighter(data, parameter):
+        return fn.cast(data + fn.cast(parameter, dtype=types.UINT8)[1], dtype=types.UINT8)
+
+    @ndd.pipeline_def(batch_size=8, num_threads=1, seed=3)
+    def pipe():
+        data = fn.external_source(source=lambda: images, layout="HWC")
+        alone = lighter(data, magnitude_bin=1, num_magnitude_bins=3)
+        return alone, rand_augment.apply_rand_augment([lighter, a.invert], data, n=1, m=1, num_magnitude_bins=3)
+
+    alone, drawn = pipe().run()
+    assert all((np.array(alone.at(i)) == images[i] + 20).all() for i in range(8))
+    kinds = ["lighter" if (np.array(drawn.at(i)) == images[i] + 20).all() else "inverted" for i in range(8)]
+    assert set(kinds) == {"lighter", "inverted"}
+    assert all((np.array(drawn.at(i)) == 255 - images[i]).all() for i in range(8) if kinds[i] == "inverted")
+
+
 def test_a_pipeline_of_recorded_steps():
     """`with pipe:` records steps: a scheme is one of them."""
     images = [np.full((4, 5, 3), 10 * i, np.uint8) for i in range(8)]
