@@ -1,7 +1,8 @@
-"""`sum_pixels`, for kernels: four neighbouring floats at once, where the compiler finds no loop to do so by itself.
+"""`sum_pixels` and `turn_tile`, for kernels: vectors of floats, where the compiler finds no loop to make them by itself.
 
 A pixel of three channels is less than a vector register, so that loops over channels and taps stay one number at a time:
-with a register for each pixel, whose fourth number is let go, they are three times as fast.
+with a register for each pixel, whose fourth number is let go, they are three times as fast. Rows that become columns are
+gathered number by number, which takes three times as long as 16 rows of 16 numbers that change places in registers.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from ndd._cpu.jit import Compiled
 
 LANES = 4
+TILE = 16
 
 
 class _SumPixels(Compiled):
@@ -23,6 +25,101 @@ sum_pixels: Any = _SumPixels()
 `out[o : o + 4] = sum over t below taps of weights[k + t] * row[begin + t * step : begin + t * step + 4]`,
 in this order, products rounded before they are added. Contiguous float32 arrays; nothing is checked: four numbers
 must be there at each place."""
+
+
+class _TurnTile(Compiled):
+    def inner(self) -> Any:
+        return _tile_intrinsic()
+
+    def in_python(self) -> Any:
+        return _turn_tile
+
+
+turn_tile: Any = _TurnTile()
+"""`turn_tile(x, i, j, out, k, l)`: `out[k : k + 16, l : l + 16] = x[i : i + 16, j : j + 16].T`. C-contiguous float32 arrays
+`[rows, columns]`; nothing is checked."""
+
+
+def _turn_tile(x: Any, i: int, j: int, out: Any, k: int, l: int) -> None:
+    out[k : k + TILE, l : l + TILE] = x[i : i + TILE, j : j + TILE].T
+
+
+class _Fetch(Compiled):
+    def inner(self) -> Any:
+        return _fetch_intrinsic()
+
+    def in_python(self) -> Any:
+        return lambda x, i: None
+
+
+fetch: Any = _Fetch()
+"""`fetch(x, i)`: has the line of memory that holds `x[i]`, float32, brought to the cache, to be written soon."""
+
+
+def _fetch_intrinsic() -> Any:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+    written, soon, data = (ir.Constant(number, value) for value in (1, 3, 1))
+
+    @intrinsic
+    def fetched(typing_context, x, i):
+        def generate(context, builder, signature, arguments):
+            kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+            prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            place = builder.bitcast(builder.gep(array.data, [arguments[1]]), byte)
+            builder.call(prefetch, [place, written, soon, data])
+            return context.get_dummy_value()
+
+        return types.void(types.Array(types.float32, 1, "C"), types.int64), generate
+
+    return fetched
+
+
+def _tile_intrinsic() -> Any:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    row = ir.VectorType(ir.FloatType(), TILE)
+    places = ir.VectorType(ir.IntType(32), TILE)
+
+    @intrinsic
+    def turned(typing_context, x, i, j, out, k, l):
+        def generate(context, builder, signature, arguments):
+            def rows_of(number):
+                """The addresses of 16 rows, from the place on that is given."""
+                array = context.make_array(signature.args[number])(context, builder, arguments[number])
+                wide = cgutils.unpack_tuple(builder, array.shape)[1]
+                place = builder.add(builder.mul(arguments[number + 1], wide), arguments[number + 2])
+                found = [builder.gep(array.data, [place])]
+                while len(found) < TILE:
+                    found.append(builder.gep(found[-1], [wide]))
+                return [builder.bitcast(one, row.as_pointer()) for one in found]
+
+            rows = [builder.load(place, align=4) for place in rows_of(0)]
+            step = 1
+            while step < TILE:  # in each pair of rows, every other run of `step` numbers changes places
+                left = ir.Constant(places, [n - step + TILE if n & step else n for n in range(TILE)])
+                right = ir.Constant(places, [n + TILE if n & step else n + step for n in range(TILE)])
+                for n in range(TILE):
+                    if not n & step:
+                        pair = rows[n], rows[n | step]
+                        rows[n], rows[n | step] = (builder.shuffle_vector(*pair, which) for which in (left, right))
+                step *= 2
+            for value, place in zip(rows, rows_of(3), strict=True):
+                builder.store(value, place, align=4)
+            return context.get_dummy_value()
+
+        floats, place = types.Array(types.float32, 2, "C"), types.int64
+        return types.void(floats, place, place, floats, place, place), generate
+
+    return turned
 
 
 def _intrinsic() -> Any:

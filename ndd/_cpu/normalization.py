@@ -77,7 +77,7 @@ def normalize_run(
         return
     if inner == 1 and x.dtype == np.float32 and not centre.size and not factor.size:
         starts, sizes, lengths = np.array([[0], [x.size], [rows]])
-        _normalize_samples(x.reshape(-1), out.reshape(-1), starts, sizes, lengths, *numbers, _UNKNOWN)
+        _normalize_samples(x.reshape(-1), out.reshape(-1), starts, sizes, starts, lengths, *numbers, _UNKNOWN)
         return
     total = accumulator("sum", x.dtype, out.dtype)
     acc = np.empty(line_size(rows, inner), total)
@@ -86,22 +86,22 @@ def normalize_run(
 
 
 def normalize_samples(
-    x: np.ndarray, out: np.ndarray, starts: np.ndarray, sizes: np.ndarray, rows: np.ndarray,
+    x: np.ndarray, out: np.ndarray, starts: np.ndarray, sizes: np.ndarray, targets: np.ndarray, rows: np.ndarray,
     ddof: int, epsilon: float, scale: float, shift: float,
 ) -> None:  # fmt: skip
-    """As `normalize_run` of each sample by itself, for float32: they lie in `x` and `out`, 1-D, from `starts` on, `rows`
-    numbers side by side are averaged. Places and counts are int64 `[N]`."""
+    """As `normalize_run` of each sample by itself, for float32: they lie in `x`, 1-D, from `starts` on, in `out` from
+    `targets` on, and `rows` numbers side by side are averaged. Places and counts are int64 `[N]`."""
     numbers = (ddof, np.float32(epsilon), scale, np.float32(shift))
-    _normalize_samples(x, out, starts, sizes, rows, *numbers, _UNKNOWN)
+    _normalize_samples(x, out, starts, sizes, targets, rows, *numbers, _UNKNOWN)
 
 
 @kernel
-def _normalize_samples(x, out, starts, sizes, rows, ddof, epsilon, scale, shift, unknown):
+def _normalize_samples(x, out, starts, sizes, targets, rows, ddof, epsilon, scale, shift, unknown):
     for n in range(len(starts)):
         size, length = sizes[n], rows[n]
         if not size:
             continue
-        outer, own, target = size // length, x[starts[n] : starts[n] + size], out[starts[n] : starts[n] + size]
+        outer, own, target = size // length, x[starts[n] : starts[n] + size], out[targets[n] : targets[n] + size]
         if size <= _FEW:
             _normalize_few(own, target, outer, length, 1, unknown, unknown, ddof, epsilon, scale, shift)
         else:

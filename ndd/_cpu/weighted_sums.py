@@ -6,8 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ndd._cpu.inlined import zeros
 from ndd._cpu.jit import kernel
+from ndd._cpu.lanes import TILE, turn_tile
 
+_LINES = 64  # that are made columns together: of 257 numbers they stay in the second cache
 _COLUMNS = (
     288  # that are worked on together: as many of 80 rows stay in the second cache; with 128 it takes a quarter longer
 )
@@ -37,17 +40,30 @@ def without_zeros(matrix: np.ndarray) -> Weights:
     return Weights(first, last, start, flat, np.concatenate((first, last, start, even.view(np.int64))))
 
 
-def weighted_sums(x: np.ndarray, out: np.ndarray, weights: Weights) -> None:
-    """`x` `[outer, rows in, inner]` to `out` `[outer, rows out, inner]`; float32, C-contiguous."""
-    if x.shape[2] == 1:
-        _in_rows(x[:, :, 0], out[:, :, 0], *weights[:4])
-    else:
-        _down_columns(x, out, *weights[:4])
+def weighted_sums(
+    x: np.ndarray, out: np.ndarray, starts: np.ndarray, targets: np.ndarray, outer: np.ndarray, inner: np.ndarray,
+    length: int, weights: Weights,
+) -> None:  # fmt: skip
+    """Of each sample from `starts` on in `x`, 1-D, seen as `[outer, length, inner]`, to `out`, 1-D, from `targets` on, where it
+    is `[outer, rows of weights, inner]`. float32; places and extents are int64 `[N]`."""
+    _of_each(x, out, starts, targets, outer, inner, length, *weights[:4])
 
 
 def weighted_columns(x: np.ndarray, out: np.ndarray, weights: Weights) -> None:
     """`x` `[rows in, columns]` to `out` `[rows out, columns]`: each column the same, to the bit, as among more of them."""
     _down_columns(x[None], out[None], *weights[:4])
+
+
+@kernel
+def _of_each(x, out, starts, targets, outer, inner, length, first, last, start, weights):
+    for n in range(len(starts)):
+        lines, rows = outer[n] * inner[n], len(first)
+        own, target = x[starts[n] : starts[n] + lines * length], out[targets[n] : targets[n] + lines * rows]
+        if inner[n] == 1:
+            _in_rows(own.reshape(lines, length), target.reshape(lines, rows), first, last, start, weights)
+        else:
+            shape = outer[n], length, inner[n]
+            _down_columns(own.reshape(shape), target.reshape(outer[n], rows, inner[n]), first, last, start, weights)
 
 
 @kernel(fastmath={"contract"})
@@ -76,13 +92,38 @@ def _down_columns(x, out, first, last, start, weights):
                     w += 1
 
 
-@kernel(fastmath={"contract", "reassoc"})
+@kernel
 def _in_rows(x, out, first, last, start, weights):
-    for o in range(len(x)):
-        for m in range(len(first)):
-            row = x[o, first[m] : last[m]]
-            own = weights[start[m] :]
-            total = np.float32(0)
-            for k in range(row.size):
-                total += own[k] * row[k]
-            out[o, m] = total
+    """`x` `[lines, rows in]` to `out` `[lines, rows out]`: some lines at once, as columns."""
+    columns, sums = zeros((1, x.shape[1], _LINES), np.float32), zeros((1, out.shape[1], _LINES), np.float32)
+    for line in range(0, len(x), _LINES):
+        own, target = x[line : line + _LINES], out[line : line + _LINES]
+        _turn(own, columns[0])
+        _down_columns(columns, sums, first, last, start, weights)
+        _turn_back(sums[0], target)
+
+
+@kernel
+def _turn(x, out):
+    """`out[:, : len(x)] = x.T`"""
+    for i in range(0, len(x), TILE):
+        for j in range(0, x.shape[1], TILE):
+            if i + TILE <= len(x) and j + TILE <= x.shape[1]:
+                turn_tile(x, i, j, out, j, i)
+            else:
+                for k in range(i, min(i + TILE, len(x))):
+                    for l in range(j, min(j + TILE, x.shape[1])):
+                        out[l, k] = x[k, l]
+
+
+@kernel
+def _turn_back(x, out):
+    """`out = x[:, : len(out)].T`"""
+    for i in range(0, len(out), TILE):
+        for j in range(0, out.shape[1], TILE):
+            if i + TILE <= len(out) and j + TILE <= out.shape[1]:
+                turn_tile(x, j, i, out, i, j)
+            else:
+                for k in range(i, min(i + TILE, len(out))):
+                    for l in range(j, min(j + TILE, out.shape[1])):
+                        out[k, l] = x[l, k]
