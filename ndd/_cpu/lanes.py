@@ -1,30 +1,42 @@
-"""`sum_pixels` and `turn_tile`, for kernels: vectors of floats, where the compiler finds no loop to make them by itself.
+"""`sum_pixels`, `sum_rows`, `sum_few`, `turn_tile` and `fetch`, for kernels: what the compiler does not make of loops by itself.
 
 A pixel of three channels is less than a vector register, so that loops over channels and taps stay one number at a time:
-with a register for each pixel, whose fourth number is let go, they are three times as fast. Rows that become columns are
-gathered number by number, which takes three times as long as 16 rows of 16 numbers that change places in registers.
+with a register for each pixel, whose fourth number is let go, they are three times as fast. Sums of rows stay in registers
+until all rows are added: half of the time. Rows that become columns are gathered number by number: three times the time of
+16 rows of 16 numbers that change places in registers.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ndd._cpu.jit import Compiled
 
 LANES = 4
+COLUMNS = 64
 TILE = 16
 
 
-class _SumPixels(Compiled):
+class _Sums(Compiled):
+    def __init__(self, lanes: int, exact: bool):
+        self.lanes, self.exact = lanes, exact
+
     def inner(self) -> Any:
-        return _intrinsic()
+        return _intrinsic(self.lanes, () if self.exact else ("contract",))
 
 
-sum_pixels: Any = _SumPixels()
+sum_pixels: Any = _Sums(LANES, True)
 """`sum_pixels(row, begin, step, weights, k, taps, out, o)`:
 `out[o : o + 4] = sum over t below taps of weights[k + t] * row[begin + t * step : begin + t * step + 4]`,
 in this order, products rounded before they are added. Contiguous float32 arrays; nothing is checked: four numbers
 must be there at each place."""
+
+sum_rows: Any = _Sums(COLUMNS, False)
+"""The same for 64 numbers; products are rounded together with the sum where the processor can."""
+
+sum_few: Any = _Sums(TILE, False)
+"""As `sum_rows`, to the bit, for 16 numbers."""
 
 
 class _TurnTile(Compiled):
@@ -122,16 +134,17 @@ def _tile_intrinsic() -> Any:
     return turned
 
 
-def _intrinsic() -> Any:
+@functools.cache
+def _intrinsic(width: int, flags: tuple[str, ...]) -> Any:
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils
     from numba.extending import intrinsic
 
     number, whole = ir.FloatType(), ir.IntType(64)
-    lanes = ir.VectorType(number, LANES)
+    lanes = ir.VectorType(number, width)
     nothing = ir.Constant(lanes, ir.Undefined)
-    first_lane = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    first_lane = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
 
     @intrinsic
     def summed(typing_context, row, begin, step, weights, k, taps, out, o):
@@ -143,16 +156,16 @@ def _intrinsic() -> Any:
             )
             row, weights = builder.gep(row, [begin]), builder.gep(weights, [k])
             total = cgutils.alloca_once(builder, lanes)
-            builder.store(ir.Constant(lanes, [0.0] * LANES), total)
+            builder.store(ir.Constant(lanes, [0.0] * width), total)
 
             def add(tap):
                 source = builder.bitcast(builder.gep(row, [builder.mul(tap, step)]), lanes.as_pointer())
                 weight = builder.load(builder.gep(weights, [tap]))
                 weight = builder.insert_element(nothing, weight, ir.Constant(ir.IntType(32), 0))
                 product = builder.fmul(
-                    builder.shuffle_vector(weight, nothing, first_lane), builder.load(source, align=4)
+                    builder.shuffle_vector(weight, nothing, first_lane), builder.load(source, align=4), flags=flags
                 )
-                builder.store(builder.fadd(builder.load(total), product), total)
+                builder.store(builder.fadd(builder.load(total), product, flags=flags), total)
 
             fours, one = builder.and_(taps, ir.Constant(whole, -4)), ir.Constant(whole, 1)
             with cgutils.for_range_slice(builder, ir.Constant(whole, 0), fours, ir.Constant(whole, 4), whole) as (

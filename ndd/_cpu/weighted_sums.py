@@ -8,12 +8,9 @@ import numpy as np
 
 from ndd._cpu.inlined import zeros
 from ndd._cpu.jit import kernel
-from ndd._cpu.lanes import TILE, turn_tile
+from ndd._cpu.lanes import COLUMNS, TILE, sum_few, sum_rows, turn_tile
 
-_LINES = 64  # that are made columns together: of 257 numbers they stay in the second cache
-_COLUMNS = (
-    288  # that are worked on together: as many of 80 rows stay in the second cache; with 128 it takes a quarter longer
-)
+_TOGETHER = 1152  # columns that are worked on together: as many of 20 rows stay in the second cache
 
 
 class Weights(NamedTuple):
@@ -51,56 +48,65 @@ def weighted_sums(
 
 def weighted_columns(x: np.ndarray, out: np.ndarray, weights: Weights) -> None:
     """`x` `[rows in, columns]` to `out` `[rows out, columns]`: each column the same, to the bit, as among more of them."""
-    _down_columns(x[None], out[None], *weights[:4])
+    _down_columns(x.reshape(-1), out.reshape(-1), len(x), x.shape[1], *weights[:4])
 
 
 @kernel
 def _of_each(x, out, starts, targets, outer, inner, length, first, last, start, weights):
+    rows = len(first)
     for n in range(len(starts)):
-        lines, rows = outer[n] * inner[n], len(first)
+        lines = outer[n] * inner[n]
         own, target = x[starts[n] : starts[n] + lines * length], out[targets[n] : targets[n] + lines * rows]
         if inner[n] == 1:
             _in_rows(own.reshape(lines, length), target.reshape(lines, rows), first, last, start, weights)
-        else:
-            shape = outer[n], length, inner[n]
-            _down_columns(own.reshape(shape), target.reshape(outer[n], rows, inner[n]), first, last, start, weights)
+            continue
+        for o in range(outer[n]):
+            part, sums = own[o * length * inner[n] :], target[o * rows * inner[n] :]
+            _down_columns(part, sums, length, inner[n], first, last, start, weights)
 
 
-@kernel(fastmath={"contract"})
-def _down_columns(x, out, first, last, start, weights):
-    inner = x.shape[2]
-    for o in range(len(x)):
-        for left in range(0, inner, _COLUMNS):
-            right = min(left + _COLUMNS, inner)
-            for m in range(len(first)):
-                total = out[o, m, left:right]
-                total[:] = 0
-                k, w = first[m], start[m]
-                while k + 4 <= last[m]:
-                    a, b, c, d = weights[w], weights[w + 1], weights[w + 2], weights[w + 3]
-                    row0, row1 = x[o, k, left:right], x[o, k + 1, left:right]
-                    row2, row3 = x[o, k + 2, left:right], x[o, k + 3, left:right]
-                    for t in range(total.size):
-                        total[t] += a * row0[t] + b * row1[t] + (c * row2[t] + d * row3[t])
-                    k += 4
-                    w += 4
-                while k < last[m]:
-                    row, a = x[o, k, left:right], weights[w]
-                    for t in range(total.size):
-                        total[t] += a * row[t]
-                    k += 1
-                    w += 1
+@kernel
+def _down_columns(x, out, length, inner, first, last, start, weights):
+    """`x` `[length, inner]` to `out` `[rows out, inner]`, both 1-D."""
+    if inner >= TILE:
+        _sums(x, out, inner, first, last, start, weights)
+        return
+    columns, sums = zeros(length * TILE, np.float32), zeros(len(first) * TILE, np.float32)
+    for k in range(length):
+        for t in range(inner):
+            columns[k * TILE + t] = x[k * inner + t]
+    _sums(columns, sums, TILE, first, last, start, weights)
+    for m in range(len(first)):
+        for t in range(inner):
+            out[m * inner + t] = sums[m * TILE + t]
 
 
 @kernel
 def _in_rows(x, out, first, last, start, weights):
     """`x` `[lines, rows in]` to `out` `[lines, rows out]`: some lines at once, as columns."""
-    columns, sums = zeros((1, x.shape[1], _LINES), np.float32), zeros((1, out.shape[1], _LINES), np.float32)
-    for line in range(0, len(x), _LINES):
-        own, target = x[line : line + _LINES], out[line : line + _LINES]
-        _turn(own, columns[0])
-        _down_columns(columns, sums, first, last, start, weights)
-        _turn_back(sums[0], target)
+    length, rows = x.shape[1], out.shape[1]
+    wide = COLUMNS if len(x) > COLUMNS // 2 else TILE
+    columns, sums = zeros(length * wide, np.float32), zeros(rows * wide, np.float32)
+    for line in range(0, len(x), wide):
+        _turn(x[line : line + wide], columns.reshape(length, wide))
+        _sums(columns, sums, wide, first, last, start, weights)
+        _turn_back(sums.reshape(rows, wide), out[line : line + wide])
+
+
+@kernel
+def _sums(x, out, inner, first, last, start, weights):
+    """As `_down_columns`, of 16 columns at least; at the end some are done twice."""
+    if inner < COLUMNS:
+        for m in range(len(first)):
+            for column in range(0, inner, TILE):
+                t = min(column, inner - TILE)
+                sum_few(x, first[m] * inner + t, inner, weights, start[m], last[m] - first[m], out, m * inner + t)
+        return
+    for left in range(0, inner, _TOGETHER):
+        for m in range(len(first)):
+            for column in range(left, min(left + _TOGETHER, inner), COLUMNS):
+                t = min(column, inner - COLUMNS)
+                sum_rows(x, first[m] * inner + t, inner, weights, start[m], last[m] - first[m], out, m * inner + t)
 
 
 @kernel

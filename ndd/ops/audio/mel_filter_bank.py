@@ -140,11 +140,10 @@ def _(call, spectrogram, **arguments):
 
 @mel_filter_bank.continues("spectrogram")
 def _(spectrogram, plan):
-    """What makes mel bands of some columns of spectrograms `[f, t]`. A single column would be summed in another order."""
-    bins, columns = spectrogram.shapes[:, 0], spectrogram.shapes[:, 1:]
-    if plan.shared["axis"] != 0 or columns.min() < 2:
+    """What makes mel bands of some columns of spectrograms `[f, t]`."""
+    if plan.shared["axis"] != 0:
         return None
-    weights = plan.shared["triangles"](bins[0].item())
+    weights = plan.shared["triangles"](spectrogram.shapes[0, 0].item())
     return functools.partial(weighted_columns, weights=weights)
 
 
