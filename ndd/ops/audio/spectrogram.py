@@ -258,19 +258,28 @@ def _write_columns(values, count, piece, out, first):
 def lay_window(signal, window, start, reflect, nfft, row):
     """`row[:nfft]` = the samples from `start` on times `window`, then zeros."""
     n, length = signal.size, window.size
-    period = max(1, 2 * (n - 1))
-    if start >= 0 and start + length <= n:
-        part = signal[start : start + length]
-        for j in range(length):
-            row[j] = part[j] * window[j]
-    else:
-        for j in range(length):
-            i = start + j
-            if reflect:
-                i %= period
-                i = i if i < n else period - i
-            row[j] = signal[i] * window[j] if 0 <= i < n else np.float32(0)
+    left = min(max(-start, 0), length)
+    right = max(min(n - start, length), left)
+    for j in range(left):
+        row[j] = _mirrored(signal, start + j) * window[j] if reflect else np.float32(0)
+    part, own, target = signal[start + left : start + right], window[left:right], row[left:right]
+    for j in range(target.size):
+        target[j] = part[j] * own[j]
+    for j in range(right, length):
+        row[j] = _mirrored(signal, start + j) * window[j] if reflect else np.float32(0)
     row[length:nfft] = 0
+
+
+@kernel
+def _mirrored(signal, i):
+    """What stands for sample `i`, which lies outside of the signal: one of its mirror image."""
+    n = signal.size
+    period = max(1, 2 * (n - 1))
+    i = -i if i < 0 else period - i
+    if i < 0 or i >= n:  # as a rule one mirror is enough, without a division
+        i %= period
+        i = i if i < n else period - i
+    return signal[i]
 
 
 @_transformed.meanwhile
