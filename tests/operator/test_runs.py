@@ -77,7 +77,8 @@ def test_mel_bands_and_coefficients_are_several_samples_in_a_task(tasks):
         tasks.clear()
         with ndd.EvalContext(num_threads=2):
             found = call(ndd.batch(arrays)).evaluate()
-        assert len(tasks) == 1 and 1 < tasks[0][1] <= 6
+        assert len(tasks) == 1
+        assert 1 < tasks[0][1] <= 6
         for own, array in zip(found, arrays, strict=True):
             np.testing.assert_array_equal(np.asarray(own), np.asarray(call(ndd.tensor(array))))
 
