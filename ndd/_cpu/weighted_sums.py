@@ -43,7 +43,11 @@ def weighted_sums(
 ) -> None:  # fmt: skip
     """Of each sample from `starts` on in `x`, 1-D, seen as `[outer, length, inner]`, to `out`, 1-D, from `targets` on, where it
     is `[outer, rows of weights, inner]`. float32; places and extents are int64 `[N]`."""
-    _of_each(x, out, starts, targets, outer, inner, length, *weights[:4])
+    # Two kernels: who needs one of them does not wait for the other.
+    if inner.max() == 1:
+        _rows_of_each(x, out, starts, targets, outer * inner, length, *weights[:4])
+    else:
+        _columns_of_each(x, out, starts, targets, outer, inner, length, *weights[:4])
 
 
 def weighted_columns(x: np.ndarray, out: np.ndarray, weights: Weights) -> None:
@@ -52,17 +56,21 @@ def weighted_columns(x: np.ndarray, out: np.ndarray, weights: Weights) -> None:
 
 
 @kernel
-def _of_each(x, out, starts, targets, outer, inner, length, first, last, start, weights):
+def _columns_of_each(x, out, starts, targets, outer, inner, length, first, last, start, weights):
+    for n in range(len(starts)):
+        for o in range(outer[n]):
+            own = x[starts[n] + o * length * inner[n] :]
+            _down_columns(
+                own, out[targets[n] + o * len(first) * inner[n] :], length, inner[n], first, last, start, weights
+            )
+
+
+@kernel
+def _rows_of_each(x, out, starts, targets, lines, length, first, last, start, weights):
     rows = len(first)
     for n in range(len(starts)):
-        lines = outer[n] * inner[n]
-        own, target = x[starts[n] : starts[n] + lines * length], out[targets[n] : targets[n] + lines * rows]
-        if inner[n] == 1:
-            _in_rows(own.reshape(lines, length), target.reshape(lines, rows), first, last, start, weights)
-            continue
-        for o in range(outer[n]):
-            part, sums = own[o * length * inner[n] :], target[o * rows * inner[n] :]
-            _down_columns(part, sums, length, inner[n], first, last, start, weights)
+        own, target = x[starts[n] : starts[n] + lines[n] * length], out[targets[n] : targets[n] + lines[n] * rows]
+        _in_rows(own.reshape(lines[n], length), target.reshape(lines[n], rows), first, last, start, weights)
 
 
 @kernel
@@ -88,9 +96,10 @@ def _in_rows(x, out, first, last, start, weights):
     wide = COLUMNS if len(x) > COLUMNS // 2 else TILE
     columns, sums = zeros(length * wide, np.float32), zeros(rows * wide, np.float32)
     for line in range(0, len(x), wide):
-        _turn(x[line : line + wide], columns.reshape(length, wide))
+        own = x[line : line + wide]
+        _turn(own, columns.reshape(length, wide), len(own), length)
         _sums(columns, sums, wide, first, last, start, weights)
-        _turn_back(sums.reshape(rows, wide), out[line : line + wide])
+        _turn(sums.reshape(rows, wide), out[line : line + wide], rows, len(own))
 
 
 @kernel
@@ -110,26 +119,13 @@ def _sums(x, out, inner, first, last, start, weights):
 
 
 @kernel
-def _turn(x, out):
-    """`out[:, : len(x)] = x.T`"""
-    for i in range(0, len(x), TILE):
-        for j in range(0, x.shape[1], TILE):
-            if i + TILE <= len(x) and j + TILE <= x.shape[1]:
+def _turn(x, out, rows, columns):
+    """`out[:columns, :rows] = x[:rows, :columns].T`"""
+    for i in range(0, rows, TILE):
+        for j in range(0, columns, TILE):
+            if i + TILE <= rows and j + TILE <= columns:
                 turn_tile(x, i, j, out, j, i)
             else:
-                for k in range(i, min(i + TILE, len(x))):
-                    for l in range(j, min(j + TILE, x.shape[1])):
+                for k in range(i, min(i + TILE, rows)):
+                    for l in range(j, min(j + TILE, columns)):
                         out[l, k] = x[k, l]
-
-
-@kernel
-def _turn_back(x, out):
-    """`out = x[:, : len(out)].T`"""
-    for i in range(0, len(out), TILE):
-        for j in range(0, out.shape[1], TILE):
-            if i + TILE <= len(out) and j + TILE <= out.shape[1]:
-                turn_tile(x, j, i, out, i, j)
-            else:
-                for k in range(i, min(i + TILE, len(out))):
-                    for l in range(j, min(j + TILE, out.shape[1])):
-                        out[k, l] = x[l, k]

@@ -81,6 +81,9 @@ def test_mel_bands_and_coefficients_are_several_samples_in_a_task(tasks):
         assert 1 < tasks[0][1] <= 6
         for own, array in zip(found, arrays, strict=True):
             np.testing.assert_array_equal(np.asarray(own), np.asarray(call(ndd.tensor(array))))
+        single = call(ndd.batch([arrays[2], arrays[1]])).evaluate()  # no column, and one
+        assert single.shape[0][1] == 0
+        np.testing.assert_array_equal(np.asarray(single.select(1)), np.asarray(found.select(1)))
 
 
 def test_a_coefficient_for_each_sample():
