@@ -10,7 +10,6 @@ from ndd._cpu.reduction import accumulator, deviations, line_size, narrower, rep
 
 _LINE = 256
 _FEW = 1 << 12  # elements up to which one loop serves all types
-_UNKNOWN = np.empty(0, np.float32)
 _MANY = 1 << 11  # rows that the interpreter works on in less time than compiling takes
 
 
@@ -72,12 +71,12 @@ def normalize_run(
     """
     outer, rows, inner = extents
     numbers = (ddof, np.float32(epsilon), scale, np.float32(shift))
-    if x.size <= _FEW:
-        _normalize_few(x.astype(np.float64).reshape(-1), out.reshape(-1), outer, rows, inner, centre, factor, *numbers)
-        return
     if inner == 1 and x.dtype == np.float32 and not centre.size and not factor.size:
         starts, sizes, lengths = np.array([[0], [x.size], [rows]])
-        _normalize_samples(x.reshape(-1), out.reshape(-1), starts, sizes, lengths, *numbers, _UNKNOWN)
+        _normalize_samples(x.reshape(-1), out.reshape(-1), starts, sizes, starts, lengths, *numbers)
+        return
+    if x.size <= _FEW:
+        _normalize_few(x.astype(np.float64).reshape(-1), out.reshape(-1), outer, rows, inner, centre, factor, *numbers)
         return
     total = accumulator("sum", x.dtype, out.dtype)
     acc = np.empty(line_size(rows, inner), total)
@@ -86,26 +85,23 @@ def normalize_run(
 
 
 def normalize_samples(
-    x: np.ndarray, out: np.ndarray, starts: np.ndarray, sizes: np.ndarray, rows: np.ndarray,
+    x: np.ndarray, out: np.ndarray, starts: np.ndarray, sizes: np.ndarray, targets: np.ndarray, rows: np.ndarray,
     ddof: int, epsilon: float, scale: float, shift: float,
 ) -> None:  # fmt: skip
-    """As `normalize_run` of each sample by itself, for float32: they lie in `x` and `out`, 1-D, from `starts` on, `rows`
-    numbers side by side are averaged. Places and counts are int64 `[N]`."""
+    """As `normalize_run` of each sample by itself, for float32: they lie in `x`, 1-D, from `starts` on, in `out` from
+    `targets` on, and `rows` numbers side by side are averaged. Places and counts are int64 `[N]`."""
     numbers = (ddof, np.float32(epsilon), scale, np.float32(shift))
-    _normalize_samples(x, out, starts, sizes, rows, *numbers, _UNKNOWN)
+    _normalize_samples(x, out, starts, sizes, targets, rows, *numbers)
 
 
 @kernel
-def _normalize_samples(x, out, starts, sizes, rows, ddof, epsilon, scale, shift, unknown):
+def _normalize_samples(x, out, starts, sizes, targets, rows, ddof, epsilon, scale, shift):
     for n in range(len(starts)):
         size, length = sizes[n], rows[n]
-        if not size:
-            continue
-        outer, own, target = size // length, x[starts[n] : starts[n] + size], out[starts[n] : starts[n] + size]
-        if size <= _FEW:
-            _normalize_few(own, target, outer, length, 1, unknown, unknown, ddof, epsilon, scale, shift)
-        else:
-            _normalize_rows(own.reshape(outer, length), target.reshape(outer, length), ddof, epsilon, scale, shift)
+        if size:
+            own, target = x[starts[n] : starts[n] + size], out[targets[n] : targets[n] + size]
+            shape = size // length, length
+            _normalize_rows(own.reshape(shape), target.reshape(shape), ddof, epsilon, scale, shift)
 
 
 @kernel(fastmath={"reassoc", "contract"})

@@ -1,4 +1,4 @@
-"""Samples one behind the other, as many in one call of a compiled loop as a thread gets: for results of the same shapes.
+"""Samples of different shapes, as many in one call of a compiled loop as a thread gets.
 
 A task for each sample is some Python and two or three hand-overs of the interpreter between threads: 64 spectrograms took
 three quarters of their time for that. For samples of one shape `.cpu_batch` does the same (`pieces.py`).
@@ -14,7 +14,6 @@ import numpy as np
 
 from ndd._operator.naming import raise_first
 from ndd._operator.on_cpu import allocated
-from ndd._operator.pieces import gathered
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
 
@@ -24,29 +23,28 @@ if TYPE_CHECKING:
 _EACH = 3  # runs of a thread, so that one that begins late has less to do
 _BYTES = 1 << 17  # of a run, at least
 
-Work = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, slice], None]
+Work = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, slice], None]
 
 
-def in_runs(call: Call, input: Operand, work: Work) -> Store | None:
-    """The output of a call, which has the shapes of `input`; None if large samples lie apart: they are for `.cpu`.
+def in_runs(call: Call, input: Operand, work: Work, shapes: np.ndarray | None = None) -> Store:
+    """The output of a call, of `shapes`, int64 `[N, ndim]`; else it has those of `input`.
 
-    `work(x, out, starts, sizes, run)` gets all elements, 1-D, where the samples of a run begin and how many elements they
-    have, int64, and which samples of the batch they are.
+    `work(x, out, starts, sizes, targets, run)` gets all elements, 1-D (`x` may have others between them, see
+    `Operand.elements`), for the samples of a run where they begin in `x`, how many elements they have there and where they begin
+    in `out`, int64, and which of the batch they are.
     """
-    x = input.flat
-    if x is None and 1 < call.n <= input.volumes.total:
-        x = gathered(input.arrays, input.volumes.total)
-    if x is None:
-        return None
-    store = allocated(input.shapes, call.outs[0])
+    x, starts = input.elements()
+    sizes, total = input.volumes.sizes, input.volumes.total
+    store = allocated(input.shapes if shapes is None else shapes, call.outs[0])
+    targets = input.volumes.offsets if shapes is None else store.volumes.offsets
     out = store.whole.reshape(-1) if store.flat is None else store.flat
-    starts, sizes = input.volumes.offsets, input.volumes.sizes
-    nbytes = x.nbytes + out.nbytes
-    edges = _edges(starts, x.size, min(call.n, _EACH * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1)
+    nbytes = total * x.itemsize + out.nbytes
+    parts = min(call.n, _EACH * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1
+    edges = _edges(input.volumes.offsets, total, parts)
 
     def one(k: int) -> None:
         run = slice(edges[k], edges[k + 1])
-        work(x, out, starts[run], sizes[run], run)
+        work(x, out, starts[run], sizes[run], targets[run], run)
 
     raise_first(call.spread(one, len(edges) - 1, nbytes))
     return store

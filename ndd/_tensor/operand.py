@@ -15,8 +15,8 @@ class Operand:
     """An input (for CUDA functions also an output) of a batch: `n` samples of `dtype`, `ndim` and `layout`.
 
     Shapes and types say nothing of the data: what is worked out from them is kept for the next batch with the same
-    ones. `arrays`, `whole`, `flat`, `pointers()` and `source_info` do, and mark the operand as `touched`: then nothing
-    is kept.
+    ones. `arrays`, `whole`, `flat`, `elements()`, `pointers()` and `source_info` do, and mark the operand as `touched`:
+    then nothing is kept.
     """
 
     __slots__ = ("_gapless", "_shapes", "_store_", "frames", "n", "spec", "touched")
@@ -103,6 +103,25 @@ class Operand:
         whole = self.whole
         return None if whole is None else whole.reshape(-1)
 
+    def elements(self) -> tuple[np.ndarray, np.ndarray]:
+        """On the CPU: a 1-D array that has all samples in it, and where each begins, int64 `[N]`.
+
+        Of samples that lie apart it is all memory from the first to the last of them: nothing but the samples may be
+        touched, and it must not outlive this operand. A compiled loop takes them all so, without a view of each.
+        """
+        flat = self.flat
+        if flat is not None:
+            return flat, self.volumes.offsets
+        if not self.volumes.total:
+            return np.empty(0, self.dtype.numpy), np.zeros(self.n, np.int64)
+        places, nbytes = self.pointers(), self.dtype.bytes
+        first = int(places.min())
+        starts = places - first
+        if (starts % nbytes).any():  # one of them is not aligned
+            return np.concatenate([a.reshape(-1) for a in self.arrays]), self.volumes.offsets
+        starts //= nbytes
+        return np.asarray(_Memory(first, int((starts + self.sizes).max()), self.dtype.numpy)), starts
+
     @property
     def source_info(self) -> list[Any] | None:
         """Where each sample came from."""
@@ -119,3 +138,12 @@ class Operand:
         if self._gapless is None:
             self._gapless = self._store.contiguous()
         return self._gapless
+
+
+class _Memory:
+    """So many elements from an address on, for NumPy."""
+
+    __slots__ = ("__array_interface__",)
+
+    def __init__(self, address: int, count: int, dtype: np.dtype):
+        self.__array_interface__ = {"data": (address, False), "shape": (count,), "typestr": dtype.str, "version": 3}

@@ -33,8 +33,9 @@ FLOATS[:4] = np.nan, np.inf, -np.inf, 2**32
 MASKS = ndd.batch([spread((k, 23), np.int32, 0, 3) // 2 * k for k in (17, 4, 1)])
 VOLUMES = ndd.batch([np.repeat(spread((5, k, 7), np.uint8, 0, 3), 2, axis=2) for k in (9, 1, 4)])
 SOUND = ndd.batch([spread((k,), np.float32, -999, 999) * np.hanning(k).astype(np.float32) for k in (6000, 9, 641)])
+SOUND = SOUND + np.float32(0)  # one behind the other: `both` copies all that lies between samples
 # What is left there counts for nothing, or stands elsewhere too.
-SCRATCH = {"runs", "constants", "room", "place", "out_words"}
+SCRATCH = {"runs", "constants", "room", "place", "out_words", "row"}
 
 
 def made(array, layout="HWC"):

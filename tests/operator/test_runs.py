@@ -51,6 +51,7 @@ def test_the_same_bits_as_one_by_one(name, tasks):
         found = OPERATORS[name](behind).evaluate()
         assert [count for _, count in tasks] == [6], tasks
         apart = OPERATORS[name](ndd.batch(arrays)).evaluate()
+        assert [count for _, count in tasks] == [6, 6], tasks
     for own, other, array in zip(found, apart, behind, strict=True):
         alone = np.asarray(OPERATORS[name](ndd.tensor(np.asarray(array))))
         np.testing.assert_array_equal(np.asarray(own), alone)
@@ -63,6 +64,26 @@ def test_small_samples_that_lie_apart_are_one_task(tasks):
     assert [count for _, count in tasks] == [1]
     for own, n in zip(found, (1, 4, 3), strict=True):
         np.testing.assert_allclose(own, np.full((n, 2), 10 * np.log10(n)), atol=1e-6)
+
+
+def test_mel_bands_and_coefficients_are_several_samples_in_a_task(tasks):
+    rng = np.random.default_rng(2)
+    arrays = [rng.random((33, n), np.float32) for n in (900, 1, 0, 700, 15, *[400] * 9)]
+    for call in (
+        lambda x: ndd.mel_filter_bank(x, nfilter=12, sample_rate=8000.0),
+        lambda x: ndd.mfcc(x, n_mfcc=13),
+        lambda x: ndd.mfcc(x, n_mfcc=50, lifter=3.0),
+    ):
+        tasks.clear()
+        with ndd.EvalContext(num_threads=2):
+            found = call(ndd.batch(arrays)).evaluate()
+        assert len(tasks) == 1
+        assert 1 < tasks[0][1] <= 6
+        for own, array in zip(found, arrays, strict=True):
+            np.testing.assert_array_equal(np.asarray(own), np.asarray(call(ndd.tensor(array))))
+        single = call(ndd.batch([arrays[2], arrays[1]])).evaluate()  # no column, and one
+        assert single.shape[0][1] == 0
+        np.testing.assert_array_equal(np.asarray(single.select(1)), np.asarray(found.select(1)))
 
 
 def test_a_coefficient_for_each_sample():

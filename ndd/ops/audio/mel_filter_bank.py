@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ndd._cpu.weighted_sums import Weights, weighted_columns, weighted_sums, without_zeros
 from ndd._operator import Plan, like, operator
+from ndd._operator.runs import in_runs
+from ndd._tensor import Store
+from ndd._tensor.operand import Operand
 from ndd._tensor.small_arrays import equal_rows
 from ndd._tensor.store import volumes
+
+_FIRST = np.zeros(1, np.int64)
 
 
 @operator(types=("f32",))
@@ -125,20 +132,42 @@ def _(spectrogram, out, axis, triangles):
     along(spectrogram, out, axis, triangles(spectrogram.shape[axis]))
 
 
+@mel_filter_bank.batch
+def _(call, spectrogram, **arguments):
+    plan = mel_filter_bank.operator.plan(spectrogram, **arguments)
+    return along_in_runs(call, spectrogram, plan.shapes, plan.shared["axis"], plan.shared["triangles"])
+
+
 @mel_filter_bank.continues("spectrogram")
 def _(spectrogram, plan):
-    """What makes mel bands of some columns of spectrograms `[f, t]`. A single column would be summed in another order."""
-    bins, columns = spectrogram.shapes[:, 0], spectrogram.shapes[:, 1:]
-    if plan.shared["axis"] != 0 or columns.min() < 2:
+    """What makes mel bands of some columns of spectrograms `[f, t]`."""
+    if plan.shared["axis"] != 0:
         return None
-    weights = plan.shared["triangles"](bins[0].item())
+    weights = plan.shared["triangles"](spectrogram.shapes[0, 0].item())
     return functools.partial(weighted_columns, weights=weights)
 
 
 def along(x: np.ndarray, out: np.ndarray, axis: int, weights: Weights) -> None:
-    """`weighted_sums` along an axis."""
-    outer, inner = int(np.prod(x.shape[:axis])), int(np.prod(x.shape[axis + 1 :]))
-    weighted_sums(x.reshape(outer, x.shape[axis], inner), out.reshape(outer, out.shape[axis], inner), weights)
+    """The sums along an axis of one sample."""
+    outer, inner = (np.array([math.prod(extents)]) for extents in (x.shape[:axis], x.shape[axis + 1 :]))
+    weighted_sums(x.reshape(-1), out.reshape(-1), _FIRST, _FIRST, outer, inner, x.shape[axis], weights)
+
+
+def along_in_runs(
+    call: Any, input: Operand, shapes: np.ndarray, axis: int, weights_of: Callable[[int], Weights]
+) -> Store | None:
+    """As `along` of each sample; None where the axis is not as long in all of them."""
+    lengths = input.shapes[:, axis]
+    if not equal_rows(lengths):
+        return None
+    length = lengths[0].item()
+    weights = weights_of(length)
+    outer, inner = volumes(shapes[:, :axis]), volumes(shapes[:, axis + 1 :])
+
+    def work(x, out, starts, sizes, targets, run):
+        weighted_sums(x, out, starts, targets, outer[run], inner[run], length, weights)
+
+    return in_runs(call, input, work, shapes)
 
 
 @mel_filter_bank.cuda("weighted_sums.cu")

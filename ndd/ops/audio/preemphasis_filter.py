@@ -65,7 +65,7 @@ def _(signal, out, coefficient, border):
     x = signal.reshape(-1).astype(np.float32, copy=False)
     exact = out.dtype == np.float32
     y = out.reshape(-1) if exact else np.empty(x.size, np.float32)
-    _emphasized_each(x, y, _FIRST, np.array([x.size]), np.array([coefficient], np.float32), border)
+    _emphasized_each(x, y, _FIRST, np.array([x.size]), _FIRST, np.array([coefficient], np.float32), border)
     if not exact:
         convert_array(y, "f32", to_dtype(out.dtype).name, out.reshape(-1))
 
@@ -77,20 +77,20 @@ def _(call, signal, *, border, dtype, preemph_coeff):
         return None
     coefficients = preemph_coeff.each()
 
-    def work(x, out, starts, sizes, run):
-        _emphasized_each(x, out, starts, sizes, coefficients[run], BORDERS.index(border))
+    def work(x, out, starts, sizes, targets, run):
+        _emphasized_each(x, out, starts, sizes, targets, coefficients[run], BORDERS.index(border))
 
     return in_runs(call, signal, work)
 
 
 @kernel
-def _emphasized_each(x, out, starts, sizes, coefficients, border):
+def _emphasized_each(x, out, starts, sizes, targets, coefficients, border):
     for n in range(len(starts)):
-        first, last = starts[n], starts[n] + sizes[n]
+        own, target = x[starts[n] : starts[n] + sizes[n]], out[targets[n] : targets[n] + sizes[n]]
         if coefficients[n] == 0:
-            out[first:last] = x[first:last]
-        elif first < last:
-            _emphasized(x[first:last], coefficients[n], border, out[first:last])
+            target[:] = own
+        elif own.size:
+            _emphasized(own, coefficients[n], border, target)
 
 
 @kernel

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from ndd._cpu.fourier import powers
+from ndd._cpu.fourier import empty_row, forward, power_of, power_of_row, rfft_of_rows, transform
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
-from ndd._cpu.opencv import single_threaded
+from ndd._cpu.lanes import TILE, fetch, turn_tile
 from ndd._cpu.signal_lengths import count_frames
 from ndd._operator import Plan, bad_sample, operator, output
-from ndd._operator.continued import continuation, hand_over
+from ndd._operator.continued import Continuation, continuation, hand_over
+from ndd._operator.naming import raise_first
 from ndd._tensor import Store
 from ndd._tensor.dtype import float32
 from ndd._tensor.memory import host_empty
 from ndd._tensor.sound import Scale
 from ndd.ops.audio.signal import lengths_of
 
-# Numbers of the frames that are transformed together on the CPU: with fewer Python takes as long as they.
+# Numbers of the windows that the next call takes together on the CPU: with fewer Python takes as long as they.
 _CHUNK = 1 << 17
+_EACH = 3  # runs of a thread, so that one that begins late has less to do
+_BYTES = 1 << 17  # of a run, at least
 
 
 @operator(types=("f32",))
@@ -135,47 +140,59 @@ def _(
     call, signal, *, center_windows, layout, nfft, power, reflect_padding, window_fn, window_length, window_step
 ) -> Store:
     frames = _Frames(signal, layout, center_windows, reflect_padding, window_fn, nfft, window_length, window_step)
-    shapes = frames.shapes
-    after = continuation(call, shapes) if layout == "ft" else None
+    shapes, along_t = frames.shapes, layout == "ft"
+    after = continuation(call, shapes) if along_t else None
     if after is None:
         flat = host_empty(int(frames.counts.sum()) * frames.bins, np.float32)
         store = Store(float32, layout, call.device, shapes, flat=flat)
     else:
-        store = after.store
-    signals, results = [x.reshape(-1) for x in signal.arrays], store.arrays()
-    chunks = _chunks(frames.counts.tolist(), max(1, _CHUNK // frames.nfft))
+        store, flat = after.store, None
+    x, starts = signal.elements()
+    mkl = transform(frames.nfft)
+    transformed, handle = (_without_mkl, 0) if mkl is None else (_transformed, mkl.handle)
+    total, nbytes = int(frames.counts.sum()), store.nbytes() + 4 * int(frames.lengths.sum())
+    if after is None:
+        parts = max(1, min(_EACH * call.threads, nbytes // _BYTES, total))
+    else:
+        parts = -(-total // max(1, _CHUNK // frames.nfft))
+    edges = [total * k // parts for k in range(parts + 1)]
 
-    def transform(k: int) -> None:
-        parts = chunks[k]
-        rows = np.empty((sum([last - first for _, first, last in parts]), frames.nfft), np.float32)
-        row = 0
-        for i, first, last in parts:
-            start = frames.first + first * frames.step
-            cut_windows(signals[i], frames.window, start, frames.step, frames.reflect, rows[row : row + last - first])
-            row += last - first
-        values = np.empty((len(rows), frames.bins), np.float32)
-        powers(rows, power, values, rows)
+    def work(k: int) -> None:
+        first, last = edges[k], edges[k + 1]
+        wide = 0 if after is None else last - first
+        out = flat if after is None else np.empty(frames.bins * wide, np.float32)
+        transformed(
+            x, starts, frames.lengths, frames.counts, first, last, frames.window, frames.first, frames.step, frames.reflect,
+            frames.nfft, handle, power == 1, along_t, wide, empty_row(frames.nfft), out,
+        )  # fmt: skip
         if after is not None:
-            columns = np.empty(values.shape[::-1], np.float32)
-            single_threaded().transpose(values, columns)
-            values = np.empty((len(results[0]), len(rows)), np.float32)
-            after.work(columns, values)
-            values = values.T
-        row = 0
-        for i, first, last in parts:
-            own = values[row : row + last - first]
-            if layout == "tf":
-                results[i][first:last] = own
-            elif after is not None:
-                results[i][:, first:last] = own.T
-            else:
-                single_threaded().transpose(own, results[i][:, first:last])
-            row += last - first
+            _continue(after, frames.counts, first, last, out.reshape(frames.bins, wide))
 
-    errors = call.spread(transform, len(chunks), store.nbytes())
-    for error in errors.values():
-        raise error
+    raise_first(call.spread(work, parts, nbytes))
     return store if after is None else hand_over(call, after, shapes)
+
+
+def _continue(after: Continuation, counts: np.ndarray, first: int, last: int, columns: np.ndarray) -> None:
+    """The windows `first` to `last` of the batch, one in each of the columns, for the call that takes them."""
+    results = after.store.arrays()
+    values = np.empty((len(results[0]), last - first), np.float32)
+    after.work(columns, values)
+    for n, begin, end, place in _own(counts, first, last):
+        results[n][:, begin:end] = values[:, place : place + end - begin]
+
+
+def _own(counts: np.ndarray, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
+    """Of the windows `first` to `last` of the batch: a sample, its own from the first to behind the last, their place."""
+    ends = np.cumsum(counts)
+    begin = int(np.searchsorted(ends, first, "right"))
+    before = int(ends[begin] - counts[begin])
+    for n, count in enumerate(counts[begin:].tolist(), begin):
+        if before >= last:
+            return
+        start = max(first - before, 0)
+        if start < min(count, last - before):
+            yield n, start, min(count, last - before), before + start - first
+        before += count
 
 
 @spectrogram.scale
@@ -183,55 +200,124 @@ def _(scale: Scale, *, nfft, window_length, window_step, **_):
     return Scale(scale.seconds * window_step, 1 / (scale.seconds * (nfft or window_length)))
 
 
-def _chunks(counts: list[int], most: int) -> list[list[tuple[int, int, int]]]:
-    """All windows of the batch in runs of at most `most`: (sample, its first window, behind its last one)."""
-    chunks: list[list[tuple[int, int, int]]] = [[]]
-    room = most
-    for i, count in enumerate(counts):
-        first = 0
-        while first < count:
-            if not room:
-                chunks.append([])
-                room = most
-            last = min(count, first + room)
-            chunks[-1].append((i, first, last))
-            room -= last - first
-            first = last
-    return chunks
+@kernel
+def _transformed(
+    x, starts, lengths, counts, first, last, window, begin, step, reflect, nfft, handle, root, along_t, wide, row, out
+):  # fmt: skip
+    """The powers of windows `first` to `last` of all those of a batch, or their roots.
+
+    Args:
+        x, starts, lengths, counts: the signals, where in `x` each begins, how long it is and how many windows it has.
+        window, begin, step, reflect: what windows are multiplied with, where the first one begins in its signal, how far
+            they are apart, and whether a signal goes on as its mirror image.
+        nfft, handle, row: the transform, and memory for a window and its transform.
+        along_t: whether the windows are columns (of a sample; of all of `out` where this is `wide`).
+        out: all spectrograms behind each other; those of these windows alone, where it is `wide`.
+    """
+    bins = nfft // 2 + 1
+    values, piece = empty((TILE, (bins + TILE - 1) // TILE * TILE), np.float32), empty((TILE, TILE), np.float32)
+    before = 0
+    for n in range(len(starts)):
+        count, signal = counts[n], x[starts[n] : starts[n] + lengths[n]]
+        columns = count if wide == 0 else wide
+        place = before * bins if wide == 0 else 0
+        spectra = out[place : place + bins * columns]
+        t, end = max(first - before, 0), min(last - before, count)
+        while t < end:
+            here = min(end - t, TILE)
+            column = t if wide == 0 else t + before - first
+            for k in range(here):
+                lay_window(signal, window, begin + (t + k) * step, reflect, nfft, row)
+                forward(handle, row.ctypes.data)
+                target = values[k, :bins] if along_t else spectra[(t + k) * bins : (t + k + 1) * bins]
+                power_of_row(row, root, target)
+                if along_t:  # where the next ones go; memory is read before a part of a line is written
+                    for i in range(bins * k // here, bins * (k + 1) // here):
+                        fetch(spectra, i * columns + column + 2 * here - 1)
+            if along_t:
+                _write_columns(values, here, piece, spectra.reshape(bins, columns), column)
+            t += here
+        before += count
 
 
 @kernel
-def cut_windows(signal, window, first, step, reflect, out):
-    """`out[t]` = the samples from `first + t * step` times `window`, then zeros."""
-    n, length = signal.size, window.size
-    period = max(1, 2 * (n - 1))
-    for t in range(len(out)):
-        start, row = first + t * step, out[t]
-        if start >= 0 and start + length <= n:
-            part = signal[start : start + length]
-            for j in range(length):
-                row[j] = part[j] * window[j]
+def _write_columns(values, count, piece, out, first):
+    """`count` rows of `values`, 16 at the most, to the columns of `out` from `first` on."""
+    bins = len(out)
+    for k in range(0, bins, TILE):
+        if count == TILE and k + TILE <= bins:
+            turn_tile(values, 0, k, out, k, first)
         else:
-            for j in range(length):
-                i = start + j
-                if reflect:
-                    i %= period
-                    i = i if i < n else period - i
-                row[j] = signal[i] * window[j] if 0 <= i < n else np.float32(0)
-        row[length:] = 0
+            turn_tile(values, 0, k, piece, 0, 0)
+            for i in range(min(TILE, bins - k)):
+                for t in range(count):
+                    out[k + i, first + t] = piece[i, t]
 
 
-@cut_windows.meanwhile
-def _(signal, window, first, step, reflect, out):
+@kernel
+def lay_window(signal, window, start, reflect, nfft, row):
+    """`row[:nfft]` = the samples from `start` on times `window`, then zeros."""
     n, length = signal.size, window.size
-    at = first + step * np.arange(len(out))[:, None] + np.arange(length)
+    left = min(max(-start, 0), length)
+    right = max(min(n - start, length), left)
+    for j in range(left):
+        row[j] = _mirrored(signal, start + j) * window[j] if reflect else np.float32(0)
+    part, own, target = signal[start + left : start + right], window[left:right], row[left:right]
+    for j in range(target.size):
+        target[j] = part[j] * own[j]
+    for j in range(right, length):
+        row[j] = _mirrored(signal, start + j) * window[j] if reflect else np.float32(0)
+    row[length:nfft] = 0
+
+
+@kernel
+def _mirrored(signal, i):
+    """What stands for sample `i`, which lies outside of the signal: one of its mirror image."""
+    n = signal.size
+    period = max(1, 2 * (n - 1))
+    i = -i if i < 0 else period - i
+    if i < 0 or i >= n:  # as a rule one mirror is enough, without a division
+        i %= period
+        i = i if i < n else period - i
+    return signal[i]
+
+
+@_transformed.meanwhile
+def _without_mkl(
+    x, starts, lengths, counts, first, last, window, begin, step, reflect, nfft, handle, root, along_t, wide, row, out
+):  # fmt: skip
+    """As `_transformed`, by calls of NumPy and of any library's transform."""
+    bins = nfft // 2 + 1
+    ends = np.cumsum(counts) * bins
+    for n, t, end, column in _own(counts, first, last):
+        signal = x[starts[n] : starts[n] + lengths[n]]
+        values = np.empty((end - t, bins), np.float32)
+        power_of(
+            rfft_of_rows(_windows(signal, window, begin + step * np.arange(t, end), reflect, nfft)),
+            1 if root else 2,
+            values,
+        )
+        if wide:
+            out.reshape(bins, wide)[:, column : column + end - t] = values.T
+            continue
+        own = out[ends[n] - counts[n] * bins : ends[n]]
+        if along_t:
+            own.reshape(bins, counts[n])[:, t:end] = values.T
+        else:
+            own.reshape(counts[n], bins)[t:end] = values
+
+
+def _windows(signal: np.ndarray, window: np.ndarray, starts: np.ndarray, reflect: bool, nfft: int) -> np.ndarray:
+    n, length = signal.size, window.size
+    rows = np.zeros((len(starts), nfft), np.float32)
+    at = starts[:, None] + np.arange(length)
     if reflect:
         at %= max(1, 2 * (n - 1))
         at = np.where(at < n, at, 2 * (n - 1) - at)
     outside = (at < 0) | (at >= n)
-    out[:, :length] = signal[np.where(outside, 0, at)] * window if n else 0
-    out[:, :length][outside] = 0
-    out[:, length:] = 0
+    rows[:, :length] = signal[np.where(outside, 0, at)] * window
+    rows[:, :length][outside] = 0
+    return rows
 
 
 @spectrogram.plan

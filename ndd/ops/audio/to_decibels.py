@@ -65,30 +65,30 @@ def _limits(cutoff_db: float, multiplier: float) -> dict[str, np.float32]:
 @to_decibels.cpu
 def _(magnitude, out, least, factor, reference):
     x = magnitude.reshape(-1)
-    _convert(x, out.reshape(-1), _FIRST, np.array([x.size]), least, factor, reference)
+    _convert(x, out.reshape(-1), _FIRST, np.array([x.size]), _FIRST, least, factor, reference)
 
 
 @to_decibels.batch
 def _(call, magnitude, *, cutoff_db, multiplier, reference):
     numbers = (_limits if multiplier else _limits.__wrapped__)(cutoff_db, multiplier)
 
-    def work(x, out, starts, sizes, run):
-        _convert(x, out, starts, sizes, **numbers, reference=reference)
+    def work(x, out, starts, sizes, targets, run):
+        _convert(x, out, starts, sizes, targets, **numbers, reference=reference)
 
     return in_runs(call, magnitude, work)
 
 
-def _convert(x, out, starts, sizes, least, factor, reference):
+def _convert(x, out, starts, sizes, targets, least, factor, reference):
     with np.errstate(all="ignore"):  # over: a reference below 3e-39
         inverse = np.float32(1) / np.float32(1 if reference is None else reference)
     words = np.empty((2, _CHUNK), np.int32)
     bits, values = x.view(np.int32), words.view(np.float32)
-    _decibels_of_each(x, bits, out, starts, sizes, reference is None, inverse, least, factor, words, values)
+    _decibels_of_each(x, bits, out, starts, sizes, targets, reference is None, inverse, least, factor, words, values)
 
 
 @kernel(fastmath={"contract"})
-def _decibels_of_each(x, bits, out, starts, sizes, relative, inverse, least, factor, words, values):
-    """Each sample, from `starts[n]` on; `relative` to its largest value, or to 1 where that is not positive."""
+def _decibels_of_each(x, bits, out, starts, sizes, targets, relative, inverse, least, factor, words, values):
+    """Each sample, from `starts[n]` on, to `targets[n]`; `relative` to its largest value, or to 1 where that is not positive."""
     for n in range(len(starts)):
         first, last = starts[n], starts[n] + sizes[n]
         if relative:
@@ -100,7 +100,7 @@ def _decibels_of_each(x, bits, out, starts, sizes, relative, inverse, least, fac
                 peak = found if found > peak else peak
             words[0, 0] = peak
             inverse = np.float32(1) / (values[0, 0] if peak else np.float32(1))
-        _decibels(x[first:last], out[first:last], inverse, least, factor, words, values)
+        _decibels(x[first:last], out[targets[n] : targets[n] + sizes[n]], inverse, least, factor, words, values)
 
 
 @kernel(fastmath={"contract"})

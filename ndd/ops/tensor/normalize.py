@@ -108,15 +108,15 @@ def _(call, input, *, axes, axis_names, batch, ddof, dtype, epsilon, mean, scale
     """Samples of different shapes, float32, averaged over their last axes; all else is for the plan."""
     if call.n < 2 or mean is not None or stddev is not None or batch or input.dtype is not float32:
         return None
-    if call.outs[0].dtype is not float32 or input.flat is None or input.whole is not None:
+    if call.outs[0].dtype is not float32 or input.whole is not None:
         return None
     chosen = _checked(_averaged(axes, axis_names, input), input.shapes, None, None, False)
     if not chosen or chosen[-1] != input.ndim - 1 or not neighbours(chosen):
         return None
     rows = volumes(input.shapes[:, chosen[0] :])
 
-    def work(x, out, starts, sizes, run):
-        normalize_samples(x, out, starts, sizes, rows[run], ddof, epsilon, scale, shift)
+    def work(x, out, starts, sizes, targets, run):
+        normalize_samples(x, out, starts, sizes, targets, rows[run], ddof, epsilon, scale, shift)
 
     return in_runs(call, input, work)
 

@@ -61,6 +61,21 @@ def test_mel_edges_and_errors(dali):
         check_same(dali, lambda m: m.mel_filter_bank(m.tensor(s), **arguments), 6e-6, arguments)
 
 
+@pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 33, 63, 64, 65, 200, 1153])
+def test_each_column_has_the_bits_that_it_has_alone(count):
+    """However many there are, whether the frequencies lie along the first axis or the last, and wherever the samples are."""
+    x = np.random.default_rng(count).random((65, count), np.float32)
+    weights = np.asarray(ndd.mel_filter_bank(ndd.tensor(np.eye(65, dtype=np.float32)), nfilter=20, sample_rate=8000.0))
+    found = np.asarray(ndd.mel_filter_bank(ndd.tensor(x), nfilter=20, sample_rate=8000.0))
+    np.testing.assert_allclose(found, weights.astype(np.float64) @ x, rtol=1e-6)
+    turned = ndd.batch([x.T.copy(), x[:, :1].T.copy(), x.T.copy()], layout="tf")
+    for sample in ndd.mel_filter_bank(turned, nfilter=20, sample_rate=8000.0):
+        np.testing.assert_array_equal(np.asarray(sample), found[:, : sample.shape[0]].T)
+    alone = ndd.batch([x[:, [i]] for i in range(0, count, 7)])
+    for i, sample in enumerate(ndd.mel_filter_bank(alone, nfilter=20, sample_rate=8000.0)):
+        np.testing.assert_array_equal(np.asarray(sample)[:, 0], found[:, 7 * i])
+
+
 def test_mfcc_edges_and_errors(dali):
     s = np.random.default_rng(0).random((7, 6)).astype(np.float32)
     for x, arguments in (

@@ -48,35 +48,84 @@ def test_edges_and_errors(dali):
         check_same(dali, lambda n: n.power_spectrum(n.batch(list(parts)), **arguments), 1e-6, arguments)
 
 
-def test_windows_of_many_short_and_a_long_signal_share_transforms(monkeypatch):
-    from ndd.ops.audio import spectrogram
+LENGTHS = (*[300] * 20, 60000, 129, 1)
 
-    calls = []
-    powers = spectrogram.powers
-    monkeypatch.setattr(spectrogram, "powers", lambda rows, *more: calls.append(len(rows)) or powers(rows, *more))
+
+def signals(lengths=LENGTHS):
     rng = np.random.default_rng(0)
-    signals = [rng.standard_normal(n).astype(np.float32) for n in (*[300] * 20, 60000)]
-    found = ndd.spectrogram(ndd.batch(signals), window_length=256, window_step=100)
-    assert [s[1] for s in found.shape] == [4] * 20 + [601]
-    assert sorted(calls) == [169, 512]
-    for i in (0, 19, 20):
-        alone = ndd.spectrogram(ndd.tensor(signals[i]), window_length=256, window_step=100)
-        np.testing.assert_array_equal(np.asarray(found.select(i)), np.asarray(alone))
+    return [rng.standard_normal(n).astype(np.float32) for n in lengths]
 
 
-def test_without_scipy(monkeypatch):
+@pytest.mark.parametrize("layout", ["ft", "tf"])
+def test_windows_of_a_batch_have_the_bits_of_a_signal_alone(layout):
+    """Wherever the signals lie, however the windows are shared out, and whatever places they have among others."""
+    arguments = {"window_length": 256, "window_step": 100, "layout": layout, "nfft": 270}
+    arrays = signals()
+    apart = ndd.batch(arrays)
+    behind = ndd.batch(arrays) + np.float32(0)
+    unaligned = np.zeros(4 * 60000 + 1, np.uint8)[1:].view(np.float32)
+    unaligned[:] = arrays[20]
+    mixed = ndd.batch([*arrays[:20], unaligned, *arrays[21:]])
+    for threads in (1, 2):
+        with ndd.EvalContext(num_threads=threads):
+            found = [ndd.spectrogram(x, **arguments).evaluate() for x in (apart, behind, mixed)]
+        for i in (0, 19, 20, 21, 22):
+            alone = np.asarray(ndd.spectrogram(ndd.tensor(arrays[i]), **arguments))
+            assert alone.shape == (
+                (136, len(arrays[i]) // 100 + 1) if layout == "ft" else (len(arrays[i]) // 100 + 1, 136)
+            )
+            for batch in found:
+                np.testing.assert_array_equal(np.asarray(batch.select(i)), alone)
+
+
+def without_mkl(monkeypatch):
     import sys
 
     from ndd._cpu import fourier
 
-    x = ndd.tensor(np.random.default_rng(0).standard_normal(3000).astype(np.float32))
-    expected = arrays_of(ndd.spectrogram(x, nfft=518))  # 2 * 7 * 37, which OpenCV takes long for
-    monkeypatch.setitem(sys.modules, "scipy.fft", None)
+    for room in (fourier, sys.modules["ndd.ops.audio.spectrogram"]):
+        monkeypatch.setattr(room, "transform", lambda n: None)
+
+
+@pytest.mark.parametrize("scipy", [True, False])
+def test_without_mkl_and_scipy(scipy, monkeypatch):
+    import sys
+
+    from ndd._cpu import fourier
+
+    batch = ndd.batch(signals())
+    calls = (
+        lambda: ndd.spectrogram(batch, window_length=250, window_step=100, nfft=259),
+        lambda: ndd.spectrogram(batch, layout="tf", power=1, reflect_padding=False, window_fn=np.hamming(512).tolist()),
+        lambda: ndd.mel_filter_bank(ndd.spectrogram(batch), nfilter=40),
+        lambda: ndd.power_spectrum(ndd.tensor(signals([37])[0].reshape(1, 37)), power=1),
+    )
+    with_mkl = [arrays_of(call()) for call in calls]
+    without_mkl(monkeypatch)
+    if not scipy:
+        monkeypatch.setitem(sys.modules, "scipy.fft", None)
     fourier._library.cache_clear()
     try:
-        assert_same_values(arrays_of(ndd.spectrogram(x, nfft=518)), expected, 1e-6)
+        for call, expected in zip(calls, with_mkl, strict=True):
+            assert_same_values(arrays_of(call()), expected, 1e-6)
     finally:
         fourier._library.cache_clear()
+
+
+@pytest.mark.parametrize("nfft", [1, 2, 3, 4, 5, 7, 16, 33, 509, 4096])
+def test_transforms_of_any_length(nfft):
+    rows = np.random.default_rng(nfft).standard_normal((37, nfft)).astype(np.float32)
+    exact = np.abs(np.fft.rfft(rows.astype(np.float64)))
+    for power in (1, 2):
+        found = np.asarray(ndd.power_spectrum(ndd.tensor(rows), power=power))
+        assert_same_values([found], [(exact**power).astype(np.float32)], 1e-6)
+        wide = np.asarray(
+            ndd.spectrogram(
+                ndd.tensor(rows.reshape(-1)), nfft=nfft, window_length=nfft, window_step=nfft, window_fn=[1.0] * nfft,
+                center_windows=False, power=power,
+            )
+        )  # fmt: skip
+        np.testing.assert_array_equal(wide.T, found)
 
 
 def test_signals_of_different_lengths_on_a_gpu(emulated_gpu):
