@@ -33,23 +33,33 @@ def in_runs(call: Call, input: Operand, work: Work) -> Store | None:
     `work(x, out, starts, sizes, run)` gets all elements, 1-D, where the samples of a run begin and how many elements they
     have, int64, and which samples of the batch they are.
     """
-    x = input.flat
-    if x is None and 1 < call.n <= input.volumes.total:
-        x = gathered(input.arrays, input.volumes.total)
+    x = elements(call, input)
     if x is None:
         return None
     store = allocated(input.shapes, call.outs[0])
     out = store.whole.reshape(-1) if store.flat is None else store.flat
-    starts, sizes = input.volumes.offsets, input.volumes.sizes
-    nbytes = x.nbytes + out.nbytes
-    edges = _edges(starts, x.size, min(call.n, _EACH * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1)
+    each_run(call, input, x.nbytes + out.nbytes, lambda starts, sizes, run: work(x, out, starts, sizes, run))
+    return store
+
+
+def elements(call: Call, input: Operand) -> np.ndarray | None:
+    """All elements of `input`, 1-D; None if large samples lie apart."""
+    x = input.flat
+    if x is None and 1 < call.n <= input.volumes.total:
+        x = gathered(input.arrays, input.volumes.total)
+    return x
+
+
+def each_run(call: Call, input: Operand, nbytes: int, work: Callable[[np.ndarray, np.ndarray, slice], None]) -> None:
+    """Calls `work(starts, sizes, run)`, as said above, for each run; `nbytes` are what is read and written in all."""
+    starts, sizes, total = input.volumes.offsets, input.volumes.sizes, input.volumes.total
+    edges = _edges(starts, total, min(call.n, _EACH * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1)
 
     def one(k: int) -> None:
         run = slice(edges[k], edges[k + 1])
-        work(x, out, starts[run], sizes[run], run)
+        work(starts[run], sizes[run], run)
 
     raise_first(call.spread(one, len(edges) - 1, nbytes))
-    return store
 
 
 def _edges(starts: np.ndarray, total: int, parts: int) -> list[int]:

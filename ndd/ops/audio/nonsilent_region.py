@@ -7,11 +7,15 @@ import functools
 import numpy as np
 
 from ndd._cpu.jit import kernel
+from ndd._cpu.moving_sums import BLOCK, largest_sums
 from ndd._cpu.signal_lengths import count_intervals, limit_windows
 from ndd._operator import Plan, operator, output
+from ndd._operator.runs import each_run, elements
 from ndd._tensor.dtype import float32, int32
 
 _NOTHING = np.zeros(1, np.float32)
+_FIRST = np.zeros(1, np.int64)
+_NEVER = 1 << 60  # samples from one sum that is formed anew to the next
 _EXACT = ("u8", "i8", "u16", "i16")
 _TYPES = (*_EXACT, "u32", "i32", "u64", "i64", "f32")
 
@@ -89,13 +93,33 @@ def _ratio(cutoff_db: float) -> np.float32:
 
 @nonsilent_region.cpu
 def _(signal, begin, length, window, exact, ratio, reference, interval):
-    x = np.ascontiguousarray(signal).astype(np.int32 if exact else np.float32, copy=False)
-    powers = np.empty(x.size, np.float32)
     if exact:
-        _exact(x, window, powers)
-    else:
-        _summed_anew(x, window, interval if interval > 0 else max(1, x.size), powers)
-    begin[...], length[...] = _region(powers, window, reference, ratio)
+        powers = np.empty(signal.size, np.float32)
+        _exact(np.ascontiguousarray(signal, np.int32), window, powers)
+        begin[...], length[...] = _region(powers, window, reference, ratio)
+        return
+    x, found = np.ascontiguousarray(signal, np.float32), np.empty((2, 1), np.int32)
+    sizes = np.array([x.size])
+    _regions(x, _FIRST, sizes, _FIRST, window, interval if interval > 0 else _NEVER, reference, ratio, *found)
+    begin[...], length[...] = found[:, 0]
+
+
+@nonsilent_region.batch
+def _(call, signal, *, cutoff_db, reference_power, reset_interval, window_length):
+    """float32; other types are for the plan."""
+    x = elements(call, signal) if signal.dtype is float32 else None
+    if x is None:
+        return None
+    interval = reset_interval if reset_interval > 0 else _NEVER
+    reference, ratio = np.float32(reference_power or 0), _ratio(cutoff_db)
+    begins, lengths = np.empty((2, call.n), np.int32)
+
+    def work(starts, sizes, run):
+        order = np.argsort(-(sizes % interval))
+        _regions(x, starts, sizes, order, window_length, interval, reference, ratio, begins[run], lengths[run])
+
+    each_run(call, signal, x.nbytes, work)
+    return [begins, lengths]
 
 
 @kernel
@@ -107,57 +131,6 @@ def _exact(x, window, powers):
             total -= np.int64(x[i - window]) * x[i - window]
         total += np.int64(x[i]) * x[i]
         powers[i] = np.float32(total) * share
-
-
-@kernel
-def _summed(x, window, i):
-    """The power of the window that ends at `i`, oldest sample first."""
-    total = np.float32(0)
-    for k in range(max(0, i - window + 1), i + 1):
-        total += x[k] * x[k]
-    return total
-
-
-@kernel
-def _moved(x, window, first, last, total, powers):
-    """The powers of `first`..`last`, from the sum before."""
-    share = np.float32(1) / np.float32(window)
-    for i in range(first, last):
-        if i >= window:
-            total -= x[i - window] * x[i - window]
-        total += x[i] * x[i]
-        powers[i] = total * share
-
-
-@kernel
-def _summed_anew(x, window, interval, powers):
-    n, share = x.size, np.float32(1) / np.float32(window)
-    _moved(x, window, 0, min(interval, n), np.float32(0), powers)
-    start = interval
-    while start + 4 * interval <= n:  # four sums side by side: each waits for its own additions only
-        a, b, c, d = start, start + interval, start + 2 * interval, start + 3 * interval
-        p, q, r, s = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-        for k in range(1 - window, 1):
-            p += x[a + k] * x[a + k]
-            q += x[b + k] * x[b + k]
-            r += x[c + k] * x[c + k]
-            s += x[d + k] * x[d + k]
-        powers[a], powers[b], powers[c], powers[d] = p * share, q * share, r * share, s * share
-        for k in range(1, interval):
-            p = p - x[a + k - window] * x[a + k - window] + x[a + k] * x[a + k]
-            q = q - x[b + k - window] * x[b + k - window] + x[b + k] * x[b + k]
-            r = r - x[c + k - window] * x[c + k - window] + x[c + k] * x[c + k]
-            s = s - x[d + k - window] * x[d + k - window] + x[d + k] * x[d + k]
-            powers[a + k] = p * share
-            powers[b + k] = q * share
-            powers[c + k] = r * share
-            powers[d + k] = s * share
-        start += 4 * interval
-    while start < n:
-        total = _summed(x, window, start)
-        powers[start] = total * share
-        _moved(x, window, start + 1, min(start + interval, n), total, powers)
-        start += interval
 
 
 @kernel
@@ -178,6 +151,62 @@ def _region(powers, window, reference, ratio):
     return begin, last - begin + 1
 
 
+@kernel
+def _regions(x, starts, sizes, order, window_length, interval, reference, ratio, begins, lengths):
+    """The regions of the signals in `x`; for `order` see `largest_sums`.
+
+    The powers are not kept: what is loud is said by the largest of a block, and only the first and the last block that are
+    loud are gone through again.
+    """
+    blocks = (interval + BLOCK - 1) // BLOCK  # of an interval
+    firsts, count = np.empty(len(sizes), np.int64), 0
+    for s in range(len(sizes)):
+        firsts[s] = count
+        count += sizes[s] // interval * blocks + (sizes[s] % interval + BLOCK - 1) // BLOCK
+    before, largest = np.empty(count, np.float32), np.empty(count, np.float32)
+    largest_sums(x, starts, sizes, order, window_length, interval, firsts, before, largest)
+    for s in range(len(sizes)):
+        n = sizes[s]
+        begins[s], lengths[s] = 0, 0
+        if n == 0:
+            continue
+        own, sums = x[starts[s] : starts[s] + n], before[firsts[s] :]
+        most = largest[firsts[s] : firsts[s + 1] if s + 1 < len(sizes) else count]
+        window = min(n, window_length)
+        share, peak = np.float32(1) / np.float32(window), reference
+        if reference == 0:
+            for b in range(len(most)):
+                peak = max(peak, most[b] * share)
+        threshold = peak * ratio
+        first, last = 0, len(most) - 1
+        while first <= last and not most[first] * share >= threshold:
+            first += 1
+        if first > last:
+            continue
+        while not most[last] * share >= threshold:
+            last -= 1
+        begin = max(0, _loud(own, first, sums, window, interval, share, threshold, False) - window + 1)
+        begins[s] = begin
+        lengths[s] = _loud(own, last, sums, window, interval, share, threshold, True) - begin + 1
+
+
+@kernel
+def _loud(x, block, before, window, interval, share, threshold, last):
+    """The first or the last place in a block whose power is not below the threshold."""
+    blocks = (interval + BLOCK - 1) // BLOCK
+    anew, total, found = block // blocks * interval, before[block], np.int64(-1)
+    begin = anew + block % blocks * BLOCK
+    for i in range(begin, min(begin + BLOCK, anew + interval, x.size)):
+        if i >= window and i > anew:
+            total -= x[i - window] * x[i - window]
+        total += x[i] * x[i]
+        if total * share >= threshold:
+            found = i
+            if not last:
+                break
+    return found
+
+
 @_exact.meanwhile
 def _(x, window, powers):
     sums = np.cumsum(np.square(x, dtype=np.int64))
@@ -185,9 +214,27 @@ def _(x, window, powers):
     powers[:] = sums.astype(np.float32) * (np.float32(1) / np.float32(window))
 
 
-@_summed_anew.meanwhile
-def _(x, window, interval, powers):
-    squares = x * x
+@_region.meanwhile
+def _region_by_numpy(powers, window, reference, ratio):
+    if reference == 0:
+        reference = np.fmax.reduce(powers, initial=np.float32(0))
+    loud = np.flatnonzero(powers >= reference * ratio)
+    if not loud.size:
+        return 0, 0
+    begin = max(0, loud[0] - window + 1)
+    return begin, loud[-1] - begin + 1
+
+
+@_regions.meanwhile
+def _(x, starts, sizes, order, window_length, interval, reference, ratio, begins, lengths):
+    for s, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
+        window = max(1, min(size, window_length))
+        powers = _powers(x[start : start + size], window, interval)
+        begins[s], lengths[s] = _region_by_numpy(powers, window, reference, ratio)
+
+
+def _powers(x, window, interval):
+    squares, powers = x * x, np.empty(x.size, np.float32)
     share = np.float32(1) / np.float32(window)
     for start in range(0, x.size, interval):
         own = squares[start : start + interval]
@@ -198,17 +245,7 @@ def _(x, window, interval, powers):
         if start:
             steps[0] = 0, np.add.accumulate(squares[max(0, start - window + 1) : start + 1])[-1]
         powers[start : start + own.size] = np.add.accumulate(steps.reshape(-1))[1::2] * share
-
-
-@_region.meanwhile
-def _(powers, window, reference, ratio):
-    if reference == 0:
-        reference = np.fmax.reduce(powers, initial=np.float32(0))
-    loud = np.flatnonzero(powers >= reference * ratio)
-    if not loud.size:
-        return 0, 0
-    begin = max(0, loud[0] - window + 1)
-    return begin, loud[-1] - begin + 1
+    return powers
 
 
 @nonsilent_region.cuda("nonsilent_region.cu")
