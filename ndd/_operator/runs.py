@@ -33,33 +33,52 @@ def in_runs(call: Call, input: Operand, work: Work) -> Store | None:
     `work(x, out, starts, sizes, run)` gets all elements, 1-D, where the samples of a run begin and how many elements they
     have, int64, and which samples of the batch they are.
     """
-    x = elements(call, input)
-    if x is None:
-        return None
-    store = allocated(input.shapes, call.outs[0])
-    out = store.whole.reshape(-1) if store.flat is None else store.flat
-    each_run(call, input, x.nbytes + out.nbytes, lambda starts, sizes, run: work(x, out, starts, sizes, run))
-    return store
-
-
-def elements(call: Call, input: Operand) -> np.ndarray | None:
-    """All elements of `input`, 1-D; None if large samples lie apart."""
     x = input.flat
     if x is None and 1 < call.n <= input.volumes.total:
         x = gathered(input.arrays, input.volumes.total)
-    return x
+    if x is None:
+        return None
+    store = allocated(input.shapes, call.outs[0])
+    out, starts, sizes = flat_of(store), input.volumes.offsets, input.volumes.sizes
+    each_run(call, input, x.nbytes + out.nbytes, lambda run: work(x, out, starts[run], sizes[run], run))
+    return store
 
 
-def each_run(call: Call, input: Operand, nbytes: int, work: Callable[[np.ndarray, np.ndarray, slice], None]) -> None:
-    """Calls `work(starts, sizes, run)`, as said above, for each run; `nbytes` are what is read and written in all."""
-    starts, sizes, total = input.volumes.offsets, input.volumes.sizes, input.volumes.total
+def flat_of(store: Store) -> np.ndarray:
+    """The elements of what `allocated` gives."""
+    return store.whole.reshape(-1) if store.flat is None else store.flat
+
+
+def each_run(call: Call, input: Operand, nbytes: int, work: Callable[[slice], None]) -> None:
+    """`work(run)` for each run, the samples of the batch that a slice tells; `nbytes` are what is read and written in all."""
+    starts, total = input.volumes.offsets, input.volumes.total
     edges = _edges(starts, total, min(call.n, _EACH * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1)
+    raise_first(call.spread(lambda k: work(slice(edges[k], edges[k + 1])), len(edges) - 1, nbytes))
 
-    def one(k: int) -> None:
-        run = slice(edges[k], edges[k + 1])
-        work(starts[run], sizes[run], run)
 
-    raise_first(call.spread(one, len(edges) - 1, nbytes))
+class _Span:
+    """Memory for NumPy to look at."""
+
+    __slots__ = ("__array_interface__",)
+
+
+def elements(input: Operand) -> tuple[np.ndarray, np.ndarray] | None:
+    """All elements of `input`, 1-D, and where the samples begin, int64 `[N]`. Of samples that lie apart it is one array from
+    the first to the last, whose gaps nobody may touch; None where they are not aligned to each other."""
+    x = input.flat
+    if x is not None:
+        return x, input.volumes.offsets
+    kind, sizes, some = input.dtype.numpy, input.sizes, input.sizes > 0
+    if not some.any():
+        return np.empty(0, kind), np.zeros(len(sizes), np.int64)
+    places = input.pointers()
+    base = int(places[some].min())
+    starts, rests = np.divmod(np.where(some, places - base, 0), kind.itemsize)
+    if rests.any() or base % kind.itemsize:
+        return None
+    span, count = _Span(), int((starts + sizes).max())
+    span.__array_interface__ = {"data": (base, False), "shape": (count,), "typestr": kind.str, "version": 3}
+    return np.asarray(span), starts
 
 
 def _edges(starts: np.ndarray, total: int, parts: int) -> list[int]:

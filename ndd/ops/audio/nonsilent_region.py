@@ -107,18 +107,20 @@ def _(signal, begin, length, window, exact, ratio, reference, interval):
 @nonsilent_region.batch
 def _(call, signal, *, cutoff_db, reference_power, reset_interval, window_length):
     """float32; other types are for the plan."""
-    x = elements(call, signal) if signal.dtype is float32 else None
-    if x is None:
+    found = elements(signal) if signal.dtype is float32 else None
+    if found is None:
         return None
+    (x, starts), sizes = found, signal.sizes
     interval = reset_interval if reset_interval > 0 else _NEVER
     reference, ratio = np.float32(reference_power or 0), _ratio(cutoff_db)
     begins, lengths = np.empty((2, call.n), np.int32)
 
-    def work(starts, sizes, run):
-        order = np.argsort(-(sizes % interval))
-        _regions(x, starts, sizes, order, window_length, interval, reference, ratio, begins[run], lengths[run])
+    def work(run):
+        order = np.argsort(-(sizes[run] % interval))
+        numbers = window_length, interval, reference, ratio
+        _regions(x, starts[run], sizes[run], order, *numbers, begins[run], lengths[run])
 
-    each_run(call, signal, x.nbytes, work)
+    each_run(call, signal, 4 * int(sizes.sum()), work)
     return [begins, lengths]
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from ndd._cpu.jit import kernel
 from ndd._operator import PerSample, Plan, like, operator
-from ndd._operator.runs import in_runs
+from ndd._operator.on_cpu import allocated
+from ndd._operator.runs import each_run, elements, flat_of
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype, float32
@@ -65,7 +66,7 @@ def _(signal, out, coefficient, border):
     x = signal.reshape(-1).astype(np.float32, copy=False)
     exact = out.dtype == np.float32
     y = out.reshape(-1) if exact else np.empty(x.size, np.float32)
-    _emphasized_each(x, y, _FIRST, np.array([x.size]), np.array([coefficient], np.float32), border)
+    _emphasized_each(x, _FIRST, y, _FIRST, np.array([x.size]), np.array([coefficient], np.float32), border)
     if not exact:
         convert_array(y, "f32", to_dtype(out.dtype).name, out.reshape(-1))
 
@@ -73,24 +74,30 @@ def _(signal, out, coefficient, border):
 @preemphasis_filter.batch
 def _(call, signal, *, border, dtype, preemph_coeff):
     """float32; other types are for the plan."""
-    if signal.dtype is not float32 or call.outs[0].dtype is not float32:
+    floats = signal.dtype is float32 and call.outs[0].dtype is float32
+    found = elements(signal) if floats else None
+    if found is None:
         return None
-    coefficients = preemph_coeff.each()
+    (x, sources), starts, sizes = found, signal.volumes.offsets, signal.sizes
+    store, coefficients, before = allocated(signal.shapes, call.outs[0]), preemph_coeff.each(), BORDERS.index(border)
+    out = flat_of(store)
 
-    def work(x, out, starts, sizes, run):
-        _emphasized_each(x, out, starts, sizes, coefficients[run], BORDERS.index(border))
+    def work(run):
+        _emphasized_each(x, sources[run], out, starts[run], sizes[run], coefficients[run], before)
 
-    return in_runs(call, signal, work)
+    each_run(call, signal, 2 * out.nbytes, work)
+    return store
 
 
 @kernel
-def _emphasized_each(x, out, starts, sizes, coefficients, border):
+def _emphasized_each(x, sources, out, starts, sizes, coefficients, border):
+    """Samples from `sources` on in `x` to `starts` in `out`."""
     for n in range(len(starts)):
-        first, last = starts[n], starts[n] + sizes[n]
+        own, target = x[sources[n] : sources[n] + sizes[n]], out[starts[n] : starts[n] + sizes[n]]
         if coefficients[n] == 0:
-            out[first:last] = x[first:last]
-        elif first < last:
-            _emphasized(x[first:last], coefficients[n], border, out[first:last])
+            target[:] = own
+        elif sizes[n]:
+            _emphasized(own, coefficients[n], border, target)
 
 
 @kernel
