@@ -33,20 +33,20 @@ number squared replaces row `new` of `squares` `[rows, _LANES]`, after row `old`
 
 
 @kernel
-def largest_sums(x, starts, sizes, order, window, interval, firsts, before, largest):
+def largest_sums(places, sizes, order, window, interval, firsts, before, largest):
     """For each block of `BLOCK` steps: the sum before it and its largest sum, NaN passed over. The sum at `i` is that of
     `x[k] ** 2` over the last `window` samples, the square before them taken from the sum before, the newest added. At
     multiples of `interval` it is formed anew, oldest first.
 
     Args:
-        x: float32, signals that begin at `starts` and have `sizes`.
+        places, sizes: the addresses of signals in float32, and how many numbers they have.
         order: the signals, those with a long last interval first.
         firsts: the first block of each signal; an interval begins with a block of its own.
     """
     rows = (window + _GROUP - 1) // _GROUP * _GROUP
     state = empty(2 * _LANES, np.float32)
     squares, spare = empty(rows * _LANES, np.float32), empty((_LANES + 1) * _CHUNK, np.float32)
-    lanes, places = empty((_LANES, 4), np.int64), empty(_LANES, np.int64)
+    lanes, sources = empty((_LANES, 4), np.int64), empty(_LANES, np.int64)
     count, longest = 0, 0
     for last in range(2):  # the whole intervals of all signals, then their last ones
         for k in range(len(order)):
@@ -55,22 +55,23 @@ def largest_sums(x, starts, sizes, order, window, interval, firsts, before, larg
             for number in range(whole, whole + (sizes[s] % interval > 0)) if last else range(whole):
                 place = number * interval
                 size = min(interval, sizes[s] - place)
-                lanes[count, 0] = starts[s] + place
-                lanes[count, 1] = starts[s] + max(0, place - window + 1)
-                lanes[count, 2] = lanes[count, 0] + size
+                lanes[count, 0] = places[s] + 4 * place
+                lanes[count, 1] = places[s] + 4 * max(0, place - window + 1)
+                lanes[count, 2] = lanes[count, 0] + 4 * size
                 lanes[count, 3] = firsts[s] + number * ((interval + BLOCK - 1) // BLOCK)
                 count, longest = count + 1, max(longest, size)
                 if count == _LANES:
-                    _side_by_side(x, lanes, count, longest, window, squares, state, spare, places, before, largest)
+                    _side_by_side(lanes, count, longest, window, squares, state, spare, sources, before, largest)
                     count, longest = 0, 0
     if count:
-        _side_by_side(x, lanes, count, longest, window, squares, state, spare, places, before, largest)
+        _side_by_side(lanes, count, longest, window, squares, state, spare, sources, before, largest)
 
 
 @kernel
-def _side_by_side(x, lanes, count, longest, window, squares, state, spare, places, before, largest):
-    """Intervals `lanes` `[_LANES, 4]`: the first step, the first number of its sum, the end, the first block."""
-    rows, address = len(squares) // _LANES, np.int64(x.ctypes.data)
+def _side_by_side(lanes, count, longest, window, squares, state, spare, sources, before, largest):
+    """Intervals `lanes` `[_LANES, 4]`: the addresses of the first number, of the first one of its sum and of the end, and the
+    first block."""
+    rows = len(squares) // _LANES
     totals, most = state[:_LANES], state[_LANES:]
     squares[:], totals[:], spare[:] = 0, 0, 0
     nothing = np.int64(spare.ctypes.data) + _LANES * _BYTES
@@ -80,27 +81,28 @@ def _side_by_side(x, lanes, count, longest, window, squares, state, spare, place
         size = min(_CHUNK, (-step if step < 0 else longest - step) + _GROUP - 1) // _GROUP * _GROUP
         if step >= 0 and step % BLOCK == 0:
             for lane in range(count):
-                if lanes[lane, 0] + step < lanes[lane, 2]:
+                if lanes[lane, 0] + 4 * step < lanes[lane, 2]:
                     before[lanes[lane, 3] + step // BLOCK] = totals[lane]
             most[:] = -np.inf
         for lane in range(_LANES):
-            places[lane] = nothing
+            sources[lane] = nothing
             if lane < count:
-                at, low, high = lanes[lane, 0] + step, lanes[lane, 1], lanes[lane, 2]
-                if at >= low and at + size <= high:
-                    places[lane] = address + 4 * at
-                elif at + size > low and at < high:  # what lies outside is 0, which leaves sums as they are, or smaller
-                    own = spare[lane * _CHUNK : (lane + 1) * _CHUNK]
-                    own[:] = 0
-                    for i in range(max(at, low), min(at + size, high)):
-                        own[i - at] = x[i]
-                    places[lane] = own.ctypes.data
-        _advance(places, size, squares, new, old, totals, most)
+                at, low, high = lanes[lane, 0] + 4 * step, lanes[lane, 1], lanes[lane, 2]
+                end = at + 4 * size
+                if at >= low and end <= high:
+                    sources[lane] = at
+                elif end > low and at < high:  # what lies outside is 0, which leaves sums as they are, or smaller
+                    spare[lane * _CHUNK : (lane + 1) * _CHUNK] = 0
+                    sources[lane] = np.int64(spare.ctypes.data) + lane * _BYTES
+                    first = max(at, low)
+                    _copy(sources[lane] + first - at, first, min(end, high) - first)
+        _advance(sources, size, squares, new, old, totals, most)
         new, old, step = (new + size) % rows, (old + size) % rows, step + size
         if step > 0 and (step % BLOCK == 0 or step >= longest):
+            block = (step - 1) // BLOCK
             for lane in range(count):
-                if lanes[lane, 0] + (step - 1) // BLOCK * BLOCK < lanes[lane, 2]:
-                    largest[lanes[lane, 3] + (step - 1) // BLOCK] = most[lane]
+                if lanes[lane, 0] + 4 * block * BLOCK < lanes[lane, 2]:
+                    largest[lanes[lane, 3] + block] = most[lane]
 
 
 def _intrinsic() -> Any:

@@ -56,29 +56,10 @@ def each_run(call: Call, input: Operand, nbytes: int, work: Callable[[slice], No
     raise_first(call.spread(lambda k: work(slice(edges[k], edges[k + 1])), len(edges) - 1, nbytes))
 
 
-class _Span:
-    """Memory for NumPy to look at."""
-
-    __slots__ = ("__array_interface__",)
-
-
-def elements(input: Operand) -> tuple[np.ndarray, np.ndarray] | None:
-    """All elements of `input`, 1-D, and where the samples begin, int64 `[N]`. Of samples that lie apart it is one array from
-    the first to the last, whose gaps nobody may touch; None where they are not aligned to each other."""
-    x = input.flat
-    if x is not None:
-        return x, input.volumes.offsets
-    kind, sizes, some = input.dtype.numpy, input.sizes, input.sizes > 0
-    if not some.any():
-        return np.empty(0, kind), np.zeros(len(sizes), np.int64)
+def aligned_places(input: Operand) -> np.ndarray | None:
+    """The addresses of the samples, int64 `[N]`; None where one is no multiple of the size of an element."""
     places = input.pointers()
-    base = int(places[some].min())
-    starts, rests = np.divmod(np.where(some, places - base, 0), kind.itemsize)
-    if rests.any() or base % kind.itemsize:
-        return None
-    span, count = _Span(), int((starts + sizes).max())
-    span.__array_interface__ = {"data": (base, False), "shape": (count,), "typestr": kind.str, "version": 3}
-    return np.asarray(span), starts
+    return None if (places % input.dtype.bytes).any() else places
 
 
 def _edges(starts: np.ndarray, total: int, parts: int) -> list[int]:

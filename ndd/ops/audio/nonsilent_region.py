@@ -6,12 +6,14 @@ import functools
 
 import numpy as np
 
+from ndd._cpu.array_at import array_at
 from ndd._cpu.jit import kernel
 from ndd._cpu.moving_sums import BLOCK, largest_sums
 from ndd._cpu.signal_lengths import count_intervals, limit_windows
 from ndd._operator import Plan, operator, output
-from ndd._operator.runs import each_run, elements
+from ndd._operator.runs import aligned_places, each_run
 from ndd._tensor.dtype import float32, int32
+from ndd._tensor.store import address
 
 _NOTHING = np.zeros(1, np.float32)
 _FIRST = np.zeros(1, np.int64)
@@ -100,17 +102,18 @@ def _(signal, begin, length, window, exact, ratio, reference, interval):
         return
     x, found = np.ascontiguousarray(signal, np.float32), np.empty((2, 1), np.int32)
     sizes = np.array([x.size])
-    _regions(x, _FIRST, sizes, _FIRST, window, interval if interval > 0 else _NEVER, reference, ratio, *found)
+    _regions(
+        np.array([address(x)]), sizes, _FIRST, window, interval if interval > 0 else _NEVER, reference, ratio, *found
+    )
     begin[...], length[...] = found[:, 0]
 
 
 @nonsilent_region.batch
 def _(call, signal, *, cutoff_db, reference_power, reset_interval, window_length):
     """float32; other types are for the plan."""
-    found = elements(signal) if signal.dtype is float32 else None
-    if found is None:
+    places, sizes = aligned_places(signal) if signal.dtype is float32 else None, signal.sizes
+    if places is None:
         return None
-    (x, starts), sizes = found, signal.sizes
     interval = reset_interval if reset_interval > 0 else _NEVER
     reference, ratio = np.float32(reference_power or 0), _ratio(cutoff_db)
     begins, lengths = np.empty((2, call.n), np.int32)
@@ -118,7 +121,7 @@ def _(call, signal, *, cutoff_db, reference_power, reset_interval, window_length
     def work(run):
         order = np.argsort(-(sizes[run] % interval))
         numbers = window_length, interval, reference, ratio
-        _regions(x, starts[run], sizes[run], order, *numbers, begins[run], lengths[run])
+        _regions(places[run], sizes[run], order, *numbers, begins[run], lengths[run])
 
     each_run(call, signal, 4 * int(sizes.sum()), work)
     return [begins, lengths]
@@ -154,8 +157,8 @@ def _region(powers, window, reference, ratio):
 
 
 @kernel
-def _regions(x, starts, sizes, order, window_length, interval, reference, ratio, begins, lengths):
-    """The regions of the signals in `x`; for `order` see `largest_sums`.
+def _regions(places, sizes, order, window_length, interval, reference, ratio, begins, lengths):
+    """The regions of signals in float32 at these addresses; for `order` see `largest_sums`.
 
     The powers are not kept: what is loud is said by the largest of a block, and only the first and the last block that are
     loud are gone through again.
@@ -166,13 +169,13 @@ def _regions(x, starts, sizes, order, window_length, interval, reference, ratio,
         firsts[s] = count
         count += sizes[s] // interval * blocks + (sizes[s] % interval + BLOCK - 1) // BLOCK
     before, largest = np.empty(count, np.float32), np.empty(count, np.float32)
-    largest_sums(x, starts, sizes, order, window_length, interval, firsts, before, largest)
+    largest_sums(places, sizes, order, window_length, interval, firsts, before, largest)
     for s in range(len(sizes)):
         n = sizes[s]
         begins[s], lengths[s] = 0, 0
         if n == 0:
             continue
-        own, sums = x[starts[s] : starts[s] + n], before[firsts[s] :]
+        own, sums = array_at(places[s], n, before), before[firsts[s] :]
         most = largest[firsts[s] : firsts[s + 1] if s + 1 < len(sizes) else count]
         window = min(n, window_length)
         share, peak = np.float32(1) / np.float32(window), reference
@@ -228,10 +231,10 @@ def _region_by_numpy(powers, window, reference, ratio):
 
 
 @_regions.meanwhile
-def _(x, starts, sizes, order, window_length, interval, reference, ratio, begins, lengths):
-    for s, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
+def _(places, sizes, order, window_length, interval, reference, ratio, begins, lengths):
+    for s, (place, size) in enumerate(zip(places.tolist(), sizes.tolist(), strict=True)):
         window = max(1, min(size, window_length))
-        powers = _powers(x[start : start + size], window, interval)
+        powers = _powers(array_at(place, size, _NOTHING), window, interval)
         begins[s], lengths[s] = _region_by_numpy(powers, window, reference, ratio)
 
 
