@@ -95,23 +95,20 @@ def _ratio(cutoff_db: float) -> np.float32:
 
 @nonsilent_region.cpu
 def _(signal, begin, length, window, exact, ratio, reference, interval):
+    x, found = np.require(signal, signal.dtype if exact else np.float32, "CA"), np.empty((2, 1), np.int32)
+    place, size = np.array([address(x)]), np.array([x.size])
     if exact:
-        powers = np.empty(signal.size, np.float32)
-        _exact(np.ascontiguousarray(signal, np.int32), window, powers)
-        begin[...], length[...] = _region(powers, window, reference, ratio)
-        return
-    x, found = np.ascontiguousarray(signal, np.float32), np.empty((2, 1), np.int32)
-    sizes = np.array([x.size])
-    _regions(
-        np.array([address(x)]), sizes, _FIRST, window, interval if interval > 0 else _NEVER, reference, ratio, *found
-    )
+        _exact_regions(place, size, x[:0], window, reference, ratio, *found)
+    else:
+        _regions(place, size, _FIRST, window, interval if interval > 0 else _NEVER, reference, ratio, *found)
     begin[...], length[...] = found[:, 0]
 
 
 @nonsilent_region.batch
 def _(call, signal, *, cutoff_db, reference_power, reset_interval, window_length):
-    """float32; other types are for the plan."""
-    places, sizes = aligned_places(signal) if signal.dtype is float32 else None, signal.sizes
+    """float32 and short integers; other types are for the plan."""
+    exact = signal.dtype.name in _EXACT
+    places, sizes = aligned_places(signal) if exact or signal.dtype is float32 else None, signal.sizes
     if places is None:
         return None
     interval = reset_interval if reset_interval > 0 else _NEVER
@@ -119,41 +116,49 @@ def _(call, signal, *, cutoff_db, reference_power, reset_interval, window_length
     begins, lengths = np.empty((2, call.n), np.int32)
 
     def work(run):
-        order = np.argsort(-(sizes[run] % interval))
-        numbers = window_length, interval, reference, ratio
-        _regions(places[run], sizes[run], order, *numbers, begins[run], lengths[run])
+        own, results = (places[run], sizes[run]), (begins[run], lengths[run])
+        if exact:
+            _exact_regions(*own, np.empty(0, signal.dtype.numpy), window_length, reference, ratio, *results)
+        else:
+            order = np.argsort(-(sizes[run] % interval))
+            _regions(*own, order, window_length, interval, reference, ratio, *results)
 
-    each_run(call, signal, 4 * int(sizes.sum()), work)
+    each_run(call, signal, signal.dtype.bytes * int(sizes.sum()), work)
     return [begins, lengths]
 
 
 @kernel
-def _exact(x, window, powers):
-    """The powers of integers: nothing is rounded before the sum is whole."""
-    share, total = np.float32(1) / np.float32(window), np.int64(0)
-    for i in range(x.size):
-        if i >= window:
-            total -= np.int64(x[i - window]) * x[i - window]
-        total += np.int64(x[i]) * x[i]
-        powers[i] = np.float32(total) * share
-
-
-@kernel
-def _region(powers, window, reference, ratio):
-    n = powers.size
-    if reference == 0:
-        for i in range(n):
-            reference = powers[i] if powers[i] > reference else reference
-    threshold = reference * ratio
-    first, last = 0, n - 1
-    while first < n and not powers[first] >= threshold:
-        first += 1
-    if first == n:
-        return 0, 0
-    while not powers[last] >= threshold:
-        last -= 1
-    begin = max(0, first - window + 1)
-    return begin, last - begin + 1
+def _exact_regions(places, sizes, like, window_length, reference, ratio, begins, lengths):
+    """The regions of signals of short integers at these addresses, of the type of `like`: nothing is rounded before a sum is
+    whole, so that it can be followed from either end."""
+    for s in range(len(sizes)):
+        n, total, most = sizes[s], np.int64(0), np.int64(0)
+        x, window = array_at(places[s], n, like), max(1, min(n, window_length))
+        for i in range(window if n else 0):
+            total += np.int64(x[i]) * np.int64(x[i])
+        most = total
+        later = x[window:]
+        for i in range(later.size):
+            come, gone = np.int64(later[i]), np.int64(x[i])
+            total += (come - gone) * (come + gone)
+            most = max(most, total)
+        share = np.float32(1) / np.float32(window)
+        threshold = (np.float32(most) * share if reference == 0 else reference) * ratio
+        begins[s], lengths[s] = 0, 0
+        if n == 0 or not np.float32(most) * share >= threshold:
+            continue
+        last = n - 1
+        while not np.float32(total) * share >= threshold:
+            gone = np.int64(x[last - window]) if last >= window else np.int64(0)
+            total -= np.int64(x[last]) * np.int64(x[last]) - gone * gone
+            last -= 1
+        first, total = np.int64(-1), np.int64(0)
+        while first < 0 or not np.float32(total) * share >= threshold:
+            first += 1
+            gone = np.int64(x[first - window]) if first >= window else np.int64(0)
+            total += np.int64(x[first]) * np.int64(x[first]) - gone * gone
+        begins[s] = max(0, first - window + 1)
+        lengths[s] = last - begins[s] + 1
 
 
 @kernel
@@ -212,22 +217,14 @@ def _loud(x, block, before, window, interval, share, threshold, last):
     return found
 
 
-@_exact.meanwhile
-def _(x, window, powers):
-    sums = np.cumsum(np.square(x, dtype=np.int64))
-    sums[window:] -= sums[:-window].copy()
-    powers[:] = sums.astype(np.float32) * (np.float32(1) / np.float32(window))
-
-
-@_region.meanwhile
-def _region_by_numpy(powers, window, reference, ratio):
-    if reference == 0:
-        reference = np.fmax.reduce(powers, initial=np.float32(0))
-    loud = np.flatnonzero(powers >= reference * ratio)
-    if not loud.size:
-        return 0, 0
-    begin = max(0, loud[0] - window + 1)
-    return begin, loud[-1] - begin + 1
+@_exact_regions.meanwhile
+def _(places, sizes, like, window_length, reference, ratio, begins, lengths):
+    for s, (place, size) in enumerate(zip(places.tolist(), sizes.tolist(), strict=True)):
+        window = max(1, min(size, window_length))
+        sums = np.cumsum(np.square(array_at(place, size, like), dtype=np.int64))
+        sums[window:] -= sums[:-window].copy()
+        powers = sums.astype(np.float32) * (np.float32(1) / np.float32(window))
+        begins[s], lengths[s] = _region(powers, window, reference, ratio)
 
 
 @_regions.meanwhile
@@ -235,7 +232,17 @@ def _(places, sizes, order, window_length, interval, reference, ratio, begins, l
     for s, (place, size) in enumerate(zip(places.tolist(), sizes.tolist(), strict=True)):
         window = max(1, min(size, window_length))
         powers = _powers(array_at(place, size, _NOTHING), window, interval)
-        begins[s], lengths[s] = _region_by_numpy(powers, window, reference, ratio)
+        begins[s], lengths[s] = _region(powers, window, reference, ratio)
+
+
+def _region(powers, window, reference, ratio):
+    if reference == 0:
+        reference = np.fmax.reduce(powers, initial=np.float32(0))
+    loud = np.flatnonzero(powers >= reference * ratio)
+    if not loud.size:
+        return 0, 0
+    begin = max(0, loud[0] - window + 1)
+    return begin, loud[-1] - begin + 1
 
 
 def _powers(x, window, interval):

@@ -65,7 +65,7 @@ def _(signal, out, coefficient, border):
     if not coefficient:
         convert_array(signal, to_dtype(signal.dtype).name, to_dtype(out.dtype).name, out)
         return
-    x = np.ascontiguousarray(signal.reshape(-1), np.float32)
+    x = np.require(signal.reshape(-1), np.float32, "CA")
     exact = out.dtype == np.float32
     y = out.reshape(-1) if exact else np.empty(x.size, np.float32)
     _emphasized_each(np.array([address(x)]), y, _FIRST, np.array([x.size]), np.array([coefficient], np.float32), border)

@@ -99,8 +99,8 @@ def _(image, out, start, fill, channel, types):
 def _(call, input, *, align, axes, axis_names, fill_value, shape):
     """Several arrays of one axis or two; others are for the plan, which is kept for the next ones of the same shapes."""
     words = _WORDS.get(input.dtype.numpy.itemsize)
-    places = aligned_places(input) if 1 <= input.ndim <= 2 and words and call.n >= _SEVERAL else None
-    if places is None:
+    places = aligned_places(input) if 1 <= input.ndim <= 2 and call.n >= _SEVERAL else None
+    if places is None or words is None:
         return None
     shapes = _grown(input, align, axes, axis_names, shape)
     store = allocated(shapes, call.outs[0])
