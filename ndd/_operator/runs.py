@@ -39,14 +39,26 @@ def in_runs(call: Call, input: Operand, work: Work) -> Store | None:
     if x is None:
         return None
     store = allocated(input.shapes, call.outs[0])
-    out, starts, sizes = flat_of(store), input.volumes.offsets, input.volumes.sizes
-    each_run(call, input, x.nbytes + out.nbytes, lambda run: work(x, out, starts[run], sizes[run], run))
+    out = store.whole.reshape(-1) if store.flat is None else store.flat
+    starts, sizes = input.volumes.offsets, input.volumes.sizes
+    nbytes = x.nbytes + out.nbytes
+    edges = _edges(starts, x.size, min(call.n, _EACH * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1)
+
+    def one(k: int) -> None:
+        run = slice(edges[k], edges[k + 1])
+        work(x, out, starts[run], sizes[run], run)
+
+    raise_first(call.spread(one, len(edges) - 1, nbytes))
     return store
 
 
-def flat_of(store: Store) -> np.ndarray:
-    """The elements of what `allocated` gives."""
-    return store.whole.reshape(-1) if store.flat is None else store.flat
+def _edges(starts: np.ndarray, total: int, parts: int) -> list[int]:
+    """The first samples of runs of about as many elements each, and the number of samples."""
+    if parts < 2:
+        return [0, len(starts)]
+    marks = np.arange(parts) * (total / parts)
+    cuts = [*np.searchsorted(starts, marks).tolist(), len(starts)]
+    return [0] + [end for start, end in pairwise(cuts) if end > start]
 
 
 def each_run(call: Call, input: Operand, nbytes: int, work: Callable[[slice], None]) -> None:
@@ -57,15 +69,11 @@ def each_run(call: Call, input: Operand, nbytes: int, work: Callable[[slice], No
 
 
 def aligned_places(input: Operand) -> np.ndarray | None:
-    """The addresses of the samples, int64 `[N]`; None where one is no multiple of the size of an element."""
+    """The addresses of the samples, int64 `[N]`, wherever they lie; None where one is no multiple of an element's size."""
     places = input.pointers()
     return None if (places % input.dtype.bytes).any() else places
 
 
-def _edges(starts: np.ndarray, total: int, parts: int) -> list[int]:
-    """The first samples of runs of about as many elements each, and the number of samples."""
-    if parts < 2:
-        return [0, len(starts)]
-    marks = np.arange(parts) * (total / parts)
-    cuts = [*np.searchsorted(starts, marks).tolist(), len(starts)]
-    return [0] + [end for start, end in pairwise(cuts) if end > start]
+def flat_of(store: Store) -> np.ndarray:
+    """The elements of what `allocated` gives."""
+    return store.whole.reshape(-1) if store.flat is None else store.flat

@@ -95,7 +95,7 @@ def _ratio(cutoff_db: float) -> np.float32:
 
 @nonsilent_region.cpu
 def _(signal, begin, length, window, exact, ratio, reference, interval):
-    x, found = np.require(signal, signal.dtype if exact else np.float32, "CA"), np.empty((2, 1), np.int32)
+    x, found = np.require(signal, signal.dtype if exact else np.float32, ["C", "A"]), np.empty((2, 1), np.int32)
     place, size = np.array([address(x)]), np.array([x.size])
     if exact:
         _exact_regions(place, size, x[:0], window, reference, ratio, *found)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.array_at import array_at
 from ndd._cpu.jit import kernel
 from ndd._operator import PerSample, Plan, like, operator
-from ndd._operator.on_cpu import allocated
-from ndd._operator.runs import aligned_places, each_run, flat_of
+from ndd._operator.runs import in_runs
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype, float32
-from ndd._tensor.store import address
 
 _FIRST = np.zeros(1, np.int64)
 _TYPES = ("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64")
@@ -65,10 +62,10 @@ def _(signal, out, coefficient, border):
     if not coefficient:
         convert_array(signal, to_dtype(signal.dtype).name, to_dtype(out.dtype).name, out)
         return
-    x = np.require(signal.reshape(-1), np.float32, "CA")
+    x = signal.reshape(-1).astype(np.float32, copy=False)
     exact = out.dtype == np.float32
     y = out.reshape(-1) if exact else np.empty(x.size, np.float32)
-    _emphasized_each(np.array([address(x)]), y, _FIRST, np.array([x.size]), np.array([coefficient], np.float32), border)
+    _emphasized_each(x, y, _FIRST, np.array([x.size]), np.array([coefficient], np.float32), border)
     if not exact:
         convert_array(y, "f32", to_dtype(out.dtype).name, out.reshape(-1))
 
@@ -76,30 +73,24 @@ def _(signal, out, coefficient, border):
 @preemphasis_filter.batch
 def _(call, signal, *, border, dtype, preemph_coeff):
     """float32; other types are for the plan."""
-    floats = signal.dtype is float32 and call.outs[0].dtype is float32
-    places, sizes = aligned_places(signal) if floats else None, signal.sizes
-    if places is None:
+    if signal.dtype is not float32 or call.outs[0].dtype is not float32:
         return None
-    starts = signal.volumes.offsets
-    store, coefficients, before = allocated(signal.shapes, call.outs[0]), preemph_coeff.each(), BORDERS.index(border)
-    out = flat_of(store)
+    coefficients = preemph_coeff.each()
 
-    def work(run):
-        _emphasized_each(places[run], out, starts[run], sizes[run], coefficients[run], before)
+    def work(x, out, starts, sizes, run):
+        _emphasized_each(x, out, starts, sizes, coefficients[run], BORDERS.index(border))
 
-    each_run(call, signal, 2 * out.nbytes, work)
-    return store
+    return in_runs(call, signal, work)
 
 
 @kernel
-def _emphasized_each(places, out, starts, sizes, coefficients, border):
-    """Samples at addresses, to `starts` in `out`."""
+def _emphasized_each(x, out, starts, sizes, coefficients, border):
     for n in range(len(starts)):
-        own, target = array_at(places[n], sizes[n], out), out[starts[n] : starts[n] + sizes[n]]
+        first, last = starts[n], starts[n] + sizes[n]
         if coefficients[n] == 0:
-            target[:] = own
-        elif sizes[n]:
-            _emphasized(own, coefficients[n], border, target)
+            out[first:last] = x[first:last]
+        elif first < last:
+            _emphasized(x[first:last], coefficients[n], border, out[first:last])
 
 
 @kernel
