@@ -36,7 +36,6 @@ _HEAD = 1 << 12  # bytes in which the samples of a WAV file must begin, else lib
 _PIECE = 1 << 12  # numbers of a WAV file that are converted at once: they fit into the fastest cache
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _MOST = 512  # samples a byte: a FLAC header that claims more is left to libsndfile, which reads block by block
-LONGEST_BLOCK = 1 << 16  # of FLAC
 _WHOLE = 1 << 22  # bytes: longer Ogg files are left to libsndfile, which reads only what is wanted
 _PAF, _FLAC_FORMAT = 5, 0x17  # of SF_INFO
 # How libsndfile finds a place in the middle: only by decoding from the beginning; with the very samples; in MPEG with what
@@ -271,9 +270,9 @@ def _(*given):
 
 
 @kernel
-def flac_samples(files, which, facts, plan, words, lines, levels, got):
-    """The samples of those of `which` that are FLAC files, to their ROOM in `levels`; `got` stays as it is of one that is
-    damaged. `words`, `lines`: see `flac.py`."""
+def flac_samples(files, which, facts, plan, words, lines, levels, floats, got):
+    """The samples of those of `which` that are FLAC files: of one that NEEDS no room to its place in `floats`, else to its ROOM
+    in `levels`; `got` stays as it is of one that is damaged. `words`, `lines`: see `flac.py`."""
     _give_room(which, plan)
     for w in range(len(which)):
         i = which[w]
@@ -281,12 +280,16 @@ def flac_samples(files, which, facts, plan, words, lines, levels, got):
         if count < 0:
             continue
         here = levels[plan[i, ROOM] : plan[i, ROOM] + count * channels]
-        own, out = words[: nbytes // 8 + 3], here.reshape((count, channels))
+        target = floats[:0]
+        if plan[i, NEEDS] == 0:
+            target = floats[plan[i, PLACE] : plan[i, PLACE] + count * channels]
+            here = target.view(np.int32)
+        own, out = words[: nbytes // 8 + 4], here.reshape((count, channels))
         bits = facts[i, BITS]
         if flac_frames(files[i, 0], own, facts[i, BEGIN], nbytes, facts[i, FRAMES], bits, lines[:channels], out):
-            for k in range(here.size):
-                here[k] <<= 32 - bits
             got[i] = count
+            for k in range(target.size):
+                target[k] = np.float32(here[k]) * np.float32(2.0**-31)
 
 
 @flac_samples.meanwhile
@@ -368,11 +371,7 @@ def finish(which, facts, plan, rates, downmix, kind, tables, room, levels, float
             continue
         x, here = room[first : first + n * channels], levels[first : first + n * channels]
         if plan[i, EXACT] != 0:
-            if facts[i, KIND] == FLAC and kind == 0:
-                target = floats[place : place + here.size]
-                for k in range(here.size):
-                    target[k] = np.float32(here[k]) * np.float32(2.0**-31)
-            elif kind == 1:
+            if kind == 1:
                 halves = shorts[place : place + here.size]
                 for k in range(here.size):
                     halves[k] = here[k] >> 16

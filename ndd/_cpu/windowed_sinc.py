@@ -17,6 +17,7 @@ import math
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 
 BLOCK = 256  # outputs from one exact position to the next
@@ -80,35 +81,51 @@ def resample(signal: np.ndarray, out: np.ndarray, step: float, quality: float) -
 def resampled(x, out, step, taps, low_slopes, high_slopes, coarse):
     """As `resample` does, of one channel; behind `step` comes what `tables_of` gives."""
     n, count = x.size, taps.shape[1]
-    narrow_step, half = np.float32(step), coarse / np.float32(2)
-    per_coarse, per_half = np.float32(1) / coarse, np.float32(1) / half
+    half, tap, below, above = coarse / np.float32(2), taps.reshape(-1), low_slopes.reshape(-1), high_slopes.reshape(-1)
+    found = empty(5 * BLOCK, np.float32)
     for block in range(0, out.size, BLOCK):
-        position = block * step
+        size, position = min(BLOCK, out.size - block), block * step
         base = np.int64(np.floor(position)) - (count // 2 - 1)
-        fraction = np.float32(position - np.floor(position))
-        for o in range(block, min(block + BLOCK, out.size)):
-            whole = np.int64(fraction)
-            fraction_there = fraction - np.float32(whole)
-            scaled = fraction_there * np.float32(PHASES)
-            q = np.int64(scaled)
-            first = base + whole
-            low, high = max(0, -first), min(count, n - first)
-            if low == 0:
-                scaled = np.rint(scaled * per_half) * half  # `t` of the first tap, to which all others are added
-            else:  # it lies nearer there, and is rounded less
-                t = np.abs(np.float32(low + 1 - count // 2) - fraction_there)
-                if t > 0:
-                    finer = np.float32(2.0 ** (np.floor(np.log2(t)) - 18))
-                    scaled = np.rint(scaled / finer) * finer
-            p = np.rint(scaled * per_half) * half - np.float32(q)
-            r = np.rint(scaled * per_coarse) * coarse - np.float32(q)
+        _placed(np.float32(position - np.floor(position)), step, coarse, found)
+        for o in range(size):
+            first, q = base + np.int64(found[BLOCK + o]), np.int64(found[2 * BLOCK + o])
+            p, r = found[3 * BLOCK + o], found[4 * BLOCK + o]
             total = np.float32(0)
-            if low == 0 and high == count:
-                part, tap, below, above = x[first : first + count], taps[q], low_slopes[q], high_slopes[q]
-                for k in range(count):
-                    total += part[k] * (tap[k] + p * below[k] + r * above[k])
+            if first >= 0 and first + count <= n:
+                i, j = np.uint64(first), np.uint64(q * count)
+                for k in range(np.uint64(count)):
+                    total += x[i + k] * (tap[j + k] + p * below[j + k] + r * above[j + k])
             else:
+                low, high = max(0, -first), min(count, n - first)
+                if low:  # the first tap, to which all others are added, lies nearer there, and is rounded less
+                    there = found[o]
+                    t = np.abs(np.float32(low + 1 - count // 2) - there / np.float32(PHASES))
+                    if t > 0:
+                        finer = np.float32(2.0 ** (np.floor(np.log2(t)) - 18))
+                        there = np.rint(there / finer) * finer
+                    p = np.rint(there * (np.float32(1) / half)) * half - np.float32(q)
+                    r = np.rint(there * (np.float32(1) / coarse)) * coarse - np.float32(q)
                 for k in range(low, high):
                     total += x[first + k] * (taps[q, k] + p * low_slopes[q, k] + r * high_slopes[q, k])
-            out[o] = total
-            fraction += narrow_step
+            out[block + o] = total
+
+
+@kernel(fastmath=False)  # else numba takes what its caller has, and adds up in another order
+def _placed(fraction, step, coarse, found):
+    """For each output of a block, the first of which lies at `fraction`, in the rows of `found` `[5 * BLOCK]`: how far it is
+    behind a whole sample, in phases; that sample; the phase; how far it is behind that, as the table has it in its lower and in
+    its upper half. The second loop compiles to vectors: where the sums are formed it took as long as 32 taps.
+    """
+    narrow_step, half = np.float32(step), coarse / np.float32(2)
+    per_coarse, per_half = np.float32(1) / coarse, np.float32(1) / half
+    for o in range(BLOCK):
+        found[o] = fraction
+        fraction += narrow_step
+    for o in range(BLOCK):
+        whole = np.floor(found[o])
+        there = (found[o] - whole) * np.float32(PHASES)
+        q = np.floor(there)
+        rounded = np.rint(there * per_half) * half  # `t` of the first tap, to which all others are added
+        found[o], found[BLOCK + o], found[2 * BLOCK + o] = there, whole, q
+        found[3 * BLOCK + o] = np.rint(rounded * per_half) * half - q
+        found[4 * BLOCK + o] = np.rint(rounded * per_coarse) * coarse - q

@@ -57,3 +57,21 @@ def _edges(starts: np.ndarray, total: int, parts: int) -> list[int]:
     marks = np.arange(parts) * (total / parts)
     cuts = [*np.searchsorted(starts, marks).tolist(), len(starts)]
     return [0] + [end for start, end in pairwise(cuts) if end > start]
+
+
+def each_run(call: Call, input: Operand, nbytes: int, work: Callable[[slice], None]) -> None:
+    """`work(run)` for each run, the samples of the batch that a slice tells; `nbytes` are what is read and written in all."""
+    starts, total = input.volumes.offsets, input.volumes.total
+    edges = _edges(starts, total, min(call.n, _EACH * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1)
+    raise_first(call.spread(lambda k: work(slice(edges[k], edges[k + 1])), len(edges) - 1, nbytes))
+
+
+def aligned_places(input: Operand) -> np.ndarray | None:
+    """The addresses of the samples, int64 `[N]`, wherever they lie; None where one is no multiple of an element's size."""
+    places = input.pointers()
+    return None if (places % input.dtype.bytes).any() else places
+
+
+def flat_of(store: Store) -> np.ndarray:
+    """The elements of what `allocated` gives."""
+    return store.whole.reshape(-1) if store.flat is None else store.flat

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._cpu import sound_batch, sound_file
+from ndd._cpu.flac import LINE
 from ndd._cpu.sound_batch import (
     ANYWHERE,
     BEFORE,
@@ -28,7 +29,6 @@ from ndd._cpu.sound_batch import (
     FRAMES,
     HANDLE,
     KIND,
-    LONGEST_BLOCK,
     NEAR,
     NEEDS,
     NOWHERE,
@@ -181,7 +181,7 @@ def _samples(
     plan[:, EXACT] = exact = exact if floats else exact & (facts[:, FLOATS] == 0)
     kept = np.maximum(plan[:, COUNT], 0)
     # What needs no room, and is not to be finished.
-    ready = exact & ((kinds == OPENED) | (((kinds == WAV) | (kinds == VORBIS)) & floats))
+    ready = exact & ((kinds == OPENED) | floats)
     plan[:, NEEDS] = np.where(ready, 0, kept * channels)
     before, after = np.where(other_rate & fine, (file_rates, rates), 1)
     lengths = np.ceil(kept * after / before).astype(np.int64)  # as in `finish`: the ratio alone would be rounded
@@ -212,8 +212,8 @@ def _samples(
         if kind == WAV:
             sound_batch.wav_samples(places, which, facts, plan, number, room, levels, outputs[0], got)
         elif kind == FLAC:
-            words, lines = host_empty(widest[1], np.uint64), host_empty((widest[0], LONGEST_BLOCK), np.int64)
-            sound_batch.flac_samples(places, which, facts, plan, words, lines, levels, got)
+            words, lines = host_empty(widest[1], np.uint64), host_empty((widest[0], LINE), np.int64)
+            sound_batch.flac_samples(places, which, facts, plan, words, lines, levels, outputs[0], got)
         elif setup is not None:
             words = host_empty(widest[1], np.uint64)
             sound_batch.vorbis_samples(places, which, facts, plan, *setup, words, room, outputs[0], got)

@@ -214,6 +214,24 @@ def test_flac_frames_bit_for_bit(subtype):
                 np.testing.assert_array_equal(by_own_decoder(data, count), expected[:count])
 
 
+@pytest.mark.parametrize("order", [4, 8, 12, 13, 32])
+def test_flac_with_many_coefficients(order):
+    """libFLAC takes up to 12; those up to 4, 8 and 12 are applied in ways of their own."""
+    av = pytest.importorskip("av")
+    rng, file, n = np.random.default_rng(order), io.BytesIO(), 6000
+    numbers = 8000 * np.sin(np.cumsum(rng.random((2, n)), axis=1)) + 99 * rng.standard_normal((2, n))
+    options = {"min_prediction_order": str(order), "max_prediction_order": str(order), "lpc_type": "cholesky"}
+    with av.open(file, "w", format="flac") as container:
+        stream = container.add_stream("flac", rate=16000, layout="stereo", options=options)
+        stream.format = "s16"
+        frame = av.AudioFrame.from_ndarray(numbers.astype(np.int16).T.reshape(1, -1), format="s16", layout="stereo")
+        frame.sample_rate = 16000
+        container.mux([*stream.encode(frame), *stream.encode(None)])
+    data = np.frombuffer(file.getvalue(), np.uint8)
+    expected, _ = soundfile.read(io.BytesIO(data.tobytes()), dtype="int32", always_2d=True)
+    np.testing.assert_array_equal(by_own_decoder(data), expected)
+
+
 def test_damaged_flac_is_left_to_libsndfile():
     data = encoded(sound(9000, 1), format="FLAC", subtype="PCM_16")
     rng, whole = np.random.default_rng(0), by_own_decoder(data)

@@ -145,6 +145,10 @@ OTHERS = {
     "clahe without limit": lambda: ndd.clahe(made(IMAGE[..., :1]), tiles_x=1, tiles_y=9, clip_limit=0.0),
     "spectrogram": lambda: ndd.spectrogram(SOUND, nfft=64, window_length=50, window_step=20),
     "spectrogram of odd length": lambda: ndd.spectrogram(SOUND, nfft=45, window_length=45, window_step=20, power=1),
+    "pad of rows": lambda: ndd.pad(
+        ndd.batch([np.arange(n, dtype=np.int16) for n in range(9)]), fill_value=-3, align=[7]
+    ),
+    "pad of matrices": lambda: ndd.pad(ndd.batch([np.ones((n, 9 - n)) for n in range(9)]), fill_value=0.1),
     "nonsilent_region": lambda: ndd.nonsilent_region(SOUND, window_length=64, reset_interval=640, cutoff_db=-2.0),
     "nonsilent_region of integers": lambda: ndd.nonsilent_region(
         ndd.batch([np.asarray(s).astype(np.int16) for s in SOUND.tensors]), window_length=64, cutoff_db=-2.0

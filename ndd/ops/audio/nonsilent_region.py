@@ -6,12 +6,18 @@ import functools
 
 import numpy as np
 
+from ndd._cpu.array_at import array_at
 from ndd._cpu.jit import kernel
+from ndd._cpu.moving_sums import BLOCK, largest_sums
 from ndd._cpu.signal_lengths import count_intervals, limit_windows
 from ndd._operator import Plan, operator, output
+from ndd._operator.runs import aligned_places, each_run
 from ndd._tensor.dtype import float32, int32
+from ndd._tensor.store import address
 
 _NOTHING = np.zeros(1, np.float32)
+_FIRST = np.zeros(1, np.int64)
+_NEVER = 1 << 60  # samples from one sum that is formed anew to the next
 _EXACT = ("u8", "i8", "u16", "i16")
 _TYPES = (*_EXACT, "u32", "i32", "u64", "i64", "f32")
 
@@ -89,105 +95,158 @@ def _ratio(cutoff_db: float) -> np.float32:
 
 @nonsilent_region.cpu
 def _(signal, begin, length, window, exact, ratio, reference, interval):
-    x = np.ascontiguousarray(signal).astype(np.int32 if exact else np.float32, copy=False)
-    powers = np.empty(x.size, np.float32)
+    x, found = np.require(signal, signal.dtype if exact else np.float32, ["C", "A"]), np.empty((2, 1), np.int32)
+    place, size = np.array([address(x)]), np.array([x.size])
     if exact:
-        _exact(x, window, powers)
+        _exact_regions(place, size, x[:0], window, reference, ratio, *found)
     else:
-        _summed_anew(x, window, interval if interval > 0 else max(1, x.size), powers)
-    begin[...], length[...] = _region(powers, window, reference, ratio)
+        _regions(place, size, _FIRST, window, interval if interval > 0 else _NEVER, reference, ratio, *found)
+    begin[...], length[...] = found[:, 0]
+
+
+@nonsilent_region.batch
+def _(call, signal, *, cutoff_db, reference_power, reset_interval, window_length):
+    """float32 and short integers; other types are for the plan."""
+    exact = signal.dtype.name in _EXACT
+    places, sizes = aligned_places(signal) if exact or signal.dtype is float32 else None, signal.sizes
+    if places is None:
+        return None
+    interval = reset_interval if reset_interval > 0 else _NEVER
+    reference, ratio = np.float32(reference_power or 0), _ratio(cutoff_db)
+    begins, lengths = np.empty((2, call.n), np.int32)
+
+    def work(run):
+        own, results = (places[run], sizes[run]), (begins[run], lengths[run])
+        if exact:
+            _exact_regions(*own, np.empty(0, signal.dtype.numpy), window_length, reference, ratio, *results)
+        else:
+            order = np.argsort(-(sizes[run] % interval))
+            _regions(*own, order, window_length, interval, reference, ratio, *results)
+
+    each_run(call, signal, signal.dtype.bytes * int(sizes.sum()), work)
+    return [begins, lengths]
 
 
 @kernel
-def _exact(x, window, powers):
-    """The powers of integers: nothing is rounded before the sum is whole."""
-    share, total = np.float32(1) / np.float32(window), np.int64(0)
-    for i in range(x.size):
-        if i >= window:
-            total -= np.int64(x[i - window]) * x[i - window]
-        total += np.int64(x[i]) * x[i]
-        powers[i] = np.float32(total) * share
+def _exact_regions(places, sizes, like, window_length, reference, ratio, begins, lengths):
+    """The regions of signals of short integers at these addresses, of the type of `like`: nothing is rounded before a sum is
+    whole, so that it can be followed from either end."""
+    for s in range(len(sizes)):
+        n, total, most = sizes[s], np.int64(0), np.int64(0)
+        x, window = array_at(places[s], n, like), max(1, min(n, window_length))
+        for i in range(window if n else 0):
+            total += np.int64(x[i]) * np.int64(x[i])
+        most = total
+        later = x[window:]
+        for i in range(later.size):
+            come, gone = np.int64(later[i]), np.int64(x[i])
+            total += (come - gone) * (come + gone)
+            most = max(most, total)
+        share = np.float32(1) / np.float32(window)
+        threshold = (np.float32(most) * share if reference == 0 else reference) * ratio
+        begins[s], lengths[s] = 0, 0
+        if n == 0 or not np.float32(most) * share >= threshold:
+            continue
+        last = n - 1
+        while not np.float32(total) * share >= threshold:
+            gone = np.int64(x[last - window]) if last >= window else np.int64(0)
+            total -= np.int64(x[last]) * np.int64(x[last]) - gone * gone
+            last -= 1
+        first, total = np.int64(-1), np.int64(0)
+        while first < 0 or not np.float32(total) * share >= threshold:
+            first += 1
+            gone = np.int64(x[first - window]) if first >= window else np.int64(0)
+            total += np.int64(x[first]) * np.int64(x[first]) - gone * gone
+        begins[s] = max(0, first - window + 1)
+        lengths[s] = last - begins[s] + 1
 
 
 @kernel
-def _summed(x, window, i):
-    """The power of the window that ends at `i`, oldest sample first."""
-    total = np.float32(0)
-    for k in range(max(0, i - window + 1), i + 1):
-        total += x[k] * x[k]
-    return total
+def _regions(places, sizes, order, window_length, interval, reference, ratio, begins, lengths):
+    """The regions of signals in float32 at these addresses; for `order` see `largest_sums`.
+
+    The powers are not kept: what is loud is said by the largest of a block, and only the first and the last block that are
+    loud are gone through again.
+    """
+    blocks = (interval + BLOCK - 1) // BLOCK  # of an interval
+    firsts, count = np.empty(len(sizes), np.int64), 0
+    for s in range(len(sizes)):
+        firsts[s] = count
+        count += sizes[s] // interval * blocks + (sizes[s] % interval + BLOCK - 1) // BLOCK
+    before, largest = np.empty(count, np.float32), np.empty(count, np.float32)
+    largest_sums(places, sizes, order, window_length, interval, firsts, before, largest)
+    for s in range(len(sizes)):
+        n = sizes[s]
+        begins[s], lengths[s] = 0, 0
+        if n == 0:
+            continue
+        own, sums = array_at(places[s], n, before), before[firsts[s] :]
+        most = largest[firsts[s] : firsts[s + 1] if s + 1 < len(sizes) else count]
+        window = min(n, window_length)
+        share, peak = np.float32(1) / np.float32(window), reference
+        if reference == 0:
+            for b in range(len(most)):
+                peak = max(peak, most[b] * share)
+        threshold = peak * ratio
+        first, last = 0, len(most) - 1
+        while first <= last and not most[first] * share >= threshold:
+            first += 1
+        if first > last:
+            continue
+        while not most[last] * share >= threshold:
+            last -= 1
+        begin = max(0, _loud(own, first, sums, window, interval, share, threshold, False) - window + 1)
+        begins[s] = begin
+        lengths[s] = _loud(own, last, sums, window, interval, share, threshold, True) - begin + 1
 
 
 @kernel
-def _moved(x, window, first, last, total, powers):
-    """The powers of `first`..`last`, from the sum before."""
-    share = np.float32(1) / np.float32(window)
-    for i in range(first, last):
-        if i >= window:
+def _loud(x, block, before, window, interval, share, threshold, last):
+    """The first or the last place in a block whose power is not below the threshold."""
+    blocks = (interval + BLOCK - 1) // BLOCK
+    anew, total, found = block // blocks * interval, before[block], np.int64(-1)
+    begin = anew + block % blocks * BLOCK
+    for i in range(begin, min(begin + BLOCK, anew + interval, x.size)):
+        if i >= window and i > anew:
             total -= x[i - window] * x[i - window]
         total += x[i] * x[i]
-        powers[i] = total * share
+        if total * share >= threshold:
+            found = i
+            if not last:
+                break
+    return found
 
 
-@kernel
-def _summed_anew(x, window, interval, powers):
-    n, share = x.size, np.float32(1) / np.float32(window)
-    _moved(x, window, 0, min(interval, n), np.float32(0), powers)
-    start = interval
-    while start + 4 * interval <= n:  # four sums side by side: each waits for its own additions only
-        a, b, c, d = start, start + interval, start + 2 * interval, start + 3 * interval
-        p, q, r, s = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-        for k in range(1 - window, 1):
-            p += x[a + k] * x[a + k]
-            q += x[b + k] * x[b + k]
-            r += x[c + k] * x[c + k]
-            s += x[d + k] * x[d + k]
-        powers[a], powers[b], powers[c], powers[d] = p * share, q * share, r * share, s * share
-        for k in range(1, interval):
-            p = p - x[a + k - window] * x[a + k - window] + x[a + k] * x[a + k]
-            q = q - x[b + k - window] * x[b + k - window] + x[b + k] * x[b + k]
-            r = r - x[c + k - window] * x[c + k - window] + x[c + k] * x[c + k]
-            s = s - x[d + k - window] * x[d + k - window] + x[d + k] * x[d + k]
-            powers[a + k] = p * share
-            powers[b + k] = q * share
-            powers[c + k] = r * share
-            powers[d + k] = s * share
-        start += 4 * interval
-    while start < n:
-        total = _summed(x, window, start)
-        powers[start] = total * share
-        _moved(x, window, start + 1, min(start + interval, n), total, powers)
-        start += interval
+@_exact_regions.meanwhile
+def _(places, sizes, like, window_length, reference, ratio, begins, lengths):
+    for s, (place, size) in enumerate(zip(places.tolist(), sizes.tolist(), strict=True)):
+        window = max(1, min(size, window_length))
+        sums = np.cumsum(np.square(array_at(place, size, like), dtype=np.int64))
+        sums[window:] -= sums[:-window].copy()
+        powers = sums.astype(np.float32) * (np.float32(1) / np.float32(window))
+        begins[s], lengths[s] = _region(powers, window, reference, ratio)
 
 
-@kernel
+@_regions.meanwhile
+def _(places, sizes, order, window_length, interval, reference, ratio, begins, lengths):
+    for s, (place, size) in enumerate(zip(places.tolist(), sizes.tolist(), strict=True)):
+        window = max(1, min(size, window_length))
+        powers = _powers(array_at(place, size, _NOTHING), window, interval)
+        begins[s], lengths[s] = _region(powers, window, reference, ratio)
+
+
 def _region(powers, window, reference, ratio):
-    n = powers.size
     if reference == 0:
-        for i in range(n):
-            reference = powers[i] if powers[i] > reference else reference
-    threshold = reference * ratio
-    first, last = 0, n - 1
-    while first < n and not powers[first] >= threshold:
-        first += 1
-    if first == n:
+        reference = np.fmax.reduce(powers, initial=np.float32(0))
+    loud = np.flatnonzero(powers >= reference * ratio)
+    if not loud.size:
         return 0, 0
-    while not powers[last] >= threshold:
-        last -= 1
-    begin = max(0, first - window + 1)
-    return begin, last - begin + 1
+    begin = max(0, loud[0] - window + 1)
+    return begin, loud[-1] - begin + 1
 
 
-@_exact.meanwhile
-def _(x, window, powers):
-    sums = np.cumsum(np.square(x, dtype=np.int64))
-    sums[window:] -= sums[:-window].copy()
-    powers[:] = sums.astype(np.float32) * (np.float32(1) / np.float32(window))
-
-
-@_summed_anew.meanwhile
-def _(x, window, interval, powers):
-    squares = x * x
+def _powers(x, window, interval):
+    squares, powers = x * x, np.empty(x.size, np.float32)
     share = np.float32(1) / np.float32(window)
     for start in range(0, x.size, interval):
         own = squares[start : start + interval]
@@ -198,17 +257,7 @@ def _(x, window, interval, powers):
         if start:
             steps[0] = 0, np.add.accumulate(squares[max(0, start - window + 1) : start + 1])[-1]
         powers[start : start + own.size] = np.add.accumulate(steps.reshape(-1))[1::2] * share
-
-
-@_region.meanwhile
-def _(powers, window, reference, ratio):
-    if reference == 0:
-        reference = np.fmax.reduce(powers, initial=np.float32(0))
-    loud = np.flatnonzero(powers >= reference * ratio)
-    if not loud.size:
-        return 0, 0
-    begin = max(0, loud[0] - window + 1)
-    return begin, loud[-1] - begin + 1
+    return powers
 
 
 @nonsilent_region.cuda("nonsilent_region.cu")

@@ -68,6 +68,38 @@ def test_regions_are_the_same_sample_for_sample(dali, reset):
                 check_same(dali, lambda m: m.nonsilent_region(m.tensor(x), **arguments), note=(n, arguments))
 
 
+def test_samples_wherever_they_lie():
+    """Behind each other, apart, strided, not aligned, empty: a compiled call takes several of them."""
+    rng = np.random.default_rng(0)
+    long, short, none = (rng.standard_normal(n).astype(np.float32) for n in (70000, 5, 0))
+    odd = np.frombuffer(b"." + long.tobytes(), np.uint8)[1:].view(np.float32)
+    for arrays in ([none, short, long, short], [none, none], [long, odd], [long[::2], short]):
+        for b in (ndd.batch(arrays), ndd.batch([np.array(a) for a in arrays])):
+            filtered, regions = ndd.preemphasis_filter(b, border="zero"), ndd.nonsilent_region(b)
+            for i, x in enumerate(arrays):
+                before = np.concatenate([np.zeros(1, np.float32), x])[:-1]
+                np.testing.assert_array_equal(np.asarray(filtered.select(i)), x - np.float32(0.97) * before)
+                alone = ndd.nonsilent_region(ndd.tensor(x))
+                assert [r.select(i).item() for r in regions] == [r.item() for r in alone]
+
+
+@pytest.mark.parametrize(("window", "reset"), [(9, 27), (400, 2000), (400, -1), (1000, 1000)])
+def test_regions_of_a_batch_whose_intervals_lie_side_by_side(dali, window, reset):
+    """Also with numbers that are none: a sum stays none until the next interval."""
+    rng = np.random.default_rng(window)
+    signals = [(rng.standard_normal(n) * np.sin(np.linspace(0, 3, n)) ** 40).astype(np.float32) for n in (1, 8, 900)]
+    for n in rng.integers(1000, 9000, 20).tolist():
+        signals.append((rng.standard_normal(n) * np.sin(np.linspace(0, 3, n)) ** 40).astype(np.float32))
+    for signal, bad in zip(signals[5:], (np.nan, np.inf, 1e30, 0), strict=False):
+        signal[len(signal) // 2] = bad
+    for arguments in ({}, {"cutoff_db": -9.0}, {"reference_power": 1e-3, "cutoff_db": -3.0}):
+        check_same(
+            dali,
+            lambda m: m.nonsilent_region(m.batch(signals), window_length=window, reset_interval=reset, **arguments),
+            note=arguments,
+        )
+
+
 def test_regions_of_integers_and_of_signals_that_are_shorter_than_a_window(dali, emulated_gpu):
     """Sums of short integers are exact, those of long ones never formed anew; a short signal is a window."""
     for kind in ("int16", "uint16", "int32", "float32"):

@@ -102,14 +102,15 @@ def test_an_empty_list_counts_as_not_given(dali, given):
 @pytest.mark.parametrize(
     "dtype", [np.uint8, np.int16, np.float16, np.float32, np.int64, bool], ids=lambda d: d.__name__
 )
-def test_every_width_of_elements(dtype):
-    """Rows and matrices of 1 to 8 bytes an element, one of them empty, one as large as the result."""
+@pytest.mark.parametrize("times", [1, 4])
+def test_every_width_of_elements(dtype, times):
+    """Rows and matrices of 1 to 8 bytes an element, one of them empty, one as large as the result; few, and several at once."""
     rng = np.random.default_rng(5)
     for shapes in (((3,), (17,), (0,)), ((3, 5), (2, 17), (9, 1), (9, 17), (0, 4), (4, 0))):
-        arrays = [(rng.random(shape) * 100).astype(dtype) for shape in shapes]
-        widest = np.max(shapes, axis=0)
-        found = ndd.pad(ndd.batch(arrays), fill_value=7.9)
-        for array, out in zip(arrays, found, strict=True):
-            expected = np.full(widest, np.float32(7.9)).astype(dtype)
+        arrays = [(rng.random(shape) * 100).astype(dtype) for shape in shapes] * times
+        widest, fills = np.max(shapes, axis=0), np.arange(len(arrays)) + 7.9
+        found = ndd.pad(ndd.batch(arrays), fill_value=ndd.batch(list(fills.astype(np.float32))))
+        for array, out, fill in zip(arrays, found, fills, strict=True):
+            expected = np.full(widest, np.float32(fill)).astype(dtype)
             expected[tuple(map(slice, array.shape))] = array
             np.testing.assert_array_equal(np.asarray(out), expected)
