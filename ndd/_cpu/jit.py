@@ -106,18 +106,32 @@ class Kernel(Compiled):
             raise ImportError(f'numba cannot be imported ({error}): pip install "numba>=0.61"') from error
 
         original = self.function
-        copy = self._copied({name: called.inner() for name, called in self._called()})
+        inlined = "inline" in self.options  # its text becomes a part of that of who calls it: it is not compiled itself
+        copy = self._copied(self._inner_ones() if inlined else {})
         options = inner_code.options(inner)
         dispatcher = numba.njit(**{"nogil": True, "error_model": "numpy", **self.options, **options})(copy)
         text = self._text()
         if text is not None:
             name = f"{'inner.' * inner}{original.__module__}.{original.__qualname__}"
-            dispatcher._cache = KernelCache(name, text, inner_code.rebuild if inner else inner_code.rebuild_outer)
-        dispatcher._compile_for_args = _one_at_a_time(dispatcher._compile_for_args)
+            rebuild = inner_code.rebuild if inner else inner_code.rebuild_outer
+            dispatcher._cache = KernelCache(name, text, inner_code.reduced, rebuild)
+        dispatcher.typeof_pyval = _typed(dispatcher)
+        dispatcher._compile_for_args = _one_at_a_time(dispatcher, text is not None)
         if self._meanwhile is not None and text is not None and not inner:
             dispatcher._compile_for_args = stand_in(dispatcher, self._meanwhile, dispatcher._compile_for_args)
-        dispatcher._compiler.compile = _said_aloud(dispatcher._compiler.compile, original)
+        dispatcher._compiler.compile = self._said_aloud(dispatcher._compiler.compile, copy.__globals__)
         return dispatcher
+
+    def _said_aloud(self, compile_new: Callable[..., Any], scope: dict[str, Any]) -> Callable[..., Any]:
+        """What a numba dispatcher does for types that are not on disk either: only now what it calls is looked for."""
+
+        def watched(*args: Any) -> Any:
+            what = f"`{self.function.__qualname__}` of {self.function.__module__}"
+            with compiling(what, writable_folder()):
+                scope.update(self._inner_ones())
+                return compile_new(*args)
+
+        return watched
 
     def _copied(self, called: dict[str, Any]) -> Any:
         """The function, with other things in place of the kernels that it calls."""
@@ -159,6 +173,10 @@ class Kernel(Compiled):
             parts += [c.described() for _, c in one._called() if not isinstance(c, Kernel)]
         return b"\0".join(parts)
 
+    def _inner_ones(self) -> dict[str, Any]:
+        """The same as numba calls them."""
+        return {name: called.inner() for name, called in self._called()}
+
     def _reached(self, found: dict[int, Kernel]) -> list[Kernel]:
         """This kernel and all that it calls, directly or not."""
         found[id(self)] = self
@@ -175,11 +193,32 @@ class Kernel(Compiled):
             raise
 
 
-def _one_at_a_time(compile_for: Callable[..., Any]) -> Callable[..., Any]:
+def _typed(dispatcher: Any) -> Callable[[Any], Any]:
+    """Numba's type of an argument; of a plain array without `numpy.ma`, which takes 8 ms to import."""
+    from numba.core import types as numba_types
+    from numba.np.numpy_support import from_dtype, map_layout
+
+    of_others = dispatcher.typeof_pyval
+
+    def type_of(value: Any) -> Any:
+        if type(value) is not np.ndarray or value.dtype.kind not in "biuf" or not value.dtype.isnative:
+            return of_others(value)
+        kind = numba_types.Array(from_dtype(value.dtype), value.ndim, map_layout(value), not value.flags.writeable)
+        dispatcher._types_active_call.add(kind)  # it lives until the call is over, as numba has it
+        return kind
+
+    return type_of
+
+
+def _one_at_a_time(dispatcher: Any, kept: bool) -> Callable[..., Any]:
     """The slow way of a numba dispatcher, taken for types that it has not seen."""
+    compile_for = dispatcher._compile_for_args
 
     def guarded(*args: Any) -> Any:
+        kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
         with whole, _without_collection():
+            if kept and dispatcher._cache.kept(kinds, dispatcher.targetctx):
+                return dispatcher.compile(kinds)  # the other way looks for numba's extensions in all packages, for 4 ms
             background.busy()
             try:
                 return compile_for(*args)
@@ -187,16 +226,6 @@ def _one_at_a_time(compile_for: Callable[..., Any]) -> Callable[..., Any]:
                 background.busy()
 
     return guarded
-
-
-def _said_aloud(compile_new: Callable[..., Any], function: Any) -> Callable[..., Any]:
-    """What a numba dispatcher does for types that are not on disk either."""
-
-    def watched(*args: Any) -> Any:
-        with compiling(f"`{function.__qualname__}` of {function.__module__}", writable_folder()):
-            return compile_new(*args)
-
-    return watched
 
 
 @contextlib.contextmanager

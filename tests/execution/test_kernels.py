@@ -183,6 +183,26 @@ def test_arrays_are_counted_without_locks(folder):
     assert sys.getrefcount(rows) == held
 
 
+def test_what_is_kept_is_loaded_without_the_compiler(folder):
+    """Numba's library of what it can compile takes 0.3 s to import, and scipy's linear algebra with it."""
+    (folder / "small.py").write_text(COUNTING)
+    code = """
+    import sys
+    import numpy as np
+    from small import summed
+    rows, out = np.ones((7, 5), np.float32), np.zeros(5, np.float32)
+    made, first = summed(rows, out)
+    assert made.tolist() == first.tolist() == [1.0] * 5
+    assert sys.getrefcount(rows) == 3
+    print(sorted({"numba.np.arrayobj", "scipy.linalg", "numpy.ma"} & set(sys.modules)), "numba" in sys.modules)
+    """
+    own = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    own["NUMBA_CACHE_DIR"] = str(folder / "cache")
+    compiled, found = (warm_interpreter.run(textwrap.dedent(code), env=own, cwd=folder) for _ in range(2))
+    assert "'numba.np.arrayobj'" in compiled.stdout, compiled.stderr
+    assert found.stdout == "[] True\n", found.stderr
+
+
 @pytest.mark.parametrize("damage", ["empty", "cut", "noise", "forged"])
 def test_a_damaged_file_is_compiled_anew(folder, damage):
     found_on_disk(folder)
