@@ -59,10 +59,18 @@ class Kernel(Compiled):
         self._written, self._meanwhile = function, function or self.interpreted
         return function or self
 
+    def meanwhile_if(self, short: Callable[..., bool]) -> None:
+        """Declares the same of its own text, for calls of whose arguments `short` holds: others wait until it is compiled."""
+        self._meanwhile = lambda *args: (self.interpreted if short(*args) else self.waited_for)(*args)
+
     def never_interpreted(self) -> None:
         """Declares that it is compiled by itself where the text of a kernel that calls it is interpreted: Python's last bit,
         or time, is another one."""
         self._written = self
+
+    def interpreted_as(self, function: Callable[..., Any]) -> None:
+        """Declares what is called where the text of a kernel that calls it is interpreted."""
+        self._written = function
 
     def interpreted(self, *args: Any) -> Any:
         """Answers by Python's interpreter, which is for few numbers."""
@@ -168,7 +176,9 @@ class Kernel(Compiled):
             except OSError:  # typed into an interpreter
                 return None
             parts.append(code.co_code)  # the file can be another one since it was imported
-            parts.append(f"{one.function.__qualname__} {code.co_firstlineno} {sorted(one.options.items())}".encode())
+            # Sets of words are printed in another order in each process.
+            options = sorted((name, sorted(v) if isinstance(v, set) else v) for name, v in one.options.items())
+            parts.append(f"{one.function.__qualname__} {code.co_firstlineno} {options}".encode())
             parts += [name.encode() + described(scope.get(name)) for name in sorted(_names(code))]
             parts += [c.described() for _, c in one._called() if not isinstance(c, Kernel)]
         return b"\0".join(parts)

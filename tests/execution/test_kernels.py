@@ -20,6 +20,7 @@ import pytest
 import warm_interpreter
 
 from ndd._cpu import kernel_cache
+from ndd._cpu.jit import Kernel
 from ndd._execution import compiling
 from ndd._execution.compiling import chosen_folder
 
@@ -156,6 +157,13 @@ def test_another_text_is_another_kernel(folder):
     module.doubled(np.arange(3.0), out)
     assert out.tolist() == [0, 5, 10]
     assert not found_on_disk(folder, np.float64, 3)
+
+
+def test_options_that_are_sets_have_one_text():
+    """Words in a set come in another order in each process: there they were compiled anew. (So do these two numbers.)"""
+    texts = {Kernel(places, {"fastmath": numbers})._text() for numbers in ({0, 8}, {8, 0})}
+    assert str({0, 8}) != str({8, 0})
+    assert len(texts) == 1
 
 
 def test_arrays_are_counted_without_locks(folder):

@@ -93,6 +93,9 @@ def _emphasized_each(x, out, starts, sizes, coefficients, border):
             _emphasized(x[first:last], coefficients[n], border, out[first:last])
 
 
+_emphasized_each.meanwhile()
+
+
 @kernel
 def _emphasized(x, coefficient, border, out):
     before = np.float32(0)
@@ -103,6 +106,13 @@ def _emphasized(x, coefficient, border, out):
     out[0] = x[0] - coefficient * before
     for i in range(1, x.size):
         out[i] = x[i] - coefficient * x[i - 1]
+
+
+@_emphasized.meanwhile
+def _(x, coefficient, border, out):
+    before = x[min(border - 1, x.size - 1)] if border and (border == 1 or x.size > 1) else np.float32(0)
+    out[0] = x[0] - coefficient * before
+    np.subtract(x[1:], coefficient * x[:-1], out=out[1:])
 
 
 preemphasis_filter.cuda("preemphasis_filter.cu")
