@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import functools
 import os
 import threading
 import time
@@ -305,6 +306,17 @@ def test_a_thread_compiles_while_something_else_answers(allowed):
     added()
     assert not ANSWERED
     assert len(list((allowed / "kernels").glob("*more*"))) == 1
+
+
+def test_what_took_longest_meanwhile_is_compiled_first(allowed, monkeypatch):
+    monkeypatch.setattr(room, "_QUIET", 0.3)
+    done = []
+    for number, spent in enumerate((0.0, 2.0, 1.0)):
+        job = room.Job(functools.partial(done.append, number))
+        job.spent = spent
+        room.background.do(job)
+    room.background.finish()
+    assert done == [1, 2, 0]
 
 
 def test_what_answers_warns_as_little_as_kernels_do(allowed):

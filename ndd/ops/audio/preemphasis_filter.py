@@ -88,7 +88,8 @@ def _emphasized_each(x, out, starts, sizes, coefficients, border):
     for n in range(len(starts)):
         first, last = starts[n], starts[n] + sizes[n]
         if coefficients[n] == 0:
-            out[first:last] = x[first:last]
+            for i in range(first, last):  # numba compiles this in a tenth of the time of an assignment of slices
+                out[i] = x[i]
         elif first < last:
             _emphasized(x[first:last], coefficients[n], border, out[first:last])
 
