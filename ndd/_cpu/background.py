@@ -1,11 +1,11 @@
 """Kernels that take seconds to compile: a thread does so while something slower computes the same numbers.
 
 A call for which a kernel is neither compiled nor on disk is answered by the kernel's stand-in, and the kernel is compiled
-when no call has had to wait for another one for a second: of several the one whose stand-in has taken the longest, for a
-JPEG is decoded by another library as well, while resampling takes twenty times as long. It is dropped if the program ends. A fork does not wait for it, nor
-does the end of the program or a call that needs another kernel: at the next step of the compiler (0.6 s at most on a quiet
-machine) it is broken off, and begun again later. Processes that were forked compile at the call: they come late, and end
-without being asked. So does everybody where NDD_COMPILE_IN_BACKGROUND is 0.
+when no call has had to wait for another one for a second: of several the one whose stand-in has taken the longest. (A JPEG
+is decoded by another library nearly as fast; resampling takes twenty times as long.) It is dropped if the program ends. A
+fork does not wait for it, nor does the end of the program or a call that needs another kernel: at the next step of the
+compiler (0.6 s at most on a quiet machine) it is broken off, and begun again later. Processes that were forked compile at
+the call: they come late, and end without being asked. So does everybody where NDD_COMPILE_IN_BACKGROUND is 0.
 """
 
 from __future__ import annotations

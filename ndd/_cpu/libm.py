@@ -61,7 +61,7 @@ def _called_by_python(function: Any, name: str) -> None:
         return
     double.argtypes, double.restype = [ctypes.c_double], ctypes.c_double
     single.argtypes, single.restype = [ctypes.c_float], ctypes.c_float
-    function.interpreted_as(lambda x: np.float32(single(x)) if isinstance(x, np.float32) else double(x))
+    function.interpreted_as(lambda x: np.float32(single(x)) if x.__class__ is np.float32 else double(x))
 
 
 for _function, _name in ((c_log, "log"), (c_lgamma, "lgamma"), (c_exp, "exp"), (c_sin, "sin"), (c_cos, "cos")):

@@ -193,7 +193,7 @@ def _(target, shape, itemsize, regions, addresses):
 
 
 def _bytes_at(address: int, shape: tuple[int, ...]) -> np.ndarray:
-    return np.frombuffer((ctypes.c_uint8 * math.prod(shape)).from_address(address), np.uint8).reshape(shape)
+    return np.ctypeslib.as_array((ctypes.c_uint8 * math.prod(shape)).from_address(address)).reshape(shape)
 
 
 @kernel
