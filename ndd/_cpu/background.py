@@ -1,15 +1,15 @@
 """Kernels that take seconds to compile: a thread does so while something slower computes the same numbers.
 
 A call for which a kernel is neither compiled nor on disk is answered by the kernel's stand-in, and the kernel is compiled
-when no call has had to wait for another one for a second. It is dropped if the program ends. A fork does not wait for it, nor
-does the end of the program or a call that needs another kernel: at the next step of the compiler (0.6 s at most on a quiet
-machine) it is broken off, and begun again later. Processes that were forked compile at the call: they come late, and end
-without being asked. So does everybody where NDD_COMPILE_IN_BACKGROUND is 0.
+when no call has had to wait for another one for a second: of several the one whose stand-in has taken the longest. (A JPEG
+is decoded by another library nearly as fast; resampling takes twenty times as long.) It is dropped if the program ends. A
+fork does not wait for it, nor does the end of the program or a call that needs another kernel: at the next step of the
+compiler (0.6 s at most on a quiet machine) it is broken off, and begun again later. Processes that were forked compile at
+the call: they come late, and end without being asked. So does everybody where NDD_COMPILE_IN_BACKGROUND is 0.
 """
 
 from __future__ import annotations
 
-import collections
 import os
 import threading
 import time
@@ -28,6 +28,19 @@ class _BrokenOff(BaseException):  # numba makes errors of kernels of any `Except
     """Goes through the compiler when somebody waits."""
 
 
+class Job:
+    """Something to be compiled.
+
+    Attributes:
+        compile: does so.
+        spent: seconds of what answered meanwhile.
+    """
+
+    def __init__(self, compile_now: Callable[[], None]):
+        self.compile = compile_now
+        self.spent = 0.0
+
+
 class Background:
     """The thread that compiles. It lives while there is something to do.
 
@@ -42,7 +55,7 @@ class Background:
         around_fork(in_parent=self.busy, in_child=self._in_child)
 
     def _begin(self) -> None:
-        self._jobs: collections.deque[Callable[[], None]] = collections.deque()
+        self._jobs: list[Job] = []
         self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
         self._busy_at = 0.0
@@ -60,8 +73,8 @@ class Background:
         """Something was compiled at a call."""
         self._busy_at = time.monotonic()
 
-    def do(self, job: Callable[[], None]) -> None:
-        """Runs `job` when it is quiet."""
+    def do(self, job: Job) -> None:
+        """Compiles it when it is quiet."""
         self.busy()
         with self._lock:
             self._jobs.append(job)
@@ -78,12 +91,13 @@ class Background:
                     self._jobs.clear()
                     self._thread = None
                     return
-                job = self._jobs.popleft()
+                job = max(self._jobs, key=lambda each: each.spent)
+                self._jobs.remove(job)
             with whole:
                 try:
-                    job()
+                    job.compile()
                 except _BrokenOff:
-                    self._jobs.appendleft(job)
+                    self._jobs.insert(0, job)
 
     def _is_busy(self) -> bool:
         return whole.wanted or time.monotonic() - self._busy_at < _QUIET
@@ -110,29 +124,34 @@ def stand_in(dispatcher: Any, computes: Callable[..., Any], compile_for: Callabl
 
     `compile_for` is what it does else: loads or compiles at the call.
     """
-    waiting: set[tuple[Any, ...]] = set()
+    waiting: dict[tuple[Any, ...], Job] = {}
     failed: set[tuple[Any, ...]] = set()
 
     def guarded(*args: Any) -> Any:
         kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
-        if kinds not in waiting:
+        job = waiting.get(kinds)
+        if job is None:
             if kinds in failed or not background.allowed or dispatcher._cache.kept(kinds, dispatcher.targetctx):
                 return compile_for(*args)
-            waiting.add(kinds)
-            background.do(lambda: compile_now(kinds))
+            job = waiting[kinds] = Job(lambda: compile_now(kinds))
+            background.do(job)
         elif not background.allowed:  # forked meanwhile
             return compile_for(*args)
-        return silent  # numba calls what this gives
 
-    def silent(*args: Any) -> Any:
-        with np.errstate(all="ignore"):  # compiled kernels do not warn of infinities either
-            return computes(*args)
+        def silent(*args: Any) -> Any:
+            begun = time.thread_time()
+            with np.errstate(all="ignore"):  # compiled kernels do not warn of infinities either
+                result = computes(*args)
+            job.spent += time.thread_time() - begun
+            return result
+
+        return silent  # numba calls what this gives
 
     def compile_now(kinds: tuple[Any, ...]) -> None:
         try:
             dispatcher.compile(kinds)
         except Exception:  # the next call meets it too, on the thread of who wants to know
             failed.add(kinds)
-        waiting.discard(kinds)  # not if it was broken off
+        waiting.pop(kinds, None)  # not if it was broken off
 
     return guarded

@@ -7,6 +7,7 @@ again at once, so that no read can wait for ever.
 from __future__ import annotations
 
 import os
+import stat
 import sys
 
 import numpy as np
@@ -83,6 +84,25 @@ def open_files(paths, starts, flags, status, handles, sizes):
         sizes[i] = size
 
 
+@open_files.meanwhile
+def _(paths, starts, flags, status, handles, sizes):
+    text = paths.tobytes()
+    for i, start in enumerate(starts.tolist()):
+        handles[i], sizes[i] = _opened(text[start : text.index(b"\0", start)], int(flags))
+
+
+def _opened(path: bytes, flags: int) -> tuple[int, int]:
+    try:
+        handle = os.open(path, flags)
+    except OSError:
+        return -1, 0
+    found = os.fstat(handle)
+    if stat.S_ISREG(found.st_mode):
+        return handle, found.st_size
+    os.close(handle)
+    return -1, 0
+
+
 @kernel
 def read_range(handle, address, size, offset):
     """Reads `size` bytes at `offset` of an open file to `address`: the bytes that were there; -2 after an error, or if the
@@ -95,6 +115,21 @@ def read_range(handle, address, size, offset):
         if count <= 0:
             break
         got += count
+    return got
+
+
+def _read(handle: int, target: memoryview, offset: int) -> int:
+    """`read_range`, by Python's interpreter."""
+    got = 0
+    try:
+        while got < len(target):
+            part = os.pread(handle, len(target) - got, offset + got)
+            if not part:
+                break
+            target[got : got + len(part)] = part
+            got += len(part)
+    except OSError:
+        return -2
     return got
 
 
@@ -118,9 +153,28 @@ def read_ranges(handles, offsets, sizes, places, target, done, close):
     return incomplete
 
 
+@read_ranges.meanwhile
+def _(handles, offsets, sizes, places, target, done, close):
+    memory, wanted = memoryview(target), sizes.tolist()
+    for i, (handle, offset, place) in enumerate(zip(handles.tolist(), offsets.tolist(), places.tolist(), strict=True)):
+        done[i] = -2
+        if handle >= 0:
+            done[i] = _read(handle, memory[place : place + wanted[i]], offset)
+            if close:
+                os.close(handle)
+    return int(np.count_nonzero(done != sizes))
+
+
 @kernel
 def close_files(handles):
     """Closes the files that are open; negative handles are left out."""
     for handle in handles:
         if handle >= 0:
             _close(handle)
+
+
+@close_files.meanwhile
+def _(handles):
+    for handle in handles.tolist():
+        if handle >= 0:
+            os.close(handle)

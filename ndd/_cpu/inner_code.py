@@ -57,6 +57,7 @@ done:
 
 class _Numba(NamedTuple):
     library: Any
+    whole: Any
     inner: Any
     outer: Any
     result: Any
@@ -71,12 +72,31 @@ def options(inner: bool) -> dict[str, Any]:
 
 def rebuild(target: Any, *parts: Any) -> Any:
     """As `CompileResult._rebuild`, for inner code. Environments are set where it is linked in."""
-    return _numba().result._rebuild(_Target(target), *parts[:-1], ())._replace(target_context=target)
+    return _numba().result._rebuild(_InnerTarget(target), *parts[:-1], ())._replace(target_context=target)
 
 
 def rebuild_outer(target: Any, *parts: Any) -> Any:
-    """`CompileResult._rebuild`, for what Python calls."""
-    return _numba().result._rebuild(target, *parts)
+    """The same for what Python calls."""
+    _runtime()
+    return _numba().result._rebuild(_Target(target), *parts)._replace(target_context=target)
+
+
+def reduced(result: Any) -> tuple[Any, ...]:
+    """`CompileResult._reduce`, without the modules of numba that loading it would import: only objects that are compiled in
+    are looked up in environments."""
+    *parts, environments = result._reduce()
+    return *parts, tuple([e for e in environments if e.consts])
+
+
+@functools.cache
+def _runtime() -> None:
+    """Makes known what compiled code calls: numba's functions for memory, which it makes known with what else it needs to
+    compile (`target.refresh()`, 0.3 s)."""
+    from llvmlite import binding
+    from numba.core.runtime import _nrt_python
+
+    for name, address in _nrt_python.c_helpers.items():
+        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 @functools.cache
@@ -125,6 +145,11 @@ def _numba() -> _Numba:
     class Whole(Stepwise):
         """A module to be run."""
 
+        def serialize_using_object_code(self) -> Any:
+            """Without the module, which numba keeps for other ones that it may be linked into: half of what is read."""
+            self._ensure_finalized()
+            return self.name, self._get_compiled_object()
+
         def _optimize_final_module(self) -> None:
             super()._optimize_final_module()
             for function in self._final_module.functions:
@@ -165,18 +190,34 @@ def _numba() -> _Numba:
                 result.codegen.set_env(env.env_name, env)
             return result
 
-    return _Numba(Library, Inner, Outer, CompileResult)
+    return _Numba(Library, Whole, Inner, Outer, CompileResult)
 
 
 class _Target:
     """What `CompileResult._rebuild` needs of a target."""
 
     def __init__(self, target: Any):
+        self.target = target
         self.typing_context = target.typing_context
         self.real = target.codegen()
 
     def codegen(self) -> _Target:
         return self
+
+    def unserialize_library(self, kept: tuple[str, bytes]) -> Any:
+        library = _numba().whole(self.real, kept[0])
+        library.enable_object_caching()
+        library._set_compiled_object(kept[1])
+        library._finalize_final_module()
+        return library
+
+    def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
+        self.real._engine._defined_symbols.add(fndesc.llvm_cpython_wrapper_name)
+        return self.target.get_executable(library, fndesc, env)
+
+
+class _InnerTarget(_Target):
+    """The same for inner code."""
 
     def unserialize_library(self, kept: tuple[str, bytes]) -> Any:
         from llvmlite import binding

@@ -61,10 +61,18 @@ class Kernel(Compiled):
         self._written, self._meanwhile = function, function or self.interpreted
         return function or self
 
+    def meanwhile_if(self, short: Callable[..., bool]) -> None:
+        """Declares the same of its own text, for calls of whose arguments `short` holds: others wait until it is compiled."""
+        self._meanwhile = lambda *args: (self.interpreted if short(*args) else self.waited_for)(*args)
+
     def never_interpreted(self) -> None:
         """Declares that it is compiled by itself where the text of a kernel that calls it is interpreted: Python's last bit,
         or time, is another one."""
         self._written = self
+
+    def interpreted_as(self, function: Callable[..., Any]) -> None:
+        """Declares what is called where the text of a kernel that calls it is interpreted."""
+        self._written = function
 
     def interpreted(self, *args: Any) -> Any:
         """Answers by Python's interpreter, which is for few numbers."""
@@ -123,18 +131,32 @@ class Kernel(Compiled):
                 "NDD_COMPILE=0 in its place: Python runs the kernels that it can, for a debugger to step through, and the "
                 "others are compiled"
             )
-        copy = self._copied({name: called.inner() for name, called in self._called()})
+        inlined = "inline" in self.options  # its text becomes a part of that of who calls it: it is not compiled itself
+        copy = self._copied(self._inner_ones() if inlined else {})
         options = inner_code.options(inner)
         dispatcher = numba.njit(**{"nogil": True, "error_model": "numpy", **self.options, **options})(copy)
         text = self._text()
         if text is not None:
             name = f"{'inner.' * inner}{original.__module__}.{original.__qualname__}"
-            dispatcher._cache = KernelCache(name, text, inner_code.rebuild if inner else inner_code.rebuild_outer)
-        dispatcher._compile_for_args = _one_at_a_time(dispatcher._compile_for_args)
+            rebuild = inner_code.rebuild if inner else inner_code.rebuild_outer
+            dispatcher._cache = KernelCache(name, text, inner_code.reduced, rebuild)
+        dispatcher.typeof_pyval = _typed(dispatcher)
+        dispatcher._compile_for_args = _one_at_a_time(dispatcher, text is not None)
         if self._meanwhile is not None and text is not None and not inner:
             dispatcher._compile_for_args = stand_in(dispatcher, self._meanwhile, dispatcher._compile_for_args)
-        dispatcher._compiler.compile = _said_aloud(dispatcher._compiler.compile, original)
+        dispatcher._compiler.compile = self._said_aloud(dispatcher._compiler.compile, copy.__globals__)
         return dispatcher
+
+    def _said_aloud(self, compile_new: Callable[..., Any], scope: dict[str, Any]) -> Callable[..., Any]:
+        """What a numba dispatcher does for types that are not on disk either: only now what it calls is looked for."""
+
+        def watched(*args: Any) -> Any:
+            what = f"`{self.function.__qualname__}` of {self.function.__module__}"
+            with compiling(what, writable_folder()):
+                scope.update(self._inner_ones())
+                return compile_new(*args)
+
+        return watched
 
     def _copied(self, called: dict[str, Any]) -> Any:
         """The function, with other things in place of the kernels that it calls."""
@@ -171,10 +193,16 @@ class Kernel(Compiled):
             except OSError:  # typed into an interpreter
                 return None
             parts.append(code.co_code)  # the file can be another one since it was imported
-            parts.append(f"{one.function.__qualname__} {code.co_firstlineno} {sorted(one.options.items())}".encode())
+            # Sets of words are printed in another order in each process.
+            options = sorted((name, sorted(v) if isinstance(v, set) else v) for name, v in one.options.items())
+            parts.append(f"{one.function.__qualname__} {code.co_firstlineno} {options}".encode())
             parts += [name.encode() + described(scope.get(name)) for name in sorted(_names(code))]
             parts += [c.described() for _, c in one._called() if not isinstance(c, Kernel)]
         return b"\0".join(parts)
+
+    def _inner_ones(self) -> dict[str, Any]:
+        """The same as numba calls them."""
+        return {name: called.inner() for name, called in self._called()}
 
     def _reached(self, found: dict[int, Kernel]) -> list[Kernel]:
         """This kernel and all that it calls, directly or not."""
@@ -202,11 +230,32 @@ def _silent(function: Callable[..., Any]) -> Callable[..., Any]:
     return silent
 
 
-def _one_at_a_time(compile_for: Callable[..., Any]) -> Callable[..., Any]:
+def _typed(dispatcher: Any) -> Callable[[Any], Any]:
+    """Numba's type of an argument; of a plain array without `numpy.ma`, which takes 8 ms to import."""
+    from numba.core import types as numba_types
+    from numba.np.numpy_support import from_dtype, map_layout
+
+    of_others = dispatcher.typeof_pyval
+
+    def type_of(value: Any) -> Any:
+        if type(value) is not np.ndarray or value.dtype.kind not in "biuf" or not value.dtype.isnative:
+            return of_others(value)
+        kind = numba_types.Array(from_dtype(value.dtype), value.ndim, map_layout(value), not value.flags.writeable)
+        dispatcher._types_active_call.add(kind)  # it lives until the call is over, as numba has it
+        return kind
+
+    return type_of
+
+
+def _one_at_a_time(dispatcher: Any, kept: bool) -> Callable[..., Any]:
     """The slow way of a numba dispatcher, taken for types that it has not seen."""
+    compile_for = dispatcher._compile_for_args
 
     def guarded(*args: Any) -> Any:
+        kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
         with whole, _without_collection():
+            if kept and dispatcher._cache.kept(kinds, dispatcher.targetctx):
+                return dispatcher.compile(kinds)  # the other way looks for numba's extensions in all packages, for 4 ms
             background.busy()
             try:
                 return compile_for(*args)
@@ -214,16 +263,6 @@ def _one_at_a_time(compile_for: Callable[..., Any]) -> Callable[..., Any]:
                 background.busy()
 
     return guarded
-
-
-def _said_aloud(compile_new: Callable[..., Any], function: Any) -> Callable[..., Any]:
-    """What a numba dispatcher does for types that are not on disk either."""
-
-    def watched(*args: Any) -> Any:
-        with compiling(f"`{function.__qualname__}` of {function.__module__}", writable_folder()):
-            return compile_new(*args)
-
-    return watched
 
 
 @contextlib.contextmanager

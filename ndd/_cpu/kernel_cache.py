@@ -44,13 +44,14 @@ class KernelCache:
     Args:
         name: of the kernel: module and qualified name.
         text: what the code follows from beside the types of its arguments.
-        rebuild: makes a compilation result of what its `_reduce()` gave, for a target context.
+        reduced: what is kept of a compilation result.
+        rebuild: makes one of that, for a target context.
     """
 
-    def __init__(self, name: str, text: bytes, rebuild: Any):
+    def __init__(self, name: str, text: bytes, reduced: Any, rebuild: Any):
         self._name = name
         self._source = hashlib.sha256(text).hexdigest()[:16]
-        self._rebuild = rebuild
+        self._reduce, self._rebuild = reduced, rebuild
 
     @property
     def cache_path(self) -> str | None:
@@ -65,7 +66,6 @@ class KernelCache:
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel for a signature, or None."""
-        target_context.refresh()
         name = self._file_name(sig, target_context.codegen())
         for folder in _folders():
             try:
@@ -86,7 +86,7 @@ class KernelCache:
         try:
             from numba.core.serialize import dumps
 
-            content = dumps(data._reduce())
+            content = dumps(self._reduce(data))
             with atomic_file(folder / self._file_name(sig, data.codegen)) as file:
                 file.write(hashlib.sha256(content).digest() + content)
             self._delete_old(folder)
@@ -94,7 +94,7 @@ class KernelCache:
             _warn(f"could not be written to {folder} ({error})")
 
     def _file_name(self, sig: Any, codegen: Any) -> str:
-        key = hashlib.sha256(repr((sig, codegen.magic_tuple())).encode()).hexdigest()[:24]
+        key = hashlib.sha256(repr((sig, _machine(codegen))).encode()).hexdigest()[:24]
         return f"{self._name}.{self._source}.{key}.kernel"
 
     def _delete_old(self, folder: Path) -> None:
@@ -110,6 +110,12 @@ class KernelCache:
 
     def flush(self) -> None:
         """Part of the interface."""
+
+
+@functools.cache
+def _machine(codegen: Any) -> Any:
+    """What machine code is made for."""
+    return codegen.magic_tuple()
 
 
 @functools.cache

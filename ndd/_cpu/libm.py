@@ -1,11 +1,15 @@
 """Functions of C's mathematical library, for kernels whose text may be interpreted.
 
-NumPy's, and of float32 Python's, differ from them in the last bit: these are compiled even then.
+NumPy's, and of float32 Python's, differ from them in the last bit: then the library itself is called.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
+from typing import Any
+
+import numpy as np
 
 from ndd._cpu.jit import kernel
 
@@ -47,5 +51,19 @@ def c_lgamma(x):
     return math.lgamma(x)
 
 
-for _function in (c_log, c_logs, c_lgamma, c_exp, c_sin, c_cos):
-    _function.never_interpreted()
+def _called_by_python(function: Any, name: str) -> None:
+    """The function of the library that the compiled one calls too; by `ctypes`, without a compiler."""
+    try:
+        whole = ctypes.CDLL(None)
+        double, single = getattr(whole, name), getattr(whole, f"{name}f")
+    except (AttributeError, OSError, TypeError):  # not on Windows: compiled even where the rest is interpreted
+        function.never_interpreted()
+        return
+    double.argtypes, double.restype = [ctypes.c_double], ctypes.c_double
+    single.argtypes, single.restype = [ctypes.c_float], ctypes.c_float
+    function.interpreted_as(lambda x: np.float32(single(x)) if x.__class__ is np.float32 else double(x))
+
+
+for _function, _name in ((c_log, "log"), (c_lgamma, "lgamma"), (c_exp, "exp"), (c_sin, "sin"), (c_cos, "cos")):
+    _called_by_python(_function, _name)
+c_logs.never_interpreted()  # of many numbers

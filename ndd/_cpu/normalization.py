@@ -100,16 +100,14 @@ def _normalize_samples(x, out, starts, sizes, targets, rows, ddof, epsilon, scal
         size, length = sizes[n], rows[n]
         if size:
             own, target = x[starts[n] : starts[n] + size], out[targets[n] : targets[n] + size]
-            shape = size // length, length
-            _normalize_rows(own.reshape(shape), target.reshape(shape), ddof, epsilon, scale, shift)
+            _normalize_rows(own, target, length, ddof, epsilon, scale, shift)
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _normalize_rows(x, out, ddof, epsilon, scale, shift):
-    """Each row by itself, float32: its numbers lie side by side, and stay in the cache."""
-    rows = x.shape[1]
-    for o in range(len(x)):
-        row, target = x[o], out[o]
+def _normalize_rows(x, out, rows, ddof, epsilon, scale, shift):
+    """Each row by itself, `rows` float32 numbers: they lie side by side, and stay in the cache."""
+    for first in range(0, x.size, rows):
+        row, target = x[first : first + rows], out[first : first + rows]
         total = 0.0
         for i in range(rows):
             total += row[i]

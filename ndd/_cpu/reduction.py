@@ -19,6 +19,7 @@ _COMPILED_FROM = 1 << 13
 _LINE = 512  # elements
 _LINES = 1 << 14  # that a 32-bit sum of 16-bit numbers, or of squares of 8-bit ones, holds
 _SHORT = 32  # elements that are summed one after the other
+_STEPS = 1 << 14  # that the interpreter makes in 30 ms, in less time than compiling takes
 
 
 @kernel
@@ -42,6 +43,11 @@ def add_squares(acc, line):
         acc[j] += value * value
 
 
+@add_squares.meanwhile
+def _(acc, line):
+    acc[: line.size] += np.square(line, dtype=acc.dtype)
+
+
 @kernel
 def add_deviations(acc, line, centre):
     """acc += (line - centre)**2."""
@@ -62,11 +68,21 @@ def lower(acc, line):
         acc[j] = line[j] if line[j] < acc[j] else acc[j]
 
 
+@lower.meanwhile
+def _(acc, line):
+    np.copyto(acc[: line.size], line, where=line < acc[: line.size])
+
+
 @kernel
 def raise_to(acc, line):
     """acc = line where that is greater."""
     for j in range(line.size):
         acc[j] = line[j] if line[j] > acc[j] else acc[j]
+
+
+@raise_to.meanwhile
+def _(acc, line):
+    np.copyto(acc[: line.size], line, where=line > acc[: line.size])
 
 
 @kernel
@@ -225,6 +241,15 @@ def largest(x, out, outer, rows, inner, acc, first):
 KERNELS: dict[str, Any] = {
     "sum": sums, "square": squares, "deviation": deviations, "min": smallest, "max": largest,
 }  # fmt: skip
+
+
+def _is_short(x: Any, out: Any, outer: int, rows: int, inner: int, acc: np.ndarray, *_: Any) -> bool:
+    size = rows * inner
+    return outer * (size if size <= _SHORT else size // acc.size + acc.size) <= _STEPS
+
+
+for _function in KERNELS.values():
+    _function.meanwhile_if(_is_short)
 
 
 def runs(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[int, bool]]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ndd._cpu.byte_order import big_endian, little_endian
 from ndd._cpu.flac import frames as flac_frames
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import External, kernel
 from ndd._cpu.ogg import stream
 from ndd._cpu.sound_file import CHANNELS as _CHANNELS, FORMAT as _FORMAT, RATE as _RATE, opened, read
@@ -376,7 +377,9 @@ def finish(which, facts, plan, rates, downmix, kind, tables, room, levels, float
                 for k in range(here.size):
                     halves[k] = here[k] >> 16
             elif kind == 2:
-                ints[place : place + here.size] = here
+                words = ints[place : place + here.size]
+                for k in range(here.size):
+                    words[k] = here[k]
             continue
         if facts[i, KIND] == FLAC:
             for k in range(here.size):
@@ -395,14 +398,14 @@ def finish(which, facts, plan, rates, downmix, kind, tables, room, levels, float
         for c in range(channels):
             one = x
             if channels > 1:
-                one = np.empty(n, np.float32)
+                one = empty(n, np.float32)
                 for t in range(n):
                     one[t] = x[t * channels + c]
             if resamples and channels == 1 and kind == 0:
                 resampled(one, floats[place : place + got[i]], rate / wanted, taps, low, high, coarse)
                 continue
             if resamples:
-                made = np.empty(got[i], np.float32)
+                made = empty(got[i], np.float32)
                 resampled(one, made, rate / wanted, taps, low, high, coarse)
                 one = made
             _put(one, place + c, channels, kind, floats, shorts, ints)

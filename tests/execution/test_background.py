@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import threading
@@ -28,6 +29,7 @@ IMAGES = IMAGE, spread((20, 31, 3), np.float32, -300, 300)
 BOXES = ndd.batch([np.sort(spread((k, 2, 2), np.float32, 0, 100) / 100, axis=1).reshape(k, 4) for k in (5, 1, 12)])
 LABELS = ndd.batch([np.arange(1, k + 1, dtype=np.int32) for k in (5, 1, 12)])
 ANCHORS = np.sort(spread((90, 2, 2), np.float32, 0, 97) / 97, axis=1).reshape(90, 4)
+GREAT = spread((80, 53, 3), np.uint8, 0, 256)
 FLOATS = spread((1 << 14,), np.float32, -99, 99) * np.float32(999.9)
 FLOATS[:4] = np.nan, np.inf, -np.inf, 2**32
 MASKS = ndd.batch([spread((k, 23), np.int32, 0, 3) // 2 * k for k in (17, 4, 1)])
@@ -159,6 +161,22 @@ OTHERS = {
         BOXES, LABELS, anchors=ANCHORS, criteria=0.2, offset=True, scale=3.7, means=[0.1, 0.2, 0.3, 0.4], stds=[0.1] * 4
     ),
     "cast": lambda: ndd.cast(ndd.tensor(FLOATS), dtype=ndd.int16),
+    "reductions.sum": lambda: ndd.reductions.sum(made(GREAT), axes=[0, 1]),
+    "reductions.sum of floats": lambda: ndd.reductions.sum(made(GREAT.astype(np.float32)), axes=[0]),
+    "reductions.sum of rows": lambda: ndd.reductions.sum(made(GREAT[:60]), axes=[2]),
+    "reductions.rms": lambda: ndd.reductions.rms(made(GREAT)),
+    "reductions.variance": lambda: ndd.reductions.variance(made(GREAT), 120.0, axes=[0, 1]),
+    "reductions.min": lambda: ndd.reductions.min(made(GREAT.astype(np.int16)), axes=[0, 1]),
+    "reductions.max": lambda: ndd.reductions.max(made(np.where(GREAT == 7, np.float32("nan"), GREAT)), axes=[0, 1]),
+    "preemphasis_filter": lambda: ndd.preemphasis_filter(SOUND, preemph_coeff=0.9),
+    "preemphasis_filter, reflected": lambda: ndd.preemphasis_filter(SOUND, border="reflect"),
+    "preemphasis_filter from zero": lambda: ndd.preemphasis_filter(SOUND, border="zero", dtype=ndd.int16),
+    "lookup_table": lambda: ndd.lookup_table(made(GREAT), keys=[0, 9, 200], values=[3.0, 4.0, 5.0]),
+    "lookup_table of signed numbers": lambda: ndd.lookup_table(
+        made(GREAT.astype(np.int16) - 9), keys=[0, 9], values=[3.0, 4.0], dtype=ndd.uint8
+    ),
+    "bb_flip": lambda: ndd.bb_flip(BOXES, horizontal=ndd.batch([1, 0, 1]), vertical=1, ltrb=True),
+    "bb_flip of extents": lambda: ndd.bb_flip(BOXES, horizontal=1),
     "cast to more": lambda: ndd.cast(ndd.tensor(FLOATS), dtype=ndd.uint32),
     "equalize": lambda: ndd.equalize(made(IMAGE)),
     "random.uniform": lambda: drawn(ndd.random.uniform, batch_size=3, shape=[1100], range=[-1.0, 3.0]),
@@ -298,6 +316,17 @@ def test_a_thread_compiles_while_something_else_answers(allowed):
     added()
     assert not ANSWERED
     assert len(list((allowed / "kernels").glob("*more*"))) == 1
+
+
+def test_what_took_longest_meanwhile_is_compiled_first(allowed, monkeypatch):
+    monkeypatch.setattr(room, "_QUIET", 0.3)
+    done = []
+    for number, spent in enumerate((0.0, 2.0, 1.0)):
+        job = room.Job(functools.partial(done.append, number))
+        job.spent = spent
+        room.background.do(job)
+    room.background.finish()
+    assert done == [1, 2, 0]
 
 
 def test_what_answers_warns_as_little_as_kernels_do(allowed):

@@ -20,7 +20,7 @@ import pytest
 import warm_interpreter
 
 from ndd._cpu import kernel_cache
-from ndd._cpu.jit import External, kernel
+from ndd._cpu.jit import External, Kernel, kernel
 from ndd._execution import compiling
 from ndd._execution.compiling import chosen_folder
 
@@ -201,6 +201,13 @@ def test_another_text_is_another_kernel(folder):
     assert not found_on_disk(folder, np.float64, 3)
 
 
+def test_options_that_are_sets_have_one_text():
+    """Words in a set come in another order in each process: there they were compiled anew. (So do these two numbers.)"""
+    texts = {Kernel(places, {"fastmath": numbers})._text() for numbers in ({0, 8}, {8, 0})}
+    assert str({0, 8}) != str({8, 0})
+    assert len(texts) == 1
+
+
 def test_arrays_are_counted_without_locks(folder):
     from numba.core.runtime import _nrt_python, rtsys
 
@@ -224,6 +231,26 @@ def test_arrays_are_counted_without_locks(folder):
         _nrt_python.memsys_disable_stats()
     assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free > 20
     assert sys.getrefcount(rows) == held
+
+
+def test_what_is_kept_is_loaded_without_the_compiler(folder):
+    """Numba's library of what it can compile takes 0.3 s to import, and scipy's linear algebra with it."""
+    (folder / "small.py").write_text(COUNTING)
+    code = """
+    import sys
+    import numpy as np
+    from small import summed
+    rows, out = np.ones((7, 5), np.float32), np.zeros(5, np.float32)
+    made, first = summed(rows, out)
+    assert made.tolist() == first.tolist() == [1.0] * 5
+    assert sys.getrefcount(rows) == 3
+    print(sorted({"numba.np.arrayobj", "scipy.linalg", "numpy.ma"} & set(sys.modules)), "numba" in sys.modules)
+    """
+    own = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    own["NUMBA_CACHE_DIR"] = str(folder / "cache")
+    compiled, found = (warm_interpreter.run(textwrap.dedent(code), env=own, cwd=folder) for _ in range(2))
+    assert "'numba.np.arrayobj'" in compiled.stdout, compiled.stderr
+    assert found.stdout == "[] True\n", found.stderr
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "noise", "forged"])

@@ -15,12 +15,15 @@ from ndd.readers.records import Records
 posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs POSIX")
 
 
-@pytest.fixture(params=["compiled", "slow"])
+@pytest.fixture(params=["compiled", "before it is compiled", "slow"])
 def way(request, monkeypatch):
     if request.param == "slow":
         monkeypatch.setattr(file_reading.compiled, "AVAILABLE", False)
     elif not file_reading.compiled.AVAILABLE:
         pytest.skip("no compiled reading here")
+    elif request.param != "compiled":
+        for name in ("open_files", "read_ranges", "close_files"):
+            monkeypatch.setattr(file_reading.compiled, name, getattr(file_reading.compiled, name)._meanwhile)
 
 
 def texts(found):

@@ -88,9 +88,13 @@ def _emphasized_each(x, out, starts, sizes, targets, coefficients, border):
     for n in range(len(starts)):
         own, target = x[starts[n] : starts[n] + sizes[n]], out[targets[n] : targets[n] + sizes[n]]
         if coefficients[n] == 0:
-            target[:] = own
+            for i in range(own.size):  # numba compiles this in a tenth of the time of an assignment of slices
+                target[i] = own[i]
         elif own.size:
             _emphasized(own, coefficients[n], border, target)
+
+
+_emphasized_each.meanwhile()
 
 
 @kernel
@@ -103,6 +107,13 @@ def _emphasized(x, coefficient, border, out):
     out[0] = x[0] - coefficient * before
     for i in range(1, x.size):
         out[i] = x[i] - coefficient * x[i - 1]
+
+
+@_emphasized.meanwhile
+def _(x, coefficient, border, out):
+    before = x[min(border - 1, x.size - 1)] if border and (border == 1 or x.size > 1) else np.float32(0)
+    out[0] = x[0] - coefficient * before
+    np.subtract(x[1:], coefficient * x[:-1], out=out[1:])
 
 
 preemphasis_filter.cuda("preemphasis_filter.cu")

@@ -59,4 +59,14 @@ def _mirrored(boxes, out, mirror, ltrb):
                 out[n, p + 2 + axis] = high if ltrb else high - low
 
 
+@_mirrored.meanwhile
+def _(boxes, out, mirror, ltrb):
+    sides, results = (x.reshape(len(x), -1, 2, 2) for x in (boxes, out))  # box, low or high, axis
+    low, high = sides[:, :, 0], sides[:, :, 1]
+    high = high if ltrb else high + low
+    turned, one = mirror[:, None, :] != 0, np.float32(1)
+    low, high = np.where(turned, one - high, low), np.where(turned, one - low, high)
+    results[:, :, 0], results[:, :, 1] = low, high if ltrb else high - low
+
+
 bb_flip.cuda("bb_flip.cu")

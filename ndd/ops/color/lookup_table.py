@@ -82,6 +82,12 @@ def look_up(x, out, table):
         out[i] = table[key] if 0 <= key < last else table[last]
 
 
+@look_up.meanwhile
+def _(x, out, table):
+    keys, last = x.astype(np.int64, copy=False), table.size - 1
+    np.take(table, np.where((keys >= 0) & (keys < last), keys, last), out=out)
+
+
 @kernel
 def look_up_unsigned(x, out, table):
     """As `look_up`, for uint64."""
