@@ -17,6 +17,7 @@ from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.jpeg_blocks import COPIED, PIXELS, copy_plain, load_bits, store_pixels, transform
 from ndd._cpu.jpeg_codes import BLOCK, LOOKS, PLACES, SYMBOLS, make_tables, read_units
+from ndd._cpu.turns import array_at, next_turn
 
 BORDER = 32  # bytes that must be there around a plane's rows, and behind the bits
 
@@ -27,6 +28,30 @@ _LEAST_WIDTH = 16  # narrower chroma is not smoothed
 def room(size: int, width: int) -> int:
     """Bytes of `scratch` for `decode`: an encoded file of so many, rows of so many pixels."""
     return size + 8 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
+
+
+@kernel
+def decode_turns(turns, most, order, addresses, sizes, targets, lengths, windows, scratch, done):
+    """Decodes up to `most` of the pictures `order`, taken in turn with other threads; True.
+
+    Args:
+        addresses, sizes: of the encoded pictures, int64 `[N]`, as all that follows.
+        targets, lengths: where `out` of each picture is, and how many bytes it has.
+        windows: int64 `[N, 8]`, see `decode`.
+        scratch: of this thread, u8, `room` for all of these pictures.
+        done: bool `[N]`, becomes whether all was well.
+    """
+    for _ in range(most):
+        turn = next_turn(turns)
+        if turn >= len(order):
+            break
+        i = order[turn]
+        data, out = array_at(addresses[i], sizes[i], scratch), array_at(targets[i], lengths[i], scratch)
+        done[i] = decode(data, out, windows[i], scratch)
+    return True
+
+
+decode_turns.meanwhile(lambda *args: False)
 
 
 @kernel
@@ -54,9 +79,6 @@ def decode(data, out, window, scratch):
     if nbytes < 0:
         return False
     return _pixels(bits, nbytes, frame, steps, codes, out, window, scratch[len(bits) :])
-
-
-decode.meanwhile(lambda *args: False)
 
 
 @kernel

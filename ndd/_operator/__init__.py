@@ -28,7 +28,7 @@ operators for the tests, stubs, benchmarks and tables that walk them. `deprecate
 
 **The concepts**, all of them: `@operator` with `layouts`, `types`, `dtypes`, `frames`, `random`, `reads`, `outputs`,
 `elementwise`, `masks`, `paths`, `register`; what a declaring function returns, `like`, `output`, `Samples`; the roles
-`.plan`, `.cpu`, `.cpu_batch`, `.cuda`, `.batch`, `.views`, `.joins` (which kernels can do its work too, and when),
+`.plan`, `.cpu`, `.cpu_batch`, `.cpu_turns`, `.cuda`, `.batch`, `.views`, `.joins` (which kernels can do its work too, and when),
 `.looks_at` (what part of its input it looks at, so that a decoder need not make the rest, `Call.looked_at`; and the arguments
 of which one must be given for that), `.continues` (how it works on pieces of what another operator makes, which is then never
 whole: `continued.py`) and `.scale` (what the axes of its result stand for, from what those of input 0 do:

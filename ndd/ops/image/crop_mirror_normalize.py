@@ -11,6 +11,7 @@ import numpy as np
 from ndd._cpu import lines
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._operator.deprecated import ignored, renamed
+from ndd._operator.turns import in_turns
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32, uint8
@@ -192,15 +193,26 @@ def _limits(kind: np.dtype) -> tuple[np.float32, np.float32] | None:
     return (np.float32(np.iinfo(kind).min), np.float32(np.iinfo(kind).max)) if kind.kind in "iu" else None
 
 
-@crop_mirror_normalize.cpu
-def _(image, out, geometry, mirror, mean, gain, shift, fill, by_pixel):
-    limits, half = _limits(out.dtype), None
-    if image.dtype == np.float16:
-        image = convert_array(image, "f16", "f32")
-    if out.dtype == np.float16:
-        out, fill, half = out.view(np.uint16), fill.view(np.uint16), True
-    kernel = lines.normalize_pixels if by_pixel else lines.normalize_planes
-    kernel(image.reshape(-1), out.reshape(-1), geometry, mirror, mean, gain, shift, fill, limits, half)
+@crop_mirror_normalize.cpu_turns
+def _(call, plan, stores, results):
+    image, out, given = stores[0], results[0], plan.per_sample
+    source_like, like, fill = np.empty(0, image.dtype.numpy), np.empty(0, out.dtype.numpy), plan.shared["fill"]
+    limits, half = _limits(like.dtype), None
+    sources = image.pointers()
+    if source_like.dtype == np.float16:
+        wider = [convert_array(array, "f16", "f32") for array in image.arrays()]
+        sources, source_like = np.array([array.ctypes.data for array in wider]), np.empty(0, np.float32)
+    if like.dtype == np.float16:
+        like, fill, half = like.view(np.uint16), fill.view(np.uint16), True
+    by_pixel = True if plan.shared["by_pixel"] else None
+    mean, gain, mirror = given["mean"], given["gain"], given["mirror"]
+    each = np.ascontiguousarray(np.broadcast_to(sources, (len(mirror),)))
+    numbers = (
+        each, out.pointers(), source_like, like, given["geometry"], mirror, mean, gain, plan.shared["shift"], fill, limits,
+        half, by_pixel,
+    )  # fmt: skip
+    in_turns(call, lambda *turns: lines.normalize_turns(*turns, *numbers), len(mirror), image.nbytes() + out.nbytes())
+    return ()
 
 
 def _part(image, plan):
