@@ -62,6 +62,7 @@ MORE_IMPORTERS = {
         "_cpu/lanes.py",
         "_cpu/leading_zeros.py",
         "_cpu/mapped_files.py",
+        "_cpu/turns.py",
         "_cpu/yuv.py",
     },
 }

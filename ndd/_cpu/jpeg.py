@@ -30,24 +30,27 @@ def room(size: int, width: int) -> int:
     return size + 8 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
 
 
+PLACE = 4  # where the `window` of a picture is in its row, see `decode_turns`
+NUMBERS = PLACE + 8
+
+
 @kernel
-def decode_turns(turns, most, order, addresses, sizes, targets, lengths, windows, scratch, done):
+def decode_turns(turns, most, order, pictures, scratch, done):
     """Decodes up to `most` of the pictures `order`, taken in turn with other threads; True.
 
     Args:
-        addresses, sizes: of the encoded pictures, int64 `[N]`, as all that follows.
-        targets, lengths: where `out` of each picture is, and how many bytes it has.
-        windows: int64 `[N, 8]`, see `decode`.
-        scratch: of this thread, u8, `room` for all of these pictures.
+        pictures: int64 `[N, NUMBERS]`: address and bytes of the encoded picture, address and bytes of `out`, and `window`,
+            see `decode`.
+        scratch: of this thread, u8, `room` for each of these pictures.
         done: bool `[N]`, becomes whether all was well.
     """
     for _ in range(most):
         turn = next_turn(turns)
         if turn >= len(order):
             break
-        i = order[turn]
-        data, out = array_at(addresses[i], sizes[i], scratch), array_at(targets[i], lengths[i], scratch)
-        done[i] = decode(data, out, windows[i], scratch)
+        one = pictures[order[turn]]
+        data, out = array_at(one[0], one[1], scratch), array_at(one[2], one[3], scratch)
+        done[order[turn]] = decode(data, out, one[PLACE:], scratch)
     return True
 
 

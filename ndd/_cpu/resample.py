@@ -444,7 +444,7 @@ def resample_in_turns(call: Call, plan: Plan, stores: list[Any], results: list[A
     """`resample` for the samples of a batch that are bytes and change along two neighbouring axes: the numbers of those
     that are left, None for all. Kernels of more types would take seconds more to compile."""
     image, out, y = stores[0], results[0], plan.shared["axes"][0]
-    if len(plan.shared["axes"]) != 2 or len(results) != 1 or y < 0 or image.dtype.numpy != np.uint8 or out.dtype.numpy not in _MADE:
+    if call.n == 1 or len(plan.shared["axes"]) != 2 or len(results) != 1 or y < 0 or image.dtype.numpy != np.uint8 or out.dtype.numpy not in _MADE:
         return None
     shapes, made = image.shape_array, out.shape_array
     if len(shapes) != len(made):

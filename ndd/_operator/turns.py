@@ -28,7 +28,7 @@ def in_turns(call: Call, loop: Callable[[np.ndarray, int], bool], count: int, nb
 
     Gives whether all is done.
     """
-    turns = np.zeros(1, np.int64)
+    turns = np.array([0])
     most = max(1, _BYTES * count // (nbytes + 1))
 
     def share(_: int) -> None:

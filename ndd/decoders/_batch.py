@@ -163,6 +163,8 @@ class Encoded:
 
     def _decode_plain(self, samples: list[int]) -> set[int]:
         """Decodes the common JPEGs among these samples without a step of Python for each: their numbers."""
+        if len(self) == 1:
+            return set()
         chosen = _jpeg.plain(self.facts, self.options)
         if self.errors or len(samples) != len(self):
             wanted = set(samples).difference(self.errors)
@@ -221,7 +223,8 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
     @op.batch
     def _(call: Call, operand: Operand, *further: Any, **arguments: Any) -> Store:
         batch = Encoded(call, operand, arguments)
-        batch.look()
+        if len(batch) > 1:  # one picture alone has less to do in Python
+            batch.look()
         if windows is not None:
             batch.read_headers()
             cut(batch, further, arguments)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ndd._cpu import jpeg
-from ndd._cpu.jpeg_headers import CHANNELS, GOOD, HEIGHT, ORIENTATION, SCANS, WIDTH
+from ndd._cpu.jpeg_headers import GOOD, HEIGHT, ORIENTATION, SCANS, WIDTH
 from ndd._operator import Call
 from ndd._operator.turns import in_turns
 from ndd._tensor.memory import host_empty
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _KEPT = 1 << 20  # bytes that a thread keeps for the next picture, at most
 _WORK = 8  # bytes that are moved for one of an encoded picture, about
+_FIRST = np.zeros(1, np.int64)
 _threads = threading.local()
 
 
@@ -77,10 +78,13 @@ def decode_batch(
         lengths = np.where(np.bincount(chosen, minlength=n), lengths, 0)
     ends = np.add.accumulate(lengths)
     starts, out = ends - lengths, host_empty((int(ends[-1]),), np.uint8)
-    places = np.zeros((n, 8), np.int64)
-    places[:, 2:4] = facts[:, HEIGHT : WIDTH + 1]
+    pictures = np.zeros((n, jpeg.NUMBERS), np.int64)
+    pictures[:, 0], pictures[:, 1], pictures[:, 2], pictures[:, 3] = addresses, sizes, out.ctypes.data + starts, lengths
+    places = pictures[:, jpeg.PLACE :]
     part = windows if windows is not None else seen
-    if part is not None:
+    if part is None:
+        places[:, 2:4] = facts[:, HEIGHT : WIDTH + 1]
+    else:
         places[:, :4] = part
     if windows is not None:
         places[:, 4:6] = windows[:, :2]
@@ -89,12 +93,9 @@ def decode_batch(
     order = chosen[np.argsort(-sizes[chosen], kind="stable")]
     room = jpeg.room(int(sizes[order[0]]), int((places[chosen, 3] - places[chosen, 1]).max()))
     done = np.zeros(n, np.bool_)
-    targets = out.ctypes.data + starts
 
     def loop(turns: np.ndarray, most: int) -> bool:
-        return jpeg.decode_turns(
-            turns, most, order, addresses, sizes, targets, lengths, places, _scratch(room), done
-        )
+        return jpeg.decode_turns(turns, most, order, pictures, _scratch(room), done)
 
     in_turns(call, loop, len(order), _WORK * int(np.add.reduce(sizes[chosen])))
     return out, starts, done
@@ -113,11 +114,11 @@ def decode(
     y0, x0, y1, x1 = window or (0, 0, header.height, header.width)
     # Memory of ours, which is used again: fresh memory costs a page fault for every 4 kB, 5 % of the time.
     out = host_empty((y1 - y0, x1 - x0, header.out_channels(options.output_type)), np.uint8)
-    place = np.array([[*(window or seen or (y0, x0, y1, x1)), y0, x0, out.shape[1], out.shape[2]]])
     data, done = np.require(data, requirements=["C"]), np.zeros(1, np.bool_)
-    one, (address, size, target, length) = np.zeros(1, np.int64), np.array(
-        [[data.ctypes.data], [data.size], [out.ctypes.data], [out.size]]
-    )
+    y, x = y0, x0
+    if seen is not None and window is None:
+        y0, x0, y1, x1 = seen
+    one = [data.ctypes.data, data.size, out.ctypes.data, out.size, y0, x0, y1, x1, y, x, out.shape[1], out.shape[2]]
     scratch = _scratch(jpeg.room(data.size, x1 - x0))
-    jpeg.decode_turns(one.copy(), 1, one, address, size, target, length, place, scratch, done)
+    jpeg.decode_turns(np.array([0]), 1, _FIRST, np.array([one]), scratch, done)
     return out if done[0] else None

@@ -196,23 +196,29 @@ def _limits(kind: np.dtype) -> tuple[np.float32, np.float32] | None:
 @crop_mirror_normalize.cpu_turns
 def _(call, plan, stores, results):
     image, out, given = stores[0], results[0], plan.per_sample
-    source_like, like, fill = np.empty(0, image.dtype.numpy), np.empty(0, out.dtype.numpy), plan.shared["fill"]
+    source_like, like, fill = _none_of(image.dtype.numpy), _none_of(out.dtype.numpy), plan.shared["fill"]
     limits, half = _limits(like.dtype), None
-    sources = image.pointers()
+    sources, mirror, by_pixel = image.pointers(), given["mirror"], plan.shared["by_pixel"] or None
     if source_like.dtype == np.float16:
         wider = [convert_array(array, "f16", "f32") for array in image.arrays()]
-        sources, source_like = np.array([array.ctypes.data for array in wider]), np.empty(0, np.float32)
+        sources, source_like = np.array([array.ctypes.data for array in wider]), _none_of(np.float32)
     if like.dtype == np.float16:
         like, fill, half = like.view(np.uint16), fill.view(np.uint16), True
-    by_pixel = True if plan.shared["by_pixel"] else None
-    mean, gain, mirror = given["mean"], given["gain"], given["mirror"]
-    each = np.ascontiguousarray(np.broadcast_to(sources, (len(mirror),)))
+    if len(sources) != len(mirror):
+        sources = np.repeat(sources, len(mirror))
     numbers = (
-        each, out.pointers(), source_like, like, given["geometry"], mirror, mean, gain, plan.shared["shift"], fill, limits,
-        half, by_pixel,
+        sources, out.pointers(), source_like, like, given["geometry"], mirror, given["mean"], given["gain"],
+        plan.shared["shift"], fill, limits, half, by_pixel,
     )  # fmt: skip
-    in_turns(call, lambda *turns: lines.normalize_turns(*turns, *numbers), len(mirror), image.nbytes() + out.nbytes())
+    nbytes = 0 if len(mirror) == 1 else image.nbytes() + out.nbytes()
+    in_turns(call, lambda *turns: lines.normalize_turns(*turns, *numbers), len(mirror), nbytes)
     return ()
+
+
+@functools.cache
+def _none_of(kind: Any) -> np.ndarray:
+    """An array of an element type, to tell kernels of it."""
+    return np.empty(0, kind)
 
 
 def _part(image, plan):
