@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -34,12 +34,8 @@ from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.lanes import LANES, sum_pixels
 from ndd._cpu.turns import array_at, next_turn
-from ndd._operator.turns import in_turns
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import volumes
-
-if TYPE_CHECKING:
-    from ndd._operator import Call, Plan
 
 SPARE = LANES - 1  # numbers behind a row, where the last pixel of it is less than a register
 
@@ -324,9 +320,7 @@ def filter_turns(
         down_first, y_first, y_weights, x_first, x_weights, even, behind = plane_taps(
             height, width, rows, columns, channels, start[i], end[i], kind[i], radius[i], lanes
         )
-        filter_planes(
-            image, out, channels, down_first, y_first, y_weights, x_first, x_weights, even, behind, low, high
-        )
+        filter_planes(image, out, channels, down_first, y_first, y_weights, x_first, x_weights, even, behind, low, high)
     return True
 
 
@@ -440,11 +434,18 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], start, e
         put_rows(made.reshape(-1, period), out.reshape(-1, period), even, behind, *_range_of(out.dtype))
 
 
-def resample_in_turns(call: Call, plan: Plan, stores: list[Any], results: list[Any]) -> np.ndarray | None:
+def resample_in_turns(call: Any, plan: Any, stores: list[Any], results: list[Any]) -> np.ndarray | None:
     """`resample` for the samples of a batch that are bytes and change along two neighbouring axes: the numbers of those
     that are left, None for all. Kernels of more types would take seconds more to compile."""
     image, out, y = stores[0], results[0], plan.shared["axes"][0]
-    if call.n == 1 or len(plan.shared["axes"]) != 2 or len(results) != 1 or y < 0 or image.dtype.numpy != np.uint8 or out.dtype.numpy not in _MADE:
+    if (
+        call.n == 1
+        or len(plan.shared["axes"]) != 2
+        or len(results) != 1
+        or y < 0
+        or image.dtype.numpy != np.uint8
+        or out.dtype.numpy not in _MADE
+    ):
         return None
     shapes, made = image.shape_array, out.shape_array
     if len(shapes) != len(made):
@@ -468,7 +469,9 @@ def resample_in_turns(call: Call, plan: Plan, stores: list[Any], results: list[A
         order, sources, out.pointers(), np.empty(0, np.uint8), like, extents, np.ascontiguousarray(sizes),
         *map(np.ascontiguousarray, (start, end, kind, radius)), _REGISTER // like.itemsize, *_range_of(like.dtype),
     )  # fmt: skip
-    done = in_turns(call, lambda *turns: filter_turns(*turns, *numbers), len(order), image.nbytes() + out.nbytes())
+    done = call.in_turns(
+        lambda *turns: filter_turns(*turns, *numbers), len(order), image.nbytes() + out.nbytes(), (image, out)
+    )
     return np.flatnonzero(~fits) if done else None
 
 

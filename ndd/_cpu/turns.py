@@ -52,7 +52,7 @@ def _placed_in_python(address: int, extents: Any, like: np.ndarray) -> np.ndarra
     count = math.prod(extents) if isinstance(extents, tuple) else extents
     if not count:
         return np.empty(extents, like.dtype)
-    memory = (ctypes.c_uint8 * (count * like.itemsize)).from_address(address)
+    memory: Any = (ctypes.c_uint8 * (count * like.itemsize)).from_address(address)
     return np.frombuffer(memory, like.dtype).reshape(extents)
 
 

@@ -34,7 +34,7 @@ of which one must be given for that), `.continues` (how it works on pieces of wh
 whole: `continued.py`) and `.scale` (what the axes of its result stand for, from what those of input 0 do:
 seconds, hertz); what the roles see, `PerSample` and its `Values`, `Operand`, `Call`, `Plan`, and on a GPU the launch with
 `scratch` and `table`, or `computed_on_host`; `bad_sample`. A `Call` has `n`, `draws`, `sources`, `threads`, `spread` (over
-the pool) and `once` (made once for all calls with the same constants).
+the pool), `in_turns` (inside compiled loops) and `once` (made once for all calls with the same constants).
 """
 
 from ndd._operator import structural as _structural  # noqa: F401  (binds the methods of values)

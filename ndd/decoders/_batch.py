@@ -171,10 +171,9 @@ class Encoded:
             chosen = np.array([i for i in chosen.tolist() if i in wanted], np.int64)
         if not len(chosen):
             return set()
-        shapes, addresses = self.shapes(), np.ascontiguousarray(self.operand.pointers())
-        sizes = np.ascontiguousarray(self.operand.sizes)
+        shapes = self.shapes()
         out, starts, done = _jpeg.decode_batch(
-            self.call, chosen, addresses, sizes, self.facts, shapes, self.windows, self.seen
+            self.call, self.operand, chosen, self.facts, shapes, self.windows, self.seen
         )
         if done.all():
             self.together = out

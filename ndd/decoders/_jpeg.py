@@ -9,8 +9,7 @@ import numpy as np
 
 from ndd._cpu import jpeg
 from ndd._cpu.jpeg_headers import GOOD, HEIGHT, ORIENTATION, SCANS, WIDTH
-from ndd._operator import Call
-from ndd._operator.turns import in_turns
+from ndd._operator import Call, Operand
 from ndd._tensor.memory import host_empty
 from ndd.decoders._header import Header
 from ndd.types import DALIImageType
@@ -53,9 +52,8 @@ def plain(facts: np.ndarray, options: Options) -> np.ndarray:
 
 def decode_batch(
     call: Call,
+    operand: Operand,
     chosen: np.ndarray,
-    addresses: np.ndarray,
-    sizes: np.ndarray,
     facts: np.ndarray,
     shapes: np.ndarray,
     windows: np.ndarray | None,
@@ -64,7 +62,7 @@ def decode_batch(
     """Decodes the pictures `chosen` on the CPU's threads, one behind the other in new memory (u8).
 
     Args:
-        addresses, sizes: of all encoded pictures of the batch, int64 `[N]`.
+        operand: all encoded pictures of the batch.
         facts: int64 `[N, FACTS]`.
         shapes: of the results, int64 `[N, 3]`.
         windows, seen: as `Encoded` has them.
@@ -72,14 +70,19 @@ def decode_batch(
     Gives that memory, where in it each picture begins, and which are done, bool `[N]`: what is not is left to other
     libraries, also while the kernel is compiled.
     """
-    n = len(sizes)
+    n, sizes = operand.n, operand.sizes
     lengths = shapes[:, 0] * shapes[:, 1] * shapes[:, 2]
     if len(chosen) != n:
         lengths = np.where(np.bincount(chosen, minlength=n), lengths, 0)
     ends = np.add.accumulate(lengths)
     starts, out = ends - lengths, host_empty((int(ends[-1]),), np.uint8)
     pictures = np.zeros((n, jpeg.NUMBERS), np.int64)
-    pictures[:, 0], pictures[:, 1], pictures[:, 2], pictures[:, 3] = addresses, sizes, out.ctypes.data + starts, lengths
+    pictures[:, 0], pictures[:, 1], pictures[:, 2], pictures[:, 3] = (
+        operand.pointers(),
+        sizes,
+        out.ctypes.data + starts,
+        lengths,
+    )
     places = pictures[:, jpeg.PLACE :]
     part = windows if windows is not None else seen
     if part is None:
@@ -97,7 +100,7 @@ def decode_batch(
     def loop(turns: np.ndarray, most: int) -> bool:
         return jpeg.decode_turns(turns, most, order, pictures, _scratch(room), done)
 
-    in_turns(call, loop, len(order), _WORK * int(np.add.reduce(sizes[chosen])))
+    call.in_turns(loop, len(order), _WORK * int(np.add.reduce(sizes[chosen])), (operand, out))
     return out, starts, done
 
 

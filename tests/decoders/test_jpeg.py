@@ -181,9 +181,9 @@ def test_a_window_is_decoded_where_nobody_sees_the_rest(name, monkeypatch):
 
     parts, decode = [], _jpeg.decode_batch
 
-    def noted(call, chosen, addresses, sizes, facts, shapes, windows, seen):
+    def noted(call, operand, chosen, facts, shapes, windows, seen):
         parts.append(None if seen is None else seen[1].tolist())
-        out, starts, done = decode(call, chosen, addresses, sizes, facts, shapes, windows, seen)
+        out, starts, done = decode(call, operand, chosen, facts, shapes, windows, seen)
         assert done.all()
         for start, shape, part in zip(starts, shapes, () if seen is None else seen, strict=False):
             whole, rest = out[start : start + shape.prod()].reshape(shape), np.ones(shape[:2], bool)

@@ -122,7 +122,11 @@ def test_headers_are_read_as_python_reads_them():
     """Compiled code and Python agree on each picture, whoever reads its header."""
     start, turned = plain(1)[0], 0
     data = [with_exif(start, k, p, o) for k in (1, 3, 4) for p in ("first", "frame") for o in "<>"]
-    data += [with_exif(start, 3, "first", value=1), with_exif(start, 3, "first", value=77), with_exif(data[0], 3, "first")]
+    data += [
+        with_exif(start, 3, "first", value=1),
+        with_exif(start, 3, "first", value=77),
+        with_exif(data[0], 3, "first"),
+    ]
     data += [*made().values(), *damaged()]
     for adjust in (True, False):
         found = ndd.decoders.image(ndd.batch(data), adjust_orientation=adjust, on_error="fill")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import threading
+import time
+import weakref
 
 import numpy as np
 import pytest
@@ -28,17 +30,14 @@ def mark(turns, most, places, like):
     return True
 
 
-def call_with(threads):
-    context = ndd.EvalContext(num_threads=threads)
-    return SimpleNamespace(context=context, threads=threads)
-
-
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("nbytes", [0, LARGE])
 def test_each_is_done_once(threads, nbytes):
     marks = np.zeros((500, 2), np.int32)
     places = marks.ctypes.data + 8 * np.arange(500)
-    assert in_turns(call_with(threads), lambda *turns: mark(*turns, places, marks[0]), 500, nbytes)
+    assert in_turns(
+        ndd.EvalContext(num_threads=threads), lambda *turns: mark(*turns, places, marks[0]), 500, nbytes, marks
+    )
     np.testing.assert_array_equal(marks[:, 0], 0)
     np.testing.assert_array_equal(marks[:, 1], np.arange(1, 501))
 
@@ -51,13 +50,13 @@ def test_calls_end_so_that_python_can_look_for_signals():
         turns[0] += at_most
         return True
 
-    assert in_turns(call_with(1), loop, 100, 100 * LARGE)
+    assert in_turns(ndd.EvalContext(num_threads=1), loop, 100, 100 * LARGE, None)
     assert most == [1] * 100
 
 
 def test_what_is_being_compiled_is_left():
     calls = []
-    assert not in_turns(call_with(3), lambda *turns: calls.append(1), 10, LARGE)
+    assert not in_turns(ndd.EvalContext(num_threads=3), lambda *turns: calls.append(1), 10, LARGE, None)
     assert len(calls) == 3
 
 
@@ -66,7 +65,7 @@ def test_errors_come_through():
         raise MemoryError("nothing left")
 
     with pytest.raises(MemoryError, match="nothing left"):
-        in_turns(call_with(2), loop, 10, LARGE)
+        in_turns(ndd.EvalContext(num_threads=2), loop, 10, LARGE, None)
 
 
 def images(rng, count=6):
@@ -83,7 +82,9 @@ def test_resampling_gives_the_same_as_for_samples_alone(kind, monkeypatch):
     filters = [ndd.types.INTERP_LINEAR, ndd.types.INTERP_NN, ndd.types.INTERP_LANCZOS3] * 3
     with ndd.EvalContext(num_threads=3):
         for layout, arrays in (("HWC", data), ("CHW", [a.transpose(2, 0, 1).copy() for a in data])):
-            found = ndd.resize(ndd.batch(arrays, layout=layout), size=[24, 36], dtype=kind, interp_type=ndd.batch(filters))
+            found = ndd.resize(
+                ndd.batch(arrays, layout=layout), size=[24, 36], dtype=kind, interp_type=ndd.batch(filters)
+            )
             for array, interp_type, one in zip(arrays, filters, found.tensors, strict=True):
                 alone = ndd.resize(ndd.tensor(array, layout=layout), size=[24, 36], dtype=kind, interp_type=interp_type)
                 np.testing.assert_array_equal(np.asarray(one), np.asarray(alone))
@@ -119,3 +120,33 @@ def test_normalising_gives_the_same_while_it_is_compiled(kind, monkeypatch):
     np.testing.assert_array_equal(np.asarray(ndd.crop_mirror_normalize(batch, **given).torch()), found)
     empty = ndd.crop_mirror_normalize(ndd.batch([np.zeros((0, 5, 3), kind)] * 2, layout="HWC"), mean=[1.0])
     assert empty.shape == [(3, 0, 5)] * 2
+
+
+def test_ctrl_c_leaves_the_others_their_memory():
+    """The caller's share ends at once, while other threads still write."""
+    begun, go_on, alive = threading.Event(), threading.Event(), []
+    held = np.zeros(10)
+    seen = weakref.ref(held)
+
+    def loop(turns, most):
+        if threading.current_thread() is caller:
+            begun.wait(30)
+            raise KeyboardInterrupt
+        begun.set()
+        go_on.wait(30)
+        alive.append(seen() is not None)
+        turns[0] = 10
+        return True
+
+    caller = threading.current_thread()
+    context = ndd.EvalContext(num_threads=2)
+    with pytest.raises(KeyboardInterrupt):
+        in_turns(context, loop, 10, LARGE, held)
+    del held
+    go_on.set()
+    context.thread_pool.run(lambda i: None, 2)
+    for _ in range(3000):
+        if alive:
+            break
+        time.sleep(0.01)
+    assert alive == [True]

@@ -11,7 +11,6 @@ import numpy as np
 from ndd._cpu import lines
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._operator.deprecated import ignored, renamed
-from ndd._operator.turns import in_turns
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32, uint8
@@ -197,7 +196,7 @@ def _limits(kind: np.dtype) -> tuple[np.float32, np.float32] | None:
 def _(call, plan, stores, results):
     image, out, given = stores[0], results[0], plan.per_sample
     source_like, like, fill = _none_of(image.dtype.numpy), _none_of(out.dtype.numpy), plan.shared["fill"]
-    limits, half = _limits(like.dtype), None
+    limits, half, wider = _limits(like.dtype), None, []
     sources, mirror, by_pixel = image.pointers(), given["mirror"], plan.shared["by_pixel"] or None
     if source_like.dtype == np.float16:
         wider = [convert_array(array, "f16", "f32") for array in image.arrays()]
@@ -211,7 +210,8 @@ def _(call, plan, stores, results):
         plan.shared["shift"], fill, limits, half, by_pixel,
     )  # fmt: skip
     nbytes = 0 if len(mirror) == 1 else image.nbytes() + out.nbytes()
-    in_turns(call, lambda *turns: lines.normalize_turns(*turns, *numbers), len(mirror), nbytes)
+    held = stores, results, wider
+    call.in_turns(lambda *turns: lines.normalize_turns(*turns, *numbers), len(mirror), nbytes, held)
     return ()
 
 
