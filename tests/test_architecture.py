@@ -64,6 +64,7 @@ MORE_IMPORTERS = {
         "_cpu/moving_sums.py",
         "_cpu/leading_zeros.py",
         "_cpu/mapped_files.py",
+        "_cpu/turns.py",
         "_cpu/yuv.py",
     },
 }

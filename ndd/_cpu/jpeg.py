@@ -17,6 +17,7 @@ from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.jpeg_blocks import COPIED, PIXELS, copy_plain, load_bits, store_pixels, transform
 from ndd._cpu.jpeg_codes import BLOCK, LOOKS, PLACES, SYMBOLS, make_tables, read_units
+from ndd._cpu.turns import array_at, next_turn
 
 BORDER = 32  # bytes that must be there around a plane's rows, and behind the bits
 
@@ -27,6 +28,33 @@ _LEAST_WIDTH = 16  # narrower chroma is not smoothed
 def room(size: int, width: int) -> int:
     """Bytes of `scratch` for `decode`: an encoded file of so many, rows of so many pixels."""
     return size + 8 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
+
+
+PLACE = 4  # where the `window` of a picture is in its row, see `decode_turns`
+NUMBERS = PLACE + 8
+
+
+@kernel
+def decode_turns(turns, most, order, pictures, scratch, done):
+    """Decodes up to `most` of the pictures `order`, taken in turn with other threads; True.
+
+    Args:
+        pictures: int64 `[N, NUMBERS]`: address and bytes of the encoded picture, address and bytes of `out`, and `window`,
+            see `decode`.
+        scratch: of this thread, u8, `room` for each of these pictures.
+        done: bool `[N]`, becomes whether all was well.
+    """
+    for _ in range(most):
+        turn = next_turn(turns)
+        if turn >= len(order):
+            break
+        one = pictures[order[turn]]
+        data, out = array_at(one[0], one[1], scratch), array_at(one[2], one[3], scratch)
+        done[order[turn]] = decode(data, out, one[PLACE:], scratch)
+    return True
+
+
+decode_turns.meanwhile(lambda *args: False)
 
 
 @kernel
@@ -54,9 +82,6 @@ def decode(data, out, window, scratch):
     if nbytes < 0:
         return False
     return _pixels(bits, nbytes, frame, steps, codes, out, window, scratch[len(bits) :])
-
-
-decode.meanwhile(lambda *args: False)
 
 
 @kernel

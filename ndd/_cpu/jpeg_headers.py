@@ -1,7 +1,7 @@
 """The headers of a batch of JPEGs in one call: what `decoders._header` reads in Python, for the common files alone.
 
-The encoded pictures are copied behind each other first (page-locked memory for the engines of a GPU, which read it
-while the stream runs): the copy may be changed, so that its EXIF says the orientation and nothing else.
+For a GPU they are copied behind each other first (page-locked memory for its engines, which read it while the stream
+runs): the copy may be changed, so that its EXIF says the orientation and nothing else.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.jit import External, kernel
+from ndd._cpu.turns import array_at
 
 # What is told of a picture: whether it is one to be decoded as it is (else Python decides), size as stored, channels,
 # EXIF orientation, scans if there is but one (decoders stop behind it, whatever follows), else 0.
@@ -16,7 +17,7 @@ GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
 FIRST_SWAPPED = 5  # orientations from here on exchange height and width
 
 _LEAST = 10  # bytes of a frame header, with its marker
-_TAG, _SHORT, _LONG, _ENTRIES = 274, 3, 4, 512
+_TAG, _BYTE, _SHORT, _LONG, _ENTRIES = 274, 1, 3, 4, 512
 _PLAIN = np.frombuffer(b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x01\0\0\0\0\0\0", np.uint8)  # 1 at byte 19
 _MAX_SCANS, _FEW_SCANS, _MAX_SCANNED, _SHORT_FILE = 500, 16, 1 << 33, 1000  # as `_header.may_be_decoded` has them
 _END = 64  # how near to the end its mark must be
@@ -35,11 +36,29 @@ def take(addresses, sizes, starts, target, facts):
         if sizes[i]:
             _copy(base + starts[i], addresses[i], sizes[i])
         found = facts[i]
-        sound = _walk(target, starts[i], starts[i] + sizes[i], found) and _is_sound(target, starts[i], sizes[i], found)
+        sound = _walk(target, starts[i], starts[i] + sizes[i], found, True)
+        sound = sound and _is_sound(target, starts[i], sizes[i], found)
         if sound:
             found[GOOD] = 1
         else:
             found[:] = 0
+
+
+@kernel
+def look(addresses, sizes, like, facts):
+    """Fills `facts`, int64 `[N, FACTS]`, of the encoded pictures, `sizes[i]` bytes at `addresses[i]`, which stay as they are.
+    Good are those of which Python would say the same; whether they are damaged further on is not known. `like`: any u8."""
+    for i in range(len(sizes)):
+        found = facts[i]
+        if _walk(array_at(addresses[i], sizes[i], like), 0, sizes[i], found, False):
+            found[GOOD] = 1
+        else:
+            found[:] = 0
+
+
+@look.meanwhile
+def _(addresses, sizes, like, facts):
+    facts[...] = 0  # Python looks at all of them
 
 
 @kernel
@@ -75,8 +94,9 @@ def _u16(data, at):
 
 
 @kernel
-def _walk(data, first, end, found):
-    """Reads the segments up to the pixels; whether this is a plain picture of YCbCr or gray."""
+def _walk(data, first, end, found, copied):
+    """Reads the segments up to the pixels; whether this is a plain picture of YCbCr or gray. A copy's EXIF is made plain, what
+    is none is left to Python where that would read it in another way: it does not look behind the frame header."""
     if end - first < _LEAST or data[first] != 0xFF or data[first + 1] != 0xD8:
         return False
     at, exif, exif_end = first + 2, np.int64(0), np.int64(0)
@@ -101,9 +121,10 @@ def _walk(data, first, end, found):
             if not found[CHANNELS] or rgb:
                 return False
             if exif:
-                found[ORIENTATION] = _orientation(data, exif, exif_end)
+                found[ORIENTATION] = _orientation(data, exif, exif_end, copied)
                 if not found[ORIENTATION]:
                     return False
+            if exif and copied:
                 _make_plain(data, exif, exif_end, found[ORIENTATION])
             return True
         if 0xC0 <= marker <= 0xCF and marker != 0xC4 and marker != 0xC8 and marker != 0xCC:
@@ -117,6 +138,8 @@ def _walk(data, first, end, found):
                 return False
             if channels == 3:
                 named_rgb = data[at + 10] == 82 and data[at + 13] == 71 and data[at + 16] == 66
+        elif found[CHANNELS] and 0xE0 <= marker <= 0xEF and not copied:
+            return False
         elif marker == 0xE1 and length >= 6 and _reads(data, at + 4, 0x45, 0x78, 0x69, 0x66):  # "Exif"
             if exif or length < 8 or data[at + 8] or data[at + 9]:
                 return False
@@ -138,8 +161,8 @@ def _reads(data, at, a, b, c, d):
 
 
 @kernel
-def _orientation(data, at, end):
-    """Of a TIFF structure; 1 if it is damaged, 0 if it is a BigTIFF."""
+def _orientation(data, at, end, copied):
+    """Of a TIFF structure; 1 if it is damaged, 0 if it is a BigTIFF, or one of a single byte that is not in a copy."""
     if end - at < 8 or data[at] != data[at + 1] or (data[at] != 0x49 and data[at] != 0x4D):
         return 1
     little = data[at] == 0x49
@@ -153,6 +176,8 @@ def _orientation(data, at, end):
         if entry + 4 > end:
             return 1
         kind = _number(data, entry + 2, 2, little)
+        if not copied and kind == _BYTE and _number(data, entry, 2, little) == _TAG:
+            return 0
         if _number(data, entry, 2, little) == _TAG and kind in (_SHORT, _LONG):
             size = 2 if kind == _SHORT else 4
             if entry + 8 + size > end:

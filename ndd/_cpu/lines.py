@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 from ndd._cpu.half import half_bits
 from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
+from ndd._cpu.turns import array_at, next_turn
 
 
 @kernel
@@ -25,6 +26,36 @@ def element(value, limits, half):
         value = min(max(value, limits[0]), limits[1])
         return np.trunc(value + np.copysign(np.float32(0.49999997), value))
     return value
+
+
+@kernel
+def normalize_turns(
+    turns, most, sources, targets, source_like, like, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel
+):  # fmt: skip
+    """Normalises up to `most` of the images, taken in turn with other threads; True.
+
+    Args:
+        sources, targets: the addresses of the images and of the results, int64 `[N]`.
+        source_like, like: any arrays of their element types.
+        geometry: `[N, 5, 5]`. `mirror`: `[N]`. `mean`, `gain`: `[N, C]`.
+        by_pixel: True where the channels of a pixel lie next to each other in the input and in the output, else None.
+    """
+    for _ in range(most):
+        i = next_turn(turns)
+        if i >= len(sources):
+            break
+        source = array_at(sources[i], _count(geometry[i, 2]), source_like)
+        out = array_at(targets[i], _count(geometry[i, 0]), like)
+        if by_pixel is None:
+            normalize_planes(source, out, geometry[i], mirror[i], mean[i], gain[i], shift, fill, limits, half)
+        else:
+            normalize_pixels(source, out, geometry[i], mirror[i], mean[i], gain[i], shift, fill, limits, half)
+    return True
+
+
+@kernel
+def _count(extents):
+    return extents[0] * extents[1] * extents[2] * extents[3] * extents[4]
 
 
 @kernel
@@ -148,9 +179,23 @@ def _move_pixels(values, out, n, own, channels, mirror, fill):
                 out[x * channels + c] = values[s + c] if c < own else fill[c]
 
 
-@normalize_planes.meanwhile
-@normalize_pixels.meanwhile
-def _(source, out, geometry, mirror, mean, gain, shift, fill, limits, half):
+@normalize_turns.meanwhile
+def _(
+    turns, most, sources, targets, source_like, like, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel
+):  # fmt: skip
+    for _ in range(most):
+        i = next_turn.in_python()(turns)
+        if i >= len(sources):
+            break
+        source, out = (
+            array_at.in_python()(int(addresses[i]), int(extents.prod()), kind)
+            for addresses, extents, kind in ((sources, geometry[i, 2], source_like), (targets, geometry[i, 0], like))
+        )
+        _normalized(source, out, geometry[i], mirror[i], mean[i], gain[i], shift, fill, limits, half)
+    return True
+
+
+def _normalized(source, out, geometry, mirror, mean, gain, shift, fill, limits, half):
     size, start, extent, step_in, step_out = geometry
     target = as_strided(out, size, step_out * out.itemsize)
     target[...] = fill[: size[4]]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,9 @@ from ndd._cpu.filter_taps import (
 from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.lanes import LANES, sum_pixels
+from ndd._cpu.turns import array_at, next_turn
 from ndd._tensor.memory import host_empty
+from ndd._tensor.store import volumes
 
 SPARE = LANES - 1  # numbers behind a row, where the last pixel of it is less than a register
 
@@ -293,6 +296,38 @@ def _(image, out, channels, down_first, y_first, y_weights, x_first, x_weights, 
 
 
 @kernel
+def filter_turns(
+    turns, most, order, sources, targets, source_like, like, extents, sizes, start, end, kind, radius, lanes, low, high
+):  # fmt: skip
+    """Resamples up to `most` of the images `order`, taken in turn with other threads; True.
+
+    Args:
+        sources, targets: the addresses of the images and of the results, int64 `[N]`.
+        source_like, like: any arrays of their element types.
+        extents: planes, height, width and channels of each image, int64 `[N, 4]`.
+        sizes: height and width of each result, int64 `[N, 2]`.
+        start, end, kind, radius: as of `resample`, `[N, 2]`.
+    """
+    for _ in range(most):
+        turn = next_turn(turns)
+        if turn >= len(order):
+            break
+        i = order[turn]
+        planes, height, width, channels = extents[i, 0], extents[i, 1], extents[i, 2], extents[i, 3]
+        rows, columns = sizes[i, 0], sizes[i, 1]
+        image = array_at(sources[i], (planes, height, width * channels), source_like)
+        out = array_at(targets[i], (planes, rows, columns * channels), like)
+        down_first, y_first, y_weights, x_first, x_weights, even, behind = plane_taps(
+            height, width, rows, columns, channels, start[i], end[i], kind[i], radius[i], lanes
+        )
+        filter_planes(image, out, channels, down_first, y_first, y_weights, x_first, x_weights, even, behind, low, high)
+    return True
+
+
+filter_turns.meanwhile(lambda *args: False)
+
+
+@kernel
 def _repeat_edges(line, channels, begin, behind):
     """The pixels before `begin` and from `behind` on become those of the edges."""
     for x in range(begin):
@@ -397,6 +432,47 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], start, e
     if made is not out:
         period, even, behind = rounding
         put_rows(made.reshape(-1, period), out.reshape(-1, period), even, behind, *_range_of(out.dtype))
+
+
+def resample_in_turns(call: Any, plan: Any, stores: list[Any], results: list[Any]) -> np.ndarray | None:
+    """`resample` for the samples of a batch that are bytes and change along two neighbouring axes: the numbers of those
+    that are left, None for all. Kernels of more types would take seconds more to compile."""
+    image, out, y = stores[0], results[0], plan.shared["axes"][0]
+    if (
+        call.n == 1
+        or len(plan.shared["axes"]) != 2
+        or len(results) != 1
+        or y < 0
+        or image.dtype.numpy != np.uint8
+        or out.dtype.numpy not in _MADE
+    ):
+        return None
+    shapes, made = image.shape_array, out.shape_array
+    if len(shapes) != len(made):
+        shapes = np.broadcast_to(shapes, made.shape)
+    start, end, kind, radius = (plan.per_sample[name] for name in ("start", "end", "kind", "radius"))
+    places, sizes = shapes[:, y : y + 2], made[:, y : y + 2]
+    same = (start == 0) & (end == places) & (places == sizes) & ((kind == CUBIC) | (kind == TRIANGULAR))
+    fits = ~same & (kind != NN) & (kind != NN_FUSED)
+    fits = fits.all(axis=1) & (volumes(shapes) > 0) & (volumes(made) > 0)
+    order = np.flatnonzero(fits)
+    if not len(order):
+        return None
+    extents = np.empty((len(made), 4), np.int64)
+    extents[:, 0], extents[:, 1:3], extents[:, 3] = volumes(shapes[:, :y]), places, volumes(shapes[:, y + 2 :])
+    if not image.uniform():
+        work = np.abs(end - start).prod(axis=1)
+        order = order[np.argsort(-work[order], kind="stable")]
+    sources = np.ascontiguousarray(np.broadcast_to(image.pointers(), (len(made),)))
+    like = np.empty(0, out.dtype.numpy)
+    numbers = (
+        order, sources, out.pointers(), np.empty(0, np.uint8), like, extents, np.ascontiguousarray(sizes),
+        *map(np.ascontiguousarray, (start, end, kind, radius)), _REGISTER // like.itemsize, *_range_of(like.dtype),
+    )  # fmt: skip
+    done = call.in_turns(
+        lambda *turns: filter_turns(*turns, *numbers), len(order), image.nbytes() + out.nbytes(), (image, out)
+    )
+    return np.flatnonzero(~fits) if done else None
 
 
 def _plane(shape: tuple[int, ...], y: int) -> tuple[int, int, int]:

@@ -38,13 +38,13 @@ operators for the tests, stubs, benchmarks and tables that walk them. `deprecate
 
 **The concepts**, all of them: `@operator` with `layouts`, `types`, `dtypes`, `frames`, `random`, `reads`, `outputs`,
 `elementwise`, `masks`, `paths`, `register`; what a declaring function returns, `like`, `output`, `Samples`; the roles
-`.plan`, `.cpu`, `.cpu_batch`, `.cuda`, `.batch`, `.views`, `.joins` (which kernels can do its work too, and when),
+`.plan`, `.cpu`, `.cpu_batch`, `.cpu_turns`, `.cuda`, `.batch`, `.views`, `.joins` (which kernels can do its work too, and when),
 `.looks_at` (what part of its input it looks at, so that a decoder need not make the rest, `Call.looked_at`; and the arguments
 of which one must be given for that), `.continues` (how it works on pieces of what another operator makes, which is then never
 whole: `continued.py`) and `.scale` (what the axes of its result stand for, from what those of input 0 do:
 seconds, hertz); what the roles see, `PerSample` and its `Values`, `Operand`, `Call`, `Plan`, and on a GPU the launch with
 `scratch` and `table`, or `computed_on_host`; `bad_sample`. A `Call` has `n`, `draws`, `sources`, `threads`, `spread` (over
-the pool) and `once` (made once for all calls with the same constants).
+the pool), `in_turns` (inside compiled loops) and `once` (made once for all calls with the same constants).
 """
 
 from ndd._operator import structural as _structural  # noqa: F401  (binds the methods of values)

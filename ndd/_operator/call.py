@@ -12,7 +12,7 @@ import numpy as np
 
 from ndd._execution.errors import raise_signalled
 from ndd._execution.invocation import Invocation
-from ndd._operator import on_cpu
+from ndd._operator import on_cpu, turns
 from ndd._operator.ahead import follow
 from ndd._operator.arguments import values_of
 from ndd._operator.frames import FrameMap, is_video, unroll
@@ -110,6 +110,15 @@ class Call:
                 errors.update({k + 1: error for k, error in rest.items()})
                 break
         return errors
+
+    def in_turns(self, loop: Callable[[np.ndarray, int], bool], count: int, nbytes: int, held: Any) -> bool:
+        """Runs `loop(turns, most)` on as many threads as is worth it, until all of `count` samples have been taken (`turns.py`).
+
+        `loop` is a kernel that takes up to `most` samples, by `next_turn(turns)`, and gives True; False: nothing was done, nor
+        will be, since it is being compiled. `nbytes`: about what is moved. `held`: all that it knows addresses of. Gives
+        whether all is done.
+        """
+        return turns.in_turns(self.context, loop, count, nbytes, held)
 
     def looked_at(self, shapes: np.ndarray) -> np.ndarray | None:
         """What will ever be looked at of the images HWC that this call makes, if these are their `shapes`: int64 `[N, 4]`, y0,

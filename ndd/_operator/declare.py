@@ -48,6 +48,7 @@ def operator(
 
     Roles, each a decorator of the operator: `.plan` shapes and numbers for the kernels, once a batch (default: the
     shapes of input 0, arguments by name); `.cpu` one sample; `.cpu_batch` samples of one shape together, in its place;
+    `.cpu_turns` many samples of any shapes;
     `.cuda` the launches; `.batch` a whole batch in Python, without a plan; `.views` outputs that are an input's memory.
     A plan whose first parameter is `call` gets the `Call`, `.batch` and `.views` always do.
 
@@ -55,6 +56,9 @@ def operator(
     does), of the outputs and of the plan's per-sample values, where N is a part of the batch, or 1. A call costs as much
     as a few thousand elements: for small samples this is many times faster than `.cpu`. If it names `addresses` it gets
     int64 `[inputs, N]`, those of all samples of the batch: for results that are made of several samples.
+
+    `.cpu_turns`: `f(call, plan, stores, results)` computes what it can of a batch by a kernel that takes sample after sample
+    in each of the threads (`turns.py`), and gives the numbers of the samples that are left for `.cpu`; None for all.
 
     >>> import ndd
     >>> @ndd.operator
@@ -126,6 +130,7 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.scale = lambda f: _set(found, "scale", f)
     wrapper.cpu = lambda f: _set_kernel(found, "cpu", f)
     wrapper.cpu_batch = lambda f: _set_batch_kernel(found, f)
+    wrapper.cpu_turns = lambda f: _set(found, "cpu_turns", f)
     wrapper.cuda = lambda source=None: _set_cuda(found, source)
     wrapper.joins = lambda source: lambda f: _set(found, "joins", (source, f))
     wrapper.continues = lambda name: lambda f: _set(found, "continues", (name, f))

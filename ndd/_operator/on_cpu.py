@@ -23,7 +23,7 @@ def planned(call: Call, plan: Plan, n: int) -> Planned:
     """The plan with its numbers sorted into what the CPU kernel takes, in the order of its parameters."""
     op = call.op
     shapes = [_tuples(s) for s in ([plan.shapes] if call.settled.single else plan.shapes)]
-    late = op.cpu is None or (op.cpu_batch is not None and not op.elementwise)
+    late = op.cpu is None or op.cpu_turns is not None or (op.cpu_batch is not None and not op.elementwise)
     columns = None if late else _columns(call, plan, _lead(call), n)
     return Planned(plan, shapes, columns)
 
@@ -53,6 +53,11 @@ def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[St
     if "addresses" in op.cpu_batch_names:
         every = np.array([np.broadcast_to(s.pointers(), (n,)) for s in stores])
         plan = Plan(plan.shapes, plan.per_sample, {**plan.shared, "addresses": every})
+    left: Any = None
+    if op.cpu_turns is not None:
+        left = op.cpu_turns(call, plan, stores, results)
+        if left is not None and not len(left):
+            return results
     if op.cpu_batch is not None and _at_once(call, plan, stores, results):
         return results
     if op.elementwise and not planned.plan.per_sample and _in_pieces(call, planned, stores, results):
@@ -71,7 +76,10 @@ def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[St
     if planned.columns is None:
         planned.columns = _columns(call, planned.plan, _lead(call), n)
     columns += planned.columns
-    _run(call, op.cpu, list(zip(*columns, strict=True)), nbytes)
+    rows = list(zip(*columns, strict=True))
+    if left is not None:
+        nbytes = nbytes * len(left) // n
+    _run(call, op.cpu, rows, nbytes, left)
     return results
 
 
@@ -110,8 +118,11 @@ def _one_by_one(call: Call, plan: Plan, stores: list[Any], results: list[Store],
     _run(call, op.cpu_batch, list(zip(*alone, strict=True)), nbytes)
 
 
-def _run(call: Call, kernel: Any, rows: list[tuple[Any, ...]], nbytes: int) -> None:
-    if call.op.ours:
+def _run(call: Call, kernel: Any, rows: list[tuple[Any, ...]], nbytes: int, chosen: Any = None) -> None:
+    if chosen is not None:
+        found = call.spread(lambda k: kernel(*rows[chosen[k]]), len(chosen), nbytes)
+        raise_first({int(chosen[k]): error for k, error in found.items()})
+    elif call.op.ours:
         raise_first(call.spread(lambda i: kernel(*rows[i]), len(rows), nbytes))
     else:
         raise_first(call.spread(lambda i: _nothing(kernel(*rows[i])), len(rows), nbytes))

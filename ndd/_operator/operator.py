@@ -43,6 +43,7 @@ class Operator:
     plan: Callable[..., Any] | None = None
     cpu: Callable[..., Any] | None = None
     cpu_batch: Callable[..., Any] | None = None
+    cpu_turns: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
     cuda: Callable[..., Any] | None = None
     cuda_source: str | None = None
@@ -415,7 +416,9 @@ class Operator:
         where = self.reads[min(i, len(self.reads) - 1)]
         if where == "cpu":
             return Device.CPU
-        reads_there = self.cpu is not None or self.cpu_batch is not None  # a CPU kernel reads host memory
+        reads_there = (
+            self.cpu is not None or self.cpu_batch is not None or self.cpu_turns is not None
+        )  # a CPU kernel reads host memory
         return target if where == "device" or (reads_there and target.device_id is None) else spec.device
 
     def _moved(self, handles: tuple[Any, ...], target: Device) -> tuple[Any, ...]:

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jpeg_headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
+from ndd._cpu.jpeg_headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH, look
 from ndd._operator import Call, Operand
 from ndd._tensor import Store
-from ndd._tensor.small_arrays import few_zeros
+from ndd._tensor.small_arrays import equal_rows, few_zeros
+from ndd.decoders import _jpeg
 from ndd.decoders._header import Header
 from ndd.decoders._policy import judged_pictures, options_of
 from ndd.decoders._sample import Window, bad_image, check_size, decode, header_of, too_large
 from ndd.types import DALIImageType
 
 _UNKNOWN = 1 << 20  # stands in for the extents of a picture whose header cannot be read: every window fits
+_ANY = np.zeros(1, np.uint8)
 
 
 class Encoded:
@@ -29,6 +31,8 @@ class Encoded:
     Attributes:
         windows: int64 `[N, 4]`: y0, x0, y1, x1; None for whole pictures.
         seen: the same for the part of a whole picture that anybody will look at; None if that is all of it.
+        images: the pixels of each picture, once they are made; not where they are `together`.
+        together: the pixels of all pictures behind each other, if they were made so.
     """
 
     def __init__(self, call: Call, operand: Operand, arguments: dict[str, Any], facts: np.ndarray | None = None):
@@ -41,6 +45,7 @@ class Encoded:
         self.windows: np.ndarray | None = None
         self.seen: np.ndarray | None = None
         self.images: dict[int, np.ndarray] = {}
+        self.together: np.ndarray | None = None
         self.errors: dict[int, BaseException] = {}
         self._data: list[np.ndarray] | None = None
         self._headers: dict[int, Header] = {}
@@ -54,6 +59,19 @@ class Encoded:
         if self._data is None:
             self._data = [data.reshape(-1) for data in self.operand.arrays]
         return self._data
+
+    def look(self) -> None:
+        """Fills `facts` of those pictures whose headers compiled code can read. Too large a picture is the error of its
+        sample."""
+        addresses = np.ascontiguousarray(self.operand.pointers())
+        look(addresses, np.ascontiguousarray(self.operand.sizes), _ANY, self.facts)
+        self._refuse_large()
+
+    def _refuse_large(self) -> None:
+        pixels = self.facts[:, HEIGHT] * self.facts[:, WIDTH]
+        for i in np.flatnonzero(pixels > self.options.limit()).tolist():
+            if i not in self.errors:
+                self.errors[i] = too_large(self.header(i), self.options)
 
     def read_headers(self) -> None:
         """Fills `facts`, but for the good ones. What is wrong with a header, or too large a picture, is the error of its
@@ -70,10 +88,7 @@ class Encoded:
                 )
             except RuntimeError as error:
                 self.errors[i] = error
-        pixels = self.facts[:, HEIGHT] * self.facts[:, WIDTH]
-        for i in np.flatnonzero(pixels > self.options.limit()).tolist():
-            if i not in self.errors:
-                self.errors[i] = too_large(self.header(i), self.options)
+        self._refuse_large()
 
     def header(self, i: int) -> Header:
         """The header of a picture. RuntimeError if it has none."""
@@ -127,18 +142,61 @@ class Encoded:
 
     def decode(self, samples: list[int], nbytes: int | None = None) -> None:
         """Decodes these samples on the CPU's threads, but for those that are known to be bad."""
+        tried = self._decode_plain(samples)
+        if self.together is not None:
+            return
+        # The large ones first, so that no thread comes to the end with one of them while the others have nothing to do.
+        sizes = self.operand.sizes.tolist()
+        samples = [i for i in samples if i not in self.images and i not in self.errors]
+        samples.sort(key=sizes.__getitem__, reverse=True)
 
         def one(k: int) -> None:
             i = samples[k]
-            if i not in self.errors:
-                known = self._headers.get(i)
-                if known is None and self.facts[i, HEIGHT]:
-                    known = self.header(i)
-                seen = None if self.seen is None else tuple(self.seen[i].tolist())
-                self.images[i] = decode(self.data[i], self.options, known, self.window(i), seen)
+            known = self._headers.get(i)
+            if known is None and self.facts[i, HEIGHT]:
+                known = self.header(i)
+            seen = None if self.seen is None else tuple(self.seen[i].tolist())
+            self.images[i] = decode(self.data[i], self.options, known, self.window(i), seen, i in tried)
 
         found = self.call.spread(one, len(samples), nbytes)
         self.errors.update({samples[k]: error for k, error in found.items()})
+
+    def _decode_plain(self, samples: list[int]) -> set[int]:
+        """Decodes the common JPEGs among these samples without a step of Python for each: their numbers."""
+        if len(self) == 1:
+            return set()
+        chosen = _jpeg.plain(self.facts, self.options)
+        if self.errors or len(samples) != len(self):
+            wanted = set(samples).difference(self.errors)
+            chosen = np.array([i for i in chosen.tolist() if i in wanted], np.int64)
+        if not len(chosen):
+            return set()
+        shapes = self.shapes()
+        out, starts, done = _jpeg.decode_batch(
+            self.call, self.operand, chosen, self.facts, shapes, self.windows, self.seen
+        )
+        if done.all():
+            self.together = out
+            return set()
+        for i in chosen[done[chosen]].tolist():
+            start, shape = starts[i], shapes[i].tolist()
+            self.images[i] = out[start : start + shape[0] * shape[1] * shape[2]].reshape(shape)
+        return set(chosen.tolist()) if done.any() else set()
+
+    def result(self) -> Store:
+        """The pictures as a value in host memory; `on_error` says what becomes of bad ones."""
+        kept, dropped = judged_pictures(self)
+        spec = self.call.outs[0]
+        if self.together is not None:
+            shapes = self.shapes()
+            store = Store(spec.dtype, spec.layout, spec.device, shapes, flat=self.together)
+            if equal_rows(shapes):
+                store.dense()
+        else:
+            parts = [self.images[i] for i in kept]
+            store = Store(spec.dtype, spec.layout, spec.device, [p.shape for p in parts], parts=parts)
+        store.partial = self.seen is not None
+        return self.labelled(store, kept, dropped)
 
     def labelled(self, store: Store, kept: list[int], dropped: Any) -> Store:
         """The result, with what was left out of it and where its samples came from."""
@@ -164,20 +222,16 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
     @op.batch
     def _(call: Call, operand: Operand, *further: Any, **arguments: Any) -> Store:
         batch = Encoded(call, operand, arguments)
+        if len(batch) > 1:  # one picture alone has less to do in Python
+            batch.look()
         if windows is not None:
             batch.read_headers()
             cut(batch, further, arguments)
         elif call.taker is not None:
             batch.read_headers()
             batch.seen = None if batch.errors else call.looked_at(batch.shapes())
-        # The large ones first, so that no thread comes to the end with one of them while the others have nothing to do.
-        sizes = operand.sizes.tolist()
-        batch.decode(sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True), operand.volumes.total)
-        kept, dropped = judged_pictures(batch)
-        spec, parts = call.outs[0], [batch.images[i] for i in kept]
-        store = Store(spec.dtype, spec.layout, spec.device, [p.shape for p in parts], parts=parts)
-        store.partial = batch.seen is not None
-        return batch.labelled(store, kept, dropped)
+        batch.decode(list(range(len(batch))), operand.volumes.total)
+        return batch.result()
 
     @op.cuda
     def _(launch: Any, operand: Operand, *further: Any, **arguments: Any) -> Store:

@@ -94,8 +94,10 @@ def decode(
     header: Header | None = None,
     window: Window | None = None,
     seen: Window | None = None,
+    tried: bool = False,
 ) -> np.ndarray:
-    """The picture (or the window of it), HWC in the element type asked for; outside of `seen` it may hold anything."""
+    """The picture (or the window of it), HWC in the element type asked for; outside of `seen` it may hold anything. `tried`:
+    the kernel for common JPEGs has given it up."""
     data = data.reshape(-1)
     if header is None:
         header = header_of(data)
@@ -104,7 +106,8 @@ def decode(
         window = None
     is_ycbcr = options.output_type == DALIImageType.YCbCr
     stored = options._replace(output_type=DALIImageType.RGB) if is_ycbcr else options
-    image = _jpeg.decode(data, header, stored, window, seen)  # it looks at all of the file by itself
+    # It looks at all of the file by itself.
+    image = None if tried else _jpeg.decode(data, header, stored, window, seen)
     if image is None and may_be_decoded(data.data, header):
         image = _pixels(data, header, stored, window)
         if image is None:

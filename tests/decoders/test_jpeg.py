@@ -44,9 +44,11 @@ def decoded(data, window=None, channels=3):
     y0, x0, y1, x1 = window or (0, 0, header.height, header.width)
     out = np.empty((y1 - y0, x1 - x0, channels), np.uint8)
     scratch = np.full(jpeg.room(len(data), x1 - x0) + 1, 7, np.uint8)
-    done = jpeg.decode(data, out.reshape(-1), np.array([y0, x0, y1, x1, y0, x0, x1 - x0, channels]), scratch[:-1])
+    place = [data.ctypes.data, data.size, out.ctypes.data, out.size, y0, x0, y1, x1, y0, x0, x1 - x0, channels]
+    first, done = np.zeros(1, np.int64), np.zeros(1, np.bool_)
+    jpeg.decode_turns(first.copy(), 1, first, np.array([place]), scratch[:-1], done)
     assert scratch[-1] == 7
-    return out if done else None
+    return out if done[0] else None
 
 
 def expected(data):
@@ -177,18 +179,19 @@ def test_a_window_is_decoded_where_nobody_sees_the_rest(name, monkeypatch):
     """What an operator looks at alone, if nobody holds the picture; the same result."""
     from ndd.decoders import _jpeg
 
-    parts, decode = [], _jpeg.decode
+    parts, decode = [], _jpeg.decode_batch
 
-    def noted(data, header, options, window, seen):
-        parts.append(seen)
-        out = decode(data, header, options, window, seen)
-        if seen is not None:  # what is not seen holds anything
-            rest = np.ones(out.shape[:2], bool)
-            rest[seen[0] : seen[2], seen[1] : seen[3]] = False
-            out[rest] = 255
-        return out
+    def noted(call, operand, chosen, facts, shapes, windows, seen):
+        parts.append(None if seen is None else seen[1].tolist())
+        out, starts, done = decode(call, operand, chosen, facts, shapes, windows, seen)
+        assert done.all()
+        for start, shape, part in zip(starts, shapes, () if seen is None else seen, strict=False):
+            whole, rest = out[start : start + shape.prod()].reshape(shape), np.ones(shape[:2], bool)
+            rest[part[0] : part[2], part[1] : part[3]] = False
+            whole[rest] = 255  # what is not seen holds anything
+        return out, starts, done
 
-    monkeypatch.setattr(_jpeg, "decode", noted)
+    monkeypatch.setattr(_jpeg, "decode_batch", noted)
     data = [encoded(picture(300, 400), "420"), encoded(picture(230, 350), "444")]
     for given in LOOKS[name]:
         found = []

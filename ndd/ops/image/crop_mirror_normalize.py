@@ -192,15 +192,33 @@ def _limits(kind: np.dtype) -> tuple[np.float32, np.float32] | None:
     return (np.float32(np.iinfo(kind).min), np.float32(np.iinfo(kind).max)) if kind.kind in "iu" else None
 
 
-@crop_mirror_normalize.cpu
-def _(image, out, geometry, mirror, mean, gain, shift, fill, by_pixel):
-    limits, half = _limits(out.dtype), None
-    if image.dtype == np.float16:
-        image = convert_array(image, "f16", "f32")
-    if out.dtype == np.float16:
-        out, fill, half = out.view(np.uint16), fill.view(np.uint16), True
-    kernel = lines.normalize_pixels if by_pixel else lines.normalize_planes
-    kernel(image.reshape(-1), out.reshape(-1), geometry, mirror, mean, gain, shift, fill, limits, half)
+@crop_mirror_normalize.cpu_turns
+def _(call, plan, stores, results):
+    image, out, given = stores[0], results[0], plan.per_sample
+    source_like, like, fill = _none_of(image.dtype.numpy), _none_of(out.dtype.numpy), plan.shared["fill"]
+    limits, half, wider = _limits(like.dtype), None, []
+    sources, mirror, by_pixel = image.pointers(), given["mirror"], plan.shared["by_pixel"] or None
+    if source_like.dtype == np.float16:
+        wider = [convert_array(array, "f16", "f32") for array in image.arrays()]
+        sources, source_like = np.array([array.ctypes.data for array in wider]), _none_of(np.float32)
+    if like.dtype == np.float16:
+        like, fill, half = like.view(np.uint16), fill.view(np.uint16), True
+    if len(sources) != len(mirror):
+        sources = np.repeat(sources, len(mirror))
+    numbers = (
+        sources, out.pointers(), source_like, like, given["geometry"], mirror, given["mean"], given["gain"],
+        plan.shared["shift"], fill, limits, half, by_pixel,
+    )  # fmt: skip
+    nbytes = 0 if len(mirror) == 1 else image.nbytes() + out.nbytes()
+    held = stores, results, wider
+    call.in_turns(lambda *turns: lines.normalize_turns(*turns, *numbers), len(mirror), nbytes, held)
+    return ()
+
+
+@functools.cache
+def _none_of(kind: Any) -> np.ndarray:
+    """An array of an element type, to tell kernels of it."""
+    return np.empty(0, kind)
 
 
 def _part(image, plan):

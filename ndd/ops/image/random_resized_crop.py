@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ndd._cpu.resample import resample
+from ndd._cpu.resample import resample, resample_in_turns
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
@@ -80,5 +80,6 @@ def _(call, input, *, num_attempts, random_area, random_aspect_ratio, size, **ar
 
 
 random_resized_crop.cpu(resample)
+random_resized_crop.cpu_turns(resample_in_turns)
 random_resized_crop.looks_at(resampled_part)
 random_resized_crop.cuda("resize.cu")(resample_batch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.resample import resample
+from ndd._cpu.resample import resample, resample_in_turns
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator, output
 from ndd._operator.deprecated import ignored
@@ -119,6 +119,7 @@ def _(image, out, attrs, axes, start, end, kind, radius):
     resample(image, out, axes, start, end, kind, radius)
 
 
+resize.cpu_turns(resample_in_turns)
 resize.looks_at(resampled_part, "roi_start")
 
 

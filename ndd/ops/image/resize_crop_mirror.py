@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.extents import cut_windows
-from ndd._cpu.resample import resample
+from ndd._cpu.resample import resample, resample_in_turns
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
@@ -99,5 +99,6 @@ def _(input, *, mirror, rounding, **arguments):
 
 
 resize_crop_mirror.cpu(resample)
+resize_crop_mirror.cpu_turns(resample_in_turns)
 resize_crop_mirror.looks_at(resampled_part, "crop", "crop_h", "roi_start")
 resize_crop_mirror.cuda("resize.cu")(resample_batch)

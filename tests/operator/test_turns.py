@@ -1,0 +1,152 @@
+"""Samples that threads take in turn inside compiled loops: each is done once, and errors are those of sample by sample."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+import ndd
+from ndd._cpu import lines, resample
+from ndd._cpu.background import background
+from ndd._cpu.jit import kernel
+from ndd._cpu.turns import array_at, next_turn
+from ndd._operator import all_operators
+from ndd._operator.turns import in_turns
+
+LARGE = 1 << 30  # bytes: worth all threads
+
+
+@kernel
+def mark(turns, most, places, like):
+    for _ in range(most):
+        i = next_turn(turns)
+        if i >= len(places):
+            break
+        array_at(places[i], 2, like)[1] += 1 + i
+    return True
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("nbytes", [0, LARGE])
+def test_each_is_done_once(threads, nbytes):
+    marks = np.zeros((500, 2), np.int32)
+    places = marks.ctypes.data + 8 * np.arange(500)
+    assert in_turns(
+        ndd.EvalContext(num_threads=threads), lambda *turns: mark(*turns, places, marks[0]), 500, nbytes, marks
+    )
+    np.testing.assert_array_equal(marks[:, 0], 0)
+    np.testing.assert_array_equal(marks[:, 1], np.arange(1, 501))
+
+
+def test_calls_end_so_that_python_can_look_for_signals():
+    most = []
+
+    def loop(turns, at_most):
+        most.append(at_most)
+        turns[0] += at_most
+        return True
+
+    assert in_turns(ndd.EvalContext(num_threads=1), loop, 100, 100 * LARGE, None)
+    assert most == [1] * 100
+
+
+def test_what_is_being_compiled_is_left():
+    calls = []
+    assert not in_turns(ndd.EvalContext(num_threads=3), lambda *turns: calls.append(1), 10, LARGE, None)
+    assert len(calls) == 3
+
+
+def test_errors_come_through():
+    def loop(turns, most):
+        raise MemoryError("nothing left")
+
+    with pytest.raises(MemoryError, match="nothing left"):
+        in_turns(ndd.EvalContext(num_threads=2), loop, 10, LARGE, None)
+
+
+def images(rng, count=6):
+    return [rng.integers(0, 256, (20 + 3 * k, 50 - 4 * k, 3), np.uint8) for k in range(count)]
+
+
+@pytest.mark.parametrize("kind", [None, ndd.float32])
+def test_resampling_gives_the_same_as_for_samples_alone(kind, monkeypatch):
+    """Among them samples that stay as they are, or along one axis, empty ones, and the nearest pixel."""
+    monkeypatch.setattr(background, "allowed", False)
+    rng = np.random.default_rng(1)
+    data = [*images(rng), rng.integers(0, 256, (24, 36, 3), np.uint8), rng.integers(0, 256, (24, 20, 3), np.uint8)]
+    data += [np.zeros((0, 7, 3), np.uint8)]
+    filters = [ndd.types.INTERP_LINEAR, ndd.types.INTERP_NN, ndd.types.INTERP_LANCZOS3] * 3
+    with ndd.EvalContext(num_threads=3):
+        for layout, arrays in (("HWC", data), ("CHW", [a.transpose(2, 0, 1).copy() for a in data])):
+            found = ndd.resize(
+                ndd.batch(arrays, layout=layout), size=[24, 36], dtype=kind, interp_type=ndd.batch(filters)
+            )
+            for array, interp_type, one in zip(arrays, filters, found.tensors, strict=True):
+                alone = ndd.resize(ndd.tensor(array, layout=layout), size=[24, 36], dtype=kind, interp_type=interp_type)
+                np.testing.assert_array_equal(np.asarray(one), np.asarray(alone))
+
+
+def test_an_operator_runs_a_loop_for_each_thread(monkeypatch):
+    """Not for each of the samples; and what it leaves is done by the kernel for one sample."""
+    monkeypatch.setattr(background, "allowed", False)
+    rng = np.random.default_rng(2)
+    data = [rng.integers(0, 256, (150, 200 + k, 3), np.uint8) for k in range(12)]
+    calls = []
+    for module, name in ((resample, "filter_turns"), (lines, "normalize_turns")):
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given, real=real, name=name: calls.append(name) or real(*given))
+    monkeypatch.setattr(all_operators()["random_resized_crop"], "cpu", None)
+    with ndd.EvalContext(num_threads=3):
+        found = ndd.random_resized_crop(ndd.batch(data, layout="HWC"), size=[90, 80], rng=ndd.random.RNG(seed=1))
+        ndd.crop_mirror_normalize(found, mean=[1.0], std=[2.0]).evaluate()
+    assert 1 <= calls.count("filter_turns") <= 3
+    assert 1 <= calls.count("normalize_turns") <= 3
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.float16, np.int32])
+def test_normalising_gives_the_same_while_it_is_compiled(kind, monkeypatch):
+    rng = np.random.default_rng(3)
+    data = [array.astype(kind) for array in images(rng)]
+    given = {"crop": [12, 14], "mean": [1.0, 2.0, 3.0], "std": [4.0], "pad_output": True}
+    given |= {"mirror": ndd.batch([0, 1] * 3), "dtype": ndd.float16, "output_layout": "HWC"}
+    batch = ndd.batch(data, layout="HWC")
+    found = np.asarray(ndd.crop_mirror_normalize(batch, **given).torch()).copy()
+    meanwhile = lines.normalize_turns._meanwhile
+    monkeypatch.setattr(lines, "normalize_turns", meanwhile)
+    np.testing.assert_array_equal(np.asarray(ndd.crop_mirror_normalize(batch, **given).torch()), found)
+    empty = ndd.crop_mirror_normalize(ndd.batch([np.zeros((0, 5, 3), kind)] * 2, layout="HWC"), mean=[1.0])
+    assert empty.shape == [(3, 0, 5)] * 2
+
+
+def test_ctrl_c_leaves_the_others_their_memory():
+    """The caller's share ends at once, while other threads still write."""
+    begun, go_on, alive = threading.Event(), threading.Event(), []
+    held = np.zeros(10)
+    seen = weakref.ref(held)
+
+    def loop(turns, most):
+        if threading.current_thread() is caller:
+            begun.wait(30)
+            raise KeyboardInterrupt
+        begun.set()
+        go_on.wait(30)
+        alive.append(seen() is not None)
+        turns[0] = 10
+        return True
+
+    caller = threading.current_thread()
+    context = ndd.EvalContext(num_threads=2)
+    with pytest.raises(KeyboardInterrupt):
+        in_turns(context, loop, 10, LARGE, held)
+    del held
+    go_on.set()
+    context.thread_pool.run(lambda i: None, 2)
+    for _ in range(3000):
+        if alive:
+            break
+        time.sleep(0.01)
+    assert alive == [True]
