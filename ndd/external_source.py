@@ -150,14 +150,15 @@ class ExternalSource:
             raise ValueError(f"ExternalSource.captured: Cannot change batch_size from {self._loop.size} to {size}")
         loop = self._loop = self._loop or CapturedLoop(size)
         self._root = True
-        return loop.iterations(lambda: self._epoch(size), self.released, self.released)
+        return loop.iterations(lambda begin: self._epoch(size, begin), self.released, self.released)
 
-    def _epoch(self, size: int) -> Iterator[Any]:
+    def _epoch(self, size: int, begin: Callable[[], None]) -> Iterator[Any]:
         while True:
             try:
                 item = self._next(size)
             except StopIteration:
                 return
+            begin()
             yield item
 
     def released(self) -> None:
