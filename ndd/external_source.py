@@ -87,6 +87,9 @@ class ExternalSource:
         self._prefetch = prefetch
         self._poll = _bound(source, cycle, processes, max(prefetch, 2))
         self._coming: deque[Future[Any]] = deque()
+        # An item on its way to the caller, which stays here if Ctrl-C comes: as the source gave it, and as values of ndd.
+        self._given: list[Any] = []
+        self._held: list[Any] | None = None
         self._used = False  # called outside of any captured loop
         self._loop: CapturedLoop | None = None  # the captured loop that reads it, or runs over it
         self._root = False  # whether the loop runs over it
@@ -155,10 +158,9 @@ class ExternalSource:
     def _epoch(self, size: int, begin: Callable[[], None]) -> Iterator[Any]:
         while True:
             try:
-                item = self._next(size)
+                item = self._next(size, begin)
             except StopIteration:
                 return
-            begin()
             yield item
 
     def released(self) -> None:
@@ -181,22 +183,49 @@ class ExternalSource:
         except StopIteration:
             raise RuntimeError("ExternalSource: A source was exhausted before the iteration ended") from None
 
-    def _next(self, size: int | None) -> Any:
-        if self._prefetch:
-            pool = _threads(self)
-            while len(self._coming) <= self._prefetch:
-                self._coming.append(pool.submit(_item, self._poll, self._count, self._layouts, self._dtypes))
-            values = self._coming.popleft().result()
-        else:
-            values = _item(self._poll, self._count, self._layouts, self._dtypes)
-        values = [v.to_device(self._device) for v in values]
-        if size is not None:
-            values = [_sized(v, size) for v in values]
-        elif len({type(v) for v in values}) > 1:
-            raise TypeError(
-                "ExternalSource: Outputs must be uniformly Tensors or uniformly Batches, or give batch_size"
-            )
-        return values[0] if self._count == 1 else tuple(values)
+    def _next(self, size: int | None, begin: Callable[[], None] | None = None) -> Any:
+        try:
+            if self._held is None:
+                self._held = self._taken()
+            values = [v.to_device(self._device) for v in self._held]
+            if size is not None:
+                values = [_sized(v, size) for v in values]
+            elif len({type(v) for v in values}) > 1:
+                raise TypeError(
+                    "ExternalSource: Outputs must be uniformly Tensors or uniformly Batches, or give batch_size"
+                )
+        except Exception:
+            self._held, self._given = None, []
+            raise
+        found = values[0] if self._count == 1 else tuple(values)
+        if begin is not None:
+            begin()
+        self._held, self._given = (
+            None,
+            [],
+        )  # nothing is called from here on: Ctrl-C comes before it or when this is over
+        return found
+
+    def _taken(self) -> list[Any]:
+        """What the source gives next."""
+        if not self._prefetch:
+            self._given = self._given or [self._poll()]
+            return _item(self._given[0], self._count, self._layouts, self._dtypes)
+        pool = _threads(self)
+        while len(self._coming) <= self._prefetch:
+            self._coming.append(Future())
+            pool.submit(_fill, self._coming, self._poll, self._count, self._layouts, self._dtypes)
+        future = self._coming[0]
+        if not future.done():  # perhaps Ctrl-C came when it had its place and was not submitted
+            pool.submit(_fill, self._coming, self._poll, self._count, self._layouts, self._dtypes)
+        try:
+            values = future.result()
+        except BaseException as error:  # the source's, or Ctrl-C while it was waited for
+            if future.done() and future.exception() is error:
+                del self._coming[0]
+            raise
+        del self._coming[0]  # popleft() would be a call
+        return values
 
 
 def _sized(value: Any, size: int) -> Batch:
@@ -207,9 +236,19 @@ def _sized(value: Any, size: int) -> Batch:
     return value
 
 
-def _item(poll: Callable[[], Any], count: int, layouts: list[Any], dtypes: list[Any]) -> list[Any]:
-    """What the source gives next, as values of ndd on the CPU or where it is."""
-    given = poll()
+def _fill(coming: deque[Future[Any]], poll: Callable[[], Any], *form: Any) -> None:
+    """On the thread: takes an item for the first place that has none."""
+    place = next((future for future in list(coming) if not future.done()), None)
+    if place is None:
+        return
+    try:
+        place.set_result(_item(poll(), *form))
+    except BaseException as error:
+        place.set_exception(error)
+
+
+def _item(given: Any, count: int, layouts: list[Any], dtypes: list[Any]) -> list[Any]:
+    """What the source gave, as values of ndd on the CPU or where it is."""
     if count > 1 and not (isinstance(given, tuple | list) and len(given) == count):
         what = f"{len(given)}" if isinstance(given, tuple | list) else type(given).__name__
         raise ValueError(f"ExternalSource: Expected {count} outputs from the source, got {what}")

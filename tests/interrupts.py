@@ -44,10 +44,10 @@ class interrupted:
             raise Interrupted
 
     def _entered(self, frame, event, argument):
+        self._after_call.discard(id(frame.f_back))  # the call was one of Python code: no look after it
         if not frame.f_globals.get("__name__", "").startswith("ndd."):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        self._after_call.discard(id(frame.f_back))  # the call was one of Python code: no look after it
         self._look(frame)
         last = -1
 

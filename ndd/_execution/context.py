@@ -382,10 +382,11 @@ class EvalContext:
         me = threading.get_ident()
         if self._thread is not None and self._thread != me:
             raise RuntimeError("This EvalContext is in force on another thread: a context serves one thread at a time")
+        stack = _local.stack
         self._device.__enter__()
-        self._thread = me
+        self._thread = me  # no call from here on: what the handler of a signal raises comes before or after it
         self._depth += 1
-        _local.stack.append(self)
+        stack += [self]
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:

@@ -19,6 +19,7 @@ class Ahead:
 
     def __init__(self, owner: Any, work: Callable[[Any], Any], depth: int):
         self._ready: deque[tuple[Any, BaseException | None]] = deque()
+        self._taken: tuple[Any, BaseException | None] | None = None  # on its way to the caller
         # Entered itself: what Ctrl-C raises in a condition's `__enter__` leaves it taken.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
@@ -56,15 +57,19 @@ class Ahead:
             del outcome
 
     def next(self) -> Any:
-        """The next result, waiting for it."""
+        """The next result, waiting for it. What Ctrl-C leaves on its way is the next one again: nothing is called between
+        the steps after which that is over."""
         with self._lock:
-            while not self._ready:
-                if self._ended or self._stopped:
-                    raise StopIteration
-                self._wait()
-            value, error = self._ready[0]
-            del self._ready[0]  # not popleft(): Ctrl-C could come when the result is out and not kept
+            if self._taken is None:
+                while not self._ready:
+                    if self._ended or self._stopped:
+                        raise StopIteration
+                    self._wait()
+                self._taken = self._ready[0]
+                del self._ready[0]  # no call, as popleft() is one
             self._changed.notify_all()
+        value, error = self._taken
+        self._taken = None
         if error is not None:
             try:
                 raise error

@@ -33,6 +33,7 @@ class PipelineBody(PipelineOptions):
         self._readers: dict[str, Any] = {}
         self._sources: list[ExternalSource] = []
         self._pending: dict[int, list[Any]] = {}
+        self._read: dict[int, Any] = {}
         self._recorded: list[Any] | None = None
         self._recording = False
         self._built = False
@@ -213,6 +214,13 @@ class PipelineBody(PipelineOptions):
             )
         return found
 
+    def batch_of(self, reader: Any) -> Any:
+        """This run's batch of a reader. If Ctrl-C ends the run, the next run has it."""
+        key = id(reader)
+        if key not in self._read:
+            self._read[key] = reader.__call__(batch_size=self.max_batch_size)  # reader() would be one call more
+        return self._read[key]
+
     def result(
         self,
         run: Callable[[dict[int, Any]], Any],
@@ -244,6 +252,17 @@ class PipelineBody(PipelineOptions):
                 self.statistics.measure(self._memo)
         self._check(lists)
         return with_places(lists, taken_states(self.states.objects)) if self.enable_checkpointing else lists
+
+    def entered(self) -> int:
+        """How many bodies run on this thread, one within the other."""
+        return len(_stack())
+
+    def leave_all(self, outer: int) -> None:
+        """Leaves what a run has entered and was interrupted before it left; `outer` bodies were entered before."""
+        del _stack()[outer:]
+        context, self._context = self._context, None
+        while context is not None and ndd.EvalContext.current() is context:
+            context.__exit__(None, None, None)
 
     def _in_context(self) -> Any:
         if self._context is None:
