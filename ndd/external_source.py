@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -386,4 +387,20 @@ def _in_processes(source: Any, processes: int, ahead: int) -> Callable[[], Itera
         multiprocessing_context="spawn",
         persistent_workers=True,
     )
-    return lambda: iter(loader)
+    return lambda: _of_this_process(iter(loader))
+
+
+def _of_this_process(items: Any) -> Iterator[Any]:
+    """The items that worker processes give. A forked child, which would take them from its parent, gets an error."""
+    process = os.getpid()
+    while True:
+        if os.getpid() != process:
+            raise RuntimeError(
+                "ExternalSource: its processes work for the process that made it, and this is a child of that: make one in "
+                "each process, from the source"
+            )
+        try:
+            item = next(items)
+        except StopIteration:
+            return
+        yield item

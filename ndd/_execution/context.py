@@ -302,6 +302,9 @@ class EvalContext:
         self._thread: int | None = None
         self._depth = 0
 
+    def __reduce__(self) -> Any:
+        raise TypeError("EvalContext cannot be pickled or copied: it has a thread and a queue. Make another one")
+
     @staticmethod
     def current() -> EvalContext:
         """The context in force on this thread."""

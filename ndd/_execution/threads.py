@@ -85,6 +85,9 @@ class ThreadPool:
         self._lock = threading.RLock()  # a signal's handler may take it again
         weakref.finalize(self, _dismiss, self._tasks, self._num_threads)
 
+    def __reduce__(self) -> Any:
+        raise TypeError("ThreadPool cannot be pickled or copied: it has threads. Make another one")
+
     @property
     def num_threads(self) -> int:
         """How many threads work at once."""

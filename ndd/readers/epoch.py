@@ -84,6 +84,10 @@ class Epoch(_Iterating[Outputs]):
         self._left: int | None = None  # None until the first sample is asked for
         self._total: int | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For worker processes: the rest of this epoch, over a reader of their own."""
+        return _remade, (type(self), self._reader, self._batch, self._ctx, self._last, self._whole)
+
     def __len__(self) -> int:
         if self._total is None or self._generation != self._reader._progress.generation:
             return self._reader._epoch_length(self._batch, self._last, self._whole)
@@ -133,6 +137,12 @@ class Epoch(_Iterating[Outputs]):
                 if self._before is not None:
                     self._before()
                 return held
+
+
+def _remade(kind: type[Epoch[Any]], reader: Reader, batch: int | None, ctx: Any, last: LastBatch, whole: bool) -> Any:
+    epoch = kind(reader, batch, ctx, last)
+    epoch._whole = whole
+    return epoch
 
 
 def _collated(samples: list[Tensor], *, collate_fn_map: Any = None) -> Any:
