@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import inspect
 import os
+import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from operator import index
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 import torch.utils.data
 
+from ndd._execution.fork import around_fork
 from ndd._execution.kept import Kept
+from ndd._execution.living import Living
+from ndd._execution.signal_safe import start
 from ndd._operator.captured import CapturedLoop, running
 from ndd._tensor import Batch, Tensor, batch, tensor
 from ndd._tensor.construct import from_pipeline
@@ -27,7 +33,51 @@ _LOOP = "This ExternalSource is already used in a capture-mode loop"
 _ENDED = (
     'The source of this ExternalSource has ended. cycle="quiet" begins again each time, cycle="raise" at the next call'
 )
-_threads = Kept(lambda source: ThreadPoolExecutor(1, thread_name_prefix="ndd-source"), per="owner")
+
+
+class _Thread:
+    """A thread that calls what it is given, in order. Its queue is written in C: a Ctrl-C in the midst of `put` leaves it whole,
+    while the locks of a ThreadPoolExecutor stay taken then, and its thread waits for ever."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[Any] = SimpleQueue()
+        self.thread = threading.Thread(target=_serve, args=(self._calls,), name="ndd-source", daemon=True)
+        start(self.thread)
+        weakref.finalize(self, self._calls.put, None).atexit = False
+        _alive.add(self)
+
+    def call(self, *call: Any) -> None:
+        """Calls the first with the others, when its turn comes."""
+        self._calls.put(call)
+
+    def end(self) -> None:
+        """Ends the thread after the call that it works on."""
+        self._calls.put(None)
+
+
+def _serve(calls: SimpleQueue[Any]) -> None:
+    while (call := calls.get()) is not None and not _ended:
+        call[0](*call[1:])
+        del call
+
+
+_LOOK_AGAIN_SECONDS = 0.5  # an item wakes who waits for it; this is for the case that Ctrl-C has taken the waking
+_ended = False  # the program
+_alive: Living[_Thread] = Living()
+_threads = Kept(lambda source: _Thread(), per="owner")
+
+
+@atexit.register
+def _end_all() -> None:
+    global _ended
+    _ended = True
+    for one in _alive:
+        one.end()
+    for one in _alive:
+        one.thread.join(timeout=2.0)
+
+
+around_fork(in_child=_alive.clear)
 
 
 class ExternalSource:
@@ -87,7 +137,7 @@ class ExternalSource:
         self._device = device
         self._prefetch = prefetch
         self._poll = _bound(source, cycle, processes, max(prefetch, 2))
-        self._coming: deque[Future[Any]] = deque()
+        self._coming: deque[_Place] = deque()
         # An item on its way to the caller, which stays here if Ctrl-C comes: as the source gave it, and as values of ndd.
         self._given: list[Any] = []
         self._held: list[Any] | None = None
@@ -212,21 +262,23 @@ class ExternalSource:
         if not self._prefetch:
             self._given = self._given or [self._poll()]
             return _item(self._given[0], self._count, self._layouts, self._dtypes)
-        pool = _threads(self)
+        thread = _threads(self)
         while len(self._coming) <= self._prefetch:
-            self._coming.append(Future())
-            pool.submit(_fill, self._coming, self._poll, self._count, self._layouts, self._dtypes)
-        future = self._coming[0]
-        if not future.done():  # perhaps Ctrl-C came when it had its place and was not submitted
-            pool.submit(_fill, self._coming, self._poll, self._count, self._layouts, self._dtypes)
-        try:
-            values = future.result()
-        except BaseException as error:  # the source's, or Ctrl-C while it was waited for
-            if future.done() and future.exception() is error:
-                del self._coming[0]
-            raise
+            self._coming.append(_Place())
+            thread.call(_fill, self._coming, self._poll, self._count, self._layouts, self._dtypes)
+        place = self._coming[0]
+        if not place.done:  # perhaps Ctrl-C came when it was here and the thread had not been called
+            thread.call(_fill, self._coming, self._poll, self._count, self._layouts, self._dtypes)
+        while not place.done:
+            place.woken.acquire(timeout=_LOOK_AGAIN_SECONDS)
+        values, error = place.values, place.error
         del self._coming[0]  # popleft() would be a call
-        return values
+        if error is None:
+            return values
+        try:
+            raise error
+        finally:
+            del error, place  # a frame that holds an exception that holds the frame
 
 
 def _sized(value: Any, size: int) -> Batch:
@@ -237,15 +289,30 @@ def _sized(value: Any, size: int) -> Batch:
     return value
 
 
-def _fill(coming: deque[Future[Any]], poll: Callable[[], Any], *form: Any) -> None:
+class _Place:
+    """Where the thread puts an item, or the source's error. (A Future's locks stay taken where a Ctrl-C comes at a bad time.)"""
+
+    __slots__ = ("done", "error", "values", "woken")
+
+    def __init__(self) -> None:
+        self.values: Any = None
+        self.error: BaseException | None = None
+        self.done = False
+        self.woken = threading.Lock()
+        self.woken.acquire()
+
+
+def _fill(coming: deque[_Place], poll: Callable[[], Any], *form: Any) -> None:
     """On the thread: takes an item for the first place that has none."""
-    place = next((future for future in list(coming) if not future.done()), None)
+    place = next((one for one in list(coming) if not one.done), None)
     if place is None:
         return
     try:
-        place.set_result(_item(poll(), *form))
+        place.values = _item(poll(), *form)
     except BaseException as error:
-        place.set_exception(error)
+        place.error = error
+    place.done = True
+    place.woken.release()
 
 
 def _item(given: Any, count: int, layouts: list[Any], dtypes: list[Any]) -> list[Any]:
@@ -387,20 +454,20 @@ def _in_processes(source: Any, processes: int, ahead: int) -> Callable[[], Itera
         multiprocessing_context="spawn",
         persistent_workers=True,
     )
-    return lambda: _of_this_process(iter(loader))
+    return lambda: _OfThisProcess(iter(loader))
 
 
-def _of_this_process(items: Any) -> Iterator[Any]:
+class _OfThisProcess(Iterator[Any]):
     """The items that worker processes give. A forked child, which would take them from its parent, gets an error."""
-    process = os.getpid()
-    while True:
-        if os.getpid() != process:
+
+    def __init__(self, items: Iterator[Any]):
+        self._items = items
+        self._process = os.getpid()
+
+    def __next__(self) -> Any:
+        if os.getpid() != self._process:
             raise RuntimeError(
                 "ExternalSource: its processes work for the process that made it, and this is a child of that: make one in "
                 "each process, from the source"
             )
-        try:
-            item = next(items)
-        except StopIteration:
-            return
-        yield item
+        return next(self._items)

@@ -15,7 +15,8 @@ class Interrupted(KeyboardInterrupt):
 
 
 class interrupted:
-    """In the `with` block, the code of ndd on this thread is interrupted at the `number`-th place, from 1; the block ends there.
+    """In the `with` block, the code of ndd on this thread, and what it uses of `threading`, is interrupted at the `number`-th
+    place, from 1; the block ends there.
 
     Python looks for signals where a function or a turn of a loop begins, and after a call of something written in C.
 
@@ -45,7 +46,7 @@ class interrupted:
 
     def _entered(self, frame, event, argument):
         self._after_call.discard(id(frame.f_back))  # the call was one of Python code: no look after it
-        if not frame.f_globals.get("__name__", "").startswith("ndd."):
+        if not frame.f_globals.get("__name__", "").startswith(("ndd.", "threading", "concurrent.futures")):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         self._look(frame)

@@ -216,7 +216,7 @@ def test_the_end_says_how_to_begin_again():
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_child_leaves_the_items_to_its_parent():
     """It would take them from the processes, and the parent would wait for ever."""
-    items = external_source._of_this_process(iter([0, 1]))  # in the place of torch's loader, whose processes take seconds
+    items = external_source._OfThisProcess(iter([0, 1]))  # in the place of torch's loader, whose processes take seconds
     assert next(items) == 0
     child = os.fork()
     if child == 0:

@@ -15,6 +15,7 @@ from ndd._execution.invocation import Invocation, run_with_inputs, serving
 from ndd._execution.kept import Kept
 from ndd._execution.living import Living
 from ndd._execution.mode import take_off
+from ndd._execution.signal_safe import start
 from ndd._execution.stream import Stream, chosen_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
 from ndd._tensor.device import Device, current_gpu
@@ -61,9 +62,10 @@ class Turn:
     def _start(self) -> None:
         with _starting:
             if self.thread is None and not self.closed:
-                self.thread = threading.Thread(target=_serve, args=(weakref.ref(self),), name="ndd-eager", daemon=True)
-                self.thread.start()
                 _turns.add(self)
+                thread = threading.Thread(target=_serve, args=(weakref.ref(self),), name="ndd-eager", daemon=True)
+                start(thread)
+                self.thread = thread
 
     def retired(self) -> bool:
         """Lets the idle background thread end, if nothing came meanwhile."""

@@ -16,6 +16,7 @@ from ndd._execution.fork import around_fork
 from ndd._execution.invocation import serving
 from ndd._execution.kept import Kept
 from ndd._execution.living import Living
+from ndd._execution.signal_safe import start
 
 _chosen: int | None = None
 
@@ -103,7 +104,7 @@ class ThreadPool:
             while self._threads < wanted:
                 name = f"ndd-worker-{self._threads}"
                 try:
-                    threading.Thread(target=_serve, args=(self._tasks,), name=name, daemon=True).start()
+                    start(threading.Thread(target=_serve, args=(self._tasks,), name=name, daemon=True))
                 except RuntimeError:  # no memory, or a limit: fewer threads do the work
                     return
                 self._threads += 1

@@ -26,14 +26,30 @@ class Ahead:
         self._depth = depth
         self._stopped = False
         self._ended = False
+        self._owner, self._work = weakref.ref(owner), work
+        self._begun = False
+        self._thread: threading.Thread | None = None
         weakref.finalize(owner, self.abandon).atexit = False
-        self._thread = threading.Thread(
-            target=self._serve, args=(weakref.ref(owner), work), name="ndd-pipeline", daemon=True
-        )
         _running[id(self)] = self
-        self._thread.start()
 
-    def _serve(self, reference: weakref.ref[Any], work: Callable[[Any], Any]) -> None:
+    def begin(self) -> None:
+        """Starts the thread. Not done as this is made: a Ctrl-C then would leave a thread whose runs nobody could take."""
+        if not self._begun:
+            thread = threading.Thread(target=self._serve, name="ndd-pipeline", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:  # "release unlocked lock", which Python makes of a Ctrl-C here at times
+                if isinstance(error.__context__, KeyboardInterrupt):
+                    raise error.__context__ from None
+                raise
+            self._thread = thread
+
+    def _serve(self) -> None:
+        with self._lock:
+            if self._begun:  # a Ctrl-C came when the first thread was being started, so this is the second
+                return
+            self._begun = True
+        reference, work = self._owner, self._work
         while True:
             with self._lock:
                 while len(self._ready) >= self._depth and not self._stopped:
@@ -59,6 +75,7 @@ class Ahead:
     def next(self) -> Any:
         """The next result, waiting for it. What Ctrl-C leaves on its way is the next one again: nothing is called between
         the steps after which that is over."""
+        self.begin()
         with self._lock:
             if self._taken is None:
                 while not self._ready:
@@ -101,7 +118,7 @@ class Ahead:
         with self._lock:
             self._stopped = True
             self._changed.notify_all()
-        if self._thread is not threading.current_thread():
+        if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=10.0)
 
 

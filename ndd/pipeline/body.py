@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -405,13 +404,18 @@ def check_output(i: int, value: Any) -> None:
         )
 
 
-@contextlib.contextmanager
-def _running(pipeline: PipelineBody) -> Iterator[None]:
-    """The pipeline is the current one of this thread."""
-    _stack().append(pipeline)
-    try:
-        yield
-    finally:
+class _running:
+    """The pipeline is the current one of this thread. (No generator, whose `finally` may run later, when another run has begun:
+    what Ctrl-C leaves is taken away by `leave_all`.)"""
+
+    def __init__(self, pipeline: PipelineBody):
+        self._pipeline = pipeline
+
+    def __enter__(self) -> None:
+        stack = _stack()
+        stack += [self._pipeline]
+
+    def __exit__(self, *_: object) -> None:
         _stack().pop()
 
 

@@ -215,6 +215,7 @@ class Pipeline(PipelineBody):
         self._out = self._once()
         if self._runs_ahead():
             self._ahead = Ahead(self, Pipeline._once, self._depth)
+            self._ahead.begin()
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
         """The outputs of the oldest scheduled run."""
