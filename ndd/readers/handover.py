@@ -54,17 +54,19 @@ class Handover:
 
     def again(self, epoch: Epoch[Any] | None) -> Held | None:
         """What this thread took before and did not hand over, if there is such a step."""
-        me = threading.current_thread()
-        for held in self._held:
-            if not held.given and (held.thread is me or not held.thread.is_alive()):
-                held.thread, held.epoch = me, epoch
+        for held in self._held:  # mostly one, and given
+            if not held.given and (held.thread is threading.current_thread() or not held.thread.is_alive()):
+                held.thread, held.epoch = threading.current_thread(), epoch
                 return held
         return None
 
     def outstanding(self, epoch: Epoch[Any]) -> int:
         """How many steps of an epoch other threads are about to hand over."""
-        me = threading.current_thread()
-        return sum([held.epoch is epoch and held.thread is not me and held.thread.is_alive() for held in self._held])
+        count = 0
+        for held in self._held:
+            if held.epoch is epoch:  # not given
+                count += held.thread is not threading.current_thread() and held.thread.is_alive()
+        return count
 
     def took(self, step: Step, epoch: Epoch[Any] | None) -> Held:
         """A step was taken. It is either here when this returns, or nowhere."""
