@@ -41,7 +41,7 @@ class _Thread:
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[Any] = SimpleQueue()
-        self.thread = threading.Thread(target=_serve, args=(self._calls,), name="ndd-source", daemon=True)
+        self.thread = threading.Thread(target=_serve, args=(self._calls,), name="ndd-source_0", daemon=True)
         start(self.thread)
         weakref.finalize(self, self._calls.put, None).atexit = False
         _alive.add(self)
