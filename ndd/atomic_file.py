@@ -12,6 +12,18 @@ SUFFIX = ".tmp"  # of a file under way; one that stays is of a process that died
 
 
 @contextlib.contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """What the system says of a write names the file, as a full disk does not; and that file, not the one under way."""
+    try:
+        yield
+    except OSError as error:
+        given = error.filename
+        if error.errno is not None and (given is None or (isinstance(given, str) and given.endswith(SUFFIX))):
+            error.filename, error.filename2 = os.fspath(path), None
+        raise
+
+
+@contextlib.contextmanager
 def atomic_file(path: str | os.PathLike[str], *, private: bool = False, durable: bool = False) -> Iterator[BinaryIO]:
     """A file to write bytes to, which takes its place at `path` when the block ends. Who reads sees what was there before
     or all of the new, also when several processes write at once; after an exception it is what was there before.
@@ -32,14 +44,16 @@ def atomic_file(path: str | os.PathLike[str], *, private: bool = False, durable:
     """
     beside = f"{os.fspath(path)}.{secrets.token_hex(6)}{SUFFIX}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    handle = os.open(beside, flags, 0o600 if private else 0o666)
+    with naming(path):
+        handle = os.open(beside, flags, 0o600 if private else 0o666)
     try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        os.replace(beside, path)
+        with naming(path):
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
+            os.replace(beside, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(beside)

@@ -16,6 +16,7 @@ import string
 from typing import Any
 
 from ndd._execution import EvalContext
+from ndd.atomic_file import naming
 
 _VERSION = 2
 _UNNAMED = "__op_"  # the key of what was registered without a name: this and its number
@@ -367,7 +368,7 @@ def _write_new(path: str, text: str) -> None:
     folder = os.path.dirname(path) or "."
     draft = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
     try:
-        with open(draft, "x", encoding="utf-8") as file:
+        with naming(path), open(draft, "x", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

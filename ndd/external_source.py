@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import inspect
+import os
+import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from operator import index
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 import torch.utils.data
 
+from ndd._execution.fork import around_fork
 from ndd._execution.kept import Kept
+from ndd._execution.living import Living
+from ndd._execution.signal_safe import start
 from ndd._operator.captured import CapturedLoop, running
 from ndd._tensor import Batch, Tensor, batch, tensor
 from ndd._tensor.construct import from_pipeline
@@ -26,7 +33,51 @@ _LOOP = "This ExternalSource is already used in a capture-mode loop"
 _ENDED = (
     'The source of this ExternalSource has ended. cycle="quiet" begins again each time, cycle="raise" at the next call'
 )
-_threads = Kept(lambda source: ThreadPoolExecutor(1, thread_name_prefix="ndd-source"), per="owner")
+
+
+class _Thread:
+    """A thread that calls what it is given, in order. Its queue is written in C: a Ctrl-C in the midst of `put` leaves it whole,
+    while the locks of a ThreadPoolExecutor stay taken then, and its thread waits for ever."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[Any] = SimpleQueue()
+        self.thread = threading.Thread(target=_serve, args=(self._calls,), name="ndd-source_0", daemon=True)
+        start(self.thread)
+        weakref.finalize(self, self._calls.put, None).atexit = False
+        _alive.add(self)
+
+    def call(self, *call: Any) -> None:
+        """Calls the first with the others, when its turn comes."""
+        self._calls.put(call)
+
+    def end(self) -> None:
+        """Ends the thread after the call that it works on."""
+        self._calls.put(None)
+
+
+def _serve(calls: SimpleQueue[Any]) -> None:
+    while (call := calls.get()) is not None and not _ended:
+        call[0](*call[1:])
+        del call
+
+
+_LOOK_AGAIN_SECONDS = 0.5  # an item wakes who waits for it; this is for the case that Ctrl-C has taken the waking
+_ended = False  # the program
+_alive: Living[_Thread] = Living()
+_threads = Kept(lambda source: _Thread(), per="owner")
+
+
+@atexit.register
+def _end_all() -> None:
+    global _ended
+    _ended = True
+    for one in _alive:
+        one.end()
+    for one in _alive:
+        one.thread.join(timeout=2.0)
+
+
+around_fork(in_child=_alive.clear)
 
 
 class ExternalSource:
@@ -86,7 +137,10 @@ class ExternalSource:
         self._device = device
         self._prefetch = prefetch
         self._poll = _bound(source, cycle, processes, max(prefetch, 2))
-        self._coming: deque[Future[Any]] = deque()
+        self._coming: deque[_Place] = deque()
+        # An item on its way to the caller, which stays here if Ctrl-C comes: as the source gave it, and as values of ndd.
+        self._given: list[Any] = []
+        self._held: list[Any] | None = None
         self._used = False  # called outside of any captured loop
         self._loop: CapturedLoop | None = None  # the captured loop that reads it, or runs over it
         self._root = False  # whether the loop runs over it
@@ -150,12 +204,12 @@ class ExternalSource:
             raise ValueError(f"ExternalSource.captured: Cannot change batch_size from {self._loop.size} to {size}")
         loop = self._loop = self._loop or CapturedLoop(size)
         self._root = True
-        return loop.iterations(lambda: self._epoch(size), self.released, self.released)
+        return loop.iterations(lambda begin: self._epoch(size, begin), self.released, self.released)
 
-    def _epoch(self, size: int) -> Iterator[Any]:
+    def _epoch(self, size: int, begin: Callable[[], None]) -> Iterator[Any]:
         while True:
             try:
-                item = self._next(size)
+                item = self._next(size, begin)
             except StopIteration:
                 return
             yield item
@@ -180,22 +234,51 @@ class ExternalSource:
         except StopIteration:
             raise RuntimeError("ExternalSource: A source was exhausted before the iteration ended") from None
 
-    def _next(self, size: int | None) -> Any:
-        if self._prefetch:
-            pool = _threads(self)
-            while len(self._coming) <= self._prefetch:
-                self._coming.append(pool.submit(_item, self._poll, self._count, self._layouts, self._dtypes))
-            values = self._coming.popleft().result()
-        else:
-            values = _item(self._poll, self._count, self._layouts, self._dtypes)
-        values = [v.to_device(self._device) for v in values]
-        if size is not None:
-            values = [_sized(v, size) for v in values]
-        elif len({type(v) for v in values}) > 1:
-            raise TypeError(
-                "ExternalSource: Outputs must be uniformly Tensors or uniformly Batches, or give batch_size"
-            )
-        return values[0] if self._count == 1 else tuple(values)
+    def _next(self, size: int | None, begin: Callable[[], None] | None = None) -> Any:
+        try:
+            if self._held is None:
+                self._held = self._taken()
+            values = [v.to_device(self._device) for v in self._held]
+            if size is not None:
+                values = [_sized(v, size) for v in values]
+            elif len({type(v) for v in values}) > 1:
+                raise TypeError(
+                    "ExternalSource: Outputs must be uniformly Tensors or uniformly Batches, or give batch_size"
+                )
+        except Exception:
+            self._held, self._given = None, []
+            raise
+        found = values[0] if self._count == 1 else tuple(values)
+        if begin is not None:
+            begin()
+        self._held, self._given = (
+            None,
+            [],
+        )  # nothing is called from here on: Ctrl-C comes before it or when this is over
+        return found
+
+    def _taken(self) -> list[Any]:
+        """What the source gives next."""
+        if not self._prefetch:
+            self._given = self._given or [self._poll()]
+            return _item(self._given[0], self._count, self._layouts, self._dtypes)
+        thread = _threads(self)
+        while len(self._coming) <= self._prefetch:
+            self._coming.append(_Place())
+            thread.call(_fill, self._coming, self._poll, self._count, self._layouts, self._dtypes)
+        place = self._coming[0]
+        if not place.done:  # perhaps Ctrl-C came when it was here and the thread had not been called
+            thread.call(_fill, self._coming, self._poll, self._count, self._layouts, self._dtypes)
+        while not place.done:
+            place.woken.acquire(timeout=_LOOK_AGAIN_SECONDS)
+        values, error = place.values, place.error
+        del self._coming[0]  # popleft() would be a call
+        if error is None:
+            return values
+        try:
+            raise error
+        finally:
+            del error, place  # a frame that holds an exception that holds the frame
 
 
 def _sized(value: Any, size: int) -> Batch:
@@ -206,9 +289,34 @@ def _sized(value: Any, size: int) -> Batch:
     return value
 
 
-def _item(poll: Callable[[], Any], count: int, layouts: list[Any], dtypes: list[Any]) -> list[Any]:
-    """What the source gives next, as values of ndd on the CPU or where it is."""
-    given = poll()
+class _Place:
+    """Where the thread puts an item, or the source's error. (A Future's locks stay taken where a Ctrl-C comes at a bad time.)"""
+
+    __slots__ = ("done", "error", "values", "woken")
+
+    def __init__(self) -> None:
+        self.values: Any = None
+        self.error: BaseException | None = None
+        self.done = False
+        self.woken = threading.Lock()
+        self.woken.acquire()
+
+
+def _fill(coming: deque[_Place], poll: Callable[[], Any], *form: Any) -> None:
+    """On the thread: takes an item for the first place that has none."""
+    place = next((one for one in list(coming) if not one.done), None)
+    if place is None:
+        return
+    try:
+        place.values = _item(poll(), *form)
+    except BaseException as error:
+        place.error = error
+    place.done = True
+    place.woken.release()
+
+
+def _item(given: Any, count: int, layouts: list[Any], dtypes: list[Any]) -> list[Any]:
+    """What the source gave, as values of ndd on the CPU or where it is."""
     if count > 1 and not (isinstance(given, tuple | list) and len(given) == count):
         what = f"{len(given)}" if isinstance(given, tuple | list) else type(given).__name__
         raise ValueError(f"ExternalSource: Expected {count} outputs from the source, got {what}")
@@ -346,4 +454,20 @@ def _in_processes(source: Any, processes: int, ahead: int) -> Callable[[], Itera
         multiprocessing_context="spawn",
         persistent_workers=True,
     )
-    return lambda: iter(loader)
+    return lambda: _OfThisProcess(iter(loader))
+
+
+class _OfThisProcess(Iterator[Any]):
+    """The items that worker processes give. A forked child, which would take them from its parent, gets an error."""
+
+    def __init__(self, items: Iterator[Any]):
+        self._items = items
+        self._process = os.getpid()
+
+    def __next__(self) -> Any:
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                "ExternalSource: its processes work for the process that made it, and this is a child of that: make one in "
+                "each process, from the source"
+            )
+        return next(self._items)

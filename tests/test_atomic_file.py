@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import sys
 
+import numpy as np
 import pytest
 
+import ndd
 from ndd.atomic_file import SUFFIX, atomic_file
 
 pytestmark = pytest.mark.fast
@@ -54,3 +57,37 @@ def test_who_may_read_it(tmp_path):
             assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
     finally:
         os.umask(before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="needs a limit for files")
+def test_a_full_disk_names_the_file(tmp_path):
+    """The system names none where a write fails. Nothing is left of a checkpoint, an index, or a video."""
+    import resource
+
+    def index(path):
+        with atomic_file(path) as file:
+            file.write(b"1" * 1000)
+
+    def checkpoint(path):
+        context = ndd.EvalContext()
+        context.checkpoint.register(ndd.random.RNG(seed=3))
+        context.checkpoint.collect()
+        context.checkpoint.save(path)
+
+    def video(path):
+        pytest.importorskip("av")
+        ndd.io.video.write(path, np.zeros((3, 32, 48, 3), np.uint8))
+
+    before, limits = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        for name, write in (("index", index), ("checkpoint", checkpoint), ("video.mp4", video)):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20, limits[1]))
+            with pytest.raises(OSError, match=f"File too large: '{tmp_path}/{name}'"):
+                write(str(tmp_path / name))
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            assert list(tmp_path.iterdir()) == []
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    with pytest.raises(FileNotFoundError, match=f"'{tmp_path}/none/a'"):
+        index(str(tmp_path / "none" / "a"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pickle
+import signal
 import threading
 
 import numpy as np
@@ -13,6 +14,7 @@ import torch
 from scenarios import outcomes
 
 import ndd
+from ndd import external_source
 
 a = np.arange(3)
 h = np.arange(6.0).reshape(2, 3)
@@ -208,3 +210,46 @@ def test_the_end_says_how_to_begin_again():
     for _ in range(2):
         with pytest.raises(StopIteration, match=r'has ended. cycle="quiet" begins again'):
             source()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_leaves_the_items_to_its_parent():
+    """It would take them from the processes, and the parent would wait for ever."""
+    items = external_source._OfThisProcess(iter([0, 1]))  # in the place of torch's loader, whose processes take seconds
+    assert next(items) == 0
+    child = os.fork()
+    if child == 0:
+        try:
+            next(items)
+        except RuntimeError as error:
+            os._exit(0 if "make one in each process" in str(error) else 2)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert list(items) == [1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_takes_items_ahead_on_a_thread_of_its_own():
+    """What the parent's thread was about to take when it forked nobody takes here."""
+    entered, go_on = threading.Event(), threading.Event()
+
+    def take():
+        entered.set()
+        go_on.wait(60)
+        return 7
+
+    source = ndd.ExternalSource(take, prefetch=2)
+    asker = threading.Thread(target=source)
+    asker.start()
+    entered.wait(60)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        go_on.set()
+        os._exit(source().item() != 7)
+    go_on.set()
+    assert os.waitpid(child, 0)[1] == 0
+    asker.join()
+    assert source().item() == 7

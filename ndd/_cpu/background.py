@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ndd._execution.fork import around_fork, whole
+from ndd._execution.signal_safe import start
 
 _VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
 _QUIET = 1.0  # seconds since something was compiled at a call
@@ -79,8 +80,9 @@ class Background:
         with self._lock:
             self._jobs.append(job)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="ndd-compile", daemon=False)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="ndd-compile", daemon=False)
+                start(thread)
+                self._thread = thread
 
     def _run(self) -> None:
         while True:

@@ -15,6 +15,7 @@ from ndd._execution.invocation import Invocation, run_with_inputs, serving
 from ndd._execution.kept import Kept
 from ndd._execution.living import Living
 from ndd._execution.mode import take_off
+from ndd._execution.signal_safe import start
 from ndd._execution.stream import Stream, chosen_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
 from ndd._tensor.device import Device, current_gpu
@@ -61,9 +62,10 @@ class Turn:
     def _start(self) -> None:
         with _starting:
             if self.thread is None and not self.closed:
-                self.thread = threading.Thread(target=_serve, args=(weakref.ref(self),), name="ndd-eager", daemon=True)
-                self.thread.start()
                 _turns.add(self)
+                thread = threading.Thread(target=_serve, args=(weakref.ref(self),), name="ndd-eager", daemon=True)
+                start(thread)
+                self.thread = thread
 
     def retired(self) -> bool:
         """Lets the idle background thread end, if nothing came meanwhile."""
@@ -302,6 +304,9 @@ class EvalContext:
         self._thread: int | None = None
         self._depth = 0
 
+    def __reduce__(self) -> Any:
+        raise TypeError("EvalContext cannot be pickled or copied: it has a thread and a queue. Make another one")
+
     @staticmethod
     def current() -> EvalContext:
         """The context in force on this thread."""
@@ -382,10 +387,11 @@ class EvalContext:
         me = threading.get_ident()
         if self._thread is not None and self._thread != me:
             raise RuntimeError("This EvalContext is in force on another thread: a context serves one thread at a time")
+        stack = _local.stack
         self._device.__enter__()
-        self._thread = me
+        self._thread = me  # no call from here on: what the handler of a signal raises comes before or after it
         self._depth += 1
-        _local.stack.append(self)
+        stack += [self]
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:

@@ -30,7 +30,7 @@ class EvalMode(Enum):
     default = eager
 
     def __enter__(self) -> EvalMode:
-        local.stack.append(self)
+        local.stack += [self]  # not append(): after a call the handler of a signal may raise
         local.level = self.value
         return self
 

@@ -1,8 +1,21 @@
-"""Waiting on a condition where the handler of a signal may raise at any step."""
+"""Waiting on a condition, and starting a thread, where the handler of a signal may raise at any step."""
 
 from __future__ import annotations
 
 import threading
+
+from ndd._execution.errors import raise_signalled
+
+
+def start(thread: threading.Thread) -> None:
+    """Starts a thread. Ctrl-C meanwhile is raised as what it is: Python's own `start`, which waits for the thread, makes
+    "release unlocked lock" of it at times. The thread may then run or not: note it after this, and let a second one do no
+    harm."""
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise_signalled(error)
+        raise
 
 
 class SignalSafeCondition(threading.Condition):

@@ -16,6 +16,7 @@ from ndd._execution.fork import around_fork
 from ndd._execution.invocation import serving
 from ndd._execution.kept import Kept
 from ndd._execution.living import Living
+from ndd._execution.signal_safe import start
 
 _chosen: int | None = None
 
@@ -85,6 +86,9 @@ class ThreadPool:
         self._lock = threading.RLock()  # a signal's handler may take it again
         weakref.finalize(self, _dismiss, self._tasks, self._num_threads)
 
+    def __reduce__(self) -> Any:
+        raise TypeError("ThreadPool cannot be pickled or copied: it has threads. Make another one")
+
     @property
     def num_threads(self) -> int:
         """How many threads work at once."""
@@ -100,7 +104,7 @@ class ThreadPool:
             while self._threads < wanted:
                 name = f"ndd-worker-{self._threads}"
                 try:
-                    threading.Thread(target=_serve, args=(self._tasks,), name=name, daemon=True).start()
+                    start(threading.Thread(target=_serve, args=(self._tasks,), name=name, daemon=True))
                 except RuntimeError:  # no memory, or a limit: fewer threads do the work
                     return
                 self._threads += 1

@@ -67,20 +67,29 @@ class CapturedLoop:
         return self.step == 0
 
     def iterations(
-        self, begun: Callable[[], Iterator[Any]], free: Callable[[], None], left: Callable[[], None] | None = None
+        self,
+        begun: Callable[[Callable[[], None]], Iterator[Any]],
+        free: Callable[[], None],
+        left: Callable[[], None] | None = None,
     ) -> Iterator[Any]:
         """The items, one for each iteration.
 
         Args:
-            begun: gives the items, once the loop begins.
+            begun: gives the items, once the loop begins. It is given what to call before an item is handed over, so that an
+                interrupt comes before that or after it.
             free: called if the loop captures nothing: what it runs over may then be used in another way.
             left: called if the loop is left in its first iteration.
         """
-        whole, items = False, begun()
+        ordinary = False
+
+        def begin() -> None:
+            if not ordinary:
+                self._begin()
+
+        whole, items = False, begun(begin)
         try:
             for item in items:
                 whole = False
-                self._begin()
                 yield item
                 self._end()
                 whole = True
@@ -93,6 +102,7 @@ class CapturedLoop:
                     )
                     self.forget()
                     free()
+                    ordinary = True
                     yield from items
                     return
                 self.step += 1

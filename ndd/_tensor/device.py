@@ -135,7 +135,7 @@ class Device:
             if self.device_id != _current_number() and torch.cuda.is_available():
                 previous = torch.cuda.current_device()
                 torch.cuda.set_device(self.device_id)
-        stack.append((self, previous))
+        stack += [(self, previous)]  # not append(): after a call the handler of a signal may raise
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:

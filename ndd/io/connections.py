@@ -10,6 +10,7 @@ from typing import Any
 
 from ndd._execution.fork import around_fork
 from ndd._execution.living import Living
+from ndd._execution.signal_safe import start
 
 _LAST_SECONDS = 2.0  # the end of the interpreter waits so long for requests under way
 
@@ -47,8 +48,8 @@ class Connections:
         with self._lock:
             for _ in range(min(self._count - len(self._threads), len(asked))):
                 thread = threading.Thread(target=_serve, args=(self._work,), name="ndd-connection", daemon=True)
+                start(thread)
                 self._threads.append(thread)
-                thread.start()
             for place, arguments in enumerate(asked):
                 self._work.put((together, place, arguments))
         together.done.wait()

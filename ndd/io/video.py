@@ -15,6 +15,7 @@ from ndd._tensor import Batch
 from ndd._tensor.construct import make_batch
 from ndd._tensor.device import DeviceLike, device as to_device
 from ndd._tensor.memory import host_empty
+from ndd.atomic_file import atomic_file
 from ndd.decoders._open_videos import OpenVideos
 from ndd.decoders._video_clips import on_gpu
 from ndd.decoders._video_file import VideoFile
@@ -37,7 +38,7 @@ def write(
     quality: int = 23,
     key_interval: int | None = None,
 ) -> None:
-    """Writes a video file.
+    """Writes a video file, which is there whole or not at all.
 
     Args:
         path: where to; the ending says the format: mp4, mov, mkv (H.264), webm (VP9), avi (MPEG-4).
@@ -61,7 +62,8 @@ def write(
     path = os.fsdecode(path)
     format = os.path.splitext(path)[1][1:].lower() or "mp4"
     array = _checked(frames, format, rate, codec, key_interval)
-    with open(path, "wb") as file:
+    plain = os.path.isfile(path) or not os.path.exists(path)  # else a pipe or a device
+    with atomic_file(os.path.realpath(path)) if plain else open(path, "wb") as file:
         _encode(file, array, format, rate, codec, quality, key_interval)
 
 

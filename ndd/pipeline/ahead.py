@@ -19,20 +19,37 @@ class Ahead:
 
     def __init__(self, owner: Any, work: Callable[[Any], Any], depth: int):
         self._ready: deque[tuple[Any, BaseException | None]] = deque()
+        self._taken: tuple[Any, BaseException | None] | None = None  # on its way to the caller
         # Entered itself: what Ctrl-C raises in a condition's `__enter__` leaves it taken.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._depth = depth
         self._stopped = False
         self._ended = False
+        self._owner, self._work = weakref.ref(owner), work
+        self._begun = False
+        self._thread: threading.Thread | None = None
         weakref.finalize(owner, self.abandon).atexit = False
-        self._thread = threading.Thread(
-            target=self._serve, args=(weakref.ref(owner), work), name="ndd-pipeline", daemon=True
-        )
         _running[id(self)] = self
-        self._thread.start()
 
-    def _serve(self, reference: weakref.ref[Any], work: Callable[[Any], Any]) -> None:
+    def begin(self) -> None:
+        """Starts the thread. Not done as this is made: a Ctrl-C then would leave a thread whose runs nobody could take."""
+        if not self._begun:
+            thread = threading.Thread(target=self._serve, name="ndd-pipeline", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:  # "release unlocked lock", which Python makes of a Ctrl-C here at times
+                if isinstance(error.__context__, KeyboardInterrupt):
+                    raise error.__context__ from None
+                raise
+            self._thread = thread
+
+    def _serve(self) -> None:
+        with self._lock:
+            if self._begun:  # a Ctrl-C came when the first thread was being started, so this is the second
+                return
+            self._begun = True
+        reference, work = self._owner, self._work
         while True:
             with self._lock:
                 while len(self._ready) >= self._depth and not self._stopped:
@@ -56,15 +73,20 @@ class Ahead:
             del outcome
 
     def next(self) -> Any:
-        """The next result, waiting for it."""
+        """The next result, waiting for it. What Ctrl-C leaves on its way is the next one again: nothing is called between
+        the steps after which that is over."""
+        self.begin()
         with self._lock:
-            while not self._ready:
-                if self._ended or self._stopped:
-                    raise StopIteration
-                self._wait()
-            value, error = self._ready[0]
-            del self._ready[0]  # not popleft(): Ctrl-C could come when the result is out and not kept
+            if self._taken is None:
+                while not self._ready:
+                    if self._ended or self._stopped:
+                        raise StopIteration
+                    self._wait()
+                self._taken = self._ready[0]
+                del self._ready[0]  # no call, as popleft() is one
             self._changed.notify_all()
+        value, error = self._taken
+        self._taken = None
         if error is not None:
             try:
                 raise error
@@ -96,7 +118,7 @@ class Ahead:
         with self._lock:
             self._stopped = True
             self._changed.notify_all()
-        if self._thread is not threading.current_thread():
+        if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=10.0)
 
 

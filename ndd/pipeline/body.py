@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ class PipelineBody(PipelineOptions):
         self._readers: dict[str, Any] = {}
         self._sources: list[ExternalSource] = []
         self._pending: dict[int, list[Any]] = {}
+        self._read: dict[int, Any] = {}
         self._recorded: list[Any] | None = None
         self._recording = False
         self._built = False
@@ -213,6 +213,13 @@ class PipelineBody(PipelineOptions):
             )
         return found
 
+    def batch_of(self, reader: Any) -> Any:
+        """This run's batch of a reader. If Ctrl-C ends the run, the next run has it."""
+        key = id(reader)
+        if key not in self._read:
+            self._read[key] = reader.__call__(batch_size=self.max_batch_size)  # reader() would be one call more
+        return self._read[key]
+
     def result(
         self,
         run: Callable[[dict[int, Any]], Any],
@@ -244,6 +251,17 @@ class PipelineBody(PipelineOptions):
                 self.statistics.measure(self._memo)
         self._check(lists)
         return with_places(lists, taken_states(self.states.objects)) if self.enable_checkpointing else lists
+
+    def entered(self) -> int:
+        """How many bodies run on this thread, one within the other."""
+        return len(_stack())
+
+    def leave_all(self, outer: int) -> None:
+        """Leaves what a run has entered and was interrupted before it left; `outer` bodies were entered before."""
+        del _stack()[outer:]
+        context, self._context = self._context, None
+        while context is not None and ndd.EvalContext.current() is context:
+            context.__exit__(None, None, None)
 
     def _in_context(self) -> Any:
         if self._context is None:
@@ -386,13 +404,18 @@ def check_output(i: int, value: Any) -> None:
         )
 
 
-@contextlib.contextmanager
-def _running(pipeline: PipelineBody) -> Iterator[None]:
-    """The pipeline is the current one of this thread."""
-    _stack().append(pipeline)
-    try:
-        yield
-    finally:
+class _running:
+    """The pipeline is the current one of this thread. (No generator, whose `finally` may run later, when another run has begun:
+    what Ctrl-C leaves is taken away by `leave_all`.)"""
+
+    def __init__(self, pipeline: PipelineBody):
+        self._pipeline = pipeline
+
+    def __enter__(self) -> None:
+        stack = _stack()
+        stack += [self._pipeline]
+
+    def __exit__(self, *_: object) -> None:
         _stack().pop()
 
 

@@ -195,7 +195,7 @@ def _draw_past(generator: Any, pipeline: Any) -> None:
 
 
 def _read_past(reader: Any, pipeline: Any) -> None:
-    reader(batch_size=pipeline.max_batch_size)
+    pipeline.batch_of(reader)
 
 
 class CallForm:
@@ -276,7 +276,7 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         names = [output.name for output in kind.outputs(*positional, **plain)]
 
         def run(memo: dict[int, Any]) -> Any:
-            found = whole(lambda: state()(batch_size=pipeline.max_batch_size))
+            found = whole(lambda: pipeline.batch_of(state()))
             return found if finish is None else finish(found, lambda value: unwrapped(value, memo))
 
         return pipeline.result(run, names if kind.gives_dicts else len(names), tuple(nodes.values()), state=state)

@@ -36,6 +36,9 @@ class PipelineTensor:
         if layout:
             self.set_layout(layout)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._tensor,)
+
     def __ndd_value__(self) -> Any:
         return self._tensor
 
@@ -154,6 +157,9 @@ class TensorList:
         self._batch = data
         if layout:
             self.set_layout(layout)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._batch,)
 
     @property
     def batch(self) -> Any:

@@ -62,6 +62,7 @@ class Pipeline(PipelineBody):
         self._places: str | None = None  # after the run whose outputs were given last
         self._scheduled: deque[Any] = deque()
         self._ahead: Ahead | None = None
+        self._out: Any = None  # the outputs of a run, until they are handed over
         self._ended = False
         self._use: PipelineAPIType | None = None
         self._checks_use = True
@@ -81,10 +82,20 @@ class Pipeline(PipelineBody):
                 ended = end
         if ended is not None:
             raise ended
+        outer = self.entered()
         try:
-            return self._run_body()
-        except BatchSizeChanged:  # the first run, and operators before the source took the largest size for granted
-            return self._run_body()
+            try:
+                found = self._run_body()
+            except BatchSizeChanged:  # the first run, and operators before the source took the largest size for granted
+                found = self._run_body()
+        except Exception:
+            self._read = {}
+            raise
+        except BaseException:  # Ctrl-C, perhaps where a `with` block was about to be left
+            self.leave_all(outer)
+            raise
+        self._read = {}
+        return found
 
     def _runs_ahead(self) -> bool:
         asynchronous = self.exec_pipelined and self.exec_async and self._depth > 1 and sys.gettrace() is None
@@ -193,20 +204,18 @@ class Pipeline(PipelineBody):
             return
         if not self._started and self._seed is not None:
             self._find_sources()  # the outputs decide which seed goes where
-        self._scheduled.append(self._first_run if not self._started else self._run_of_now)
+        self._scheduled.append(self._run_now)
         self._started = True
 
-    def _first_run(self) -> tuple[TensorList, ...]:
-        """On the caller's thread: afterwards the sources are known, and whether runs can be prepared ahead."""
-        found = self._once()
+    def _run_now(self) -> None:
+        """The first run is on the caller's thread: afterwards the sources are known, and whether runs can be prepared ahead."""
+        if self._ahead is not None:
+            self._out = self._ahead.next()
+            return
+        self._out = self._once()
         if self._runs_ahead():
             self._ahead = Ahead(self, Pipeline._once, self._depth)
-        return found
-
-    def _run_of_now(self) -> tuple[TensorList, ...]:
-        if self._ahead is None and self._runs_ahead():
-            self._ahead = Ahead(self, Pipeline._once, self._depth)
-        return self._ahead.next() if self._ahead is not None else self._once()
+            self._ahead.begin()
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
         """The outputs of the oldest scheduled run."""
@@ -216,12 +225,18 @@ class Pipeline(PipelineBody):
         return self._share()
 
     def _share(self) -> tuple[TensorList, ...]:
+        """The outputs of the oldest scheduled run. Those that Ctrl-C kept from the caller come again: nothing is called
+        between the step after which they are his and the end."""
+        run = self._scheduled.popleft()
         try:
-            found = self._scheduled.popleft()()
+            if self._out is None:
+                run()
         except StopIteration:
             self._ended = True
             raise
-        self._places = getattr(found, "places", None)
+        found: Any = self._out
+        places = getattr(found, "places", None)
+        self._out, self._places = None, places
         return found
 
     def checkpoint(self, filename: str | None = None, iterator: dict[str, Any] | None = None) -> bytes:
@@ -282,7 +297,7 @@ class Pipeline(PipelineBody):
             self._schedule()
             first = self._share()
             self._places = None  # nobody has these outputs yet
-            self._scheduled.appendleft(lambda: first)
+            self._scheduled.appendleft(lambda: setattr(self, "_out", first))
 
     # ---- the definition
 

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, overload
 
+from ndd._execution.errors import raise_signalled
 from ndd._execution.lookahead import Following
 from ndd._tensor import Batch, Device, make_batch, make_tensor
 from ndd.readers import signature, state as states
@@ -20,6 +21,7 @@ from ndd.readers.captured import Captured, captured_epoch, enable_checkpointing
 from ndd.readers.coming import Coming
 from ndd.readers.data import Data
 from ndd.readers.epoch import Epoch
+from ndd.readers.handover import Handover, Held
 from ndd.readers.options import check_batch_size, check_device, listed_numbers, plain
 from ndd.readers.output import Output
 from ndd.readers.progress import Progress
@@ -216,12 +218,17 @@ class Reader:
         self._progress.check("calls", size)
         with self._entered():
             self._progress.use("calls", size)
-            self._begin_last("fill")
-            step = self._without_broken(self._next_step())
-            while not step.numbers:
-                step = self._without_broken(self._next_step())
-        found = self._value(step, size)
-        return found[0] if isinstance(found, tuple) and len(found) == 1 else found
+            held = self._hold(size, None)
+        while not self._ready(held, size):
+            with self._entered():
+                held = self._hold(size, None)
+        found, progress = held.value, self._progress
+        value = found[0] if isinstance(found, tuple) and len(found) == 1 else found
+        # Nothing is called from here on: see `Held`.
+        if held.number > progress.number:
+            progress.number, progress.position = held.number, held.step.position
+        held.given, held.value, held.step, held.epoch = True, None, None, None
+        return value
 
     def reset(self, epoch: int | None = None) -> None:
         """Abandon a running epoch and free the batch size and the mode. `next_epoch` then starts a fresh epoch.
@@ -370,13 +377,12 @@ class Reader:
 
     _enable_checkpointing = enable_checkpointing
 
-    def _begin_epoch(self, batch: int | None, last: LastBatch) -> int:
-        """Lock mode and batch size, and return how many batches the epoch has."""
+    def _begin_epoch(self, epoch: Epoch[Any]) -> None:
+        """Lock mode and batch size; the epoch is told how many batches it has."""
+        batch = epoch._batch
         self._progress.check("samples" if batch is None else "batches", batch, self._progress.captured)
         with self._entered():
-            before = self._progress.position
-            left, unfinished = self._progress.begin(self._opened()[1], batch, last)
-            self._begin_last(last, moved=before != self._progress.position)
+            unfinished = self._progress.begin(self._opened()[1], epoch)
         if unfinished and not self._warned:
             self._warned = True
             warnings.warn(
@@ -385,25 +391,42 @@ class Reader:
                 UserWarning,
                 stacklevel=4,
             )
-        return left
-
-    def _begin_last(self, last: LastBatch, moved: bool = False) -> None:
-        """From here on epochs end in this way, and the stream may go on elsewhere: what was read ahead may be wrong. So may
-        the size of its batches, where `fetch` began before there was one."""
-        if moved or last != self._last or (self._ahead is not None and self._ahead.batch != self._progress.batch):
-            self._drop_read_ahead()
-        self._last: LastBatch = last
 
     def _epoch_length(self, batch: int | None, last: LastBatch, whole: bool) -> int:
         with self._entered():
             return self._progress.epoch_length(self._opened()[1], batch, last, whole)
 
-    def _take(self, left: int) -> Step:
-        """The next batch of an epoch that owes `left` more after it."""
-        with self._entered():
-            step = self._next_step()
-            self._progress.moved(left)
-            return self._without_broken(step)
+    def _hold(self, batch: int | None, epoch: Epoch[Any] | None) -> Held:
+        """The next step, for this thread to hand over. One that it took before and did not hand over comes again. The lock
+        is held."""
+        last, progress, ahead = "fill" if epoch is None else epoch._last, self._progress, self._ahead
+        # The stream may go on elsewhere, or epochs end in another way: what was read ahead is wrong. So is the size of its
+        # batches where `fetch` began before there was one.
+        if progress.jumped or last != self._last or (ahead is not None and ahead.batch != batch):
+            self._drop_read_ahead()
+        if progress.jumped:
+            self._handover = Handover(progress)
+            progress.jumped = False
+        self._last: LastBatch = last
+        return self._handover.again(epoch) or self._next_step(batch, epoch)
+
+    def _ready(self, held: Held, size: int | None, ctx: Any = None, epoch: Epoch[Any] | None = None) -> bool:
+        """Makes the value of what is to be handed over. The reader goes on after it where nothing of it could be read: False
+        if that was to be skipped."""
+        try:
+            if not held.whole:
+                with self._entered():
+                    held.step = self._without_broken(held.step)
+                    held.whole = True
+            if held.step.numbers:
+                held.value = self._value(held.step, size, ctx)
+                return True
+        except Exception as error:
+            raise_signalled(error)
+            self._progress.pass_by(held, epoch)
+            raise
+        self._progress.pass_by(held, epoch)
+        return False
 
     def _without_broken(self, step: Step) -> Step:
         """The step without the records that cannot be read, where these are to be skipped."""
@@ -412,21 +435,24 @@ class Reader:
         store, order = self._opened()
         return self._broken.left_out(step, self._read, store, order.shards.largest)
 
-    def _next_step(self) -> Step:
-        """What comes next in the stream. Whatever interrupts this (Ctrl-C included), nothing is lost or repeated."""
+    def _next_step(self, batch: int | None, epoch: Epoch[Any] | None) -> Held:
+        """Takes what comes next in the stream. Whatever interrupts this (Ctrl-C included), nothing is lost or repeated."""
+        if self._taking:  # that was interrupted before: perhaps a step is out, and nobody has it
+            self._drop_read_ahead()
         if self._ahead is None:
-            self._ahead = self._new_read_ahead()
+            self._ahead = self._new_read_ahead(batch)
+        self._taking = True
         try:
-            step = self._ahead.next()
-            self._progress.position = step.position
-            return step
+            held = self._handover.took(self._ahead.next(), epoch)
         except BaseException:
             self._drop_read_ahead()
             raise
+        self._taking = False
+        return held
 
-    def _new_read_ahead(self) -> ReadAhead:
+    def _new_read_ahead(self, batch: int | None) -> ReadAhead:
         store, order = self._opened()
-        start, batch, last = self._progress.position, self._progress.batch, self._last
+        start, last = self._handover.place(), self._last
         depth = (1 + self._options.prefetch_queue_depth) * (2 if self._options.read_ahead else 1)
         ahead = ReadAhead(store, lambda: NumberStream(order, batch or 1, start, last), batch, depth)
         self._finalizer = weakref.finalize(self, ahead.stop)
@@ -435,6 +461,7 @@ class Reader:
 
     def _drop_read_ahead(self) -> None:
         ahead, self._ahead = self._ahead, None
+        self._taking = False
         if ahead is not None:
             self._finalizer.detach()
             ahead.stop()
@@ -455,7 +482,7 @@ class Reader:
             if len(numbers) == 1:
                 return Step(numbers, read_now(store, numbers), self._progress.position)
             if self._ahead is None:
-                self._ahead = self._new_read_ahead()
+                self._ahead = self._new_read_ahead(self._progress.batch)
             return Step(numbers, self._ahead.read(numbers), self._progress.position)
 
     def _value(self, step: Step, size: int | None, ctx: Any = None) -> Any:
@@ -550,6 +577,8 @@ class Reader:
         self._process = os.getpid()
         self._lock = threading.RLock()
         self._ahead: ReadAhead | None = None
+        self._handover = Handover(self._progress)
+        self._taking = False  # a step is being taken from what is read ahead
         self._coming = Coming()
         self._last: LastBatch = "fill"  # how what is read ahead was cut into batches
         self._memories: dict[Any, dict[str, Any]] = {}  # of each output: how the batch before was used

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ndd._operator.captured import CapturedLoop
@@ -41,10 +41,15 @@ def captured_epoch(reader: Reader, size: int | None, ctx: Any, last: LastBatch) 
         progress.captured, progress.mode, progress.batch = True, "batches", size
     loop: Any = reader._captured.loop
 
+    def begun(begin: Callable[[], None]) -> Iterator[Any]:
+        epoch = Epoch(reader, size, ctx, last)
+        epoch._before = begin
+        return iter(epoch)
+
     def free() -> None:
         progress.captured, progress.mode, progress.batch = False, None, None
 
-    return loop.iterations(lambda: iter(Epoch(reader, size, ctx, last)), free)
+    return loop.iterations(begun, free)
 
 
 def enable_checkpointing(reader: Reader) -> None:

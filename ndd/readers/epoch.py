@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from torch.utils.data import IterableDataset, default_collate
@@ -14,11 +14,36 @@ from ndd.readers.sampler import LastBatch
 
 if TYPE_CHECKING:
     from ndd.readers.base import Reader
+    from ndd.readers.handover import Held
 
 Outputs = TypeVar("Outputs", covariant=True)
 
 
-class Epoch(Generic[Outputs]):
+class _Iterating(Generic[Outputs]):
+    """An epoch, or a loop over it: the hand-over of what comes next."""
+
+    __slots__ = ()
+
+    def _goes_on(self) -> Epoch[Outputs]:
+        raise NotImplementedError
+
+    def __next__(self) -> Outputs:
+        epoch = self._goes_on()
+        held, progress = epoch._following(), epoch._reader._progress
+        # Nothing is called from here on, see `Held`; a method for these lines would be a call too (Python 3.10 looks after it).
+        value, step = held.value, held.step
+        if held.number > progress.number:
+            progress.number, progress.position = held.number, step.position
+        epoch._left -= 1  # type: ignore[operator]
+        if epoch._generation == progress.generation:
+            progress.left = epoch._left  # type: ignore[assignment]
+            progress.epoch += not epoch._left
+        epoch.indices, epoch.dropped = step.numbers, [*step.dropped]
+        held.given, held.value, held.step, held.epoch = True, None, None, None
+        return value
+
+
+class Epoch(_Iterating[Outputs]):
     """One pass over a reader's shard; `len()` is how many samples or batches it has.
 
     A loop over an epoch that has ended (or that `reset()` or `set_state()` ended) is a new epoch, so that frameworks may
@@ -37,8 +62,8 @@ class Epoch(Generic[Outputs]):
     """
 
     __slots__ = (
-        "_batch", "_by_hand", "_ctx", "_generation", "_last", "_left", "_loops", "_reader", "_total", "_whole", "dropped",
-        "indices",
+        "_batch", "_before", "_by_hand", "_ctx", "_generation", "_last", "_left", "_loops", "_reader", "_total", "_whole",
+        "dropped", "indices",
     )  # fmt: skip
 
     def __init__(self, reader: Reader, batch: int | None, ctx: Any = None, last: LastBatch = "fill"):
@@ -49,6 +74,7 @@ class Epoch(Generic[Outputs]):
         self._loops = 0  # how many were begun; with "fill" there is but one, this object
         self._whole = False  # a framework gave us a state
         self._by_hand = False  # `next(epoch)` was called: a loop goes on from there
+        self._before: Callable[[], None] | None = None  # called before each batch is handed over
         self.indices: list[int] = []
         self.dropped: list[BadSample] = []
         self._renew()
@@ -57,6 +83,10 @@ class Epoch(Generic[Outputs]):
         self._generation = self._reader._progress.generation
         self._left: int | None = None  # None until the first sample is asked for
         self._total: int | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For worker processes: the rest of this epoch, over a reader of their own."""
+        return _remade, (type(self), self._reader, self._batch, self._ctx, self._last, self._whole)
 
     def __len__(self) -> int:
         if self._total is None or self._generation != self._reader._progress.generation:
@@ -85,11 +115,12 @@ class Epoch(Generic[Outputs]):
         self._loops += 1
         return _Loop(self, self._loops)
 
-    def __next__(self) -> Outputs:
+    def _goes_on(self) -> Epoch[Outputs]:
         self._by_hand = True
-        return self._following()
+        return self
 
-    def _following(self) -> Outputs:
+    def _following(self) -> Held:
+        """What is to be handed over next, with its value."""
         reader = self._reader
         while True:
             with reader._entered():  # several threads may take batches of one epoch
@@ -97,18 +128,21 @@ class Epoch(Generic[Outputs]):
                     self._by_hand = False
                     raise StopIteration
                 if self._left is None:
-                    whole = len(self) if self._whole else None
-                    self._left = reader._begin_epoch(self._batch, self._last)
-                    self._total = whole or self._left
-                    self._generation = reader._progress.generation
-                if not self._left:
+                    reader._begin_epoch(self)
+                if self._left <= reader._handover.outstanding(self):  # type: ignore[operator]
                     self._by_hand = False
                     raise StopIteration
-                step = reader._take(self._left - 1)
-                self._left -= 1
-            if step.numbers:  # else nothing of it could be read, and that was to be skipped
-                self.indices, self.dropped = step.numbers, list(step.dropped)
-                return reader._value(step, self._batch, self._ctx)
+                held = reader._hold(self._batch, self)
+            if reader._ready(held, self._batch, self._ctx, self):
+                if self._before is not None:
+                    self._before()
+                return held
+
+
+def _remade(kind: type[Epoch[Any]], reader: Reader, batch: int | None, ctx: Any, last: LastBatch, whole: bool) -> Any:
+    epoch = kind(reader, batch, ctx, last)
+    epoch._whole = whole
+    return epoch
 
 
 def _collated(samples: list[Tensor], *, collate_fn_map: Any = None) -> Any:
@@ -120,7 +154,7 @@ IterableDataset.register(Epoch)
 default_collate_fn_map[Tensor] = _collated  # type: ignore[index]
 
 
-class _Loop(Generic[Outputs]):
+class _Loop(_Iterating[Outputs]):
     """One loop over an epoch, until the next one begins."""
 
     __slots__ = ("_epoch", "_number")
@@ -135,7 +169,7 @@ class _Loop(Generic[Outputs]):
     def __iter__(self) -> _Loop[Outputs]:
         return self
 
-    def __next__(self) -> Outputs:
+    def _goes_on(self) -> Epoch[Outputs]:
         if self._number != self._epoch._loops:
             raise StopIteration
-        return self._epoch._following()
+        return self._epoch

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ndd.readers.sampler import LastBatch, Order, Position, check_not_all_dropped, epoch_batches
+
+if TYPE_CHECKING:
+    from ndd.readers.epoch import Epoch
+    from ndd.readers.handover import Held
 
 
 @dataclass
@@ -23,6 +27,8 @@ class Progress:
         mode, batch: "samples", "batches" or "calls", and the batch size, once used.
         captured: the batches are those of captured loops.
         generation: counts jumps; epochs that began before one are over.
+        number, taken: of the step that was handed over last, and of the one that was taken last.
+        jumped: the place is another one than after the step handed over last: what was read ahead is wrong.
     """
 
     reader: str
@@ -37,6 +43,9 @@ class Progress:
     batch: int | None = None
     captured: bool = False
     generation: int = 0
+    number: int = 0
+    taken: int = 0
+    jumped: bool = False
 
     def check(self, mode: str, batch: int | None, captured: bool = False) -> None:
         """RuntimeError for another mode than before, ValueError for another batch size."""
@@ -77,20 +86,30 @@ class Progress:
         rest = order.counted(self.epoch, "fill") - given * self.left_batch
         return max(1, -(-rest // size))
 
-    def begin(self, order: Order, batch: int | None, last: LastBatch = "fill") -> tuple[int, bool]:
-        """Start an epoch: its length, and whether it goes on where the one before was left unfinished."""
+    def begin(self, order: Order, epoch: Epoch[Any]) -> bool:
+        """Start an epoch and tell it how many batches it has. Whether it goes on where the one before was left unfinished.
+
+        All at once, as far as signals see: what is called is called before.
+        """
+        batch, last = epoch._batch, epoch._last
         left = self.epoch_length(order, batch, last)
+        whole = len(epoch) if epoch._whole else left
         unfinished = bool(self.left) and not self.resuming and last == "fill"
         afresh = not self._finishes(last) and not last == self.last == "fill"
+        place, number, generation = self.position, self.epoch, self.generation
         if last != "fill" and afresh:
-            check_not_all_dropped(order.unpadded.length(self._fresh.visit), batch or 1, last)
-            self.position, self.epoch = self._fresh, self._fresh.visit
-            self.generation += 1
-        if afresh and not self.position.offset:
-            self.began = self.position.visit
-        self.use("samples" if batch is None else "batches", batch)
+            place = self._fresh
+            number, generation = place.visit, generation + 1
+            check_not_all_dropped(order.unpadded.length(number), batch or 1, last)
+        began = place.visit if afresh and not place.offset else self.began
+        self.jumped = self.jumped or place != self.position
+        if place != self.position:
+            self.number = self.taken
+        self.position, self.epoch, self.generation, self.began = place, number, generation, began
+        self.mode, self.batch = "samples" if batch is None else "batches", batch
         self.left, self.left_batch, self.last, self.resuming = left, batch or 1, last, False
-        return left, unfinished
+        epoch._left, epoch._total, epoch._generation = left, whole, generation
+        return unfinished
 
     def _finishes(self, last: LastBatch) -> bool:
         """Whether the coming epoch is the rest of one that a saved state interrupted."""
@@ -105,10 +124,16 @@ class Progress:
         """Lock the mode and the batch size."""
         self.mode, self.batch = mode, batch
 
-    def moved(self, left: int) -> None:
-        """A batch of an epoch was handed over; `left` more are owed."""
-        self.left = left
-        self.epoch += not left
+    def pass_by(self, held: Held, epoch: Epoch[Any] | None) -> None:
+        """Go on after a step that has no value. Nothing is called, see `Held`."""
+        if held.number > self.number:
+            self.number, self.position = held.number, held.step.position
+        if epoch is not None:
+            epoch._left -= 1  # type: ignore[operator]
+            if epoch._generation == self.generation:
+                self.left = epoch._left  # type: ignore[assignment]
+                self.epoch += not epoch._left
+        held.given, held.step, held.epoch = True, None, None
 
     def reset(self, epoch: int | None) -> None:
         """Go to the start of an epoch, by default of the next one that nothing was read for."""
@@ -134,3 +159,4 @@ class Progress:
         self.position, self.epoch, self.left, self.left_batch = position, epoch, left, left_batch
         self.resuming, self.mode, self.batch, self.captured = resuming, None, None, False
         self.generation += 1
+        self.number, self.jumped = self.taken, True  # what was taken before moves the place no more

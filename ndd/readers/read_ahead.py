@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ndd._execution.fork import around_fork
 from ndd._execution.living import Living
-from ndd._execution.signal_safe import SignalSafeCondition
+from ndd._execution.signal_safe import SignalSafeCondition, start
 from ndd.decoders import BadSample
 from ndd.readers.records import Jobs, Records, RecordStore
 from ndd.readers.sampler import NumberStream, Position
@@ -225,8 +225,8 @@ class ReadAhead:
 
     def _add_thread(self) -> None:
         thread = threading.Thread(target=self._run, name=f"ndd-reader-{len(self._threads)}", daemon=True)
+        start(thread)
         self._threads.append(thread)
-        thread.start()
 
     def _run(self) -> None:
         while not self._stopped:

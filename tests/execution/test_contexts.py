@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
+import pickle
 import sys
 import threading
 import time
@@ -477,3 +479,13 @@ def test_a_context_has_a_checkpoint_of_its_own():
     assert context.checkpoint is not ndd.checkpoint.current()
     with context:
         assert ndd.checkpoint.current() is context.checkpoint
+
+
+def test_contexts_and_pools_are_not_copied():
+    """A copy would share the queue, and lose its threads with the first of the two."""
+    for one in (ndd.EvalContext(num_threads=1), ndd.ThreadPool(1)):
+        for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(
+                TypeError, match=rf"{type(one).__name__} cannot be pickled or copied: .* Make another one"
+            ):
+                copied(one)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import gc
 import importlib
+import pickle
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from pipeline.counting import counter, values
 
 import ndd
 from ndd import fn, types
+from ndd.tensors import TensorCPU, TensorListCPU
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5])
@@ -215,3 +218,13 @@ def test_lists_of_tensors():
             dense[wrong]
         with pytest.raises(RuntimeError):
             dense.at(wrong)
+
+
+def test_outputs_can_be_pickled_and_copied():
+    for one in (TensorListCPU(np.arange(6).reshape(2, 3), "W"), TensorCPU(np.arange(3), "W")):
+        for again in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one), copy.copy(one)):
+            assert type(again) is type(one)
+            assert again.layout() == "W"
+            assert np.asarray(again.as_array() if hasattr(again, "as_array") else again).tolist() == (
+                [[0, 1, 2], [3, 4, 5]] if hasattr(one, "as_array") else [0, 1, 2]
+            )

@@ -1,3 +1,4 @@
+import copy
 import json
 import pickle
 from itertools import islice
@@ -257,3 +258,14 @@ def test_forged_states_are_refused_or_harmless(numbered):
             reader.close()
     assert len(said) > 0.6 * len(forged)
     assert not [text for text in said if "readers.File" not in text]
+
+
+@pytest.mark.parametrize("last_batch", ["fill", "partial"])
+def test_a_pickled_epoch_is_its_rest(numbered, last_batch):
+    """Also where `next` asks it, as no loop does."""
+    epoch = File(files=numbered(6)).next_epoch(2, last_batch=last_batch)
+    next(epoch)
+    again = pickle.loads(pickle.dumps(epoch))
+    assert [labels_of(value) for value in iter(lambda: next(again, None), None)] == [[2, 3], [4, 5]]
+    assert [labels_of(value) for value in copy.deepcopy(epoch)] == [[2, 3], [4, 5]]
+    assert [labels_of(value) for value in iter(lambda: next(epoch, None), None)] == [[2, 3], [4, 5]]

@@ -200,7 +200,8 @@ def _conversion(source: str, target: str) -> Callable[..., None]:
 
 def _integer_to_half(array: np.ndarray, out: np.ndarray) -> None:
     """Integers beyond float16 become its largest number, halves between two numbers go away from zero."""
-    values = np.clip(array, -65504 if array.dtype.kind == "i" and array.itemsize > 1 else None, None)
+    # Two forms: below 2.1 NumPy refuses to clip to nothing.
+    values = np.clip(array, -65504, None) if array.dtype.kind == "i" and array.itemsize > 1 else array
     values = np.minimum(values, min(65504, np.iinfo(array.dtype).max)).astype(np.float32)
     values += np.copysign(np.float32(0.25), values) * (np.abs(values) > 2048)  # tips a tie, moves nothing else
     out[...] = values

@@ -18,6 +18,7 @@ class IterableSource:
         self._names = list(names)
         self._current = None if callable(batches) else batches
         self._iterator: Any = None
+        self._item: Any = None  # on its way to the caller
         self._ended = False
 
     def __len__(self) -> int:
@@ -36,11 +37,14 @@ class IterableSource:
                 raise TypeError(_UNCALLED)
             self._iterator = iter(self._current)  # type: ignore[call-overload]
         try:
-            item = next(self._iterator)
+            if self._item is None:
+                self._item = self._iterator.__next__()  # next() would be one call more, after which Ctrl-C may come
         except StopIteration:
             self._ended, self._iterator = True, None
             raise
-        return tuple(v if isinstance(v, ndd.Batch) else ndd.as_batch(v) for v in self._ordered(item))
+        found = tuple([v if isinstance(v, ndd.Batch) else ndd.as_batch(v) for v in self._ordered(self._item)])
+        self._item = None
+        return found
 
     def _ordered(self, item: Any) -> list[Any]:
         if isinstance(item, dict):

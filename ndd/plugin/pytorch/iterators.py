@@ -48,6 +48,10 @@ class TorchIterator:
         self._epochs_done = 0  # since a source began anew
         self._first: list[dict[str, Any]] | None = None
         self._before_first: list[bytes] = []  # the checkpoints before it
+        # What is on its way to the caller, and stays here if Ctrl-C comes: the outputs of the sources, and after they were
+        # counted whether they belong to the epoch.
+        self._outputs: list[tuple[Any, ...]] = []
+        self._kept: bool | None = None
         self._checkpointing = all(getattr(source, "enable_checkpointing", False) for source in self._sources)
         place = getattr(first, "restored_iterator", None)
         if place is not None:
@@ -96,16 +100,23 @@ class TorchIterator:
                 f"{type(self).__name__}.checkpoints: make the pipelines with enable_checkpointing=True (a reader in an own "
                 "loop has a state_dict() in any case)"
             )
-        if self._first is not None:
+        if self._first is not None or self._outputs:
             return self._before_first
         place = self._epochs.place()
         return [source.checkpoint(iterator=place) for source in self._sources]
 
     def _take_first(self) -> None:
-        """Takes the coming batch before it is asked for."""
+        """Takes the coming batch, if it is not here already."""
+        if self._first is not None:
+            return
         if self._checkpointing:
             self._before_first = self.checkpoints()
-        self._first = self._next_dicts()
+        try:
+            found = self._next_dicts()
+        except Exception:
+            self._outputs, self._kept = [], None
+            raise
+        self._first, self._outputs, self._kept = found, [], None
 
     def _prepare_first(self) -> None:
         try:
@@ -141,39 +152,44 @@ class TorchIterator:
         return self.__next__()
 
     def __next__(self) -> list[dict[str, Any]]:
-        first, self._first = self._first, None
-        if first is None:
+        if self._first is None:
             if self._over:
                 raise StopIteration
             try:
-                first = self._next_dicts()
+                self._take_first()
             except StopIteration:
                 self._over = True
                 if self._auto_reset and not self._dry:
                     self.reset()
                 raise
+        # Nothing is called from here on: Ctrl-C comes when the batch is here, or when the caller has it.
+        found = self._first
+        self._first = None
         self._given += 1
-        return first
+        return found  # type: ignore[return-value]
 
     def _next_dicts(self) -> list[dict[str, Any]]:
         epochs = self._epochs
-        if epochs.finished():
+        if self._kept is None:
+            if not self._outputs and epochs.finished():
+                raise StopIteration
+            self._run()
+            self._kept = epochs.advance()
+        if not self._kept:
             raise StopIteration
-        outputs = self._run()
-        if not epochs.advance():
-            raise StopIteration
+        outputs = self._outputs
         return [self._to_dict(outputs[k], epochs.rows(k)) for k in range(epochs.kept_pipelines(len(outputs)))]
 
-    def _run(self) -> list[tuple[Any, ...]]:
+    def _run(self) -> None:
         try:
-            outputs = [self._run_one(source) for source in self._sources]
+            for source in self._sources[len(self._outputs) :]:
+                self._outputs = [*self._outputs, self._run_one(source)]
         except StopIteration:
             self._dry = self._epochs.size > 0
             raise
         if self.batch_size is None:
-            self.batch_size = getattr(outputs[0][0], "batch_size", 1)
+            self.batch_size = getattr(self._outputs[0][0], "batch_size", 1)
             self._epochs.set_batch_size(self.batch_size)
-        return outputs
 
     def _run_one(self, source: Any) -> tuple[Any, ...]:
         try:
@@ -231,6 +247,7 @@ class TorchIterator:
             elif self._epochs.drops_next():
                 self._run()
                 self._epochs.advance()
+                self._outputs = []
         except StopIteration:
             self._over = True
 

@@ -1,0 +1,85 @@
+"""`Held` and `Handover`: steps on their way to the loop, of which none is lost where the handler of a signal raises."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from ndd.readers.progress import Progress
+from ndd.readers.sampler import Position
+
+if TYPE_CHECKING:
+    from ndd.readers.epoch import Epoch
+    from ndd.readers.read_ahead import Step
+
+
+class Held:
+    """A step on its way to the loop: it was taken from what is read ahead, and the loop has not got it yet.
+
+    The handler of a signal (Ctrl-C) may raise on the way, on the main thread: after a call, or where a function or a turn of
+    a loop begins. So the reader's place moves in the last lines before the value is returned, which call nothing; what was
+    raised before leaves the step here, for the next call of the thread.
+
+    Attributes:
+        number: counts the steps of a reader.
+        step: the step; once it is `whole`, without what is to be skipped. None once it is given.
+        thread, epoch: which takes it to the loop, and the epoch that counts it (None: none does).
+        given: the loop has it.
+        value: what the loop gets.
+    """
+
+    __slots__ = ("epoch", "given", "number", "step", "thread", "value", "whole")
+
+    def __init__(self, number: int, step: Step, thread: Any, epoch: Epoch[Any] | None):
+        self.number = number
+        self.step: Any = step
+        self.thread = thread
+        self.epoch = epoch
+        self.whole = False
+        self.given = False
+        self.value: Any = None
+
+
+class Handover:
+    """The steps of a reader that were taken and not handed over yet: one at most for each thread. The reader's lock is held
+    where it is used.
+
+    Args:
+        progress: the reader's, which moves as steps are handed over.
+    """
+
+    def __init__(self, progress: Progress):
+        self._progress = progress
+        self._held: list[Held] = []
+
+    def again(self, epoch: Epoch[Any] | None) -> Held | None:
+        """What this thread took before and did not hand over, if there is such a step."""
+        for held in self._held:  # mostly one, and given
+            if not held.given and (held.thread is threading.current_thread() or not held.thread.is_alive()):
+                held.thread, held.epoch = threading.current_thread(), epoch
+                return held
+        return None
+
+    def outstanding(self, epoch: Epoch[Any]) -> int:
+        """How many steps of an epoch other threads are about to hand over."""
+        count = 0
+        for held in self._held:
+            if held.epoch is epoch:  # not given
+                count += held.thread is not threading.current_thread() and held.thread.is_alive()
+        return count
+
+    def took(self, step: Step, epoch: Epoch[Any] | None) -> Held:
+        """A step was taken. It is either here when this returns, or nowhere."""
+        progress = self._progress
+        held = Held(progress.taken + 1, step, threading.current_thread(), epoch)
+        others = [one for one in self._held if not one.given]
+        self._held, progress.taken = [*others, held], held.number  # nothing is called after it
+        return held
+
+    def place(self) -> Position:
+        """Where the stream goes on after the step that was taken last."""
+        number, place = self._progress.number, self._progress.position
+        for held in self._held:
+            if held.number > number and not held.given:
+                number, place = held.number, held.step.position
+        return place
