@@ -16,25 +16,26 @@ class _ArrayAt(Compiled):
     def in_python(self) -> Any:
         return _looked_at
 
-    def __call__(self, address: int, count: int, like: np.ndarray) -> np.ndarray:
-        return _looked_at(address, count, like)
+    def __call__(self, address: int, extents: Any, like: np.ndarray) -> np.ndarray:
+        return _looked_at(address, extents, like)
 
 
 array_at = _ArrayAt()
-"""`array_at(address, count, like)`: the `count` elements there, 1-D, of the element type of the array `like`. Somebody else
-keeps the memory."""
+"""`array_at(address, extents, like)`: the C-contiguous array of `like`'s element type there; `extents` as of `np.empty`. It
+owns nothing: who calls the kernel holds the memory."""
 
 
 class _Place:
     __slots__ = ("__array_interface__",)
 
 
-def _looked_at(address: int, count: int, like: np.ndarray) -> np.ndarray:
-    if not count:
-        return np.empty(0, like.dtype)
+def _looked_at(address: int, extents: Any, like: np.ndarray) -> np.ndarray:
+    shape = tuple(map(int, extents)) if isinstance(extents, tuple) else (int(extents),)
+    if 0 in shape:
+        return np.empty(shape, like.dtype)
     place = _Place()
     data = (int(address), False)
-    place.__array_interface__ = {"data": data, "shape": (int(count),), "typestr": like.dtype.str, "version": 3}
+    place.__array_interface__ = {"data": data, "shape": shape, "typestr": like.dtype.str, "version": 3}
     return np.asarray(place)
 
 
@@ -45,22 +46,31 @@ def _intrinsic() -> Any:
     from numba.np import arrayobj
 
     @intrinsic
-    def looked_at(typing_context, address, count, like):
-        kind = types.Array(like.dtype, 1, "C")
+    def looked_at(typing_context, address, extents, like):
+        kind = types.Array(like.dtype, 1 if isinstance(extents, types.Integer) else len(extents), "C")
+        given = types.unliteral(extents)
 
         def generate(context, builder, signature, arguments):
-            address, count, _ = arguments
-            array, itemsize = context.make_array(kind)(context, builder), arrayobj.get_itemsize(context, kind)
+            if isinstance(signature.args[1], types.BaseTuple):
+                pairs = zip(signature.args[1].types, cgutils.unpack_tuple(builder, arguments[1]), strict=True)
+            else:
+                pairs = [(signature.args[1], arguments[1])]
+            shape = [context.cast(builder, value, of, types.intp) for of, value in pairs]
+            strides = [context.get_constant(types.intp, arrayobj.get_itemsize(context, kind))]
+            for extent in reversed(shape):
+                strides.append(builder.mul(strides[-1], extent))
+            array = context.make_array(kind)(context, builder)
+            whole = context.get_value_type(types.intp)
             arrayobj.populate_array(
                 array,
-                data=builder.inttoptr(address, context.get_data_type(kind.dtype).as_pointer()),
-                shape=cgutils.pack_array(builder, [count]),
-                strides=[context.get_constant(types.intp, itemsize)],
-                itemsize=itemsize,
+                data=builder.inttoptr(arguments[0], context.get_data_type(kind.dtype).as_pointer()),
+                shape=cgutils.pack_array(builder, shape, ty=whole),
+                strides=cgutils.pack_array(builder, strides[-2::-1], ty=whole),
+                itemsize=strides[0],
                 meminfo=None,
             )
             return array._getvalue()
 
-        return kind(types.int64, types.int64, like), generate
+        return kind(types.int64, given, like), generate
 
     return looked_at

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.array_at import array_at
 from ndd._cpu.jit import External, kernel
-from ndd._cpu.turns import array_at
 
 # What is told of a picture: whether it is one to be decoded as it is (else Python decides), size as stored, channels,
 # EXIF orientation, scans if there is but one (decoders stop behind it, whatever follows), else 0.

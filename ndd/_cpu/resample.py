@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.array_at import array_at
 from ndd._cpu.filter_taps import (
     CUBIC,
     F32,
@@ -33,7 +34,7 @@ from ndd._cpu.filter_taps import (
 from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.lanes import LANES, sum_pixels
-from ndd._cpu.turns import array_at, next_turn
+from ndd._cpu.turns import next_turn
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import volumes
 

@@ -34,29 +34,13 @@ def in_runs(call: Call, input: Operand, work: Work, shapes: np.ndarray | None = 
     in `out`, int64, and which of the batch they are.
     """
     x, starts = input.elements()
-    sizes, total = input.volumes.sizes, input.volumes.total
+    sizes = input.volumes.sizes
     store = allocated(input.shapes if shapes is None else shapes, call.outs[0])
     targets = input.volumes.offsets if shapes is None else store.volumes.offsets
-    out = store.whole.reshape(-1) if store.flat is None else store.flat
-    nbytes = total * x.itemsize + out.nbytes
-    parts = min(call.n, _EACH * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1
-    edges = _edges(input.volumes.offsets, total, parts)
-
-    def one(k: int) -> None:
-        run = slice(edges[k], edges[k + 1])
-        work(x, out, starts[run], sizes[run], targets[run], run)
-
-    raise_first(call.spread(one, len(edges) - 1, nbytes))
+    out = flat_of(store)
+    nbytes = input.volumes.total * x.itemsize + out.nbytes
+    each_run(call, input, nbytes, lambda run: work(x, out, starts[run], sizes[run], targets[run], run))
     return store
-
-
-def _edges(starts: np.ndarray, total: int, parts: int) -> list[int]:
-    """The first samples of runs of about as many elements each, and the number of samples."""
-    if parts < 2:
-        return [0, len(starts)]
-    marks = np.arange(parts) * (total / parts)
-    cuts = [*np.searchsorted(starts, marks).tolist(), len(starts)]
-    return [0] + [end for start, end in pairwise(cuts) if end > start]
 
 
 def each_run(call: Call, input: Operand, nbytes: int, work: Callable[[slice], None]) -> None:
@@ -75,3 +59,12 @@ def aligned_places(input: Operand) -> np.ndarray | None:
 def flat_of(store: Store) -> np.ndarray:
     """The elements of what `allocated` gives."""
     return store.whole.reshape(-1) if store.flat is None else store.flat
+
+
+def _edges(starts: np.ndarray, total: int, parts: int) -> list[int]:
+    """The first samples of runs of about as many elements each, and the number of samples."""
+    if parts < 2:
+        return [0, len(starts)]
+    marks = np.arange(parts) * (total / parts)
+    cuts = [*np.searchsorted(starts, marks).tolist(), len(starts)]
+    return [0] + [end for start, end in pairwise(cuts) if end > start]

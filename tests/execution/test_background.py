@@ -16,8 +16,8 @@ from encoded import made as encoded
 
 import ndd
 from ndd._cpu import background as room, jpeg, kernel_cache, sound_batch
+from ndd._cpu.array_at import array_at
 from ndd._cpu.jit import Kernel, kernel
-from ndd._cpu.turns import array_at
 
 
 def spread(shape, dtype, low, high):
