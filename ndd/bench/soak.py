@@ -150,6 +150,7 @@ def _threads(setting: Setting, data: Path | None, count: int) -> Iterator[Result
 def _abandoned(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
     """Epochs left in the middle, at any place; each second one with a reset, so that both ways on are taken."""
     reader, chance = _reader(data), random.Random(0)
+    others = set(threading.enumerate())
 
     def iteration(i: int) -> None:
         stop = chance.randrange(4)
@@ -167,7 +168,7 @@ def _abandoned(setting: Setting, data: Path | None, count: int) -> Iterator[Resu
     yield _result(f"{count:,} epochs left in the middle: memory", "kB/epoch", grown, "<= 5")
     reader.close()
     time.sleep(0.2)
-    alive = sum(thread.name.startswith("ndd-read") for thread in threading.enumerate())
+    alive = sum(thread.name.startswith("ndd-read") for thread in set(threading.enumerate()) - others)
     yield _result("  threads of the reader that are left", "", alive, "0")
 
 

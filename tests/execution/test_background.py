@@ -193,7 +193,7 @@ OTHERS = {
 
 def at_addresses(given):
     """The results that a kernel knows by their addresses."""
-    if "targets" not in given:
+    if "geometry" not in given:
         return []
     counts = given["geometry"][:, 0].prod(axis=1).tolist()
     placed = array_at.in_python()
