@@ -31,7 +31,9 @@ _DISPLAY_DELAY = 2  # pictures that the engine may decode before the first one o
 _SPARE_SURFACES = 4
 _MAPPED = 2
 _WAITS_FOR_EACH = True  # copy before its surface is given back, as NVIDIA's samples do
-_AT_ONCE = 8  # threads in the driver: an H200 has 7 engines, and more threads would wait for each other there
+# Threads in the driver. An H200 has 7 engines: clips of HEVC, 320 x 180, by 2 threads 8,500 frames/s, 4 16,700, 6 21,200, 8 and 12
+# 21,000 to 31,000, by all 22,700.
+_AT_ONCE = 8
 _KEPT_IDLE = 32  # sessions that nobody uses; one for 1080p takes about 100 MB
 
 _u8, _u32, _ulong, _pointer = ctypes.c_ubyte, ctypes.c_uint32, ctypes.c_ulong, ctypes.c_void_p
