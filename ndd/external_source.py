@@ -251,10 +251,8 @@ class ExternalSource:
         found = values[0] if self._count == 1 else tuple(values)
         if begin is not None:
             begin()
-        self._held, self._given = (
-            None,
-            [],
-        )  # nothing is called from here on: Ctrl-C comes before it or when this is over
+        # Nothing is called from here on: Ctrl-C comes before it or when this is over.
+        self._held, self._given = None, []
         return found
 
     def _taken(self) -> list[Any]:

@@ -416,9 +416,8 @@ class Operator:
         where = self.reads[min(i, len(self.reads) - 1)]
         if where == "cpu":
             return Device.CPU
-        reads_there = (
-            self.cpu is not None or self.cpu_batch is not None or self.cpu_turns is not None
-        )  # a CPU kernel reads host memory
+        # A CPU kernel reads host memory.
+        reads_there = self.cpu is not None or self.cpu_batch is not None or self.cpu_turns is not None
         return target if where == "device" or (reads_there and target.device_id is None) else spec.device
 
     def _moved(self, handles: tuple[Any, ...], target: Device) -> tuple[Any, ...]:
