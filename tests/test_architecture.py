@@ -59,7 +59,6 @@ MORE_IMPORTERS = {
         "_cpu/kernel_cache.py",
         "_cpu/half.py",
         "_cpu/jpeg_blocks.py",
-        "_cpu/array_at.py",
         "_cpu/lanes.py",
         "_cpu/moving_sums.py",
         "_cpu/leading_zeros.py",

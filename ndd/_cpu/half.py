@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import Compiled, kernel
+from ndd._cpu.jit import Intrinsic, kernel
 
 
 @kernel
@@ -30,14 +30,7 @@ def _assembled(value):
     return np.uint16(sign | rounded)
 
 
-class _HalfBits(Compiled):
-    """Chosen when a kernel that uses it is compiled."""
-
-    def inner(self) -> Any:
-        return _by_instruction() if _has_instruction() else _assembled.inner()
-
-
-half_bits: Any = _HalfBits()
+half_bits: Any = Intrinsic(lambda: _by_instruction() if _has_instruction() else _assembled.inner())
 
 
 def _has_instruction() -> bool:

@@ -1,5 +1,5 @@
 """For kernels: what numba makes a function of its own for at every new pair of types (`min` and `max` of numbers, `empty`,
-`zeros`), made in place; `each`, and `multiply_add`.
+`zeros`), made in place; `array_at`, `each`, and `multiply_add`.
 
 A function costs 50 to 100 ms of compiling, what is made here 2 ms.
 """
@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import Compiled
+from ndd._cpu.jit import Compiled, Intrinsic
+from ndd._tensor.memory import memory_at
 
 
 class _Extreme(Compiled):
@@ -33,45 +34,24 @@ class _Extreme(Compiled):
         return first
 
 
-class _Array(Compiled):
-    def __init__(self, zeroed: bool):
-        self.zeroed = zeroed
-
-    def inner(self) -> Any:
-        return _array(self.zeroed)
-
-    def in_python(self) -> Any:
-        return np.zeros if self.zeroed else np.empty
-
-
 EXTREMES: dict[str, Compiled] = {"min": _Extreme(operator.lt), "max": _Extreme(operator.gt)}
 """What stands in kernels for Python's functions of these names."""
 
-empty: Any = _Array(zeroed=False)
+empty: Any = Intrinsic(lambda: _array(zeroed=False), np.empty)
 """`empty(n, dtype)`, `empty((n, m), dtype)`: `np.empty`, but that the product of the extents may not overflow."""
 
-zeros: Any = _Array(zeroed=True)
+zeros: Any = Intrinsic(lambda: _array(zeroed=True), np.zeros)
 """The same for `np.zeros`."""
 
+array_at: Any = Intrinsic(lambda: _array_at(), lambda address, extents, like: memory_at(address, extents, like.dtype))
+"""`array_at(address, extents, like)`: the C-contiguous array of `like`'s element type there; `extents` as of `np.empty`. It
+owns nothing: who calls the kernel holds the memory. Thus one call takes samples that lie apart."""
 
-class _Each(Compiled):
-    def inner(self) -> Any:
-        return range
-
-    def in_python(self) -> Any:
-        return lambda n: (slice(n),)
-
-
-each: Any = _Each()
+each: Any = Intrinsic(lambda: range, lambda n: (slice(n),))
 """`for i in each(n)`: `range`, for simple loops over arrays. Python does it in one go, with a slice for `i`."""
 
 
-class _Fused(Compiled):
-    def inner(self) -> Any:
-        return _multiply_add()
-
-
-multiply_add: Any = _Fused()
+multiply_add: Any = Intrinsic(lambda: _multiply_add())
 """`multiply_add(a, b, c)` of float32: a b + c, rounded once. Python has none before 3.13."""
 
 
@@ -118,7 +98,6 @@ def _array(zeroed: bool) -> Any:
     from numba import types
     from numba.core import cgutils
     from numba.extending import intrinsic
-    from numba.np import arrayobj
 
     @intrinsic
     def array(typing_context, extents, dtype):
@@ -127,31 +106,72 @@ def _array(zeroed: bool) -> Any:
         given = types.unliteral(extents)
 
         def generate(context, builder, signature, arguments):
-            whole = context.get_value_type(types.intp)
-            if isinstance(signature.args[0], types.BaseTuple):
-                pairs = zip(signature.args[0].types, cgutils.unpack_tuple(builder, arguments[0]), strict=True)
-            else:
-                pairs = [(signature.args[0], arguments[0])]
-            shape = [context.cast(builder, value, of, types.intp) for of, value in pairs]
-            strides = [context.get_constant(types.intp, arrayobj.get_itemsize(context, kind))]
-            for extent in reversed(shape):
-                strides.append(builder.mul(strides[-1], extent))
+            shape, strides = _shape_and_strides(context, builder, kind, signature.args[0], arguments[0])
             align = context.get_constant(types.uint32, context.get_preferred_array_alignment(kind.dtype))
             memory = context.nrt.meminfo_alloc_aligned(builder, strides[-1], align)
             data = context.nrt.meminfo_data(builder, memory)
             if zeroed:
                 cgutils.memset(builder, data, strides[-1], 0)
-            array = context.make_array(kind)(context, builder)
-            arrayobj.populate_array(
-                array,
-                data=builder.bitcast(data, context.get_data_type(kind.dtype).as_pointer()),
-                shape=cgutils.pack_array(builder, shape, ty=whole),
-                strides=cgutils.pack_array(builder, strides[-2::-1], ty=whole),
-                itemsize=strides[0],
-                meminfo=memory,
-            )
-            return array._getvalue()
+            data = builder.bitcast(data, context.get_data_type(kind.dtype).as_pointer())
+            return _array_over(context, builder, kind, shape, strides, data, memory)
 
         return kind(given, dtype), generate
 
     return array
+
+
+@functools.cache
+def _array_at() -> Any:
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def looked_at(typing_context, address, extents, like):
+        kind = types.Array(like.dtype, 1 if isinstance(extents, types.Integer) else len(extents), "C")
+        given = types.unliteral(extents)
+
+        def generate(context, builder, signature, arguments):
+            shape, strides = _shape_and_strides(context, builder, kind, signature.args[1], arguments[1])
+            data = builder.inttoptr(arguments[0], context.get_data_type(kind.dtype).as_pointer())
+            return _array_over(context, builder, kind, shape, strides, data, None)
+
+        return kind(types.int64, given, like), generate
+
+    return looked_at
+
+
+def _shape_and_strides(context: Any, builder: Any, kind: Any, of: Any, extents: Any) -> tuple[list[Any], list[Any]]:
+    """For an intrinsic: the shape of a C-contiguous array of numba's type `kind`, from `extents`, an integer or a tuple of numba's
+    type `of`; and its strides, the innermost first, with the bytes of all of it behind them."""
+    from numba import types
+    from numba.core import cgutils
+    from numba.np import arrayobj
+
+    pairs: Any = [(of, extents)]
+    if isinstance(of, types.BaseTuple):
+        pairs = zip(of.types, cgutils.unpack_tuple(builder, extents), strict=True)
+    shape = [context.cast(builder, value, one, types.intp) for one, value in pairs]
+    strides = [context.get_constant(types.intp, arrayobj.get_itemsize(context, kind))]
+    for extent in reversed(shape):
+        strides.append(builder.mul(strides[-1], extent))
+    return shape, strides
+
+
+def _array_over(
+    context: Any, builder: Any, kind: Any, shape: list[Any], strides: list[Any], data: Any, memory: Any
+) -> Any:
+    """For an intrinsic: the array over `data`, with what `_shape_and_strides` gives; `memory` is what owns it, or None."""
+    from numba import types
+    from numba.core import cgutils
+    from numba.np import arrayobj
+
+    array, whole = context.make_array(kind)(context, builder), context.get_value_type(types.intp)
+    arrayobj.populate_array(
+        array,
+        data=data,
+        shape=cgutils.pack_array(builder, shape, ty=whole),
+        strides=cgutils.pack_array(builder, strides[-2::-1], ty=whole),
+        itemsize=strides[0],
+        meminfo=memory,
+    )
+    return array._getvalue()

@@ -42,6 +42,33 @@ class Compiled:
         return source_digest(sys.modules[type(self).__module__].__file__ or "")
 
 
+class Intrinsic(Compiled):
+    """What numba is told by hand.
+
+    Args:
+        make: gives numba's function for it, when a kernel that uses it is compiled.
+        python: what does the same in Python; None where nothing does.
+    """
+
+    def __init__(self, make: Callable[[], Any], python: Callable[..., Any] | None = None):
+        self._make, self._python = make, python
+
+    def inner(self) -> Any:
+        """What `make` gives."""
+        return self._make()
+
+    def in_python(self) -> Callable[..., Any]:
+        """See above."""
+        return self._python or super().in_python()
+
+    def described(self) -> bytes:
+        """The file that tells numba."""
+        return source_digest(sys.modules[self._make.__module__].__file__ or "")
+
+    def __call__(self, *args: Any) -> Any:
+        return self.in_python()(*args)
+
+
 class Kernel(Compiled):
     """A function that is compiled when it is first called, or first called by another kernel."""
 

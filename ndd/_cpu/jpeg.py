@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.array_at import array_at
-from ndd._cpu.inlined import empty, zeros
+from ndd._cpu.inlined import array_at, empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.jpeg_blocks import COPIED, PIXELS, copy_plain, load_bits, store_pixels, transform
 from ndd._cpu.jpeg_codes import BLOCK, LOOKS, PLACES, SYMBOLS, make_tables, read_units

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ndd._cpu.jit import Compiled
+from ndd._cpu.jit import Intrinsic
 
 PIXELS = 16  # that `store_pixels` makes
 COPIED = 32  # bytes that `copy_plain` reads and writes
@@ -17,14 +17,6 @@ _LANES = 16  # two blocks at once
 _DC_BITS, _PASS_BITS = 13, 2
 # 1.402, -0.344, -0.714 and 1.772 times 65536, with 1, 0, -1 and 2 taken off: then they are of 16 bits, which is quicker.
 _RED_CR, _GREEN_CB, _GREEN_CR, _BLUE_CB = 91881 - 65536, -22554, 65536 - 46802, 116130 - 131072
-
-
-class _Intrinsic(Compiled):
-    def __init__(self, make: Any):
-        self.make = make
-
-    def inner(self) -> Any:
-        return self.make()
 
 
 def _load_bits() -> Any:
@@ -245,15 +237,15 @@ def _store_pixels() -> Any:
     return store
 
 
-load_bits: Any = _Intrinsic(_load_bits)
+load_bits: Any = Intrinsic(_load_bits)
 """`load_bits(data, at)`: the eight bytes from `at` as an uint64, the first one highest. Nothing is checked, here and below."""
 
-copy_plain: Any = _Intrinsic(_copy_plain)
+copy_plain: Any = Intrinsic(_copy_plain)
 """`copy_plain(data, at, out, place)`: copies `COPIED` bytes, and says how many of them come before the first 0xFF."""
 
-transform: Any = _Intrinsic(_transform)
+transform: Any = Intrinsic(_transform)
 """`transform(blocks, first, second, steps, row, out, at, stride)`: the pixels of two blocks, side by side in eight rows of
 `out` from `at`. Of each 64 numbers (int16, row by row) from `first` and `second`, times the 64 of `steps` from `row`."""
 
-store_pixels: Any = _Intrinsic(_store_pixels)
+store_pixels: Any = Intrinsic(_store_pixels)
 """`store_pixels(luma, at, blue, red, chroma_at, out, place)`: the next 16 pixels of YCbCr as RGB, 48 bytes."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.array_at import array_at
+from ndd._cpu.inlined import array_at
 from ndd._cpu.jit import External, kernel
 
 # What is told of a picture: whether it is one to be decoded as it is (else Python decides), size as stored, channels,

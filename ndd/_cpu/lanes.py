@@ -11,60 +11,36 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ndd._cpu.jit import Compiled
+from ndd._cpu.jit import Intrinsic
 
 LANES = 4
 COLUMNS = 64
 TILE = 16
 
 
-class _Sums(Compiled):
-    def __init__(self, lanes: int, exact: bool):
-        self.lanes, self.exact = lanes, exact
-
-    def inner(self) -> Any:
-        return _intrinsic(self.lanes, () if self.exact else ("contract",))
-
-
-sum_pixels: Any = _Sums(LANES, True)
+sum_pixels: Any = Intrinsic(lambda: _intrinsic(LANES, ()))
 """`sum_pixels(row, begin, step, weights, k, taps, out, o)`:
 `out[o : o + 4] = sum over t below taps of weights[k + t] * row[begin + t * step : begin + t * step + 4]`,
 in this order, products rounded before they are added. Contiguous float32 arrays; nothing is checked: four numbers
 must be there at each place."""
 
-sum_rows: Any = _Sums(COLUMNS, False)
+sum_rows: Any = Intrinsic(lambda: _intrinsic(COLUMNS, ("contract",)))
 """The same for 64 numbers; products are rounded together with the sum where the processor can."""
 
-sum_few: Any = _Sums(TILE, False)
+sum_few: Any = Intrinsic(lambda: _intrinsic(TILE, ("contract",)))
 """As `sum_rows`, to the bit, for 16 numbers."""
-
-
-class _TurnTile(Compiled):
-    def inner(self) -> Any:
-        return _tile_intrinsic()
-
-    def in_python(self) -> Any:
-        return _turn_tile
-
-
-turn_tile: Any = _TurnTile()
-"""`turn_tile(x, i, j, out, k, l)`: `out[k : k + 16, l : l + 16] = x[i : i + 16, j : j + 16].T`. C-contiguous float32 arrays
-`[rows, columns]`; nothing is checked."""
 
 
 def _turn_tile(x: Any, i: int, j: int, out: Any, k: int, l: int) -> None:
     out[k : k + TILE, l : l + TILE] = x[i : i + TILE, j : j + TILE].T
 
 
-class _Fetch(Compiled):
-    def inner(self) -> Any:
-        return _fetch_intrinsic()
-
-    def in_python(self) -> Any:
-        return lambda x, i: None
+turn_tile: Any = Intrinsic(lambda: _tile_intrinsic(), _turn_tile)
+"""`turn_tile(x, i, j, out, k, l)`: `out[k : k + 16, l : l + 16] = x[i : i + 16, j : j + 16].T`. C-contiguous float32 arrays
+`[rows, columns]`; nothing is checked."""
 
 
-fetch: Any = _Fetch()
+fetch: Any = Intrinsic(lambda: _fetch_intrinsic(), lambda x, i: None)
 """`fetch(x, i)`: has the line of memory that holds `x[i]`, float32, brought to the cache, to be written soon."""
 
 

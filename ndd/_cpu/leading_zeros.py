@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ndd._cpu.jit import Compiled
+from ndd._cpu.jit import Intrinsic
 
-
-class _LeadingZeros(Compiled):
-    def inner(self) -> Any:
-        return _intrinsic()
-
-
-leading_zeros: Any = _LeadingZeros()
+leading_zeros: Any = Intrinsic(lambda: _intrinsic())
 """`leading_zeros(word)` of an uint64, int64: 0 to 64."""
 
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ndd._cpu.array_at import array_at
 from ndd._cpu.half import half_bits
-from ndd._cpu.inlined import empty
+from ndd._cpu.inlined import array_at, empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.turns import next_turn
 

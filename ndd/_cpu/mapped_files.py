@@ -35,7 +35,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ndd._cpu.files import read_range
-from ndd._cpu.jit import Compiled, External, kernel
+from ndd._cpu.jit import External, Intrinsic, kernel
 from ndd._execution.fork import around_fork
 
 T = TypeVar("T")
@@ -149,16 +149,6 @@ def _copy(target, source, size):
     _fence()
 
 
-class _Instruction(Compiled):
-    """What numba has no name for."""
-
-    def __init__(self, make: Any):
-        self._make = make
-
-    def inner(self) -> Any:
-        return self._make()
-
-
 @functools.cache
 def _make_stream() -> Any:
     from llvmlite import ir
@@ -199,8 +189,8 @@ def _make_fence() -> Any:
     return fence
 
 
-_stream: Any = _Instruction(_make_stream)
-_fence: Any = _Instruction(_make_fence)
+_stream: Any = Intrinsic(_make_stream)
+_fence: Any = Intrinsic(_make_fence)
 
 _lock = threading.Lock()
 # First address (0: none), the one after the last page, whether it is broken.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.inlined import empty
-from ndd._cpu.jit import Compiled, External, kernel
+from ndd._cpu.jit import External, Intrinsic, kernel
 
 BLOCK = 512  # steps of an interval of which only the largest sum is kept
 _LANES, _GROUP = 16, 8  # intervals side by side; numbers of each that are loaded at once
@@ -21,12 +21,7 @@ _BYTES = 4 * _CHUNK
 _copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 
 
-class _Advance(Compiled):
-    def inner(self) -> Any:
-        return _intrinsic()
-
-
-_advance: Any = _Advance()
+_advance: Any = Intrinsic(lambda: _intrinsic())
 """`_advance(places, steps, squares, new, old, totals, largest)`: for each lane, `steps` times (a multiple of `_GROUP`), its next
 number squared replaces row `new` of `squares` `[rows, _LANES]`, after row `old` has left `totals` and the square come in;
 `largest` keeps the largest. `places`: where the numbers of each lane lie."""

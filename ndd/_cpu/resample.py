@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.array_at import array_at
 from ndd._cpu.filter_taps import (
     CUBIC,
     F32,
@@ -31,7 +30,7 @@ from ndd._cpu.filter_taps import (
     reach,
     tap_count,
 )
-from ndd._cpu.inlined import empty, zeros
+from ndd._cpu.inlined import array_at, empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.lanes import LANES, sum_pixels
 from ndd._cpu.turns import next_turn

@@ -11,19 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import Compiled
-
-
-class _NextTurn(Compiled):
-    def inner(self) -> Any:
-        return _counted()
-
-    def in_python(self) -> Any:
-        return _counted_in_python
-
-
-next_turn: Any = _NextTurn()
-"""`next_turn(turns)`: the number in int64 `[1]`, which becomes one more, as one step among all threads."""
+from ndd._cpu.jit import Intrinsic
 
 
 def _counted_in_python(turns: np.ndarray) -> int:
@@ -47,3 +35,7 @@ def _counted() -> Any:
         return types.int64(types.Array(types.int64, 1, "C")), generate
 
     return counted
+
+
+next_turn: Any = Intrinsic(_counted, _counted_in_python)
+"""`next_turn(turns)`: the number in int64 `[1]`, which becomes one more, as one step among all threads."""

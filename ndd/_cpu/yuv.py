@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.inlined import empty
-from ndd._cpu.jit import Compiled, kernel
+from ndd._cpu.jit import Intrinsic, kernel
 
 _ZERO, _FULL, _THREE = np.int32(0), np.int32(255), np.float32(3)
 _EVEN_U, _ODD_U, _EVEN_V, _ODD_V = range(4)
@@ -19,20 +19,12 @@ _EVEN_U, _ODD_U, _EVEN_V, _ODD_V = range(4)
 _FETCHED_AHEAD = 2048
 
 
-class _Row(Compiled):
-    def __init__(self, name: str):
-        self._name = name
-
-    def inner(self) -> Any:
-        return _intrinsics()[self._name]
-
-
-_rgb_of_row: Any = _Row("rgb")
+_rgb_of_row: Any = Intrinsic(lambda: _intrinsics()["rgb"])
 """`_rgb_of_row(line, near, far, width, factors, out)`: a row of pixels as `rgb_of_420` has them, from its luma and two rows of
 chroma that `_between_columns` made. Gives how many pixels are done: none of a short row, else all but an odd last one. The
 compiler makes vector code of a loop too, but packs 8 numbers at a time and stores byte by byte: 0.7 ns a pixel."""
 
-_between_inner_columns: Any = _Row("columns")
+_between_inner_columns: Any = Intrinsic(lambda: _intrinsics()["columns"])
 """`_between_inner_columns(row, middle, even, odd)`: `_between_columns` but for the ends; where it stopped, 1 in a short row. (Of a
 loop over three places of one row and two others the compiler makes no vector code.)"""
 

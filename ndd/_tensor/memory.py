@@ -140,3 +140,17 @@ def torch_device(device: Any) -> Any:
         found = torch.device("cpu") if device.device_type == "cpu" else torch.device("cuda", device.device_id)
         _torch_devices[device.device_id] = found
     return found
+
+
+class _Place:
+    __slots__ = ("__array_interface__",)
+
+
+def memory_at(address: int, extents: Any, dtype: np.dtype) -> np.ndarray:
+    """The C-contiguous array at an address; `extents` as of `np.empty`. It owns nothing: somebody else holds the memory."""
+    shape = tuple(map(int, extents)) if isinstance(extents, tuple) else (int(extents),)
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    place = _Place()
+    place.__array_interface__ = {"data": (int(address), False), "shape": shape, "typestr": dtype.str, "version": 3}
+    return np.asarray(place)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ndd._tensor.dtype import DType
 from ndd._tensor.handle import Spec
+from ndd._tensor.memory import memory_at
 from ndd._tensor.store import Store, Volumes, is_contiguous
 
 
@@ -120,7 +121,7 @@ class Operand:
         if (starts % nbytes).any():  # one of them is not aligned
             return np.concatenate([a.reshape(-1) for a in self.arrays]), self.volumes.offsets
         starts //= nbytes
-        return np.asarray(_Memory(first, int((starts + self.sizes).max()), self.dtype.numpy)), starts
+        return memory_at(first, int((starts + self.sizes).max()), self.dtype.numpy), starts
 
     @property
     def source_info(self) -> list[Any] | None:
@@ -138,12 +139,3 @@ class Operand:
         if self._gapless is None:
             self._gapless = self._store.contiguous()
         return self._gapless
-
-
-class _Memory:
-    """So many elements from an address on, for NumPy."""
-
-    __slots__ = ("__array_interface__",)
-
-    def __init__(self, address: int, count: int, dtype: np.dtype):
-        self.__array_interface__ = {"data": (address, False), "shape": (count,), "typestr": dtype.str, "version": 3}

@@ -16,7 +16,7 @@ from encoded import made as encoded
 
 import ndd
 from ndd._cpu import background as room, jpeg, kernel_cache, sound_batch
-from ndd._cpu.array_at import array_at
+from ndd._cpu.inlined import array_at
 from ndd._cpu.jit import Kernel, kernel
 
 

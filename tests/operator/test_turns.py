@@ -11,8 +11,8 @@ import pytest
 
 import ndd
 from ndd._cpu import lines, resample
-from ndd._cpu.array_at import array_at
 from ndd._cpu.background import background
+from ndd._cpu.inlined import array_at
 from ndd._cpu.jit import kernel
 from ndd._cpu.turns import next_turn
 from ndd._operator import all_operators

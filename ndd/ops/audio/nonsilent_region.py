@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from ndd._cpu.array_at import array_at
+from ndd._cpu.inlined import array_at
 from ndd._cpu.jit import kernel
 from ndd._cpu.moving_sums import BLOCK, largest_sums
 from ndd._cpu.signal_lengths import count_intervals, limit_windows

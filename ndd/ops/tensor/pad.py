@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.array_at import array_at
+from ndd._cpu.inlined import array_at
 from ndd._cpu.jit import kernel
 from ndd._cpu.windows import grow_extents
 from ndd._operator import Operand, PerSample, Values, bad_sample, like, operator
