@@ -88,6 +88,14 @@ class Kernel(Compiled):
         self._written, self._meanwhile = function, function or self.interpreted
         return function or self
 
+    def has_stand_in(self) -> bool:
+        """Whether there is one."""
+        return self._meanwhile is not None
+
+    def stand_in(self, *args: Any) -> Any:
+        """What is called while this is compiled."""
+        return (self._meanwhile or self)(*args)
+
     def meanwhile_if(self, short: Callable[..., bool]) -> None:
         """Declares the same of its own text, for calls of whose arguments `short` holds: others wait until it is compiled."""
         self._meanwhile = lambda *args: (self.interpreted if short(*args) else self.waited_for)(*args)

@@ -45,6 +45,11 @@ whole: `continued.py`) and `.scale` (what the axes of its result stand for, from
 seconds, hertz); what the roles see, `PerSample` and its `Values`, `Operand`, `Call`, `Plan`, and on a GPU the launch with
 `scratch` and `table`, or `computed_on_host`; `bad_sample`. A `Call` has `n`, `draws`, `sources`, `threads`, `spread` (over
 the pool), `in_turns` (inside compiled loops) and `once` (made once for all calls with the same constants).
+
+A task of Python's for each sample makes threads wait for the interpreter: with 16 of them 64 small tasks take 2.5 ms, however
+little they do. So a `.cpu` that is a compiled kernel is called inside one compiled loop for each thread (`turns.py`); where
+more than the plan's numbers are to be worked out, `.cpu_turns` does the same by `each_sample(call, kernel, ...)`, with stores,
+`Seen` (a store in other extents) and `Rows` (numbers for each sample): `ops/image/jitter.py`.
 """
 
 from ndd._operator import structural as _structural  # noqa: F401  (binds the methods of values)
@@ -55,6 +60,7 @@ from ndd._operator.declare import operator
 from ndd._operator.operator import Operator, bind_random
 from ndd._operator.plan import Plan, Samples, bad_sample, like, output
 from ndd._operator.registry import all_operators
+from ndd._operator.turns import Rows, Seen, each_sample
 from ndd._operator.values import Values
 from ndd._tensor.operand import Operand
 
@@ -64,12 +70,15 @@ __all__ = [
     "Operator",
     "PerSample",
     "Plan",
+    "Rows",
     "Samples",
+    "Seen",
     "Values",
     "all_operators",
     "bad_sample",
     "bind_random",
     "computed_on_host",
+    "each_sample",
     "like",
     "operator",
     "output",

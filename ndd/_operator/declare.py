@@ -47,8 +47,8 @@ def operator(
         register: list the operator among those that the registry-wide tests walk.
 
     Roles, each a decorator of the operator: `.plan` shapes and numbers for the kernels, once a batch (default: the
-    shapes of input 0, arguments by name); `.cpu` one sample; `.cpu_batch` samples of one shape together, in its place;
-    `.cpu_turns` many samples of any shapes;
+    shapes of input 0, arguments by name); `.cpu` one sample (a compiled kernel is called in a
+    compiled loop over samples); `.cpu_batch` samples of one shape together, in its place; `.cpu_turns` samples of any shapes;
     `.cuda` the launches; `.batch` a whole batch in Python, without a plan; `.views` outputs that are an input's memory.
     A plan whose first parameter is `call` gets the `Call`, `.batch` and `.views` always do.
 

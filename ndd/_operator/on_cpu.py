@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd._cpu.jit import Kernel
 from ndd._execution.errors import raise_signalled
+from ndd._operator import turns
 from ndd._operator.naming import raise_first
-from ndd._operator.pieces import batch_pieces, pieces
+from ndd._operator.pieces import batch_pieces, pieces, together
 from ndd._operator.plan import Plan
 from ndd._operator.settled import Planned
 from ndd._tensor import Spec, Store
@@ -67,6 +69,8 @@ def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[St
             raise RuntimeError(f'there is no CPU variant: write one with `@{op.name}.cpu`, or ask for device="gpu"')
         _one_by_one(call, plan, stores, results, n)
         return results
+    if left is None and isinstance(op.cpu, Kernel) and _in_turns(call, plan, stores, results):
+        return results
     columns, nbytes = _arrays(call, stores, n)
     if op.variadic:  # the kernel takes the inputs of a sample as one tuple
         columns = [list(zip(*columns, strict=True))]
@@ -81,6 +85,29 @@ def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[St
         nbytes = nbytes * len(left) // n
     _run(call, op.cpu, rows, nbytes, left)
     return results
+
+
+def _in_turns(call: Call, plan: Plan, stores: list[Any], results: list[Store]) -> bool:
+    """Runs a compiled kernel for samples inside one call of it for each thread, if it can; errors are left to the way sample
+    by sample, as is float16, which kernels take as its bits, and what is no array."""
+    memory = [*stores, *[None] * (len(call.op.inputs) - len(stores)), *results]
+    if call.op.variadic or any([s is not None and s.dtype.name in ("f16", "bfloat16") for s in memory]):
+        return False
+    what = list(memory)
+    for name in call.op.cpu_names[len(what) :]:
+        values, each = plan.field(name)
+        if each:
+            values = values if isinstance(values, np.ndarray) else np.array(values)
+            if values.dtype.kind not in "biuf":
+                return False
+            values = turns.Rows(values)
+        what.append(values)
+    try:
+        turns.each_sample(call, call.op.cpu, *what)
+    except Exception as error:
+        raise_signalled(error)
+        return False
+    return True
 
 
 def _arrays(call: Call, stores: list[Any], n: int) -> tuple[list[Any], int]:
@@ -160,9 +187,9 @@ def _at_once(call: Call, plan: Plan, stores: list[Any], results: list[Store]) ->
 
 def _all_done(call: Call, kernel: Any, rows: list[tuple[Any, ...]]) -> bool:
     if len(rows) > 1:
-        return not call.context.thread_pool.run(lambda i: kernel(*rows[i]), len(rows))
+        return not call.context.thread_pool.run(lambda i: kernel(*together(rows[i])), len(rows))
     try:
-        kernel(*rows[0])
+        kernel(*together(rows[0]))
     except Exception as error:
         raise_signalled(error)
         return False

@@ -7,11 +7,20 @@ threads, 64 photographs of 0.9 ms each took 22 ms. Here they ask once for each t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ndd._cpu.jit import Kernel
+from ndd._cpu.turns import each_in_turn, samples
+from ndd._tensor import Store
+from ndd._tensor.operand import Operand
+
+if TYPE_CHECKING:
+    from ndd._operator.call import Call
+
 _EACH = 1 << 17  # bytes for a thread, at least: to wake one takes as long as a core needs for some 100 kB
+_NONE = np.empty(0, np.int64)
 _BYTES = 1 << 26  # of one call, about: in between Python looks for signals (Ctrl-C)
 
 
@@ -34,3 +43,62 @@ def in_turns(context: Any, loop: Callable[[np.ndarray, int], bool], count: int, 
     else:
         share(0)
     return bool(turns[0] >= count)
+
+
+class Rows(NamedTuple):
+    """What each sample has its own of: a number of `[N]`, or a row of `[N, ...]`."""
+
+    values: np.ndarray
+
+
+class Seen(NamedTuple):
+    """The memory of each sample as an array of these extents, int64 `[N, ndim]`, and of this type (default: its own ones)."""
+
+    store: Store | Operand
+    extents: np.ndarray | None = None
+    dtype: Any = None
+
+
+def each_sample(call: Call, kernel: Kernel, *what: Any, nbytes: int | None = None, order: Any = None) -> np.ndarray:
+    """Calls a kernel for each sample of a batch, within one call of a compiled loop for each thread.
+
+    Args:
+        call: the batch.
+        kernel: what works on one sample.
+        what: its arguments: stores and operands, of which it gets the array of the sample (C-contiguous: a copy where the
+            sample is strided); `Seen`, the same in other extents; `Rows`; all else is the same for all samples.
+        nbytes: about what is moved; default: the bytes of the arrays.
+        order: the numbers of the samples that are worked on; default: all, the largest first.
+
+    Gives no numbers: what `.cpu_turns` gives where no sample is left.
+    """
+    given: list[Any] = []
+    memory: list[tuple[int, Any, Any, Any]] = []  # where it goes, the store, extents and type
+    for one in what:
+        if isinstance(one, Rows):
+            given.append(np.ascontiguousarray(one.values))
+            continue
+        if isinstance(one, Store | Operand):
+            one = Seen(one)
+        if isinstance(one, Seen):
+            store = one.store if isinstance(one.store, Store) else one.store._store
+            memory.append((len(given), store.contiguous(), one.extents, one.dtype))
+        given.append((one,))
+    n = max([len(store.shapes) for _, store, *_ in memory])
+    largest: Any = None
+    for k, store, extents, dtype in memory:
+        if len(store.shapes) == n and (largest is None or store.nbytes() > largest.nbytes()):
+            largest = store
+        places = store.pointers()
+        if extents is None:
+            extents = store.shape_array
+        if len(store.shapes) != n:
+            places, extents = np.broadcast_to(places, (n,)), np.broadcast_to(extents, (n, extents.shape[1]))
+        given[k] = samples(places, extents, np.dtype(dtype or store.dtype.numpy))
+    if nbytes is None:
+        nbytes = sum([store.nbytes() for _, store, *_ in memory])
+    if order is None:
+        order = np.arange(n) if largest.uniform() else np.argsort(-largest.volumes.sizes, kind="stable")
+    loop, fields = each_in_turn(kernel), tuple(given)
+    in_turns(call.context, lambda *turns: loop(*turns, order, fields), len(order), nbytes, (memory, what))
+    return _NONE

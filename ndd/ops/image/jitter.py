@@ -7,7 +7,7 @@ import numpy as np
 from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words
-from ndd._operator import PerSample, Plan, like, operator
+from ndd._operator import PerSample, Plan, Rows, Seen, each_sample, like, operator
 from ndd._tensor.convert import convert_array
 from ndd.types import DALIInterpType
 
@@ -61,14 +61,14 @@ def _(call, input, *, fill_value, interp_type, mask, nDegree):
     return Plan(input.shapes, per_sample, {"fill": fill, "fill_value": fill_value})
 
 
-@jitter.cpu
-def _(image, out, stream, reach, fill):
-    if reach == 0:
-        out[...] = image
-    elif image.dtype == np.float16:
-        _scatter(image.view(np.uint16), out.view(np.uint16), stream, reach, fill.view(np.uint16)[0])
-    else:
-        _scatter(image, out, stream, reach, fill[0])
+@jitter.cpu_turns
+def _(call, plan, stores, results):
+    image, out, fill = Seen(stores[0]), Seen(results[0]), plan.shared["fill"][0]
+    if fill.dtype == np.float16:
+        image, out, fill = image._replace(dtype=np.uint16), out._replace(dtype=np.uint16), fill.view(np.uint16)
+    return each_sample(
+        call, _scatter, image, out, Rows(plan.per_sample["stream"]), Rows(plan.per_sample["reach"]), fill
+    )
 
 
 @kernel
