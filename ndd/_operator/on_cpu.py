@@ -11,7 +11,7 @@ from ndd._cpu.jit import Kernel
 from ndd._execution.errors import raise_signalled
 from ndd._operator import turns
 from ndd._operator.naming import raise_first
-from ndd._operator.pieces import batch_pieces, pieces, together
+from ndd._operator.pieces import batch_pieces, pieces
 from ndd._operator.plan import Plan
 from ndd._operator.settled import Planned
 from ndd._tensor import Spec, Store
@@ -69,7 +69,7 @@ def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[St
             raise RuntimeError(f'there is no CPU variant: write one with `@{op.name}.cpu`, or ask for device="gpu"')
         _one_by_one(call, plan, stores, results, n)
         return results
-    if left is None and isinstance(op.cpu, Kernel) and _in_turns(call, plan, stores, results):
+    if left is None and isinstance(op.cpu, Kernel) and _in_turns(call, op.cpu, plan, stores, results):
         return results
     columns, nbytes = _arrays(call, stores, n)
     if op.variadic:  # the kernel takes the inputs of a sample as one tuple
@@ -87,7 +87,7 @@ def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[St
     return results
 
 
-def _in_turns(call: Call, plan: Plan, stores: list[Any], results: list[Store]) -> bool:
+def _in_turns(call: Call, kernel: Kernel, plan: Plan, stores: list[Any], results: list[Store]) -> bool:
     """Runs a compiled kernel for samples inside one call of it for each thread, if it can; errors are left to the way sample
     by sample, as is float16, which kernels take as its bits, and what is no array."""
     memory = [*stores, *[None] * (len(call.op.inputs) - len(stores)), *results]
@@ -103,7 +103,7 @@ def _in_turns(call: Call, plan: Plan, stores: list[Any], results: list[Store]) -
             values = turns.Rows(values)
         what.append(values)
     try:
-        turns.each_sample(call, call.op.cpu, *what)
+        turns.each_sample(call, kernel, *what)
     except Exception as error:
         raise_signalled(error)
         return False
@@ -187,9 +187,9 @@ def _at_once(call: Call, plan: Plan, stores: list[Any], results: list[Store]) ->
 
 def _all_done(call: Call, kernel: Any, rows: list[tuple[Any, ...]]) -> bool:
     if len(rows) > 1:
-        return not call.context.thread_pool.run(lambda i: kernel(*together(rows[i])), len(rows))
+        return not call.context.thread_pool.run(lambda i: kernel(*rows[i]), len(rows))
     try:
-        kernel(*together(rows[0]))
+        kernel(*rows[0])
     except Exception as error:
         raise_signalled(error)
         return False

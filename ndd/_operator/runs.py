@@ -7,13 +7,13 @@ three quarters of their time for that. For samples of one shape `.cpu_batch` doe
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ndd._operator.naming import raise_first
 from ndd._operator.on_cpu import allocated
-from ndd._operator.pieces import edges_of
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
 
@@ -46,7 +46,7 @@ def in_runs(call: Call, input: Operand, work: Work, shapes: np.ndarray | None = 
 def each_run(call: Call, input: Operand, nbytes: int, work: Callable[[slice], None]) -> None:
     """`work(run)` for each run, the samples of the batch that a slice tells; `nbytes` are what is read and written in all."""
     starts, total = input.volumes.offsets, input.volumes.total
-    edges = edges_of(starts, total, min(call.n, _EACH * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1)
+    edges = _edges(starts, total, min(call.n, _EACH * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1)
     raise_first(call.spread(lambda k: work(slice(edges[k], edges[k + 1])), len(edges) - 1, nbytes))
 
 
@@ -59,3 +59,12 @@ def aligned_places(input: Operand) -> np.ndarray | None:
 def flat_of(store: Store) -> np.ndarray:
     """The elements of what `allocated` gives."""
     return store.whole.reshape(-1) if store.flat is None else store.flat
+
+
+def _edges(starts: np.ndarray, total: int, parts: int) -> list[int]:
+    """The first samples of runs of about as many elements each, and the number of samples."""
+    if parts < 2:
+        return [0, len(starts)]
+    marks = np.arange(parts) * (total / parts)
+    cuts = [*np.searchsorted(starts, marks).tolist(), len(starts)]
+    return [0] + [end for start, end in pairwise(cuts) if end > start]

@@ -15,7 +15,7 @@ from ndd._cpu.background import background
 from ndd._cpu.inlined import array_at
 from ndd._cpu.jit import kernel
 from ndd._cpu.turns import next_turn
-from ndd._operator import all_operators
+from ndd._operator import Plan, all_operators, on_cpu
 from ndd._operator.turns import in_turns
 
 LARGE = 1 << 30  # bytes: worth all threads
@@ -151,3 +151,51 @@ def test_ctrl_c_leaves_the_others_their_memory():
             break
         time.sleep(0.01)
     assert alive == [True]
+
+
+@kernel
+def scale(x, out, factor, row, shift):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = x[i, j] * factor + row[1] + shift
+
+
+def scaled(one):
+    """An operator `factor x + row[1] + shift` with this kernel for one sample."""
+
+    @ndd.operator(register=False)
+    def scaled(x, /, *, factor: ndd.PerSample[float] = 2.0, shift: int = 3):
+        """factor x + row[1] + shift."""
+        return ndd.like(x)
+
+    @scaled.plan
+    def _(x, *, factor, shift):
+        rows = np.arange(2 * x.n, dtype=np.float32).reshape(x.n, 2)
+        return Plan(x.shapes, {"factor": factor.each(), "row": rows}, {"shift": shift})
+
+    scaled.cpu(one)
+    return scaled
+
+
+@pytest.mark.parametrize("background_too", [True, False])
+@pytest.mark.parametrize("layout", ["apart", "strided", "whole", "read-only"])
+def test_a_compiled_kernel_for_one_sample_runs_in_turns(layout, background_too, monkeypatch):
+    """Each sample has its own extents, numbers and rows."""
+    monkeypatch.setattr(background, "allowed", background_too)
+    own = kernel(scale.function)
+    if background_too:
+        own.meanwhile()
+    monkeypatch.setattr(on_cpu, "_run", None)  # no sample is left to be done alone
+    count = 9
+    sizes = [20] * count if layout == "whole" else range(4, 4 + count)
+    arrays = [np.full((size, 3000), k, np.float32) for k, size in enumerate(sizes)]
+    if layout == "strided":
+        arrays = [a.repeat(2, 1)[:, ::2] for a in arrays]
+    for a in arrays:
+        a.flags.writeable = layout != "read-only"
+    batch = ndd.as_batch(np.stack(arrays)) if layout == "whole" else ndd.as_batch([ndd.as_tensor(a) for a in arrays])
+    with ndd.EvalContext(num_threads=3):
+        found = scaled(own)(batch, factor=ndd.batch([float(k) for k in range(count)]), shift=5)
+        for k, one in enumerate(found.tensors):
+            np.testing.assert_array_equal(np.asarray(one), np.full_like(arrays[k], k * k + 2 * k + 1 + 5))
+    background.finish()

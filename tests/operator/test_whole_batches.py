@@ -95,28 +95,12 @@ def test_large_batches_are_divided_among_threads():
     assert sorted(calls) == [(3, 1 << 15)] * 3
 
 
-def test_ragged_samples_go_one_by_one():
-    arrays = [np.ones(k, np.float32) for k in (1, 2, 3)]
+@pytest.mark.parametrize("large", [False, True])
+def test_ragged_and_large_separate_samples_go_one_by_one(large):
+    arrays = [np.ones(1 << 14, np.float32)] * 3 if large else [np.ones(k, np.float32) for k in (1, 2, 3)]
     result = scaled(ndd.batch(arrays))
     assert [np.asarray(t).tolist() for t in result] == [[3.0] * len(a) for a in arrays]
     assert not calls
-
-
-def test_large_samples_that_lie_apart_are_copied_together_for_each_thread():
-    arrays = [np.arange(k, k + (1 << 14), dtype=np.float32) for k in range(7)]
-    with ndd.EvalContext(num_threads=3):
-        result = scaled(ndd.batch(arrays), factor=ndd.batch(list(np.arange(7.0))))
-        for k, (found, array) in enumerate(zip(result.tensors, arrays, strict=True)):
-            np.testing.assert_array_equal(np.asarray(found), array * np.float32(k) + 1)
-    assert sorted(calls) == [(2, 1 << 14), (2, 1 << 14), (3, 1 << 14)]
-
-
-@pytest.mark.parametrize("samples", [1, 2, 5])
-def test_strided_samples_go_one_by_one(samples):
-    arrays = [np.arange(k, k + (1 << 14), dtype=np.float32)[::2] for k in range(samples)]
-    result = scaled(ndd.as_batch([ndd.as_tensor(a) for a in arrays]))
-    for found, array in zip(result.tensors, arrays, strict=True):
-        np.testing.assert_array_equal(np.asarray(found), array * 2 + 1)
 
 
 def test_the_sample_that_fails_is_named():
