@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import inspect
 import os
 import threading
@@ -16,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 import torch.utils.data
 
-from ndd._execution.fork import around_fork
 from ndd._execution.kept import Kept
-from ndd._execution.living import Living
+from ndd._execution.living import EndedAtExit
 from ndd._execution.signal_safe import start
 from ndd._operator.captured import CapturedLoop, running
 from ndd._tensor import Batch, Tensor, batch, tensor
@@ -56,28 +54,14 @@ class _Thread:
 
 
 def _serve(calls: SimpleQueue[Any]) -> None:
-    while (call := calls.get()) is not None and not _ended:
+    while (call := calls.get()) is not None and not _alive.over:
         call[0](*call[1:])
         del call
 
 
 _LOOK_AGAIN_SECONDS = 0.5  # an item wakes who waits for it; this is for the case that Ctrl-C has taken the waking
-_ended = False  # the program
-_alive: Living[_Thread] = Living()
+_alive: EndedAtExit[_Thread] = EndedAtExit(_Thread.end, lambda one: one.thread.join(timeout=2.0))
 _threads = Kept(lambda source: _Thread(), per="owner")
-
-
-@atexit.register
-def _end_all() -> None:
-    global _ended
-    _ended = True
-    for one in _alive:
-        one.end()
-    for one in _alive:
-        one.thread.join(timeout=2.0)
-
-
-around_fork(in_child=_alive.clear)
 
 
 class ExternalSource:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
+
+from ndd._execution.fork import around_fork
 
 T = TypeVar("T")
 
@@ -41,3 +44,31 @@ class Living(Generic[T]):
             found = reference()
             if found is not None:
                 yield found
+
+
+class EndedAtExit(Living[T]):
+    """Objects with threads, which end before the interpreter does: what they run must not come back to one that is gone. A
+    forked child, which has the objects but not the threads, forgets them.
+
+    Args:
+        end: tells an object to end its thread.
+        wait: waits until it has, for a time; default: nobody waits.
+
+    Attributes:
+        over: the program ends: what begins now is to end at once.
+    """
+
+    def __init__(self, end: Callable[[T], None], wait: Callable[[T], None] | None = None):
+        super().__init__()
+        self._end, self._wait = end, wait
+        self.over = False
+        atexit.register(self._end_all)
+        around_fork(in_child=self.clear)
+
+    def _end_all(self) -> None:
+        self.over = True
+        for found in self:
+            self._end(found)
+        if self._wait is not None:
+            for found in self:
+                self._wait(found)

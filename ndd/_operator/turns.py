@@ -7,6 +7,7 @@ threads, 64 photographs of 0.9 ms each took 22 ms. Here they ask once for each t
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _EACH = 1 << 17  # bytes for a thread, at least: to wake one takes as long as a core needs for some 100 kB
 _NONE = np.empty(0, np.int64)
+_EACH_SECONDS = 50e-6  # or so much work
+_TINY = 1 << 13  # bytes of a batch that no kernel has much work with
 _BYTES = 1 << 26  # of one call, about: in between Python looks for signals (Ctrl-C)
 
 
@@ -35,6 +38,11 @@ def in_turns(context: Any, loop: Callable[[np.ndarray, int], bool], count: int, 
             pass
 
     threads = min(count, 1 + nbytes // _EACH)
+    if threads < count and nbytes > _TINY:  # few bytes may be much work: the first sample tells
+        begun = perf_counter()
+        if not loop(turns, 1):
+            return False
+        threads = max(threads, min(count - 1, int((perf_counter() - begun) * (count - 1) / _EACH_SECONDS)))
     if threads > 1:
         threads = min(threads, context.num_threads)
     if threads > 1:

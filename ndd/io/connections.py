@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import queue
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ndd._execution.fork import around_fork
-from ndd._execution.living import Living
+from ndd._execution.living import EndedAtExit
 from ndd._execution.signal_safe import start
 
 _LAST_SECONDS = 2.0  # the end of the interpreter waits so long for requests under way
@@ -94,14 +92,4 @@ def _serve(work: queue.SimpleQueue[tuple[_Asked, int, tuple[Any, ...]] | None]) 
         del item, together, arguments, result  # an idle thread keeps nothing alive
 
 
-_running: Living[Connections] = Living()
-
-
-@atexit.register
-def _end_all() -> None:
-    """The client's code must not come back to an interpreter that is gone."""
-    for connections in _running:
-        connections.end()
-
-
-around_fork(in_child=_running.clear)
+_running: EndedAtExit[Connections] = EndedAtExit(Connections.end)

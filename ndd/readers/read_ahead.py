@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 import time
@@ -10,8 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ndd._execution.fork import around_fork
-from ndd._execution.living import Living
+from ndd._execution.living import EndedAtExit
 from ndd._execution.signal_safe import SignalSafeCondition, start
 from ndd.decoders import BadSample
 from ndd.readers.records import Jobs, Records, RecordStore
@@ -126,7 +124,7 @@ class ReadAhead:
         self._streaming = False
         self._planning = False
         self._failure: BaseException | None = None  # the order itself failed (a user's sampler)
-        self._stopped = _ended
+        self._stopped = _running.over
         self._process = os.getpid()
         self._threads: list[threading.Thread] = []
         self._waits = 0  # how often the user had to wait for a batch
@@ -349,21 +347,5 @@ class ReadAhead:
                     self._work.notify_all()
 
 
-_running: Living[ReadAhead] = Living()
-
-
-_ended = False  # the program: what reads from now on is stopped from the beginning
-
-
-@atexit.register
-def _stop_all() -> None:
-    """No thread may read on while the interpreter goes down."""
-    global _ended
-    _ended = True
-    for ahead in _running:
-        ahead.stop()
-    for ahead in _running:
-        ahead.join(1.0)
-
-
-around_fork(in_child=_running.clear)
+# No thread may read on while the interpreter goes down; what begins then is stopped from the beginning.
+_running: EndedAtExit[ReadAhead] = EndedAtExit(ReadAhead.stop, lambda ahead: ahead.join(1.0))

@@ -55,10 +55,27 @@ def test_calls_end_so_that_python_can_look_for_signals():
     assert most == [1] * 100
 
 
-def test_what_is_being_compiled_is_left():
-    calls = []
-    assert not in_turns(ndd.EvalContext(num_threads=3), lambda *turns: calls.append(1), 10, LARGE, None)
-    assert len(calls) == 3
+@pytest.mark.parametrize(("nbytes", "calls"), [(LARGE, 3), (1 << 14, 1), (0, 1)])
+def test_what_is_being_compiled_is_left(nbytes, calls):
+    found = []
+    assert not in_turns(ndd.EvalContext(num_threads=3), lambda *turns: found.append(1), 10, nbytes, None)
+    assert len(found) == calls
+
+
+def test_much_work_with_few_bytes_is_shared_too():
+    used = set()
+
+    def loop(turns, most):
+        for _ in range(most):
+            if turns[0] >= 20:
+                break
+            turns[0] += 1
+            used.add(threading.current_thread())
+            time.sleep(0.005)
+        return True
+
+    assert in_turns(ndd.EvalContext(num_threads=3), loop, 20, 1 << 14, None)
+    assert len(used) == 3
 
 
 def test_errors_come_through():
