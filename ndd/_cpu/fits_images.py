@@ -350,8 +350,9 @@ def _images(handle, indices, rooms, facts, head, said, scales, piece, ahead):
         last = max(last, indices[k])
     wanted = np.int64(0)
     for number in range(1, last + 1):
-        said[:], scales[0], scales[1] = 0, 1.0, 0.0
-        said[_GCOUNT] = 1
+        for k in range(_SAID):
+            said[k] = k == _GCOUNT
+        scales[0], scales[1] = 1.0, 0.0
         ended, blocks, mark = 0, 0, _SIMPLE if number == 1 else _XTENSION
         while ended == 0:
             if offset + _BLOCK > begin + have:

@@ -9,7 +9,7 @@ from ndd._tensor.dtype import DType, dtype as to_dtype
 from ndd.readers.base import Reader
 from ndd.readers.file_store import FileStore
 from ndd.readers.file_tree import FilePath, named_files
-from ndd.readers.fits_batch import AVAILABLE, FitsBatch, FitsNames
+from ndd.readers.fits_batch import FitsBatch, FitsNames
 from ndd.readers.fits_file import read_images
 from ndd.readers.output import Output, Record
 from ndd.readers.records import Records
@@ -87,17 +87,13 @@ class _Images(FileStore):
     def __init__(self, root: str, names: list[str], indices: list[int]):
         super().__init__([root], names)
         self._indices = indices
-        self._known: FitsNames | None = None
+        self._known = None if self._remote else FitsNames.of(self._folders[0], names, indices)
 
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> list[Record | Exception]:
         return list(read_images(paths, self._indices))
 
     def jobs(self, numbers: Sequence[int]) -> FitsBatch | None:
-        if self._remote or not AVAILABLE:
-            return None
-        if self._known is None:
-            self._known = FitsNames(self._folders[0], self._names, self._indices)
-        return FitsBatch(self._known, numbers, self.sources)
+        return None if self._known is None else FitsBatch(self._known, numbers, self.sources)
 
     def records(self, numbers: Sequence[int]) -> Records:
         jobs = self.jobs(numbers)

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ from ndd.readers.records import Records
 AVAILABLE = compiled.AVAILABLE and sys.byteorder == "little"
 
 _SECONDS_OF_A_SHARE = 1e-3  # the least: another thread is awake after 50 us
+# Bytes: of more no single array is made, for the pool of memory keeps 1 GB of a size, and several batches are under way.
+_ONE_ARRAY = 1 << 28
 _OPEN_AT_ONCE = 32  # by Python
 _WIDEST = 8  # bytes of an element
 _KINDS = [np.dtype(kind) for kind in images.KINDS]
@@ -43,11 +47,20 @@ class FitsNames:
 
     def __init__(self, folder: str, names: Sequence[str], indices: Sequence[int]):
         self.folder, self.indices = folder, np.array(indices, np.int64)
-        self.text = np.frombuffer(os.fsencode("\0".join(names)) + b"\0", np.uint8)
-        ends = np.flatnonzero(self.text == 0)
-        self.starts = np.concatenate([[0], ends[:-1] + 1])
         self.sizes = np.zeros(len(indices), np.int64)
         self.seconds = 0.0
+        self._text = np.frombuffer(os.fsencode("\0".join(names)) + b"\0", np.uint8)
+        self._starts = np.concatenate([[0], np.flatnonzero(self._text == 0)[:-1] + 1])
+        if len(self._starts) != len(names):
+            raise ValueError("a name has a zero byte")
+
+    @classmethod
+    def of(cls, folder: str, names: Sequence[str], indices: Sequence[int]) -> FitsNames | None:
+        """None where compiled code cannot open files, or files of these names."""
+        try:
+            return cls(folder, names, indices) if AVAILABLE else None
+        except ValueError:
+            return None
 
     def share_count(self, files: int) -> int:
         """How many threads read so many files: 1, 2 or 4."""
@@ -59,10 +72,10 @@ class FitsNames:
         facts = np.zeros((len(which), len(self.indices), images.FACTS), np.int64)
         try:
             folder = os.open(self.folder or os.curdir, _FOLDER)
-        except OSError:
+        except (OSError, ValueError):
             return facts
         try:
-            images.read_images(folder, compiled.OPEN_FLAGS, self.text, self.starts[which], self.indices, rooms, facts)
+            images.read_images(folder, compiled.OPEN_FLAGS, self._text, self._starts[which], self.indices, rooms, facts)
         finally:
             os.close(folder)
         return facts
@@ -90,18 +103,28 @@ class FitsBatch:
     def __init__(self, names: FitsNames, numbers: Sequence[int], paths: Callable[[Sequence[int]], list[str]]):
         self._names, self._numbers, self._paths = names, np.asarray(numbers, np.int64), paths
         n = len(self._numbers)
-        self.count = names.share_count(n)
-        self._edges = [n * share // self.count for share in range(self.count + 1)]
         if not names.sizes.all():
             names.learn(names.read(self._numbers[:1], np.zeros((len(names.sizes), 3), np.int64))[:, :, images.BYTES])
-        self._sizes = names.sizes.copy()
-        try:
-            first = [_room(n * int(size)) for size in self._sizes]
-        except MemoryError:  # the next files may be smaller
-            self._sizes[:], first = 0, [_room(0) for _ in self._sizes]
-        self._buffers = [[buffer] for buffer in first]  # of each output
-        self._facts = np.zeros((n, len(self._sizes), images.FACTS), np.int64)
+        self._sizes = names.sizes.tolist()
+        self.count = names.share_count(n)
+        total = n * sum(self._sizes)
+        self._apart = total > _ONE_ARRAY  # each share has buffers of its own
+        if self._apart:
+            self.count = min(max(self.count, THREADS * -(-total // _ONE_ARRAY)), n)
+        self._edges = [n * share // self.count for share in range(self.count + 1)]
         self._which = np.zeros(n, np.int64)  # the buffer that each image lies in
+        cuts = list(pairwise(self._edges if self._apart else (0, n)))
+        try:
+            self._buffers = [
+                [_room((end - first) * size) for first, end in cuts] for size in self._sizes
+            ]  # of each output
+        except MemoryError:  # these files may be smaller
+            self._sizes = [0] * len(self._sizes)
+            self._buffers = [[_room(0)] * len(cuts) for _ in self._sizes]
+        for buffer, (first, end) in enumerate(cuts):
+            self._which[first:end] = buffer
+        self._facts = np.zeros((n, len(self._sizes), images.FACTS), np.int64)
+        self._lock = threading.Lock()
         self._others: list[dict[int, Any]] = [{} for _ in range(self.count)]  # read by Python, by share
 
     def run(self, job: int) -> None:
@@ -114,9 +137,11 @@ class FitsBatch:
         self._names.seconds = _lately(self._names.seconds, (time.perf_counter() - begun) / (end - first))
 
     def _read(self, job: int, first: int, end: int) -> None:
+        # Of its own buffers, or of those of all.
+        buffer, begin = (job, 0) if self._apart else (0, first)
         rooms = [
-            (buffers[0].ctypes.data, first * size, end * size)
-            for buffers, size in zip(self._buffers, self._sizes.tolist(), strict=True)
+            (buffers[buffer].ctypes.data, begin * size, (begin + end - first) * size)
+            for buffers, size in zip(self._buffers, self._sizes, strict=True)
         ]
         facts = self._names.read(self._numbers[first:end], np.array(rooms, np.int64))
         states = facts[:, :, images.STATE]
@@ -135,9 +160,10 @@ class FitsBatch:
         new = [_room(int(total)) for total in (nbytes + _WIDEST).sum(axis=0)]
         rooms = np.array([(buffer.ctypes.data, 0, buffer.nbytes) for buffer in new], np.int64)
         facts = self._names.read(self._numbers[places], rooms)
-        for buffers, buffer in zip(self._buffers, new, strict=True):
-            buffers.append(buffer)
-        self._which[places] = len(self._buffers[0]) - 1
+        with self._lock:
+            for buffers, buffer in zip(self._buffers, new, strict=True):
+                buffers.append(buffer)
+            self._which[places] = len(self._buffers[0]) - 1
         return facts
 
     def records(self) -> Records:
