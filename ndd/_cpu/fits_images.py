@@ -1,6 +1,6 @@
 """Images of FITS files in compiled code: a call opens files, reads their headers, and reads the pixels to where they are
-wanted, as the machine's numbers. In Python the header of a file takes 5 us of the interpreter, and each reader thread waits
-for the others' turn.
+wanted, as the machine's numbers. A file of 1 kB takes 2 us, 1.6 of them in the system's calls; Python takes 6 us more, for
+which reader threads wait in turn.
 
 It knows the plain case: images without compression, cards as the standard writes them. Whatever else there is, mistakes too,
 is left to `ndd/readers/fits_file.py`, which says of every file the same as this does, or why it cannot be read.

@@ -22,7 +22,8 @@ class Fits(Reader):
     order. Numbers are those that are meant, stored * BSCALE + BZERO: of the stored type without scaling; i8, u16, u32
     or u64 for the BZERO by which FITS stores these; otherwise f32 (of 8 and 16 bits) or f64, with NaN for BLANK. Images
     that are compressed by tiles (Rice, gzip, HCOMPRESS, PLIO) are decoded by astropy (`pip install astropy`). Files that gzip has
-    compressed (`.fits.gz`) are unpacked whole, whatever they are called.
+    compressed (`.fits.gz`) are unpacked whole, whatever they are called. Images of one shape lie in one array `[N, ...]`, if it is
+    of up to 256 MB: `torch()` copies nothing then.
 
     The files come from `files`; from `file_list`, a text file with one path a line; or from `file_root`: the files of
     that folder whose names match `file_filter`, sorted, then those of each of its sub-folders (one level).

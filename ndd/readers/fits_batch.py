@@ -115,9 +115,8 @@ class FitsBatch:
         self._which = np.zeros(n, np.int64)  # the buffer that each image lies in
         cuts = list(pairwise(self._edges if self._apart else (0, n)))
         try:
-            self._buffers = [
-                [_room((end - first) * size) for first, end in cuts] for size in self._sizes
-            ]  # of each output
+            # Of each output.
+            self._buffers = [[_room((end - first) * size) for first, end in cuts] for size in self._sizes]
         except MemoryError:  # these files may be smaller
             self._sizes = [0] * len(self._sizes)
             self._buffers = [[_room(0)] * len(cuts) for _ in self._sizes]
