@@ -199,6 +199,19 @@ def test_images_of_many_shapes(tmp_path):
     assert [found[0].ndim for found in batch_of(reader, range(3))] == [2, 1, 2]
 
 
+def test_python_reads_while_it_is_compiled(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    paths = write_all(tmp_path, [hdu(rng, 16, (10, 20)) for _ in range(40)] + [b""])
+    store = Fits(files=paths, hdu_indices=1)._opened()[0]
+    monkeypatch.setattr(images, "read_images", images.read_images._meanwhile)
+    before = store.records(range(41))
+    monkeypatch.undo()
+    after = store.records(range(41))
+    assert list(before.faults) == list(after.faults) == [40]
+    assert (type(before.columns[0]), type(after.columns[0])) == (list, np.ndarray)
+    assert all(same(before[place][0], after[place][0]) for place in range(40))
+
+
 def test_much_is_read_to_several_arrays(tmp_path, monkeypatch):
     """Also where there is no room for as much as the files before would make of it."""
     rng = np.random.default_rng(0)
