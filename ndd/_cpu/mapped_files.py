@@ -128,7 +128,7 @@ def _read_mapped(handle, mapped, size, offsets, sizes, places, target, done, pro
             and _preadv2(handle, here, 1, first, _NOW) == 1
             and _preadv2(handle, here, 1, last - 1, _NOW) == 1
         ):
-            _copy(base + places[i], mapped + first, sizes[i])
+            copy_past_caches(base + places[i], mapped + first, sizes[i])
             done[i] = sizes[i]
         else:
             done[i] = read_range(handle, base + places[i], sizes[i], first)
@@ -137,9 +137,9 @@ def _read_mapped(handle, mapped, size, offsets, sizes, places, target, done, pro
 
 
 @kernel
-def _copy(target, source, size):
-    """Copies `size` bytes, at least 64, between addresses."""
-    lead = (-target) & (_STRIDE - 1)
+def copy_past_caches(target, source, size):
+    """Copies bytes between addresses, for what is too large to stay in the processor's caches."""
+    lead = min((-target) & (_STRIDE - 1), size)
     _memcpy(target, source, lead)
     at = lead
     while at + _STRIDE <= size:

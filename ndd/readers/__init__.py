@@ -11,7 +11,8 @@ Life of a sample
    places in the buffer that was read (`_tensor/packed.py`), with the exceptions of those that cannot be read. No object is
    made for a record; a reader that parses looks at the heads of a whole batch at once (`mxnet.py`, `_cpu/protobuf.py`).
    Records that a store gives one by one, tuples of arrays, are taken as well. A store whose work is not cut by records says
-   how it is by `store.jobs(numbers)` (`video_clips.py`: a frame is decoded for all the sequences that show it).
+   how it is by `store.jobs(numbers)` (`video_clips.py`: a frame is decoded for all the sequences that show it), or one
+   whose parts go to one array (`fits_batch.py`).
 4. `Reader` (`base.py`), on the user's thread: the records of a batch become handles on the CPU (`output.py`) with
    `source_info`; the error of a record is raised here, at its batch, or the record left out (`broken_records.py`). A
    lookahead may have made them before.

@@ -9,8 +9,10 @@ from ndd._tensor.dtype import DType, dtype as to_dtype
 from ndd.readers.base import Reader
 from ndd.readers.file_store import FileStore
 from ndd.readers.file_tree import FilePath, named_files
+from ndd.readers.fits_batch import FitsBatch, FitsNames
 from ndd.readers.fits_file import read_images
 from ndd.readers.output import Output, Record
+from ndd.readers.records import Records
 
 
 class Fits(Reader):
@@ -20,7 +22,8 @@ class Fits(Reader):
     order. Numbers are those that are meant, stored * BSCALE + BZERO: of the stored type without scaling; i8, u16, u32
     or u64 for the BZERO by which FITS stores these; otherwise f32 (of 8 and 16 bits) or f64, with NaN for BLANK. Images
     that are compressed by tiles (Rice, gzip, HCOMPRESS, PLIO) are decoded by astropy (`pip install astropy`). Files that gzip has
-    compressed (`.fits.gz`) are unpacked whole, whatever they are called.
+    compressed (`.fits.gz`) are unpacked whole, whatever they are called. Images of one shape lie in one array `[N, ...]`, if it is
+    of up to 256 MB: `torch()` copies nothing then.
 
     The files come from `files`; from `file_list`, a text file with one path a line; or from `file_root`: the files of
     that folder whose names match `file_filter`, sorted, then those of each of its sub-folders (one level).
@@ -85,9 +88,21 @@ class _Images(FileStore):
     def __init__(self, root: str, names: list[str], indices: list[int]):
         super().__init__([root], names)
         self._indices = indices
+        self._known = None if self._remote else FitsNames.of(self._folders[0], names, indices)
 
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> list[Record | Exception]:
         return list(read_images(paths, self._indices))
+
+    def jobs(self, numbers: Sequence[int]) -> FitsBatch | None:
+        return None if self._known is None else FitsBatch(self._known, numbers, self.sources)
+
+    def records(self, numbers: Sequence[int]) -> Records:
+        jobs = self.jobs(numbers)
+        if jobs is None:
+            return super().records(numbers)
+        for job in range(jobs.count):
+            jobs.run(job)
+        return jobs.records()
 
 
 def _listed(value: Any) -> list[Any]:

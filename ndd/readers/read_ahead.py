@@ -333,7 +333,8 @@ class ReadAhead:
                 found = Records.of(self._store.records(numbers))
         except BaseException as error:
             found = None if jobs is not None else Records.of([error] * len(numbers))
-        seconds = (time.perf_counter() - begun) / len(numbers)
+        shares = 1 if jobs is None else jobs.count
+        seconds = (time.perf_counter() - begun) * shares / len(numbers)
         size = found.nbytes // len(numbers) if found is not None and self._store.at_once > 1 else 0
         with self._lock:
             self._bytes = size if self._bytes == _BYTES_AT_ONCE else max(size, self._bytes)

@@ -352,6 +352,29 @@ def test_another_thread_comes_only_where_records_take_time():
     ahead.stop()
 
 
+@pytest.mark.parametrize("count", [1, 4])
+def test_what_a_record_takes_does_not_depend_on_how_a_batch_is_cut(monkeypatch, count):
+    """A job is a share of the batch: 8 records in 4 jobs of 2 us each take 1 us, as in one job of 8."""
+
+    class Cut:
+        def __init__(self):
+            self.count = count
+
+        def run(self, job):
+            clock[0] += 8e-6 / count
+
+        def records(self):
+            return [(np.zeros(3), np.zeros(1, np.int32))] * 8
+
+    clock, store = [0.0], Slow(8)
+    store.jobs = lambda numbers: Cut()
+    monkeypatch.setattr(read_ahead.time, "perf_counter", lambda: clock[0])
+    ahead = read_ahead.ReadAhead(store, lambda: None, 8, 2)
+    assert len(ahead.read(range(8))) == 8
+    assert ahead._seconds == pytest.approx(1e-6)
+    ahead.stop()
+
+
 def test_parts_of_a_batch_have_few_sizes():
     """So that the pool of host memory keeps few blocks: whole batches, halves and quarters."""
     ahead = read_ahead.ReadAhead(Slow(8), lambda: None, 4, 2)
