@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.gather import PIECE, gather_turns
+
 _EACH = 1 << 17  # bytes for a thread, at least: to wake one takes as long as a core needs for some 100 kB
 _BYTES = 1 << 26  # of one call, about: in between Python looks for signals (Ctrl-C)
 
@@ -34,3 +36,14 @@ def in_turns(context: Any, loop: Callable[[np.ndarray, int], bool], count: int, 
     else:
         share(0)
     return bool(turns[0] >= count)
+
+
+def gather(call: Any, sources: np.ndarray, ends: np.ndarray, out: np.ndarray, held: Any) -> None:
+    """Copies the bytes at the addresses `sources` into `out`, behind each other; `ends`: where each sample ends there, in bytes.
+
+    `held`: what owns the memory that is read.
+    """
+    target, nbytes = out.ctypes.data, int(ends[-1])
+    call.in_turns(
+        lambda *turns: gather_turns(*turns, sources, ends, target), -(-nbytes // PIECE), 2 * nbytes, (held, out)
+    )
