@@ -13,6 +13,7 @@ import sys
 import numpy as np
 
 from ndd._cpu.jit import External, kernel
+from ndd._cpu.turns import next_turn
 
 STATUS_BYTES = 256  # room for what the kernel says of a file: 256 bytes on Linux, 144 on macOS
 _REGULAR, _KINDS = 0o100000, 0o170000
@@ -65,6 +66,18 @@ else:
 
 
 @kernel
+def _open_regular(path, flags, status):
+    """The handle and the size of the regular file whose zero-terminated path is at this address; -1 and 0 if it failed."""
+    handle, size = _open(path, flags), np.int64(0)
+    if handle >= 0:
+        size = _regular_size(handle, status)
+        if size < 0:
+            _close(handle)
+            handle, size = np.int32(-1), np.int64(0)
+    return handle, size
+
+
+@kernel
 def open_files(paths, starts, flags, status, handles, sizes):
     """Opens the zero-terminated paths in `paths` that begin at `starts`: handles (-1: it failed) and sizes in bytes.
 
@@ -72,16 +85,7 @@ def open_files(paths, starts, flags, status, handles, sizes):
     """
     base = paths.ctypes.data
     for i in range(len(starts)):
-        handle = _open(base + starts[i], flags)
-        size = np.int64(0)
-        if handle >= 0:
-            size = _regular_size(handle, status)
-            if size < 0:
-                _close(handle)
-                handle = np.int32(-1)
-                size = np.int64(0)
-        handles[i] = handle
-        sizes[i] = size
+        handles[i], sizes[i] = _open_regular(base + starts[i], flags, status)
 
 
 @open_files.meanwhile
@@ -178,3 +182,45 @@ def _(handles):
     for handle in handles.tolist():
         if handle >= 0:
             os.close(handle)
+
+
+@kernel
+def open_turns(turns, most, paths, starts, flags, handles, sizes):
+    """As `open_files`, by threads that take the files in turn (`Call.in_turns`)."""
+    base, status = paths.ctypes.data, np.empty(STATUS_BYTES, np.uint8)
+    for _ in range(most):
+        i = next_turn(turns)
+        if i >= len(starts):
+            break
+        handles[i], sizes[i] = _open_regular(base + starts[i], flags, status)
+    return True
+
+
+@open_turns.meanwhile
+def _(*given):
+    """Python reads them, one by one."""
+    return False
+
+
+@kernel
+def read_turns(turns, most, order, handles, sizes, places, target, done):
+    """Reads the files `order` whole, each to `places[i]` of `target`, and closes them, by threads that take them in turn; what
+    is closed, or is being read, has the handle -1. `done`: as of `read_ranges`."""
+    base = target.ctypes.data
+    for _ in range(most):
+        k = next_turn(turns)
+        if k >= len(order):
+            break
+        i = order[k]
+        handle = handles[i]
+        handles[i] = -1
+        done[i] = read_range(handle, base + places[i], sizes[i], 0)
+        if handle >= 0:
+            _close(handle)
+    return True
+
+
+@read_turns.meanwhile
+def _(*given):
+    """Python reads them, one by one."""
+    return False

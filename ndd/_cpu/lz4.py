@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import array_at
 from ndd._cpu.jit import kernel
+from ndd._cpu.turns import next_turn
 
 
 @kernel
@@ -46,3 +48,22 @@ def inflate_lz4(source, out):
             out[i] = out[i - back]
         end += count + 4
     return -1
+
+
+@kernel
+def inflate_turns(turns, most, sources, sizes, targets, rooms, made):
+    """Blocks of `sizes` bytes at the addresses `sources` to the addresses `targets`, where `rooms` bytes are for each, by threads
+    that take them in turn (`Call.in_turns`): how many bytes each gives, as `inflate_lz4` says it. The rest of its room is 0.
+
+    All are int64, one number for each block.
+    """
+    like = np.empty(0, np.uint8)
+    for _ in range(most):
+        k = next_turn(turns)
+        if k >= len(sources):
+            break
+        out = array_at(targets[k], rooms[k], like)
+        made[k] = inflate_lz4(array_at(sources[k], sizes[k], like), out)
+        for i in range(max(made[k], 0), out.size):
+            out[i] = 0
+    return True

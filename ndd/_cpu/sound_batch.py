@@ -1,7 +1,7 @@
 """Sound files of a batch in compiled code: what their headers say, then their samples, mixed, resampled and converted.
 
 Files of a second of speech take 20 to 300 us, and some 100 us of Python each if it is Python that reads the headers: for it
-16 threads wait in turn. Here it is a call or two for several files, and none of them holds the GIL.
+16 threads wait in turn. Here it is one call for each thread, which takes files until none is left (`turns.py`).
 
 Plain WAV files are converted where they lie (libsndfile takes five times as long, or has to be opened first), FLAC files
 are decoded by `flac.py`, Ogg files of Vorbis by `vorbis.py`, all others by libsndfile (`sound_file.py`). Whatever is not as it
@@ -14,10 +14,11 @@ import numpy as np
 
 from ndd._cpu.byte_order import big_endian, little_endian
 from ndd._cpu.flac import frames as flac_frames
-from ndd._cpu.inlined import empty
+from ndd._cpu.inlined import array_at, empty
 from ndd._cpu.jit import External, kernel
 from ndd._cpu.ogg import stream
 from ndd._cpu.sound_file import CHANNELS as _CHANNELS, FORMAT as _FORMAT, RATE as _RATE, opened, read
+from ndd._cpu.turns import next_turn
 from ndd._cpu.vorbis import samples as vorbis_decoded
 from ndd._cpu.vorbis_setup import MOST_CHANNELS
 from ndd._cpu.windowed_sinc import resampled
@@ -28,11 +29,12 @@ KIND, BEGIN, FRAMES, RATE, CHANNELS, BITS, FLOATS, SEEKS, HANDLE, FILE, SETUP, S
 FACTS = 12
 UNKNOWN, WAV, FLAC, OPENED, VORBIS = range(5)
 # What a row of `plan` wants of it: frames from FIRST on, COUNT of them (-1: none, leave it), as they are (EXACT) or mixed and
-# resampled; PLACE: where in the output, NEEDS: how much of the memory for what is not ready, ROOM: where in it, all in elements;
-# BEFORE: how many frames libsndfile decodes before the first.
-FIRST, COUNT, EXACT, PLACE, NEEDS, ROOM, BEFORE = range(7)
+# resampled; PLACE: where in the output, NEEDS: how much memory for what is not ready, both in elements; BEFORE: how many frames
+# libsndfile decodes before the first; LENGTH: how many frames come out.
+FIRST, COUNT, EXACT, PLACE, NEEDS, BEFORE, LENGTH = range(7)
 PLANS = 7
 
+_TAP_COST = 0.35  # nanoseconds that a tap of the resampling takes for each number that comes out, of an Intel Xeon
 _HEAD = 1 << 12  # bytes in which the samples of a WAV file must begin, else libsndfile reads it
 _PIECE = 1 << 12  # numbers of a WAV file that are converted at once: they fit into the fastest cache
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
@@ -86,15 +88,14 @@ def _wav(head, size, nbytes, facts):
 
 
 @kernel
-def _flac(head, address, nbytes, facts):
+def _flac(data, nbytes, facts):
     """The facts of a FLAC file."""
     # After a block's head (one byte, its length in three): sizes of frames (10 bytes), then rate, channels, bits, length.
-    rate, channels = big_endian(head, 18, 4) >> 12, (big_endian(head, 20, 1) >> 1 & 7) + 1
-    bits, length = (big_endian(head, 20, 2) >> 4 & 31) + 1, big_endian(head, 21, 5) & (1 << 36) - 1
-    place, last = np.int64(4), head[4] & 127 != 0 or head[7] != 34
+    rate, channels = big_endian(data, 18, 4) >> 12, (big_endian(data, 20, 1) >> 1 & 7) + 1
+    bits, length = (big_endian(data, 20, 2) >> 4 & 31) + 1, big_endian(data, 21, 5) & (1 << 36) - 1
+    place, last = np.int64(4), data[4] & 127 != 0 or data[7] != 34
     while not last and place + 4 <= nbytes:
-        _copy(head.ctypes.data, address + place, 4)
-        last, place = head[0] > 127, place + 4 + big_endian(head, 1, 3)
+        last, place = data[place] > 127, place + 4 + big_endian(data, place + 1, 3)
     if place <= 4 or place >= nbytes or bits not in (8, 16, 24) or rate == 0:
         return
     if 0 < length <= _MOST * nbytes:
@@ -103,24 +104,28 @@ def _flac(head, address, nbytes, facts):
 
 
 @kernel
-def headers(files, facts):
-    """Fills `facts`, zeros `[n, FACTS]`, for the plain WAV and FLAC files among `files`, int64 `[n, 2]`: addresses and bytes."""
-    head = np.empty(_HEAD, np.uint8)
+def headers(files, starts, facts):
+    """Fills `facts`, zeros `[n, FACTS]`, for the plain WAV and FLAC files among `files`, int64 `[n, 2]`: addresses and bytes; gives
+    how many others there are. To begin in the middle of FLAC is left to libsndfile: for `starts` above 0, float64 `[n]`."""
+    others = len(files)
+    like = np.empty(0, np.uint8)
     for i in range(len(files)):
-        address, nbytes = files[i, 0], files[i, 1]
-        size = min(nbytes, _HEAD)
-        if size >= 42:
-            _copy(head.ctypes.data, address, size)
-            name = big_endian(head, 0, 4)
-            if name == 0x52494646 and big_endian(head, 8, 4) == 0x57415645 and size >= 44:  # "RIFF", "WAVE"
-                _wav(head, size, nbytes, facts[i])
-            elif name == 0x664C6143:  # "fLaC"
-                _flac(head, address, nbytes, facts[i])
+        nbytes = files[i, 1]
+        if nbytes >= 42:
+            data = array_at(files[i, 0], nbytes, like)
+            name = big_endian(data, 0, 4)
+            if name == 0x52494646 and big_endian(data, 8, 4) == 0x57415645 and nbytes >= 44:  # "RIFF", "WAVE"
+                _wav(data, min(nbytes, _HEAD), nbytes, facts[i])
+            elif name == 0x664C6143 and starts[i] == 0:  # "fLaC"
+                _flac(data, nbytes, facts[i])
+            others -= facts[i, KIND] != UNKNOWN
+    return others
 
 
 @headers.meanwhile
-def _(files, facts):
+def _(files, starts, facts):
     """libsndfile reads them all."""
+    return len(files)
 
 
 @kernel
@@ -185,11 +190,60 @@ def _(*given):
     """libsndfile decodes them: 12 s of compiling, for a difference of 4e-7."""
 
 
+@kernel(nogil=False)
+def plan_files(files, facts, rates, starts, durations, downmix, floats, block, lobes, costs, plan, cost):
+    """Fills `plan` `[n, PLANS]`, but for BEFORE, and `cost`, float64 `[n]`: nanoseconds. Gives the elements of the output.
+
+    NumPy's calls took twice as long as 64 files of a second, in which the other threads have nothing to do.
+
+    Args:
+        rates, starts, durations: float64 `[n]`; a rate of 0 or less is that of the file, a duration that is NaN goes to the end.
+        downmix, floats: whether one channel comes out, and floats.
+        block: the most frames of files whose headers may claim too many.
+        lobes: of the resampling.
+        costs: of a number that is decoded, by KIND.
+    """
+    at = np.int64(0)
+    for i in range(len(facts)):
+        kind, frames, channels, rate = facts[i, KIND], facts[i, FRAMES], facts[i, CHANNELS], np.float64(facts[i, RATE])
+        first, limit = np.floor(starts[i] * rate), np.floor(durations[i] * rate)
+        count, most = frames - first, np.float64(block)
+        if limit < count:
+            count = limit
+        if kind in (FLAC, VORBIS):
+            most = max(most, np.float64(16 * files[i, 1]))
+        fine = kind != UNKNOWN and first >= 0 and first <= frames and (kind == WAV or count <= most)
+        other = rates[i] > 0 and rates[i] != rate
+        exact = not other and (channels == 1 or not downmix) and (floats or facts[i, FLOATS] == 0)
+        plan[i, FIRST], plan[i, COUNT] = 0, -1
+        if fine:
+            plan[i, FIRST], plan[i, COUNT] = np.int64(first), np.int64(count)
+        kept = max(plan[i, COUNT], 0)
+        length = kept
+        if fine and other:  # as in `_finish`: the ratio alone would be rounded
+            length = np.int64(min(np.ceil(kept * rates[i] / rate), 2.0**53))
+        size = length if downmix else length * channels
+        ready = exact and (kind == OPENED or floats)  # needs no room, and is not to be finished
+        plan[i, EXACT], plan[i, PLACE], plan[i, LENGTH] = exact, at, length
+        plan[i, NEEDS] = 0 if ready else kept * channels
+        cost[i] = kept * channels * costs[kind]
+        if other:
+            cost[i] += size * 2 * lobes * _TAP_COST
+        at += size
+    return at
+
+
+plan_files.meanwhile()
+
+
 @kernel
-def open_files(files, which, name, facts):
+def open_turns(turns, which, files, name, facts):
     """Opens files with libsndfile, and fills their `facts`; `connect` in `decoders/_sound_file.py` comes first."""
     info = np.zeros(8, np.int32)
-    for k in range(len(which)):
+    for _ in range(len(which)):
+        k = next_turn(turns)
+        if k >= len(which):
+            break
         i = which[k]
         handle, file = opened(files[i, 0], files[i, 1], name, info)
         if handle == 0:
@@ -204,43 +258,42 @@ def open_files(files, which, name, facts):
             facts[i, SEEKS] = NOWHERE if form >> 16 & 0xFFF == _PAF else SEEKABLE[subtype]
 
 
-@open_files.meanwhile
-def _(files, which, name, facts):
+@open_turns.meanwhile
+def _(*given):
     """soundfile opens them."""
 
 
 @kernel
-def _give_room(which, plan):
-    """Deals the memory for what is not ready out to `which`, behind each other."""
-    at = np.int64(0)
-    for w in range(len(which)):
-        plan[which[w], ROOM] = at
-        at += plan[which[w], NEEDS]
+def wav_turns(turns, most, which, files, facts, plan, wanted, room, output, got):
+    """The samples of those of `which` that are plain WAV files.
 
-
-@kernel
-def wav_samples(files, which, facts, plan, kind, room, levels, floats, got):
-    """The samples of those of `which` that are plain WAV files: to their places in `floats`, if that is the output (`kind`
-    0) and they are EXACT; else to their ROOM, as `levels` where they stay integers. `got[i]`: how many frames."""
+    Args:
+        turns, most: see `Call.in_turns`.
+        wanted, output: see `_finish`.
+        room: float32, for what one file NEEDS.
+        got: int64 `[n]`, becomes how many frames each file has given; it stays as it is of one that is damaged.
+    """
     raw, wide = np.empty(_PIECE, np.float64), np.empty(_PIECE, np.int32)
     singles, words, halves, octets = raw.view(np.float32), raw.view(np.int32), raw.view(np.int16), raw.view(np.uint8)
-    _give_room(which, plan)
-    for w in range(len(which)):
+    levels = room.view(np.int32)
+    for _ in range(most):
+        w = next_turn(turns)
+        if w >= len(which):
+            break
         i = which[w]
         if plan[i, COUNT] < 0:
             continue
         width, total = facts[i, BITS] // 8, plan[i, COUNT] * facts[i, CHANNELS]
         address = files[i, 0] + facts[i, BEGIN] + plan[i, FIRST] * facts[i, CHANNELS] * width
-        as_floats = plan[i, EXACT] == 0 or kind == 0
+        as_floats = plan[i, EXACT] == 0 or wanted[0] == 0
         for start in range(0, total, _PIECE):
             n = min(_PIECE, total - start)
             _copy(raw.ctypes.data, address + start * width, n * width)
-            first = plan[i, ROOM] + start
-            here, target = wide[:n], room[first : first + n]
+            here, target = wide[:n], room[start : start + n]
             if not as_floats:
-                here = levels[first : first + n]
+                here = levels[start : start + n]
             if plan[i, NEEDS] == 0:
-                target = floats[plan[i, PLACE] + start : plan[i, PLACE] + start + n]
+                target = output[0][plan[i, PLACE] + start : plan[i, PLACE] + start + n]
             if facts[i, FLOATS] != 0:
                 for k in range(n):
                     target[k] = singles[k] if width == 4 else np.float32(raw[k])
@@ -263,27 +316,31 @@ def wav_samples(files, which, facts, plan, kind, room, levels, floats, got):
                 for k in range(n):
                     target[k] = np.float32(here[k]) * np.float32(2.0**-31)
         got[i] = plan[i, COUNT]
+        _finish(i, facts, plan, wanted, room, output, got)
+    return True
 
 
-@wav_samples.meanwhile
+@wav_turns.meanwhile
 def _(*given):
     """libsndfile decodes to the same samples."""
+    return False
 
 
 @kernel
-def flac_samples(files, which, facts, plan, words, lines, levels, floats, got):
-    """The samples of those of `which` that are FLAC files: of one that NEEDS no room to its place in `floats`, else to its ROOM
-    in `levels`; `got` stays as it is of one that is damaged. `words`, `lines`: see `flac.py`."""
-    _give_room(which, plan)
-    for w in range(len(which)):
+def flac_turns(turns, most, which, files, facts, plan, wanted, room, output, got, words, lines):
+    """The same of FLAC files. `words`, `lines`: see `flac.py`."""
+    levels = room.view(np.int32)
+    for _ in range(most):
+        w = next_turn(turns)
+        if w >= len(which):
+            break
         i = which[w]
         count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
         if count < 0:
             continue
-        here = levels[plan[i, ROOM] : plan[i, ROOM] + count * channels]
-        target = floats[:0]
+        here, target = levels[: count * channels], output[0][:0]
         if plan[i, NEEDS] == 0:
-            target = floats[plan[i, PLACE] : plan[i, PLACE] + count * channels]
+            target = output[0][plan[i, PLACE] : plan[i, PLACE] + count * channels]
             here = target.view(np.int32)
         own, out = words[: nbytes // 8 + 4], here.reshape((count, channels))
         bits = facts[i, BITS]
@@ -291,59 +348,79 @@ def flac_samples(files, which, facts, plan, words, lines, levels, floats, got):
             got[i] = count
             for k in range(target.size):
                 target[k] = np.float32(here[k]) * np.float32(2.0**-31)
+            _finish(i, facts, plan, wanted, room, output, got)
+    return True
 
 
-@flac_samples.meanwhile
+@flac_turns.meanwhile
 def _(*given):
     """libsndfile decodes to the same samples."""
+    return False
 
 
 @kernel
-def vorbis_samples(files, which, facts, plan, table, values, factors, order, words, room, floats, got):
-    """The samples of those of `which`, Ogg files of Vorbis with one setup header: of one that NEEDS no room to its place in
-    `floats`, else to its ROOM; `got` stays as it is of one that is damaged. The tables: see `vorbis.py`."""
-    _give_room(which, plan)
-    for w in range(len(which)):
+def vorbis_turns(
+    turns, most, which, files, facts, plan, wanted, room, output, got, words, table, values, factors, order
+):
+    """The same of Ogg files of Vorbis with one setup header. The tables: see `vorbis.py`."""
+    for _ in range(most):
+        w = next_turn(turns)
+        if w >= len(which):
+            break
         i = which[w]
         count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
         if count < 0:
             continue
-        target = room[plan[i, ROOM] : plan[i, ROOM] + count * channels]
+        target = room[: count * channels]
         if plan[i, NEEDS] == 0:
-            target = floats[plan[i, PLACE] : plan[i, PLACE] + count * channels]
+            target = output[0][plan[i, PLACE] : plan[i, PLACE] + count * channels]
         own, out, length = words[: nbytes // 8 + 4], target.reshape((count, channels)), facts[i, FRAMES]
         first, begin = plan[i, FIRST], facts[i, BEGIN]
         if vorbis_decoded(files[i, 0], own, begin, nbytes, length, table, values, factors, order, first, out):
             got[i] = count
+            _finish(i, facts, plan, wanted, room, output, got)
+    return True
 
 
-@vorbis_samples.meanwhile
+@vorbis_turns.meanwhile
 def _(*given):
     """libsndfile decodes them."""
+    return False
 
 
 @kernel
-def opened_samples(which, facts, plan, kind, room, output, got):
-    """The samples of those of `which` that libsndfile has opened: to their places in the output, at address `output`, if
-    they are EXACT, else to their ROOM; closes the files."""
-    _give_room(which, plan)
-    for w in range(len(which)):
+def opened_turns(turns, most, which, facts, plan, wanted, room, output, got, place):
+    """The same of what libsndfile has opened, and closes the files; `place`: the address of the output."""
+    kind = np.int64(wanted[0])
+    for _ in range(most):
+        w = next_turn(turns)
+        if w >= len(which):
+            break
         i = which[w]
-        address, type_there = room + 4 * plan[i, ROOM], np.int64(0)
-        if plan[i, EXACT] != 0:
-            address, type_there = output + plan[i, PLACE] * (2 if kind == 1 else 4), kind
         file, handle = np.int32(facts[i, FILE]), np.uint64(facts[i, HANDLE])
         facts[i, HANDLE] = 0
+        address, type_there = np.int64(room.ctypes.data), np.int64(0)
+        if plan[i, EXACT] != 0:
+            address, type_there = place + plan[i, PLACE] * (2 if kind == 1 else 4), kind
         before, channels = plan[i, BEFORE], facts[i, CHANNELS]
         found = read(handle, file, plan[i, FIRST] - before, before, channels, address, plan[i, COUNT], type_there)
         cut = found < plan[i, COUNT] and facts[i, BITS] >> 16 & 0xFFF == _FLAC_FORMAT  # an error: `decode` says which
-        if plan[i, COUNT] >= 0 and not cut:
+        if plan[i, COUNT] >= 0 and found >= 0 and not cut:
             got[i] = found
+            _finish(i, facts, plan, wanted, room, output, got)
+    return True
+
+
+@opened_turns.meanwhile
+def _(*given):
+    """soundfile reads them."""
+    return False
 
 
 @kernel
-def _put(numbers, at, step, kind, floats, shorts, ints):
+def _put(numbers, at, step, kind, output):
     """Numbers to every `step`-th element of the output from `at` on."""
+    floats, shorts, ints = output
     for k in range(numbers.size):
         if kind == 0:
             floats[at] = numbers[k]
@@ -356,63 +433,57 @@ def _put(numbers, at, step, kind, floats, shorts, ints):
 
 
 @kernel
-def finish(which, facts, plan, rates, downmix, kind, tables, room, levels, floats, shorts, ints, got):
-    """What lies in its ROOM mixed, resampled, converted and put to its place; `got[i]`: how many frames that is.
+def _finish(i, facts, plan, wanted, room, output, got):
+    """What lies in `room` of file `i` mixed, resampled, converted and put to its place; `got[i]`: how many frames that is.
 
     Args:
-        rates: float64 `[n]`, the wanted sampling rates; 0: that of the file.
-        tables: of the resampling.
-        floats, shorts, ints: the output is one of them, as `kind` says.
+        wanted: a number for the element type of the output (0 float32, 1 int16, 2 int32); whether it is mixed down; float64
+            `[n]`, the wanted sampling rates, 0: that of the file; the tables of the resampling.
+        room: float32, or int32 where the samples of EXACT files and of FLAC stay integers.
+        output: float32, int16 and int32, of which one has elements.
     """
+    kind, downmix, rates, tables = wanted
+    floats, shorts, ints = output
     taps, low, high, coarse = tables
-    for w in range(len(which)):
-        i = which[w]
-        n, channels, place, first = got[i], facts[i, CHANNELS], plan[i, PLACE], plan[i, ROOM]
-        if n < 0 or plan[i, NEEDS] == 0:
-            continue
-        x, here = room[first : first + n * channels], levels[first : first + n * channels]
-        if plan[i, EXACT] != 0:
-            if kind == 1:
-                halves = shorts[place : place + here.size]
-                for k in range(here.size):
-                    halves[k] = here[k] >> 16
-            elif kind == 2:
-                words = ints[place : place + here.size]
-                for k in range(here.size):
-                    words[k] = here[k]
-            continue
-        if facts[i, KIND] == FLAC:
+    n, channels, place = got[i], facts[i, CHANNELS], plan[i, PLACE]
+    if plan[i, NEEDS] == 0:
+        return
+    x, here = room[: n * channels], room.view(np.int32)[: n * channels]
+    if plan[i, EXACT] != 0:
+        if kind == 1:
+            halves = shorts[place : place + here.size]
             for k in range(here.size):
-                x[k] = np.float32(here[k]) * np.float32(2.0**-31)
-        if downmix and channels > 1:
+                halves[k] = here[k] >> 16
+        elif kind == 2:
+            words = ints[place : place + here.size]
+            for k in range(here.size):
+                words[k] = here[k]
+        return
+    if facts[i, KIND] == FLAC:
+        for k in range(here.size):
+            x[k] = np.float32(here[k]) * np.float32(2.0**-31)
+    if downmix and channels > 1:
+        for t in range(n):
+            total = x[t * channels]
+            for c in range(1, channels):
+                total += x[t * channels + c]
+            x[t] = total / np.float32(channels)
+        x, channels = x[:n], 1
+    rate, other = np.float64(facts[i, RATE]), rates[i]
+    resamples = other > 0 and other != rate
+    if resamples:
+        got[i] = np.int64(np.ceil(n * other / rate))
+    for c in range(channels):
+        one = x
+        if channels > 1:
+            one = empty(n, np.float32)
             for t in range(n):
-                total = x[t * channels]
-                for c in range(1, channels):
-                    total += x[t * channels + c]
-                x[t] = total / np.float32(channels)
-            x, channels = x[:n], 1
-        rate, wanted = np.float64(facts[i, RATE]), rates[i]
-        resamples = wanted > 0 and wanted != rate
+                one[t] = x[t * channels + c]
+        if resamples and channels == 1 and kind == 0:
+            resampled(one, floats[place : place + got[i]], rate / other, taps, low, high, coarse)
+            return
         if resamples:
-            got[i] = np.int64(np.ceil(n * wanted / rate))
-        for c in range(channels):
-            one = x
-            if channels > 1:
-                one = empty(n, np.float32)
-                for t in range(n):
-                    one[t] = x[t * channels + c]
-            if resamples and channels == 1 and kind == 0:
-                resampled(one, floats[place : place + got[i]], rate / wanted, taps, low, high, coarse)
-                continue
-            if resamples:
-                made = empty(got[i], np.float32)
-                resampled(one, made, rate / wanted, taps, low, high, coarse)
-                one = made
-            _put(one, place + c, channels, kind, floats, shorts, ints)
-
-
-@finish.meanwhile
-def _(which, facts, *given):
-    """Those that were to be finished are not there: soundfile reads them."""
-    got = given[-1]
-    got[which] = -1
+            made = empty(got[i], np.float32)
+            resampled(one, made, rate / other, taps, low, high, coarse)
+            one = made
+        _put(one, place + c, channels, kind, output)

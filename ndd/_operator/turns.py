@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ndd._cpu.gather import PIECE, gather_turns
 from ndd._cpu.jit import Kernel
 from ndd._cpu.turns import each_in_turn, samples
 from ndd._tensor import Store
@@ -110,3 +111,14 @@ def each_sample(call: Call, kernel: Kernel, *what: Any, nbytes: int | None = Non
     loop, fields = each_in_turn(kernel), tuple(given)
     in_turns(call.context, lambda *turns: loop(*turns, order, fields), len(order), nbytes, (memory, what))
     return _NONE
+
+
+def gather(call: Any, sources: np.ndarray, ends: np.ndarray, out: np.ndarray, held: Any) -> None:
+    """Copies the bytes at the addresses `sources` into `out`, behind each other; `ends`: where each sample ends there, in bytes.
+
+    `held`: what owns the memory that is read.
+    """
+    target, nbytes = out.ctypes.data, int(ends[-1])
+    call.in_turns(
+        lambda *turns: gather_turns(*turns, sources, ends, target), -(-nbytes // PIECE), 2 * nbytes, (held, out)
+    )

@@ -9,7 +9,6 @@ import io
 import os
 from collections.abc import Callable, Sequence
 from math import prod
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,15 +19,13 @@ from ndd._cpu.sound_batch import (
     ANYWHERE,
     BEFORE,
     CHANNELS,
-    COUNT,
-    EXACT,
     FILE,
     FIRST,
     FLAC,
-    FLOATS,
     FRAMES,
     HANDLE,
     KIND,
+    LENGTH,
     NEAR,
     NEEDS,
     NOWHERE,
@@ -47,10 +44,13 @@ from ndd._tensor.memory import host_empty
 from ndd._tensor.store import address
 from ndd.decoders._vorbis import Setup, setups
 
-# Nanoseconds that a number of a file takes, and a tap of the resampling for each number that comes out, of an Intel Xeon.
+# Nanoseconds that a number of a file takes, of an Intel Xeon.
 _COSTS = np.zeros(1 + max(UNKNOWN, OPENED, FLAC, WAV, VORBIS))
 _COSTS[[OPENED, VORBIS, FLAC, WAV]] = 30, 12, 8, 1
-_TAP_COST = 0.35
+_ORDER = (OPENED, VORBIS, FLAC, WAV)  # in which threads take them: a file of the first ones takes longest
+_WORTH_A_THREAD = 3e4  # nanoseconds: to wake one takes about as long
+_CALL = 5e7  # nanoseconds of one call, about: in between Python looks for signals (Ctrl-C)
+_NEVER = 1 << 40
 _BLOCK = 1 << 22  # frames that are read at once where a header may claim too many
 _UNKNOWN_LENGTH = 2**63 - 1  # frames, where the header of a FLAC stream does not tell
 _FLOATS = ("FLOAT", "DOUBLE", "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III")
@@ -129,7 +129,8 @@ def decode_batch(
 ) -> Decoded:
     """The samples of files in compiled code; what is unusual or wrong is not done, and left to `decode`.
 
-    Python takes as long for 20 of its steps as WAV files of a second: there is a call or two for several files of a kind.
+    Python takes as long for 20 of its steps as WAV files of a second: there is one call for each thread and kind of file, in which
+    the thread takes files until none is left.
 
     Args:
         wanted: for all of them, but that each has its own of `rates`, `starts` and `durations`, float64 `[n]` (a duration
@@ -138,14 +139,16 @@ def decode_batch(
     """
     places = files.places
     facts = np.zeros((len(places), sound_batch.FACTS), np.int64)
-    sound_batch.headers(places, facts)
-    facts[(facts[:, KIND] == FLAC) & (starts != 0), KIND] = UNKNOWN  # libsndfile knows how to begin in the middle
-    vorbis = setups(files, _unknown(facts, places), facts)
-    rest = _unknown(facts, places)
+    vorbis: list[tuple[Setup, np.ndarray]] = []
+    rest = _NO_FILES
+    if sound_batch.headers(places, starts, facts):
+        vorbis = setups(files, _unknown(facts, places), facts)
+        rest = _unknown(facts, places)
     try:
         if len(rest) and _connected():
-            parts = _dealt(rest, places[:, 1], 2 * threads)
-            _each(spread, len(parts), lambda k: sound_batch.open_files(places, parts[k], _NAME, facts))
+            turns = np.array([0])
+            work = lambda _: sound_batch.open_turns(turns, rest, places, _NAME, facts)  # noqa: E731
+            _on_threads(spread, work, min(threads, len(rest)))
         return _samples(files, facts, vorbis, wanted, rates, starts, durations, threads, spread)
     finally:
         for i in np.flatnonzero(facts[:, HANDLE]).tolist():  # something went wrong
@@ -161,86 +164,89 @@ def _samples(
     starts: np.ndarray, durations: np.ndarray, threads: int, spread: Spread,
 ) -> Decoded:  # fmt: skip
     """Of the files that are known by their headers; closes what is opened."""
-    n, kinds, places = len(facts), facts[:, KIND], files.places
-    file_rates = facts[:, RATE].astype(np.float64)
-    frames, channels = facts[:, FRAMES], facts[:, CHANNELS]
-    first = np.floor(starts * file_rates)
-    count = np.fmin(frames - first, np.floor(durations * file_rates))  # `fmin`: what is no number does not count
-    own = (kinds == FLAC) | (kinds == VORBIS)
-    fine = (kinds != UNKNOWN) & (first >= 0) & (first <= frames)
-    fine &= (kinds == WAV) | (count <= np.where(own, np.maximum(_BLOCK, 16 * places[:, 1]), _BLOCK))
-    plan = np.zeros((n, sound_batch.PLANS), np.int64)
-    plan[:, FIRST] = np.where(fine, first, 0)
-    plan[:, COUNT] = np.where(fine, count, -1)
-    for i in np.flatnonzero((kinds == OPENED) & (plan[:, FIRST] > 0)).tolist():
-        begin = _seekable(facts[i, SEEKS], int(plan[i, FIRST]), int(frames[i]), files.array(i))
-        plan[i, BEFORE] = plan[i, FIRST] - begin
-    floats = wanted.dtype.kind == "f"
-    other_rate = (rates > 0) & (rates != file_rates)
-    exact = ~other_rate & (channels == 1) if wanted.downmix else ~other_rate
-    plan[:, EXACT] = exact = exact if floats else exact & (facts[:, FLOATS] == 0)
-    kept = np.maximum(plan[:, COUNT], 0)
-    # What needs no room, and is not to be finished.
-    ready = exact & ((kinds == OPENED) | floats)
-    plan[:, NEEDS] = np.where(ready, 0, kept * channels)
-    before, after = np.where(other_rate & fine, (file_rates, rates), 1)
-    lengths = np.ceil(kept * after / before).astype(np.int64)  # as in `finish`: the ratio alone would be rounded
-    sizes = lengths if wanted.downmix else lengths * channels
-    plan[:, PLACE] = np.cumsum(sizes) - sizes
-    flat = host_empty(int(sizes.sum()), wanted.dtype)
-    outputs = [flat if flat.dtype == kind else _NONE[kind] for kind in _KINDS]
-    got = np.full(n, -1, np.int64)
-    tables = tables_of(lobes_of(wanted.quality))
+    n, kinds, places, lobes = len(facts), facts[:, KIND], files.places, lobes_of(wanted.quality)
+    plan, cost = np.zeros((n, sound_batch.PLANS), np.int64), np.empty(n)
     number = _KINDS.index(wanted.dtype.name)
-    flacs = np.flatnonzero(kinds == FLAC)
-    widest = int(channels[flacs].max(initial=0)), int(places[own, 1].max(initial=0)) // 8 + 4
-    which = {kind: [(None, np.flatnonzero(kinds == kind))] for kind in (OPENED, FLAC, WAV)} | {VORBIS: vorbis}
-    taps = np.where(other_rate, 2 * lobes_of(wanted.quality), 0)
-    cost = kept * channels * _COSTS[kinds] + sizes * taps * _TAP_COST
-    parts = [
-        (kind, setup, part, bool(ready[part].all()), float(cost[part].sum()))
-        for kind in (OPENED, VORBIS, FLAC, WAV)
-        for setup, those in which[kind]
-        for part in _dealt(those, cost, 2 * threads)
+    elements = sound_batch.plan_files(
+        places, facts, rates, starts, durations, wanted.downmix, number == 0, _BLOCK, lobes, _COSTS, plan, cost
+    )
+    for i in np.flatnonzero((kinds == OPENED) & (plan[:, FIRST] > 0)).tolist():
+        begin = _seekable(facts[i, SEEKS], int(plan[i, FIRST]), int(facts[i, FRAMES]), files.array(i))
+        plan[i, BEFORE] = plan[i, FIRST] - begin
+    flat = host_empty(elements, wanted.dtype)
+    output = tuple([flat if flat.dtype == kind else _NONE[kind] for kind in _KINDS])
+    mixed, at, got = (number, wanted.downmix, rates, tables_of(lobes)), flat.ctypes.data, np.full(n, -1, np.int64)
+    present = set(kinds.tolist()) - {UNKNOWN}
+    groups = [
+        _group(kind, setup, those[np.argsort(-cost[those], kind="stable")], places, facts, plan)
+        for kind in sorted(present, key=_ORDER.index)
+        for setup, those in (vorbis if kind == VORBIS else [(None, np.flatnonzero(kinds == kind))])
     ]
-    parts.sort(key=itemgetter(-1), reverse=True)  # those that take longest first: at the end no thread waits long
+    work = float(cost.sum())
+    most = max(1, int(_CALL * n / (work + 1)))
 
-    def samples(k: int) -> None:
-        kind, setup, which, at_once, _ = parts[k]
-        room = host_empty(0 if at_once else int(plan[which, NEEDS].sum()), np.float32)
-        levels = room.view(np.int32)
-        if kind == WAV:
-            sound_batch.wav_samples(places, which, facts, plan, number, room, levels, outputs[0], got)
-        elif kind == FLAC:
-            words, lines = host_empty(widest[1], np.uint64), host_empty((widest[0], LINE), np.int64)
-            sound_batch.flac_samples(places, which, facts, plan, words, lines, levels, outputs[0], got)
-        elif setup is not None:
-            words = host_empty(widest[1], np.uint64)
-            sound_batch.vorbis_samples(places, which, facts, plan, *setup, words, room, outputs[0], got)
-        else:
-            sound_batch.opened_samples(which, facts, plan, number, room.ctypes.data, flat.ctypes.data, got)
-        if not at_once:
-            sound_batch.finish(which, facts, plan, rates, wanted.downmix, number, tables, room, levels, *outputs, got)
+    def share(_: int) -> None:
+        for group in groups:
+            while group.turns[0] < len(group.which):
+                if not _take(group, most, places, facts, plan, mixed, output, at, got):
+                    break
 
-    _each(spread, len(parts), samples)
-    shapes = got[:, None] if wanted.downmix else np.stack([got, channels], axis=1)
-    return Decoded(flat, shapes, plan[:, PLACE], got >= 0, file_rates, bool((got == lengths).all()))
+    try:
+        _on_threads(spread, share, min(n, threads, 1 + int(work / _WORTH_A_THREAD)))
+    finally:
+        for group in groups:
+            group.turns[0] += _NEVER  # after Ctrl-C, which ends this thread alone, no other one takes another file
+    shapes = got[:, None]
+    if not wanted.downmix:
+        shapes = np.empty((n, 2), np.int64)
+        shapes[:, 0], shapes[:, 1] = got, facts[:, CHANNELS]
+    whole = bool((got == plan[:, LENGTH]).all())
+    return Decoded(flat, shapes, plan[:, PLACE], got >= 0, facts[:, RATE].astype(np.float64), whole)
 
 
+_NO_FILES = np.empty(0, np.int64)
 _NONE = {kind: np.empty(0, kind) for kind in _KINDS}
 
 
-def _dealt(which: np.ndarray, cost: np.ndarray, parts: int) -> list[np.ndarray]:
-    """Files in about so many parts: the costliest dealt first, each second round from the last part to the first."""
-    order = which[np.argsort(-cost[which], kind="stable")]
-    parts = min(len(which), parts)
-    dealt = np.arange(len(order)) % (2 * parts) if parts else order
-    dealt = np.minimum(dealt, 2 * parts - 1 - dealt)
-    return [order[dealt == k] for k in range(parts)]
+class _Group(NamedTuple):
+    """Files that one kernel decodes."""
+
+    kind: int
+    which: np.ndarray  # those that take longest first: at the end no thread waits long
+    turns: np.ndarray
+    room: int  # numbers of a file that is to be finished, at most
+    words: int  # 64 bits each, of the largest file
+    lines: tuple[int, int]
+    setup: Any  # of Vorbis
 
 
-def _each(spread: Spread, count: int, work: Callable[[int], None]) -> None:
-    for error in spread(work, count).values():
+def _group(
+    kind: int, setup: Setup | None, which: np.ndarray, places: np.ndarray, facts: np.ndarray, plan: np.ndarray
+) -> _Group:
+    words = int(places[which, 1].max()) // 8 + 4 if kind in (FLAC, VORBIS) else 0
+    lines = int(facts[which, CHANNELS].max()) if kind == FLAC else 0
+    return _Group(kind, which, np.array([0]), int(plan[which, NEEDS].max()), words, (lines, LINE), setup)
+
+
+def _take(
+    group: _Group, most: int, files: np.ndarray, facts: np.ndarray, plan: np.ndarray, mixed: Any, output: Any, at: int,
+    got: np.ndarray,
+) -> bool:  # fmt: skip
+    """Decodes up to `most` of the files that no thread has taken. False: the kernel is being compiled, the next try is in
+    vain too."""
+    taken, of = (group.turns, most, group.which), (facts, plan, mixed, host_empty(group.room, np.float32), output, got)
+    if group.kind == OPENED:
+        return sound_batch.opened_turns(*taken, *of, at)
+    if group.kind == WAV:
+        return sound_batch.wav_turns(*taken, files, *of)
+    words = host_empty(group.words, np.uint64)
+    if group.kind == FLAC:
+        return sound_batch.flac_turns(*taken, files, *of, words, host_empty(group.lines, np.int64))
+    return sound_batch.vorbis_turns(*taken, files, *of, words, *group.setup)
+
+
+def _on_threads(spread: Spread, work: Callable[[int], None], threads: int) -> None:
+    for error in spread(work, threads).values():
         raise error
 
 

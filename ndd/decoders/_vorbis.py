@@ -38,10 +38,11 @@ def setups(files: Files, which: np.ndarray, facts: np.ndarray) -> list[tuple[Set
         return []
     sound_batch.vorbis_headers(files.places, which, facts)
     found: dict[int, tuple[Setup, list[int]]] = {}
-    for i in which[facts[which, KIND] == VORBIS].tolist():
-        data, (begin, length) = files.array(i), facts[i, [SETUP, SETUP_BYTES]].tolist()
+    which = which[facts[which, KIND] == VORBIS]
+    for i, row in zip(which.tolist(), facts[which].tolist(), strict=True):
+        data, begin = files.array(i), row[SETUP]
         try:
-            setup = _setup(int(facts[i, CHANNELS]), int(data[_SIZES]), data[begin : begin + length].tobytes())
+            setup = _setup(row[CHANNELS], int(data[_SIZES]), data[begin : begin + row[SETUP_BYTES]].tobytes())
         except NotReadyError:  # and so it is not kept
             setup = None
         if setup is None:

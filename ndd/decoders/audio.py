@@ -98,12 +98,7 @@ def _(
         raise duration.error(i, f"`duration` is 0 s or more, got {durations[i]}")
     files = Files(np.stack([input.pointers(), input.sizes], axis=1), lambda i: input.arrays[i])
     wanted = Wanted(np.dtype(dtype.numpy), downmix, 0.0, quality)
-    nbytes = int(files.places[:, 1].sum())
-
-    def spread(function: Any, parts: int) -> dict[int, BaseException]:
-        return call.spread(function, parts, nbytes)
-
-    found = decode_batch(files, wanted, rates, starts, durations, call.threads, spread)
+    found = decode_batch(files, wanted, rates, starts, durations, call.threads, call.spread)
     found_rates = np.where(rates > 0, rates, found.rates).astype(np.float32)
     info = input.source_info
     if found.whole:
@@ -137,7 +132,9 @@ def _(
 def _labelled(call: Call, samples: Store, rates: np.ndarray, dropped: Any, info: Any) -> list[Any]:
     """The two outputs, with what is known of them."""
     rate = Store(float32, None, call.outs[1].device, [()] * len(rates), whole=rates)
-    samples.scales = [Scale(1 / (r or 1)) for r in rates.tolist()]
+    listed = rates.tolist()
+    known = {r: Scale(1 / (r or 1)) for r in set(listed)}  # recordings have few rates
+    samples.scales = [known[r] for r in listed]
     for store in (samples, rate):
         store.dropped = dropped
         if dropped and info:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from ndd._cpu.lz4 import inflate_lz4
-from ndd._operator import PerSample, Plan, bad_sample, operator, output
+from ndd._cpu.lz4 import inflate_turns
+from ndd._operator import PerSample, Plan, Values, bad_sample, operator, output
 from ndd._tensor.dtype import DType, uint8
+from ndd._tensor.small_arrays import numbers_below
+from ndd._tensor.store import volumes
 
 _WARP = 32
+_WORK = 16  # bytes that are copied in the time in which one is inflated, about
 
 
 @operator(types=("u8",))
@@ -65,56 +68,88 @@ def inflate(
 
 @inflate.plan
 def _(input, *, chunk_offsets, chunk_sizes, dtype, shape, check_output_size, **_):
-    rows = shape.arrays()
+    extents = _extents(shape)
+    for i in np.flatnonzero((extents < 0).any(axis=1))[:1].tolist():
+        raise bad_sample(i, f"shape: expected extents from 0, got {tuple(extents[i].tolist())}")
+    begins, sizes, counts = _chunks(input.sizes, chunk_offsets, chunk_sizes)
+    chunked = chunk_offsets is not None or chunk_sizes is not None
+    shapes = np.concatenate((counts[:, None], extents), axis=1) if chunked else extents
+    numbers = {"begins": begins, "sizes": sizes, "check": check_output_size}
+    return Plan(shapes, {"rooms": volumes(extents) * dtype.numpy.itemsize, "counts": counts}, numbers)
+
+
+def _extents(shape: Values) -> np.ndarray:
+    """`shape` of each sample, int64 `[N, ndim]`."""
+    rows = shape.distinct()
     for i, row in enumerate(rows):
         if row.ndim > 1:
             raise bad_sample(i, f"shape: expected one number for each axis, got {row.ndim}-D numbers")
-    rows = [row.reshape(-1) for row in rows]
-    chunked = chunk_offsets is not None or chunk_sizes is not None
-    begins, sizes = [], []
-    for i, total in enumerate(input.sizes.tolist()):
-        begin, size = _chunks(i, total, _row(chunk_offsets, i), _row(chunk_sizes, i))
-        begins.append(begin)
-        sizes.append(size)
-    shapes = [
-        (len(b), *map(int, row)) if chunked else tuple(map(int, row)) for b, row in zip(begins, rows, strict=True)
-    ]
-    for i, one in enumerate(shapes):
-        if min(one, default=0) < 0:
-            raise bad_sample(i, f"shape: expected extents from 0, got {one}")
-    rooms = np.array([int(np.prod(row)) * dtype.numpy.itemsize for row in rows], np.int64)
-    return Plan(shapes, {"begins": begins, "sizes": sizes, "rooms": rooms}, {"check": check_output_size})
+        if row.size != rows[0].size:
+            raise bad_sample(i, f"shape: expected {rows[0].size} numbers as in sample 0, got {row.size}")
+    found = np.array(rows, np.int64).reshape(len(rows), -1)
+    return found if shape.varies else np.repeat(found, shape.n, axis=0)
 
 
-def _row(values: Any, i: int) -> Any:
-    return None if values is None else values.arrays()[i].reshape(-1).astype(np.int64)
+def _chunks(
+    totals: np.ndarray, offsets: Values | None, lengths: Values | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where the chunks of all samples begin, each in its sample, and their sizes; and how many each sample has."""
+    if offsets is None and lengths is None:
+        return np.zeros(len(totals), np.int64), totals, np.ones(len(totals), np.int64)
+    begins, counts = _flat(offsets or lengths)  # type: ignore[arg-type]
+    sizes, known = _flat(lengths or offsets)  # type: ignore[arg-type]
+    for i in np.flatnonzero(counts != known)[:1].tolist():
+        raise bad_sample(i, f"expected a size for each of {counts[i]} chunk offsets, got {known[i]}")
+    first = np.add.accumulate(counts) - counts
+    if offsets is None:
+        before = np.concatenate(([0], np.add.accumulate(sizes)))
+        begins = before[:-1] - np.repeat(before[first], counts)
+    elif lengths is None:
+        ends = np.append(begins[1:], 0)
+        ends[(first + counts - 1)[counts > 0]] = totals[counts > 0]
+        sizes = ends - begins
+    outside = (begins < 0) | (sizes < 0) | (begins + sizes > np.repeat(totals, counts))
+    for k in np.flatnonzero(outside)[:1].tolist():
+        i, c = _place(k, counts)
+        text = f"chunk {c}, {sizes[k]} bytes from {begins[k]} on, lies outside the {totals[i]} bytes of data"
+        raise bad_sample(i, text)
+    return begins, sizes, counts
 
 
-def _chunks(i: int, total: int, begin: Any, size: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Where the chunks of sample `i` begin, and their sizes."""
-    if begin is None:
-        size = np.array([total]) if size is None else size
-        begin = np.cumsum(size) - size
-    elif size is None:
-        size = np.diff(np.append(begin, total))
-    if len(begin) != len(size):
-        raise bad_sample(i, f"expected a size for each of {len(begin)} chunk offsets, got {len(size)}")
-    outside = (begin < 0) | (size < 0) | (begin + size > total)
-    if outside.any():
-        k = int(outside.argmax())
-        raise bad_sample(i, f"chunk {k}, {size[k]} bytes from {begin[k]} on, lies outside the {total} bytes of data")
-    return begin, size
+def _flat(values: Values) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of all samples behind each other, and how many each has."""
+    rows = [row.reshape(-1) for row in values.arrays()]
+    return np.concatenate(rows).astype(np.int64), np.array([row.size for row in rows], np.int64)
 
 
-@inflate.cpu
-def _(input, out, begins, sizes, rooms, check):
-    source, flat = input.reshape(-1), out.reshape(-1).view(np.uint8)
-    for k, (begin, size) in enumerate(zip(begins.tolist(), sizes.tolist(), strict=True)):
-        room = flat[k * rooms : (k + 1) * rooms]
-        made = inflate_lz4(source[begin : begin + size], room)
-        if made < 0 or (check and made < rooms):
-            raise RuntimeError(_refused(k, int(rooms), made))
-        room[made:] = 0
+def _place(k: int, counts: np.ndarray) -> tuple[int, int]:
+    """The sample of chunk `k` of all, and which of its chunks that is."""
+    ends = np.add.accumulate(counts)
+    i = int(np.searchsorted(ends, k, "right"))
+    return i, int(k - ends[i] + counts[i])
+
+
+@inflate.cpu_turns
+def _(call, plan, stores, results):
+    (input,), (out,), shared = stores, results, plan.shared
+    rooms, counts = plan.per_sample["rooms"], plan.per_sample["counts"]
+    chunk = numbers_below(len(shared["begins"])) - np.repeat(np.add.accumulate(counts) - counts, counts)
+    each = np.repeat(rooms, counts)
+    sources = np.repeat(np.broadcast_to(input.pointers(), counts.shape), counts) + shared["begins"]
+    targets, made = np.repeat(out.pointers(), counts) + chunk * each, np.empty(len(each), np.int64)
+    call.in_turns(
+        lambda *turns: inflate_turns(*turns, sources, shared["sizes"], targets, each, made),
+        len(each), _WORK * out.nbytes(), (input, out),
+    )  # fmt: skip
+    _check(made, (made < 0) | (made < each) & shared["check"], rooms, counts)
+    return ()
+
+
+def _check(made: np.ndarray, wrong: np.ndarray, rooms: np.ndarray, counts: np.ndarray) -> None:
+    """An error about the first chunk that is `wrong`; `made`: the bytes that each gave."""
+    for k in np.flatnonzero(wrong)[:1].tolist():
+        i, c = _place(k, counts)
+        raise bad_sample(i, _refused(c, int(rooms[i]), int(made[k])))
 
 
 def _refused(chunk: int, room: int, made: int) -> str:
@@ -123,19 +158,17 @@ def _refused(chunk: int, room: int, made: int) -> str:
 
 
 @inflate.cuda("inflate.cu")
-def _(launch, input, out, begins, sizes, rooms, check):
-    counts = np.array([len(b) for b in begins], np.int64)
+def _(launch, input, out, begins, sizes, rooms, counts, check):
     made = launch.scratch(counts, np.int64)
     launch(
         "inflate",
         counts * _WARP,
         per_sample={
-            "begins": launch.table(np.concatenate(begins)), "sizes": launch.table(np.concatenate(sizes)),
+            "begins": launch.table(begins), "sizes": launch.table(sizes),
             "first": np.cumsum(counts) - counts, "chunks": counts, "room": rooms, "made": made,
         },
     )  # fmt: skip
     if check:
-        found, ends = made.tensor.cpu().numpy(), np.cumsum(counts)
-        for k in np.flatnonzero(found[: ends[-1]] != np.repeat(rooms, counts)).tolist()[:1]:
-            i = int(np.searchsorted(ends, k, "right"))
-            raise bad_sample(i, _refused(k - int(ends[i] - counts[i]), int(rooms[i]), int(found[k])))
+        each = np.repeat(rooms, counts)
+        found = made.tensor.cpu().numpy()[: len(each)]
+        _check(found, found != each, rooms, counts)

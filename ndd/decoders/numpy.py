@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ndd._operator import bad_sample, operator, output
+from ndd._operator import Operand, bad_sample, operator, output
 from ndd._operator.naming import raise_first
+from ndd._operator.turns import gather
 from ndd._tensor import DType, Store
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype
 from ndd._tensor.memory import host_empty
-from ndd.decoders._npy_header import Header, read_header
+from ndd._tensor.store import volumes
+from ndd.decoders._npy_header import Header, read_header, read_shapes
 
 
 @operator(reads="cpu", types=("u8", "i8"))
@@ -50,56 +52,67 @@ def numpy(data, /, *, dtype: DType | None = None):
 
 @numpy.batch
 def _(call, data, *, dtype) -> Any:
-    files = [file.reshape(-1).view(np.uint8) for file in data.arrays]
-    headers = _headers(files)
-    first = headers[0]
-    kind = first.dtype.newbyteorder("=")
-    for i, header in enumerate(headers):
-        if header is first:
-            continue
-        if dtype is None and header.dtype.newbyteorder("=") != kind:
+    headers, which, starts, shapes = _headers(data, dtype)
+    kind = _native(headers[0])
+    made, counts = dtype or to_dtype(kind), volumes(shapes)
+    ends = np.add.accumulate(counts)
+    out = host_empty((int(ends[-1]),), made.numpy)
+    form: dict[str, Any] = {"flat": out} if (shapes != shapes[0]).any() else {"whole": out.reshape(data.n, *shapes[0])}
+    store = Store(made, None, call.outs[0].device, shapes, **form)
+    if all([h.in_order and (dtype is None or to_dtype(_native(h)) is made) for h in headers]):
+        gather(call, data.pointers() + starts, ends * out.itemsize, out, data)
+        return store
+
+    def one(i: int) -> None:
+        header, place = headers[which[i]], out[ends[i] - counts[i] : ends[i]].reshape(shapes[i])
+        order: Any = "F" if header.fortran else "C"
+        stored = np.ndarray(tuple(shapes[i]), header.dtype, _file(data, i), starts[i], order=order)
+        if dtype is None:
+            place[...] = stored
+        else:
+            part = host_empty(stored.shape, _native(header))
+            part[...] = stored
+            convert_array(part, _name(header), dtype.name, place)
+
+    raise_first(call.spread(one, data.n, int(data.sizes.sum())))
+    return store
+
+
+def _headers(data: Operand, dtype: DType | None) -> tuple[list[Header], np.ndarray, np.ndarray, np.ndarray]:
+    """The headers, one for all samples that differ from each other by their shape alone; which of them each sample has; where
+    the elements of each begin, in bytes; and their shapes, int64 `[N, ndim]`."""
+    text = _file(data, 0)
+    first = _header(data, 0)
+    headers, which, starts = [first], np.zeros(data.n, np.int64), np.full(data.n, first.start)
+    shapes = np.empty((data.n, len(first.shape)), np.int64)
+    shapes[0] = first.shape
+    known = read_shapes(first, text, data.pointers(), data.sizes, shapes) if data.n > 1 else np.ones(1, np.bool_)
+    for i in np.flatnonzero(~known).tolist():
+        header = _header(data, i)
+        if dtype is None and _native(header) != _native(first):
             raise bad_sample(i, f"expected {_name(first)} as in sample 0, got {_name(header)}; `dtype=` converts all")
         if len(header.shape) != len(first.shape):
             raise bad_sample(i, f"expected {len(first.shape)} axes as in sample 0, got shape {header.shape}")
-    made = dtype or to_dtype(kind)
-    shapes = [header.shape for header in headers]
-    whole = shapes.count(shapes[0]) == len(shapes) and dtype is None  # else each in memory of its own
-    block = host_empty((len(shapes), *shapes[0]), kind) if whole else None
-    parts: list[Any] = [None] * data.n
-
-    def one(i: int) -> None:
-        header = headers[i]
-        order: Any = "F" if header.fortran else "C"
-        stored = np.ndarray(header.shape, header.dtype, files[i], header.start, order=order)
-        if block is not None:
-            block[i, ...] = stored
-            return
-        part = host_empty(header.shape, header.dtype.newbyteorder("="))
-        part[...] = stored
-        parts[i] = part if dtype is None else convert_array(part, _name(header), dtype.name)
-
-    raise_first(call.spread(one, data.n, sum([header.size for header in headers])))
-    memory: dict[str, Any] = {"parts": parts} if block is None else {"whole": block}
-    return Store(made, None, call.outs[0].device, shapes, **memory)
+        which[i], starts[i], shapes[i] = len(headers), header.start, header.shape
+        headers.append(header)
+    return headers, which, starts, shapes
 
 
-def _headers(files: list[np.ndarray]) -> list[Header]:
-    """The headers; those that are alike, of files of one length, are one object."""
-    found, text, size = [], b"", -1
-    for i, file in enumerate(files):
-        if len(file) != size or file[: len(text)].tobytes() != text:
-            header = _header(i, file)
-            text, size = file[: header.start].tobytes(), len(file)
-        found.append(header)
-    return found
+def _file(data: Operand, i: int) -> np.ndarray:
+    return data.arrays[i].reshape(-1).view(np.uint8)
+
+
+def _native(header: Header) -> np.dtype:
+    return header.dtype.newbyteorder("=")
 
 
 def _name(header: Header) -> str:
-    return to_dtype(header.dtype.newbyteorder("=")).name
+    return to_dtype(_native(header)).name
 
 
-def _header(i: int, file: np.ndarray) -> Header:
+def _header(data: Operand, i: int) -> Header:
     """The header of sample i, whose file must be as long as it says."""
+    file = _file(data, i)
     try:
         header = read_header(file)
     except ValueError as error:

@@ -11,12 +11,17 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from ndd._cpu import files as compiled
 from ndd._execution.errors import is_no_fault_of_data, is_shortage
 from ndd._operator import bad_sample, operator, output
-from ndd._tensor import Device, Spec, Store
+from ndd._tensor import Device, Packed, Spec, Store
 from ndd._tensor.dtype import int8, uint8
+from ndd._tensor.memory import host_empty
 from ndd.io.object_store import is_remote, read_objects
 
+_ALIGNMENT = 64
+_OPENING = 1 << 16  # bytes that are copied while a file is opened, about
+_OPEN_AT_ONCE = 256  # files, of the 1024 that a process may mostly have open
 _LOCAL = "file://"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PATTERN = re.compile(r"[*?]|\{.+\}")
@@ -72,6 +77,11 @@ def _(call: Any, filepaths: Any) -> Store:
 
 def _read(call: Any, filepaths: Any, must_exist: bool) -> Store:
     names = [_name(characters) for characters in filepaths.arrays]
+    if len(names) > 1 and compiled.AVAILABLE and "://" not in "\0".join(names):
+        pieces = [_read_together(call, names[k : k + _OPEN_AT_ONCE]) for k in range(0, len(names), _OPEN_AT_ONCE)]
+        if all(pieces):
+            found = Packed.joined(pieces)  # type: ignore[arg-type]
+            return Store(uint8, None, Device.CPU, found.shapes, packed=found, source_info=names)
     parts: list[Any] = [None] * len(names)
 
     def one(i: int) -> None:
@@ -98,6 +108,46 @@ def _read(call: Any, filepaths: Any, must_exist: bool) -> Store:
     for i in errors:
         parts[i] = np.empty(0, np.uint8)
     return Store(uint8, None, Device.CPU, [p.shape for p in parts], parts=parts, source_info=names)
+
+
+def _read_together(call: Any, names: list[str]) -> Packed | None:
+    """Local files as places in one buffer; None if one of them cannot be read. Python took 20 us for a file, in which other
+    threads wait: here each thread opens, and then reads, one file after the other in one call."""
+    encoded = [os.fsencode(name) for name in names]
+    lengths = np.array([len(name) + 1 for name in encoded], np.int64)
+    paths, starts = np.frombuffer(b"\0".join(encoded) + b"\0", np.uint8), np.add.accumulate(lengths) - lengths
+    n, flags, files = len(names), compiled.OPEN_FLAGS, _Handles(len(names))
+    handles, sizes = files.numbers, np.full(n, -1, np.int64)
+    call.in_turns(
+        lambda *turns: compiled.open_turns(*turns, paths, starts, flags, handles, sizes), n, n * _OPENING, files
+    )
+    if (handles < 0).any():
+        files.close()
+        return None
+    room = (sizes + (_ALIGNMENT - 1)) & -_ALIGNMENT
+    places, order = np.add.accumulate(room) - room, np.argsort(-sizes, kind="stable")
+    buffer, done = host_empty(int(room.sum()), np.uint8), np.full(n, -1, np.int64)
+    call.in_turns(
+        lambda *turns: compiled.read_turns(*turns, order, handles, sizes, places, buffer, done),
+        n, n * _OPENING + 2 * len(buffer), files,
+    )  # fmt: skip
+    return Packed.of(buffer, places, sizes) if (done == sizes).all() else None
+
+
+class _Handles:
+    """Those of open files, int32; -1 for others. What is left open is closed when the last thread is done with them, though
+    Ctrl-C ends the call."""
+
+    def __init__(self, n: int):
+        self.numbers = np.full(n, -1, np.int32)
+
+    def close(self) -> None:
+        compiled.close_files(self.numbers)
+        self.numbers[:] = -1
+
+    def __del__(self) -> None:
+        if compiled is not None and (self.numbers >= 0).any():  # else the interpreter goes down
+            self.close()
 
 
 def _name(characters: np.ndarray) -> str:

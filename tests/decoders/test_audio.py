@@ -16,6 +16,7 @@ from compare import arrays_of, assert_same_values, check_same
 from waiting import let_read_on
 
 import ndd
+from ndd._execution.threads import ThreadPool
 
 
 def encoded(samples, rate=16000, format="WAV", subtype="PCM_16"):
@@ -326,22 +327,36 @@ def test_what_dali_refuses(format, codec):
 def test_files_that_take_longest_are_decoded_first(monkeypatch):
     """A file of few bytes that is resampled takes longer than a long one that is copied."""
     from ndd._cpu import sound_batch
-    from ndd.decoders._sound_file import _dealt
 
     seen = []
-    real = sound_batch.wav_samples
-    monkeypatch.setattr(sound_batch, "wav_samples", lambda *given: seen.append(given[1].tolist()) or real(*given))
+    real = sound_batch.wav_turns
+    monkeypatch.setattr(sound_batch, "wav_turns", lambda *given: seen.append(given[2].tolist()) or real(*given))
     files = [encoded(sound(20_000, 1)) for _ in range(6)] + [encoded(sound(8_000, 1), rate=8000)]
-    ndd.set_num_threads(1)
+    samples, _ = ndd.decoders.audio(ndd.batch(files), downmix=True, sample_rate=16000)
+    assert samples.evaluate().shape == [(20_000,)] * 6 + [(16_000,)]
+    assert seen[0][0] == 6
+    assert sorted(seen[0]) == list(range(7))
+
+
+@pytest.mark.parametrize("kinds", [{}, {"downmix": True, "sample_rate": 11025.0}, {"dtype": ndd.int16}])
+def test_a_batch_of_all_kinds_is_one_task_for_each_thread(kinds, monkeypatch):
+    tasks, real = [], ThreadPool.run
+    monkeypatch.setattr(ThreadPool, "run", lambda self, f, n: tasks.append(n) or real(self, f, n))
+    formats = ["WAV PCM_16", "FLAC PCM_24", "OGG VORBIS", "AIFF PCM_16", "WAV FLOAT", "FLAC PCM_16", "OGG VORBIS"]
+    files = [encoded(sound(9000 + 100 * i, 1 + i % 2), 16000, *formats[i % 7].split()) for i in range(21)]
+    expected = [arrays_of(ndd.decoders.audio(ndd.tensor(file), **kinds)[0])[0] for file in files]
+    tasks.clear()
+    ndd.set_num_threads(5)
     try:
-        samples, _ = ndd.decoders.audio(ndd.batch(files), downmix=True, sample_rate=16000)
-        assert samples.evaluate().shape == [(20_000,)] * 6 + [(16_000,)]
+        found = arrays_of(ndd.decoders.audio(ndd.batch(files), **kinds)[0])
     finally:
         ndd.set_num_threads(None)
-    assert seen[0][0] == 6
-    assert sorted([i for part in seen for i in part]) == list(range(7))
-    cost = np.array([5.0, 1, 1, 9, 2, 2, 7, 1])
-    parts = _dealt(np.arange(8), cost, 3)
-    assert sorted(np.concatenate(parts).tolist()) == list(range(8))
-    assert [cost[part].sum() for part in parts] == [11, 10, 7]
-    assert _dealt(np.arange(0), cost, 3) == []
+    for mine, known in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(mine, known)
+    assert 1 < max(tasks) <= 5
+    assert len(tasks) <= 2  # what libsndfile is to read is opened before
+
+
+def test_a_rate_for_which_there_is_no_memory_is_an_error():
+    with pytest.raises(MemoryError, match="no room for"):
+        ndd.decoders.audio(ndd.tensor(encoded(sound(100))), sample_rate=1e30)[0].evaluate()

@@ -7,6 +7,7 @@ import pytest
 from cases import each_of
 
 import ndd
+from ndd._execution.threads import ThreadPool
 
 REGISTRY_INPUTS = {
     "LZ4 block": (lambda rng, i, dtype: np.concatenate([[240, 17], rng.integers(0, 256, 32)]).astype(np.uint8), None)
@@ -104,3 +105,32 @@ def test_chunks_outside_the_data_are_errors():
         ndd.decoders.inflate(whole, shape=np.array([[1, 5], [4, 5]])).evaluate()
     with pytest.raises(RuntimeError, match="sequence_axis_name"):
         ndd.decoders.inflate(whole, shape=[50], sequence_axis_name="FH")
+
+
+def test_chunks_are_shared_between_threads(monkeypatch):
+    """One task for each thread, however many chunks the samples have."""
+    tasks, real = [], ThreadPool.run
+    monkeypatch.setattr(ThreadPool, "run", lambda self, f, n: tasks.append(n) or real(self, f, n))
+    counts = [0, 30, 1, 0, 2, 7, 0]
+    arrays = [data("words", 3000 * n).reshape(n, 3000) for n in counts]
+    chunks = [[packed(row) for row in array] for array in arrays]
+    values = ndd.batch([np.concatenate([*row, np.zeros(1, np.uint8)]) for row in chunks])
+    sizes = ndd.batch([np.array([len(c) for c in row], np.int32) for row in chunks])
+    ends = [np.cumsum([0] + [len(c) for c in row])[:-1].astype(np.int32) for row in chunks]
+    for given in ({"chunk_sizes": sizes}, {"chunk_sizes": sizes, "chunk_offsets": ndd.batch(ends)}):
+        with ndd.EvalContext(num_threads=3):
+            found = ndd.decoders.inflate(values, shape=[3000], check_output_size=True, **given).evaluate()
+        for array, one in zip(arrays, found.tensors, strict=True):
+            np.testing.assert_array_equal(np.asarray(one), array)
+    assert tasks == [3, 3]
+    with pytest.raises(RuntimeError, match="sample 1: chunk 0: expected 2999 bytes"):
+        ndd.decoders.inflate(values, shape=[2999], chunk_sizes=sizes).evaluate()
+    with pytest.raises(RuntimeError, match=r"sample 5: chunk 5, .* lies outside"):
+        ndd.decoders.inflate(values.select([0, 2, 0, 2, 2, 5]), shape=[3000], chunk_offsets=beyond(ends)).evaluate()
+
+
+def beyond(ends):
+    """The last chunk of the last of some samples begins behind the data."""
+    rows = [ends[i].copy() for i in (0, 2, 0, 2, 2, 5)]
+    rows[-1][-1] = 1 << 20
+    return ndd.batch(rows)

@@ -9,6 +9,7 @@ import pytest
 from cases import DTYPES, F16, F64, I32, U8, each_of, values
 
 import ndd
+from ndd._execution.threads import ThreadPool
 
 
 def saved(array, version=None):
@@ -102,3 +103,39 @@ def test_an_error_names_the_file(tmp_path):
     (tmp_path / "bad.npy").write_bytes(saved(A).tobytes()[:-3])
     with pytest.raises(RuntimeError, match=r"bad\.npy"):
         ndd.decoders.numpy(ndd.io.file.read([str(tmp_path / "good.npy"), str(tmp_path / "bad.npy")])).evaluate()
+
+
+@pytest.mark.parametrize("big", [False, True])
+def test_ragged_files_by_pieces_and_in_one_task_for_each_thread(big, monkeypatch):
+    """Files of any sizes in one batch: without elements, a page, several pieces of what is copied at once."""
+    tasks, real = [], ThreadPool.run
+    monkeypatch.setattr(ThreadPool, "run", lambda self, f, n: tasks.append(n) or real(self, f, n))
+    extents = [3, 0, 1000, 70_001, 5, 0, 200_000] + [10] * 20
+    arrays = [np.arange(2 * n, dtype=np.int16).reshape(2, n) + i for i, n in enumerate(extents)]
+    files = [saved(a.astype(">i2") if big else a) for a in arrays]
+    ndd.set_num_threads(3)
+    try:
+        found = ndd.decoders.numpy(ndd.batch(files)).evaluate()
+    finally:
+        ndd.set_num_threads(None)
+    for expected, array in zip(arrays, found.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(array), expected)
+    assert sum(tasks) == 27 if big else 1 < sum(tasks) <= 3
+
+
+def test_headers_that_numpy_would_not_write():
+    """What Python reads as the same is the same; what it does not is an error, though the first file is a plain one."""
+    whole = saved(np.arange(6, dtype=np.int16).reshape(2, 3)).tobytes()
+    for text, accepted in {
+        b"(2,3,), }": True, b"(2 ,3), }": True, b"(+2, 3), }": True, b"(02, 3), }": False, b"(2, 3)}  ": True,
+        b"(2, 3), } #": True, b"(2, 3), } 1": False, b"(0x2, 3), }": True, b"(2, , 3), }": False, b"(1, 6), }": True,
+        b"(2, 9999999999999999999), }": False, b"(4611686018427387904, 8), }": False, b"(6,), }  ": False, b"(2, 3], }": False,
+    }.items():  # fmt: skip
+        begin = whole.index(b"(2, 3), }")
+        other = np.frombuffer(whole[:begin] + text + whole[begin + len(text) :], np.uint8)
+        files = ndd.batch([np.frombuffer(whole, np.uint8), other])
+        if accepted:
+            assert np.asarray(ndd.decoders.numpy(files).tensors[1]).reshape(-1).tolist() == list(range(6)), text
+        else:
+            with pytest.raises(RuntimeError, match="sample 1: "):
+                ndd.decoders.numpy(files).evaluate()

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
+import threading
 
 import numpy as np
 import pytest
+from waiting import wait_until
 
 import ndd
+from ndd._cpu import files as file_kernels
+from ndd._execution.threads import ThreadPool
 
 REGISTRY_CASES = {"io.file.read": []}  # it reads files
 
@@ -86,3 +92,46 @@ def test_a_batch_of_no_paths(dali):
     results = [m.io.file.read(m.batch([], dtype=m.uint8)).evaluate() for m in (ndd, dali)]
     for name in ("shape", "ndim", "layout"):
         assert getattr(results[0], name) == getattr(results[1], name)
+
+
+def test_many_files_are_one_task_for_each_thread(files, monkeypatch):
+    """And are open together, but not too many of them."""
+    tasks, real = [], ThreadPool.run
+    monkeypatch.setattr(ThreadPool, "run", lambda self, f, n: tasks.append(n) or real(self, f, n))
+    monkeypatch.setattr(importlib.import_module("ndd.io.file"), "_OPEN_AT_ONCE", 10)
+    paths = [files[i * 7 % 4] for i in range(26)]
+    ndd.set_num_threads(3)
+    try:
+        found = ndd.io.file.read([str(path) for path in paths]).evaluate()
+    finally:
+        ndd.set_num_threads(None)
+    assert [np.asarray(t).tobytes() for t in found.tensors] == [path.read_bytes() for path in paths]
+    assert len(tasks) == 6  # two for each part: to open, to read
+    assert max(tasks) <= 3
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs Linux")
+def test_no_file_stays_open(files, tmp_path, monkeypatch):
+    missing = [*map(str, files), str(tmp_path / "nothing_here")]
+    with pytest.raises(RuntimeError, match=r"sample 4.*nothing_here.*No such file"):
+        ndd.io.file.read(missing).evaluate()
+    ndd.io.file.read(missing[:-1]).evaluate()
+
+    def interrupted(*given):
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        return real(*given)
+
+    real = file_kernels.read_turns
+    monkeypatch.setattr(file_kernels, "read_turns", interrupted)
+    for threads in (1, 2):
+        with ndd.EvalContext(num_threads=threads), ndd.EvalMode.sync_cpu, pytest.raises(KeyboardInterrupt):
+            ndd.io.file.read(missing[:-1])
+    wait_until(lambda: not links_into(tmp_path))
+
+
+def links_into(folder):
+    """The open files of this process that lie there."""
+    gc.collect()
+    places = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+    return [p for p in places if os.path.lexists(p) and os.readlink(p).startswith(str(folder))]

@@ -1,0 +1,33 @@
+"""Bytes that lie apart, copied behind each other: threads take pieces of the result in turn, whatever the samples' sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._cpu.jit import External, kernel
+from ndd._cpu.turns import next_turn
+
+PIECE = 1 << 17  # bytes of a turn
+_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
+
+
+@kernel
+def gather_turns(turns, most, sources, ends, target):
+    """Copies the bytes at the addresses `sources` to the address `target`. A turn is a piece of what is there then.
+
+    `ends`: where each sample ends there, in bytes from `target` on. Both are int64 `[N]`, of one sample at least.
+    """
+    total, k = ends[-1], 0
+    for _ in range(most):
+        at = next_turn(turns) * PIECE
+        if at >= total:
+            break
+        stop = min(at + PIECE, total)
+        while ends[k] <= at:
+            k += 1
+        while at < stop:
+            size, begin = min(ends[k], stop) - at, ends[k - 1] if k else np.int64(0)
+            _copy(target + at, sources[k] + at - begin, size)
+            at, k = at + size, k + 1
+        k -= 1  # the next piece may begin inside of the same sample
+    return True
