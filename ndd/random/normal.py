@@ -7,6 +7,7 @@ import numpy as np
 from ndd._cpu.draws import PIECE, fill_normal, fill_normal_in_turns, fill_normal_wide
 from ndd._operator import PerSample, Plan, operator, output
 from ndd._operator.runs import flat_of
+from ndd._operator.turns import ALL_DONE
 from ndd._tensor import DType
 from ndd._tensor.dtype import float32
 from ndd.random.elements import INTEGERS, REAL, drawn_type, fill_as
@@ -75,10 +76,7 @@ def _(call, plan, stores, results):
     call.in_turns(
         lambda *turns: fill_normal_in_turns(*turns, *numbers), int(pieces[-1]), 16 * result.element_count(), result
     )
-    return _NOBODY
-
-
-_NOBODY = np.empty(0, np.int64)  # is left
+    return ALL_DONE
 
 
 @normal.cpu_batch

@@ -11,7 +11,8 @@ from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import new_cursor, seek
 from ndd._cpu.turns import next_turn
-from ndd._operator import Operand, PerSample, Plan, Values, bad_sample, operator, output
+from ndd._operator import PerSample, Plan, Values, bad_sample, operator, output
+from ndd._operator.turns import ALL_DONE, operands
 from ndd._tensor.dtype import int64
 
 _CHUNK = 64  # pixels that a GPU thread counts
@@ -71,17 +72,14 @@ def _bounds(given: Values | None, n: int, kind: Any) -> np.ndarray:
 
 @random_mask_pixel.cpu_turns
 def _(call, plan, stores, results):
-    input = Operand(stores[0], call.settled.specs[0], call.n)
+    (input,) = operands(call, stores, call.n)
     x, starts = input.elements()
     x = x.view(np.uint8) if x.dtype == bool else x
     streams, foreground, against = (plan.per_sample[name] for name in ("stream", "foreground", "against"))
     lowest, highest = _foreground(against, plan.shared["equal"], x.dtype)
     numbers = (x, starts, np.ascontiguousarray(input.shapes), foreground, lowest, highest, streams, results[0].whole)
     call.in_turns(lambda *turns: _draw(*turns, *numbers), call.n, x.itemsize * input.volumes.total, input)
-    return _NOBODY  # is left
-
-
-_NOBODY = np.empty(0, np.int64)
+    return ALL_DONE
 
 
 def _foreground(against: np.ndarray, equal: bool, kind: np.dtype) -> tuple[np.ndarray, np.ndarray]:

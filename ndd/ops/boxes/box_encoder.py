@@ -10,7 +10,8 @@ from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.libm import c_logs
 from ndd._cpu.turns import next_turn
-from ndd._operator import Operand, Plan, operator, output
+from ndd._operator import Plan, operator, output
+from ndd._operator.turns import ALL_DONE, operands
 from ndd._tensor.dtype import float32, int32
 from ndd.ops.boxes.columns import check_boxes, check_labels
 
@@ -83,7 +84,7 @@ def _(boxes, labels, *, anchors, criteria, means, offset, scale, stds):
 
 @box_encoder.cpu_turns
 def _(call, plan, stores, results):
-    boxes, labels = [Operand(s, spec, call.n) for s, spec in zip(stores, call.settled.specs, strict=True)]
+    boxes, labels = operands(call, stores, call.n)
     shared, counts = plan.shared, boxes.shapes[:, 0]
     anchors = np.ascontiguousarray(shared["anchors"].T)
     numbers = (
@@ -93,10 +94,9 @@ def _(call, plan, stores, results):
     # An anchor and a box take as long as to move some 4 bytes.
     pairs = int(counts.sum()) * anchors.shape[1]
     call.in_turns(lambda *turns: _encode_in_turns(*turns, *numbers), call.n, 4 * pairs, (boxes, labels))
-    return _NOBODY
+    return ALL_DONE
 
 
-_NOBODY = np.empty(0, np.int64)  # is left
 _INFINITE = np.int32(np.float32(np.inf).view(np.int32))
 
 
