@@ -135,15 +135,14 @@ _draw.meanwhile()
 def _place_of(x, lowest, highest, counts, stream, extents, out):
     """One of the elements from `lowest` to `highest`; False, and no word drawn, where none is. `counts` is for as many blocks
     of elements as there are."""
-    count, blocks = np.int64(0), 0
-    for first in range(0, x.size, _BLOCK):
-        block = x[first : first + _BLOCK]
+    count = np.int64(0)
+    for b in range((x.size + _BLOCK - 1) // _BLOCK):
+        block = x[b * _BLOCK : (b + 1) * _BLOCK]
         chosen = np.int32(0)  # which goes into vector registers four times as often as int64
         for i in range(block.size):
             chosen = np.int32(chosen + ((block[i] >= lowest) & (block[i] <= highest)))
-        counts[blocks] = chosen
+        counts[b] = chosen
         count += chosen
-        blocks += 1
     if not count:
         return False
     cursor = new_cursor()

@@ -29,7 +29,9 @@ OPERATORS = {
     "coord_transform": lambda: ndd.coord_transform(ndd.batch(POINTS), M=[1.0, 2.0, 3.0, 4.0]),
     "full": lambda: ndd.full(np.uint16(77), shape=[COUNT, 301, 101], batch_size=2),
     "random.normal": lambda: ndd.random.normal(shape=ndd.batch([[900 * n, 3] for n in range(COUNT)]), rng=seeded()),
-    "segmentation.random_mask_pixel": lambda: ndd.segmentation.random_mask_pixel(ndd.batch(MASKS), foreground=1, rng=seeded()),
+    "segmentation.random_mask_pixel": lambda: ndd.segmentation.random_mask_pixel(
+        ndd.batch(MASKS), foreground=1, rng=seeded()
+    ),
 }
 KERNELS = {
     "box_encoder": "_encode_in_turns",
