@@ -16,6 +16,7 @@ POINTS = [RNG.random((n * 400, 2), np.float32) for n in range(COUNT)]
 BOXES = [np.sort(RNG.random((n, 2, 2), np.float32), axis=1).reshape(-1, 4) for n in range(COUNT)]
 LABELS = [np.arange(1, n + 1, dtype=np.int32) for n in range(COUNT)]
 MASKS = [(RNG.random((20 + n, 150)) < 0.001 * n).astype(np.int32) for n in range(COUNT)]
+IMAGES = [RNG.integers(0, 256, (20 + n, 50, 3), np.uint8) for n in range(COUNT)]
 ANCHORS = np.sort(RNG.random((400, 2, 2), np.float32), axis=1).reshape(-1, 4)
 
 
@@ -29,6 +30,7 @@ OPERATORS = {
     "coord_transform": lambda: ndd.coord_transform(ndd.batch(POINTS), M=[1.0, 2.0, 3.0, 4.0]),
     "full": lambda: ndd.full(np.uint16(77), shape=[COUNT, 301, 101], batch_size=2),
     "random.normal": lambda: ndd.random.normal(shape=ndd.batch([[900 * n, 3] for n in range(COUNT)]), rng=seeded()),
+    "noise.salt_and_pepper": lambda: ndd.noise.salt_and_pepper(ndd.batch(IMAGES, layout="HWC"), rng=seeded()),
     "segmentation.random_mask_pixel": lambda: ndd.segmentation.random_mask_pixel(
         ndd.batch(MASKS), foreground=1, rng=seeded()
     ),
@@ -38,6 +40,7 @@ KERNELS = {
     "coord_transform": "_transform_in_turns",
     "full": "_fill_words",
     "random.normal": "fill_normal_in_turns",
+    "noise.salt_and_pepper": "_strew_in_turns",
     "segmentation.random_mask_pixel": "_draw",
 }
 
