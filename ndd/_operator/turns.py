@@ -11,18 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd._tensor.operand import Operand
-
-ALL_DONE = np.empty(0, np.int64)
-"""What `.cpu_turns` gives where no sample is left."""
-
 _EACH = 1 << 17  # bytes for a thread, at least: to wake one takes as long as a core needs for some 100 kB
 _BYTES = 1 << 26  # of one call, about: in between Python looks for signals (Ctrl-C)
-
-
-def operands(call: Any, stores: list[Any], n: int) -> list[Operand]:
-    """The inputs of `.cpu_turns` for `n` samples (the frames of video count as samples)."""
-    return [Operand(store, spec, n) for store, spec in zip(stores, call.settled.specs, strict=True)]
 
 
 def in_turns(context: Any, loop: Callable[[np.ndarray, int], bool], count: int, nbytes: int, held: Any) -> bool:

@@ -7,8 +7,7 @@ import numpy as np
 from ndd._cpu.jit import kernel
 from ndd._cpu.turns import next_turn
 from ndd._operator import PerSample, Plan, like, operator
-from ndd._operator.runs import flat_of
-from ndd._operator.turns import ALL_DONE, operands
+from ndd._operator.runs import ALL_DONE, flat_of, operands
 
 
 @operator(types=("f32",))
@@ -105,6 +104,14 @@ def _flip_points(turns, most, columns, x, starts, out, targets, sizes, factor, o
         else:
             for p in range(own.size):
                 target[p] = a * own[p] + d
+    return True
+
+
+@_flip_points.meanwhile
+def _(turns, most, columns, x, starts, out, targets, sizes, factor, offset):
+    while (n := next_turn(turns)) < len(sizes):
+        own, target = x[starts[n] : starts[n] + sizes[n]], out[targets[n] : targets[n] + sizes[n]]
+        target.reshape(-1, columns)[...] = factor[n, :columns] * own.reshape(-1, columns) + offset[n, :columns]
     return True
 
 
