@@ -15,10 +15,13 @@ from ndd._cpu.inlined import each, empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.libm import c_exp, c_log
 from ndd._cpu.philox import CHUNK, element_words, next_word, seek, word_at
+from ndd._cpu.turns import next_turn
 
 _U = np.uint64
 _WORD = np.float32(2.0**-32)
 _TURN = np.float32(2 * math.pi)
+PIECE = 4 * CHUNK
+"""Elements that a thread draws in one turn."""
 _COLUMNS = 128  # of a table of words
 _FEW = 1 << 12  # numbers that the interpreter makes one by one in less time than compiling takes
 
@@ -269,6 +272,34 @@ def fill_normal(out, streams, mean, stddev):
 
 
 fill_normal.meanwhile()
+
+
+@kernel
+def fill_normal_in_turns(turns, most, out, starts, sizes, ends, streams, mean, stddev):
+    """The same for samples of any sizes, which begin at `starts[n]` in `out`, 1-D. A turn is PIECE elements of a sample; up to
+    sample n there are `ends[n]` of them."""
+    for _ in range(most):
+        turn = next_turn(turns)
+        if turn >= ends[-1]:
+            break
+        n, high = 0, len(ends) - 1
+        while n < high:
+            middle = (n + high) >> 1
+            if ends[middle] > turn:
+                high = middle
+            else:
+                n = middle + 1
+        begin = (turn - ends[n]) * PIECE + (sizes[n] + PIECE - 1) // PIECE * PIECE
+        centre, spread = np.float64(mean[n]), np.float64(stddev[n])
+        for first in range(begin, min(begin + PIECE, sizes[n]), CHUNK):
+            row = out[starts[n] + first : starts[n] + min(first + CHUNK, sizes[n])]
+            normal_row(row, streams[n], first)
+            for e in each(row.size):
+                row[e] = np.float32(np.float64(row[e]) * spread + centre)
+    return True
+
+
+fill_normal_in_turns.meanwhile()
 
 
 @kernel

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ndd._tensor.operand import Operand
 
 if TYPE_CHECKING:
     from ndd._operator.call import Call
+
+ALL_DONE = np.empty(0, np.int64)
+"""What `.cpu_turns` gives where no sample is left."""
 
 _EACH = 3  # runs of a thread, so that one that begins late has less to do
 _BYTES = 1 << 17  # of a run, at least
@@ -48,6 +51,11 @@ def each_run(call: Call, input: Operand, nbytes: int, work: Callable[[slice], No
     starts, total = input.volumes.offsets, input.volumes.total
     edges = _edges(starts, total, min(call.n, _EACH * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1)
     raise_first(call.spread(lambda k: work(slice(edges[k], edges[k + 1])), len(edges) - 1, nbytes))
+
+
+def operands(call: Call, stores: list[Any], n: int) -> list[Operand]:
+    """The inputs of `.cpu_turns` for `n` samples (the frames of video count as samples)."""
+    return [Operand(store, spec, n) for store, spec in zip(stores, call.settled.specs, strict=True)]
 
 
 def aligned_places(input: Operand) -> np.ndarray | None:

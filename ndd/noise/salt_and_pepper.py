@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
+from ndd._cpu.inlined import each, empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words
+from ndd._cpu.turns import next_turn
 from ndd._operator import Operand, PerSample, Plan, Values, bad_sample, like, operator
+from ndd._operator.runs import ALL_DONE, flat_of, operands
 from ndd._tensor import DType
 from ndd.ops.image.window import wrapped
 from ndd.random.elements import INTEGERS
@@ -104,40 +106,66 @@ def _extents(input: Operand, per_channel: bool) -> np.ndarray:
     return found
 
 
-@salt_and_pepper.cpu_batch
-def _(input, out, stream, changed, salted, pepper, salt, extents):
-    out[...] = input
-    _strew(out.reshape(len(out), *extents[0].tolist()), stream, changed, salted, pepper, salt)
+@salt_and_pepper.cpu_turns
+def _(call, plan, stores, results):
+    (input,), (result,) = operands(call, stores, call.n), results
+    extents = plan.per_sample["extents"]
+    numbers = (
+        *input.elements(), flat_of(result), result.volumes.offsets, extents,
+        *[plan.per_sample[k] for k in ("stream", "changed", "salted", "pepper", "salt")],
+    )  # fmt: skip
+    # To draw for a pixel takes as long as to move some 32 bytes.
+    nbytes = 32 * int((extents[:, 0] * extents[:, 2]).sum())
+    call.in_turns(lambda *turns: _strew_in_turns(*turns, *numbers), call.n, nbytes, (input, result))
+    return ALL_DONE
 
 
 @kernel
-def _strew(out, streams, changed, salted, pepper, salt):
-    samples, outer, channels, inner = out.shape
-    pixels = outer * inner
-    words = empty((1, min(CHUNK, pixels)), np.uint32)
-    for n in range(samples):
-        for first in range(0, pixels, CHUNK):
-            size = min(CHUNK, pixels - first)
-            element_words(words[:, :size], streams[n], first)
-            for i in range(size):
-                word = np.uint64(words[0, i])
-                if word < changed[n]:
-                    value = salt[n] if word < salted[n] else pepper[n]
-                    pixel = first + i
-                    a, b = pixel // inner, pixel % inner
-                    for c in range(channels):
-                        out[n, a, c, b] = value
+def _strew_in_turns(turns, most, x, starts, out, targets, extents, streams, changed, salted, pepper, salt):
+    """Sample n, [outer, channels, inner] elements, is at `starts[n]` in `x` and at `targets[n]` in `out`."""
+    words = empty((1, CHUNK), np.uint32)
+    for _ in range(most):
+        n = next_turn(turns)
+        if n >= len(extents):
+            break
+        size = extents[n, 0] * extents[n, 1] * extents[n, 2]
+        own, target = x[starts[n] : starts[n] + size], out[targets[n] : targets[n] + size]
+        for i in each(size):
+            target[i] = own[i]
+        _strew(target, extents[n], streams[n], changed[n], salted[n], pepper[n], salt[n], words)
+    return True
 
 
-@_strew.meanwhile
-def _(out, streams, changed, salted, pepper, salt):
-    outer, inner = out.shape[1], out.shape[3]
+_strew_in_turns.meanwhile()
+
+
+@kernel
+def _strew(out, extents, stream, changed, salted, pepper, salt, words):
+    channels, inner = extents[1], extents[2]
+    pixels = extents[0] * inner
+    for first in range(0, pixels, CHUNK):
+        size = min(CHUNK, pixels - first)
+        element_words(words[:, :size], stream, first)
+        for i in range(size):
+            word = np.uint64(words[0, i])
+            if word < changed:
+                value = salt if word < salted else pepper
+                place = (first + i) * channels
+                if inner > 1:  # a division takes as long as the rest
+                    outer = (first + i) // inner
+                    place = first + i + outer * inner * (channels - 1)
+                for c in range(channels):
+                    out[place + c * inner] = value
+
+
+@_strew.interpreted_as
+def _(out, extents, stream, changed, salted, pepper, salt, words):
+    outer, channels, inner = extents.tolist()
     words = np.empty((1, outer * inner), np.uint32)
-    for n in range(len(out)):
-        element_words.in_python()(words, streams[n], 0)
-        word = words.reshape(outer, 1, inner)
-        value = np.where(word < salted[n], salt[n], pepper[n])
-        np.copyto(out[n], value, where=word < changed[n])
+    element_words.in_python()(words, stream, 0)
+    word = words.reshape(outer, 1, inner)
+    value = np.where(word < salted, salt, pepper)
+    np.copyto(out.reshape(outer, channels, inner), value, where=word < changed)
 
 
 salt_and_pepper.cuda("salt_and_pepper.cu")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.draws import fill_normal, fill_normal_wide
+from ndd._cpu.draws import PIECE, fill_normal, fill_normal_in_turns, fill_normal_wide
 from ndd._operator import PerSample, Plan, operator, output
+from ndd._operator.runs import ALL_DONE, flat_of
 from ndd._tensor import DType
 from ndd._tensor.dtype import float32
 from ndd.random.elements import INTEGERS, REAL, drawn_type, fill_as
@@ -57,6 +58,24 @@ def _(call, shape_like, *, dtype, mean, shape, stddev):
         "stddev": stddev.each().astype(real, copy=False),
     }
     return Plan(element_shapes(call, shape_like, shape), per_sample)
+
+
+@normal.cpu_turns
+def _(call, plan, stores, results):
+    """Many of float32; others are left."""
+    (result,) = results
+    if result.dtype is not float32 or result.element_count() < PIECE:
+        return None
+    sizes = result.sizes
+    pieces = np.add.accumulate((sizes + (PIECE - 1)) // PIECE)
+    numbers = (
+        flat_of(result), result.volumes.offsets, sizes, pieces, *(plan.per_sample[k] for k in ("stream", "mean", "stddev"))
+    )  # fmt: skip
+    # One takes as long as to move some 16 bytes.
+    call.in_turns(
+        lambda *turns: fill_normal_in_turns(*turns, *numbers), int(pieces[-1]), 16 * result.element_count(), result
+    )
+    return ALL_DONE
 
 
 @normal.cpu_batch

@@ -10,10 +10,12 @@ import numpy as np
 
 from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
-from ndd._cpu.philox import element_words
-from ndd._operator import PerSample, Values, computed_on_host, operator, output
+from ndd._cpu.philox import stream_words
+from ndd._cpu.turns import next_turn
+from ndd._operator import Call, Operand, PerSample, Values, computed_on_host, operator, output
 from ndd._operator.naming import raise_first
 from ndd._tensor.dtype import int32
+from ndd._tensor.memory import host_empty
 
 _KEPT = 4096  # sets of boxes that `cache_objects` keeps, the last used ones
 _WORDS = 8
@@ -103,22 +105,21 @@ def _(
     call, input, *, background, cache_objects, class_weights, classes, foreground_prob, format, ignore_class, k_largest,
     output_class, threshold,
 ):  # fmt: skip
-    masks, axes = input.arrays, input.ndim
     labels = _Labels(call.n, background, classes, class_weights)
-    least = np.zeros((call.n, axes), np.int64) if threshold is None else threshold.rows(axes, repeat=True)
-    probability, streams = foreground_prob.each(), call.draws.streams(call.n)
-    boxes, found = np.empty((call.n, 2, axes), np.int32), np.empty(call.n, np.int32)
-
-    def one(i: int) -> None:
-        draw, mask = _Draw(streams[i]), masks[i]
-        objects = _Objects(mask.astype(np.int32, copy=False), labels.background[i], cache_objects, least[i], k_largest)
-        chosen = None
-        if draw.number() < probability[i]:
-            chosen = objects.any(draw) if ignore_class else objects.of_a_class(draw, *labels.of(i))
-        box, found[i] = chosen or (np.array([[0] * axes, mask.shape], np.int32), labels.background[i])
-        boxes[i] = box
-
-    raise_first(call.spread(one, call.n, 16 * input.volumes.total))
+    least = None if threshold is None else threshold.rows(input.ndim, repeat=True)
+    draws, probability = _draws(call.draws.streams(call.n)), foreground_prob.each().tolist()
+    boxes, found = np.zeros((call.n, 2, input.ndim), np.int32), labels.background.copy()
+    boxes[:, 1] = input.shapes
+    drawn = [i for i in range(call.n) if draws[i].number() < probability[i]]
+    for i, (every, own) in zip(drawn, _objects(call, input, labels.background, drawn, cache_objects), strict=True):
+        try:
+            objects = _Objects(every, own, None if least is None else least[i], k_largest)
+            chosen = objects.any(draws[i]) if ignore_class else objects.of_a_class(draws[i], *labels.of(i))
+        except Exception as error:
+            raise_first({i: error})
+        if chosen is not None:
+            boxes[i] = chosen[0]
+            found[i] = labels.background[i] if chosen[1] is None else chosen[1]
     if format == "anchor_shape":
         boxes[:, 1] -= boxes[:, 0]
     results: list[np.ndarray] = (
@@ -154,19 +155,35 @@ class _Labels:
         return None if self.classes is None else self.classes[i], None if self.weights is None else self.weights[i]
 
 
-class _Draw:
-    """The words of a sample, one after the other."""
+def _draws(streams: np.ndarray) -> list[_Draw]:
+    """Where each sample draws from."""
+    words = np.empty((len(streams), _WORDS), np.uint32)
+    _first_words(streams, words)
+    return [_Draw(stream, own) for stream, own in zip(streams, words[:, ::-1].tolist(), strict=True)]
 
-    def __init__(self, stream: np.ndarray):
+
+@kernel
+def _first_words(streams, words):
+    for n in range(len(streams)):
+        stream_words(words[n], streams[n], 0)
+
+
+_first_words.meanwhile()
+
+
+class _Draw:
+    """The words of a sample, one after the other; `words` are the first ones, the last of them first."""
+
+    def __init__(self, stream: np.ndarray, words: list[int]):
         self.stream = stream
-        self.words: list[int] = []
-        self.read = 0
+        self.words = words
+        self.read = _WORDS
 
     def word(self) -> int:
         if not self.words:
-            words = np.empty((_WORDS, 1), np.uint32)
-            element_words(words, self.stream, 0, self.read)
-            self.words = words[::-1, 0].tolist()
+            words = np.empty(_WORDS, np.uint32)
+            stream_words(words, self.stream, self.read)
+            self.words = words[::-1].tolist()
             self.read += _WORDS
         return self.words.pop()
 
@@ -184,31 +201,29 @@ class _Draw:
 
 
 class _Objects:
-    """The objects of a mask that count."""
+    """The objects of a mask that count: their boxes, int32 [count, 2, axes], starts and ends, and their labels."""
 
-    def __init__(self, mask: np.ndarray, background: Any, cached: bool, least: np.ndarray, k_largest: int | None):
-        self.mask = np.ascontiguousarray(mask)
-        self.background = np.int32(background)
+    def __init__(self, boxes: np.ndarray, labels: np.ndarray, least: np.ndarray | None, k_largest: int | None):
+        self.boxes = boxes
+        self.labels = labels
         self.least = least
         self.k_largest = k_largest
-        self.key = blake2b(self.mask.tobytes(), digest_size=32).digest() if cached else None
 
     def any(self, draw: _Draw) -> Any:
         """The box of one of all objects, and no label."""
-        boxes = self._counting(self._found()[0])
-        return (boxes[draw.below(len(boxes))], self.background) if len(boxes) else None
+        boxes = self._counting(self.boxes)
+        return (boxes[draw.below(len(boxes))], None) if len(boxes) else None
 
     def of_a_class(self, draw: _Draw, classes: np.ndarray | None, weights: np.ndarray | None) -> Any:
         """The box of an object of one of the classes, and its label; None if there is no such object."""
-        every, labels = self._found()
         if classes is None:
-            classes = np.unique(labels)
+            classes = np.array(sorted(set(self.labels.tolist())), np.int32)
             likely = np.ones(len(classes))
         else:
-            likely = np.where(np.isin(classes, labels), 1.0 if weights is None else weights, 0.0)
+            likely = np.where(np.isin(classes, self.labels), 1.0 if weights is None else weights, 0.0)
         while (total := likely.sum()) > 0:
-            k = int(np.searchsorted(np.cumsum(likely), draw.number() * total, side="right"))
-            boxes = self._counting(every[labels == classes[k]])
+            k = int(likely.cumsum().searchsorted(draw.number() * total, side="right"))
+            boxes = self._counting(self.boxes[self.labels == classes[k]])
             if len(boxes):
                 return boxes[draw.below(len(boxes))], classes[k]
             likely[k] = 0
@@ -216,63 +231,129 @@ class _Objects:
 
     def _counting(self, boxes: np.ndarray) -> np.ndarray:
         """Those of boxes [count, 2, axes] that are wide enough, and of these the largest."""
+        if self.least is None and self.k_largest is None:
+            return boxes
         extents = boxes[:, 1].astype(np.int64) - boxes[:, 0]
-        kept = (extents >= self.least).all(axis=1)
-        boxes, extents = boxes[kept], extents[kept]
+        if self.least is not None:
+            kept = (extents >= self.least).all(axis=1)
+            boxes, extents = boxes[kept], extents[kept]
         if self.k_largest is not None and self.k_largest < len(boxes):
             boxes = boxes[np.argsort(-extents.prod(axis=1), kind="stable")[: self.k_largest]]
         return boxes
 
-    def _found(self) -> tuple[np.ndarray, np.ndarray]:
-        """The boxes of all objects, int32 [count, 2, axes]: starts and ends; and their labels."""
-        if self.key is None:
-            return self._boxes()
-        key = (self.key, self.mask.shape, int(self.background))
-        found = _kept.pop(key, None)
-        if found is None:
-            found = self._boxes()
-        _kept[key] = found
-        while len(_kept) > _KEPT:
-            _kept.popitem(last=False)
-        return found
 
-    def _boxes(self) -> tuple[np.ndarray, np.ndarray]:
-        mask = self.mask
-        if not mask.size:
-            return np.empty((0, 2, mask.ndim), np.int32), np.empty(0, np.int32)
-        return object_boxes(mask.reshape(-1, mask.shape[-1]), np.array(mask.shape, np.int64), self.background)
+Found = tuple[np.ndarray, np.ndarray]
+
+
+def _objects(call: Call, input: Operand, background: np.ndarray, which: list[int], cached: bool) -> list[Found]:
+    """The boxes of all objects of some of the samples, and their labels."""
+    if not cached:
+        return _found_in(call, input, background, which)
+    masks = input.arrays
+    keys = {
+        i: (blake2b(masks[i].tobytes(), digest_size=32).digest(), masks[i].dtype, masks[i].shape, int(background[i]))
+        for i in which
+    }
+    known = {i: _kept.pop(keys[i], None) for i in which}
+    new = [i for i in which if known[i] is None]
+    for i, (boxes, labels) in zip(new, _found_in(call, input, background, new), strict=True):
+        known[i] = boxes.copy(), labels.copy()  # these are parts of what is far larger
+    for i in which:
+        _kept[keys[i]] = known[i]
+    while len(_kept) > _KEPT:
+        _kept.popitem(last=False)
+    return [known[i] for i in which]
+
+
+def _found_in(call: Call, input: Operand, background: np.ndarray, which: list[int]) -> list[Found]:
+    x, starts = input.elements()
+    return object_boxes(x, starts[which], input.shapes[which], background[which], call.in_turns)
+
+
+def object_boxes(
+    x: np.ndarray, starts: np.ndarray, shapes: np.ndarray, backgrounds: np.ndarray, in_turns: Any
+) -> list[Found]:
+    """Boxes of what holds together by a shared side, int32 [count, 2, axes], and their labels, in the order of their
+    first pixels, for masks of `shapes` that begin at `starts` in `x`."""
+    if not len(starts):
+        return []
+    x, axes = x.view(np.uint8) if x.dtype == bool else x, shapes.shape[1]
+    nbytes, counts = 4 * int(shapes.prod(axis=1).sum()), np.empty(len(starts), np.int64)
+    masks = x, starts, shapes, backgrounds
+    in_turns(lambda *turns: _count_each(*turns, *masks, counts), len(starts), nbytes, x)
+    ends = np.cumsum(counts)
+    total = int(ends[-1])
+    runs, boxes = host_empty((5, total), np.int32), host_empty((total, 2, axes), np.int32)
+    made = (ends, *runs, boxes, counts)
+    in_turns(lambda *turns: _find_each(*turns, *masks, *made), len(starts), nbytes, (x, made))
+    begin = ends - np.diff(ends, prepend=0)
+    labels = runs[4]
+    return [(boxes[b:e], labels[b:e]) for b, e in zip(begin.tolist(), (begin + counts).tolist(), strict=True)]
 
 
 @kernel
-def object_boxes(mask, extents, background):
-    """Boxes of what holds together by a shared side, int32 [count, 2, axes], and their labels, in the order of their
-    first pixels. `mask` is [lines, width].
+def _count_each(turns, most, x, starts, shapes, backgrounds, counts):
+    """How many runs there are in each mask."""
+    for _ in range(most):
+        n = next_turn(turns)
+        if n >= len(counts):
+            break
+        size, width, count = np.int64(1), shapes[n, -1], np.int64(0)
+        for k in range(shapes.shape[1]):
+            size *= shapes[n, k]
+        for line in range(size // max(width, 1)):
+            first = starts[n] + line * width
+            count += _count_runs(x[first : first + width], backgrounds[n])
+        counts[n] = count
+    return True
+
+
+_count_each.meanwhile()
+
+
+@kernel
+def _find_each(turns, most, x, starts, shapes, backgrounds, ends, start, end, parent, labels, label, boxes, found):
+    """The objects of each mask, and how many: the place of mask n in `boxes` and `label` is where its runs have theirs."""
+    for _ in range(most):
+        n = next_turn(turns)
+        if n >= len(found):
+            break
+        first, last = ends[n - 1] if n else 0, ends[n]
+        found[n] = _boxes_of(
+            x[starts[n] :], shapes[n], backgrounds[n], start[first:last], end[first:last], parent[first:last],
+            labels[first:last], boxes[first:last], label[first:last],
+        )  # fmt: skip
+    return True
+
+
+@_find_each.meanwhile
+def _(turns, most, x, starts, shapes, backgrounds, ends, *made):
+    answers = _find_each.interpreted if ends[-1] <= _FEW else _find_each.waited_for
+    return answers(turns, most, x, starts, shapes, backgrounds, ends, *made)
+
+
+@kernel
+def _boxes_of(mask, extents, background, start, end, parent, labels, boxes, label):
+    """The boxes and labels of the objects of a mask that has as many runs as there is room for; how many they are.
 
     Union-find over runs, pixels of one label side by side in a line; the first run of an object is its root.
     """
-    lines = len(mask)
     axes = extents.size
+    width, lines = extents[-1], np.int64(start.size > 0)
+    for k in range(axes - 1):
+        lines *= extents[k]
     firsts = empty(lines + 1, np.int64)
-    count = 0
-    for line in range(lines):
-        firsts[line] = count
-        count += _count_runs(mask[line], background)
-    firsts[lines] = count
-    runs, labels = empty((3, count), np.int32), empty(count, np.int32)
-    start, end, parent = runs[0], runs[1], runs[2]
     steps, at = np.ones(axes, np.int64), zeros(axes, np.int64)
     for k in range(axes - 3, -1, -1):
         steps[k] = steps[k + 1] * extents[k + 1]
+    firsts[0] = 0
     for line in range(lines):
-        _find_runs(mask[line], background, firsts[line], start, end, parent, labels)
+        row = mask[line * width : (line + 1) * width]
+        firsts[line + 1] = _find_runs(row, background, firsts[line], start, end, parent, labels)
         for k in range(axes - 1):
             if at[k] > 0:
                 _join_lines(firsts, line, line - steps[k], start, end, parent, labels)
         _next_line(at, extents)
-    found = 0
-    for i in range(count):
-        found += parent[i] == i
-    boxes, label = empty((found, 2, axes), np.int32), empty(found, np.int32)
     found = 0
     at[:] = 0
     for line in range(lines):
@@ -294,34 +375,29 @@ def object_boxes(mask, extents, background):
                 box[1, k] = max(box[1, k], at[k] + 1)
             box[1, axes - 1] = max(box[1, axes - 1], end[i])
         _next_line(at, extents)
-    return boxes, label
-
-
-@object_boxes.meanwhile
-def _(mask, extents, background):
-    starts = np.count_nonzero(mask[:, 1:] != mask[:, :-1]) + len(mask)
-    return (object_boxes.interpreted if starts <= _FEW else object_boxes.waited_for)(mask, extents, background)
+    return found
 
 
 @kernel
 def _count_runs(row, background):
-    count = np.int64(row[0] != background)
+    count = np.int64(np.int32(row[0]) != background)
     for x in range(1, row.size):
-        count += (row[x] != row[x - 1]) & (row[x] != background)
+        count += (row[x] != row[x - 1]) & (np.int32(row[x]) != background)
     return count
 
 
 @_count_runs.meanwhile
 def _(row, background):
+    row = row.astype(np.int32)
     return (row[0] != background) + np.count_nonzero((row[1:] != row[:-1]) & (row[1:] != background))
 
 
 @kernel
 def _find_runs(row, background, i, start, end, parent, labels):
-    """The runs of a line, from number `i` on."""
+    """The runs of a line, from number `i` on; the number behind them."""
     last = background
     for x in range(row.size):
-        value = row[x]
+        value = np.int32(row[x])
         if value == last:
             continue
         if last != background:
@@ -332,16 +408,19 @@ def _find_runs(row, background, i, start, end, parent, labels):
         last = value
     if last != background:
         end[i - 1] = row.size
+    return i
 
 
 @_find_runs.meanwhile
 def _(row, background, i, start, end, parent, labels):
+    row = row.astype(np.int32)
     borders = np.flatnonzero(row[1:] != row[:-1]) + 1
     starts = np.append(0, borders)
     own = row[starts] != background
     behind = i + np.count_nonzero(own)
     start[i:behind], end[i:behind] = starts[own], np.append(borders, row.size)[own]
     parent[i:behind], labels[i:behind] = np.arange(i, behind), row[starts[own]]
+    return behind
 
 
 @kernel

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
+from ndd._cpu.inlined import each, empty
 from ndd._cpu.jit import kernel
-from ndd._operator import Operand, bad_sample, computed_on_host, operator, output
+from ndd._operator import bad_sample, computed_on_host, operator, output
 from ndd._tensor.dtype import int32
 from ndd._tensor.memory import host_empty
-from ndd.ops.boxes.columns import divided, joined
+from ndd.ops.boxes.columns import divided
 
 _TWICE, _WITHOUT, _OUTSIDE = 1, 2, 3  # what can be wrong with a sample
 
@@ -52,19 +52,25 @@ def _(call, mask_ids, polygons, vertices, *, reindex_masks):
     if (columns != 3).any():
         i = int((columns != 3).argmax())
         raise bad_sample(i, f"polygons: expected shape (P, 3), got {tuple(polygons.shapes[i].tolist())}")
-    rows, points, ids = joined(polygons), _joined_points(vertices), joined(mask_ids)
-    picked, starts = np.empty((len(rows), 3), np.int32), np.empty(len(rows), np.int64)
-    counts, wrong = np.empty((2, call.n), np.int64), np.empty(4, np.int64)
+    columns = vertices.shapes[:, 1]
+    if (columns != columns[0]).any():
+        i = int((columns != columns[0]).argmax())
+        raise bad_sample(i, f"vertices: expected {columns[0]} coordinates as in sample 0, got {columns[i]}")
+    width = int(columns[0])
     id_counts, polygon_counts, vertex_counts = mask_ids.shapes[:, 0], polygons.shapes[:, 0], vertices.shapes[:, 0]
-    if not choose(
-        ids, id_counts, rows, polygon_counts, vertex_counts, bool(reindex_masks), picked, starts, counts, wrong
-    ):
+    # (numbers, first elements, how many) of each: samples may lie apart.
+    ids, rows = (*mask_ids.elements(), id_counts), (*polygons.elements(), polygon_counts)
+    points, starts = vertices.elements()
+    most = int(polygon_counts.sum())
+    picked, places = np.empty((most, 3), np.int32), np.empty(most, np.int64)
+    counts, wrong = np.empty((2, call.n), np.int64), np.empty(4, np.int64)
+    if not choose(*ids, *rows, starts, vertex_counts, width, bool(reindex_masks), picked, places, counts, wrong):
         raise _error(wrong.tolist(), vertex_counts)
     polygon_total, vertex_total = counts.sum(axis=1).tolist()
     picked = picked[:polygon_total]
-    chosen = host_empty((vertex_total, points.shape[1]), points.dtype)
+    chosen = host_empty((vertex_total, width), points.dtype)
     if chosen.size:
-        gather(picked, starts, points.reshape(-1).view(np.uint8), chosen.reshape(-1).view(np.uint8), chosen.strides[0])
+        gather(picked, places, points.view(np.uint8), chosen.reshape(-1).view(np.uint8), points.itemsize, width)
     return divided(picked, counts[0]), divided(chosen, counts[1])
 
 
@@ -78,30 +84,33 @@ def _error(wrong: list[int], vertex_counts: np.ndarray) -> Exception:
 
 
 @kernel
-def choose(ids, id_counts, polygons, polygon_counts, vertex_counts, reindex, picked, starts, counts, wrong):
-    """The chosen polygons of all samples, (number, first vertex, the one after the last) of the output, and where in all
-    vertices of the input theirs start. How many polygons and vertices each sample gets goes to `counts`. False, with what,
-    sample and numbers in `wrong`, for a bad sample.
+def choose(
+    ids, id_starts, id_counts, polygons, polygon_starts, polygon_counts, vertex_starts, vertex_counts, width, reindex, picked,
+    places, counts, wrong,
+):  # fmt: skip
+    """The chosen polygons of all samples, (number, first vertex, the one after the last) of the output, and at which of the
+    elements of the input's vertices theirs begin. How many polygons and vertices each sample gets goes to `counts`. False,
+    with what, sample and numbers in `wrong`, for a bad sample.
 
     The numbers of objects are in a hash table for each sample, and the polygons sorted by counting those of each object.
     """
     most_ids, most_polygons = 0, 0
     for s in range(id_counts.size):
         most_ids, most_polygons = max(most_ids, id_counts[s]), max(most_polygons, polygon_counts[s])
-    table, ranks, places = (
+    table, ranks, ends = (
         empty(4 * most_ids + 1, np.int64),
         empty(most_polygons, np.int64),
         empty(most_ids + 1, np.int64),
     )
-    at, id_start, row_start, vertex_start = 0, 0, 0, 0
+    at = 0
     for s in range(id_counts.size):
-        wanted, given = id_counts[s], polygon_counts[s]
+        wanted, given, id_start, row_start = id_counts[s], polygon_counts[s], id_starts[s], polygon_starts[s]
         mask = 1
         while mask < 2 * wanted:
             mask *= 2
         mask -= 1
         table[: mask + 1] = -1
-        places[: wanted + 1] = 0
+        ends[: wanted + 1] = 0
         for i in range(wanted):
             number = ids[id_start + i]
             k = _slot(table, mask, ids, id_start, number)
@@ -110,37 +119,34 @@ def choose(ids, id_counts, polygons, polygon_counts, vertex_counts, reindex, pic
                 return False
             table[k] = i
         for j in range(given):
-            rank = table[_slot(table, mask, ids, id_start, polygons[row_start + j, 0])]
+            rank = table[_slot(table, mask, ids, id_start, polygons[row_start + 3 * j])]
             ranks[j] = rank
             if rank >= 0:
-                places[rank + 1] += 1
+                ends[rank + 1] += 1
         for i in range(wanted):
-            if places[i + 1] == 0:
+            if ends[i + 1] == 0:
                 wrong[0], wrong[1], wrong[2] = _WITHOUT, s, ids[id_start + i]
                 return False
-            places[i + 1] += places[i]
+            ends[i + 1] += ends[i]
         for j in range(given):
             rank = ranks[j]
             if rank >= 0:
-                place = at + places[rank]
-                places[rank] += 1
-                starts[place] = row_start + j
+                place = at + ends[rank]
+                ends[rank] += 1
+                places[place] = row_start + 3 * j
                 picked[place, 0] = rank if reindex else ids[id_start + rank]
         total = 0
-        for place in range(at, at + places[wanted]):
-            start, end = np.int64(polygons[starts[place], 1]), np.int64(polygons[starts[place], 2])
+        for place in range(at, at + ends[wanted]):
+            start, end = np.int64(polygons[places[place] + 1]), np.int64(polygons[places[place] + 2])
             if start < 0 or end < start or end > vertex_counts[s]:
                 wrong[0], wrong[1], wrong[2], wrong[3] = _OUTSIDE, s, start, end
                 return False
-            starts[place] = vertex_start + start
+            places[place] = vertex_starts[s] + start * width
             picked[place, 1] = total
             total += end - start
             picked[place, 2] = total
-        counts[0, s], counts[1, s] = places[wanted], total
-        at += places[wanted]
-        id_start += wanted
-        row_start += given
-        vertex_start += vertex_counts[s]
+        counts[0, s], counts[1, s] = ends[wanted], total
+        at += ends[wanted]
     return True
 
 
@@ -157,24 +163,18 @@ def _slot(table, mask, ids, start, number):
 
 
 @kernel
-def gather(picked, starts, points, out, step):
-    """The vertices of the picked polygons behind each other; arrays of bytes, `step` for each vertex."""
+def gather(picked, places, points, out, itemsize, width):
+    """The vertices of the picked polygons behind each other; arrays of bytes."""
     at = 0
     for k in range(len(picked)):
-        start, size = starts[k] * step, np.int64(picked[k, 2] - picked[k, 1]) * step
-        out[at : at + size] = points[start : start + size]
+        start, size = places[k] * itemsize, np.int64(picked[k, 2] - picked[k, 1]) * width * itemsize
+        source, target = points[start : start + size], out[at : at + size]
+        for i in each(size):
+            target[i] = source[i]
         at += size
 
 
 gather.meanwhile()
-
-
-def _joined_points(vertices: Operand) -> np.ndarray:
-    columns = vertices.shapes[:, 1]
-    if (columns != columns[0]).any():
-        i = int((columns != columns[0]).argmax())
-        raise bad_sample(i, f"vertices: expected {columns[0]} coordinates as in sample 0, got {columns[i]}")
-    return joined(vertices)
 
 
 select_masks.cuda(computed_on_host)

@@ -86,3 +86,44 @@ def test_misuse():
     ):
         with pytest.raises(RuntimeError, match=f"random_mask_pixel: .*{said}"):
             ndd.segmentation.random_mask_pixel(given, **arguments).evaluate()
+
+
+LIMITS = (
+    -np.inf,
+    -3e38,
+    -129.0,
+    -1.5,
+    -0.0,
+    0.5,
+    127.0,
+    254.9,
+    255.0,
+    65535.0,
+    2.0**31,
+    2.0**63,
+    2.0**64,
+    3e38,
+    np.inf,
+)
+VALUES = (-(2**63), -(2**31), -1, 0, 1, 127, 255, 256, 2**31, 2**63 - 1)
+
+
+@pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4"])
+def test_the_foreground_at_the_ends_of_each_type(kind):
+    """What NumPy finds above a number or equal to one, and where that is nothing any pixel."""
+    if kind == "f4":
+        elements = [-np.inf, -3e38, -1.0, -0.0, 0.5, np.nan, 2.0**63, np.inf]
+    else:
+        least, most = np.iinfo(kind).min, np.iinfo(kind).max
+        elements = [least, least + 1, 0, 1, 2, most // 2, most - 1, most]
+    mask = np.array(elements, kind)
+    for name, numbers in (("threshold", LIMITS), ("value", VALUES)):
+        given = np.array(numbers, np.float32 if name == "threshold" else np.int64)
+        found = ndd.segmentation.random_mask_pixel(
+            ndd.batch([mask] * len(given)), foreground=1, rng=ndd.random.RNG(3), **{name: ndd.batch(list(given))}
+        ).torch()
+        for k, number in enumerate(given):
+            chosen = mask == mask.dtype.type(number) if kind == "f4" and name == "value" else mask > number
+            if kind != "f4" and name == "value":
+                chosen = np.array([int(x) == int(number) for x in mask])
+            assert chosen[found[k, 0]] or not chosen.any(), (name, number)

@@ -9,7 +9,9 @@ import numpy as np
 from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.libm import c_logs
+from ndd._cpu.turns import next_turn
 from ndd._operator import Plan, operator, output
+from ndd._operator.runs import ALL_DONE, operands
 from ndd._tensor.dtype import float32, int32
 from ndd.ops.boxes.columns import check_boxes, check_labels
 
@@ -80,23 +82,55 @@ def _(boxes, labels, *, anchors, criteria, means, offset, scale, stds):
     return Plan((np.insert(shapes, 1, 4, axis=1), shapes), {}, {**shared, "offset": offset})
 
 
-@box_encoder.cpu
-def _(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset):
-    _encode(
-        boxes, labels.reshape(-1), out, out_labels, np.ascontiguousarray(anchors.T), numbers, criteria, scale, offset
-    )
+@box_encoder.cpu_turns
+def _(call, plan, stores, results):
+    boxes, labels = operands(call, stores, call.n)
+    shared, counts = plan.shared, boxes.shapes[:, 0]
+    anchors = np.ascontiguousarray(shared["anchors"].T)
+    numbers = (
+        *boxes.elements(), *labels.elements(), counts, *[r.whole for r in results], anchors,
+        *[shared[k] for k in ("numbers", "criteria", "scale", "offset")],
+    )  # fmt: skip
+    # An anchor and a box take as long as to move some 4 bytes.
+    pairs = int(counts.sum()) * anchors.shape[1]
+    call.in_turns(lambda *turns: _encode_in_turns(*turns, *numbers), call.n, 4 * pairs, (boxes, labels))
+    return ALL_DONE
+
+
+_INFINITE = np.int32(np.float32(np.inf).view(np.int32))
 
 
 @kernel
-def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset):
-    """Anchors [4, A]: the inner loop runs over them in vector registers."""
+def _encode_in_turns(
+    turns, most, boxes, starts, labels, label_starts, counts, out, out_labels, anchors, numbers, criteria, scale, offset
+):
+    """Sample n has `counts[n]` boxes, from `starts[n]` on in `boxes`, and as many labels."""
+    kept, found = empty((2, anchors.shape[1]), np.float32), empty(anchors.shape[1], np.int32)
+    for _ in range(most):
+        n = next_turn(turns)
+        if n >= len(counts):
+            break
+        own = boxes[starts[n] : starts[n] + 4 * counts[n]]
+        own_labels = labels[label_starts[n] : label_starts[n] + counts[n]]
+        _encode(own, own_labels, out[n], out_labels[n], anchors, numbers, criteria, scale, offset, kept, found)
+    return True
+
+
+_encode_in_turns.meanwhile()
+
+
+@kernel
+def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset, kept, found):
+    """Anchors [4, A]: the inner loop runs over them in vector registers. `kept` [2, A] and `found` [A] are to work in."""
     count = anchors.shape[1]
-    most, found = np.full(count, np.float32(-1)), np.full(count, np.int32(-1))
-    overlap = empty(count, np.float32)
+    most, overlap = kept[0], kept[1]
+    bits = overlap.view(np.int32)
+    for a in range(count):
+        most[a], found[a] = np.float32(-1), np.int32(-1)
     zero, two, half = np.float32(0), np.float32(2), np.float32(0.5)
     left, top, right, bottom = anchors[0], anchors[1], anchors[2], anchors[3]
-    for b in range(boxes.shape[0]):
-        l, t, r, d = boxes[b, 0], boxes[b, 1], boxes[b, 2], boxes[b, 3]
+    for b in range(boxes.size // 4):
+        l, t, r, d = boxes[4 * b], boxes[4 * b + 1], boxes[4 * b + 2], boxes[4 * b + 3]
         area = (r - l) * (d - t)
         for a in range(count):
             w = min(r, right[a]) - max(l, left[a])
@@ -104,10 +138,17 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
             shared = w * h if w > zero and h > zero else zero
             union = area + (right[a] - left[a]) * (bottom[a] - top[a]) - shared
             overlap[a] = shared / union if shared > zero else zero
-        best, at = zero, -1
+        # Floats from 0 on are in the order of their bits, whose maximum goes into vector registers. NaN is above all of them.
+        best = np.int32(0)
         for a in range(count):
-            if overlap[a] >= best:
-                best, at = overlap[a], a
+            best = max(best, bits[a])
+        if best > _INFINITE:
+            best = np.int32(0)
+            for a in range(count):
+                best = max(best, bits[a] if bits[a] <= _INFINITE else np.int32(0))
+        at = count - 1
+        while at >= 0 and bits[at] != best:
+            at -= 1
         if at >= 0:
             overlap[at] = two
         for a in range(count):
@@ -122,7 +163,8 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
             out[a, 0], out[a, 1] = zero if offset else x, zero if offset else y
             out[a, 2], out[a, 3] = zero if offset else w, zero if offset else h
             continue
-        l, t, r, d = boxes[found[a], 0], boxes[found[a], 1], boxes[found[a], 2], boxes[found[a], 3]
+        b = 4 * found[a]
+        l, t, r, d = boxes[b], boxes[b + 1], boxes[b + 2], boxes[b + 3]
         bx, by, bw, bh = (l + r) * half, (t + d) * half, r - l, d - t
         if offset:
             bx = ((bx * scale - x * scale) / (w * scale) - numbers[0]) * numbers[4]
@@ -132,8 +174,9 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
         out[a, 0], out[a, 1], out[a, 2], out[a, 3] = bx, by, bw, bh
 
 
-@_encode.meanwhile
-def _(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset):
+@_encode.interpreted_as
+def _(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset, kept, found):
+    boxes = boxes.reshape(-1, 4)
     left, top, right, bottom = anchors
     most, found = np.full(left.size, np.float32(-1)), np.full(left.size, -1)
     zero, half = np.float32(0), np.float32(0.5)

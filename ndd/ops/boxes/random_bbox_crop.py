@@ -184,8 +184,12 @@ def _(
     _tell(ended, quiet, total_num_attempts)
     left = np.add.reduceat(np.append(kept, False), np.minimum(np.cumsum(counts) - counts, len(kept)), dtype=np.int64)
     left[counts == 0] = 0
-    owner = np.repeat(np.arange(call.n), left)
-    cut = _cut(corners[kept], windows[owner, 0], windows[owner, 1], axes)
+    # `take` needs a tenth of the time of an array or a mask in brackets.
+    owner, picked = np.repeat(np.arange(call.n), left), np.flatnonzero(kept)
+    cut = _cut(
+        corners.take(picked, 0),
+        *[np.concatenate((p, p), axis=1).take(owner, 0) for p in (windows[:, 0], windows[:, 1])],
+    )
     if with_extents:
         cut[:, axes:] -= cut[:, :axes]
     given = np.empty_like(cut)
@@ -195,10 +199,10 @@ def _(
         windows = np.round(windows * extents[:, None])
     found = [windows[:, 0].copy(), windows[:, 1].copy(), divided(given, left)]
     if labels is not None:
-        found.append(divided(joined(labels)[kept], left))
+        found.append(divided(joined(labels).take(picked, 0), left))
     if output_bbox_indices:
         numbers = np.arange(len(kept)) - np.repeat(np.cumsum(counts) - counts, counts)
-        found.append(divided(numbers[kept].astype(np.int32), left))
+        found.append(divided(numbers.take(picked).astype(np.int32), left))
     return found
 
 
@@ -222,7 +226,10 @@ def _extents(values: Values | None, layout: str | None, axes: int, rows: int) ->
 
 
 def _check_inside(corners: np.ndarray, counts: np.ndarray) -> None:
-    for k in np.flatnonzero(~((corners >= 0) & (corners <= 1)).all(axis=1))[:1]:
+    inside = (corners >= 0) & (corners <= 1)
+    if inside.all():
+        return
+    for k in np.flatnonzero(~inside.all(axis=1))[:1]:
         sample = int(np.searchsorted(np.cumsum(counts), k, side="right"))
         number = k - counts[:sample].sum()
         raise bad_sample(
@@ -247,14 +254,10 @@ def _tell(ended: np.ndarray, quiet: bool, total: int) -> None:
         )
 
 
-def _cut(corners: np.ndarray, low: np.ndarray, high: np.ndarray, axes: int) -> np.ndarray:
-    """Boxes cut off at their windows and relative to them."""
+def _cut(corners: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Boxes cut off at their windows, of which `low` and `high` have each number twice, and relative to them."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        starts, ends = (
-            (np.minimum(np.maximum(part, low), high) - low) / (high - low)
-            for part in (corners[:, :axes], corners[:, axes:])
-        )
-    return np.concatenate([starts, ends], axis=1).astype(np.float32)
+        return (np.minimum(np.maximum(corners, low), high) - low) / (high - low)
 
 
 # Compiling took 4 s with a cursor, whose words are made wherever one is read, and with arrays made here: words come from

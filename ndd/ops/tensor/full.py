@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.inlined import each
+from ndd._cpu.jit import kernel
+from ndd._cpu.turns import next_turn
 from ndd._operator import Call, PerSample, Values, bad_sample, like, operator, output
 from ndd._tensor import Device, DType, Spec, Store
 from ndd._tensor.convert import convert_array
@@ -14,7 +17,8 @@ from ndd._tensor.dtype import int16, int32, int64, torch_dtype
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import Volumes
 
-_WORTH_A_THREAD = 1 << 20  # bytes
+_LITTLE = 1 << 19  # bytes that one thread writes in about the time that another takes to begin
+_PIECE = 1 << 15  # words of 8 bytes that a thread writes in one turn
 _SIGNED = {2: int16, 4: int32, 8: int64}
 
 
@@ -169,10 +173,9 @@ def _filled(call: Call, shapes: np.ndarray, value: Any) -> Store:
     if number is not None and call.device.device_id is not None:
         return _filled_there(spec, shapes, number)
     flat = host_empty(Volumes(shapes).total, dtype.numpy)
-    rows = [tuple(s) for s in shapes.tolist()]
-    uniform = all([s == rows[0] for s in rows])
-    forms: dict[str, Any] = {"whole": flat.reshape((len(rows), *rows[0]))} if uniform else {"flat": flat}
-    store = Store(dtype, layout, Device.CPU, rows, **forms)
+    uniform = bool((shapes == shapes[0]).all())
+    forms: dict[str, Any] = {"whole": flat.reshape((len(shapes), *shapes[0].tolist()))} if uniform else {"flat": flat}
+    store = Store(dtype, layout, Device.CPU, shapes, **forms)
     if number is not None:
         _fill(call, flat, number)
     else:
@@ -197,16 +200,32 @@ def _one_number(value: Any, dtype: DType) -> np.ndarray | None:
 
 def _fill(call: Call, flat: np.ndarray, number: np.ndarray) -> None:
     """By several threads, if it is much: one writes some 10 GB/s."""
-    count = flat.nbytes // _WORTH_A_THREAD
-    if count < 2:
+    if flat.nbytes <= _LITTLE:
         flat[...] = number
         return
-    edges = np.linspace(0, flat.size, min(call.threads, count) + 1).astype(int).tolist()
+    octets, pattern = flat.view(np.uint8), np.full(8 // flat.itemsize, number).view(np.uint64)
+    behind = octets.size // 8 * 8
+    octets[behind:] = pattern.view(np.uint8)[: octets.size - behind]
+    words, word = octets[:behind].view(np.uint64), pattern[0]
+    pieces = -(-words.size // _PIECE)
+    # A thread is given as little as 128 kB of what has to be worked out; to write that takes less time than to begin.
+    call.in_turns(lambda *turns: _fill_words(*turns, words, word), pieces, flat.nbytes // 4, flat)
 
-    def part(k: int) -> None:
-        flat[edges[k] : edges[k + 1]] = number
 
-    call.spread(part, len(edges) - 1, flat.nbytes)
+@kernel
+def _fill_words(turns, most, words, word):
+    """Pieces of an array of words, in turns."""
+    for _ in range(most):
+        start = next_turn(turns) * _PIECE
+        if start >= words.size:
+            break
+        piece = words[start : start + _PIECE]
+        for i in each(piece.size):
+            piece[i] = word
+    return True
+
+
+_fill_words.meanwhile()
 
 
 def _filled_there(spec: Spec, shapes: np.ndarray, number: np.ndarray) -> Store:

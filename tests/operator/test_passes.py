@@ -1,0 +1,97 @@
+"""Operators that take a batch in one compiled pass: a task for each thread, not for each sample, and the same results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ndd
+from ndd._cpu.background import background
+from ndd._execution.threads import ThreadPool
+from ndd._operator import all_operators
+
+COUNT = 24
+RNG = np.random.default_rng(3)
+POINTS = [RNG.random((n * 400, 2), np.float32) for n in range(COUNT)]
+BOXES = [np.sort(RNG.random((n, 2, 2), np.float32), axis=1).reshape(-1, 4) for n in range(COUNT)]
+LABELS = [np.arange(1, n + 1, dtype=np.int32) for n in range(COUNT)]
+MASKS = [(RNG.random((20 + n, 150)) < 0.001 * n).astype(np.int32) for n in range(COUNT)]
+IMAGES = [RNG.integers(0, 256, (20 + n, 50, 3), np.uint8) for n in range(COUNT)]
+ANCHORS = np.sort(RNG.random((400, 2, 2), np.float32), axis=1).reshape(-1, 4)
+
+
+def seeded():
+    return ndd.random.RNG(seed=5)
+
+
+OPERATORS = {
+    "box_encoder": lambda: ndd.box_encoder(ndd.batch(BOXES), ndd.batch(LABELS), anchors=ANCHORS)[0],
+    "coord_flip": lambda: ndd.coord_flip(ndd.batch(POINTS)),
+    "coord_transform": lambda: ndd.coord_transform(ndd.batch(POINTS), M=[1.0, 2.0, 3.0, 4.0]),
+    "full": lambda: ndd.full(np.uint16(77), shape=[COUNT, 301, 101], batch_size=2),
+    "random.normal": lambda: ndd.random.normal(shape=ndd.batch([[900 * n, 3] for n in range(COUNT)]), rng=seeded()),
+    "noise.salt_and_pepper": lambda: ndd.noise.salt_and_pepper(ndd.batch(IMAGES, layout="HWC"), rng=seeded()),
+    "segmentation.random_mask_pixel": lambda: ndd.segmentation.random_mask_pixel(
+        ndd.batch(MASKS), foreground=1, rng=seeded()
+    ),
+}
+KERNELS = {
+    "box_encoder": "_encode_in_turns",
+    "coord_flip": "_flip_points",
+    "coord_transform": "_transform_in_turns",
+    "full": "_fill_words",
+    "random.normal": "fill_normal_in_turns",
+    "noise.salt_and_pepper": "_strew_in_turns",
+    "segmentation.random_mask_pixel": "_draw",
+}
+
+
+def arrays(value):
+    return [np.asarray(one) for one in value.tensors]
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    """How many tasks were shared each time."""
+    counts = []
+    run = ThreadPool.run
+    monkeypatch.setattr(ThreadPool, "run", lambda pool, f, count: counts.append(count) or run(pool, f, count))
+    monkeypatch.setattr(background, "allowed", False)
+    return counts
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_task_for_each_thread_at_most(name, tasks):
+    with ndd.EvalContext(num_threads=3):
+        found = arrays(OPERATORS[name]().evaluate())
+    assert not tasks or max(tasks) <= 3, tasks
+    with ndd.EvalContext(num_threads=1):
+        alone = arrays(OPERATORS[name]().evaluate())
+    for one, other in zip(found, alone, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_same_while_the_kernel_is_compiled(name, monkeypatch):
+    compiled = arrays(OPERATORS[name]().evaluate())
+    operator, kernel = all_operators()[name], KERNELS[name]
+    scope = (operator.cpu_turns or operator.batch).__globals__
+    monkeypatch.setitem(scope, kernel, scope[kernel]._meanwhile)
+    for one, other in zip(compiled, arrays(OPERATORS[name]().evaluate()), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_samples_that_lie_apart_or_strided():
+    spaced = [np.repeat(p, 2, axis=0)[::2] for p in POINTS]
+    for call in (ndd.coord_flip, lambda x: ndd.coord_transform(x, M=[1.0, 2.0, 3.0, 4.0])):
+        for given in (POINTS, spaced):
+            for one, points in zip(arrays(call(ndd.batch(given))), POINTS, strict=True):
+                np.testing.assert_array_equal(one, np.asarray(call(ndd.tensor(points))))
+
+
+def test_one_large_sample_is_drawn_by_several_threads(tasks):
+    with ndd.EvalContext(num_threads=2):
+        large = np.asarray(ndd.random.normal(shape=[100_000], rng=seeded()))
+    assert tasks == [2]
+    small = np.asarray(ndd.random.normal(shape=[1000], rng=seeded()))
+    np.testing.assert_array_equal(large[:1000], small)
