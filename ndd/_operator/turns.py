@@ -46,9 +46,11 @@ def in_turns(context: Any, loop: Callable[[np.ndarray, int], bool], count: int, 
 
 
 class Rows(NamedTuple):
-    """What each sample has its own of: a number of `[N]`, or a row of `[N, ...]`."""
+    """What each sample has its own of: a number of `[N]`, or a row of `[N, ...]`; and the owners of memory, if these are
+    addresses."""
 
     values: np.ndarray
+    owners: Any = None
 
 
 class Seen(NamedTuple):
@@ -57,6 +59,12 @@ class Seen(NamedTuple):
     store: Store | Operand
     extents: np.ndarray | None = None
     dtype: Any = None
+
+
+def bytes_of(store: Store | Operand) -> Seen:
+    """The memory of each sample as bytes, for kernels that move elements of any type."""
+    sizes = store.sizes[:, None] * store.dtype.bytes
+    return Seen(store, sizes, np.uint8)
 
 
 def each_sample(call: Call, kernel: Kernel, *what: Any, nbytes: int | None = None, order: Any = None) -> np.ndarray:
