@@ -106,6 +106,8 @@ def _(input, out, extents, places):
 def _swapped(source, out):
     """The last two axes swapped."""
     rows, columns = source.shape[1], source.shape[2]
+    if not out.size:
+        return
     for o in range(source.shape[0]):
         flat, target = source[o].reshape(rows * columns), out[o].reshape(rows * columns)
         if columns <= 4:
