@@ -69,8 +69,6 @@ def test_compiled_and_stood_in_for(how, kind, monkeypatch):
 
     with ndd.EvalContext(num_threads=3):
         for name, call in CALLS.items():
-            if how == "empty" and name == "cat":  # leaves out what is empty
-                continue
             given, samples = batch(how, kind)
             found = [np.asarray(t).copy() for t in call(given).evaluate()]
             monkeypatch.setattr(turns, "each_in_turn", by_stand_in)
@@ -79,7 +77,8 @@ def test_compiled_and_stood_in_for(how, kind, monkeypatch):
                 np.testing.assert_array_equal(one, np.asarray(other), err_msg=name)
             assert len(stood_in) > count or name == "copy", name
             monkeypatch.setattr(turns, "each_in_turn", each)
-            if name != "flip some":
+            # A sample alone has an argument of its own, and is not left out where it is empty.
+            if name != "flip some" and not (how == "empty" and name.startswith("cat")):
                 for one, sample in zip(found, samples, strict=True):
                     alone = call(ndd.batch([sample], layout="HWC")).evaluate()
                     np.testing.assert_array_equal(one, np.asarray(alone.select(0)), err_msg=name)
