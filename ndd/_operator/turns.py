@@ -108,8 +108,8 @@ def each_sample(call: Call, kernel: Kernel, *what: Any, nbytes: int | None = Non
         given[k] = samples(places, extents, np.dtype(dtype or store.dtype.numpy))
     if nbytes is None:
         nbytes = sum([store.nbytes() for _, store, *_ in memory])
-    if order is None:
-        order = _largest_first(n, [store for _, store, *_ in memory])
+    if order is None:  # which matters to threads
+        order = np.arange(n) if nbytes < _EACH else _largest_first(n, [store for _, store, *_ in memory])
     loop, fields = each_in_turn(kernel), tuple(given)
     in_turns(call.context, lambda *turns: loop(*turns, order, fields), len(order), nbytes, (memory, what))
     return _NONE
@@ -117,7 +117,7 @@ def each_sample(call: Call, kernel: Kernel, *what: Any, nbytes: int | None = Non
 
 def _largest_first(n: int, stores: list[Store]) -> np.ndarray:
     """The numbers of the samples in this order, of the largest of the stores."""
-    if n == 1 or all([store.uniform() for store in stores]):
+    if all([store.uniform() for store in stores]):
         return np.arange(n)
     largest = max([store for store in stores if store.n == n], key=Store.nbytes)
     return np.argsort(-largest.sizes, kind="stable")

@@ -217,16 +217,17 @@ def cut_in_turns(call: Call, plan: Plan, stores: list[Any], results: list[Store]
     image, out = stores[0], results[0]
     item, axes = image.dtype.bytes, out.shape_array.shape[1]
     starts, fill, channel = plan.per_sample["start"], plan.per_sample["fill"], plan.shared["channel"]
-    extents = np.broadcast_to(image.shape_array, starts.shape)
-    arrays = list(map(np.ascontiguousarray, (extents, starts, out.shape_array)))
-    joined = np.empty((3, len(starts), max(1, axes)), np.int64)
+    extents, sizes = image.shape_array, out.shape_array
+    if len(extents) != len(sizes):
+        extents = np.repeat(extents, len(sizes), axis=0)
+    joined, none = np.empty((3, len(sizes), max(1, axes)), np.int64), np.empty(len(sizes), np.int64)
     # Channels that lie behind each other may join: a line of the border holds some pixels then.
     keep = channel if channel < axes - 1 else -1
-    join_axes(*arrays, keep, joined, 1, np.empty(len(starts), np.int64))
+    join_axes(extents, np.ascontiguousarray(starts), sizes, keep, joined, 1, none)
     joined[:, :, -1] *= item
-    inner = volumes(arrays[2][:, channel + 1 :]) if channel >= 0 else np.ones(len(starts), np.int64)
+    inner = Rows(volumes(sizes[:, channel + 1 :]) if channel >= 0 else np.ones(len(sizes), np.int64))
     fill = np.ascontiguousarray(fill).view(np.uint8)
-    what = bytes_of(image), bytes_of(out), *map(Rows, joined), Rows(fill), item, Rows(inner)
+    what = bytes_of(image), bytes_of(out), *map(Rows, joined), Rows(fill), item, inner
     return each_sample(call, cut_bytes, *what, nbytes=2 * out.nbytes())
 
 

@@ -156,7 +156,9 @@ def _plan(shapes: np.ndarray, extents: np.ndarray, place: int) -> Plan:
 @cat.cpu_turns
 def _join(call, plan, stores, results):
     ends, out = plan.per_sample["ends"], results[0]
-    places = np.stack([np.broadcast_to(store.pointers(), (len(ends),)) for store in stores], axis=1)
+    places = np.empty(ends.shape, np.int64)
+    for k, store in enumerate(stores):
+        places[:, k] = store.pointers()
     item = out.dtype.bytes
     table = Seen(out, bytes_of(out).extents // item, f"u{item}")  # four compiled kernels serve all types
     return each_sample(call, _joined, table, Rows(places, stores), Rows(ends), nbytes=2 * out.nbytes())
