@@ -1,4 +1,5 @@
-"""Where the windows of a batch lie: small loops over int64 arrays `[N, axes]`, a tenth of the time of NumPy's calls."""
+"""Where the windows of a batch lie: small loops over int64 arrays `[N, axes]`, a tenth of the time of NumPy's calls; and
+taking one out of an array, `cut_bytes`."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import numpy as np
 
 from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
+from ndd._cpu.moving import copy_bytes, fill_line, filled
 
 
 @kernel(nogil=False)
@@ -113,3 +115,59 @@ def grow_extents(extents, axes, least, multiple, shapes):
 
 
 grow_extents.meanwhile()
+
+
+@kernel
+def cut_bytes(image, out, extents, starts, sizes, fill, item, inner):
+    """The window of an array that begins at `starts` and has `sizes`, as bytes; what lies outside is filled (`fill_line`).
+
+    `extents`, `starts` and `sizes` are of axes as `join_axes` joins them, the last one counted in bytes.
+    """
+    if not out.size:
+        return
+    axes, length = len(sizes), sizes[-1]
+    low, high = max(starts[-1], 0), min(starts[-1] + length, extents[-1])
+    width = max(high - low, 0)
+    before = low - starts[-1] if width else length
+    outside = width < length
+    for k in range(axes - 1):
+        outside |= starts[k] < 0 or starts[k] + sizes[k] > extents[k]
+    line = empty(length if outside else 0, np.uint8)
+    made = -1
+    index = zeros(axes, np.int64)
+    source, target = np.uintp(image.ctypes.data), np.uintp(out.ctypes.data)
+    border, behind = np.uintp(line.ctypes.data), np.uintp(before + width)
+    for at in range(0, out.size, length):
+        row, inside = 0, width > 0
+        for k in range(axes - 1):
+            place = starts[k] + index[k]
+            inside &= 0 <= place < extents[k]
+            row = row * extents[k] + place
+        to = target + np.uintp(at)
+        if outside and not (inside and width == length):
+            made = fill_line(line, fill, item, at // item, inner, made)
+        if inside:
+            if before:
+                copy_bytes(to, border, np.uintp(before))
+            copy_bytes(to + np.uintp(before), source + np.uintp(row * extents[-1] + low), np.uintp(width))
+            if before + width < length:
+                copy_bytes(to + behind, border + behind, np.uintp(length - before - width))
+        else:
+            copy_bytes(to, border, np.uintp(length))
+        k = axes - 2
+        while k >= 0:
+            index[k] += 1
+            if index[k] < sizes[k]:
+                break
+            index[k] = 0
+            k -= 1
+
+
+@cut_bytes.meanwhile
+def _(image, out, extents, starts, sizes, fill, item, inner):
+    low, high = np.maximum(starts, 0), np.minimum(starts + sizes, extents)
+    out[...] = filled(out.size // item, fill, item, inner).reshape(-1)
+    if (low < high).all():
+        source = tuple([slice(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)])
+        target = tuple([slice(a, b) for a, b in zip((low - starts).tolist(), (high - starts).tolist(), strict=True)])
+        out.reshape(sizes.tolist())[target] = image.reshape(extents.tolist())[source]

@@ -60,7 +60,7 @@ from ndd._operator.declare import operator
 from ndd._operator.operator import Operator, bind_random
 from ndd._operator.plan import Plan, Samples, bad_sample, like, output
 from ndd._operator.registry import all_operators
-from ndd._operator.turns import Rows, Seen, each_sample
+from ndd._operator.turns import Rows, Seen, bytes_of, each_sample
 from ndd._operator.values import Values
 from ndd._tensor.operand import Operand
 
@@ -77,6 +77,7 @@ __all__ = [
     "all_operators",
     "bad_sample",
     "bind_random",
+    "bytes_of",
     "computed_on_host",
     "each_sample",
     "like",

@@ -55,9 +55,11 @@ def in_turns(context: Any, loop: Callable[[np.ndarray, int], bool], count: int, 
 
 
 class Rows(NamedTuple):
-    """What each sample has its own of: a number of `[N]`, or a row of `[N, ...]`."""
+    """What each sample has its own of: a number of `[N]`, or a row of `[N, ...]`; and the owners of memory, if these are
+    addresses."""
 
     values: np.ndarray
+    owners: Any = None
 
 
 class Seen(NamedTuple):
@@ -66,6 +68,16 @@ class Seen(NamedTuple):
     store: Store | Operand
     extents: np.ndarray | None = None
     dtype: Any = None
+
+
+def bytes_of(store: Store) -> Seen:
+    """The memory of each sample as bytes, for kernels that move elements of any type."""
+    whole = store.whole
+    if whole is None:
+        return Seen(store, store.sizes[:, None] * store.dtype.bytes, np.uint8)
+    sizes = np.empty((len(whole), 1), np.int64)
+    sizes.fill(whole.nbytes // (len(whole) or 1))
+    return Seen(store, sizes, np.uint8)
 
 
 def each_sample(call: Call, kernel: Kernel, *what: Any, nbytes: int | None = None, order: Any = None) -> np.ndarray:
@@ -84,33 +96,40 @@ def each_sample(call: Call, kernel: Kernel, *what: Any, nbytes: int | None = Non
     given: list[Any] = []
     memory: list[tuple[int, Any, Any, Any]] = []  # where it goes, the store, extents and type
     for one in what:
-        if isinstance(one, Rows):
+        kind = one.__class__
+        if kind is Rows:
             given.append(np.ascontiguousarray(one.values))
             continue
-        if isinstance(one, Store | Operand):
-            one = Seen(one)
-        if isinstance(one, Seen):
-            store = one.store if isinstance(one.store, Store) else one.store._store
-            memory.append((len(given), store.contiguous(), one.extents, one.dtype))
+        if kind is Store or kind is Operand:
+            memory.append((len(given), one if kind is Store else one._store, None, None))
+        elif kind is Seen:
+            store = one.store
+            memory.append((len(given), store if store.__class__ is Store else store._store, one.extents, one.dtype))
         given.append((one,))
-    n = max([len(store.shapes) for _, store, *_ in memory])
-    largest: Any = None
+    memory = [(k, store.contiguous(), extents, dtype) for k, store, extents, dtype in memory]
+    n = max([store.n for _, store, *_ in memory])
     for k, store, extents, dtype in memory:
-        if len(store.shapes) == n and (largest is None or store.nbytes() > largest.nbytes()):
-            largest = store
         places = store.pointers()
         if extents is None:
             extents = store.shape_array
-        if len(store.shapes) != n:
+        if store.n != n:
             places, extents = np.broadcast_to(places, (n,)), np.broadcast_to(extents, (n, extents.shape[1]))
         given[k] = samples(places, extents, np.dtype(dtype or store.dtype.numpy))
     if nbytes is None:
         nbytes = sum([store.nbytes() for _, store, *_ in memory])
-    if order is None:
-        order = np.arange(n) if largest.uniform() else np.argsort(-largest.volumes.sizes, kind="stable")
+    if order is None:  # which matters to threads
+        order = np.arange(n) if nbytes < _EACH else _largest_first(n, [store for _, store, *_ in memory])
     loop, fields = each_in_turn(kernel), tuple(given)
     in_turns(call.context, lambda *turns: loop(*turns, order, fields), len(order), nbytes, (memory, what))
     return _NONE
+
+
+def _largest_first(n: int, stores: list[Store]) -> np.ndarray:
+    """The numbers of the samples in this order, of the largest of the stores."""
+    if all([store.uniform() for store in stores]):
+        return np.arange(n)
+    largest = max([store for store in stores if store.n == n], key=Store.nbytes)
+    return np.argsort(-largest.sizes, kind="stable")
 
 
 def gather(call: Any, sources: np.ndarray, ends: np.ndarray, out: np.ndarray, held: Any) -> None:

@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
+from ndd._cpu.inlined import empty, zeros
+from ndd._cpu.jit import kernel
+from ndd._cpu.moving import copy_bytes, fill_line, filled
+from ndd._operator import PerSample, Plan, Rows, Values, bad_sample, bytes_of, each_sample, like, operator
+from ndd._tensor.store import volumes
 from ndd.ops.image.window import elements_of, fill_axis, numbers_of
 from ndd.ops.tensor.axes import axes_of
 
@@ -112,25 +116,63 @@ def _regions(values: Values | None, extents: np.ndarray, normalized: bool) -> tu
     return np.broadcast_to(regions, (n, *regions.shape[1:])), np.broadcast_to(sizes, n)
 
 
-@erase.cpu_batch
-def _(input, out, bounds, fill, channel):
-    out[...] = input
-    if channel >= 0:
-        fill = fill.reshape(*fill.shape, *(1,) * (out.ndim - channel - 2))
-    if bounds.strides[0] == fill.strides[0] == 0:  # the same for all samples
-        _fill(out, bounds[0], fill[0], 1)
+@erase.cpu_turns
+def _(call, plan, stores, results):
+    bounds, fill, shapes = plan.per_sample["bounds"], plan.per_sample["fill"], results[0].shape_array
+    channel, item = plan.shared["channel"], results[0].dtype.bytes
+    inner = volumes(shapes[:, channel + 1 :]) if channel >= 0 else np.ones(len(shapes), np.int64)
+    fill = np.ascontiguousarray(fill).view(np.uint8)
+    what = bytes_of(stores[0]), bytes_of(results[0]), Rows(shapes), Rows(bounds), Rows(fill), item, Rows(inner)
+    return each_sample(call, _erased, *what)
+
+
+@kernel
+def _erased(image, out, shape, bounds, fill, item, inner):
+    """A copy, of bytes, with the regions `bounds` `[regions, 2, axes]` filled (`fill_line`)."""
+    if not out.size:
         return
-    for sample, own, value in zip(out, bounds, fill, strict=True):
-        _fill(sample, own, value, 0)
+    target = np.uintp(out.ctypes.data)
+    copy_bytes(target, image.ctypes.data, np.uintp(image.size))
+    axes = len(shape)
+    index = zeros(axes + 1, np.int64)
+    for low, high in bounds:
+        axis, step = axes - 1, 1  # the last axis that is not filled from end to end, and its step in elements
+        while axis > 0 and low[axis] == 0 and high[axis] == shape[axis]:
+            step *= shape[axis]
+            axis -= 1
+        lines, start, length = 1, 0, step
+        for k in range(axis):
+            lines *= max(high[k] - low[k], 0)
+        if axes:
+            lines *= high[axis] > low[axis]
+            start, length = low[axis] * step, (high[axis] - low[axis]) * step
+        line = empty(length * item if lines else 0, np.uint8)
+        made = -1
+        index[:] = 0
+        for _ in range(lines):
+            row = 0
+            for k in range(axis):
+                row = row * shape[k] + low[k] + index[k]
+            first = start + (row * shape[axis] * step if axis > 0 else 0)
+            made = fill_line(line, fill, item, first, inner, made)
+            copy_bytes(target + np.uintp(first * item), line.ctypes.data, np.uintp(line.size))
+            k = axis - 1
+            while k >= 0:
+                index[k] += 1
+                if index[k] < high[k] - low[k]:
+                    break
+                index[k] = 0
+                k -= 1
 
 
-def _fill(out: np.ndarray, bounds: np.ndarray, fill: np.ndarray, axis: int) -> None:
-    """Fills the regions of an array, or of all samples in one, whose own axes begin at `axis`."""
-    channel = out.ndim - axis - fill.ndim  # where `fill` has a number for each
+@_erased.meanwhile
+def _(image, out, shape, bounds, fill, item, inner):
+    out[...] = image
+    elements, made = out.reshape(*shape.tolist(), item), filled(out.size // item, fill, item, inner)
+    made = made.reshape(elements.shape)
     for low, high in bounds.tolist():
-        region = out[(slice(None),) * axis + tuple([slice(a, b) for a, b in zip(low, high, strict=True)])]
-        if region.size:
-            region[...] = fill if fill.size == 1 else fill[low[channel] : high[channel]]
+        region = tuple([slice(a, max(a, b)) for a, b in zip(low, high, strict=True)])
+        elements[region] = made[region]
 
 
 @erase.cuda("erase.cu")

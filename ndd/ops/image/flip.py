@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import External, kernel
-from ndd._operator import PerSample, Plan, like, operator
+from ndd._cpu.jit import kernel
+from ndd._cpu.moving import copy_bytes
+from ndd._operator import PerSample, Plan, Rows, Seen, each_sample, like, operator
 
 _CHUNK = 8  # elements that a GPU thread makes
 
@@ -42,43 +43,38 @@ def _(input, *, depthwise, horizontal, vertical):
     return Plan(shapes, {"extents": extents, "mirror": mirror})
 
 
-@flip.cpu_batch
-def _(input, out, extents, mirror):
-    if not input.size:
-        return
-    *outside, inner = extents[0].tolist()
-    pixel = inner * input.itemsize
+@flip.cpu_turns
+def _(call, plan, stores, results):
+    extents, item = plan.per_sample["extents"], results[0].dtype.bytes
     # Four compiled kernels serve all types; a pixel of 2, 4 or 8 bytes moves as one number.
-    size, inner = (pixel, 1) if pixel in (1, 2, 4, 8) else (input.itemsize, inner)
-    shape = (len(input), *outside, pixel)
-    source, target = input.reshape(len(input), -1).view(np.uint8), out.reshape(len(out), -1).view(np.uint8)
-    _mirrored(source.reshape(shape).view(f"u{size}"), target.reshape(shape).view(f"u{size}"), mirror, inner)
-
-
-_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
+    pixel = item * int(extents[0, 4])
+    if pixel in (2, 4, 8) and (extents[:, 4] == extents[0, 4]).all():
+        extents, item = extents.copy(), pixel
+        extents[:, 4] = 1
+    images = [Seen(store, extents, f"u{item}") for store in (stores[0], results[0])]
+    return each_sample(call, _mirrored, *images, Rows(plan.per_sample["mirror"]))
 
 
 @kernel
-def _mirrored(images, out, mirror, inner):
-    count, outer, depth, height, width, _ = images.shape
-    for n in range(count):
-        for o in range(outer):
-            for d in range(depth):
-                for y in range(height):
-                    from_d = depth - 1 - d if mirror[n, 0] else d
-                    from_y = height - 1 - y if mirror[n, 1] else y
-                    row = images[n, o, from_d, from_y].reshape(width * inner)
-                    line = out[n, o, d, y].reshape(width * inner)
-                    if mirror[n, 2]:
-                        _reversed(row, line, width, inner)
-                    else:
-                        _copy(line.ctypes.data, row.ctypes.data, np.uintp(row.nbytes))
+def _mirrored(image, out, mirror):
+    outer, depth, height, width, inner = image.shape
+    for o in range(outer):
+        for d in range(depth):
+            for y in range(height):
+                from_d = depth - 1 - d if mirror[0] else d
+                from_y = height - 1 - y if mirror[1] else y
+                row = image[o, from_d, from_y].reshape(width * inner)
+                line = out[o, d, y].reshape(width * inner)
+                if mirror[2]:
+                    _reversed(row, line, width, inner)
+                else:
+                    copy_bytes(line.ctypes.data, row.ctypes.data, np.uintp(row.nbytes))
 
 
 @_mirrored.meanwhile
-def _(images, out, mirror, inner):
-    for image, target, (deep, high, wide) in zip(images, out, np.where(mirror, -1, 1), strict=True):
-        target[...] = image[:, ::deep, ::high, ::wide]
+def _(image, out, mirror):
+    deep, high, wide = np.where(mirror, -1, 1)
+    out[...] = image[:, ::deep, ::high, ::wide]
 
 
 @kernel

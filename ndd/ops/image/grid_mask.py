@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 
 from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
-from ndd._operator import PerSample, Plan, bad_sample, like, operator
+from ndd._operator import PerSample, Plan, Rows, Seen, bad_sample, each_sample, like, operator
+from ndd._tensor.store import volumes
 
 _BYTES = 16  # that a GPU thread reads and writes
 
@@ -82,14 +80,14 @@ def _(input, *, angle, ratio, shift_x, shift_y, tile):
     return Plan(input.shapes, {"grid": grid}, {"rows": _rows_axis(input.layout or "", input.ndim)})
 
 
-@grid_mask.cpu
-def _(image, out, grid, rows):
-    if not image.size:
-        return
-    h, w = image.shape[rows : rows + 2]
-    bits = f"u{image.itemsize}"
-    planes: Any = (-1, h, w, math.prod(image.shape[rows + 2 :]))
-    _mask(image.view(bits).reshape(planes), out.view(bits).reshape(planes), grid)
+@grid_mask.cpu_turns
+def _(call, plan, stores, results):
+    rows, shapes = plan.shared["rows"], results[0].shape_array
+    planes = np.empty((len(shapes), 4), np.int64)
+    planes[:, 0], planes[:, 3] = volumes(shapes[:, :rows]), volumes(shapes[:, rows + 2 :])
+    planes[:, 1:3] = shapes[:, rows : rows + 2]
+    images = [Seen(store, planes, f"u{store.dtype.bytes}") for store in (stores[0], results[0])]
+    return each_sample(call, _mask, *images, Rows(plan.per_sample["grid"]))
 
 
 @kernel

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.jit import External, kernel
+from ndd._cpu.moving import copy_bytes
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array, numpy_type
@@ -149,7 +150,6 @@ def _(out, regions, kinds, addresses):
 multi_paste.cuda("multi_paste.cu")
 
 
-_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 _fill = External("memset", "uintp(uintp, int32, uintp)")
 
 
@@ -175,7 +175,7 @@ def paste_regions(target, shape, itemsize, regions, addresses):
             at = row - own[k, 7]
             if 0 <= at < own[k, 5] and own[k, 6] and not _hidden(own, k):
                 source = addresses[own[k, 0], own[k, 1]] + ((own[k, 3] + at) * own[k, 2] + own[k, 4]) * pixel
-                _copy(to + np.uintp(own[k, 8] * pixel), np.uintp(source), np.uintp(own[k, 6] * pixel))
+                copy_bytes(to + np.uintp(own[k, 8] * pixel), np.uintp(source), np.uintp(own[k, 6] * pixel))
 
 
 @paste_regions.meanwhile

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ndd._cpu.windows import first_outside, join_axes, place_windows
-from ndd._operator import Operand, Plan, Values, bad_sample
-from ndd._tensor import DType
+from ndd._cpu.windows import cut_bytes, first_outside, join_axes, place_windows
+from ndd._operator import Operand, Plan, Rows, Values, bad_sample, bytes_of, each_sample
+from ndd._tensor import DType, Store
 from ndd._tensor.convert import convert_array, converter
+from ndd._tensor.store import volumes
 from ndd._tensor.traps import warn_once
 
 if TYPE_CHECKING:
     from ndd._cuda.launch import Launch
+    from ndd._operator import Call
 
 _CHUNK = 8  # elements that a thread of window.cu makes, next to each other in the output
 _SLOTS = 5  # axes that it takes
@@ -205,6 +207,28 @@ def _integer_to_half(array: np.ndarray, out: np.ndarray) -> None:
     values = np.minimum(values, min(65504, np.iinfo(array.dtype).max)).astype(np.float32)
     values += np.copysign(np.float32(0.25), values) * (np.abs(values) > 2048)  # tips a tie, moves nothing else
     out[...] = values
+
+
+def cut_in_turns(call: Call, plan: Plan, stores: list[Any], results: list[Store]) -> np.ndarray | None:
+    """The windows of a `window_plan` whose elements keep their type, as bytes. Others are left to `cut`."""
+    source, target = plan.shared["types"]
+    if source != target:
+        return None
+    image, out = stores[0], results[0]
+    item, axes = image.dtype.bytes, out.shape_array.shape[1]
+    starts, fill, channel = plan.per_sample["start"], plan.per_sample["fill"], plan.shared["channel"]
+    extents, sizes = image.shape_array, out.shape_array
+    if len(extents) != len(sizes):
+        extents = np.repeat(extents, len(sizes), axis=0)
+    joined, none = np.empty((3, len(sizes), max(1, axes)), np.int64), np.empty(len(sizes), np.int64)
+    # Channels that lie behind each other may join: a line of the border holds some pixels then.
+    keep = channel if channel < axes - 1 else -1
+    join_axes(extents, np.ascontiguousarray(starts), sizes, keep, joined, 1, none)
+    joined[:, :, -1] *= item
+    inner = Rows(volumes(sizes[:, channel + 1 :]) if channel >= 0 else np.ones(len(sizes), np.int64))
+    fill = np.ascontiguousarray(fill).view(np.uint8)
+    what = bytes_of(image), bytes_of(out), *map(Rows, joined), Rows(fill), item, inner
+    return each_sample(call, cut_bytes, *what, nbytes=2 * out.nbytes())
 
 
 def cut(image: np.ndarray, out: np.ndarray, start: Any, fill: Any, channel: int, types: tuple[str, str]) -> None:

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.inlined import array_at
 from ndd._cpu.jit import kernel
-from ndd._operator import Plan, bad_sample, like, operator
+from ndd._cpu.moving import copy_bytes
+from ndd._operator import Plan, Rows, Seen, bad_sample, bytes_of, each_sample, like, operator
 from ndd._tensor.store import volumes
 
 _CHUNK = 8  # elements that a GPU thread makes
-_FEW = 1 << 10  # elements that NumPy joins in one call
-_MANY, _NARROW = 1 << 8, 32  # from so many rows, of up to so many elements, a compiled loop is worth it
+_NARROW = 32  # elements of a part of a row, about, up to which a loop takes less time than calls of memcpy
 
 
 @operator
@@ -152,40 +153,47 @@ def _plan(shapes: np.ndarray, extents: np.ndarray, place: int) -> Plan:
     return Plan(shapes, {"ends": np.cumsum(extents * inner[:, None], axis=1)})
 
 
-@cat.cpu_batch
-def _join(inputs, out, ends):
+@cat.cpu_turns
+def _join(call, plan, stores, results):
+    ends, out = plan.per_sample["ends"], results[0]
+    places = np.empty(ends.shape, np.int64)
+    for k, store in enumerate(stores):
+        places[:, k] = store.pointers()
+    item = out.dtype.bytes
+    table = Seen(out, bytes_of(out).extents // item, f"u{item}")  # four compiled kernels serve all types
+    return each_sample(call, _joined, table, Rows(places, stores), Rows(ends), nbytes=2 * out.nbytes())
+
+
+@kernel
+def _joined(out, places, ends):
+    """Rows of elements of arrays at these addresses, behind each other: `ends` are those of the parts of a row."""
     if not out.size:
         return
-    ends = ends[0].tolist()
     total = ends[-1]
     rows = out.size // total
-    if rows == 1 and out.size <= _FEW:
-        np.concatenate([a.reshape(-1) for a in inputs], out=out.reshape(-1))
-        return
-    if rows >= _MANY and total <= _NARROW * len(inputs):
-        _join_narrow([_bits(a) for a in inputs], _bits(out), ends)
-        return
-    table = out.reshape(rows, total)
-    start = 0
-    for array, end in zip(inputs, ends, strict=True):
-        table[:, start:end] = array.reshape(rows, end - start)
-        start = end
+    # Rows of a few elements, such as channels of pixels: some at a time, so that a line of the output is still in the cache
+    # when its rest comes.
+    narrow = total <= _NARROW * len(ends)
+    some = max(1, 8192 // total) if narrow else 1
+    for r in range(0, rows, some):
+        end = min(r + some, rows)
+        start = 0
+        for k in range(len(ends)):
+            width = ends[k] - start
+            source = array_at(places[k], rows * width, out)
+            if width and narrow and rows > 1:
+                _place(source[r * width : end * width], out[r * total : end * total], start, width, total)
+            elif width:
+                to, given = out[r * total + start :], source[r * width : end * width]
+                copy_bytes(to.ctypes.data, given.ctypes.data, np.uintp(given.nbytes))
+            start = ends[k]
 
 
-def _bits(array: np.ndarray) -> np.ndarray:
-    """The elements, flat, as unsigned integers of their size: four compiled kernels serve all types."""
-    return array.reshape(-1).view(f"u{array.itemsize}")
-
-
-def _join_narrow(arrays: list[np.ndarray], out: np.ndarray, ends: list[int]) -> None:
-    """Many rows of a few elements each, such as channels of pixels."""
-    if len(arrays) == 2:
-        _place_two(*arrays, out, ends[0], ends[1])
-        return
-    start = 0
-    for array, end in zip(arrays, ends, strict=True):
-        if end > start:
-            _place(array, out, start, end - start, ends[-1])
+@_joined.meanwhile
+def _(out, places, ends):
+    start, rows = 0, out.reshape(-1, max(1, ends[-1]))
+    for place, end in zip(places.tolist(), ends.tolist(), strict=True):
+        rows[:, start:end] = array_at(place, len(rows) * (end - start), out).reshape(len(rows), end - start)
         start = end
 
 
@@ -211,32 +219,7 @@ def _place(source, out, start, width, step):
                 out[start + r * step + c] = source[r * width + c]
 
 
-@_place.meanwhile
-def _(source, out, start, width, step):
-    out.reshape(-1, step)[:, start : start + width] = source.reshape(-1, width)
-
-
-@kernel
-def _place_two(first, second, out, width, step):
-    """Both in turn for some rows, so that a line of the output is still in the cache when its rest comes."""
-    other, rows = step - width, out.size // step
-    some = max(1, 8192 // step)
-    for r in range(0, rows, some):
-        end = min(r + some, rows)
-        part = out[r * step : end * step]
-        if width:
-            _place(first[r * width : end * width], part, 0, width, step)
-        if other:
-            _place(second[r * other : end * other], part, width, other, step)
-
-
-@_place_two.meanwhile
-def _(first, second, out, width, step):
-    rows = out.reshape(-1, step)
-    rows[:, :width], rows[:, width:] = first.reshape(len(rows), width), second.reshape(len(rows), step - width)
-
-
-stack.cpu_batch(_join)
+stack.cpu_turns(_join)
 
 
 @cat.cuda("cat.cu")

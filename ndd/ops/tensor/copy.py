@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd._operator import Call, like, operator
+from ndd._cpu.moving import copied
+from ndd._operator import Call, bytes_of, each_sample, like, operator
 from ndd._tensor import Store, bind_operations
 from ndd._tensor.memory import host_empty
 
@@ -44,9 +45,9 @@ def _(call, input):
     flat = store.flat
     if flat is None or len(store.shapes) < 2:
         return _gathered(call, store)
-    copied = host_empty(flat.shape, flat.dtype)
-    _copy_flat(call, flat, copied)
-    return _like(store, flat=copied)
+    made = host_empty(flat.shape, flat.dtype)
+    _copy_flat(call, flat, made)
+    return _like(store, flat=made)
 
 
 @copy.cuda
@@ -74,15 +75,14 @@ def _gathered(call: Call, store: Store) -> Store:
     if len(arrays) == 1:
         return _like(store, parts=[arrays[0].copy()])
     flat = host_empty(store.element_count(), store.dtype.numpy)
-    copied = _like(
+    made = _like(
         store, **({"whole": flat.reshape(len(arrays), *arrays[0].shape)} if store.uniform() else {"flat": flat})
     )
     if flat.nbytes < 2 * _WORTH_A_THREAD:
         np.concatenate([a.reshape(-1) for a in arrays], out=flat)
     else:
-        parts = copied.arrays()
-        call.spread(lambda i: np.copyto(parts[i], arrays[i]), len(arrays))
-    return copied
+        each_sample(call, copied, bytes_of(store.contiguous()), bytes_of(made))
+    return made
 
 
 def _copy_flat(call: Call, source: np.ndarray, target: np.ndarray) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ndd._operator import PerSample, Plan, bad_sample, like, operator
+from ndd._cpu.jit import kernel
+from ndd._cpu.moving import copy_bytes
+from ndd._operator import PerSample, Plan, Rows, Seen, bad_sample, each_sample, like, operator
 from ndd._tensor import Store
 from ndd._tensor.store import volumes
 
@@ -43,9 +45,9 @@ def _check_sequence(name: str, spec: Any) -> None:
 @sequence_rearrange.plan
 def _(input, *, new_order):
     shapes = input.shapes.copy()
-    rows = new_order.arrays()
+    rows = new_order.distinct()
     lengths = np.array([len(row) for row in rows])
-    order = np.zeros((input.n, max(1, lengths.max())), np.int64)
+    order = np.zeros((len(rows), max(1, lengths.max())), np.int64)
     for row, given in zip(order, rows, strict=True):
         row[: len(given)] = given
     if not lengths.all():
@@ -53,20 +55,32 @@ def _(input, *, new_order):
     wrong = ((order < 0) | (order >= shapes[:, :1])) & (np.arange(order.shape[1]) < lengths[:, None])
     if wrong.any():
         i, k = (int(place[0]) for place in np.nonzero(wrong))
-        raise bad_sample(i, f"`new_order`: expected frames from 0 to {shapes[i, 0] - 1}, got {order[i, k]}")
+        found = order[i if len(rows) > 1 else 0, k]
+        raise bad_sample(i, f"`new_order`: expected frames from 0 to {shapes[i, 0] - 1}, got {found}")
     shapes[:, 0] = lengths
-    return Plan(shapes, {"order": order})
+    return Plan(shapes, {"order": np.broadcast_to(order, (input.n, order.shape[1]))})
 
 
-@sequence_rearrange.cpu_batch
-def _(input, out, order):
-    if len(order) == 1:
-        np.take(input[0], order[0, : out.shape[1]], axis=0, out=out[0], mode="clip")
-        return
-    first = np.arange(len(order))[:, None] * input.shape[1]
-    places = (first + order[:, : out.shape[1]]).reshape(-1)
-    frames = input.reshape(-1, *input.shape[2:])
-    np.take(frames, places, axis=0, out=out.reshape(-1, *out.shape[2:]), mode="clip")
+@sequence_rearrange.cpu_turns
+def _(call, plan, stores, results):
+    source, target = (
+        Seen(s, np.stack([s.shape_array[:, 0], volumes(s.shape_array[:, 1:]) * s.dtype.bytes], axis=1), np.uint8)
+        for s in (stores[0], results[0])
+    )
+    return each_sample(call, _rearranged, source, target, Rows(plan.per_sample["order"]))
+
+
+@kernel
+def _rearranged(frames, out, order):
+    """Frames as bytes `[F, n]`."""
+    count, size = out.shape
+    for i in range(count):
+        copy_bytes(out[i].ctypes.data, frames[order[i]].ctypes.data, np.uintp(size))
+
+
+@_rearranged.meanwhile
+def _(frames, out, order):
+    np.take(frames, order[: len(out)], axis=0, out=out, mode="clip")
 
 
 @sequence_rearrange.cuda("frames.cu")

@@ -11,13 +11,11 @@ from ndd._operator import Operand, PerSample, Values, bad_sample, like, operator
 from ndd._operator.on_cpu import allocated
 from ndd._operator.runs import aligned_places, each_run, flat_of
 from ndd._tensor import bind_operations
-from ndd._tensor.store import address
-from ndd.ops.image.window import cut, cut_on_gpu, elements_of, window_plan
+from ndd.ops.image.window import cut_in_turns, cut_on_gpu, elements_of, window_plan
 from ndd.ops.tensor.axes import axes_of, check_axes, unless_empty
 
 # By element size: a kernel moves bits, whatever they mean.
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-_FIRST = np.zeros(1, np.int64)
 _SEVERAL = 8  # arrays that are filled up together: the plan for fewer costs less, for it is kept
 
 
@@ -84,15 +82,7 @@ def _rows(value: Values | None, axes: np.ndarray, default: int) -> np.ndarray:
     return np.ascontiguousarray(value.rows(axes.shape[1], repeat=True))
 
 
-@pad.cpu
-def _(image, out, start, fill, channel, types):
-    words = _WORDS.get(out.itemsize)
-    if not 1 <= out.ndim <= 2 or not image.size or words is None or len(fill) != 1:
-        cut(image, out, start, fill, channel, types)
-        return
-    shapes = np.array([(1, *image.shape)[-2:], (1, *out.shape)[-2:]])
-    out, fill = out.reshape(-1).view(words), np.array(fill, out.dtype).view(words)
-    _filled_up(np.array([address(image)]), shapes[:1], out, _FIRST, shapes[1:], fill)
+pad.cpu_turns(cut_in_turns)
 
 
 @pad.batch

@@ -7,7 +7,8 @@ import functools
 import numpy as np
 
 from ndd._cpu.jit import kernel
-from ndd._operator import Plan, like, operator
+from ndd._cpu.moving import copied
+from ndd._operator import Plan, Seen, bytes_of, each_sample, like, operator
 
 
 @operator
@@ -78,29 +79,35 @@ def _(input, *, output_layout, perm, transpose_layout):
     return Plan(shapes[:, list(order)], {"extents": extents}, {"places": places})
 
 
+@transpose.cpu_turns
+def _(call, plan, stores, results):
+    extents, places = plan.per_sample["extents"], plan.shared["places"]
+    if len(places) == 1:
+        return each_sample(call, copied, bytes_of(stores[0]), bytes_of(results[0]))
+    if places not in ((1, 0), (0, 2, 1)):
+        return None
+    before = np.ones((len(extents), 3), np.int64)
+    before[:, -len(places) :] = extents
+    after = before.copy()
+    after[:, 1], after[:, 2] = before[:, 2], before[:, 1]
+    word = f"u{results[0].dtype.bytes}"  # four compiled kernels serve all types
+    return each_sample(call, _swapped, Seen(stores[0], before, word), Seen(results[0], after, word))
+
+
 @transpose.cpu_batch
 def _(input, out, extents, places):
-    if not out.size:
-        return
-    own = extents[0].tolist()
-    source, target = input.reshape(-1, *own), out.reshape(-1, *[own[p] for p in places])
-    if places == (1, 0):
-        _swapped(_bits(source), _bits(target))
-    elif places == (0, 2, 1):
-        _swapped(_bits(source.reshape(-1, *source.shape[2:])), _bits(target.reshape(-1, *target.shape[2:])))
-    else:
+    if out.size:
+        own = extents[0].tolist()
+        source, target = input.reshape(-1, *own), out.reshape(-1, *[own[p] for p in places])
         target[...] = source.transpose(0, *[p + 1 for p in places])
-
-
-def _bits(array: np.ndarray) -> np.ndarray:
-    """The elements as unsigned integers of their size: four compiled kernels serve all types."""
-    return array.view(f"u{array.dtype.itemsize}")
 
 
 @kernel
 def _swapped(source, out):
     """The last two axes swapped."""
     rows, columns = source.shape[1], source.shape[2]
+    if not out.size:
+        return
     for o in range(source.shape[0]):
         flat, target = source[o].reshape(rows * columns), out[o].reshape(rows * columns)
         if columns <= 4:

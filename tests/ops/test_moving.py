@@ -1,0 +1,121 @@
+"""Operators that move elements take samples in turn inside compiled loops: compiled, stood in for, and sample by sample alike."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+import ndd
+from ndd._cpu.background import background
+from ndd._cpu.turns import _by_stand_in
+from ndd._operator import turns
+
+OUTSIDE = {"out_of_bounds_policy": "pad"}
+CALLS = {
+    "crop": lambda x: ndd.crop(x, crop=[3, 4], crop_pos_x=0, crop_pos_y=1, fill_values=[7.0], **OUTSIDE),
+    "crop with colours": lambda x: ndd.crop(x, crop=[4, 9], fill_values=[7.0, 300, 9], **OUTSIDE),
+    "crop of planes": lambda x: ndd.crop(
+        ndd.transpose(x, perm=[2, 0, 1]), crop=[4, 9], fill_values=[7.0, 300, 9], **OUTSIDE
+    ),
+    "slice": lambda x: ndd.slice(x, start=[-1, 1], shape=[3, 6], axes=[1, 2], fill_values=[5.0], **OUTSIDE),
+    "slice beyond": lambda x: ndd.slice(x, start=[9], shape=[2], axes=[1], fill_values=[1.0, 2, 3], **OUTSIDE),
+    "pad": lambda x: ndd.pad(x, fill_value=3, axis_names="HW", shape=[7, 9], align=[4, 4]),
+    "erase": lambda x: ndd.erase(x, anchor=[1, 0, 3, 2], shape=[2, 2, 9, 1], fill_value=[7, 8, 9]),
+    "erase lines": lambda x: ndd.erase(x, anchor=[1], shape=[2], axis_names="H", fill_value=5),
+    "erase channels": lambda x: ndd.erase(x, anchor=[0, 1], shape=[2, 1], axes=[0, 2], fill_value=[7, 8, 9]),
+    "flip": lambda x: ndd.flip(x, vertical=1, horizontal=1),
+    "flip some": lambda x: ndd.flip(x, vertical=1, horizontal=ndd.batch([i % 2 for i in range(len(x.shape))])),
+    "transpose": lambda x: ndd.transpose(x, perm=[2, 0, 1]),
+    "transpose back": lambda x: ndd.transpose(x, perm=[1, 2, 0]),
+    "transpose each": lambda x: ndd.transpose(x, perm=[0, 2, 1]),
+    "transpose nothing": lambda x: ndd.transpose(x, perm=[0, 1, 2]),
+    "cat": lambda x: ndd.cat(x, x, x, axis=2),
+    "cat of rows": lambda x: ndd.cat(x, x, axis=0),
+    "stack": lambda x: ndd.stack(x, x, axis=1),
+    "stack within": lambda x: ndd.stack(x, x, axis=3),
+    "grid_mask": lambda x: ndd.grid_mask(x, tile=3, ratio=0.4, angle=0.3),
+    "copy": ndd.copy,
+    "frames": lambda x: ndd.sequence_rearrange(ndd.reshape(x, layout="FHW"), new_order=[3, 0, 0]),
+}
+
+
+def batch(how, kind):
+    rng = np.random.default_rng(8)
+    shapes = [(4 + k % 3, 5 + k % 4, 3) if how in ("ragged", "empty") else (5, 6, 3) for k in range(9)]
+    samples = [rng.integers(0, 100, shape).astype(kind) for shape in shapes]
+    if how == "empty":
+        samples[4] = np.zeros((4, 0, 3), kind)
+    if how == "strided":
+        wide = [np.repeat(s, 2, axis=1) for s in samples]
+        return ndd.batch(wide, layout="HWC").slice[:, ::2], samples
+    if how == "whole":
+        return ndd.as_batch(np.stack(samples), layout="HWC"), samples
+    return ndd.batch(samples, layout="HWC"), samples
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.float16, np.float64])
+@pytest.mark.parametrize("how", ["ragged", "empty", "apart", "whole", "strided"])
+def test_compiled_and_stood_in_for(how, kind, monkeypatch):
+    monkeypatch.setattr(turns, "_EACH", 1)  # threads for few bytes
+    monkeypatch.setattr(background, "allowed", False)
+    each, stood_in = turns.each_in_turn, []
+
+    def by_stand_in(kernel):
+        stood_in.append(kernel)
+        assert kernel.has_stand_in()
+        return functools.partial(_by_stand_in, kernel)
+
+    with ndd.EvalContext(num_threads=3):
+        for name, call in CALLS.items():
+            given, samples = batch(how, kind)
+            found = [np.asarray(t).copy() for t in call(given).evaluate()]
+            monkeypatch.setattr(turns, "each_in_turn", by_stand_in)
+            count = len(stood_in)
+            for one, other in zip(found, call(given).evaluate(), strict=True):
+                np.testing.assert_array_equal(one, np.asarray(other), err_msg=name)
+            assert len(stood_in) > count or name == "copy", name
+            monkeypatch.setattr(turns, "each_in_turn", each)
+            # A sample alone has an argument of its own, and is not left out where it is empty.
+            if name != "flip some" and not (how == "empty" and name.startswith("cat")):
+                for one, sample in zip(found, samples, strict=True):
+                    alone = call(ndd.batch([sample], layout="HWC")).evaluate()
+                    np.testing.assert_array_equal(one, np.asarray(alone.select(0)), err_msg=name)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.float32, np.float64, np.bool_])
+def test_as_numpy_moves_them(kind):
+    """Every element size, and pixels that move as one number."""
+    rng = np.random.default_rng(9)
+    for channels in (1, 2, 3, 4, 8):
+        samples = [rng.integers(0, 100, (h, w, channels)).astype(kind) for h, w in ((3, 4), (9, 11), (1, 7), (5, 1))]
+        given = ndd.batch(samples, layout="HWC")
+        for expected, found in (
+            (lambda s: s[::-1, ::-1], ndd.flip(given, vertical=1)),
+            (lambda s: s.transpose(2, 0, 1), ndd.transpose(given, perm=[2, 0, 1])),
+            (lambda s: s.transpose(1, 0, 2), ndd.transpose(given, perm=[1, 0, 2])),
+            (lambda s: np.concatenate([s, s[:, :, :1], s], 2), ndd.cat(given, given.slice[:, :, :1], given, axis=2)),
+            (lambda s: np.stack([s, s], 2), ndd.stack(given, given, axis=2)),
+            (lambda s: np.pad(s, ((0, 2), (0, 0), (0, 0))), _longer(given, samples)),
+        ):
+            for sample, one in zip(samples, found, strict=True):
+                np.testing.assert_array_equal(np.asarray(one), expected(sample))
+
+
+def _longer(given, samples):
+    return ndd.pad(given, axes=[0], shape=ndd.batch([np.array([len(s) + 2]) for s in samples]))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_task_for_each_sample(name, monkeypatch):
+    """Threads ask for the interpreter once in a batch, and nothing is computed sample by sample in Python."""
+    monkeypatch.setattr(turns, "_EACH", 1)
+    monkeypatch.setattr(background, "allowed", False)
+    given, _ = batch("apart", np.uint8)
+    context, counts = ndd.EvalContext(num_threads=3), []
+    real = context.thread_pool.run
+    monkeypatch.setattr(context.thread_pool, "run", lambda work, count: counts.append(count) or real(work, count))
+    with context:
+        CALLS[name](given).evaluate()
+    assert max(counts, default=0) <= 3
