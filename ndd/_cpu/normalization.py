@@ -6,7 +6,7 @@ import numpy as np
 
 from ndd._cpu.inlined import each, empty
 from ndd._cpu.jit import kernel
-from ndd._cpu.reduction import accumulator, deviations, line_size, narrower, repeat, sums
+from ndd._cpu.reduction import accumulator, deviations, further, repeat, sums
 
 _LINE = 256
 _FEW = 1 << 12  # elements up to which one loop serves all types
@@ -78,10 +78,8 @@ def normalize_run(
     if x.size <= _FEW:
         _normalize_few(x.astype(np.float64).reshape(-1), out.reshape(-1), outer, rows, inner, centre, factor, *numbers)
         return
-    total = accumulator("sum", x.dtype, out.dtype)
-    acc = np.empty(line_size(rows, inner), total)
-    part = np.empty(acc.size, narrower("sum", x.dtype, total))
-    _normalize(x.reshape(-1), out.reshape(-1), outer, rows, inner, centre, factor, *numbers, acc, part)
+    types = further("sum", x.dtype, accumulator("sum", x.dtype, out.dtype))
+    _normalize(x.reshape(-1), out.reshape(-1), outer, rows, inner, centre, factor, *numbers, *types)
 
 
 def normalize_samples(
@@ -161,29 +159,25 @@ def _normalize_few(x, out, outer, rows, inner, centre, factor, ddof, epsilon, sc
 
 
 @kernel
-def _normalize(x, out, outer, rows, inner, centre, factor, ddof, epsilon, scale, shift, acc, part):
-    """Many numbers; `acc` and `part` as in `sums`."""
+def _normalize(x, out, outer, rows, inner, centre, factor, ddof, epsilon, scale, shift, wide, narrow):
+    """Many numbers; `wide` and `narrow` as in `sums`."""
     kept = outer * inner
     mean, gain = empty(kept, np.float32), empty(kept, np.float32)
     if centre.size:
         for k in each(kept):
             mean[k] = centre[k if centre.size > 1 else 0]
     else:
-        totals = empty(kept, acc.dtype)
-        sums(x, totals, outer, rows, inner, acc, part)
-        for k in each(kept):
-            mean[k] = np.float32(np.float64(totals[k]) / rows)
+        sums(x, mean, outer, rows, inner, wide, narrow, 1, rows)
     if factor.size:
         for k in each(kept):
             gain[k] = factor[k if factor.size > 1 else 0]
     else:
         squares = empty(kept, np.float64)
-        centres = mean.astype(np.float64)
-        deviations(x, squares, outer, rows, inner, empty(acc.size, np.float64), centres, empty(acc.size, np.float64))
+        deviations(x, squares, outer, rows, inner, mean, 0, 1)
         for k in each(kept):
             gain[k] = _chosen_factor(squares[k], rows, ddof, epsilon, scale)
-    wide = inner * max(1, min(rows, _LINE // max(1, inner)))
-    _in_lines(x, out, outer, rows, inner, mean, gain, shift, empty(wide, np.float32), empty(wide, np.float32))
+    line = inner * max(1, min(rows, _LINE // max(1, inner)))
+    _in_lines(x, out, outer, rows, inner, mean, gain, shift, empty(line, np.float32), empty(line, np.float32))
 
 
 @_normalize.meanwhile
