@@ -32,6 +32,7 @@ def reduce_in_turns(
     if kind == "deviation" and sum([reduced for _, reduced in groups]) > 1:
         return None
     divisor = volumes(shapes[:, list(axes)]) - ddof
+    total = accumulator(kind, data.dtype.numpy, out.dtype.numpy)
     while True:
         last = max([g for g, (_, reduced) in enumerate(groups) if reduced])
         outer, rows, inner = (
@@ -39,7 +40,6 @@ def reduce_in_turns(
         )
         groups = groups[:last] + groups[last + 1 :]
         final = not any([reduced for _, reduced in groups])
-        total = accumulator(kind, data.dtype.numpy, out.dtype.numpy)
         kept = (outer * inner)[:, None]
         target = out if final else Store(
             to_dtype(total), None, out.device, kept, flat=host_empty(int(kept.sum()), total)
