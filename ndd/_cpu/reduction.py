@@ -288,9 +288,10 @@ for _function in KERNELS.values():
     _function.meanwhile_if(_is_short)
 
 
-def runs(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[int, bool]]:
-    """The axes as runs of kept or reduced neighbours: (extent, reduced)."""
-    found: list[tuple[int, bool]] = []
+def runs(shape: Sequence[Any], axes: Sequence[int]) -> list[tuple[Any, bool]]:
+    """The axes as runs of kept or reduced neighbours: (extent, reduced). An extent is a number, or an array of those of all
+    samples."""
+    found: list[tuple[Any, bool]] = []
     for d, extent in enumerate(shape):
         reduced = d in axes
         if found and found[-1][1] == reduced:

@@ -28,7 +28,7 @@ def reduce_in_turns(
     if not axes or few or (finish != "plain" and out.dtype.numpy.kind != "f"):
         return None
     shapes = np.broadcast_to(data.shape_array, (out.n, data.ndim))
-    groups = runs(shapes.T, axes)
+    groups = runs(list(shapes.T), axes)
     if kind == "deviation" and sum([reduced for _, reduced in groups]) > 1:
         return None
     divisor = volumes(shapes[:, list(axes)]) - ddof
@@ -55,7 +55,7 @@ def reduce_in_turns(
         data, kind = target, kind if kind in ("min", "max") else "sum"
 
 
-def _product(n: int, groups: list[tuple[np.ndarray, bool]]) -> np.ndarray:
+def _product(n: int, groups: list[tuple[Any, bool]]) -> np.ndarray:
     found = np.ones(n, np.int64)
     for extents, _ in groups:
         found = found * extents

@@ -8,7 +8,7 @@ import pytest
 import ndd
 from ndd._cpu.turns import _by_stand_in
 from ndd._execution.threads import ThreadPool
-from ndd._operator import turns
+from ndd._operator import runs, turns
 
 OPERATORS = {
     "to_decibels": lambda x: ndd.to_decibels(x, cutoff_db=-80),
@@ -113,3 +113,26 @@ def test_what_has_no_runs_goes_sample_by_sample():
         ndd.to_decibels(behind.select([2, 0])),
     ):
         assert [np.isfinite(np.asarray(x)).all() for x in found] == [True] * found.batch_size
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("kind", [np.float32, np.int16])
+def test_runs_of_signals_are_taken_in_turn(kind, compiled, tasks, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(runs, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
+    rng = np.random.default_rng(4)
+    loud = [rng.integers(-2, 3, n) for n in (0, 1, 7, *range(20000, 60000, 2000))]
+    for k, signal in enumerate(loud[3:]):
+        signal[1000 * (k + 1) : 1000 * (k + 1) + 900] *= 1000
+    arrays = [signal.astype(kind) for signal in loud]
+    strided = ndd.as_batch([ndd.as_tensor(np.repeat(a, 2)[::2]) for a in arrays]).evaluate()
+    apart = ndd.batch(arrays).evaluate()
+    tasks.clear()
+    with ndd.EvalContext(num_threads=3):
+        for batch in (apart, strided):
+            begins, lengths = ndd.nonsilent_region(batch, cutoff_db=-30.0, window_length=256)
+            begins.evaluate()
+            for array, begin, length in zip(arrays, begins, lengths, strict=True):
+                alone = ndd.nonsilent_region(ndd.tensor(array), cutoff_db=-30.0, window_length=256)
+                assert (begin.item(), length.item()) == tuple(one.item() for one in alone)
+    assert tasks == [3, 3]
