@@ -215,13 +215,14 @@ def _flat(store: Any) -> Seen:
     return Seen(store, store.sizes[:, None])
 
 
-def _of_each(given: Any, kept: np.ndarray) -> Any:
-    """For a kernel: numbers for the kept elements of each sample, or one, or none; of all samples, or of each (`Rows`). None
-    where the samples have not equally many."""
+def _of_each(given: Any, kept: np.ndarray) -> Rows | None:
+    """Of each sample its numbers for the kept elements, or one, or none; `given` are those of each, or of all. None where they
+    are not equally many."""
+    n = len(kept)
     if given is None:
-        return _UNKNOWN
+        return Rows(np.empty((n, 0), np.float32))
     if given.dtype == np.float32:
-        return given.reshape(-1)
+        return Rows(np.broadcast_to(given.reshape(-1), (n, given.size)))
     size = given[0].size
     if not all([v.size == size for v in given]) or (size != 1 and not (kept == size).all()):
         return None
