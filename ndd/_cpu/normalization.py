@@ -6,10 +6,10 @@ import numpy as np
 
 from ndd._cpu.inlined import each, empty
 from ndd._cpu.jit import kernel
-from ndd._cpu.reduction import accumulator, deviations, line_size, narrower, repeat, sums
+from ndd._cpu.reduction import accumulator, deviations, further, repeat, sums
 
 _LINE = 256
-_FEW = 1 << 12  # elements up to which one loop serves all types
+FEW = 1 << 12  # elements up to which one loop serves all types
 _MANY = 1 << 11  # rows that the interpreter works on in less time than compiling takes
 
 
@@ -72,41 +72,19 @@ def normalize_run(
     outer, rows, inner = extents
     numbers = (ddof, np.float32(epsilon), scale, np.float32(shift))
     if inner == 1 and x.dtype == np.float32 and not centre.size and not factor.size:
-        starts, sizes, lengths = np.array([[0], [x.size], [rows]])
-        _normalize_samples(x.reshape(-1), out.reshape(-1), starts, sizes, starts, lengths, *numbers)
+        normalize_rows(x.reshape(-1), out.reshape(-1), rows, *numbers)
         return
-    if x.size <= _FEW:
+    if x.size <= FEW:
         _normalize_few(x.astype(np.float64).reshape(-1), out.reshape(-1), outer, rows, inner, centre, factor, *numbers)
         return
-    total = accumulator("sum", x.dtype, out.dtype)
-    acc = np.empty(line_size(rows, inner), total)
-    part = np.empty(acc.size, narrower("sum", x.dtype, total))
-    _normalize(x.reshape(-1), out.reshape(-1), outer, rows, inner, centre, factor, *numbers, acc, part)
-
-
-def normalize_samples(
-    x: np.ndarray, out: np.ndarray, starts: np.ndarray, sizes: np.ndarray, targets: np.ndarray, rows: np.ndarray,
-    ddof: int, epsilon: float, scale: float, shift: float,
-) -> None:  # fmt: skip
-    """As `normalize_run` of each sample by itself, for float32: they lie in `x`, 1-D, from `starts` on, in `out` from
-    `targets` on, and `rows` numbers side by side are averaged. Places and counts are int64 `[N]`."""
-    numbers = (ddof, np.float32(epsilon), scale, np.float32(shift))
-    _normalize_samples(x, out, starts, sizes, targets, rows, *numbers)
-
-
-@kernel
-def _normalize_samples(x, out, starts, sizes, targets, rows, ddof, epsilon, scale, shift):
-    for n in range(len(starts)):
-        size, length = sizes[n], rows[n]
-        if size:
-            own, target = x[starts[n] : starts[n] + size], out[targets[n] : targets[n] + size]
-            _normalize_rows(own, target, length, ddof, epsilon, scale, shift)
+    types = further("sum", x.dtype, accumulator("sum", x.dtype, out.dtype))
+    normalize_many(x.reshape(-1), out.reshape(-1), outer, rows, inner, centre, factor, *numbers, *types)
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _normalize_rows(x, out, rows, ddof, epsilon, scale, shift):
+def normalize_rows(x, out, rows, ddof, epsilon, scale, shift):
     """Each row by itself, `rows` float32 numbers: they lie side by side, and stay in the cache."""
-    for first in range(0, x.size, rows):
+    for first in range(0, x.size, max(1, rows)):
         row, target = x[first : first + rows], out[first : first + rows]
         total = 0.0
         for i in range(rows):
@@ -161,31 +139,27 @@ def _normalize_few(x, out, outer, rows, inner, centre, factor, ddof, epsilon, sc
 
 
 @kernel
-def _normalize(x, out, outer, rows, inner, centre, factor, ddof, epsilon, scale, shift, acc, part):
-    """Many numbers; `acc` and `part` as in `sums`."""
+def normalize_many(x, out, outer, rows, inner, centre, factor, ddof, epsilon, scale, shift, wide, narrow):
+    """Of one sample, 1-D, to `out`, 1-D; `wide` and `narrow` as in `sums`. For the rest see `normalize_run`."""
     kept = outer * inner
     mean, gain = empty(kept, np.float32), empty(kept, np.float32)
     if centre.size:
         for k in each(kept):
             mean[k] = centre[k if centre.size > 1 else 0]
     else:
-        totals = empty(kept, acc.dtype)
-        sums(x, totals, outer, rows, inner, acc, part)
-        for k in each(kept):
-            mean[k] = np.float32(np.float64(totals[k]) / rows)
+        sums(x, mean, outer, rows, inner, wide, narrow, 1, rows)
     if factor.size:
         for k in each(kept):
             gain[k] = factor[k if factor.size > 1 else 0]
     else:
         squares = empty(kept, np.float64)
-        centres = mean.astype(np.float64)
-        deviations(x, squares, outer, rows, inner, empty(acc.size, np.float64), centres, empty(acc.size, np.float64))
+        deviations(x, squares, outer, rows, inner, mean, 0, 1)
         for k in each(kept):
             gain[k] = _chosen_factor(squares[k], rows, ddof, epsilon, scale)
-    wide = inner * max(1, min(rows, _LINE // max(1, inner)))
-    _in_lines(x, out, outer, rows, inner, mean, gain, shift, empty(wide, np.float32), empty(wide, np.float32))
+    line = inner * max(1, min(rows, _LINE // max(1, inner)))
+    _in_lines(x, out, outer, rows, inner, mean, gain, shift, empty(line, np.float32), empty(line, np.float32))
 
 
-@_normalize.meanwhile
+@normalize_many.meanwhile
 def _(x, out, outer, *given):
-    (_normalize.interpreted if outer <= _MANY else _normalize.waited_for)(x, out, outer, *given)
+    (normalize_many.interpreted if outer <= _MANY else normalize_many.waited_for)(x, out, outer, *given)

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 
-_COMPILED_FROM = 1 << 13
+COMPILED_FROM = 1 << 13
 _LINE = 512  # elements
 _LINES = 1 << 14  # that a 32-bit sum of 16-bit numbers, or of squares of 8-bit ones, holds
 _SHORT = 32  # elements that are summed one after the other
@@ -116,124 +117,156 @@ def _(values, out):
 
 
 @kernel
-def sums(x, out, outer, rows, inner, acc, part):
-    """out[o, i] = sum over r of x[o, r, i]. `part` holds a few lines in a narrower type than `acc`."""
-    wide, size = acc.size, rows * inner
-    acc[:] = 0
-    zero = acc[0]
-    if size <= _SHORT:
-        for o in range(outer):
+def line_size(rows, inner):
+    """How many accumulators work side by side."""
+    return max(1, inner * max(1, min(rows, _LINE // max(1, inner))))
+
+
+@kernel
+def _averaged(total, finish, divisor):
+    """See `FINISHES`."""
+    found = total / divisor
+    return np.sqrt(found) if finish == 2 else found
+
+
+@kernel
+def sums(x, out, outer, rows, inner, wide, narrow, finish, divisor):
+    """out[o, i] = what `finish` makes of the sum over r of x[o, r, i], accumulated in the type of `wide`, a few lines of it in
+    that of `narrow`."""
+    size, line = rows * inner, line_size(rows, inner)
+    acc, part, totals = empty(line, wide.dtype), empty(line, narrow.dtype), empty(inner, wide.dtype)
+    for o in range(outer):
+        if size <= _SHORT:
+            acc[0] = 0
+            zero = acc[0]
             for i in range(inner):
                 total = zero
                 for r in range(rows):
                     total += x[o * size + r * inner + i]
-                out[o * inner + i] = total
-        return
-    for o in range(outer):
-        own = x[o * size : (o + 1) * size]
-        acc[:] = 0
-        for block in range(0, size, wide * _LINES):
-            part[:] = 0
-            for start in range(block, min(block + wide * _LINES, size), wide):
-                add(part, own[start : start + wide])
-            add(acc, part)
-        fold(out[o * inner : (o + 1) * inner], acc, inner)
+                totals[i] = total
+        else:
+            own = x[o * size : (o + 1) * size]
+            acc[:] = 0
+            for block in range(0, size, line * _LINES):
+                part[:] = 0
+                for start in range(block, min(block + line * _LINES, size), line):
+                    add(part, own[start : start + line])
+                add(acc, part)
+            fold(totals, acc, inner)
+        for i in range(inner):
+            if finish:
+                out[o * inner + i] = _averaged(totals[i], finish, divisor)
+            else:
+                out[o * inner + i] = totals[i]
 
 
 @kernel
-def squares(x, out, outer, rows, inner, acc, part):
-    """out[o, i] = sum over r of x[o, r, i]**2."""
-    wide, size = acc.size, rows * inner
-    acc[:] = 0
-    zero = acc[0]
-    if size <= _SHORT:
-        for o in range(outer):
+def squares(x, out, outer, rows, inner, wide, narrow, finish, divisor):
+    """As `sums`, of x[o, r, i]**2."""
+    size, line = rows * inner, line_size(rows, inner)
+    acc, part, totals = empty(line, wide.dtype), empty(line, narrow.dtype), empty(inner, wide.dtype)
+    for o in range(outer):
+        if size <= _SHORT:
+            acc[0] = 0
+            zero = acc[0]
             for i in range(inner):
                 total = zero
                 for r in range(rows):
                     value = zero + x[o * size + r * inner + i]
                     total += value * value
-                out[o * inner + i] = total
-        return
-    for o in range(outer):
-        own = x[o * size : (o + 1) * size]
-        acc[:] = 0
-        for block in range(0, size, wide * _LINES):
-            part[:] = 0
-            for start in range(block, min(block + wide * _LINES, size), wide):
-                add_squares(part, own[start : start + wide])
-            add(acc, part)
-        fold(out[o * inner : (o + 1) * inner], acc, inner)
+                totals[i] = total
+        else:
+            own = x[o * size : (o + 1) * size]
+            acc[:] = 0
+            for block in range(0, size, line * _LINES):
+                part[:] = 0
+                for start in range(block, min(block + line * _LINES, size), line):
+                    add_squares(part, own[start : start + line])
+                add(acc, part)
+            fold(totals, acc, inner)
+        for i in range(inner):
+            if finish:
+                out[o * inner + i] = _averaged(totals[i], finish, divisor)
+            else:
+                out[o * inner + i] = totals[i]
 
 
 @kernel
-def deviations(x, out, outer, rows, inner, acc, mean, centre):
-    """out[o, i] = sum over r of (x[o, r, i] - mean[o, i])**2; `centre` is scratch of the size of `acc`."""
-    wide, size = acc.size, rows * inner
-    if size <= _SHORT:
-        for o in range(outer):
+def deviations(x, out, outer, rows, inner, mean, finish, divisor):
+    """As `sums`, of (x[o, r, i] - mean[o, i])**2, in float64; `mean` may be one number."""
+    size, line = rows * inner, line_size(rows, inner)
+    acc, centres = empty(line, np.float64), empty(line, np.float64)
+    totals, centre = empty(inner, np.float64), empty(inner, np.float64)
+    for o in range(outer):
+        for i in range(inner):
+            centre[i] = mean[o * inner + i if mean.size > 1 else 0]
+        if size <= _SHORT:
             for i in range(inner):
                 total = 0.0
                 for r in range(rows):
-                    value = x[o * size + r * inner + i] - mean[o * inner + i]
+                    value = x[o * size + r * inner + i] - centre[i]
                     total += value * value
-                out[o * inner + i] = total
-        return
-    for o in range(outer):
-        acc[:] = 0
-        repeat(mean[o * inner : (o + 1) * inner], centre[:wide])
-        own = x[o * size : (o + 1) * size]
-        for start in range(0, size, wide):
-            add_deviations(acc, own[start : start + wide], centre)
-        fold(out[o * inner : (o + 1) * inner], acc, inner)
+                totals[i] = total
+        else:
+            acc[:] = 0
+            repeat(centre, centres)
+            own = x[o * size : (o + 1) * size]
+            for start in range(0, size, line):
+                add_deviations(acc, own[start : start + line], centres)
+            fold(totals, acc, inner)
+        for i in range(inner):
+            if finish:
+                out[o * inner + i] = _averaged(totals[i], finish, divisor)
+            else:
+                out[o * inner + i] = totals[i]
 
 
 @kernel
-def smallest(x, out, outer, rows, inner, acc, first):
+def smallest(x, out, outer, rows, inner, first):
     """out[o, i] = least of x[o, r, i] and `first`; NaN never counts."""
-    wide, size = acc.size, rows * inner
-    if size <= _SHORT:
-        for o in range(outer):
+    size, line = rows * inner, line_size(rows, inner)
+    acc = empty(line, x.dtype)
+    for o in range(outer):
+        if size <= _SHORT:
             for i in range(inner):
-                total = first
+                best = first
                 for r in range(rows):
                     value = x[o * size + r * inner + i]
-                    total = value if value < total else total
-                out[o * inner + i] = total
-        return
-    for o in range(outer):
+                    best = value if value < best else best
+                out[o * inner + i] = best
+            continue
         own = x[o * size : (o + 1) * size]
         acc[:] = first
-        for start in range(0, size, wide):
-            lower(acc, own[start : start + wide])
+        for start in range(0, size, line):
+            lower(acc, own[start : start + line])
         for i in range(inner):
             best = acc[i]
-            for j in range(i + inner, wide, inner):
+            for j in range(i + inner, line, inner):
                 best = acc[j] if acc[j] < best else best
             out[o * inner + i] = best
 
 
 @kernel
-def largest(x, out, outer, rows, inner, acc, first):
+def largest(x, out, outer, rows, inner, first):
     """out[o, i] = greatest of x[o, r, i] and `first`; NaN never counts."""
-    wide, size = acc.size, rows * inner
-    if size <= _SHORT:
-        for o in range(outer):
+    size, line = rows * inner, line_size(rows, inner)
+    acc = empty(line, x.dtype)
+    for o in range(outer):
+        if size <= _SHORT:
             for i in range(inner):
-                total = first
+                best = first
                 for r in range(rows):
                     value = x[o * size + r * inner + i]
-                    total = value if value > total else total
-                out[o * inner + i] = total
-        return
-    for o in range(outer):
+                    best = value if value > best else best
+                out[o * inner + i] = best
+            continue
         own = x[o * size : (o + 1) * size]
         acc[:] = first
-        for start in range(0, size, wide):
-            raise_to(acc, own[start : start + wide])
+        for start in range(0, size, line):
+            raise_to(acc, own[start : start + line])
         for i in range(inner):
             best = acc[i]
-            for j in range(i + inner, wide, inner):
+            for j in range(i + inner, line, inner):
                 best = acc[j] if acc[j] > best else best
             out[o * inner + i] = best
 
@@ -242,19 +275,23 @@ KERNELS: dict[str, Any] = {
     "sum": sums, "square": squares, "deviation": deviations, "min": smallest, "max": largest,
 }  # fmt: skip
 
+FINISHES = ("plain", "mean", "root")
+"""What is made of a sum: it stays, is divided by a number, or is divided and the square root is taken. In float64."""
 
-def _is_short(x: Any, out: Any, outer: int, rows: int, inner: int, acc: np.ndarray, *_: Any) -> bool:
-    size = rows * inner
-    return outer * (size if size <= _SHORT else size // acc.size + acc.size) <= _STEPS
+
+def _is_short(x: Any, out: Any, outer: int, rows: int, inner: int, *_: Any) -> bool:
+    size, wide = rows * inner, line_size.function(rows, inner)
+    return outer * (size if size <= _SHORT else size // wide + wide) <= _STEPS
 
 
 for _function in KERNELS.values():
     _function.meanwhile_if(_is_short)
 
 
-def runs(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[int, bool]]:
-    """The axes as runs of kept or reduced neighbours: (extent, reduced)."""
-    found: list[tuple[int, bool]] = []
+def runs(shape: Sequence[Any], axes: Sequence[int]) -> list[tuple[Any, bool]]:
+    """The axes as runs of kept or reduced neighbours: (extent, reduced). An extent is a number, or an array of those of all
+    samples."""
+    found: list[tuple[Any, bool]] = []
     for d, extent in enumerate(shape):
         reduced = d in axes
         if found and found[-1][1] == reduced:
@@ -283,15 +320,18 @@ def accumulator(kind: str, source: np.dtype, result: np.dtype) -> np.dtype:
     return np.dtype(np.uint64 if source.kind == "u" else np.int64)
 
 
-def line_size(rows: int, inner: int) -> int:
-    """How many accumulators work side by side."""
-    return max(1, inner * max(1, min(rows, _LINE // max(1, inner))))
-
-
 def narrower(kind: str, source: np.dtype, total: np.dtype) -> np.dtype:
     """The type in which a few lines are accumulated before they are added to `total`."""
     narrow = total.kind != "f" and source.itemsize <= (2 if kind == "sum" else 1)
     return np.dtype(f"{total.kind}4") if narrow else total
+
+
+def further(kind: str, source: np.dtype, total: np.dtype) -> tuple[Any, ...]:
+    """What the kernel of `kind` takes for elements of `source` before a finish and a divisor: types, as empty arrays, or where
+    an extreme starts. (For deviations it is the mean: one number, or one for each kept element.)"""
+    if kind in ("min", "max"):
+        return (total.type(extreme(kind, total)),)
+    return np.empty(0, total), np.empty(0, narrower(kind, source, total))
 
 
 def accumulate(
@@ -302,7 +342,7 @@ def accumulate(
     `mean`, for deviations, broadcasts to `x`.
     """
     total = accumulator(kind, x.dtype, result)
-    if x.size < _COMPILED_FROM:  # (the caller has NumPy ignore what overflows)
+    if x.size < COMPILED_FROM:  # (the caller has NumPy ignore what overflows)
         return _by_numpy(kind, x, axes, total, mean)
     groups = runs(x.shape, axes)
     several = sum(reduced for _, reduced in groups) > 1
@@ -329,16 +369,13 @@ def _one_run(
     kind: str, x: np.ndarray, outer: int, rows: int, inner: int, total: np.dtype, mean: np.ndarray | None
 ) -> np.ndarray:
     out = np.empty(outer * inner, total)
-    acc = np.empty(line_size(rows, inner), total)
-    extra: list[Any] = []
     if kind == "deviation":
-        centres = np.broadcast_to(np.asarray(mean, np.float64).reshape(-1), (outer * inner,))
-        extra = [np.ascontiguousarray(centres), np.empty_like(acc)]
-    elif kind in ("sum", "square"):
-        extra = [np.empty_like(acc, narrower(kind, x.dtype, total))]
-    elif kind in ("min", "max"):
-        extra = [total.type(extreme(kind, total))]
-    KERNELS[kind](x, out, outer, rows, inner, acc, *extra)
+        centres = np.broadcast_to(np.asarray(mean, np.float32).reshape(-1), (outer * inner,))
+        KERNELS[kind](x, out, outer, rows, inner, np.ascontiguousarray(centres), 0, 1)
+    else:
+        KERNELS[kind](
+            x, out, outer, rows, inner, *further(kind, x.dtype, total), *([] if kind in ("min", "max") else [0, 1])
+        )
     return out
 
 

@@ -37,40 +37,25 @@ def without_zeros(matrix: np.ndarray) -> Weights:
     return Weights(first, last, start, flat, np.concatenate((first, last, start, even.view(np.int64))))
 
 
-def weighted_sums(
-    x: np.ndarray, out: np.ndarray, starts: np.ndarray, targets: np.ndarray, outer: np.ndarray, inner: np.ndarray,
-    length: int, weights: Weights,
-) -> None:  # fmt: skip
-    """Of each sample from `starts` on in `x`, 1-D, seen as `[outer, length, inner]`, to `out`, 1-D, from `targets` on, where it
-    is `[outer, rows of weights, inner]`. float32; places and extents are int64 `[N]`."""
-    # Two kernels: who needs one of them does not wait for the other.
-    if inner.max() == 1:
-        _rows_of_each(x, out, starts, targets, outer * inner, length, *weights[:4])
-    else:
-        _columns_of_each(x, out, starts, targets, outer, inner, length, *weights[:4])
-
-
 def weighted_columns(x: np.ndarray, out: np.ndarray, weights: Weights) -> None:
     """`x` `[rows in, columns]` to `out` `[rows out, columns]`: each column the same, to the bit, as among more of them."""
     _down_columns(x.reshape(-1), out.reshape(-1), len(x), x.shape[1], *weights[:4])
 
 
 @kernel
-def _columns_of_each(x, out, starts, targets, outer, inner, length, first, last, start, weights):
-    for n in range(len(starts)):
-        for o in range(outer[n]):
-            own = x[starts[n] + o * length * inner[n] :]
-            _down_columns(
-                own, out[targets[n] + o * len(first) * inner[n] :], length, inner[n], first, last, start, weights
-            )
+def sums_of_columns(x, out, outer, inner, length, first, last, start, weights):
+    """Of one sample, `x` 1-D, seen as `[outer, length, inner]`, to `out`, 1-D, where it is `[outer, rows of weights, inner]`.
+    float32; the weights are the first four fields of `Weights`."""
+    for o in range(outer):
+        target = out[o * len(first) * inner :]
+        _down_columns(x[o * length * inner :], target, length, inner, first, last, start, weights)
 
 
 @kernel
-def _rows_of_each(x, out, starts, targets, lines, length, first, last, start, weights):
+def sums_in_rows(x, out, lines, length, first, last, start, weights):
+    """As `sums_of_columns`, for `inner` = 1 and `lines` = `outer`. Who needs one of them does not wait for the other."""
     rows = len(first)
-    for n in range(len(starts)):
-        own, target = x[starts[n] : starts[n] + lines[n] * length], out[targets[n] : targets[n] + lines[n] * rows]
-        _in_rows(own.reshape(lines[n], length), target.reshape(lines[n], rows), first, last, start, weights)
+    _in_rows(x.reshape(lines, length), out.reshape(lines, rows), first, last, start, weights)
 
 
 @kernel

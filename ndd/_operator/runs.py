@@ -1,7 +1,8 @@
 """Samples of different shapes, as many in one call of a compiled loop as a thread gets.
 
 A task for each sample is some Python and two or three hand-overs of the interpreter between threads: 64 spectrograms took
-three quarters of their time for that. For samples of one shape `.cpu_batch` does the same (`pieces.py`).
+three quarters of their time for that. For samples of one shape `.cpu_batch` does the same (`pieces.py`), and where a kernel
+works on one sample, `turns.py`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd._cpu.jit import Kernel
+from ndd._cpu.turns import each_in_turn
 from ndd._operator.naming import raise_first
-from ndd._operator.on_cpu import allocated
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
 
@@ -24,26 +26,8 @@ ALL_DONE = np.empty(0, np.int64)
 """What `.cpu_turns` gives where no sample is left."""
 
 _EACH = 3  # runs of a thread, so that one that begins late has less to do
+_EACH_TURN = 2  # and where threads take them in turn
 _BYTES = 1 << 17  # of a run, at least
-
-Work = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, slice], None]
-
-
-def in_runs(call: Call, input: Operand, work: Work, shapes: np.ndarray | None = None) -> Store:
-    """The output of a call, of `shapes`, int64 `[N, ndim]`; else it has those of `input`.
-
-    `work(x, out, starts, sizes, targets, run)` gets all elements, 1-D (`x` may have others between them, see
-    `Operand.elements`), for the samples of a run where they begin in `x`, how many elements they have there and where they begin
-    in `out`, int64, and which of the batch they are.
-    """
-    x, starts = input.elements()
-    sizes = input.volumes.sizes
-    store = allocated(input.shapes if shapes is None else shapes, call.outs[0])
-    targets = input.volumes.offsets if shapes is None else store.volumes.offsets
-    out = flat_of(store)
-    nbytes = input.volumes.total * x.itemsize + out.nbytes
-    each_run(call, input, nbytes, lambda run: work(x, out, starts[run], sizes[run], targets[run], run))
-    return store
 
 
 def each_run(call: Call, input: Operand, nbytes: int, work: Callable[[slice], None]) -> None:
@@ -51,6 +35,21 @@ def each_run(call: Call, input: Operand, nbytes: int, work: Callable[[slice], No
     starts, total = input.volumes.offsets, input.volumes.total
     edges = _edges(starts, total, min(call.n, _EACH * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1)
     raise_first(call.spread(lambda k: work(slice(edges[k], edges[k + 1])), len(edges) - 1, nbytes))
+
+
+def run_edges(call: Call, input: Operand, nbytes: int) -> np.ndarray:
+    """For `each_run_in_turns`: the first samples of runs, and the number of samples, int64."""
+    parts = min(call.n, _EACH_TURN * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1
+    return np.array(_edges(input.volumes.offsets, input.volumes.total, parts))
+
+
+def each_run_in_turns(call: Call, edges: np.ndarray, nbytes: int, kernel: Kernel, *what: Any, held: Any) -> None:
+    """`kernel(first, last, *what)` for each run, the samples of the batch from `first` up to `last`, inside one call of a compiled
+    loop for each thread: for kernels that work on several samples side by side. `nbytes` as of `each_run`; `held`: all of whose
+    memory the kernel knows addresses."""
+    loop, order = each_in_turn(kernel), np.arange(len(edges) - 1)
+    fields = (edges[:-1], edges[1:], *[(one,) for one in what])
+    call.in_turns(lambda *turns: loop(*turns, order, fields), len(order), nbytes, (held, what))
 
 
 def operands(call: Call, stores: list[Any], n: int) -> list[Operand]:

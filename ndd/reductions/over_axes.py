@@ -18,6 +18,7 @@ from ndd._operator import Plan, bad_sample, operator
 from ndd._tensor import DType, Spec
 from ndd._tensor.dtype import float32, int64, uint64
 from ndd._tensor.store import volumes
+from ndd.reductions.in_turns import reduce_in_turns
 from ndd.reductions.launches import reduce_on_gpu
 
 _TYPES = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32")
@@ -62,6 +63,14 @@ def reduction(declared: Callable[..., Any]) -> Any:
             _check_means(mean.sizes, volumes(data.shapes[:, kept]))
         shared = {"kind": kind, "finish": finish, "chosen": tuple(chosen), "ddof": ddof}
         return Plan(shapes if keep_dims else shapes[:, kept], shared=shared)
+
+    @found.cpu_turns
+    def _(call, plan, stores, results):
+        shared = plan.shared
+        mean = stores[1] if about else None
+        return reduce_in_turns(
+            call, kind, finish, stores[0], shared["chosen"], results[0], mean=mean, ddof=shared["ddof"]
+        )
 
     found.cpu_batch(_reduce_about if about else _reduce)
     found.cuda("reduce.cu")(_launch)

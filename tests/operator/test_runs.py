@@ -1,10 +1,14 @@
-"""Samples of different shapes that lie one behind the other: several in one call of a compiled loop."""
+"""Samples of different shapes, wherever they lie: as many in one call of a compiled loop as a thread takes."""
+
+import functools
 
 import numpy as np
 import pytest
 
 import ndd
-from ndd._operator.call import Call
+from ndd._cpu.turns import _by_stand_in
+from ndd._execution.threads import ThreadPool
+from ndd._operator import runs, turns
 
 OPERATORS = {
     "to_decibels": lambda x: ndd.to_decibels(x, cutoff_db=-80),
@@ -29,39 +33,43 @@ def ragged():
 
 @pytest.fixture
 def tasks(monkeypatch):
-    """How many tasks each call was."""
+    """How many tasks each call was; the caller does what is one alone."""
     counts = []
-    spread = Call.spread
+    run = ThreadPool.run
 
-    def counted(self, function, count, nbytes=None):
-        counts.append((self.op.name, count))
-        return spread(self, function, count, nbytes)
+    def counted(self, function, count):
+        counts.append(count)
+        return run(self, function, count)
 
-    monkeypatch.setattr(Call, "spread", counted)
+    monkeypatch.setattr(ThreadPool, "run", counted)
     return counts
 
 
-@pytest.mark.parametrize("name", OPERATORS)
-def test_the_same_bits_as_one_by_one(name, tasks):
+@pytest.mark.parametrize(("name", "compiled"), [*((name, True) for name in OPERATORS), ("preemphasis_filter", False)])
+def test_the_same_bits_as_one_by_one(name, compiled, tasks, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(turns, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
     arrays = ragged()
     behind = ndd.copy(ndd.batch(arrays)) + np.float32(0)  # in one buffer
     behind.evaluate()
     tasks.clear()
     with ndd.EvalContext(num_threads=2):
         found = OPERATORS[name](behind).evaluate()
-        assert [count for _, count in tasks] == [6], tasks
         apart = OPERATORS[name](ndd.batch(arrays)).evaluate()
-        assert [count for _, count in tasks] == [6, 6], tasks
-    for own, other, array in zip(found, apart, behind, strict=True):
+        strided = ndd.as_batch([ndd.as_tensor(np.repeat(a, 2, 1)[:, ::2]) for a in arrays])
+        between = OPERATORS[name](strided).evaluate()
+    assert tasks == [2, 2, 2]
+    for own, other, third, array in zip(found, apart, between, behind, strict=True):
         alone = np.asarray(OPERATORS[name](ndd.tensor(np.asarray(array))))
         np.testing.assert_array_equal(np.asarray(own), alone)
         np.testing.assert_array_equal(np.asarray(other), alone)
+        np.testing.assert_array_equal(np.asarray(third), alone)
 
 
 def test_small_samples_that_lie_apart_are_one_task(tasks):
     arrays = [np.full((n, 2), n, np.float32) for n in (1, 4, 3)]
     found = ndd.to_decibels(ndd.batch(arrays), reference=1.0).evaluate().tensors
-    assert [count for _, count in tasks] == [1]
+    assert tasks == []
     for own, n in zip(found, (1, 4, 3), strict=True):
         np.testing.assert_allclose(own, np.full((n, 2), 10 * np.log10(n)), atol=1e-6)
 
@@ -77,8 +85,7 @@ def test_mel_bands_and_coefficients_are_several_samples_in_a_task(tasks):
         tasks.clear()
         with ndd.EvalContext(num_threads=2):
             found = call(ndd.batch(arrays)).evaluate()
-        assert len(tasks) == 1
-        assert 1 < tasks[0][1] <= 6
+        assert tasks == [2]
         for own, array in zip(found, arrays, strict=True):
             np.testing.assert_array_equal(np.asarray(own), np.asarray(call(ndd.tensor(array))))
         single = call(ndd.batch([arrays[2], arrays[1]])).evaluate()  # no column, and one
@@ -106,3 +113,26 @@ def test_what_has_no_runs_goes_sample_by_sample():
         ndd.to_decibels(behind.select([2, 0])),
     ):
         assert [np.isfinite(np.asarray(x)).all() for x in found] == [True] * found.batch_size
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("kind", [np.float32, np.int16])
+def test_runs_of_signals_are_taken_in_turn(kind, compiled, tasks, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(runs, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
+    rng = np.random.default_rng(4)
+    loud = [rng.integers(-2, 3, n) for n in (0, 1, 7, *range(20000, 60000, 2000))]
+    for k, signal in enumerate(loud[3:]):
+        signal[1000 * (k + 1) : 1000 * (k + 1) + 900] *= 1000
+    arrays = [signal.astype(kind) for signal in loud]
+    strided = ndd.as_batch([ndd.as_tensor(np.repeat(a, 2)[::2]) for a in arrays]).evaluate()
+    apart = ndd.batch(arrays).evaluate()
+    tasks.clear()
+    with ndd.EvalContext(num_threads=3):
+        for batch in (apart, strided):
+            begins, lengths = ndd.nonsilent_region(batch, cutoff_db=-30.0, window_length=256)
+            begins.evaluate()
+            for array, begin, length in zip(arrays, begins, lengths, strict=True):
+                alone = ndd.nonsilent_region(ndd.tensor(array), cutoff_db=-30.0, window_length=256)
+                assert (begin.item(), length.item()) == tuple(one.item() for one in alone)
+    assert tasks == [3, 3]

@@ -3,6 +3,7 @@
 # ruff: noqa: B023  (every closure runs before the loop goes on)
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -12,6 +13,10 @@ from compare import assert_same, check_same
 from number_samples import NAMES, NUMPY, samples
 
 import ndd
+from ndd._cpu.background import background
+from ndd._cpu.turns import _by_stand_in
+from ndd._execution.threads import ThreadPool
+from ndd._operator import turns
 from ndd.reductions import over_axes
 from ndd.reductions.launches import reduce_on_gpu
 
@@ -293,3 +298,45 @@ def test_a_kernel_knows_what_it_is_to_accumulate(emulated_gpu, monkeypatch, chan
     peak.cuda("reduce.cu")(lambda launch, input, out: reduce_on_gpu(launch, *change, input, (0,), out))
     with pytest.raises(RuntimeError, match="KIND and FINISH are names of those above"):
         peak(ndd.tensor([1, 2, 3]).gpu()).evaluate()
+
+
+@pytest.fixture
+def shares(monkeypatch):
+    """How many tasks the pool got."""
+    counts = []
+    run = ThreadPool.run
+
+    def counted(self, function, count):
+        counts.append(count)
+        return run(self, function, count)
+
+    monkeypatch.setattr(ThreadPool, "run", counted)
+    return counts
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("layout", ["apart", "strided", "behind"])
+def test_threads_take_samples_in_turn(layout, compiled, shares, monkeypatch):
+    """Ragged ones, among them empty ones and single numbers; axes that are neighbours, and others."""
+    monkeypatch.setattr(background, "allowed", False)
+    if not compiled:
+        monkeypatch.setattr(turns, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
+    shapes = [(0, 3, 3), (1, 1, 3), (50, 40, 3), (7, 0, 3), *((40 + k, 30, 3) for k in range(40))]
+    arrays = [values("u8", s, k) for k, s in enumerate(shapes)]
+    means = [values("f32", 3, k) for k in range(len(shapes))]
+    given = [np.repeat(a, 2, 1)[:, ::2] if layout == "strided" else a for a in arrays]
+    batch = ndd.as_batch([ndd.as_tensor(a) for a in given])
+    batch = (ndd.copy(batch) if layout == "behind" else batch).evaluate()
+    with ndd.EvalContext(num_threads=3):
+        for name, axes, passes in (
+            ("mean", [0, 1], 1), ("rms", [1, 2], 1), ("max", [1], 1), ("std_dev", [0, 1], 1), ("mean", [0, 2], 2),
+        ):  # fmt: skip
+            about = (ndd.batch(means).evaluate(),) if name in ABOUT else ()
+            reduced = functools.partial(getattr(ndd.reductions, name), axes=axes)
+            shares.clear()
+            found = reduced(batch, *about).evaluate()
+            assert len(shares) <= passes
+            assert max(shares) <= 3
+            for k, one in enumerate(found.tensors):
+                alone = reduced(ndd.tensor(arrays[k]), *map(ndd.tensor, means[k : k + 1] if about else ()))
+                np.testing.assert_allclose(np.asarray(one), np.asarray(alone), rtol=1e-7)

@@ -5,19 +5,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from ndd._cpu.weighted_sums import Weights, weighted_columns, weighted_sums, without_zeros
-from ndd._operator import Plan, like, operator
-from ndd._operator.runs import in_runs
+from ndd._cpu.weighted_sums import Weights, sums_in_rows, sums_of_columns, weighted_columns, without_zeros
+from ndd._operator import Call, Plan, Rows, Seen, each_sample, like, operator
 from ndd._tensor import Store
-from ndd._tensor.operand import Operand
 from ndd._tensor.small_arrays import equal_rows
 from ndd._tensor.store import volumes
-
-_FIRST = np.zeros(1, np.int64)
 
 
 @operator(types=("f32",))
@@ -132,10 +127,9 @@ def _(spectrogram, out, axis, triangles):
     along(spectrogram, out, axis, triangles(spectrogram.shape[axis]))
 
 
-@mel_filter_bank.batch
-def _(call, spectrogram, **arguments):
-    plan = mel_filter_bank.operator.plan(spectrogram, **arguments)
-    return along_in_runs(call, spectrogram, plan.shapes, plan.shared["axis"], plan.shared["triangles"])
+@mel_filter_bank.cpu_turns
+def _(call, plan, stores, results):
+    return along_in_turns(call, stores[0], results[0], plan.shared["axis"], plan.shared["triangles"])
 
 
 @mel_filter_bank.continues("spectrogram")
@@ -149,25 +143,28 @@ def _(spectrogram, plan):
 
 def along(x: np.ndarray, out: np.ndarray, axis: int, weights: Weights) -> None:
     """The sums along an axis of one sample."""
-    outer, inner = (np.array([math.prod(extents)]) for extents in (x.shape[:axis], x.shape[axis + 1 :]))
-    weighted_sums(x.reshape(-1), out.reshape(-1), _FIRST, _FIRST, outer, inner, x.shape[axis], weights)
+    outer, inner = (math.prod(extents) for extents in (x.shape[:axis], x.shape[axis + 1 :]))
+    if inner == 1:
+        sums_in_rows(x.reshape(-1), out.reshape(-1), outer, x.shape[axis], *weights[:4])
+    else:
+        sums_of_columns(x.reshape(-1), out.reshape(-1), outer, inner, x.shape[axis], *weights[:4])
 
 
-def along_in_runs(
-    call: Any, input: Operand, shapes: np.ndarray, axis: int, weights_of: Callable[[int], Weights]
-) -> Store | None:
-    """As `along` of each sample; None where the axis is not as long in all of them."""
-    lengths = input.shapes[:, axis]
+def along_in_turns(
+    call: Call, input: Store, out: Store, axis: int, weights_of: Callable[[int], Weights]
+) -> np.ndarray | None:
+    """As `along` of each sample, for `.cpu_turns`; None where the axis is not as long in all of them."""
+    shapes = input.shape_array
+    lengths = shapes[:, axis]
     if not equal_rows(lengths):
         return None
     length = lengths[0].item()
-    weights = weights_of(length)
+    weights = weights_of(length)[:4]
+    x, y = (Seen(store, store.sizes[:, None]) for store in (input, out))
     outer, inner = volumes(shapes[:, :axis]), volumes(shapes[:, axis + 1 :])
-
-    def work(x, out, starts, sizes, targets, run):
-        weighted_sums(x, out, starts, targets, outer[run], inner[run], length, weights)
-
-    return in_runs(call, input, work, shapes)
+    if inner.max() == 1:
+        return each_sample(call, sums_in_rows, x, y, Rows(outer * inner), length, *weights)
+    return each_sample(call, sums_of_columns, x, y, Rows(outer), Rows(inner), length, *weights)
 
 
 @mel_filter_bank.cuda("weighted_sums.cu")

@@ -9,7 +9,7 @@ import numpy as np
 from ndd._cpu.weighted_sums import Weights, without_zeros
 from ndd._operator import Plan, like, operator
 from ndd._tensor.small_arrays import equal_rows
-from ndd.ops.audio.mel_filter_bank import along, along_in_runs, along_on_gpu
+from ndd.ops.audio.mel_filter_bank import along, along_in_turns, along_on_gpu
 
 
 @operator(types=("f32",))
@@ -96,12 +96,11 @@ def _(spectrogram, out, axis, cosines):
         along(spectrogram, out, axis, cosines(spectrogram.shape[axis], count=out.shape[axis]))
 
 
-@mfcc.batch
-def _(call, spectrogram, **arguments):
-    plan = mfcc.operator.plan(spectrogram, **arguments)
-    axis, count = plan.shared["axis"], plan.shapes[0, plan.shared["axis"]].item()
-    cosines = functools.partial(plan.shared["cosines"], count=count)
-    return along_in_runs(call, spectrogram, plan.shapes, axis, cosines) if count else None
+@mfcc.cpu_turns
+def _(call, plan, stores, results):
+    axis = plan.shared["axis"]
+    cosines = functools.partial(plan.shared["cosines"], count=plan.shapes[0, axis].item())
+    return along_in_turns(call, stores[0], results[0], axis, cosines) if results[0].element_count() else None
 
 
 @mfcc.cuda("weighted_sums.cu")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ndd._cpu.jit import kernel
 from ndd._cpu.moving_sums import BLOCK, largest_sums
 from ndd._cpu.signal_lengths import count_intervals, limit_windows
 from ndd._operator import Plan, operator, output
-from ndd._operator.runs import aligned_places, each_run
+from ndd._operator.runs import aligned_places, each_run_in_turns, run_edges
 from ndd._tensor.dtype import float32, int32
 from ndd._tensor.store import address
 
@@ -98,9 +99,9 @@ def _(signal, begin, length, window, exact, ratio, reference, interval):
     x, found = np.require(signal, signal.dtype if exact else np.float32, ["C", "A"]), np.empty((2, 1), np.int32)
     place, size = np.array([address(x)]), np.array([x.size])
     if exact:
-        _exact_regions(place, size, x[:0], window, reference, ratio, *found)
+        _exact_regions(0, 1, place, size, x[:0], window, reference, ratio, *found)
     else:
-        _regions(place, size, _FIRST, window, interval if interval > 0 else _NEVER, reference, ratio, *found)
+        _regions(0, 1, place, size, _FIRST, window, interval if interval > 0 else _NEVER, reference, ratio, *found)
     begin[...], length[...] = found[:, 0]
 
 
@@ -115,23 +116,24 @@ def _(call, signal, *, cutoff_db, reference_power, reset_interval, window_length
     reference, ratio = np.float32(reference_power or 0), _ratio(cutoff_db)
     begins, lengths = np.empty((2, call.n), np.int32)
 
-    def work(run):
-        own, results = (places[run], sizes[run]), (begins[run], lengths[run])
-        if exact:
-            _exact_regions(*own, np.empty(0, signal.dtype.numpy), window_length, reference, ratio, *results)
-        else:
-            order = np.argsort(-(sizes[run] % interval))
-            _regions(*own, order, window_length, interval, reference, ratio, *results)
-
-    each_run(call, signal, signal.dtype.bytes * int(sizes.sum()), work)
+    nbytes = signal.dtype.bytes * int(sizes.sum())
+    edges = run_edges(call, signal, nbytes)
+    if exact:
+        like = np.empty(0, signal.dtype.numpy)
+        what: tuple[Any, ...] = (_exact_regions, places, sizes, like, window_length)
+    else:
+        begin = np.repeat(edges[:-1], np.diff(edges))  # of the run of each signal
+        order = np.lexsort((-(sizes % interval), begin)) - begin
+        what = (_regions, places, sizes, order, window_length, interval)
+    each_run_in_turns(call, edges, nbytes, *what, reference, ratio, begins, lengths, held=signal)
     return [begins, lengths]
 
 
 @kernel
-def _exact_regions(places, sizes, like, window_length, reference, ratio, begins, lengths):
-    """The regions of signals of short integers at these addresses, of the type of `like`: nothing is rounded before a sum is
-    whole, so that it can be followed from either end."""
-    for s in range(len(sizes)):
+def _exact_regions(start, stop, places, sizes, like, window_length, reference, ratio, begins, lengths):
+    """The regions of signals `start` up to `stop`, of short integers at these addresses, of the type of `like`: nothing is
+    rounded before a sum is whole, so that it can be followed from either end."""
+    for s in range(start, stop):
         n, total, most = sizes[s], np.int64(0), np.int64(0)
         x, window = array_at(places[s], n, like), max(1, min(n, window_length))
         for i in range(window if n else 0):
@@ -162,12 +164,14 @@ def _exact_regions(places, sizes, like, window_length, reference, ratio, begins,
 
 
 @kernel
-def _regions(places, sizes, order, window_length, interval, reference, ratio, begins, lengths):
-    """The regions of signals in float32 at these addresses; for `order` see `largest_sums`.
+def _regions(start, stop, places, sizes, order, window_length, interval, reference, ratio, begins, lengths):
+    """The regions of signals `start` up to `stop`, in float32 at these addresses; for `order` of them see `largest_sums`.
 
     The powers are not kept: what is loud is said by the largest of a block, and only the first and the last block that are
     loud are gone through again.
     """
+    places, sizes, order = places[start:stop], sizes[start:stop], order[start:stop]
+    begins, lengths = begins[start:stop], lengths[start:stop]
     blocks = (interval + BLOCK - 1) // BLOCK  # of an interval
     firsts, count = np.empty(len(sizes), np.int64), 0
     for s in range(len(sizes)):
@@ -218,8 +222,9 @@ def _loud(x, block, before, window, interval, share, threshold, last):
 
 
 @_exact_regions.meanwhile
-def _(places, sizes, like, window_length, reference, ratio, begins, lengths):
-    for s, (place, size) in enumerate(zip(places.tolist(), sizes.tolist(), strict=True)):
+def _(start, stop, places, sizes, like, window_length, reference, ratio, begins, lengths):
+    for s in range(start, stop):
+        place, size = places[s].item(), sizes[s].item()
         window = max(1, min(size, window_length))
         sums = np.cumsum(np.square(array_at(place, size, like), dtype=np.int64))
         sums[window:] -= sums[:-window].copy()
@@ -228,8 +233,9 @@ def _(places, sizes, like, window_length, reference, ratio, begins, lengths):
 
 
 @_regions.meanwhile
-def _(places, sizes, order, window_length, interval, reference, ratio, begins, lengths):
-    for s, (place, size) in enumerate(zip(places.tolist(), sizes.tolist(), strict=True)):
+def _(start, stop, places, sizes, order, window_length, interval, reference, ratio, begins, lengths):
+    for s in range(start, stop):
+        place, size = places[s].item(), sizes[s].item()
         window = max(1, min(size, window_length))
         powers = _powers(array_at(place, size, _NOTHING), window, interval)
         begins[s], lengths[s] = _region(powers, window, reference, ratio)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.jit import kernel
-from ndd._operator import PerSample, Plan, like, operator
-from ndd._operator.runs import in_runs
+from ndd._operator import PerSample, Plan, Rows, Seen, each_sample, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype, float32
 
-_FIRST = np.zeros(1, np.int64)
 _TYPES = ("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64")
 BORDERS = ("zero", "clamp", "reflect")
 
@@ -65,52 +63,43 @@ def _(signal, out, coefficient, border):
     x = signal.reshape(-1).astype(np.float32, copy=False)
     exact = out.dtype == np.float32
     y = out.reshape(-1) if exact else np.empty(x.size, np.float32)
-    _emphasized_each(x, y, _FIRST, np.array([x.size]), _FIRST, np.array([coefficient], np.float32), border)
+    _emphasized(x, y, np.float32(coefficient), border)
     if not exact:
         convert_array(y, "f32", to_dtype(out.dtype).name, out.reshape(-1))
 
 
-@preemphasis_filter.batch
-def _(call, signal, *, border, dtype, preemph_coeff):
-    """float32; other types are for the plan."""
-    if signal.dtype is not float32 or call.outs[0].dtype is not float32:
+@preemphasis_filter.cpu_turns
+def _(call, plan, stores, results):
+    """float32; other types sample by sample."""
+    (signal,), (out,) = stores, results
+    if signal.dtype is not float32 or out.dtype is not float32:
         return None
-    coefficients = preemph_coeff.each()
-
-    def work(x, out, starts, sizes, targets, run):
-        _emphasized_each(x, out, starts, sizes, targets, coefficients[run], BORDERS.index(border))
-
-    return in_runs(call, signal, work)
+    x, y = (Seen(store, store.sizes[:, None]) for store in (signal, out))
+    return each_sample(call, _emphasized, x, y, Rows(plan.per_sample["coefficient"]), plan.shared["border"])
 
 
 @kernel
-def _emphasized_each(x, out, starts, sizes, targets, coefficients, border):
-    for n in range(len(starts)):
-        own, target = x[starts[n] : starts[n] + sizes[n]], out[targets[n] : targets[n] + sizes[n]]
-        if coefficients[n] == 0:
-            for i in range(own.size):  # numba compiles this in a tenth of the time of an assignment of slices
-                target[i] = own[i]
-        elif own.size:
-            _emphasized(own, coefficients[n], border, target)
-
-
-_emphasized_each.meanwhile()
-
-
-@kernel
-def _emphasized(x, coefficient, border, out):
+def _emphasized(x, out, coefficient, border):
     before = np.float32(0)
-    if border == 1:
+    if x.size and border == 1:
         before = x[0]
-    elif border == 2 and x.size > 1:
+    elif x.size > 1 and border == 2:
         before = x[1]
-    out[0] = x[0] - coefficient * before
-    for i in range(1, x.size):
-        out[i] = x[i] - coefficient * x[i - 1]
+    for i in range(min(x.size, 1)):
+        out[i] = x[i] - coefficient * before if coefficient else x[i]
+    if coefficient:
+        for i in range(1, x.size):
+            out[i] = x[i] - coefficient * x[i - 1]
+    else:
+        for i in range(1, x.size):  # numba compiles this in a tenth of the time of an assignment of slices
+            out[i] = x[i]
 
 
 @_emphasized.meanwhile
-def _(x, coefficient, border, out):
+def _(x, out, coefficient, border):
+    if not x.size or not coefficient:
+        out[:] = x
+        return
     before = x[min(border - 1, x.size - 1)] if border and (border == 1 or x.size > 1) else np.float32(0)
     out[0] = x[0] - coefficient * before
     np.subtract(x[1:], coefficient * x[:-1], out=out[1:])

@@ -6,13 +6,12 @@ import functools
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
-from ndd._operator import Plan, like, operator
-from ndd._operator.runs import in_runs
+from ndd._operator import Plan, Seen, each_sample, like, operator
 
 _CHUNK = 512
 _NOTHING = np.zeros(1, np.float32)
-_FIRST = np.zeros(1, np.int64)
 _LEAST = np.nextafter(np.float32(0), np.float32(1))
 
 
@@ -62,45 +61,34 @@ def _limits(cutoff_db: float, multiplier: float) -> dict[str, np.float32]:
     return {"least": least, "factor": np.float32(multiplier * np.log10(2))}
 
 
-@to_decibels.cpu
-def _(magnitude, out, least, factor, reference):
-    x = magnitude.reshape(-1)
-    _convert(x, out.reshape(-1), _FIRST, np.array([x.size]), _FIRST, least, factor, reference)
-
-
-@to_decibels.batch
-def _(call, magnitude, *, cutoff_db, multiplier, reference):
-    numbers = (_limits if multiplier else _limits.__wrapped__)(cutoff_db, multiplier)
-
-    def work(x, out, starts, sizes, targets, run):
-        _convert(x, out, starts, sizes, targets, **numbers, reference=reference)
-
-    return in_runs(call, magnitude, work)
-
-
-def _convert(x, out, starts, sizes, targets, least, factor, reference):
+@to_decibels.cpu_turns
+def _(call, plan, stores, results):
+    (magnitude,), (out,) = stores, results
+    extents = magnitude.sizes[:, None]
+    reference = plan.shared["reference"]
     with np.errstate(all="ignore"):  # over: a reference below 3e-39
         inverse = np.float32(1) / np.float32(1 if reference is None else reference)
-    words = np.empty((2, _CHUNK), np.int32)
-    bits, values = x.view(np.int32), words.view(np.float32)
-    _decibels_of_each(x, bits, out, starts, sizes, targets, reference is None, inverse, least, factor, words, values)
+    x, bits = Seen(magnitude, extents), Seen(magnitude, extents, np.int32)
+    numbers = (reference is None, inverse, plan.shared["least"], plan.shared["factor"])
+    nbytes = magnitude.nbytes() + out.nbytes()
+    return each_sample(call, _decibels_of_sample, x, bits, Seen(out, extents), *numbers, nbytes=nbytes)
 
 
 @kernel(fastmath={"contract"})
-def _decibels_of_each(x, bits, out, starts, sizes, targets, relative, inverse, least, factor, words, values):
-    """Each sample, from `starts[n]` on, to `targets[n]`; `relative` to its largest value, or to 1 where that is not positive."""
-    for n in range(len(starts)):
-        first, last = starts[n], starts[n] + sizes[n]
-        if relative:
-            # Positive floats are in the order of their bits, what is negative has negative ones, and NaN is above infinity:
-            # so the loop compiles to vectors.
-            own, peak = bits[first:last], np.int32(0)
-            for j in range(own.size):
-                found = own[j] if own[j] <= 0x7F800000 else np.int32(0)
-                peak = found if found > peak else peak
-            words[0, 0] = peak
-            inverse = np.float32(1) / (values[0, 0] if peak else np.float32(1))
-        _decibels(x[first:last], out[targets[n] : targets[n] + sizes[n]], inverse, least, factor, words, values)
+def _decibels_of_sample(x, bits, out, relative, inverse, least, factor):
+    """`relative` to its largest value, or to 1 where that is not positive."""
+    words = empty((2, _CHUNK), np.int32)
+    values = words.view(np.float32)
+    if relative:
+        # Positive floats are in the order of their bits, what is negative has negative ones, and NaN is above infinity:
+        # so the loop compiles to vectors.
+        peak = np.int32(0)
+        for j in range(bits.size):
+            found = bits[j] if bits[j] <= 0x7F800000 else np.int32(0)
+            peak = found if found > peak else peak
+        words[0, 0] = peak
+        inverse = np.float32(1) / (values[0, 0] if peak else np.float32(1))
+    _decibels(x, out, inverse, least, factor, words, values)
 
 
 @kernel(fastmath={"contract"})

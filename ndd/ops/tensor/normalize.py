@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.normalization import normalize_run, normalize_samples, shift_and_scale
+from ndd._cpu.normalization import FEW, normalize_many, normalize_rows, normalize_run, shift_and_scale
 from ndd._cpu.ragged import count_rows
-from ndd._cpu.reduction import accumulate
-from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
-from ndd._operator.runs import in_runs
+from ndd._cpu.reduction import accumulate, accumulator, further
+from ndd._operator import PerSample, Plan, Rows, Seen, Values, bad_sample, each_sample, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype, float32
@@ -103,24 +102,6 @@ def _(input, *, axes, axis_names, batch, ddof, dtype, epsilon, mean, scale, shif
     return Plan(input.shapes, given, {"centre": None, "factor": None, "pool": pool, **numbers})
 
 
-@normalize.batch
-def _(call, input, *, axes, axis_names, batch, ddof, dtype, epsilon, mean, scale, shift, stddev):
-    """Samples of different shapes, float32, averaged over their last axes; all else is for the plan."""
-    if call.n < 2 or mean is not None or stddev is not None or batch or input.dtype is not float32:
-        return None
-    if call.outs[0].dtype is not float32 or input.whole is not None:
-        return None
-    chosen = _checked(_averaged(axes, axis_names, input), input.shapes, None, None, False)
-    if not chosen or chosen[-1] != input.ndim - 1 or not neighbours(chosen):
-        return None
-    rows = volumes(input.shapes[:, chosen[0] :])
-
-    def work(x, out, starts, sizes, targets, run):
-        normalize_samples(x, out, starts, sizes, targets, rows[run], ddof, epsilon, scale, shift)
-
-    return in_runs(call, input, work)
-
-
 def _fitting(values: Values | None, input: Any, convert: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
     """`mean` or `stddev`, converted, as one float32 array for each sample: 0-d, or of the rank of the sample."""
     if values is None:
@@ -202,6 +183,50 @@ def _factor_of(spread: np.ndarray, epsilon: float, scale: float) -> np.ndarray:
 _UNKNOWN = np.empty(0, np.float32)
 # Numbers side by side, as along the time of spectrograms, that a warp averages and normalizes in one launch.
 _ROW = 1 << 12
+
+
+@normalize.cpu_turns
+def _(call, plan, stores, results):
+    """float32 out of neighbouring axes; else, and for few numbers, by `.cpu_batch`."""
+    (data,), (out,), of = stores, results, plan.shared
+    axes, few = of["axes"], data.volumes.total <= FEW and data.uniform()
+    if few or not axes or not neighbours(axes) or out.dtype is not float32:
+        return None
+    shapes = np.broadcast_to(data.shape_array, (out.n, data.ndim))
+    first, last = axes[0], axes[-1] + 1
+    outer, rows, inner = (volumes(shapes[:, a:b]) for a, b in ((0, first), (first, last), (last, None)))
+    given = of["pool"]() if of["pool"] else (plan.field("centre")[0], plan.field("factor")[0])
+    x, y, numbers = (
+        _flat(data),
+        _flat(out),
+        (of["ddof"], np.float32(of["epsilon"]), of["scale"], np.float32(of["shift"])),
+    )
+    if data.dtype is float32 and last == data.ndim and given[0] is given[1] is None:
+        return each_sample(call, normalize_rows, x, y, Rows(rows), *numbers)
+    mean, gain = (_of_each(v, outer * inner) for v in given)
+    if mean is None or gain is None:
+        return None
+    source = data.dtype.numpy
+    types = further("sum", source, accumulator("sum", source, out.dtype.numpy))
+    return each_sample(call, normalize_many, x, y, *map(Rows, (outer, rows, inner)), mean, gain, *numbers, *types)
+
+
+def _flat(store: Any) -> Seen:
+    return Seen(store, store.sizes[:, None])
+
+
+def _of_each(given: Any, kept: np.ndarray) -> Rows | None:
+    """Of each sample its numbers for the kept elements, or one, or none; `given` are those of each, or of all. None where they
+    are not equally many."""
+    n = len(kept)
+    if given is None:
+        return Rows(np.empty((n, 0), np.float32))
+    if given.dtype == np.float32:
+        return Rows(np.broadcast_to(given.reshape(-1), (n, given.size)))
+    size = given[0].size
+    if not all([v.size == size for v in given]) or (size != 1 and not (kept == size).all()):
+        return None
+    return Rows(np.stack([v.reshape(-1) for v in given]))
 
 
 @normalize.cpu_batch
