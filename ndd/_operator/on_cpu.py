@@ -25,7 +25,7 @@ def planned(call: Call, plan: Plan, n: int) -> Planned:
     """The plan with its numbers sorted into what the CPU kernel takes, in the order of its parameters."""
     op = call.op
     shapes = [_tuples(s) for s in ([plan.shapes] if call.settled.single else plan.shapes)]
-    late = op.cpu is None or op.cpu_turns is not None or (op.cpu_batch is not None and not op.elementwise)
+    late = op.cpu is None or ((op.cpu_turns is not None or op.cpu_batch is not None) and not op.elementwise)
     columns = None if late else _columns(call, plan, _lead(call), n)
     return Planned(plan, shapes, columns)
 

@@ -2,7 +2,8 @@
 
 Elementwise operators: where samples lie behind each other, one call of the kernel does them all, and one large sample
 is divided among the threads. Operators with a kernel for whole batches (`cpu_batch`): samples of one shape, as many in
-one piece as a thread gets.
+one piece as a thread gets. `each_piece`: compiled kernels, which also take the pieces of samples that lie apart within
+one call for each thread.
 """
 
 from __future__ import annotations
@@ -12,16 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd._cpu.jit import Kernel
+from ndd._cpu.past_the_cache import by_blocks
+from ndd._cpu.turns import each_in_turn, samples
+from ndd._operator.turns import Rows, Seen, in_turns
 from ndd._tensor import Store
 from ndd._tensor.store import is_contiguous
 
 if TYPE_CHECKING:
+    from ndd._operator.call import Call
     from ndd._operator.operator import Operator
     from ndd._operator.plan import Plan
 
 _ELEMENTS = 1 << 15  # of a piece, at least
 _GATHERED = 1 << 12  # elements of samples that lie apart, up to which copying them together is cheaper than many calls
 _BYTES = 1 << 17  # of a piece of a batch, at least
+_FEWEST = 1 << 14  # elements of a batch, from which on compiled kernels are worth their compilation
+_MOST = 1 << 18  # elements of a piece of `each_piece`: what one thread has more to do than another in the end
+_EACH = 8  # such pieces of a thread, at least
+_FAR = 1 << 24  # bytes of results from which on they go to memory past the cache
 _COPIED = 1 << 14  # bytes of a sample, up to which copying it costs less than a call of its own
 
 
@@ -138,3 +148,53 @@ def _together(store: Store, count: int) -> Any:
     if arrays[0].nbytes > _COPIED or not store.uniform():
         return None
     return np.concatenate(arrays if shape else [a[None] for a in arrays]).reshape(count, *shape)
+
+
+def each_piece(
+    call: Call, kernel: Kernel, operands: list[Store | Seen], out: Store | Seen, *what: Any, step: int = 1
+) -> np.ndarray | None:
+    """Calls an elementwise kernel for pieces of the samples, wherever they lie, within one call for each thread.
+
+    Args:
+        call: the batch.
+        kernel: `f(*operands, out, *what)`, of 1-D arrays: element `i` of `out` is made of elements `i` of the operands.
+        operands: one or two stores whose samples have as many elements as those of `out`; `Seen` for another type of as many
+            bytes.
+        what: further arguments: `Rows` (each piece gets the one of its sample); all else is the same for all.
+        step: pieces begin at multiples of so many elements.
+
+    Gives no numbers, as `.cpu_turns` does where no sample is left; None if it is not worth it, or cannot be.
+    """
+    seen = [one if isinstance(one, Seen) else Seen(one) for one in (*operands, out)]
+    stores: list[Any] = [one.store.contiguous() for one in seen]  # type: ignore[union-attr]
+    sizes, total = stores[-1].volumes.sizes, stores[-1].volumes.total
+    if total < _FEWEST or any([s.n != len(sizes) or not np.array_equal(s.volumes.sizes, sizes) for s in stores[:-1]]):
+        return None
+    places = [s.pointers() for s in stores]
+    widths = [s.dtype.bytes for s in stores]
+    own = any([isinstance(one, Rows) for one in what])
+    if not own and all([_adjoin(p, sizes * width) for p, width in zip(places, widths, strict=True)]):
+        places, sizes = [p[:1] for p in places], np.array([total])
+    threads = call.threads if total > _MOST else 1
+    length = min(max(total // (_EACH * threads), _ELEMENTS), _MOST) // step * step
+    of = np.arange(len(sizes))
+    if sizes.max() > length:
+        counts = -(-sizes // length)
+        of = np.repeat(of, counts)
+        begin = (np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)) * length
+        places = [p[of] + begin * width for p, width in zip(places, widths, strict=True)]
+        sizes = np.minimum(sizes[of] - begin, length)
+    given: list[Any] = [
+        samples(p, sizes[:, None], np.dtype(one.dtype or s.dtype.numpy))
+        for p, s, one in zip(places, stores, seen, strict=True)
+    ]
+    given.append((total * widths[-1] >= _FAR,))
+    given += [np.ascontiguousarray(one.values[of]) if isinstance(one, Rows) else (one,) for one in what]
+    loop, fields, order = each_in_turn(by_blocks(kernel, len(operands))), tuple(given), np.arange(len(sizes))
+    in_turns(call.context, lambda *turns: loop(*turns, order, fields), len(order), total * sum(widths), (stores, what))
+    return order[:0]
+
+
+def _adjoin(places: np.ndarray, nbytes: np.ndarray) -> bool:
+    """Whether samples lie one behind the other."""
+    return np.array_equal(places[1:], places[:-1] + nbytes[:-1])

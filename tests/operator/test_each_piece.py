@@ -1,0 +1,155 @@
+"""Elementwise kernels over pieces of samples, wherever these lie, and results that go to memory past the cache."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from compare import assert_same
+from number_samples import NUMPY, borders
+
+import ndd
+from ndd._cpu import turns
+from ndd._cpu.background import background
+from ndd._cpu.jit import kernel
+from ndd._operator import Plan, Rows, each_piece, on_cpu, pieces
+from ndd._tensor.convert import convert_array
+
+COUNT = 9
+
+
+@pytest.fixture(params=[True, False], ids=["past the cache", "near"])
+def small(request, monkeypatch):
+    """Samples of some thousand elements are cut into many pieces."""
+    for name, value in {
+        "_FEWEST": 1,
+        "_ELEMENTS": 4000,
+        "_MOST": 9000,
+        "_FAR": 1 if request.param else 1 << 60,
+    }.items():
+        monkeypatch.setattr(pieces, name, value)
+
+
+@pytest.fixture(params=[True, False], ids=["stood in for", "compiled"])
+def compiled(request, monkeypatch):
+    monkeypatch.setattr(background, "allowed", False)
+    if request.param:
+        monkeypatch.setattr(pieces, "each_in_turn", lambda one: functools.partial(turns._by_stand_in, one))
+
+
+@pytest.fixture
+def in_pieces_alone(monkeypatch):
+    """No sample is left to be done alone, or in another way."""
+    monkeypatch.setattr(on_cpu, "_run", None)
+    monkeypatch.setattr(on_cpu, "_in_pieces", None)
+    monkeypatch.setattr(on_cpu, "_at_once", None)
+
+
+def lying(layout, kind):
+    """Samples of 2 axes, the second a multiple of 3, and a batch of them."""
+    rng = np.random.default_rng(4)
+    sizes = [40] * COUNT if layout == "whole" else [0, 1, 120, 1, 900, 37, 2, 300, 80]
+    arrays = [rng.integers(0, 256, (size, 33)).astype(kind) for size in sizes]
+    if layout == "whole":
+        return arrays, ndd.as_batch(np.stack(arrays))
+    if layout == "flat":
+        return arrays, ndd.cast(ndd.batch([a.astype(np.float64) for a in arrays]), dtype=np.dtype(kind))
+    if layout == "strided":
+        arrays = [a.repeat(2, 1)[:, ::2] for a in arrays]
+    if layout == "odd places":
+        arrays = [np.frombuffer(b"-" + a.tobytes(), np.uint8)[1:].view(kind).reshape(a.shape) for a in arrays]
+    return arrays, ndd.as_batch([ndd.as_tensor(a) for a in arrays])
+
+
+LAYOUTS = ["apart", "flat", "whole", "strided", "odd places"]
+
+
+@kernel
+def scale(x, out, row, shift):
+    for i in range(out.size):
+        out[i] = np.float32(x[i]) * (row[1] if i % 3 else -row[1]) + shift
+
+
+@kernel
+def difference(x, y, out, factor):
+    for i in range(out.size):
+        out[i] = (x[i] - y[i]) * factor
+
+
+def of_one(one):
+    """An operator `factor[1] x + shift`, with -x for every third element."""
+
+    @ndd.operator(register=False)
+    def scaled(x, /, *, shift: float = 3.0):
+        """See above."""
+        return ndd.like(x, dtype=ndd.float32)
+
+    @scaled.plan
+    def _(x, *, shift):
+        return Plan(x.shapes, {"row": np.arange(2 * x.n, dtype=np.float32).reshape(x.n, 2)}, {"shift": shift})
+
+    @scaled.cpu_turns
+    def _(call, plan, stores, results):
+        row, shift = Rows(plan.per_sample["row"]), plan.shared["shift"]
+        return each_piece(call, one, stores, results[0], row, np.float32(shift), step=3)
+
+    scaled.cpu(lambda x, out, row, shift: None)
+    return scaled
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.float32])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_pieces_have_the_numbers_of_their_samples(layout, kind, small, compiled, in_pieces_alone):
+    own = kernel(scale.function)
+    own.meanwhile()
+    arrays, batch = lying(layout, kind)
+    with ndd.EvalContext(num_threads=3):
+        found = of_one(own)(batch, shift=0.5)
+        for k, (array, one) in enumerate(zip(arrays, found.tensors, strict=True)):
+            wanted = array.astype(np.float32)
+            wanted.reshape(-1)[::3] *= -1
+            np.testing.assert_array_equal(np.asarray(one), wanted * np.float32(2 * k + 1) + np.float32(0.5))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_two_operands(layout, small, compiled):
+    own = kernel(difference.function)
+    own.meanwhile()
+    left, batch = lying(layout, np.float32)
+    right = [a + k for k, a in enumerate(left)]
+
+    @ndd.operator(register=False)
+    def differ(x, y, /):
+        """9 (x - y)."""
+        return ndd.like(x)
+
+    @differ.cpu_turns
+    def _(call, plan, stores, results):
+        return each_piece(call, own, stores, results[0], np.float32(9))
+
+    differ.cpu(lambda x, y, out: None)
+    with ndd.EvalContext(num_threads=3):
+        found = differ(batch, ndd.batch(right))
+        for k, one in enumerate(found.tensors):
+            np.testing.assert_array_equal(np.asarray(one), np.full_like(left[k], -9 * k))
+
+
+def test_operands_of_other_sizes_are_left(small):
+    one, other = (ndd.batch([np.zeros(n, np.float32), np.zeros(50, np.float32)]).evaluate()._store for n in (40, 41))
+    assert each_piece(None, kernel(difference.function), [one, other], one, np.float32(1)) is None
+
+
+@pytest.mark.parametrize(
+    "pair", ["u8 f32", "f32 f16", "f32 u8", "f64 f32", "i16 u8", "f16 f32", "f32 bfloat16", "f16 u8", "bool i32"]
+)
+def test_casts(pair, small, monkeypatch):
+    """Kernels, and conversions that have none."""
+    monkeypatch.setattr(background, "allowed", False)
+    source, target = pair.split()
+    arrays = [np.resize(borders(source), size) for size in (0, 5000, 3, 20000)]
+    with ndd.EvalContext(num_threads=3):
+        found = ndd.cast(ndd.batch(arrays), dtype=getattr(ndd, NUMPY.get(target, target)))
+        for one, array in zip(found.tensors, arrays, strict=True):
+            bits = one._value().arrays()[0] if target == "bfloat16" else np.asarray(one)
+            assert_same(bits, convert_array(array, source, target), 0)
