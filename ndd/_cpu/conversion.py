@@ -35,6 +35,11 @@ def int_to_int(array, out, low, high):
         out[i] = min(max(array[i], low), high)
 
 
+@int_to_int.meanwhile
+def _(array, out, low, high):
+    np.copyto(out, np.minimum(np.maximum(array, low), high), casting="unsafe")
+
+
 @kernel
 def int_to_float(array, out):
     """To the nearest, ties to even; also any numbers to a type that has all of them, and floats to other floats."""

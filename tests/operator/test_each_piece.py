@@ -153,3 +153,36 @@ def test_casts(pair, small, monkeypatch):
         for one, array in zip(found.tensors, arrays, strict=True):
             bits = one._value().arrays()[0] if target == "bfloat16" else np.asarray(one)
             assert_same(bits, convert_array(array, source, target), 0)
+
+
+ARITHMETIC = {
+    "u8 * 0.5": ("u8", lambda x, n: x * (0.5 if n is None else n.float32(0.5))),
+    "3 - u8": ("u8", lambda x, n: 3 - x if n is None else 3 - x.astype(n.int32)),
+    "f32 / f32": ("f32", lambda x, n: x / x),
+    "f64 + 1": ("f64", lambda x, n: x + 1),
+    "i32 * i32": ("i32", lambda x, n: x * x),
+    "bool + 2": ("bool", lambda x, n: x + (2 if n is None else n.int32(2))),
+    "sqrt u8": ("u8", lambda x, n: ndd.math.sqrt(x) if n is None else n.sqrt(x.astype(n.float32))),
+    "floor": ("f32", lambda x, n: (n or ndd.math).floor(x)),
+    "fabs": ("f64", lambda x, n: (n or ndd.math).fabs(x)),
+    "-x": ("f32", lambda x, n: -x),
+}
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic(name, small, compiled):
+    source, compute = ARITHMETIC[name]
+    arrays = [np.resize(borders(source), size) for size in (0, 5000, 3, 20000)]
+    with ndd.EvalContext(num_threads=3), np.errstate(all="ignore"):
+        found = compute(ndd.batch(arrays), None)
+        for one, array in zip(found.tensors, arrays, strict=True):
+            assert_same(np.asarray(one), compute(array, np), 0)
+
+
+def test_a_batch_beside_one_tensor_and_stretched_samples(small, compiled):
+    arrays = [np.full((size, 1), 1.0 + size, np.float32) for size in (0, 3000, 2)]
+    row = np.arange(4, dtype=np.float32)
+    with ndd.EvalContext(num_threads=3):
+        found = ndd.batch(arrays) + ndd.tensor(row)
+        for one, array in zip(found.tensors, arrays, strict=True):
+            np.testing.assert_array_equal(np.asarray(one), array + row)
