@@ -153,7 +153,7 @@ def _together(store: Store, count: int) -> Any:
 
 
 def each_piece(
-    call: Call, kernel: Kernel, operands: list[Store | Seen], out: Store | Seen, *what: Any, step: int = 1
+    call: Call, kernel: Kernel, operands: list[Store | Seen], out: Store | Seen, *what: Any
 ) -> np.ndarray | None:
     """Calls an elementwise kernel for pieces of the samples, wherever they lie, within one call for each thread.
 
@@ -163,7 +163,6 @@ def each_piece(
         operands: one or two stores whose samples have as many elements as those of `out`; `Seen` for another type of as many
             bytes.
         what: further arguments: `Rows` (each piece gets the one of its sample); all else is the same for all.
-        step: pieces begin at multiples of so many elements.
 
     Gives no numbers, as `.cpu_turns` does where no sample is left; None if it is not worth it, or cannot be.
     """
@@ -178,7 +177,7 @@ def each_piece(
     if not own and all([_adjoin(p, sizes * width) for p, width in zip(places, widths, strict=True)]):
         places, sizes = [p[:1] for p in places], np.array([total])
     threads = call.threads if total > _MOST else 1
-    length = min(max(total // (_EACH * threads), _ELEMENTS), _MOST) // step * step
+    length = min(max(total // (_EACH * threads), _ELEMENTS), _MOST)
     of = np.arange(len(sizes))
     if sizes.max() > length:
         counts = -(-sizes // length)
