@@ -160,21 +160,29 @@ def each_piece(
     Args:
         call: the batch.
         kernel: `f(*operands, out, *what)`, of 1-D arrays: element `i` of `out` is made of elements `i` of the operands.
-        operands: one or two stores whose samples have as many elements as those of `out`; `Seen` for another type of as many
+        operands: one or two stores, whose samples have as many elements as those of `out`; `Seen` for another type of as many
             bytes.
+        out: what `allocated` gives.
         what: further arguments: `Rows` (each piece gets the one of its sample); all else is the same for all.
 
     Gives no numbers, as `.cpu_turns` does where no sample is left; None if it is not worth it, or cannot be.
     """
-    seen = [one if isinstance(one, Seen) else Seen(one) for one in (*operands, out)]
-    stores: list[Any] = [one.store.contiguous() for one in seen]  # type: ignore[union-attr]
-    sizes, total = stores[-1].volumes.sizes, stores[-1].volumes.total
-    if total < _FEWEST or any([s.n != len(sizes) or not np.array_equal(s.volumes.sizes, sizes) for s in stores[:-1]]):
+    made: Any = out.store if isinstance(out, Seen) else out
+    if few(made):
         return None
-    places = [s.pointers() for s in stores]
-    widths = [s.dtype.bytes for s in stores]
+    seen = [one if isinstance(one, Seen) else Seen(one) for one in (*operands, out)]
+    stores: list[Any] = [one.store for one in seen]
+    count, total = made.n, _size(made)
+    far = total * made.dtype.bytes >= _FAR
     own = any([isinstance(one, Rows) for one in what])
-    if not own and all([_adjoin(p, sizes * width) for p, width in zip(places, widths, strict=True)]):
+    if not far and _done_elsewhere(call, stores, own):
+        return None
+    sizes = stores[-1].volumes.sizes
+    if any([s.n != count or not np.array_equal(s.volumes.sizes, sizes) for s in stores[:-1]]):
+        return None
+    stores = [s.contiguous() for s in stores]
+    places, widths = [s.pointers() for s in stores], [s.dtype.bytes for s in stores]
+    if not own and count > 1 and all([_adjoin(p, sizes * w) for p, w in zip(places, widths, strict=True)]):
         places, sizes = [p[:1] for p in places], np.array([total])
     threads = call.threads if total > _MOST else 1
     length = min(max(total // (_EACH * threads), _ELEMENTS), _MOST)
@@ -183,17 +191,36 @@ def each_piece(
         counts = -(-sizes // length)
         of = np.repeat(of, counts)
         begin = (np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)) * length
-        places = [p[of] + begin * width for p, width in zip(places, widths, strict=True)]
+        places = [p[of] + begin * w for p, w in zip(places, widths, strict=True)]
         sizes = np.minimum(sizes[of] - begin, length)
     given: list[Any] = [
         samples(p, sizes[:, None], np.dtype(one.dtype or s.dtype.numpy))
         for p, s, one in zip(places, stores, seen, strict=True)
     ]
-    given.append((total * widths[-1] >= _FAR,))
+    given.append((far,))
     given += [np.ascontiguousarray(one.values[of]) if isinstance(one, Rows) else (one,) for one in what]
     loop, fields, order = each_in_turn(by_blocks(kernel, len(operands))), tuple(given), np.arange(len(sizes))
     in_turns(call.context, lambda *turns: loop(*turns, order, fields), len(order), total * sum(widths), (stores, what))
     return order[:0]
+
+
+def few(made: Store) -> bool:
+    """Whether the elements of a result that `allocated` gave are too few for `each_piece`."""
+    return _size(made) < _FEWEST
+
+
+def _size(made: Store) -> int:
+    return (made.whole if made.flat is None else made.flat).size
+
+
+def _done_elsewhere(call: Call, stores: list[Any], own: bool) -> bool:
+    """Whether `pieces` or `batch_pieces` make as few tasks of these samples, in less Python."""
+    together = all([s.flat is not None or (s.whole is not None and is_contiguous(s.whole)) or s.n == 1 for s in stores])
+    if together and not own:
+        return True
+    if call.op.cpu_batch is None or not stores[-1].uniform():
+        return False
+    return together or stores[0].nbytes() <= _COPIED * stores[0].n
 
 
 def _adjoin(places: np.ndarray, nbytes: np.ndarray) -> bool:
