@@ -60,6 +60,7 @@ MORE_IMPORTERS = {
         "_cpu/half.py",
         "_cpu/jpeg_blocks.py",
         "_cpu/lanes.py",
+        "_cpu/past_the_cache.py",
         "_cpu/moving_sums.py",
         "_cpu/leading_zeros.py",
         "_cpu/mapped_files.py",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from ndd._cpu.inlined import each
-from ndd._cpu.jit import kernel
-from ndd._tensor.convert import rounded
+from ndd._cpu.jit import Kernel, kernel
+from ndd._tensor.convert import limits_of_float, limits_of_int, numpy_type, rounded
 
 
 @kernel
@@ -32,9 +35,14 @@ def int_to_int(array, out, low, high):
         out[i] = min(max(array[i], low), high)
 
 
+@int_to_int.meanwhile
+def _(array, out, low, high):
+    np.copyto(out, np.minimum(np.maximum(array, low), high), casting="unsafe")
+
+
 @kernel
 def int_to_float(array, out):
-    """To the nearest, ties to even."""
+    """To the nearest, ties to even; also any numbers to a type that has all of them, and floats to other floats."""
     for i in each(array.size):
         out[i] = array[i]
 
@@ -89,3 +97,35 @@ def float_to_bfloat16(bits, out):
         if (word & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000):
             rounded = np.uint32(0x7FFF)
         out[i] = np.uint16(rounded)
+
+
+class Conversion(NamedTuple):
+    """A kernel `f(array, out, *numbers)`, and the types as which it takes the arrays' memory."""
+
+    kernel: Kernel
+    numbers: tuple[Any, ...]
+    sees: Any
+    makes: Any
+
+
+@functools.cache
+def conversion(src: str, dst: str) -> Conversion | None:
+    """The kernel that converts 1-D arrays of type `src` to `dst` (short names) by the rule of `cast`; None where there is none."""
+    source, target = numpy_type(src), numpy_type(dst)
+    if (src, dst) == ("f16", "f32"):
+        return Conversion(half_to_float, (), np.uint16, np.float32)
+    if (src, dst) == ("f32", "f16"):
+        return Conversion(float_to_half, (), np.uint32, np.uint16)
+    if (src, dst) == ("f32", "bfloat16"):
+        return Conversion(float_to_bfloat16, (), np.uint32, np.uint16)
+    wide = "f16", "bfloat16"
+    if src in wide or dst in wide or source.kind not in "iuf" or target.kind not in "iuf":
+        return None
+    if source.kind == "f" and target.kind != "f":
+        return Conversion(float_to_int, limits_of_float(source, target, "cast"), source, target)
+    if target.kind == "f" or source == target or limits_of_int(source, target) == (None, None):
+        return Conversion(int_to_float, (), source, target)
+    least, most = np.iinfo(source).min, np.iinfo(source).max
+    low, high = limits_of_int(source, target)
+    cut = source.type(least) if low is None else low, source.type(most) if high is None else high
+    return Conversion(int_to_int, cut, source, target)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
+from ndd._cpu.jit import Kernel, kernel
 
 # From this size on the compiled loop is worth its compilation.
 _COMPILED_FROM = 1 << 14
@@ -50,11 +50,11 @@ def _arithmetic(ufunc: np.ufunc, number: int) -> Callable[..., None]:
         if out.size < _COMPILED_FROM or not _convertible(out, a, b) or not _flat_or_one(out, a, b):
             by_numpy(out, a, b)
         elif b.size == 1:
-            with_number(out.reshape(-1), a.reshape(-1), b.astype(out.dtype).reshape(-1), number)
+            with_number(a.reshape(-1), out.reshape(-1), b.astype(out.dtype).reshape(-1), number)
         elif a.size == 1:
-            number_with(out.reshape(-1), a.astype(out.dtype).reshape(-1), b.reshape(-1), number)
+            number_with(b.reshape(-1), out.reshape(-1), a.astype(out.dtype).reshape(-1), number)
         else:
-            pairwise(out.reshape(-1), a.reshape(-1), b.reshape(-1), number)
+            pairwise(a.reshape(-1), b.reshape(-1), out.reshape(-1), number)
 
     return run
 
@@ -242,12 +242,12 @@ def _copy(out: np.ndarray, a: np.ndarray) -> None:
     np.copyto(out, a)
 
 
-# Compiled loops: operands with the step (1, or 0 for a single number) from one element to the next.
+# Compiled loops of arithmetic: + (0), - (1), * (2), / (3).
 
 
 @kernel
-def with_number(out, a, b, operation):
-    """a[i] and one number: + (0), - (1), * (2), / (3)."""
+def with_number(a, out, b, operation):
+    """a[i] and one number."""
     kind = out.dtype.type
     y = kind(b[0])
     if operation == 0:
@@ -265,8 +265,8 @@ def with_number(out, a, b, operation):
 
 
 @kernel
-def number_with(out, a, b, operation):
-    """One number and b[i]: + (0), - (1), * (2), / (3)."""
+def number_with(b, out, a, operation):
+    """One number and b[i]."""
     kind = out.dtype.type
     x = kind(a[0])
     if operation == 0:
@@ -284,8 +284,8 @@ def number_with(out, a, b, operation):
 
 
 @kernel
-def pairwise(out, a, b, operation):
-    """a[i] and b[i]: + (0), - (1), * (2), / (3)."""
+def pairwise(a, b, out, operation):
+    """a[i] and b[i]."""
     kind = out.dtype.type
     if operation == 0:
         for i in range(out.size):
@@ -299,6 +299,106 @@ def pairwise(out, a, b, operation):
     else:
         for i in range(out.size):
             out[i] = kind(a[i]) / kind(b[i])
+
+
+_ARITHMETIC = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "fdiv": np.true_divide}
+
+
+@with_number.meanwhile
+def _(a, out, b, operation):
+    _by_numpy(operation, a, b, out)
+
+
+@number_with.meanwhile
+def _(b, out, a, operation):
+    _by_numpy(operation, a, b, out)
+
+
+@pairwise.meanwhile
+def _(a, b, out, operation):
+    _by_numpy(operation, a, b, out)
+
+
+def _by_numpy(operation: int, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    [*_ARITHMETIC.values()][operation](a, b, out=out, dtype=out.dtype, casting="unsafe")
+
+
+# Of one operand, each number made as NumPy makes it.
+
+
+@kernel
+def root(x, out):
+    kind = out.dtype.type
+    for i in range(out.size):
+        out[i] = np.sqrt(kind(x[i]))
+
+
+@kernel
+def magnitude(x, out):
+    kind = out.dtype.type
+    for i in range(out.size):
+        out[i] = np.fabs(kind(x[i]))
+
+
+@kernel
+def opposite(x, out):
+    for i in range(out.size):
+        out[i] = -x[i]
+
+
+@kernel
+def down(x, out):
+    kind = out.dtype.type
+    for i in range(out.size):
+        out[i] = np.floor(kind(x[i]))
+
+
+@kernel
+def up(x, out):
+    kind = out.dtype.type
+    for i in range(out.size):
+        out[i] = np.ceil(kind(x[i]))
+
+
+def _meanwhile(ufunc: np.ufunc) -> Callable[..., None]:
+    return lambda x, out: ufunc(x, out=out, dtype=out.dtype, casting="unsafe")
+
+
+for _loop, _ufunc in (
+    (root, np.sqrt), (magnitude, np.fabs), (opposite, np.negative), (down, np.floor), (up, np.ceil)
+):  # fmt: skip
+    _loop.meanwhile(_meanwhile(_ufunc))
+
+_OF_ONE = {"sqrt": root, "fabs": magnitude, "abs": magnitude, "minus": opposite, "floor": down, "ceil": up}
+
+
+def in_pieces(name: str, out: np.dtype, operands: list[Any]) -> tuple[Kernel, tuple[Any, ...]] | None:
+    """The kernel `f(*arrays, out, *numbers)` of 1-D arrays for an operation, and the numbers; None where there is none.
+
+    `operands` are the types of the arrays, and constants, 0-d.
+    """
+    types = [o for o in operands if not isinstance(o, np.ndarray)]
+    if not all([_whole_or_float(kind) for kind in (out, *types)]):
+        return None
+    if name in _OF_ONE:
+        return (_OF_ONE[name], ()) if out.kind == "f" and len(types) == 1 else None
+    if name not in _ARITHMETIC:
+        return None
+    number = [*_ARITHMETIC].index(name)
+    a, b = operands
+    if isinstance(b, np.ndarray):
+        return with_number, (b.astype(out).reshape(-1), number)
+    if isinstance(a, np.ndarray):
+        return number_with, (a.astype(out).reshape(-1), number)
+    return pairwise, (number,)
+
+
+def _whole_or_float(kind: np.dtype) -> bool:
+    """Whether the loops serve the type: truth values are left to NumPy."""
+    return kind.kind in "iuf"
+
+
+# Compiled loops: operands with the step (1, or 0 for a single number) from one element to the next.
 
 
 @kernel

@@ -132,20 +132,38 @@ def swap_channels(x, out):
 
 
 @kernel
+def scale_elements(x, out, matrix, limits, small):
+    """Each element times a factor, plus an offset: `[[factor, offset]]`."""
+    factor, offset = matrix[0, 0], matrix[0, 1]
+    for i in range(x.size):
+        out[i] = _made(np.float32(x[i]) * factor + offset, limits, small)
+
+
+@scale_elements.meanwhile
+def _(x, out, matrix, limits, small):
+    with np.errstate(all="ignore"):
+        out[:] = _all_made(x.astype(np.float32) * matrix[0, 0] + matrix[0, 1], limits, small)
+
+
+@kernel
 def scale_and_shift(x, out, matrices, limits, small):
-    """Each element times a factor, plus an offset."""
+    """The same for many samples."""
     for sample in range(out.shape[0]):
-        given, made = x[sample], out[sample]
-        factor, offset = matrices[sample, 0, 0], matrices[sample, 0, 1]
-        for i in range(given.size):
-            made[i] = _made(np.float32(given[i]) * factor + offset, limits, small)
+        scale_elements(x[sample], out[sample], matrices[sample], limits, small)
 
 
 @scale_and_shift.meanwhile
 def _(x, out, matrices, limits, small):
-    with np.errstate(all="ignore"):
-        for given, made, matrix in zip(x, out, matrices, strict=True):
-            made[:] = _all_made(given.astype(np.float32) * matrix[0, 0] + matrix[0, 1], limits, small)
+    for given, made, matrix in zip(x, out, matrices, strict=True):
+        scale_elements.stand_in(given, made, matrix, limits, small)
+
+
+def how_made(kind: np.dtype, made: np.dtype, moderate: bool) -> tuple[Any, Any] | None:
+    """`limits` and `small` of the kernels, for elements of these types; None for results that no kernel makes."""
+    limits = _LIMITS.get(made)
+    if limits is None and made != _FLOAT:
+        return None
+    return limits, True if moderate and kind == made == _BYTE else None
 
 
 def compute(loop: Any, x: np.ndarray, out: np.ndarray, moderate: bool, matrix: np.ndarray) -> None:
@@ -161,10 +179,9 @@ def compute(loop: Any, x: np.ndarray, out: np.ndarray, moderate: bool, matrix: n
     if x.dtype == np.float16:
         x = convert_array(x, "f16", "f32")
     x, made = x.reshape(len(matrices), -1), out.reshape(len(matrices), -1)
-    limits = _LIMITS.get(out.dtype)
-    if limits is not None or out.dtype == _FLOAT:
-        small = True if moderate and x.dtype == out.dtype == _BYTE else None
-        loop(x, made, matrices, limits, small)
+    how = how_made(x.dtype, out.dtype, moderate)
+    if how is not None:
+        loop(x, made, matrices, *how)
         return
     wide = np.empty(made.shape, np.float32)
     loop(x, wide, matrices, None, None)

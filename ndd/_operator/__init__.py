@@ -58,6 +58,7 @@ from ndd._operator.call import Call
 from ndd._operator.computed_on_host import computed_on_host
 from ndd._operator.declare import operator
 from ndd._operator.operator import Operator, bind_random
+from ndd._operator.pieces import each_piece
 from ndd._operator.plan import Plan, Samples, bad_sample, like, output
 from ndd._operator.registry import all_operators
 from ndd._operator.turns import Rows, Seen, bytes_of, each_sample
@@ -79,6 +80,7 @@ __all__ = [
     "bind_random",
     "bytes_of",
     "computed_on_host",
+    "each_piece",
     "each_sample",
     "like",
     "operator",

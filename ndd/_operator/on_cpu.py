@@ -11,7 +11,7 @@ from ndd._cpu.jit import Kernel
 from ndd._execution.errors import raise_signalled
 from ndd._operator import turns
 from ndd._operator.naming import raise_first
-from ndd._operator.pieces import batch_pieces, pieces
+from ndd._operator.pieces import batch_pieces, few, pieces
 from ndd._operator.plan import Plan
 from ndd._operator.settled import Planned
 from ndd._tensor import Spec, Store
@@ -25,7 +25,7 @@ def planned(call: Call, plan: Plan, n: int) -> Planned:
     """The plan with its numbers sorted into what the CPU kernel takes, in the order of its parameters."""
     op = call.op
     shapes = [_tuples(s) for s in ([plan.shapes] if call.settled.single else plan.shapes)]
-    late = op.cpu is None or op.cpu_turns is not None or (op.cpu_batch is not None and not op.elementwise)
+    late = op.cpu is None or ((op.cpu_turns is not None or op.cpu_batch is not None) and not op.elementwise)
     columns = None if late else _columns(call, plan, _lead(call), n)
     return Planned(plan, shapes, columns)
 
@@ -56,7 +56,7 @@ def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[St
         every = np.array([np.broadcast_to(s.pointers(), (n,)) for s in stores])
         plan = Plan(plan.shapes, plan.per_sample, {**plan.shared, "addresses": every})
     left: Any = None
-    if op.cpu_turns is not None:
+    if op.cpu_turns is not None and not (op.elementwise and few(results[0])):
         left = op.cpu_turns(call, plan, stores, results)
         if left is not None and not len(left):
             return results

@@ -2,7 +2,8 @@
 
 Elementwise operators: where samples lie behind each other, one call of the kernel does them all, and one large sample
 is divided among the threads. Operators with a kernel for whole batches (`cpu_batch`): samples of one shape, as many in
-one piece as a thread gets.
+one piece as a thread gets. `each_piece`: compiled kernels, which also take the pieces of samples that lie apart within
+one call for each thread.
 """
 
 from __future__ import annotations
@@ -12,16 +13,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd._cpu.jit import Kernel
+from ndd._cpu.past_the_cache import by_blocks
+from ndd._cpu.turns import each_in_turn, samples
+from ndd._operator.turns import Rows, Seen, in_turns
 from ndd._tensor import Store
 from ndd._tensor.store import is_contiguous
 
 if TYPE_CHECKING:
+    from ndd._operator.call import Call
     from ndd._operator.operator import Operator
     from ndd._operator.plan import Plan
 
 _ELEMENTS = 1 << 15  # of a piece, at least
 _GATHERED = 1 << 12  # elements of samples that lie apart, up to which copying them together is cheaper than many calls
 _BYTES = 1 << 17  # of a piece of a batch, at least
+_FEWEST = 1 << 14  # elements of a batch, from which on compiled kernels are worth their compilation
+_MOST = 1 << 18  # elements of a piece of `each_piece`: what one thread has more to do than another in the end
+_EACH = 8  # such pieces of a thread, at least
+# Bytes of results from which on they go to memory past the cache. 38 MB of float32 made of bytes: 2.3 ms of a core, not 3.5; with
+# a reduction that reads them 6.3, not 7.6; of 19 MB those take 3.0, not 2.5.
+_FAR = 1 << 25
 _COPIED = 1 << 14  # bytes of a sample, up to which copying it costs less than a call of its own
 
 
@@ -138,3 +150,79 @@ def _together(store: Store, count: int) -> Any:
     if arrays[0].nbytes > _COPIED or not store.uniform():
         return None
     return np.concatenate(arrays if shape else [a[None] for a in arrays]).reshape(count, *shape)
+
+
+def each_piece(
+    call: Call, kernel: Kernel, operands: list[Store | Seen], out: Store | Seen, *what: Any
+) -> np.ndarray | None:
+    """Calls an elementwise kernel for pieces of the samples, wherever they lie, within one call for each thread.
+
+    Args:
+        call: the batch.
+        kernel: `f(*operands, out, *what)`, of 1-D arrays: element `i` of `out` is made of elements `i` of the operands.
+        operands: one or two stores, whose samples have as many elements as those of `out`; `Seen` for another type of as many
+            bytes.
+        out: what `allocated` gives.
+        what: further arguments: `Rows` (each piece gets the one of its sample); all else is the same for all.
+
+    Gives no numbers, as `.cpu_turns` does where no sample is left; None if it is not worth it, or cannot be.
+    """
+    made: Any = out.store if isinstance(out, Seen) else out
+    if few(made):
+        return None
+    seen = [one if isinstance(one, Seen) else Seen(one) for one in (*operands, out)]
+    stores: list[Any] = [one.store for one in seen]
+    count, total = made.n, _size(made)
+    far = total * made.dtype.bytes >= _FAR
+    own = any([isinstance(one, Rows) for one in what])
+    if not far and _done_elsewhere(call, stores, own):
+        return None
+    sizes = stores[-1].volumes.sizes
+    if any([s.n != count or not np.array_equal(s.volumes.sizes, sizes) for s in stores[:-1]]):
+        return None
+    stores = [s.contiguous() for s in stores]
+    places, widths = [s.pointers() for s in stores], [s.dtype.bytes for s in stores]
+    if not own and count > 1 and all([_adjoin(p, sizes * w) for p, w in zip(places, widths, strict=True)]):
+        places, sizes = [p[:1] for p in places], np.array([total])
+    threads = call.threads if total > _MOST else 1
+    length = min(max(total // (_EACH * threads), _ELEMENTS), _MOST)
+    of = np.arange(len(sizes))
+    if sizes.max() > length:
+        counts = -(-sizes // length)
+        of = np.repeat(of, counts)
+        begin = (np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)) * length
+        places = [p[of] + begin * w for p, w in zip(places, widths, strict=True)]
+        sizes = np.minimum(sizes[of] - begin, length)
+    given: list[Any] = [
+        samples(p, sizes[:, None], np.dtype(one.dtype or s.dtype.numpy))
+        for p, s, one in zip(places, stores, seen, strict=True)
+    ]
+    given.append((far,))
+    given += [np.ascontiguousarray(one.values[of]) if isinstance(one, Rows) else (one,) for one in what]
+    loop, fields, order = each_in_turn(by_blocks(kernel, len(operands))), tuple(given), np.arange(len(sizes))
+    in_turns(call.context, lambda *turns: loop(*turns, order, fields), len(order), total * sum(widths), (stores, what))
+    return order[:0]
+
+
+def few(made: Store) -> bool:
+    """Whether the elements of a result that `allocated` gave are too few for `each_piece`."""
+    return _size(made) < _FEWEST
+
+
+def _size(made: Store) -> int:
+    return (made.whole if made.flat is None else made.flat).size
+
+
+def _done_elsewhere(call: Call, stores: list[Any], own: bool) -> bool:
+    """Whether `pieces` or `batch_pieces` make as few tasks of these samples, in less Python."""
+    together = all([s.flat is not None or (s.whole is not None and is_contiguous(s.whole)) or s.n == 1 for s in stores])
+    if together and not own:
+        return True
+    if call.op.cpu_batch is None or not stores[-1].uniform():
+        return False
+    return together or stores[0].nbytes() <= _COPIED * stores[0].n
+
+
+def _adjoin(places: np.ndarray, nbytes: np.ndarray) -> bool:
+    """Whether samples lie one behind the other."""
+    return np.array_equal(places[1:], places[:-1] + nbytes[:-1])

@@ -161,14 +161,20 @@ def _float_to_bool(source: np.dtype, rule: str) -> Step:
     return convert
 
 
-def _int_to_int(source: np.dtype, target: np.dtype) -> Step:
+def limits_of_int(source: np.dtype, target: np.dtype) -> tuple[Any, Any]:
+    """What integers are cut to, lowest and highest, as numbers of their own type; None where all of them fit."""
     have, want = np.iinfo(source), np.iinfo(target)
     low = source.type(want.min) if want.min > have.min else None
     high = source.type(want.max) if want.max < have.max else None
+    return low, high
+
+
+def _int_to_int(source: np.dtype, target: np.dtype) -> Step:
+    low, high = limits_of_int(source, target)
     if low is None and high is None:
         return _copy
-    at_least = source.type(have.min) if low is None else low
-    at_most = source.type(have.max) if high is None else high
+    at_least = source.type(np.iinfo(source).min) if low is None else low
+    at_most = source.type(np.iinfo(source).max) if high is None else high
 
     def convert(array: np.ndarray, out: np.ndarray) -> None:
         held = None if array.ndim else np.empty((), source)
@@ -208,7 +214,8 @@ def rounded(array: np.ndarray, out: np.ndarray, half: Any, low: Any, high: Any, 
             np.copyto(out, nan, where=unknown)
 
 
-def _float_to_int(source: np.dtype, target: np.dtype, rule: str) -> Step:
+def limits_of_float(source: np.dtype, target: np.dtype, rule: str) -> tuple[Any, ...]:
+    """The numbers that `float_to_int` of `ndd._cpu.conversion` takes."""
     limits = np.iinfo(target)
     kind = source.type
     low = kind(limits.min)
@@ -216,7 +223,11 @@ def _float_to_int(source: np.dtype, target: np.dtype, rule: str) -> Step:
     high = kind(limits.max) if int(kind(limits.max)) <= limits.max else np.nextafter(above, kind(0))
     # Adding the number just below one half and truncating rounds half away from zero, without the errors of 0.5.
     half = np.nextafter(kind(0.5), kind(0)) if rule == "cast" else kind(0)
-    numbers = half, low, high, above, target.type(limits.max), target.type(of_nan(target))
+    return half, low, high, above, target.type(limits.max), target.type(of_nan(target))
+
+
+def _float_to_int(source: np.dtype, target: np.dtype, rule: str) -> Step:
+    numbers = limits_of_float(source, target, rule)
 
     def convert(array: np.ndarray, out: np.ndarray) -> None:
         if _compiled(array, out):

@@ -108,7 +108,8 @@ def _(image, out, kind, numbers, nearest, border, fill, stored):
         view, results = np.array([1, 1, height, width, channels]), np.array([1, height, width])
         paint_filtered(image, numbers.reshape(3, 3), None, out, view, results, _MIDDLE, BORDERS["reflect_101"])
     elif kind == EQUALIZED:
-        equalize_planes(image[None], out[None], False)
+        pixels = 1, -1, image.shape[-1]
+        equalize_planes(image.reshape(pixels), out.reshape(pixels))
     else:
         channels = image.shape[2]
         x, y = image.reshape(-1, channels), out.reshape(-1, channels)

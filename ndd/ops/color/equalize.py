@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.channel_tables import count_pixels, count_plane, look_up
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
-from ndd._operator import Plan, like, operator
+from ndd._operator import Plan, Seen, each_sample, like, operator
 
 COUNTED_BY_A_THREAD = 64  # numbers, on a GPU: enough to make up for adding a block's counts to the others'
 
@@ -41,26 +42,32 @@ def _(input):
     return Plan(input.shapes, shared={"channels_first": (input.layout or "")[:1] == "C"})
 
 
-def equalize_planes(input, out, channels_first) -> None:
-    """Each of the planes [planes, pixels, channels] by itself."""
-    if not input.size:
-        return
-    n = len(input)
-    planes = (n * input.shape[1], -1, 1) if channels_first else (n, input.shape[1] * input.shape[2], -1)
-    image, out = input.reshape(planes), out.reshape(planes)
-    channels = image.shape[2]
-    runs, tables = np.empty((max(4, 2 * channels), 256), np.int32), np.empty((channels, 256), np.uint8)
-    _equalize(image, out, runs, tables)
+@equalize.cpu_turns
+def _(call, plan, stores, results):
+    planes = extents_of_planes(stores[0].shape_array, plan.shared["channels_first"])
+    return each_sample(call, equalize_planes, Seen(stores[0], planes), Seen(results[0], planes))
 
 
-equalize.cpu_batch(equalize_planes)
+def extents_of_planes(shapes: np.ndarray, channels_first: bool) -> np.ndarray:
+    """What `equalize_planes` takes each image as: `[planes, pixels, channels]`."""
+    found = np.ones((len(shapes), 3), np.int64)
+    if channels_first:
+        found[:, 0], found[:, 1] = shapes[:, 0], shapes[:, 1:].prod(axis=1)
+    else:
+        found[:, 1], found[:, 2] = shapes[:, 0] * shapes[:, 1], shapes[:, 2:].prod(axis=1)
+    return found
+
 
 # Plain loops: they compile in half the time of array expressions.
 
 
 @kernel
-def _equalize(image, out, runs, tables):
+def equalize_planes(image, out):
+    """Each channel of each of the planes [planes, pixels, channels] by itself."""
     planes, pixels, channels = image.shape
+    if pixels == 0:
+        return
+    runs, tables = empty((max(4, 2 * channels), 256), np.int32), empty((channels, 256), np.uint8)
     for plane in range(planes):
         x, y = image[plane], out[plane]
         for row in range(runs.shape[0]):
@@ -75,12 +82,14 @@ def _equalize(image, out, runs, tables):
         look_up(x, y, tables)
 
 
-@_equalize.meanwhile
-def _(image, out, runs, tables):
-    for plane in range(len(image)):
+@equalize_planes.meanwhile
+def _(image, out):
+    pixels = image.shape[1]
+    for plane in range(len(image) if pixels else 0):
         for c in range(image.shape[2]):
-            _fill.in_python()(np.bincount(image[plane, :, c], minlength=256), tables[c], image.shape[1])
-            out[plane, :, c] = tables[c][image[plane, :, c]]
+            table = np.empty(256, np.uint8)
+            _fill.in_python()(np.bincount(image[plane, :, c], minlength=256), table, pixels)
+            out[plane, :, c] = table[image[plane, :, c]]
 
 
 @kernel

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.linear_color import compute, mix_channels, scale_and_shift
-from ndd._operator import Plan, bad_sample, operator
+from ndd._cpu.linear_color import compute, how_made, mix_channels, scale_and_shift, scale_elements
+from ndd._operator import Call, Plan, Rows, bad_sample, each_piece, operator
 from ndd._tensor import DType
 
 _TYPES = ("u8", "i16", "i32", "f16", "f32")
@@ -32,7 +32,9 @@ _FROM_YIQ = np.array(
 def scales_elements(declared: Callable[..., Any]) -> Any:
     """Declares an operator `brightness * (center + contrast * (in - center)) + shift * range(out)` for each element."""
     options = {"layouts": ("FHWC", "DHWC", "HWC"), "elementwise": True, "masks": True}
-    return _linear(declared, _plan_scaling, scale_and_shift, options)
+    found = _linear(declared, _plan_scaling, scale_and_shift, options)
+    found.cpu_turns(_scaled_in_pieces)
+    return found
 
 
 def mixes_channels(declared: Callable[..., Any]) -> Any:
@@ -50,6 +52,16 @@ def _linear(declared: Callable[..., Any], plan: Callable[..., Plan], loop: Any, 
 
     found.cuda("linear_color.cu")(launch_linear_color)
     return found
+
+
+def _scaled_in_pieces(call: Call, plan: Plan, stores: list[Any], results: list[Any]) -> Any:
+    kinds = stores[0].dtype, results[0].dtype
+    how = how_made(kinds[0].numpy, kinds[1].numpy, plan.shared["moderate"])
+    if how is None or kinds[0].name == "f16":
+        return None
+    each = plan.per_sample.get("matrix")
+    matrix = plan.shared["matrix"] if each is None else Rows(each)
+    return each_piece(call, scale_elements, stores[:1], results[0], matrix, *how)
 
 
 def half_range(dtype: DType, whole: bool = False) -> float:

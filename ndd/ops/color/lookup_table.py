@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from ndd._cpu.jit import kernel
-from ndd._operator import Plan, like, operator
+from ndd._operator import Plan, Seen, each_piece, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
@@ -89,11 +89,35 @@ def _(x, out, table):
 
 
 @kernel
+def look_up_bytes(x, out, table):
+    """As `look_up`, for uint8, whose every number the table has: a third less time."""
+    for i in range(x.size):
+        out[i] = table[x[i]]
+
+
+@look_up_bytes.meanwhile
+def _(x, out, table):
+    np.take(table, x, out=out)
+
+
+@kernel
 def look_up_unsigned(x, out, table):
     """As `look_up`, for uint64."""
     last = np.uint64(table.size - 1)
     for i in range(x.size):
         out[i] = table[np.int64(x[i])] if x[i] < last else table[table.size - 1]
+
+
+_LOOPS = {np.dtype(np.uint8): look_up_bytes, np.dtype(np.uint64): look_up_unsigned}
+
+
+@lookup_table.cpu_turns
+def _(call, plan, stores, results):
+    """float16 as its bits."""
+    out, table = Seen(results[0]), plan.shared["table"]
+    if table.dtype == np.float16:
+        out, table = out._replace(dtype=np.uint16), table.view(np.uint16)
+    return each_piece(call, _LOOPS.get(stores[0].dtype.numpy, look_up), stores, out, table)
 
 
 @lookup_table.cpu
@@ -102,10 +126,8 @@ def _(input, out, table):
     if input.size < 1 << 12 or out.dtype == np.float16:
         known = (input >= 0) & (input < last)
         np.take(table, np.where(known, input.astype(np.intp), last), out=out)
-    elif input.dtype == np.uint64:
-        look_up_unsigned(input.reshape(-1), out.reshape(-1), table)
     else:
-        look_up(input.reshape(-1), out.reshape(-1), table)
+        _LOOPS.get(input.dtype, look_up)(input.reshape(-1), out.reshape(-1), table)
 
 
 @lookup_table.cuda("lookup_table.cu")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ndd._operator import Plan, like, operator
+from ndd._cpu.conversion import conversion
+from ndd._operator import Call, Plan, Seen, each_piece, like, operator
 from ndd._tensor import DType, bind_operations
 from ndd._tensor.convert import convert_array
 
@@ -62,6 +63,18 @@ def _(input, *, dtype):
 @cast_like.plan
 def _(input_0, input_1):
     return Plan(input_0.shapes, shared={"source": input_0.dtype.name, "target": input_1.dtype.name})
+
+
+def _in_pieces(call: Call, plan: Plan, stores: list[Any], results: list[Any]) -> Any:
+    known = conversion(plan.shared["source"], plan.shared["target"])
+    if known is None:
+        return None
+    source, out = Seen(stores[0], dtype=known.sees), Seen(results[0], dtype=known.makes)
+    return each_piece(call, known.kernel, [source], out, *known.numbers)
+
+
+cast.cpu_turns(_in_pieces)
+cast_like.cpu_turns(_in_pieces)
 
 
 @cast.cpu

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.elementwise import OPERATIONS, spread
+from ndd._cpu.elementwise import OPERATIONS, in_pieces, spread
 from ndd._cuda.source import ELEMENT_TYPES
-from ndd._operator import Plan, bad_sample, operator, output
+from ndd._operator import Plan, bad_sample, each_piece, operator, output
 from ndd._tensor import Batch, DType, Tensor, bind_operations
 from ndd._tensor.construct import build_tensor, from_pipeline
 from ndd._tensor.dtype import dtype as to_dtype, float32, float64
@@ -83,6 +83,12 @@ def _declare(name: str) -> Callable[..., Any]:
     @found.plan
     def _(*operands, form):
         return Plan(_broadcast([o.shapes for o in operands]), shared={"form": form})
+
+    @found.cpu_turns
+    def _(call, plan, stores, results):
+        form, out = plan.shared["form"], results[0]
+        known = in_pieces(name, out.dtype.numpy, form.fill([s.dtype.numpy for s in stores]))
+        return None if known is None else each_piece(call, known[0], stores, out, *known[1])
 
     @found.cpu
     def _(operands, out, form):

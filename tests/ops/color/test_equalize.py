@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from cases import each_of
@@ -9,6 +11,9 @@ from compare import arrays_of, check_same, value
 from encoded import photograph
 
 import ndd
+from ndd._cpu.background import background
+from ndd._cpu.turns import _by_stand_in
+from ndd._operator import turns
 
 REGISTRY_CASES = {
     "equalize": each_of({}, layouts=("HWC", "CHW", "HW", "FHWC", "FCHW"), dtypes=("uint8",), off_by_one=0.0),
@@ -108,3 +113,19 @@ def test_gpu_of_more_pixels_than_threads(emulated_gpu):
     assert emulated_gpu.launches == ["count", "equalize"]
     for a, b in zip(found, arrays_of(ndd.equalize(batch)), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_samples_that_lie_apart_or_are_strided(waits, monkeypatch):
+    monkeypatch.setattr(background, "allowed", False)
+    if not waits:
+        monkeypatch.setattr(turns, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
+    rng = np.random.default_rng(8)
+    arrays = [rng.integers(k, 200, (300, 90 + 7 * k, 3), np.uint8) for k in range(6)]
+    arrays += [np.zeros((0, 5, 3), np.uint8), arrays[0][:, ::-2], arrays[1].transpose(1, 0, 2)]
+    with ndd.EvalContext(num_threads=3):
+        found = ndd.equalize(ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in arrays]))
+        for one, array in zip(found.tensors, arrays, strict=True):
+            for c in range(3):
+                alone = ndd.equalize(ndd.tensor(array[..., c], layout="HW"))
+                np.testing.assert_array_equal(np.asarray(one)[..., c], np.asarray(alone))

@@ -1,0 +1,217 @@
+"""Elementwise kernels over pieces of samples, wherever these lie, and results that go to memory past the cache."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from compare import assert_same
+from number_samples import NUMPY, borders
+
+import ndd
+from ndd._cpu import turns
+from ndd._cpu.background import background
+from ndd._cpu.jit import kernel
+from ndd._execution.threads import ThreadPool
+from ndd._operator import Plan, Rows, each_piece, on_cpu, pieces
+from ndd._tensor.convert import convert_array
+
+COUNT = 9
+
+
+@pytest.fixture(params=[True, False], ids=["past the cache", "near"])
+def small(request, monkeypatch):
+    """Samples of some thousand elements are cut into many pieces."""
+    for name, value in {
+        "_FEWEST": 1,
+        "_ELEMENTS": 4000,
+        "_MOST": 6000,
+        "_FAR": 1 if request.param else 1 << 60,
+    }.items():
+        monkeypatch.setattr(pieces, name, value)
+
+
+@pytest.fixture(params=[True, False], ids=["stood in for", "compiled"])
+def compiled(request, monkeypatch):
+    monkeypatch.setattr(background, "allowed", False)
+    if request.param:
+        monkeypatch.setattr(pieces, "each_in_turn", lambda one: functools.partial(turns._by_stand_in, one))
+
+
+@pytest.fixture
+def in_pieces_alone(monkeypatch):
+    """No sample is left to be done alone, or in another way."""
+    monkeypatch.setattr(on_cpu, "_run", None)
+    monkeypatch.setattr(on_cpu, "_in_pieces", None)
+    monkeypatch.setattr(on_cpu, "_at_once", None)
+
+
+def lying(layout, kind):
+    """Samples, and a batch of them."""
+    rng = np.random.default_rng(4)
+    sizes = [40] * COUNT if layout == "whole" else [0, 1, 120, 1, 900, 37, 2, 300, 80]
+    arrays = [rng.integers(0, 256, (size, 33)).astype(kind) for size in sizes]
+    if layout == "whole":
+        return arrays, ndd.as_batch(np.stack(arrays))
+    if layout == "flat":
+        return arrays, ndd.cast(ndd.batch([a.astype(np.float64) for a in arrays]), dtype=np.dtype(kind))
+    if layout == "strided":
+        arrays = [a.repeat(2, 1)[:, ::2] for a in arrays]
+    if layout == "odd places":
+        arrays = [np.frombuffer(b"-" + a.tobytes(), np.uint8)[1:].view(kind).reshape(a.shape) for a in arrays]
+    return arrays, ndd.as_batch([ndd.as_tensor(a) for a in arrays])
+
+
+LAYOUTS = ["apart", "flat", "whole", "strided", "odd places"]
+
+
+@kernel
+def scale(x, out, row, shift):
+    for i in range(out.size):
+        out[i] = np.float32(x[i]) * row[1] + shift
+
+
+@kernel
+def difference(x, y, out, factor):
+    for i in range(out.size):
+        out[i] = (x[i] - y[i]) * factor
+
+
+def of_one(one):
+    """An operator `row[1] x + shift`."""
+
+    @ndd.operator(register=False)
+    def scaled(x, /, *, shift: float = 3.0):
+        """See above."""
+        return ndd.like(x, dtype=ndd.float32)
+
+    @scaled.plan
+    def _(x, *, shift):
+        return Plan(x.shapes, {"row": np.arange(2 * x.n, dtype=np.float32).reshape(x.n, 2)}, {"shift": shift})
+
+    @scaled.cpu_turns
+    def _(call, plan, stores, results):
+        row, shift = Rows(plan.per_sample["row"]), plan.shared["shift"]
+        return each_piece(call, one, stores, results[0], row, np.float32(shift))
+
+    scaled.cpu(lambda x, out, row, shift: None)
+    return scaled
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.float32])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_pieces_have_the_numbers_of_their_samples(layout, kind, small, compiled, in_pieces_alone):
+    own = kernel(scale.function)
+    own.meanwhile()
+    arrays, batch = lying(layout, kind)
+    with ndd.EvalContext(num_threads=3):
+        found = of_one(own)(batch, shift=0.5)
+        for k, (array, one) in enumerate(zip(arrays, found.tensors, strict=True)):
+            wanted = array.astype(np.float32) * np.float32(2 * k + 1) + np.float32(0.5)
+            np.testing.assert_array_equal(np.asarray(one), wanted)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_two_operands(layout, small, compiled):
+    own = kernel(difference.function)
+    own.meanwhile()
+    left, batch = lying(layout, np.float32)
+    right = [a + k for k, a in enumerate(left)]
+
+    @ndd.operator(register=False)
+    def differ(x, y, /):
+        """9 (x - y)."""
+        return ndd.like(x)
+
+    @differ.cpu_turns
+    def _(call, plan, stores, results):
+        return each_piece(call, own, stores, results[0], np.float32(9))
+
+    differ.cpu(lambda x, y, out: np.copyto(out, 9 * (x - y)))
+    with ndd.EvalContext(num_threads=3):
+        found = differ(batch, ndd.batch(right))
+        for k, one in enumerate(found.tensors):
+            np.testing.assert_array_equal(np.asarray(one), np.full_like(left[k], -9 * k))
+
+
+def test_operands_of_other_sizes_are_left(small):
+    given = (ndd.batch([np.zeros(n), np.zeros(50)]) for n in (40, 41))
+    one, other = (ndd.cast(x, dtype=ndd.float32).evaluate()._store for x in given)
+    assert each_piece(None, kernel(difference.function), [one, other], one, np.float32(1)) is None
+
+
+@pytest.mark.parametrize(
+    "pair", ["u8 f32", "f32 f16", "f32 u8", "f64 f32", "i16 u8", "f16 f32", "f32 bfloat16", "f16 u8", "bool i32"]
+)
+def test_casts(pair, small, monkeypatch):
+    """Kernels, and conversions that have none."""
+    monkeypatch.setattr(background, "allowed", False)
+    source, target = pair.split()
+    arrays = [np.resize(borders(source), size) for size in (0, 5000, 3, 20000)]
+    with ndd.EvalContext(num_threads=3):
+        found = ndd.cast(ndd.batch(arrays), dtype=getattr(ndd, NUMPY.get(target, target)))
+        for one, array in zip(found.tensors, arrays, strict=True):
+            bits = one._value().arrays()[0] if target == "bfloat16" else np.asarray(one)
+            assert_same(bits, convert_array(array, source, target), 0)
+
+
+ARITHMETIC = {
+    "u8 * 0.5": ("u8", lambda x, n: x * (0.5 if n is None else n.float32(0.5))),
+    "3 - u8": ("u8", lambda x, n: 3 - x if n is None else 3 - x.astype(n.int32)),
+    "f32 / f32": ("f32", lambda x, n: x / x),
+    "f64 + 1": ("f64", lambda x, n: x + 1),
+    "i32 * i32": ("i32", lambda x, n: x * x),
+    "bool + 2": ("bool", lambda x, n: x + (2 if n is None else n.int32(2))),
+    "sqrt u8": ("u8", lambda x, n: ndd.math.sqrt(x) if n is None else n.sqrt(x.astype(n.float32))),
+    "floor": ("f32", lambda x, n: (n or ndd.math).floor(x)),
+    "fabs": ("f64", lambda x, n: (n or ndd.math).fabs(x)),
+    "-x": ("f32", lambda x, n: -x),
+}
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic(name, small, compiled):
+    source, compute = ARITHMETIC[name]
+    arrays = [np.resize(borders(source), size) for size in (0, 5000, 3, 20000)]
+    with ndd.EvalContext(num_threads=3), np.errstate(all="ignore"):
+        found = compute(ndd.batch(arrays), None)
+        for one, array in zip(found.tensors, arrays, strict=True):
+            assert_same(np.asarray(one), compute(array, np), 0)
+
+
+def test_a_batch_beside_one_tensor_and_stretched_samples(small, compiled):
+    arrays = [np.full((size, 1), 1.0 + size, np.float32) for size in (0, 3000, 2)]
+    row = np.arange(4, dtype=np.float32)
+    with ndd.EvalContext(num_threads=3):
+        found = ndd.batch(arrays) + ndd.tensor(row)
+        for one, array in zip(found.tensors, arrays, strict=True):
+            np.testing.assert_array_equal(np.asarray(one), array + row)
+
+
+ONE_LOOP = {
+    "cast": lambda x: ndd.cast(x, dtype=ndd.float32),
+    "cast_like": lambda x: ndd.cast_like(x, ndd.tensor(1.0)),
+    "multiply": lambda x: x * 0.5,
+    "sqrt": ndd.math.sqrt,
+    "lookup_table": lambda x: ndd.lookup_table(x, keys=[0, 1], values=[3, 4]),
+    "brightness": lambda x: ndd.brightness(x, brightness=1.2),
+    "contrast of each": lambda x: ndd.contrast(x, contrast=ndd.batch([0.1 * k for k in range(x.batch_size)])),
+    "equalize": ndd.equalize,
+}
+
+
+@pytest.mark.parametrize("name", ONE_LOOP)
+def test_a_thread_is_asked_once(name, monkeypatch):
+    """Not for each sample."""
+    asked = []
+    real = ThreadPool.run
+    monkeypatch.setattr(ThreadPool, "run", lambda self, work, count: asked.append(count) or real(self, work, count))
+    rng = np.random.default_rng(5)
+    arrays = [rng.integers(0, 256, (100, 150 + k, 3), np.uint8) for k in range(20)]
+    with ndd.EvalContext(num_threads=3):
+        found = ONE_LOOP[name](ndd.batch(arrays, layout="HWC")).evaluate()
+        assert asked == [3]
+        for one, array in zip(found.tensors[:3], arrays[:3], strict=True):
+            if "each" not in name:
+                assert_same(np.asarray(one), np.asarray(ONE_LOOP[name](ndd.batch([array], layout="HWC")).tensors[0]), 0)
