@@ -10,18 +10,8 @@ import numpy as np
 from ndd._cpu.inlined import empty, multiply_add
 from ndd._cpu.jit import kernel
 
-
-def overlapping_words(image: np.ndarray) -> np.ndarray:
-    """The bytes of an image as 32-bit words, one that starts at every byte: three channels are read at once."""
-    return np.ndarray((image.size - 3,), np.uint32, image, strides=(1,))
-
-
-def words_of(image: np.ndarray, out: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """`overlapping_words` of both where there are RGB pixels in bytes, else None."""
-    rgb = image.dtype == out.dtype == np.uint8 and image.shape[-1] == 3
-    if not rgb or image.size < 9 or out.size < 9 or image.size >= 1 << 30:
-        return None, None
-    return overlapping_words(image), overlapping_words(out)
+LEAST = 9
+"""Bytes of an image that has words."""
 
 
 @kernel
