@@ -1,5 +1,5 @@
 """For kernels: what numba makes a function of its own for at every new pair of types (`min` and `max` of numbers, `empty`,
-`zeros`), made in place; `array_at`, `each`, and `multiply_add`.
+`zeros`), made in place; `array_at`, `overlapping`, `each`, and `multiply_add`.
 
 A function costs 50 to 100 ms of compiling, what is made here 2 ms.
 """
@@ -46,6 +46,9 @@ zeros: Any = Intrinsic(lambda: _array(zeroed=True), np.zeros)
 array_at: Any = Intrinsic(lambda: _array_at(), lambda address, extents, like: memory_at(address, extents, like.dtype))
 """`array_at(address, extents, like)`: the C-contiguous array of `like`'s element type there; `extents` as of `np.empty`. It
 owns nothing: who calls the kernel holds the memory. Thus one call takes samples that lie apart."""
+
+overlapping: Any = Intrinsic(lambda: _overlapping(), lambda flat, dtype: _overlapping_words(flat, np.dtype(dtype)))
+"""`overlapping(flat, dtype)`: bytes as words, one that starts at every byte, of a contiguous array. It owns nothing."""
 
 each: Any = Intrinsic(lambda: range, lambda n: (slice(n),))
 """`for i in each(n)`: `range`, for simple loops over arrays. Python does it in one go, with a slice for `i`."""
@@ -140,6 +143,33 @@ def _array_at() -> Any:
     return looked_at
 
 
+def _overlapping_words(flat: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    return np.ndarray((flat.size - dtype.itemsize + 1,), dtype, flat, strides=(1,))
+
+
+@functools.cache
+def _overlapping() -> Any:
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+    from numba.np import arrayobj
+
+    @intrinsic
+    def words(typing_context, flat, dtype):
+        kind = types.Array(dtype.dtype, 1, "A", aligned=False)
+
+        def generate(context, builder, signature, arguments):
+            source = context.make_array(signature.args[0])(context, builder, arguments[0])
+            size, one = (context.get_constant(types.intp, n) for n in (arrayobj.get_itemsize(context, kind), 1))
+            count = builder.sub(cgutils.unpack_tuple(builder, source.shape)[0], builder.sub(size, one))
+            data = builder.bitcast(source.data, context.get_data_type(kind.dtype).as_pointer())
+            return _array_over(context, builder, kind, [count], [one, size], data, None, size)
+
+        return kind(flat, dtype), generate
+
+    return words
+
+
 def _shape_and_strides(context: Any, builder: Any, kind: Any, of: Any, extents: Any) -> tuple[list[Any], list[Any]]:
     """For an intrinsic: the shape of a C-contiguous array of numba's type `kind`, from `extents`, an integer or a tuple of numba's
     type `of`; and its strides, the innermost first, with the bytes of all of it behind them."""
@@ -158,9 +188,17 @@ def _shape_and_strides(context: Any, builder: Any, kind: Any, of: Any, extents: 
 
 
 def _array_over(
-    context: Any, builder: Any, kind: Any, shape: list[Any], strides: list[Any], data: Any, memory: Any
+    context: Any,
+    builder: Any,
+    kind: Any,
+    shape: list[Any],
+    strides: list[Any],
+    data: Any,
+    memory: Any,
+    size: Any = None,
 ) -> Any:
-    """For an intrinsic: the array over `data`, with what `_shape_and_strides` gives; `memory` is what owns it, or None."""
+    """For an intrinsic: the array over `data`, with what `_shape_and_strides` gives; `memory` is what owns it, or None; `size` that
+    of an element, where it is not the innermost stride."""
     from numba import types
     from numba.core import cgutils
     from numba.np import arrayobj
@@ -171,7 +209,7 @@ def _array_over(
         data=data,
         shape=cgutils.pack_array(builder, shape, ty=whole),
         strides=cgutils.pack_array(builder, strides[-2::-1], ty=whole),
-        itemsize=strides[0],
+        itemsize=strides[0] if size is None else size,
         meminfo=memory,
     )
     return array._getvalue()

@@ -1,5 +1,6 @@
-"""`sum_pixels`, `sum_rows`, `sum_few`, `turn_tile` and `fetch`, for kernels: what the compiler does not make of loops by itself.
+"""`sum_pixels`, `sum_rows`, `sum_few`, `turn_tile`, `fetch` and `fetch_to_read`, for kernels.
 
+They are what the compiler does not make of loops by itself.
 A pixel of three channels is less than a vector register, so that loops over channels and taps stay one number at a time:
 with a register for each pixel, whose fourth number is let go, they are three times as fast. Sums of rows stay in registers
 until all rows are added: half of the time. Rows that become columns are gathered number by number: three times the time of
@@ -40,18 +41,21 @@ turn_tile: Any = Intrinsic(lambda: _tile_intrinsic(), _turn_tile)
 `[rows, columns]`; nothing is checked."""
 
 
-fetch: Any = Intrinsic(lambda: _fetch_intrinsic(), lambda x, i: None)
-"""`fetch(x, i)`: has the line of memory that holds `x[i]`, float32, brought to the cache, to be written soon."""
+fetch: Any = Intrinsic(lambda: _fetch_intrinsic(to_write=True), lambda x, i: None)
+"""`fetch(x, i)`: has the line of memory that holds `x[i]` brought to the cache, to be written soon. `x` has one axis."""
+
+fetch_to_read: Any = Intrinsic(lambda: _fetch_intrinsic(to_write=False), lambda x, i: None)
+"""The same, to be read soon."""
 
 
-def _fetch_intrinsic() -> Any:
+def _fetch_intrinsic(to_write: bool) -> Any:
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils
     from numba.extending import intrinsic
 
     number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
-    written, soon, data = (ir.Constant(number, value) for value in (1, 3, 1))
+    written, soon, data = (ir.Constant(number, value) for value in (int(to_write), 3, 1))
 
     @intrinsic
     def fetched(typing_context, x, i):
@@ -63,7 +67,7 @@ def _fetch_intrinsic() -> Any:
             builder.call(prefetch, [place, written, soon, data])
             return context.get_dummy_value()
 
-        return types.void(types.Array(types.float32, 1, "C"), types.int64), generate
+        return types.void(x, types.int64), generate
 
     return fetched
 

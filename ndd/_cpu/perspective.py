@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.inlined import empty, multiply_add
+from ndd._cpu.inlined import empty, multiply_add, overlapping
 from ndd._cpu.jit import kernel
 from ndd._cpu.rgb_sampling import mix_rgb, rgb_word, store_rgb, word_at
 from ndd._cpu.sampling import border_index
@@ -106,26 +106,25 @@ def multiplies_and_adds() -> bool:
     return bool(binding.get_host_cpu_features().get("fma", False))
 
 
-def pairs_of(image: np.ndarray) -> np.ndarray:
-    """The bytes of an image as 64-bit words, one that starts at every byte: two RGB pixels are read at once."""
-    return np.ndarray((image.size - 7,), np.uint64, image, strides=(1,))
-
-
 @kernel
-def warp_rgb(image, pairs, out, out_words, m, fill):
+def warp_rgb(image, out, m, fill, done):
     """Pixel (x, y) of `out` is read at m @ (x, y, 1), divided by its third component, between four pixels of `image`; what
-    lies outside is `fill`. False where a point is no number: what OpenCV makes of it depends on those around it.
+    lies outside is `fill`. `done` [1] says whether all points were numbers: what OpenCV makes of others depends on those
+    around them.
 
-    Both images are uint8 [H, W, 3], `pairs` those of `image`, `out_words` as in `rgb_sampling.py`, `m` float32 [3, 3]."""
+    Both images are uint8 [H, W, 3] of `LEAST` bytes at least (`rgb_sampling.py`), `m` float32 [3, 3]."""
     height, width, _ = image.shape
     flat, wide = image.reshape(height * width * 3), out.shape[1]
+    pairs = overlapping(flat, np.uint64)  # two pixels are read at once
+    out_words = overlapping(out.reshape(out.size), np.uint32)
+    done[0] = False
     stride = np.int32(3 * width)
     share, pixel, place = empty((2, wide), np.float32), empty((2, wide), np.int32), empty(wide, np.int32)
     tap, row = empty((4, wide), np.uint32), empty(wide, np.uint32)
     outside = rgb_word(fill)
     for y in range(len(out)):
         if not _perspective_line(np.float32(y), m, share[0], share[1], pixel[0], pixel[1]):
-            return False
+            return
         _place_pairs(pixel[0], pixel[1], width, height, pairs.size, place)
         for i in range(wide):
             at = place[i]
@@ -141,10 +140,12 @@ def warp_rgb(image, pairs, out, out_words, m, fill):
                 tap[3, i] = _pixel_or(flat, left + 1, top + 1, width, height, outside)
         mix_rgb(tap[0], tap[1], tap[2], tap[3], share[0], share[1], row, True)
         store_rgb(row, out[y].reshape(3 * wide), out_words, 3 * wide * y)
-    return True
+    done[0] = True
 
 
-warp_rgb.meanwhile(lambda *args: False)
+@warp_rgb.meanwhile
+def _(image, out, m, fill, done):
+    done[0] = False
 
 
 @kernel

@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 
@@ -30,12 +29,11 @@ from ndd._cpu.filter_taps import (
     reach,
     tap_count,
 )
-from ndd._cpu.inlined import array_at, empty, zeros
+from ndd._cpu.inlined import array_at, empty, overlapping, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.lanes import LANES, sum_pixels
 from ndd._cpu.turns import next_turn
 from ndd._tensor.memory import host_empty
-from ndd._tensor.store import volumes
 
 SPARE = LANES - 1  # numbers behind a row, where the last pixel of it is less than a register
 
@@ -364,9 +362,56 @@ def pick_planes(image, out, channels, y_first, x_first):
 
 
 @pick_planes.meanwhile
-def _(image, out, channels, y_first, x_first):
+def _pick_by_numpy(image, out, channels, y_first, x_first):
     pixels = image.reshape(*image.shape[:2], -1, channels)
     out[...] = pixels[:, y_first][:, :, x_first].reshape(out.shape)
+
+
+@kernel
+def pick_rgb(image, out, y_first, x_first):
+    """The same for RGB pixels in bytes, each moved as a word; both have 9 bytes at least."""
+    flat, target = image.reshape(image.size), out.reshape(out.size)
+    words, out_words = overlapping(flat, np.uint32), overlapping(target, np.uint32)
+    count, step, last = len(x_first), image.shape[2], np.uint64(words.size - 1)
+    offsets, three = empty(count, np.uint64), np.uint64(3)
+    for x in range(count):
+        offsets[x] = 3 * x_first[x]
+    to = np.uint64(0)
+    for p in range(len(image)):
+        for y in range(len(y_first)):
+            begin = np.uint64((p * image.shape[1] + y_first[y]) * step)
+            for x in range(count - 1):  # the fourth byte belongs to the pixel that follows, which is written after it
+                at = begin + offsets[x]
+                out_words[to] = words[at] if at <= last else words[last] >> np.uint32(8)
+                to += three
+            at = begin + offsets[count - 1]
+            for k in range(np.uint64(3)):
+                target[to + k] = flat[at + k]
+            to += three
+
+
+@pick_rgb.meanwhile
+def _(image, out, y_first, x_first):
+    _pick_by_numpy(image, out, 3, y_first, x_first)
+
+
+@kernel
+def pick_image(image, out, channels, start, end, kind, rgb):
+    """The nearest pixel of each plane of `[planes, H, W * channels]`; `rgb` is None, or something where `pick_rgb` serves."""
+    height, width = image.shape[1], image.shape[2] // channels
+    rows, columns = out.shape[1], out.shape[2] // channels
+    if kind[0] == NN_FUSED:
+        y_first = fused_nearest_taps(rows, height, start[0], end[0])
+        x_first = fused_nearest_taps(columns, width, start[1], end[1])
+    else:
+        y_first, x_first = nearest_plane(height, width, rows, columns, start, end)
+    if rgb is None:
+        pick_planes(image, out, channels, y_first, x_first)
+    else:
+        pick_rgb(image, out, y_first, x_first)
+
+
+pick_image.meanwhile()
 
 
 @kernel
@@ -414,7 +459,7 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], start, e
         return _pick(image, out, axes, start, end, kind)
     # The loops make bytes and float32; other types are rounded afterwards, which spares compiling them for each pair of
     # types (5 s). The same for what they read would cost a fifth of the speed of 16-bit images.
-    made = out if out.dtype in _MADE else host_empty(out.shape, F32)
+    made = out if out.dtype in MADE else host_empty(out.shape, F32)
     extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
     moved = [
         k not in _EXACT or a != 0 or not b == n == m
@@ -423,56 +468,15 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], start, e
     if moved == [True, True]:
         y, x = axes
         channels = math.prod(out.shape[x + 1 :])
-        taps = plane_taps(*extents, *sizes, channels, start, end, kind, radius, _REGISTER // out.itemsize)
+        taps = plane_taps(*extents, *sizes, channels, start, end, kind, radius, REGISTER // out.itemsize)
         planes = image.reshape(_plane(image.shape, y)), made.reshape(_plane(out.shape, y))
-        filter_planes(*planes, channels, *taps, *_range_of(made.dtype))
+        filter_planes(*planes, channels, *taps, *range_of(made.dtype))
         rounding = sizes[1] * channels, *taps[-2:]
     else:
-        rounding = _one_by_one(image, made, axes, moved, start, end, kind, radius, _REGISTER // out.itemsize)
+        rounding = _one_by_one(image, made, axes, moved, start, end, kind, radius, REGISTER // out.itemsize)
     if made is not out:
         period, even, behind = rounding
-        put_rows(made.reshape(-1, period), out.reshape(-1, period), even, behind, *_range_of(out.dtype))
-
-
-def resample_in_turns(call: Any, plan: Any, stores: list[Any], results: list[Any]) -> np.ndarray | None:
-    """`resample` for the samples of a batch that are bytes and change along two neighbouring axes: the numbers of those
-    that are left, None for all. Kernels of more types would take seconds more to compile."""
-    image, out, y = stores[0], results[0], plan.shared["axes"][0]
-    if (
-        call.n == 1
-        or len(plan.shared["axes"]) != 2
-        or len(results) != 1
-        or y < 0
-        or image.dtype.numpy != np.uint8
-        or out.dtype.numpy not in _MADE
-    ):
-        return None
-    shapes, made = image.shape_array, out.shape_array
-    if len(shapes) != len(made):
-        shapes = np.broadcast_to(shapes, made.shape)
-    start, end, kind, radius = (plan.per_sample[name] for name in ("start", "end", "kind", "radius"))
-    places, sizes = shapes[:, y : y + 2], made[:, y : y + 2]
-    same = (start == 0) & (end == places) & (places == sizes) & ((kind == CUBIC) | (kind == TRIANGULAR))
-    fits = ~same & (kind != NN) & (kind != NN_FUSED)
-    fits = fits.all(axis=1) & (volumes(shapes) > 0) & (volumes(made) > 0)
-    order = np.flatnonzero(fits)
-    if not len(order):
-        return None
-    extents = np.empty((len(made), 4), np.int64)
-    extents[:, 0], extents[:, 1:3], extents[:, 3] = volumes(shapes[:, :y]), places, volumes(shapes[:, y + 2 :])
-    if not image.uniform():
-        work = np.abs(end - start).prod(axis=1)
-        order = order[np.argsort(-work[order], kind="stable")]
-    sources = np.ascontiguousarray(np.broadcast_to(image.pointers(), (len(made),)))
-    like = np.empty(0, out.dtype.numpy)
-    numbers = (
-        order, sources, out.pointers(), np.empty(0, np.uint8), like, extents, np.ascontiguousarray(sizes),
-        *map(np.ascontiguousarray, (start, end, kind, radius)), _REGISTER // like.itemsize, *_range_of(like.dtype),
-    )  # fmt: skip
-    done = call.in_turns(
-        lambda *turns: filter_turns(*turns, *numbers), len(order), image.nbytes() + out.nbytes(), (image, out)
-    )
-    return np.flatnonzero(~fits) if done else None
+        put_rows(made.reshape(-1, period), out.reshape(-1, period), even, behind, *range_of(out.dtype))
 
 
 def _plane(shape: tuple[int, ...], y: int) -> tuple[int, int, int]:
@@ -503,7 +507,7 @@ def _pick(image, out, axes, start, end, kind) -> None:
 def _one_by_one(image, out, axes, changes, start, end, kind, radius, lanes) -> tuple[int, int, int]:
     """One pass along each axis that changes, with float32 in between. Gives the run of elements whose ties are rounded
     to even: in each `period` of the result, from `even` to `behind`."""
-    low, high = _range_of(out.dtype)
+    low, high = range_of(out.dtype)
     extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
     spans = [reach(*place) for place in zip(extents, start, end, kind, radius, strict=True)]
     taps = [tap_count(*filter_) for filter_ in zip(kind, radius, strict=True)]
@@ -553,11 +557,11 @@ def _least_cost(extents: tuple[int, ...], sizes: tuple[int, ...], taps: tuple[in
 
 
 _EXACT = (CUBIC, TRIANGULAR)  # the filters whose weights are 1 and 0 where nothing changes
-_MADE = (np.dtype(np.uint8), np.dtype(F32))
-_REGISTER = 16  # bytes of results that DALI's loops round at once
+MADE = (np.dtype(np.uint8), np.dtype(F32))
+REGISTER = 16  # bytes of results that DALI's loops round at once
 
 
-def _range_of(dtype: np.dtype) -> tuple[np.float32, np.float32]:
+def range_of(dtype: np.dtype) -> tuple[np.float32, np.float32]:
     """To what results are clamped, after they were rounded; floats are neither."""
     if dtype.kind == "f":
         return F32(0), F32(0)

@@ -10,18 +10,8 @@ import numpy as np
 from ndd._cpu.inlined import empty, multiply_add
 from ndd._cpu.jit import kernel
 
-
-def overlapping_words(image: np.ndarray) -> np.ndarray:
-    """The bytes of an image as 32-bit words, one that starts at every byte: three channels are read at once."""
-    return np.ndarray((image.size - 3,), np.uint32, image, strides=(1,))
-
-
-def words_of(image: np.ndarray, out: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """`overlapping_words` of both where there are RGB pixels in bytes, else None."""
-    rgb = image.dtype == out.dtype == np.uint8 and image.shape[-1] == 3
-    if not rgb or image.size < 9 or out.size < 9 or image.size >= 1 << 30:
-        return None, None
-    return overlapping_words(image), overlapping_words(out)
+LEAST = 9
+"""Bytes of an image that has words."""
 
 
 @kernel
@@ -67,7 +57,7 @@ def _fetch_inside(words, left, right, top, bottom, a, b, c, d):
 
 
 @kernel
-def _fetch(flat, words, place, fill, tap, begin, end):
+def fetch_words(flat, words, place, fill, tap, begin, end):
     """The four pixels of each point as words: without a question to each of them between the ends of the row."""
     left, right, top, bottom = place[0], place[1], place[2], place[3]
     first, last, limit = begin, end, np.int32(words.size)
@@ -93,7 +83,7 @@ def _is_outside(place, i):
 
 
 @kernel
-def _byte(word, shift):
+def byte_of(word, shift):
     return np.float32(np.int32((word >> np.uint32(shift)) & np.uint32(255)))
 
 
@@ -101,7 +91,7 @@ def _byte(word, shift):
 def _mixed_byte(a, b, c, d, shift, qx, qy, fused):
     """One channel of four fetched pixels mixed, back in its place in a word. `fused`: as OpenCV does it, else as DALI's warps
     do (`_linear_points` in `sampling.py`)."""
-    a, b, c, d = _byte(a, shift), _byte(b, shift), _byte(c, shift), _byte(d, shift)
+    a, b, c, d = byte_of(a, shift), byte_of(b, shift), byte_of(c, shift), byte_of(d, shift)
     if fused:
         above, below = multiply_add(qx, b - a, a), multiply_add(qx, d - c, c)
         whole = np.int32(np.rint(multiply_add(qy, below - above, above)))
@@ -143,7 +133,7 @@ def linear_rgb(flat, words, place, share, fill, out, out_words, start):
     while first < last and _is_outside(place, last - 1):
         last -= 1
     row[:first], row[last:] = outside, outside
-    _fetch(flat, words, place, outside, tap, first, last)
+    fetch_words(flat, words, place, outside, tap, first, last)
     mix_rgb(
         tap[0][first:last], tap[1][first:last], tap[2][first:last], tap[3][first:last],
         share[0][first:last], share[1][first:last], row[first:last], False,

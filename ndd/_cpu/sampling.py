@@ -7,7 +7,6 @@ simple loop: where its pixels lie, fetching them, mixing them, and storing the n
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -28,12 +27,6 @@ def store_limits(source: np.dtype, target: np.dtype, nearest: bool) -> tuple[boo
         return False, np.float32(0), np.float32(0)
     kind = np.float64 if target.itemsize > 2 else np.float32
     return True, kind(np.iinfo(target).min), kind(np.iinfo(target).max)
-
-
-def outside_of(image: np.ndarray) -> Any:
-    """A place that stands for the fill value, also when another place is added to it; all places are of its type: of 32
-    bits, which is faster, wherever they hold them."""
-    return np.int32(-(1 << 30)) if image.ndim == 3 and image.size < 1 << 30 else np.int64(-(1 << 60))
 
 
 @kernel
@@ -161,7 +154,8 @@ def sample_rows(
 ):
     """Rows of the output from row `first` on, from the points (xs, ys) [rows, width].
 
-    `place` [4, width] is room for a row, `outside` as `outside_of` gives it. `fill` holds float32 numbers to be mixed
+    `place` [4, width] is room for a row, `outside` a place that stands for the fill value, also when another place is
+    added to it; both are of 32 bits, which is faster, wherever those hold all places. `fill` holds float32 numbers to be mixed
     with pixels, `stored_fill` the same in the output's type. `nearest` and `words` are None or not: of a question
     whether an argument is None numba compiles one answer only.
     """

@@ -5,36 +5,68 @@ Points are float32 and worked out in DALI's order: the last bit decides between 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
+from ndd._cpu.inlined import empty, overlapping
 from ndd._cpu.jit import kernel
+from ndd._cpu.lanes import fetch_to_read
 from ndd._cpu.libm import c_cos, c_sin
-from ndd._cpu.rgb_sampling import words_of
-from ndd._cpu.sampling import linear_taps, nearest_points, nearest_taps, outside_of, sample_rows, store_row
+from ndd._cpu.sampling import linear_taps, nearest_points, nearest_taps, sample_rows, store_row
 
 _TILE = 256  # DALI adds steps up over so many pixels of a row
 _POINTS = 1 << 15  # that are worked out before they are read: they stay in the cache
+_STREAMS = 16  # rows of an image that a processor reads ahead at once
+_NEAR = 1 << 20  # bytes that fit into the cache of one core
+LARGE = 1 << 30  # elements of an image from which on places need more than 32 bits
+_OUTSIDE = np.int64(-(1 << 60))
 
 
-def warped(points: Callable[..., None], image: np.ndarray, out: np.ndarray, how: tuple[Any, ...], *given: Any) -> None:
-    """An image [H, W, C] read at what one of the `..._points` below says; neither array is empty.
+@kernel
+def warp_image(image, out, applied, matrix, wave, rgb, large, nearest, border, fill, stored_fill, rounds, low, high):
+    """An image [H, W, C] read at what one of the `..._points` below says: `affine_points` of `matrix`, `water_points` of
+    `wave`, or `sphere_points` where both are None. Neither image is empty. A copy where not `applied`.
 
-    `how` is (nearest, border, fill, stored fill, rounds, low, high), see `sample_rows`.
+    `rgb` is None, or something where both are RGB pixels in bytes, `LEAST` of them at least (`rgb_sampling.py`); `large` is
+    None for images of less than `LARGE` elements. The rest is that of `sample_rows`.
     """
+    if not applied:
+        source, target = image.reshape(image.size), out.reshape(out.size)
+        for i in range(out.size):
+            target[i] = source[i]
+        return
     height, width, _ = out.shape
-    words, out_words = words_of(image, out)
-    outside = outside_of(image)
-    place = np.empty((4, width), outside.dtype)
+    if rgb is None:
+        words = None
+        out_words = None
+    else:
+        words = overlapping(image.reshape(image.size), np.uint32)
+        out_words = overlapping(out.reshape(out.size), np.uint32)
+    # A turned row comes upon lines of the cache in an order that no processor foresees.
+    if matrix is not None and abs(matrix[1, 0]) * width > _STREAMS and image.size * image.itemsize < _NEAR:
+        bring_near(image.reshape(image.size))
+    if large is None:  # 32 bits, which is faster
+        outside, place = np.int32(-LARGE), empty((4, width), np.int32)
+    else:
+        outside, place = _OUTSIDE, empty((4, width), np.int64)
     rows = min(height, 1 + _POINTS // width)
-    xs, ys = np.empty((rows, width), np.float32), np.empty((rows, width), np.float32)
+    all_x, all_y = empty((rows, width), np.float32), empty((rows, width), np.float32)
     for first in range(0, height, rows):
-        some_x, some_y = xs[: height - first], ys[: height - first]
-        points(first, some_x, some_y, *given)
-        sample_rows(image, words, some_x, some_y, place, outside, out, out_words, first, *how)
+        xs, ys = all_x[: height - first], all_y[: height - first]
+        if matrix is not None:
+            affine_points(first, xs, ys, matrix)
+        elif wave is not None:
+            water_points(first, xs, ys, wave)
+        else:
+            sphere_points(first, xs, ys, height, width)
+        sample_rows(
+            image, words, xs, ys, place, outside, out, out_words, first,
+            nearest, border, fill, stored_fill, rounds, low, high,
+        )  # fmt: skip
+
+
+warp_image.meanwhile()
 
 
 @kernel
@@ -76,16 +108,9 @@ def _(x, y, across, down, xs, ys):
 
 @kernel
 def bring_near(flat):
-    """Reads a byte of each cache line: in order, which is much faster than as a turned row comes upon them."""
-    found = np.uint8(0)
-    for i in range(0, flat.size, 64):
-        found |= flat[i]
-    return found
-
-
-@bring_near.meanwhile
-def _(flat):
-    return np.bitwise_or.reduce(flat[::64])
+    """Brings an image to the cache in order, which is much faster than as a turned row comes upon its lines."""
+    for i in range(0, flat.size, 64 // flat.itemsize):
+        fetch_to_read(flat, i)
 
 
 @kernel
@@ -182,7 +207,7 @@ def _linear_voxels(flat, channels, place, share, fill, row):
 
 def warp_volume(image: np.ndarray, out: np.ndarray, m: np.ndarray, *how: Any) -> None:
     """A volume [D, H, W, C], read at m @ (x + 0.5, y + 0.5, z + 0.5, 1)."""
-    _warp_volume(image, outside_of(image), out, m, *how)
+    _warp_volume(image, _OUTSIDE, out, m, *how)
 
 
 @kernel

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
+from ndd._cpu.inlined import empty, overlapping
 from ndd._cpu.jit import kernel
-from ndd._operator import Plan, bad_sample, like, operator
+from ndd._cpu.rgb_sampling import LEAST, byte_of, fetch_words, store_rgb
+from ndd._operator import Plan, bad_sample, each_sample, like, operator
+from ndd._tensor.store import volumes
 from ndd.types import DALIInterpType
 
 _NEAREST, _LINEAR, _CUBIC = 0, 1, 2
 _SUPPORTED = (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR, DALIInterpType.INTERP_CUBIC)
 _ORIGINS = {"corner": 0.5, "center": 0.0}
 _HALF = np.float32(0.49999997)  # the number below one half: with 0.5, 0.49999997 would be rounded up
+_LARGE = 1 << 30  # elements of an image from which on places need more than 32 bits
 _MAP_LAYOUTS = ("HW", "FHW", "HWC", "FHWC")
 
 
@@ -104,6 +107,29 @@ def _(image, mapx, mapy, out, interp, shift, rounds, low, high):
         _blend_cubic(image, mapx, mapy, out, shift, rounds, low, high)
 
 
+@remap.cpu_turns
+def _(call, plan, stores, results):
+    image, mapx, mapy, out = *stores, results[0]
+    extents, given = image.shape_array, plan.shared
+    sizes, made = volumes(extents), volumes(out.shape_array)
+    interp, rest = given["interp"], tuple(given[name] for name in ("shift", "rounds", "low", "high"))
+    kernel, least = _blend_cubic, 1
+    if interp == _NEAREST:
+        kernel, rest = _pick, rest[:1]
+    elif interp == _LINEAR:
+        kernel = _blend
+        if image.dtype.name == "u8" and (extents[:, 2] == 3).all():
+            kernel, rest, least = _blend_rgb, rest[:1], LEAST
+    fits = (sizes >= least) & (sizes < _LARGE) & (made >= least)
+    if not fits.any():
+        return None
+    order = np.flatnonzero(fits)
+    if not out.uniform():
+        order = order[np.argsort(-made[order], kind="stable")]
+    each_sample(call, kernel, image, mapx, mapy, out, *rest, order=order)
+    return np.flatnonzero(~fits)
+
+
 @kernel
 def _inside(u, n):
     """Whether a coordinate counts as inside a line of `n` pixels: half a pixel before the first centre to one behind
@@ -177,6 +203,57 @@ def _blend_by_numpy(image, map_x, map_y, out, shift, rounds, low, high):
         made = first + (mixed((row + 1).clip(None, height - 1)) - first) * fy
         made[~inside] = 0
         out[...] = np.trunc(made + np.copysign(_HALF, made)).clip(low, high) if rounds else made
+
+
+@kernel
+def _linear_place(at, n, step, shift, place, behind, share):
+    """For a line of coordinates: where the pixels around each begin, and the share of the second; below 0 for one outside."""
+    last, least = np.int32(n - 1), np.float32(-0.5)
+    for i in range(at.size):
+        u = at[i] - shift
+        inside = (u >= least) & (u < np.float32(n))
+        u = u if inside else np.float32(0)
+        left = np.floor(u)
+        share[i] = u - left
+        before = np.int32(left)
+        after = before + np.int32(1)
+        before = before if before > 0 else np.int32(0)
+        after = after if after < last else last
+        place[i] = before * step if inside else np.int32(-_LARGE)
+        behind[i] = after * step if inside else np.int32(-_LARGE)
+
+
+@kernel
+def _blended_byte(a, b, c, d, shift, fx, fy):
+    a, b, c, d = byte_of(a, shift), byte_of(b, shift), byte_of(c, shift), byte_of(d, shift)
+    first, second = a + (b - a) * fx, c + (d - c) * fx
+    return np.uint32(np.int32(first + (second - first) * fy + _HALF)) << np.uint32(shift)
+
+
+@kernel
+def _blend_rgb(image, map_x, map_y, out, shift):
+    """`_blend` of RGB pixels in bytes; both images have `LEAST` bytes at least."""
+    height, width, _ = image.shape
+    wide = out.shape[1]
+    flat = image.reshape(image.size)
+    words, out_words = overlapping(flat, np.uint32), overlapping(out.reshape(out.size), np.uint32)
+    place, share = empty((4, wide), np.int32), empty((2, wide), np.float32)
+    tap, row = empty((4, wide), np.uint32), empty(wide, np.uint32)
+    for y in range(len(out)):
+        _linear_place(map_x[y], np.int32(width), np.int32(3), shift, place[0], place[1], share[0])
+        _linear_place(map_y[y], np.int32(height), np.int32(3 * width), shift, place[2], place[3], share[1])
+        fetch_words(flat, words, place, np.uint32(0), tap, 0, wide)
+        a, b, c, d, fx, fy = tap[0], tap[1], tap[2], tap[3], share[0], share[1]
+        for i in range(row.size):
+            red = _blended_byte(a[i], b[i], c[i], d[i], 0, fx[i], fy[i])
+            green = _blended_byte(a[i], b[i], c[i], d[i], 8, fx[i], fy[i])
+            row[i] = red | green | _blended_byte(a[i], b[i], c[i], d[i], 16, fx[i], fy[i])
+        store_rgb(row, out[y].reshape(3 * wide), out_words, 3 * wide * y)
+
+
+@_blend_rgb.meanwhile
+def _(image, map_x, map_y, out, shift):
+    _blend_by_numpy(image, map_x, map_y, out, shift, True, np.float32(0), np.float32(255))
 
 
 @kernel

@@ -12,13 +12,13 @@ from ndd._cpu.opencv import single_threaded
 from ndd._cpu.perspective import (
     beyond_opencv,
     multiplies_and_adds,
-    pairs_of,
     warp_perspective as warp_by_pixels,
     warp_rgb,
 )
-from ndd._cpu.rgb_sampling import words_of
+from ndd._cpu.rgb_sampling import LEAST
 from ndd._cpu.sampling import BORDERS, store_limits
-from ndd._operator import Operand, PerSample, Plan, like, operator
+from ndd._operator import Operand, PerSample, Plan, Rows, each_sample, like, operator
+from ndd._tensor.store import volumes
 from ndd.ops.image.warping import check_matrix, inverted, matrices, output_extents, threads_of
 from ndd.types import DALIInterpType
 
@@ -27,6 +27,7 @@ _NEAREST, LINEAR, _CUBIC = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEA
 _OPENCV_BORDERS = (0, 1, 2, 4, 3)  # by the numbers of `BORDERS`
 _INVERSE_MAP = 16
 _CHANNELS = 4  # that OpenCV warps at once
+_LARGE = 1 << 30  # elements of an image from which on places need more than 32 bits
 
 
 @operator(
@@ -147,12 +148,6 @@ def _(image, matrix_input, out, given, matrix, far, planar, interp, border, fill
         else:
             target[...] = np.clip(np.rint(values), low, high) if rounds else values
         return
-    if interp == LINEAR and border == 0 and inverse_map and not planar and image.shape[2:] == (3,):
-        _, words = words_of(image, out)
-        if words is not None and multiplies_and_adds():
-            values = np.clip(np.rint(fill), 0, 255).astype(np.uint8)
-            if warp_rgb(image, pairs_of(image), out, words, given.astype(np.float32), values):
-                return
     flags = interp | (_INVERSE_MAP if inverse_map else 0)
     warp = single_threaded().warpPerspective
     for part, target, some in _parts(image, out, planar, fills):
@@ -161,6 +156,28 @@ def _(image, matrix_input, out, given, matrix, far, planar, interp, border, fill
         found = warp(part, given, (target.shape[1], target.shape[0]), direct, flags, _OPENCV_BORDERS[border], some)
         if direct is None:
             target[...] = found.reshape(target.shape)
+
+
+@warp_perspective.cpu_turns
+def _(call, plan, stores, results):
+    """RGB pixels in bytes, between four of them; the rest is left."""
+    image, out, given = stores[0], results[0], plan.shared
+    extents, made = image.shape_array, out.shape_array
+    linear = given["interp"] == LINEAR and given["border"] == 0 and given["inverse_map"] and not given["planar"]
+    if not linear or image.dtype.name != "u8" or extents.shape[1] != 3 or not multiplies_and_adds():
+        return None
+    sizes, far = volumes(extents), plan.per_sample["far"]
+    fits = (extents[:, 2] == 3) & ~far & (sizes >= LEAST) & (sizes < _LARGE) & (volumes(made) >= LEAST)
+    order = np.flatnonzero(fits)
+    if not len(order):
+        return None
+    if not out.uniform():
+        order = order[np.argsort(-volumes(made)[order], kind="stable")]
+    fill = np.clip(np.rint(given["fill"]), 0, 255).astype(np.uint8)
+    done = np.zeros((len(made), 1), bool)
+    maps = Rows(plan.per_sample["given"].astype(np.float32))
+    each_sample(call, warp_rgb, image, out, maps, fill, Rows(done), order=order)
+    return np.flatnonzero(~done[:, 0])
 
 
 def _parts(image: np.ndarray, out: np.ndarray, planar: bool, fills: Sequence[float]) -> list[tuple[Any, Any, Any]]:

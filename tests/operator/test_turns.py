@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd._cpu import lines, resample
+from ndd._cpu import lines
 from ndd._cpu.background import background
 from ndd._cpu.inlined import array_at
 from ndd._cpu.jit import kernel
 from ndd._cpu.turns import next_turn
 from ndd._operator import Plan, all_operators, on_cpu
 from ndd._operator.turns import in_turns
+from ndd.ops.image import resample_turns
 
 LARGE = 1 << 30  # bytes: worth all threads
 
@@ -114,7 +115,7 @@ def test_an_operator_runs_a_loop_for_each_thread(monkeypatch):
     rng = np.random.default_rng(2)
     data = [rng.integers(0, 256, (150, 200 + k, 3), np.uint8) for k in range(12)]
     calls = []
-    for module, name in ((resample, "filter_turns"), (lines, "normalize_turns")):
+    for module, name in ((resample_turns, "filter_turns"), (lines, "normalize_turns")):
         real = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *given, real=real, name=name: calls.append(name) or real(*given))
     monkeypatch.setattr(all_operators()["random_resized_crop"], "cpu", None)

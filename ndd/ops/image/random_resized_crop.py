@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ndd._cpu.resample import resample, resample_in_turns
+from ndd._cpu.resample import resample
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
 from ndd._tensor.small_arrays import columns
+from ndd.ops.image.resample_turns import resample_in_turns
 from ndd.ops.image.resize_geometry import TYPES, Geometry, check_dtype, resample_plan, resampled_part, spatial_axes
 from ndd.random.crop_window import crop_window
 from ndd.types import DALIInterpType

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.resample import resample, resample_in_turns
+from ndd._cpu.resample import resample
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator, output
 from ndd._operator.deprecated import ignored
 from ndd._tensor.dtype import DType, int32
+from ndd.ops.image.resample_turns import resample_in_turns
 from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_resize, resample_plan, resampled_part
 from ndd.types import DALIImageType, DALIInterpType
 

@@ -18,6 +18,7 @@ from ndd.ops.image.warping import (
     paint_affine,
     turned_point,
     warped_dtype,
+    warped_in_turns,
 )
 from ndd.types import DALIInterpType
 
@@ -187,4 +188,5 @@ def _axis_rotations(axis: np.ndarray, c, s) -> np.ndarray:
 
 
 rotate.cpu(paint_affine)
+rotate.cpu_turns(warped_in_turns)
 rotate.cuda("affine.cu")(launch_affine)

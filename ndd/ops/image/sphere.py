@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.warp import sphere_points, warped
 from ndd._operator import PerSample, Plan, like, operator
-from ndd.ops.image.warping import NEAREST, check_interpolation, launch_warp, reading, sampling
+from ndd.ops.image.warping import NEAREST, check_interpolation, launch_warp, paint_warped, sampling, warped_in_turns
 from ndd.ops.image.window import wrapped
 from ndd.types import DALIInterpType
 
@@ -55,10 +54,10 @@ def _(input, *, fill_value, interp_type, mask):
 
 @sphere.cpu
 def _(image, out, applied, nearest, border, fill, stored):
-    if not applied:
-        out[...] = image
-    elif out.size:
-        warped(sphere_points, image, out, reading(image, out, nearest, border, fill, stored), *out.shape[:2])
+    paint_warped(image, out, applied, nearest, border, fill, stored)
+
+
+sphere.cpu_turns(warped_in_turns)
 
 
 @sphere.cuda("sphere.cu")

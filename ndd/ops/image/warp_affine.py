@@ -16,6 +16,7 @@ from ndd.ops.image.warping import (
     output_extents,
     paint_affine,
     warped_dtype,
+    warped_in_turns,
 )
 from ndd.types import DALIInterpType
 
@@ -85,4 +86,5 @@ def _(image, mtx, out, matrix, nearest, border, fill, stored):
     paint_affine(image, out, matrix, nearest, border, fill, stored)
 
 
+warp_affine.cpu_turns(warped_in_turns)
 warp_affine.cuda("affine.cu")(launch_affine)

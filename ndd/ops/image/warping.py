@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.rgb_sampling import LEAST
 from ndd._cpu.sampling import BORDERS, store_limits
-from ndd._operator import Operand, Plan, Values
+from ndd._cpu.warp import LARGE, warp_image, warp_volume
+from ndd._operator import Operand, Plan, Rows, Values, each_sample
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
+from ndd._tensor.store import volumes
 from ndd.types import DALIInterpType
 
-_STREAMS = 16  # rows of an image that a processor reads ahead at once
-_NEAR = 1 << 20  # bytes that fit into the cache of one core
 NEAREST, LINEAR = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR
 _WARPED = ("u8", "i16", "i32", "f32")
 
@@ -120,9 +121,9 @@ def _sampling(source: DType, target: DType, nearest: bool, border: int, fill: fl
     return {"fill": mixed, "stored": stored, "border": border, "nearest": nearest}
 
 
-def reading(image: np.ndarray, out: np.ndarray, nearest: bool, border: int, fill: Any, stored: Any) -> tuple[Any, ...]:
-    """The same for the CPU's kernels, see `sample_rows`."""
-    return nearest or None, border, fill, stored, *store_limits(image.dtype, out.dtype, nearest)
+def reading(source: np.dtype, target: np.dtype, nearest: bool, border: int, fill: Any, stored: Any) -> tuple[Any, ...]:
+    """The same for the CPU's kernels, see `sample_rows`, by the types of both images."""
+    return nearest or None, border, fill, stored, *store_limits(source, target, nearest)
 
 
 def affine_plan(
@@ -168,16 +169,53 @@ def launch_affine(launch, image, *_) -> None:
 
 def paint_affine(image, out, matrix, nearest, border, fill, stored) -> None:
     """An affine warp on the CPU."""
-    from ndd._cpu.warp import affine_points, bring_near, warp_volume, warped
+    if image.ndim == 3 or not out.size:
+        paint_warped(image, out, 1, nearest, border, fill, stored, matrix=matrix)
+    elif not image.size:
+        out[...] = stored[0]
+    else:
+        warp_volume(image, out, matrix, *reading(image.dtype, out.dtype, nearest, border, fill, stored))
 
+
+def paint_warped(image, out, applied, nearest, border, fill, stored, matrix=None, wave=None) -> None:
+    """One image on the CPU, see `warp_image`."""
     if not out.size:
         return
-    how = reading(image, out, nearest, border, fill, stored)
     if not image.size:
         out[...] = stored[0]
-    elif image.ndim == 3:
-        if abs(matrix[1, 0]) * out.shape[1] > _STREAMS and image.nbytes < _NEAR:
-            bring_near(image.reshape(-1).view(np.uint8))
-        warped(affine_points, image, out, how, matrix)
-    else:
-        warp_volume(image, out, matrix, *how)
+        return
+    rgb = image.dtype == out.dtype == np.uint8 and image.shape[2] == 3 and min(image.size, out.size) >= LEAST
+    large = image.size >= LARGE
+    how = reading(image.dtype, out.dtype, nearest, border, fill, stored)
+    warp_image(image, out, applied, matrix, wave, (rgb and not large) or None, large or None, *how)
+
+
+def warped_in_turns(call: Any, plan: Plan, stores: list[Any], results: list[Any]) -> np.ndarray | None:
+    """The same for the images of a batch, but for those without pixels and the largest: the numbers of these."""
+    image, out = stores[0], results[0]
+    extents, made = image.shape_array, out.shape_array
+    if extents.shape[1] != 3:
+        return None
+    sizes, targets = volumes(extents), volumes(made)
+    rgb = image.dtype.name == out.dtype.name == "u8" and bool((extents[:, 2] == 3).all())
+    least = LEAST if rgb else 1
+    fits = (sizes >= least) & (sizes < LARGE) & (targets >= least)
+    every = bool(fits.all())
+    if not (every or fits.any()):
+        return None
+    given, own = plan.shared, plan.per_sample
+    how = reading(image.dtype.numpy, out.dtype.numpy, given["nearest"], given["border"], given["fill"], given["stored"])
+    each_sample(
+        call,
+        warp_image,
+        image,
+        out,
+        Rows(own["applied"]) if "applied" in own else 1,
+        Rows(own["matrix"]) if "matrix" in own else None,
+        given.get("wave"),
+        rgb or None,
+        None,
+        *how,
+        order=None if every else np.flatnonzero(fits),
+    )
+    return np.flatnonzero(~fits)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.warp import warped, water_points
 from ndd._operator import PerSample, Plan, like, operator
-from ndd.ops.image.warping import NEAREST, check_interpolation, launch_warp, reading, sampling
+from ndd.ops.image.warping import NEAREST, check_interpolation, launch_warp, paint_warped, sampling, warped_in_turns
 from ndd.ops.image.window import wrapped
 from ndd.types import DALIInterpType
 
@@ -66,10 +65,10 @@ def _(input, *, ampl_x, ampl_y, fill_value, freq_x, freq_y, interp_type, mask, p
 
 @water.cpu
 def _(image, out, applied, wave, nearest, border, fill, stored):
-    if not applied:
-        out[...] = image
-    elif out.size:
-        warped(water_points, image, out, reading(image, out, nearest, border, fill, stored), wave)
+    paint_warped(image, out, applied, nearest, border, fill, stored, wave=wave)
+
+
+water.cpu_turns(warped_in_turns)
 
 
 @water.cuda("water.cu")

@@ -8,6 +8,7 @@ from ndd._cpu.resample import resample
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
+from ndd.ops.image.resample_turns import resample_in_turns
 from ndd.ops.image.resize_geometry import (
     MODES,
     ROUNDINGS,
@@ -189,4 +190,5 @@ def _(image, out, axes, moved, start, end, kind, radius):
     resample(image, out, axes, start, end, kind, radius)
 
 
+tensor_resize.cpu_turns(resample_in_turns)
 tensor_resize.cuda("../image/resize.cu")(resample_batch)

@@ -1,0 +1,70 @@
+"""Resampling of a batch on the CPU by threads that take its samples in turn, inside one compiled call for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu.filter_taps import CUBIC, NN, NN_FUSED, TRIANGULAR
+from ndd._cpu.resample import MADE, REGISTER, filter_turns, pick_image, range_of
+from ndd._cpu.rgb_sampling import LEAST
+from ndd._operator import Rows, Seen, each_sample
+from ndd._tensor.store import volumes
+
+
+def resample_in_turns(call: Any, plan: Any, stores: list[Any], results: list[Any]) -> np.ndarray | None:
+    """`resample` for the samples of a batch that change along two neighbouring axes: of bytes and float32, and of all types
+    where the nearest pixel is taken. The numbers of those that are left, None for all. Filters for more types would take
+    seconds more to compile."""
+    image, out, y = stores[0], results[0], plan.shared["axes"][0]
+    kinds = image.dtype.numpy, out.dtype.numpy
+    if call.n == 1 or len(plan.shared["axes"]) != 2 or len(results) != 1 or y < 0:
+        return None
+    shapes, made = image.shape_array, out.shape_array
+    if len(shapes) != len(made):
+        shapes = np.broadcast_to(shapes, made.shape)
+    start, end, kind, radius = (plan.per_sample[name] for name in ("start", "end", "kind", "radius"))
+    places, sizes = shapes[:, y : y + 2], made[:, y : y + 2]
+    extents = np.empty((len(made), 4), np.int64)
+    extents[:, 0], extents[:, 1:3], extents[:, 3] = volumes(shapes[:, :y]), places, volumes(shapes[:, y + 2 :])
+    counts, all_made = volumes(shapes), volumes(made)
+    near = (kind == NN) | (kind == NN_FUSED)
+    picked = near.all(axis=1) & (kinds[0] == kinds[1]) & (all_made > 0) & (counts > 0) & (counts < 1 << 31)
+    same = (start == 0) & (end == places) & (places == sizes) & ((kind == CUBIC) | (kind == TRIANGULAR))
+    fits = (~same & ~near).all(axis=1) & (counts > 0) & (all_made > 0) & (kinds[0] in MADE and kinds[1] in MADE)
+    rgb = kinds[0] == np.uint8 and bool((extents[:, 3] == 3).all())
+    if rgb:
+        picked &= (counts >= LEAST) & (all_made >= LEAST)
+    if picked.any():
+        _pick_in_turns(call, image, out, extents, sizes, np.flatnonzero(picked), (start, end, kind), rgb)
+    order = np.flatnonzero(fits)
+    if not len(order):
+        return np.flatnonzero(~picked)
+    if not image.uniform():
+        work = np.abs(end - start).prod(axis=1)
+        order = order[np.argsort(-work[order], kind="stable")]
+    sources = np.ascontiguousarray(np.broadcast_to(image.pointers(), (len(made),)))
+    like = np.empty(0, kinds[1])
+    numbers = (
+        order, sources, out.pointers(), np.empty(0, kinds[0]), like, extents, np.ascontiguousarray(sizes),
+        *map(np.ascontiguousarray, (start, end, kind, radius)), REGISTER // like.itemsize, *range_of(like.dtype),
+    )  # fmt: skip
+    done = call.in_turns(
+        lambda *turns: filter_turns(*turns, *numbers), len(order), image.nbytes() + out.nbytes(), (image, out)
+    )
+    return np.flatnonzero(~(picked | fits) if done else ~picked)
+
+
+def _pick_in_turns(
+    call: Any, image: Any, out: Any, extents: np.ndarray, sizes: np.ndarray, order: np.ndarray, how: Any, rgb: bool
+) -> None:
+    """`pick_image` for the samples `order`. Elements are moved as whole numbers of their size."""
+    element = np.dtype(f"u{image.dtype.numpy.itemsize}")
+    channels = extents[:, 3]
+    source = np.stack([extents[:, 0], extents[:, 1], extents[:, 2] * channels], axis=1)
+    target = np.stack([extents[:, 0], sizes[:, 0], sizes[:, 1] * channels], axis=1)
+    rows = [Rows(values) for values in (channels, *how)]
+    each_sample(
+        call, pick_image, Seen(image, source, element), Seen(out, target, element), *rows, rgb or None, order=order
+    )
