@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
+from ndd._cpu.jit import kernel
 from ndd._cpu.opencv import single_threaded
-from ndd._cpu.sampling import BORDERS
-from ndd._operator import Operand, Plan, bad_sample, operator
+from ndd._cpu.sampling import BORDERS, border_index
+from ndd._operator import Operand, Plan, Rows, Seen, bad_sample, each_sample, operator
 
 LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
 TYPES = ("u8", "u16", "f32")
@@ -18,6 +20,8 @@ STRIP = 4  # pixels below each other that a GPU thread makes
 # Larger windows than this are cheaper on the GPU in two launches, along the rows and along the columns.
 _LARGEST_AT_ONCE = 64
 _CHANNELS_OF_OPENCV = 512
+_LARGEST_IN_TURNS = 128  # extent of a window whose border is worth making beside each row
+_STRIP_BYTES = 1 << 15  # rows that a thread works on together stay in its caches
 
 
 def morphology(largest: bool) -> Callable[[Callable[..., Any]], Any]:
@@ -26,6 +30,10 @@ def morphology(largest: bool) -> Callable[[Callable[..., Any]], Any]:
     def declare(declared: Callable[..., Any]) -> Any:
         found = operator(declared, layouts=LAYOUTS, types=TYPES, frames=True)
         found.plan(_plan)
+
+        @found.cpu_turns
+        def _(call, plan, stores, results):
+            return _reduce_in_turns(call, plan, stores[0], results[0], largest)
 
         @found.cpu
         def _(image, out, view, window, border, repeats):
@@ -80,6 +88,94 @@ def _merges(size: np.ndarray, place: np.ndarray, border: int) -> bool:
     """Whether iterations are one pass with a larger window. Where the border mirrors, this needs a window that is
     its own mirror image."""
     return border not in (2, 3) or bool((size == 2 * place + 1).all())
+
+
+def _reduce_in_turns(call: Any, plan: Plan, image: Any, out: Any, largest: bool) -> Any:
+    """Small windows of integers; gives the numbers of the other samples, None for all."""
+    view, window = plan.per_sample["view"], plan.per_sample["window"]
+    small = (window[:, :2] <= _LARGEST_IN_TURNS).all(axis=1)
+    if out.dtype.numpy.kind == "f" or plan.shared["repeats"] > 1 or not small.any():
+        return None
+    outside = out.dtype.numpy.type(0 if largest else np.iinfo(out.dtype.numpy).max)
+    seen = Seen(image, view), Seen(out, view)
+    order = None if small.all() else np.flatnonzero(small)
+    each_sample(call, _reduce_planes, *seen, Rows(window), plan.shared["border"], outside, largest, order=order)
+    return np.flatnonzero(~small)
+
+
+@kernel
+def _reduce_planes(image, out, window, border, outside, largest):
+    """Some rows at a time: along the row with its border beside it, then across all of the rows, which lie one behind the
+    other."""
+    planes, height, width, channels = image.shape
+    if out.size == 0:
+        return
+    rows_of_window, columns, above, left = window
+    n = width * channels
+    together = min(max(_STRIP_BYTES // (n * image.itemsize), rows_of_window), height)
+    line = empty((2, (width + columns - 1) * channels), image.dtype)
+    strip = empty((2, (together + rows_of_window - 1) * n), image.dtype)
+    for p in range(planes):
+        made = out[p].reshape(height * n)
+        for top in range(0, height, together):
+            count = min(together, height - top)
+            for k in range(count + rows_of_window - 1):
+                y = border_index(top + k - above, height, border)
+                row = strip[0, k * n : (k + 1) * n]
+                if y >= 0:
+                    _with_border(image[p, y], line[0], left, border, outside)
+                    _extremes(line[0], line[1], channels, columns, row, largest)
+                else:
+                    for i in range(n):
+                        row[i] = outside
+            here = made[top * n : (top + count) * n]
+            _extremes(strip[0, : (count + rows_of_window - 1) * n], strip[1], n, rows_of_window, here, largest)
+
+
+@_reduce_planes.meanwhile
+def _(image, out, window, border, outside, largest):
+    _reduce_image(image, out, np.array(image.shape), window, border, 1, largest)
+
+
+@kernel
+def _with_border(pixels, line, left, border, outside):
+    """Pixels -left, 1 - left, ... of a row `[width, channels]`, as many as fit into `line`."""
+    width, channels = pixels.shape
+    count = line.size // channels
+    first, last = min(left, count), min(left + width, count)
+    for k in range(count - (last - first)):
+        i = k if k < first else k + last - first
+        x = border_index(i - left, width, border)
+        for c in range(channels):
+            line[i * channels + c] = pixels[x, c] if x >= 0 else outside
+    inside, source = line[first * channels : last * channels], pixels.reshape(width * channels)
+    for k in range(inside.size):
+        inside[k] = source[k]
+
+
+@kernel
+def _extremes(values, spare, step, count, out, largest):
+    """`out[i]`: the extreme of values[i], values[i + step], ..., `count` of them. Both `values` and `spare` are used up.
+
+    Extremes of 2, 4, 8, ... numbers, and at last of two such runs that together are `count`."""
+    reach, size = 1, values.size
+    while 2 * reach < count:
+        size -= reach * step
+        _extreme_of_two(values[:size], values[reach * step : reach * step + size], spare[:size], largest)
+        values, spare = spare, values
+        reach *= 2
+    rest = (count - reach) * step
+    _extreme_of_two(values[: out.size], values[rest : rest + out.size], out, largest)
+
+
+@kernel
+def _extreme_of_two(a, b, out, largest):
+    if largest:
+        for i in range(out.size):
+            out[i] = max(a[i], b[i])
+    else:
+        for i in range(out.size):
+            out[i] = min(a[i], b[i])
 
 
 def _reduce_image(
