@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
+from ndd._cpu.jit import External, kernel
 from ndd._cpu.opencv import single_threaded
 from ndd._cpu.sampling import BORDERS, border_index
 from ndd._operator import Operand, Plan, Rows, Seen, bad_sample, each_sample, operator
@@ -21,7 +21,10 @@ STRIP = 4  # pixels below each other that a GPU thread makes
 _LARGEST_AT_ONCE = 64
 _CHANNELS_OF_OPENCV = 512
 _LARGEST_IN_TURNS = 128  # extent of a window whose border is worth making beside each row
-_STRIP_BYTES = 1 << 15  # rows that a thread works on together stay in its caches
+STRIP_BYTES = 1 << 14  # rows that a thread works on together stay in its caches
+
+
+_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 
 
 def morphology(largest: bool) -> Callable[[Callable[..., Any]], Any]:
@@ -105,31 +108,52 @@ def _reduce_in_turns(call: Any, plan: Plan, image: Any, out: Any, largest: bool)
 
 @kernel
 def _reduce_planes(image, out, window, border, outside, largest):
-    """Some rows at a time: along the row with its border beside it, then across all of the rows, which lie one behind the
-    other."""
+    """Some rows at a time, each with its border beside it and one behind the other: all of them are one line to the loops."""
     planes, height, width, channels = image.shape
     if out.size == 0:
         return
-    rows_of_window, columns, above, left = window
-    n = width * channels
-    together = min(max(_STRIP_BYTES // (n * image.itemsize), rows_of_window), height)
-    line = empty((2, (width + columns - 1) * channels), image.dtype)
-    strip = empty((2, (together + rows_of_window - 1) * n), image.dtype)
+    rows, columns, above, left = window
+    length = (width + columns - 1) * channels
+    together = min(max(STRIP_BYTES // (width * channels * image.itemsize), rows), height)
+    lines = empty((3, (together + rows) * length), image.dtype)
     for p in range(planes):
-        made = out[p].reshape(height * n)
         for top in range(0, height, together):
             count = min(together, height - top)
-            for k in range(count + rows_of_window - 1):
-                y = border_index(top + k - above, height, border)
-                row = strip[0, k * n : (k + 1) * n]
-                if y >= 0:
-                    _with_border(image[p, y], line[0], left, border, outside)
-                    _extremes(line[0], line[1], channels, columns, row, largest)
-                else:
-                    for i in range(n):
-                        row[i] = outside
-            here = made[top * n : (top + count) * n]
-            _extremes(strip[0, : (count + rows_of_window - 1) * n], strip[1], n, rows_of_window, here, largest)
+            size = (count + rows - 1) * length
+            copy_with_border(image[p], top - above, left, columns, border, outside, lines[0, :size])
+            _extremes(lines[0, :size], lines[1], channels, columns, lines[2, : size - (columns - 1) * channels], largest)
+            _extremes(lines[2, :size], lines[1], length, rows, lines[0, : count * length], largest)
+            copy_rows(lines[0], length, out[p, top : top + count])
+
+
+@kernel
+def copy_with_border(plane, first, left, columns, border, outside, lines):
+    """Rows first, first + 1, ... of a plane `[height, width, channels]`, as many as fit into `lines`: pixels from -left on,
+    `columns - 1` more of them than the row has."""
+    height, width, channels = plane.shape
+    count = width + columns - 1
+    begin, end = min(left, count), min(left + width, count)  # what no border stands for
+    length, size = count * channels, np.uint64((end - begin) * channels * plane.itemsize)
+    for k in range(lines.size // length):
+        y, row = border_index(first + k, height, border), lines[k * length : (k + 1) * length]
+        if y < 0:
+            for i in range(length):
+                row[i] = outside
+            continue
+        for i in range(count - (end - begin)):
+            i = i if i < begin else i + end - begin
+            x = border_index(i - left, width, border)
+            for c in range(channels):
+                row[i * channels + c] = plane[y, x, c] if x >= 0 else outside
+        _copy(row[begin * channels :].ctypes.data, plane[y].ctypes.data, size)
+
+
+@kernel
+def copy_rows(lines, length, out):
+    """The beginnings of lines of this length as rows of `out`."""
+    for k in range(out.shape[0]):
+        size = np.uint64(out.shape[1] * out.shape[2] * out.itemsize)
+        _copy(out[k].ctypes.data, lines[k * length :].ctypes.data, size)
 
 
 @_reduce_planes.meanwhile
@@ -138,26 +162,9 @@ def _(image, out, window, border, outside, largest):
 
 
 @kernel
-def _with_border(pixels, line, left, border, outside):
-    """Pixels -left, 1 - left, ... of a row `[width, channels]`, as many as fit into `line`."""
-    width, channels = pixels.shape
-    count = line.size // channels
-    first, last = min(left, count), min(left + width, count)
-    for k in range(count - (last - first)):
-        i = k if k < first else k + last - first
-        x = border_index(i - left, width, border)
-        for c in range(channels):
-            line[i * channels + c] = pixels[x, c] if x >= 0 else outside
-    inside, source = line[first * channels : last * channels], pixels.reshape(width * channels)
-    for k in range(inside.size):
-        inside[k] = source[k]
-
-
-@kernel
 def _extremes(values, spare, step, count, out, largest):
-    """`out[i]`: the extreme of values[i], values[i + step], ..., `count` of them. Both `values` and `spare` are used up.
-
-    Extremes of 2, 4, 8, ... numbers, and at last of two such runs that together are `count`."""
+    """`out[i]`: the extreme of values[i], values[i + step], ..., `count` of them: extremes of 2, 4, 8, ... numbers, and at
+    last of two such runs that together are `count`. Uses up `values` and `spare`."""
     reach, size = 1, values.size
     while 2 * reach < count:
         size -= reach * step
