@@ -121,7 +121,9 @@ def _reduce_planes(image, out, window, border, outside, largest):
             count = min(together, height - top)
             size = (count + rows - 1) * length
             copy_with_border(image[p], top - above, left, columns, border, outside, lines[0, :size])
-            _extremes(lines[0, :size], lines[1], channels, columns, lines[2, : size - (columns - 1) * channels], largest)
+            _extremes(
+                lines[0, :size], lines[1], channels, columns, lines[2, : size - (columns - 1) * channels], largest
+            )
             _extremes(lines[2, :size], lines[1], length, rows, lines[0, : count * length], largest)
             copy_rows(lines[0], length, out[p, top : top + count])
 
