@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.opencv import single_threaded
-from ndd._operator import PerSample, Plan, bad_sample, like, operator
-from ndd.experimental.morphology import LAYOUTS, STRIP, TYPES, planes_of
+from ndd._cpu.sampling import BORDERS
+from ndd._operator import PerSample, Plan, Seen, bad_sample, each_sample, like, operator
+from ndd.experimental.morphology import LAYOUTS, STRIP, STRIP_BYTES, TYPES, copy_rows, copy_with_border, planes_of
 
 _LARGEST = 4095  # extent of a window: OpenCV's tables for it stay small, and 4095 x 4095 numbers fit anywhere
+_NEAREST = BORDERS["replicate"]
 
 
 @operator(layouts=LAYOUTS, types=TYPES, frames=True)
@@ -52,8 +55,75 @@ def _(input, *, window_size):
     return Plan(input.shapes, {"view": planes_of(input), "window": np.ascontiguousarray(window)})
 
 
+@median_blur.cpu_turns
+def _(call, plan, stores, results):
+    """Windows of 3 x 3 integers; the others are left."""
+    view, window = plan.per_sample["view"], plan.per_sample["window"]
+    small = (window == 3).all(axis=1)
+    if results[0].dtype.numpy.kind == "f" or not small.any():
+        return None
+    order = None if small.all() else np.flatnonzero(small)
+    each_sample(call, _median_of_nine, Seen(stores[0], view), Seen(results[0], view), order=order)
+    return np.flatnonzero(~small)
+
+
+@kernel
+def _median_of_nine(image, out):
+    """Each column of three is sorted. The median of nine is that of the largest of the small ones, the median of the middle
+    ones and the smallest of the large ones."""
+    planes, height, width, channels = image.shape
+    if out.size == 0:
+        return
+    length = (width + 2) * channels
+    together = min(max(STRIP_BYTES // (length * image.itemsize), 3), height)
+    lines = empty((4, (together + 2) * length), image.dtype)
+    for p in range(planes):
+        for top in range(0, height, together):
+            count = min(together, height - top)
+            n, step = count * length, channels
+            a, b, c, d = lines[0], lines[1], lines[2], lines[3]
+            copy_with_border(image[p], top - 1, 1, 3, _NEAREST, a[0], a[: n + 2 * length])
+            _smallest(a, a[length:], a[2 * length :], b[:n])
+            _median_of_three(a, a[length:], a[2 * length :], c[:n])
+            _largest(a, a[length:], a[2 * length :], d[:n])
+            n -= 2 * step
+            _largest(b, b[step:], b[2 * step :], a[:n])
+            _smallest(d, d[step:], d[2 * step :], b[:n])
+            _median_of_three(c, c[step:], c[2 * step :], d[:n])
+            _median_of_three(a, b, d, c[:n])
+            copy_rows(c, length, out[p, top : top + count])
+
+
+@_median_of_nine.meanwhile
+def _(image, out):
+    _blur_image(image, out, np.array(image.shape), np.array([3, 3]))
+
+
+# A loop with one result each: more pairs of arrays that might lie over each other than LLVM looks at are no vector code.
+@kernel
+def _smallest(a, b, c, out):
+    for i in range(out.size):
+        out[i] = min(min(a[i], b[i]), c[i])
+
+
+@kernel
+def _largest(a, b, c, out):
+    for i in range(out.size):
+        out[i] = max(max(a[i], b[i]), c[i])
+
+
+@kernel
+def _median_of_three(a, b, c, out):
+    for i in range(out.size):
+        out[i] = max(min(a[i], b[i]), min(max(a[i], b[i]), c[i]))
+
+
 @median_blur.cpu
 def _(image, out, view, window):
+    _blur_image(image, out, view, window)
+
+
+def _blur_image(image, out, view, window):
     if not out.size:
         return
     rows, columns = window.tolist()

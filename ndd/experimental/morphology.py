@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
+from ndd._cpu.jit import External, kernel
 from ndd._cpu.opencv import single_threaded
-from ndd._cpu.sampling import BORDERS
-from ndd._operator import Operand, Plan, bad_sample, operator
+from ndd._cpu.sampling import BORDERS, border_index
+from ndd._operator import Operand, Plan, Rows, Seen, bad_sample, each_sample, operator
 
 LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
 TYPES = ("u8", "u16", "f32")
@@ -18,6 +20,11 @@ STRIP = 4  # pixels below each other that a GPU thread makes
 # Larger windows than this are cheaper on the GPU in two launches, along the rows and along the columns.
 _LARGEST_AT_ONCE = 64
 _CHANNELS_OF_OPENCV = 512
+_LARGEST_IN_TURNS = 128  # extent of a window whose border is worth making beside each row
+STRIP_BYTES = 1 << 14  # rows that a thread works on together stay in its caches
+
+
+_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 
 
 def morphology(largest: bool) -> Callable[[Callable[..., Any]], Any]:
@@ -26,6 +33,10 @@ def morphology(largest: bool) -> Callable[[Callable[..., Any]], Any]:
     def declare(declared: Callable[..., Any]) -> Any:
         found = operator(declared, layouts=LAYOUTS, types=TYPES, frames=True)
         found.plan(_plan)
+
+        @found.cpu_turns
+        def _(call, plan, stores, results):
+            return _reduce_in_turns(call, plan, stores[0], results[0], largest)
 
         @found.cpu
         def _(image, out, view, window, border, repeats):
@@ -80,6 +91,100 @@ def _merges(size: np.ndarray, place: np.ndarray, border: int) -> bool:
     """Whether iterations are one pass with a larger window. Where the border mirrors, this needs a window that is
     its own mirror image."""
     return border not in (2, 3) or bool((size == 2 * place + 1).all())
+
+
+def _reduce_in_turns(call: Any, plan: Plan, image: Any, out: Any, largest: bool) -> Any:
+    """Small windows of integers; gives the numbers of the other samples, None for all."""
+    view, window = plan.per_sample["view"], plan.per_sample["window"]
+    small = (window[:, :2] <= _LARGEST_IN_TURNS).all(axis=1)
+    if out.dtype.numpy.kind == "f" or plan.shared["repeats"] > 1 or not small.any():
+        return None
+    outside = out.dtype.numpy.type(0 if largest else np.iinfo(out.dtype.numpy).max)
+    seen = Seen(image, view), Seen(out, view)
+    order = None if small.all() else np.flatnonzero(small)
+    each_sample(call, _reduce_planes, *seen, Rows(window), plan.shared["border"], outside, largest, order=order)
+    return np.flatnonzero(~small)
+
+
+@kernel
+def _reduce_planes(image, out, window, border, outside, largest):
+    """Some rows at a time, each with its border beside it and one behind the other: all of them are one line to the loops."""
+    planes, height, width, channels = image.shape
+    if out.size == 0:
+        return
+    rows, columns, above, left = window
+    length = (width + columns - 1) * channels
+    together = min(max(STRIP_BYTES // (width * channels * image.itemsize), rows), height)
+    lines = empty((3, (together + rows) * length), image.dtype)
+    for p in range(planes):
+        for top in range(0, height, together):
+            count = min(together, height - top)
+            size = (count + rows - 1) * length
+            copy_with_border(image[p], top - above, left, columns, border, outside, lines[0, :size])
+            _extremes(
+                lines[0, :size], lines[1], channels, columns, lines[2, : size - (columns - 1) * channels], largest
+            )
+            _extremes(lines[2, :size], lines[1], length, rows, lines[0, : count * length], largest)
+            copy_rows(lines[0], length, out[p, top : top + count])
+
+
+@kernel
+def copy_with_border(plane, first, left, columns, border, outside, lines):
+    """Rows first, first + 1, ... of a plane `[height, width, channels]`, as many as fit into `lines`: pixels from -left on,
+    `columns - 1` more of them than the row has."""
+    height, width, channels = plane.shape
+    count = width + columns - 1
+    begin, end = min(left, count), min(left + width, count)  # what no border stands for
+    length, size = count * channels, np.uint64((end - begin) * channels * plane.itemsize)
+    for k in range(lines.size // length):
+        y, row = border_index(first + k, height, border), lines[k * length : (k + 1) * length]
+        if y < 0:
+            for i in range(length):
+                row[i] = outside
+            continue
+        for i in range(count - (end - begin)):
+            i = i if i < begin else i + end - begin
+            x = border_index(i - left, width, border)
+            for c in range(channels):
+                row[i * channels + c] = plane[y, x, c] if x >= 0 else outside
+        _copy(row[begin * channels :].ctypes.data, plane[y].ctypes.data, size)
+
+
+@kernel
+def copy_rows(lines, length, out):
+    """The beginnings of lines of this length as rows of `out`."""
+    for k in range(out.shape[0]):
+        size = np.uint64(out.shape[1] * out.shape[2] * out.itemsize)
+        _copy(out[k].ctypes.data, lines[k * length :].ctypes.data, size)
+
+
+@_reduce_planes.meanwhile
+def _(image, out, window, border, outside, largest):
+    _reduce_image(image, out, np.array(image.shape), window, border, 1, largest)
+
+
+@kernel
+def _extremes(values, spare, step, count, out, largest):
+    """`out[i]`: the extreme of values[i], values[i + step], ..., `count` of them: extremes of 2, 4, 8, ... numbers, and at
+    last of two such runs that together are `count`. Uses up `values` and `spare`."""
+    reach, size = 1, values.size
+    while 2 * reach < count:
+        size -= reach * step
+        _extreme_of_two(values[:size], values[reach * step : reach * step + size], spare[:size], largest)
+        values, spare = spare, values
+        reach *= 2
+    rest = (count - reach) * step
+    _extreme_of_two(values[: out.size], values[rest : rest + out.size], out, largest)
+
+
+@kernel
+def _extreme_of_two(a, b, out, largest):
+    if largest:
+        for i in range(out.size):
+            out[i] = max(a[i], b[i])
+    else:
+        for i in range(out.size):
+            out[i] = min(a[i], b[i])
 
 
 def _reduce_image(

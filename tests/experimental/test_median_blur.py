@@ -7,6 +7,7 @@ import pytest
 from cases import each_of
 
 import ndd
+from ndd._cpu.background import background
 
 _MORPHOLOGY = ("uint8", "uint16", "float32")
 
@@ -100,6 +101,25 @@ def test_a_window_for_each_frame(device):
     found = run([video], "FHWC", device, window_size=ndd.batch([windows], layout="F*"))[0]
     for frame, image, window in zip(found, video, windows.tolist(), strict=True):
         np.testing.assert_array_equal(frame, by_hand(image, window))
+
+
+@pytest.mark.parametrize("background_too", [True, False])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_threads_take_samples_in_turn(dtype, background_too, monkeypatch):
+    """Ragged, empty, strided and read-only ones, larger than a strip of rows; other windows are left."""
+    monkeypatch.setattr(background, "allowed", background_too)
+    sizes = [(150, 170, 3), (0, 5, 3), (1, 1, 3), (2, 90, 3), (160, 3, 3), (40, 50, 3)]
+    images = [numbers(i, s, dtype) for i, s in enumerate(sizes)]
+    images[4] = images[4].repeat(2, 1)[:, ::2]
+    images[0].flags.writeable = False
+    apart = ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in images])
+    with ndd.EvalContext(num_threads=3):
+        for windows in ([3] * 6, [3, 3, 5, 3, 1, 3]):
+            found = ndd.experimental.median_blur(apart, window_size=ndd.batch(windows))
+            for image, window, one in zip(images, windows, found.tensors, strict=True):
+                if image.size:
+                    np.testing.assert_array_equal(np.asarray(one), by_hand(image, (window, window)), str(image.shape))
+    background.finish()
 
 
 def test_empty_images(device):

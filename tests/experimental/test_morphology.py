@@ -7,6 +7,7 @@ import pytest
 from cases import each_of
 
 import ndd
+from ndd._cpu.background import background
 
 _MORPHOLOGY = ("uint8", "uint16", "float32")
 
@@ -138,6 +139,27 @@ def test_a_mask_for_each_frame(op, device):
     found = run(op, [video], "FHWC", device, mask_size=per_frame)[0]
     for frame, image, mask in zip(found, video, masks.tolist(), strict=True):
         np.testing.assert_array_equal(frame, by_hand(op, image, mask))
+
+
+@pytest.mark.parametrize("background_too", [True, False])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_threads_take_samples_in_turn(dtype, background_too, monkeypatch):
+    """Ragged, empty, strided and read-only ones, larger than a strip of rows; other windows are left to OpenCV."""
+    monkeypatch.setattr(background, "allowed", background_too)
+    sizes = [(150, 170, 3), (0, 5, 3), (1, 1, 3), (2, 90, 3), (160, 3, 3), (40, 50, 3)]
+    images = [numbers(i, s, dtype) for i, s in enumerate(sizes)]
+    images[4] = images[4].repeat(2, 1)[:, ::2]
+    images[0].flags.writeable = False
+    apart = ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in images])
+    with ndd.EvalContext(num_threads=3):
+        for op in OPERATORS:
+            for masks in ([[3, 3]] * 6, [[3, 3], [5, 2], [2, 4], [200, 1], [4, 4], [1, 1]]):
+                found = getattr(ndd.experimental, op)(apart, mask_size=ndd.batch(masks), border_mode="reflect_101")
+                for image, mask, one in zip(images, masks, found.tensors, strict=True):
+                    if image.size:
+                        expected = by_hand(op, image, mask, border="reflect_101")
+                        np.testing.assert_array_equal(np.asarray(one), expected, f"{op} {mask} {image.shape}")
+    background.finish()
 
 
 @pytest.mark.parametrize("op", OPERATORS)
