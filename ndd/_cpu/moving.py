@@ -11,6 +11,9 @@ from ndd._cpu.jit import External, kernel
 copy_bytes: Any = External("memcpy", "uintp(uintp, uintp, uintp)")
 """`copy_bytes(to, from, count)`: C's `memcpy`."""
 
+set_bytes: Any = External("memset", "uintp(uintp, int32, uintp)")
+"""`set_bytes(to, value, count)`: C's `memset`."""
+
 
 @kernel
 def copied(source, out):

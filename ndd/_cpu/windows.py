@@ -7,7 +7,7 @@ import numpy as np
 
 from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
-from ndd._cpu.moving import copy_bytes, fill_line, filled
+from ndd._cpu.moving import copy_bytes, fill_line, filled, set_bytes
 
 
 @kernel(nogil=False)
@@ -132,8 +132,13 @@ def cut_bytes(image, out, extents, starts, sizes, fill, item, inner):
     outside = width < length
     for k in range(axes - 1):
         outside |= starts[k] < 0 or starts[k] + sizes[k] > extents[k]
-    line = empty(length if outside else 0, np.uint8)
-    made = -1
+    plain = (
+        outside  # the border is one byte again and again: then all of it that lies behind each other is one `memset`
+    )
+    for i in range(1, fill.size):
+        plain &= fill[i] == fill[0]
+    line = empty(length if outside and not plain else 0, np.uint8)
+    made, since = -1, 0
     index = zeros(axes, np.int64)
     source, target = np.uintp(image.ctypes.data), np.uintp(out.ctypes.data)
     border, behind = np.uintp(line.ctypes.data), np.uintp(before + width)
@@ -144,9 +149,15 @@ def cut_bytes(image, out, extents, starts, sizes, fill, item, inner):
             inside &= 0 <= place < extents[k]
             row = row * extents[k] + place
         to = target + np.uintp(at)
-        if outside and not (inside and width == length):
+        if outside and not plain and not (inside and width == length):
             made = fill_line(line, fill, item, at // item, inner, made)
-        if inside:
+        if plain:
+            if inside:
+                if since < at + before:
+                    set_bytes(target + np.uintp(since), np.int32(fill[0]), np.uintp(at + before - since))
+                copy_bytes(to + np.uintp(before), source + np.uintp(row * extents[-1] + low), np.uintp(width))
+                since = at + before + width
+        elif inside:
             if before:
                 copy_bytes(to, border, np.uintp(before))
             copy_bytes(to + np.uintp(before), source + np.uintp(row * extents[-1] + low), np.uintp(width))
@@ -161,6 +172,8 @@ def cut_bytes(image, out, extents, starts, sizes, fill, item, inner):
                 break
             index[k] = 0
             k -= 1
+    if plain and since < out.size:
+        set_bytes(target + np.uintp(since), np.int32(fill[0]), np.uintp(out.size - since))
 
 
 @cut_bytes.meanwhile

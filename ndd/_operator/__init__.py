@@ -28,8 +28,8 @@ of it on the caller's thread, at the call. With `NDD_COMPILE=0` in the environme
 in for one until it is compiled, else its own text; those that call C stay compiled): slow, and the same to the last bit. GPU
 kernels: the fixture `emulated_gpu` of the tests builds them as C++, where a `printf` prints.
 
-**To add one**, copy the nearest file: `ops/image/grid_mask.py` for pixels that keep their places (`.cpu`, a loop for one
-sample), `ops/image/flip.py` for pixels that move (`.cpu_batch`), `ops/image/mixup.py` for two outputs, `ops/color/brightness.py`
+**To add one**, copy the nearest file: `ops/image/grid_mask.py` for pixels that keep their places (`.cpu_turns`, a loop for one
+sample), `ops/image/flip.py` for pixels that move, `ops/image/mixup.py` for two outputs, `ops/color/brightness.py`
 for what is a matrix for each pixel, `reductions/max.py`, `random/coin_flip.py`, `ops/boxes/bbox_transform.py` where shapes
 follow from data.
 

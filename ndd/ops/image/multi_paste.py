@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import External, kernel
-from ndd._cpu.moving import copy_bytes
+from ndd._cpu.jit import kernel
+from ndd._cpu.moving import copy_bytes, set_bytes
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array, numpy_type
@@ -150,9 +150,6 @@ def _(out, regions, kinds, addresses):
 multi_paste.cuda("multi_paste.cu")
 
 
-_fill = External("memset", "uintp(uintp, int32, uintp)")
-
-
 @kernel
 def paste_regions(target, shape, itemsize, regions, addresses):
     """Pastes on black canvases [N, H, W, C] at the address `target`, line by line, but not what would be covered.
@@ -170,7 +167,7 @@ def paste_regions(target, shape, itemsize, regions, addresses):
                 first = k
                 break
         else:
-            _fill(to, np.int32(0), np.uintp(line))
+            set_bytes(to, np.int32(0), np.uintp(line))
         for k in range(first, len(own)):
             at = row - own[k, 7]
             if 0 <= at < own[k, 5] and own[k, 6] and not _hidden(own, k):
