@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _EACH = 1 << 17  # bytes for a thread, at least: to wake one takes as long as a core needs for some 100 kB
 _NONE = np.empty(0, np.int64)
 _EACH_SECONDS = 50e-6  # or so much work
+_CALL_SECONDS = 30e-6  # of Python around it, at most
 _TINY = 1 << 13  # bytes of a batch that no kernel has much work with
 _BYTES = 1 << 26  # of one call, about: in between Python looks for signals (Ctrl-C)
 
@@ -43,7 +44,8 @@ def in_turns(context: Any, loop: Callable[[np.ndarray, int], bool], count: int, 
         begun = perf_counter()
         if not loop(turns, 1):
             return False
-        threads = max(threads, min(count - 1, int((perf_counter() - begun) * (count - 1) / _EACH_SECONDS)))
+        seconds = (perf_counter() - begun - _CALL_SECONDS) * (count - 1)
+        threads = max(threads, min(count - 1, int(seconds / _EACH_SECONDS)))
     if threads > 1:
         threads = min(threads, context.num_threads)
     if threads > 1:
