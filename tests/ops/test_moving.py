@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from ndd._cpu.background import background
 from ndd._cpu.turns import _by_stand_in
 from ndd._operator import turns
 
-OUTSIDE = {"out_of_bounds_policy": "pad"}
-CALLS = {
+OUTSIDE: dict[str, Any] = {"out_of_bounds_policy": "pad"}
+CALLS: dict[str, Any] = {
     "crop": lambda x: ndd.crop(x, crop=[3, 4], crop_pos_x=0, crop_pos_y=1, fill_values=[7.0], **OUTSIDE),
     "crop with colours": lambda x: ndd.crop(x, crop=[4, 9], fill_values=[7.0, 300, 9], **OUTSIDE),
     "crop of planes": lambda x: ndd.crop(
