@@ -27,7 +27,7 @@ def reduce_in_turns(
     few = data.volumes.total < COMPILED_FROM and data.uniform()
     if not axes or few or (finish != "plain" and out.dtype.numpy.kind != "f"):
         return None
-    shapes = np.broadcast_to(data.shape_array, (out.n, data.ndim))
+    shapes = data.shape_array if data.n == out.n else np.broadcast_to(data.shape_array, (out.n, data.ndim))
     groups = runs(list(shapes.T), axes)
     if kind == "deviation" and sum([reduced for _, reduced in groups]) > 1:
         return None

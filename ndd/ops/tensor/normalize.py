@@ -192,7 +192,7 @@ def _(call, plan, stores, results):
     axes, few = of["axes"], data.volumes.total <= FEW and data.uniform()
     if few or not axes or not neighbours(axes) or out.dtype is not float32:
         return None
-    shapes = np.broadcast_to(data.shape_array, (out.n, data.ndim))
+    shapes = data.shape_array if data.n == out.n else np.broadcast_to(data.shape_array, (out.n, data.ndim))
     first, last = axes[0], axes[-1] + 1
     outer, rows, inner = (volumes(shapes[:, a:b]) for a, b in ((0, first), (first, last), (last, None)))
     given = of["pool"]() if of["pool"] else (plan.field("centre")[0], plan.field("factor")[0])
