@@ -32,7 +32,7 @@ _FEWEST = 1 << 14  # elements of a batch, from which on compiled kernels are wor
 _MOST = 1 << 18  # elements of a piece of `each_piece`: what one thread has more to do than another in the end
 _EACH = 8  # such pieces of a thread, at least
 # Bytes of results from which on they go to memory past the cache. 38 MB of float32 made of bytes: 2.3 ms of a core, not 3.5; with
-# a reduction that reads them 6.3, not 7.6; of 19 MB those take 3.0, not 2.5.
+# a reduction that reads them 6.3, not 7.6; of 19 MB those take 3.0, not 2.5. Bytes made of bytes gain nothing.
 _FAR = 1 << 25
 _COPIED = 1 << 14  # bytes of a sample, up to which copying it costs less than a call of its own
 
@@ -173,7 +173,7 @@ def each_piece(
     seen = [one if isinstance(one, Seen) else Seen(one) for one in (*operands, out)]
     stores: list[Any] = [one.store for one in seen]
     count, total = made.n, _size(made)
-    far = total * made.dtype.bytes >= _FAR
+    far = made.dtype.bytes > 1 and total * made.dtype.bytes >= _FAR
     own = any([isinstance(one, Rows) for one in what])
     if not far and _done_elsewhere(call, stores, own):
         return None
