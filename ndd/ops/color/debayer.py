@@ -6,8 +6,10 @@ import functools
 
 import numpy as np
 
+from ndd._cpu.inlined import empty
+from ndd._cpu.jit import kernel
 from ndd._cpu.opencv import single_threaded
-from ndd._operator import PerSample, Plan, bad_sample, operator, output
+from ndd._operator import PerSample, Plan, Rows, Seen, bad_sample, each_sample, operator, output
 
 # What `algorithm` may be, in DALI's words, and the kernel of each.
 _KERNELS = {
@@ -94,8 +96,88 @@ def _code(kernel: str, blue: int) -> int:
     return getattr(single_threaded(), f"COLOR_Bayer{_TILES[blue]}{_OPENCV[kernel]}")
 
 
+@debayer.cpu_turns
+def _(call, plan, stores, results):
+    """Means of neighbours; the other algorithms are OpenCV's."""
+    if plan.shared["kernel"] != "bilinear":
+        return None
+    image = Seen(stores[0], results[0].shape_array[:, :2])
+    return each_sample(call, _bilinear, image, results[0], Rows(plan.per_sample["blue"]))
+
+
+@kernel
+def _bilinear(image, out, blue):
+    """Rows inside, each with the pixels inside; then the border."""
+    height, width = image.shape
+    if height <= 2 or width <= 2:
+        for y in range(height):
+            for x in range(width):
+                for c in range(3):
+                    out[y, x, c] = 0
+        return
+    lines = empty((3, width - 2), image.dtype)
+    for y in range(1, height - 1):
+        up, own, down = image[y - 1], image[y], image[y + 1]
+        blue_row = (y + 1) & 1 == blue >> 1
+        green = blue & 1 if blue_row else (blue & 1) ^ 1  # the first column inside is green where this is 1
+        first, last = (lines[2], lines[0]) if blue_row else (lines[0], lines[2])
+        _across(own, green, first)
+        _green(up, own, down, green, lines[1])
+        _beside(up, down, green, last)
+        _interleave(lines[0], lines[1], lines[2], out[y].reshape(3 * width)[3:])
+        for c in range(3):
+            out[y, 0, c], out[y, width - 1, c] = out[y, 1, c], out[y, width - 2, c]
+    _copy_row(out[1].reshape(3 * width), out[0].reshape(3 * width))
+    _copy_row(out[height - 2].reshape(3 * width), out[height - 1].reshape(3 * width))
+
+
+@_bilinear.meanwhile
+def _(image, out, blue):
+    _by_opencv(image, out, int(blue), "bilinear")
+
+
+@kernel
+def _across(own, green, out):
+    """The colour that the row has besides green."""
+    for i in range(out.size):
+        mean = (own[i] + own[i + 2] + 1) >> 1
+        out[i] = mean if (i + green) & 1 else own[i + 1]
+
+
+@kernel
+def _green(up, own, down, green, out):
+    for i in range(out.size):
+        mean = (up[i + 1] + down[i + 1] + own[i] + own[i + 2] + 2) >> 2
+        out[i] = own[i + 1] if (i + green) & 1 else mean
+
+
+@kernel
+def _beside(up, down, green, out):
+    """The colour that the rows above and below have."""
+    for i in range(out.size):
+        upright = (up[i + 1] + down[i + 1] + 1) >> 1
+        corners = (up[i] + up[i + 2] + down[i] + down[i + 2] + 2) >> 2
+        out[i] = upright if (i + green) & 1 else corners
+
+
+@kernel
+def _interleave(red, green, blue, out):
+    for i in range(red.size):
+        out[3 * i], out[3 * i + 1], out[3 * i + 2] = red[i], green[i], blue[i]
+
+
+@kernel
+def _copy_row(row, out):
+    for i in range(out.size):
+        out[i] = row[i]
+
+
 @debayer.cpu
 def _(image, out, blue, kernel):
+    _by_opencv(image, out, blue, kernel)
+
+
+def _by_opencv(image, out, blue, kernel):
     if image.size:
         target = out if kernel != "gray" else out[:, :, 0]
         single_threaded().demosaicing(image.reshape(image.shape[:2]), _code(kernel, blue), dst=target)

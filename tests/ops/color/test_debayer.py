@@ -9,6 +9,7 @@ from compare import check_same
 from PIL import Image
 
 import ndd
+from ndd._cpu.background import background
 from ndd.demo.folder import PHOTOS
 
 REGISTRY_INPUTS = {"bayer": (lambda rng, i, dtype: values(rng, (2 * (5 + i), 2 * (4 + i)), dtype), "HW")}
@@ -191,3 +192,24 @@ def test_errors_name_the_sample():
     good = ndd.batch([np.zeros((4, 4), np.uint8)] * 2)
     with pytest.raises(RuntimeError, match=r"debayer: sample 1: `blue_position`.*\(0, 3\)"):
         ndd.debayer(good, blue_position=ndd.batch([[0, 1], [0, 3]])).evaluate()
+
+
+@pytest.mark.parametrize("background_too", [True, False])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_threads_take_samples_in_turn(dtype, background_too, monkeypatch):
+    """Ragged, empty and strided ones, against OpenCV."""
+    cv2 = pytest.importorskip("cv2")
+    monkeypatch.setattr(background, "allowed", background_too)
+    given = [m for m in mosaics(dtype) if min(m.shape) > 2]
+    given = [*given, given[-1].repeat(2, 1)[:, ::2], np.zeros((0, 4), dtype), given[3]]
+    apart = ndd.as_batch([ndd.as_tensor(m, layout="HW") for m in given])
+    codes = [cv2.COLOR_BayerBG2RGB, cv2.COLOR_BayerGB2RGB, cv2.COLOR_BayerGR2RGB, cv2.COLOR_BayerRG2RGB]
+    numbers = [k % 4 for k in range(len(given))]
+    with ndd.EvalContext(num_threads=3):
+        found = ndd.debayer(apart, blue_position=ndd.batch([POSITIONS[k] for k in numbers]))
+        for mosaic, k, one in zip(given, numbers, found.tensors, strict=True):
+            assert one.shape == (*mosaic.shape, 3)
+            if mosaic.size:
+                expected = cv2.demosaicing(np.ascontiguousarray(mosaic), codes[k])
+                np.testing.assert_array_equal(np.asarray(one), expected, f"{k} {mosaic.shape}")
+    background.finish()
