@@ -118,7 +118,13 @@ class Call:
         will be, since it is being compiled. `nbytes`: about what is moved. `held`: all that it knows addresses of. Gives
         whether all is done.
         """
-        return turns.in_turns(self.context, loop, count, nbytes, held)
+        return turns.in_turns(self.context, loop, count, nbytes, held, self.pace(getattr(loop, "__code__", None)))
+
+    def pace(self, of: Any) -> turns.Pace:
+        """How long a loop or kernel of this operator takes with values of these types."""
+        specs = self.settled.specs
+        key = (of, specs[0] and specs[0].dtype if specs else None, self.outs[0].dtype)
+        return self.op.paces.setdefault(key, turns.Pace())
 
     def looked_at(self, shapes: np.ndarray) -> np.ndarray | None:
         """What will ever be looked at of the images HWC that this call makes, if these are their `shapes`: int64 `[N, 4]`, y0,

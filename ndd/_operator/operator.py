@@ -76,6 +76,7 @@ class Operator:
         self.paths: bool = options["paths"]
         self.reads = _reads(options["reads"], self)
         self.declared_outputs: int | Callable[..., int] = options["outputs"]
+        self.paces: dict[Any, Any] = {}  # of loops on the CPU, see `turns.py`
         self.cpu_names: list[str] = []
         self.cpu_batch_names: list[str] = []
         self.cpu_batch_inputs: tuple[int, ...] | None = ()  # numbers of the inputs it takes; None: all, as one tuple

@@ -21,33 +21,70 @@ from ndd._tensor.operand import Operand
 if TYPE_CHECKING:
     from ndd._operator.call import Call
 
-_EACH = 1 << 17  # bytes for a thread, at least: to wake one takes as long as a core needs for some 100 kB
-_NONE = np.empty(0, np.int64)
-_EACH_SECONDS = 50e-6  # or so much work
-_CALL_SECONDS = 30e-6  # of Python around it, at most
+# What one thread more costs a batch, before it begins: it is woken, and waits for the interpreter. On 16 hardware threads of 8
+# cores 2 ms of work took 0.77 ms with 4 threads, 0.83 with 8 and 1.4 with 16; 9 ms 2.0, 1.6 and 2.0; 50 ms 15, 9 and 7.
+_WAKE_SECONDS = 50e-6
 _TINY = 1 << 13  # bytes of a batch that no kernel has much work with
 _BYTES = 1 << 26  # of one call, about: in between Python looks for signals (Ctrl-C)
+_SHARE = 32  # of a batch the time of one sample in so many is taken
+_MUCH_SECONDS = 0.0128  # of work, from which on 16 threads are worth it: one sample tells
+_FIRST_CALLS, _CALLS = 3, 64  # it is taken at each of the first calls, and at one in so many later ones
+_ALONE = 1 << 17  # bytes of a batch that one thread is enough for
+_NONE = np.empty(0, np.int64)
 
 
-def in_turns(context: Any, loop: Callable[[np.ndarray, int], bool], count: int, nbytes: int, held: Any) -> bool:
-    """See `Call.in_turns`."""
+class Pace:
+    """How long a loop works for each byte of a batch, on one thread.
+
+    Args:
+        seconds: if that is known.
+    """
+
+    __slots__ = ("_calls", "seconds")
+
+    def __init__(self, seconds: float | None = None):
+        self.seconds = seconds or 0.0
+        self._calls = 0 if seconds is None else _FIRST_CALLS
+
+    def is_due(self) -> bool:
+        """Whether the time of this call is to be taken."""
+        self._calls += 1
+        return self._calls <= _FIRST_CALLS or self._calls % _CALLS == 0
+
+    def note(self, seconds: float) -> None:
+        """What a byte took at a call; the first one may have compiled."""
+        if self._calls == 1:
+            self.seconds = seconds
+        else:
+            self.seconds = min(self.seconds, seconds) if self._calls <= _FIRST_CALLS else (self.seconds + seconds) / 2
+
+
+def in_turns(
+    context: Any, loop: Callable[[np.ndarray, int], Any], count: int, nbytes: int, held: Any, pace: Pace | None = None
+) -> bool:
+    """See `Call.in_turns`. `pace`: of such loops; else the first samples tell."""
     turns = np.array([0])
     most = max(1, _BYTES * count // (nbytes + 1))
+    threads = 1
+    if count > 1 and nbytes > _TINY:
+        pace = pace or Pace()
+        if pace.is_due():
+            much = pace.seconds * nbytes > _MUCH_SECONDS
+            some = 1 if much else min(most, max(1, count // _SHARE))
+            begun = perf_counter()
+            if not loop(turns, some):
+                return False
+            pace.note((perf_counter() - begun) * count / (some * nbytes))
+        # Work / threads + threads * what one costs is least for the root of their quotient.
+        threads = min(int((pace.seconds * nbytes / _WAKE_SECONDS) ** 0.5), count - int(turns[0]))
+        if threads > 1:
+            threads = min(threads, context.num_threads)
 
     # Ctrl-C ends the caller's share alone: what the others write to lives as long as they do.
     def share(_: int, _held: Any = held) -> None:
         while turns[0] < count and loop(turns, most):
             pass
 
-    threads = min(count, 1 + nbytes // _EACH)
-    if threads < count and nbytes > _TINY:  # few bytes may be much work: the first sample tells
-        begun = perf_counter()
-        if not loop(turns, 1):
-            return False
-        seconds = (perf_counter() - begun - _CALL_SECONDS) * (count - 1)
-        threads = max(threads, min(count - 1, int(seconds / _EACH_SECONDS)))
-    if threads > 1:
-        threads = min(threads, context.num_threads)
     if threads > 1:
         for error in context.thread_pool.run(share, threads).values():
             raise error
@@ -120,9 +157,11 @@ def each_sample(call: Call, kernel: Kernel, *what: Any, nbytes: int | None = Non
     if nbytes is None:
         nbytes = sum([store.nbytes() for _, store, *_ in memory])
     if order is None:  # which matters to threads
-        order = np.arange(n) if nbytes < _EACH else _largest_first(n, [store for _, store, *_ in memory])
+        order = np.arange(n) if nbytes < _ALONE else _largest_first(n, [store for _, store, *_ in memory])
     loop, fields = each_in_turn(kernel), tuple(given)
-    in_turns(call.context, lambda *turns: loop(*turns, order, fields), len(order), nbytes, (memory, what))
+    in_turns(
+        call.context, lambda *turns: loop(*turns, order, fields), len(order), nbytes, (memory, what), call.pace(kernel)
+    )
     return _NONE
 
 
