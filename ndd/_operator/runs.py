@@ -22,9 +22,6 @@ from ndd._tensor.operand import Operand
 if TYPE_CHECKING:
     from ndd._operator.call import Call
 
-ALL_DONE = np.empty(0, np.int64)
-"""What `.cpu_turns` gives where no sample is left."""
-
 _EACH = 3  # runs of a thread, so that one that begins late has less to do
 _EACH_TURN = 2  # and where threads take them in turn
 _BYTES = 1 << 17  # of a run, at least
@@ -50,11 +47,6 @@ def each_run_in_turns(call: Call, edges: np.ndarray, nbytes: int, kernel: Kernel
     loop, order = each_in_turn(kernel), np.arange(len(edges) - 1)
     fields = (edges[:-1], edges[1:], *[(one,) for one in what])
     call.in_turns(lambda *turns: loop(*turns, order, fields), len(order), nbytes, (held, what))
-
-
-def operands(call: Call, stores: list[Any], n: int) -> list[Operand]:
-    """The inputs of `.cpu_turns` for `n` samples (the frames of video count as samples)."""
-    return [Operand(store, spec, n) for store, spec in zip(stores, call.settled.specs, strict=True)]
 
 
 def aligned_places(input: Operand) -> np.ndarray | None:

@@ -30,7 +30,8 @@ _SHARE = 32  # of a batch the time of one sample in so many is taken
 _MUCH_SECONDS = 0.0128  # of work, from which on 16 threads are worth it: one sample tells
 _FIRST_CALLS, _CALLS = 3, 64  # it is taken at each of the first calls, and at one in so many later ones
 _ALONE = 1 << 17  # bytes of a batch that one thread is enough for
-_NONE = np.empty(0, np.int64)
+ALL_DONE = np.empty(0, np.int64)
+"""What `.cpu_turns` gives where no sample is left."""
 
 
 class Pace:
@@ -109,6 +110,11 @@ class Seen(NamedTuple):
     dtype: Any = None
 
 
+def operands(call: Call, stores: list[Any], n: int) -> list[Operand]:
+    """The inputs of `.cpu_turns` for `n` samples (the frames of video count as samples)."""
+    return [Operand(store, spec, n) for store, spec in zip(stores, call.settled.specs, strict=True)]
+
+
 def bytes_of(store: Store) -> Seen:
     """The memory of each sample as bytes, for kernels that move elements of any type."""
     whole = store.whole
@@ -130,7 +136,7 @@ def each_sample(call: Call, kernel: Kernel, *what: Any, nbytes: int | None = Non
         nbytes: about what is moved; default: the bytes of the arrays.
         order: the numbers of the samples that are worked on; default: all, the largest first.
 
-    Gives no numbers: what `.cpu_turns` gives where no sample is left.
+    Gives `ALL_DONE`.
     """
     given: list[Any] = []
     memory: list[tuple[int, Any, Any, Any]] = []  # where it goes, the store, extents and type
@@ -162,7 +168,7 @@ def each_sample(call: Call, kernel: Kernel, *what: Any, nbytes: int | None = Non
     in_turns(
         call.context, lambda *turns: loop(*turns, order, fields), len(order), nbytes, (memory, what), call.pace(kernel)
     )
-    return _NONE
+    return ALL_DONE
 
 
 def _largest_first(n: int, stores: list[Store]) -> np.ndarray:

@@ -9,7 +9,8 @@ from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words
 from ndd._cpu.turns import next_turn
 from ndd._operator import Operand, PerSample, Plan, Values, bad_sample, like, operator
-from ndd._operator.runs import ALL_DONE, flat_of, operands
+from ndd._operator.runs import flat_of
+from ndd._operator.turns import ALL_DONE, operands
 from ndd._tensor import DType
 from ndd.ops.image.window import wrapped
 from ndd.random.elements import INTEGERS

@@ -6,7 +6,8 @@ import numpy as np
 
 from ndd._cpu.draws import PIECE, fill_normal, fill_normal_in_turns, fill_normal_wide
 from ndd._operator import PerSample, Plan, operator, output
-from ndd._operator.runs import ALL_DONE, flat_of
+from ndd._operator.runs import flat_of
+from ndd._operator.turns import ALL_DONE
 from ndd._tensor import DType
 from ndd._tensor.dtype import float32
 from ndd.random.elements import INTEGERS, REAL, drawn_type, fill_as

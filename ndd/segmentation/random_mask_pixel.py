@@ -12,7 +12,7 @@ from ndd._cpu.jit import kernel
 from ndd._cpu.philox import new_cursor, seek
 from ndd._cpu.turns import next_turn
 from ndd._operator import PerSample, Plan, Values, bad_sample, operator, output
-from ndd._operator.runs import ALL_DONE, operands
+from ndd._operator.turns import ALL_DONE, operands
 from ndd._tensor.dtype import int64
 
 _CHUNK = 64  # pixels that a GPU thread counts

@@ -11,7 +11,7 @@ from ndd._cpu.jit import kernel
 from ndd._cpu.libm import c_logs
 from ndd._cpu.turns import next_turn
 from ndd._operator import Plan, operator, output
-from ndd._operator.runs import ALL_DONE, operands
+from ndd._operator.turns import ALL_DONE, operands
 from ndd._tensor.dtype import float32, int32
 from ndd.ops.boxes.columns import check_boxes, check_labels
 

@@ -7,7 +7,8 @@ import numpy as np
 from ndd._cpu.jit import kernel
 from ndd._cpu.turns import next_turn
 from ndd._operator import PerSample, Plan, like, operator
-from ndd._operator.runs import ALL_DONE, flat_of, operands
+from ndd._operator.runs import flat_of
+from ndd._operator.turns import ALL_DONE, operands
 
 
 @operator(types=("f32",))

@@ -8,7 +8,8 @@ from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.turns import next_turn
 from ndd._operator import PerSample, Plan, Values, like, operator
-from ndd._operator.runs import ALL_DONE, flat_of, operands
+from ndd._operator.runs import flat_of
+from ndd._operator.turns import ALL_DONE, operands
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
