@@ -52,6 +52,8 @@ def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[St
     """The outputs, by the kernel for whole batches where that can be, else sample by sample."""
     op, plan = call.op, planned.plan
     results = [_allocate(s, spec) for s, spec in zip(planned.shapes, call.outs, strict=True)]
+    if not n:  # videos without frames
+        return results
     if "addresses" in op.cpu_batch_names:
         every = np.array([np.broadcast_to(s.pointers(), (n,)) for s in stores])
         plan = Plan(plan.shapes, plan.per_sample, {**plan.shared, "addresses": every})

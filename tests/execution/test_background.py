@@ -37,7 +37,8 @@ FLOATS[:4] = np.nan, np.inf, -np.inf, 2**32
 MASKS = ndd.batch([spread((k, 23), np.int32, 0, 3) // 2 * k for k in (17, 4, 1)])
 VOLUMES = ndd.batch([np.repeat(spread((5, k, 7), np.uint8, 0, 3), 2, axis=2) for k in (9, 1, 4)])
 SOUND = ndd.batch([spread((k,), np.float32, -999, 999) * np.hanning(k).astype(np.float32) for k in (6000, 9, 641)])
-SOUND = SOUND + np.float32(0)  # one behind the other: `both` copies all that lies between samples
+# One behind the other: `both` copies all that lies between samples.
+BOXES, LABELS, MASKS, VOLUMES, SOUND = (ndd.copy(batch) for batch in (BOXES, LABELS, MASKS, VOLUMES, SOUND))
 # What is left there counts for nothing, or stands elsewhere too.
 SCRATCH = {"runs", "constants", "room", "place", "out_words", "row"}
 
@@ -97,7 +98,7 @@ CALLS = {
     "cat": lambda x: ndd.cat(x, x, axis=2),
     "cat of three": lambda x: ndd.cat(x, x, x, axis=2),
     "noise.gaussian": lambda x: drawn(ndd.noise.gaussian, x, stddev=70.0),
-    "noise.salt_and_pepper": lambda x: drawn(ndd.noise.salt_and_pepper, x, prob=0.3),
+    "noise.salt_and_pepper": lambda x: drawn(ndd.noise.salt_and_pepper, ndd.copy(x), prob=0.3),
     "noise.shot": lambda x: drawn(ndd.noise.shot, x),
     "noise.shot, by whole means": lambda x: drawn(ndd.noise.shot, x, factor=9.3),
     "noise.shot, many": lambda x: drawn(ndd.noise.shot, x, factor=0.05),
