@@ -56,6 +56,7 @@ def tasks(monkeypatch):
     counts = []
     run = ThreadPool.run
     monkeypatch.setattr(ThreadPool, "run", lambda pool, f, count: counts.append(count) or run(pool, f, count))
+    monkeypatch.setattr("ndd._operator.turns._WAKE_SECONDS", 1e-15)  # all threads, whatever the work
     monkeypatch.setattr(background, "allowed", False)
     return counts
 

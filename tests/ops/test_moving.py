@@ -59,7 +59,8 @@ def batch(how, kind):
 @pytest.mark.parametrize("kind", [np.uint8, np.float16, np.float64])
 @pytest.mark.parametrize("how", ["ragged", "empty", "apart", "whole", "strided"])
 def test_compiled_and_stood_in_for(how, kind, monkeypatch):
-    monkeypatch.setattr(turns, "_EACH", 1)  # threads for few bytes
+    for name_of, least in (("_WAKE_SECONDS", 1e-15), ("_TINY", 0), ("_ALONE", 0)):  # threads for few bytes
+        monkeypatch.setattr(turns, name_of, least)
     monkeypatch.setattr(background, "allowed", False)
     each, stood_in = turns.each_in_turn, []
 
@@ -111,7 +112,8 @@ def _longer(given, samples):
 @pytest.mark.parametrize("name", CALLS)
 def test_no_task_for_each_sample(name, monkeypatch):
     """Threads ask for the interpreter once in a batch, and nothing is computed sample by sample in Python."""
-    monkeypatch.setattr(turns, "_EACH", 1)
+    for name_of, least in (("_WAKE_SECONDS", 1e-15), ("_TINY", 0), ("_ALONE", 0)):  # threads for few bytes
+        monkeypatch.setattr(turns, name_of, least)
     monkeypatch.setattr(background, "allowed", False)
     given, _ = batch("apart", np.uint8)
     context, counts = ndd.EvalContext(num_threads=3), []
