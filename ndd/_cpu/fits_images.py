@@ -15,6 +15,7 @@ from ndd._cpu.files import read_range
 from ndd._cpu.inlined import array_at
 from ndd._cpu.jit import External, kernel
 from ndd._cpu.mapped_files import copy_past_caches
+from ndd._cpu.moving import copy_bytes
 
 KINDS = ("u1", "i1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
 """The element types of images, as NumPy names them; `KIND` is a place in this list."""
@@ -60,7 +61,6 @@ _TENS = 10.0 ** np.arange(23)  # each of them exact
 _openat = External("openat", "int32(int32, uintp, int32)")
 _close = External("close", "int32(int32)")
 _pread = External("pread", "int64(int32, uintp, int64, int64)")
-_memcpy = External("memcpy", "uintp(uintp, uintp, int64)")
 
 
 @kernel
@@ -307,7 +307,7 @@ def _pixels(handle, head, begin, have, offset, target, points, kind, said, scale
     scaled = kind > 7 and (scales[0] != 1.0 or scales[1] != 0.0)
     width, wide = bits // 8, 4 if kind == 8 else 8
     if offset + points * width <= begin + have and not scaled:
-        _memcpy(target, head.ctypes.data + offset - begin, points * width)
+        copy_bytes(target, head.ctypes.data + offset - begin, points * width)
         _turn(target, points, bits, flip)
         return True
     at_once, here = _PIECE // width, scratch.ctypes.data
@@ -315,7 +315,7 @@ def _pixels(handle, head, begin, have, offset, target, points, kind, said, scale
         n = min(at_once, points - first)
         at, nbytes = offset + first * width, n * width
         if at + nbytes <= begin + have:
-            _memcpy(here, head.ctypes.data + at - begin, nbytes)
+            copy_bytes(here, head.ctypes.data + at - begin, nbytes)
         elif read_range(handle, here, nbytes, at) != nbytes:
             return False
         _turn(here, n, bits, flip)

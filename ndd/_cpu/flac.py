@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import External, kernel
+from ndd._cpu.jit import kernel
 from ndd._cpu.jpeg_blocks import load_bits
 from ndd._cpu.leading_zeros import leading_zeros
+from ndd._cpu.moving import copy_bytes
 
-_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 _SHORT = 12  # coefficients that are applied while the numbers are read; encoders take up to 8, or to 12
 _LONGEST = 32  # coefficients
 _SURE = np.uint64(56)  # bits that are there when some have been loaded
@@ -241,7 +241,7 @@ def frames(address, words, begin, nbytes, length, bits, lines, out):
     `[channels, LINE]`, are written to."""
     words[-4:] = 0
     data = words.view(np.uint8)
-    _copy(words.ctypes.data, address, nbytes)
+    copy_bytes(words.ctypes.data, address, nbytes)
     channels, done, total, up = out.shape[1], 0, len(out), 32 - bits
     weights = np.zeros(_LONGEST, np.int64)
     start, end, usual = begin, nbytes * 8, np.int64(0)

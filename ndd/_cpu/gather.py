@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import External, kernel
+from ndd._cpu.jit import kernel
+from ndd._cpu.moving import copy_bytes
 from ndd._cpu.turns import next_turn
 
 PIECE = 1 << 17  # bytes of a turn
-_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 
 
 @kernel
@@ -27,7 +27,7 @@ def gather_turns(turns, most, sources, ends, target):
             k += 1
         while at < stop:
             size, begin = min(ends[k], stop) - at, ends[k - 1] if k else np.int64(0)
-            _copy(target + at, sources[k] + at - begin, size)
+            copy_bytes(target + at, sources[k] + at - begin, size)
             at, k = at + size, k + 1
         k -= 1  # the next piece may begin inside of the same sample
     return True

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.inlined import array_at
-from ndd._cpu.jit import External, kernel
+from ndd._cpu.jit import kernel
+from ndd._cpu.moving import copy_bytes
 
 # What is told of a picture: whether it is one to be decoded as it is (else Python decides), size as stored, channels,
 # EXIF orientation, scans if there is but one (decoders stop behind it, whatever follows), else 0.
@@ -24,8 +25,6 @@ _END = 64  # how near to the end its mark must be
 
 PEEKED = 2048  # bytes in which most files have their size
 
-_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
-
 
 @kernel
 def take(addresses, sizes, starts, target, facts):
@@ -34,7 +33,7 @@ def take(addresses, sizes, starts, target, facts):
     base = target.ctypes.data
     for i in range(len(sizes)):
         if sizes[i]:
-            _copy(base + starts[i], addresses[i], sizes[i])
+            copy_bytes(base + starts[i], addresses[i], sizes[i])
         found = facts[i]
         sound = _walk(target, starts[i], starts[i] + sizes[i], found, True)
         sound = sound and _is_sound(target, starts[i], sizes[i], found)
@@ -70,7 +69,7 @@ def peek(addresses, sizes, start, found):
         found[i] = 0
         if end < _LEAST:
             continue
-        _copy(start.ctypes.data, addresses[i], end)
+        copy_bytes(start.ctypes.data, addresses[i], end)
         at = 2 if start[0] == 0xFF and start[1] == 0xD8 else end
         while at + _LEAST <= end and start[at] == 0xFF:
             marker, length = start[at + 1], _u16(start, at + 2)

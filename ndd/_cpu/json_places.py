@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import External, kernel
+from ndd._cpu.jit import kernel
+from ndd._cpu.moving import copy_bytes
 
 _SPACE, _QUOTE, _COMMA, _DIGIT_0, _DIGIT_9, _LETTER_U = b' ",09u'  # what else is space has lower numbers than " "
 _BACKSLASH, _LIST, _LIST_END, _OBJECT, _OBJECT_END = b"\\[]{}"
 _EACH = 0x0101010101010101  # 8 letters at once
 # Brackets have the bit of letters; what is lower may be a quote.
 _LETTERS, _HIGH = np.uint64(0x40 * _EACH), np.uint64(0x80 * _EACH)
-_copy = External("memcpy", "uintp(uintp, uintp, int64)")
 _QUOTES, _ONES = np.uint64(_QUOTE * _EACH), np.uint64(_EACH)
 
 
@@ -149,7 +149,7 @@ def without(text, starts, lengths, target):
         end = starts[i] if i < len(starts) else len(text)
         if not at <= end < at + len(target) - done + (i == len(starts)):  # of a text that is no JSON
             break
-        _copy(to + done, source + at, end - at)
+        copy_bytes(to + done, source + at, end - at)
         done, at = done + end - at, end
         if i < len(starts):
             target[done] = _DIGIT_0

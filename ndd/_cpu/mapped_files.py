@@ -36,6 +36,7 @@ import numpy as np
 
 from ndd._cpu.files import read_range
 from ndd._cpu.jit import External, Intrinsic, kernel
+from ndd._cpu.moving import copy_bytes
 from ndd._execution.fork import around_fork
 
 T = TypeVar("T")
@@ -52,7 +53,6 @@ _NOW = 8  # RWF_NOWAIT: only what is in the page cache
 _STRIDE = 64  # bytes that `_stream` copies
 
 _preadv2 = External("preadv2", "int64(int32, uintp, int32, int64, int32)")
-_memcpy = External("memcpy", "uintp(uintp, uintp, int64)")
 
 
 class Mapping:
@@ -140,12 +140,12 @@ def _read_mapped(handle, mapped, size, offsets, sizes, places, target, done, pro
 def copy_past_caches(target, source, size):
     """Copies bytes between addresses, for what is too large to stay in the processor's caches."""
     lead = min((-target) & (_STRIDE - 1), size)
-    _memcpy(target, source, lead)
+    copy_bytes(target, source, lead)
     at = lead
     while at + _STRIDE <= size:
         _stream(target + at, source + at)
         at += _STRIDE
-    _memcpy(target + at, source + at, size - at)
+    copy_bytes(target + at, source + at, size - at)
     _fence()
 
 

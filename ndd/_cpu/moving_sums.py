@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.inlined import empty
-from ndd._cpu.jit import External, Intrinsic, kernel
+from ndd._cpu.jit import Intrinsic, kernel
+from ndd._cpu.moving import copy_bytes
 
 BLOCK = 512  # steps of an interval of which only the largest sum is kept
 _LANES, _GROUP = 16, 8  # intervals side by side; numbers of each that are loaded at once
 _CHUNK = 64  # steps for which it is settled where the numbers lie
 _BYTES = 4 * _CHUNK
-_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 
 
 _advance: Any = Intrinsic(lambda: _intrinsic())
@@ -90,7 +90,7 @@ def _side_by_side(lanes, count, longest, window, squares, state, spare, sources,
                     spare[lane * _CHUNK : (lane + 1) * _CHUNK] = 0
                     sources[lane] = np.int64(spare.ctypes.data) + lane * _BYTES
                     first = max(at, low)
-                    _copy(sources[lane] + first - at, first, min(end, high) - first)
+                    copy_bytes(sources[lane] + first - at, first, min(end, high) - first)
         _advance(sources, size, squares, new, old, totals, most)
         new, old, step = (new + size) % rows, (old + size) % rows, step + size
         if step > 0 and (step % BLOCK == 0 or step >= longest):

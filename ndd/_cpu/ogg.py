@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.byte_order import little_endian
-from ndd._cpu.jit import External, kernel
+from ndd._cpu.jit import kernel
+from ndd._cpu.moving import copy_bytes
 
 _HEAD = 27  # bytes of a page before its lacing values
 _CONTINUED, _FIRST, _LAST = 1, 2, 4  # flags of a page
-_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 
 
 def _crc_tables() -> np.ndarray:
@@ -59,7 +59,7 @@ def stream(address, nbytes, head, found):
     at, pages, packets, inside, size = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     serial = np.int64(0)
     while at + _HEAD < nbytes:
-        _copy(head.ctypes.data, address + at, min(np.int64(head.size), nbytes - at))
+        copy_bytes(head.ctypes.data, address + at, min(np.int64(head.size), nbytes - at))
         segments, flags = np.int64(head[26]), np.int64(head[5])
         place = at + _HEAD + segments
         if little_endian(head, 0, 4) != 0x5367674F or head[4] != 0 or segments == 0 or place > nbytes:  # "OggS"

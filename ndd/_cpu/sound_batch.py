@@ -15,7 +15,8 @@ import numpy as np
 from ndd._cpu.byte_order import big_endian, little_endian
 from ndd._cpu.flac import frames as flac_frames
 from ndd._cpu.inlined import array_at, empty
-from ndd._cpu.jit import External, kernel
+from ndd._cpu.jit import kernel
+from ndd._cpu.moving import copy_bytes
 from ndd._cpu.ogg import stream
 from ndd._cpu.sound_file import CHANNELS as _CHANNELS, FORMAT as _FORMAT, RATE as _RATE, opened, read
 from ndd._cpu.turns import next_turn
@@ -44,7 +45,6 @@ _PAF, _FLAC_FORMAT = 5, 0x17  # of SF_INFO
 # How libsndfile finds a place in the middle: only by decoding from the beginning; with the very samples; in MPEG with what
 # the frames before leave behind; in Vorbis but for the last page.
 NOWHERE, ANYWHERE, NEAR, PAGES = range(4)
-_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 
 
 _FLOATS = np.zeros(256, np.uint8)  # by subtype of SF_INFO: float, double, Vorbis, Opus, MPEG layers
@@ -131,21 +131,21 @@ def _(files, starts, facts):
 @kernel
 def _has_comments(address, nbytes, head):
     """Whether the header of `nbytes` at `address` is whole that has the comments of Vorbis: libvorbis decodes nothing else."""
-    _copy(head.ctypes.data, address, 11)
+    copy_bytes(head.ctypes.data, address, 11)
     place = np.int64(11) + little_endian(head, 7, 4)  # behind the name of the encoder
     if big_endian(head, 0, 7) != 0x03766F72626973 or place + 4 > nbytes:
         return False
-    _copy(head.ctypes.data, address + place, 4)
+    copy_bytes(head.ctypes.data, address + place, 4)
     count = little_endian(head, 0, 4)
     place += 4
     for _ in range(count):
         if place + 4 > nbytes:
             return False
-        _copy(head.ctypes.data, address + place, 4)
+        copy_bytes(head.ctypes.data, address + place, 4)
         place += 4 + little_endian(head, 0, 4)
     if place >= nbytes:
         return False
-    _copy(head.ctypes.data, address + place, 1)
+    copy_bytes(head.ctypes.data, address + place, 1)
     return head[0] & 1 != 0
 
 
@@ -159,7 +159,7 @@ def vorbis_headers(files, which, facts):
         if nbytes > _WHOLE or not stream(address, nbytes, head, found):
             continue
         # The first page has one packet (`stream`); behind its head of 28 bytes: 1, "vorbis", version, channels, rate, sizes.
-        _copy(head.ctypes.data, address, 64)
+        copy_bytes(head.ctypes.data, address, 64)
         channels, rate = little_endian(head, 39, 1), little_endian(head, 40, 4)
         short, long = little_endian(head, 56, 1) & 15, little_endian(head, 56, 1) >> 4
         known = (
@@ -178,7 +178,7 @@ def vorbis_headers(files, which, facts):
             or not _has_comments(address + found[4], found[5], head)
         ):
             continue
-        _copy(head.ctypes.data, address + found[0], 7)
+        copy_bytes(head.ctypes.data, address + found[0], 7)
         if big_endian(head, 0, 7) != 0x05766F72626973:
             continue
         facts[i, KIND], facts[i, FLOATS], facts[i, BEGIN], facts[i, FRAMES] = VORBIS, 1, found[2], found[3]
@@ -288,7 +288,7 @@ def wav_turns(turns, most, which, files, facts, plan, wanted, room, output, got)
         as_floats = plan[i, EXACT] == 0 or wanted[0] == 0
         for start in range(0, total, _PIECE):
             n = min(_PIECE, total - start)
-            _copy(raw.ctypes.data, address + start * width, n * width)
+            copy_bytes(raw.ctypes.data, address + start * width, n * width)
             here, target = wide[:n], room[start : start + n]
             if not as_floats:
                 here = levels[start : start + n]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import External, kernel
+from ndd._cpu.jit import kernel
+from ndd._cpu.moving import copy_bytes
 from ndd._cpu.ogg import packets, sound_pages
 from ndd._cpu.vorbis_floor import ENDED, UNKNOWN, entry_of, heights_of, peek, shape
 from ndd._cpu.vorbis_setup import (
@@ -50,8 +51,6 @@ from ndd._cpu.vorbis_setup import (
     WORDS,
 )  # fmt: skip
 from ndd._cpu.vorbis_transform import inverse
-
-_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 
 
 @kernel
@@ -243,7 +242,7 @@ def samples(address, words, begin, nbytes, length, table, values, factors, order
     """
     data = words.view(np.uint8)
     words[-4:] = 0
-    _copy(words.ctypes.data, address, nbytes)
+    copy_bytes(words.ctypes.data, address, nbytes)
     if not sound_pages(data, nbytes):
         return False
     ends, positions = packets(data, begin, nbytes)

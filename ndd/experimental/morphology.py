@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.inlined import empty
-from ndd._cpu.jit import External, kernel
+from ndd._cpu.jit import kernel
+from ndd._cpu.moving import copy_bytes
 from ndd._cpu.opencv import single_threaded
 from ndd._cpu.sampling import BORDERS, border_index
 from ndd._operator import Operand, Plan, Rows, Seen, bad_sample, each_sample, operator
@@ -22,9 +23,6 @@ _LARGEST_AT_ONCE = 64
 _CHANNELS_OF_OPENCV = 512
 _LARGEST_IN_TURNS = 128  # extent of a window whose border is worth making beside each row
 STRIP_BYTES = 1 << 14  # rows that a thread works on together stay in its caches
-
-
-_copy = External("memcpy", "uintp(uintp, uintp, uintp)")
 
 
 def morphology(largest: bool) -> Callable[[Callable[..., Any]], Any]:
@@ -147,7 +145,7 @@ def copy_with_border(plane, first, left, columns, border, outside, lines):
             x = border_index(i - left, width, border)
             for c in range(channels):
                 row[i * channels + c] = plane[y, x, c] if x >= 0 else outside
-        _copy(row[begin * channels :].ctypes.data, plane[y].ctypes.data, size)
+        copy_bytes(row[begin * channels :].ctypes.data, plane[y].ctypes.data, size)
 
 
 @kernel
@@ -155,7 +153,7 @@ def copy_rows(lines, length, out):
     """The beginnings of lines of this length as rows of `out`."""
     for k in range(out.shape[0]):
         size = np.uint64(out.shape[1] * out.shape[2] * out.itemsize)
-        _copy(out[k].ctypes.data, lines[k * length :].ctypes.data, size)
+        copy_bytes(out[k].ctypes.data, lines[k * length :].ctypes.data, size)
 
 
 @_reduce_planes.meanwhile
