@@ -175,16 +175,28 @@ def _shape_and_strides(context: Any, builder: Any, kind: Any, of: Any, extents: 
     type `of`; and its strides, the innermost first, with the bytes of all of it behind them."""
     from numba import types
     from numba.core import cgutils
-    from numba.np import arrayobj
 
     pairs: Any = [(of, extents)]
     if isinstance(of, types.BaseTuple):
         pairs = zip(of.types, cgutils.unpack_tuple(builder, extents), strict=True)
     shape = [context.cast(builder, value, one, types.intp) for one, value in pairs]
+    return shape, _strides(context, builder, kind, shape)
+
+
+def _strides(context: Any, builder: Any, kind: Any, shape: list[Any]) -> list[Any]:
+    from numba import types
+    from numba.np import arrayobj
+
     strides = [context.get_constant(types.intp, arrayobj.get_itemsize(context, kind))]
     for extent in reversed(shape):
         strides.append(builder.mul(strides[-1], extent))
-    return shape, strides
+    return strides
+
+
+def array_over(context: Any, builder: Any, kind: Any, shape: list[Any], data: Any) -> Any:
+    """For an intrinsic: the C-contiguous array of numba's type `kind` over `data`, any pointer. It owns nothing."""
+    data = builder.bitcast(data, context.get_data_type(kind.dtype).as_pointer())
+    return _array_over(context, builder, kind, shape, _strides(context, builder, kind, shape), data, None)
 
 
 def _array_over(

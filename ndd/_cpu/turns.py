@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.inlined import array_over
 from ndd._cpu.jit import Intrinsic, Kernel
 from ndd._tensor.memory import memory_at
 
@@ -129,23 +130,6 @@ def _of_sample() -> Any:
         fields = what.types
         result = types.Tuple([type_of(field) for field in fields])
 
-        def array_of(context, builder, kind, extents, data):
-            """The C-contiguous array of these extents over `data`."""
-            size = context.get_constant(types.intp, arrayobj.get_itemsize(context, kind))
-            strides = [size]
-            for extent in reversed(extents):
-                strides.append(builder.mul(strides[-1], extent))
-            array, whole = context.make_array(kind)(context, builder), context.get_value_type(types.intp)
-            arrayobj.populate_array(
-                array,
-                data=builder.bitcast(data, context.get_data_type(kind.dtype).as_pointer()),
-                shape=cgutils.pack_array(builder, extents, ty=whole),
-                strides=cgutils.pack_array(builder, strides[-2::-1], ty=whole),
-                itemsize=size,
-                meminfo=None,
-            )
-            return array._getvalue()
-
         def row(context, builder, kind, value, i):
             """Row `i` of a C-contiguous array: a number, or an array."""
             array = context.make_array(kind)(context, builder, value)
@@ -156,7 +140,7 @@ def _of_sample() -> Any:
             place = builder.gep(array.data, [step])
             if kind.ndim == 1:
                 return context.unpack_value(builder, kind.dtype, place)
-            return array_of(context, builder, type_of(kind), extents[1:], place)
+            return array_over(context, builder, type_of(kind), extents[1:], place)
 
         def generate(context, builder, signature, arguments):
             i, values = arguments[1], []
@@ -176,7 +160,7 @@ def _of_sample() -> Any:
                         for d in range(like.ndim)
                     ]
                     data = builder.inttoptr(address, context.get_data_type(like.dtype).as_pointer())
-                    values.append(array_of(context, builder, like, extents, data))
+                    values.append(array_over(context, builder, like, extents, data))
             found = context.make_tuple(builder, result, values)
             return arrayobj.impl_ret_borrowed(context, builder, result, found)
 
