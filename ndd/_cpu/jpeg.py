@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.atomic import put, swapped
 from ndd._cpu.inlined import array_at, empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.jpeg_blocks import COPIED, PIXELS, copy_plain, load_bits, store_pixels, transform
@@ -35,22 +36,28 @@ NUMBERS = PLACE + 8
 
 
 @kernel
-def decode_turns(turns, most, order, pictures, scratch, done):
+def decode_turns(turns, most, order, pictures, scratch, taken, done):
     """Decodes up to `most` of the pictures `order`, taken in turn with other threads; True.
 
     Args:
         pictures: int64 `[N, NUMBERS]`: address and bytes of the encoded picture, address and bytes of `out`, and `window`,
             see `decode`.
-        scratch: of this thread, u8, `room` for each of these pictures.
+        scratch: u8 `[S, room]`, `room` for each of these pictures, of which every thread takes a row.
+        taken: int64 `[S]`, whether some thread has it: zeros.
         done: bool `[N]`, becomes whether all was well.
     """
+    seat = 0
+    while not swapped(taken, seat, 0, 1):
+        seat = (seat + 1) % len(taken)
+    own = scratch[seat]
     for _ in range(most):
         turn = next_turn(turns)
         if turn >= len(order):
             break
         one = pictures[order[turn]]
-        data, out = array_at(one[0], one[1], scratch), array_at(one[2], one[3], scratch)
-        done[order[turn]] = decode(data, out, one[PLACE:], scratch)
+        data, out = array_at(one[0], one[1], own), array_at(one[2], one[3], own)
+        done[order[turn]] = decode(data, out, one[PLACE:], own)
+    put(taken, seat, 0)
     return True
 
 

@@ -25,6 +25,7 @@ from ndd._tensor.operand import Operand
 from ndd._tensor.traps import warn_once
 
 if TYPE_CHECKING:
+    from ndd._cpu.jit import Kernel
     from ndd._operator.operator import Operator
 
 # A sample is handed to another thread only if the batch moves at least this many bytes, or if the first one took that
@@ -111,14 +112,15 @@ class Call:
                 break
         return errors
 
-    def in_turns(self, loop: Callable[[np.ndarray, int], bool], count: int, nbytes: int, held: Any) -> bool:
-        """Runs `loop(turns, most)` on as many threads as is worth it, until all of `count` samples have been taken (`turns.py`).
+    def in_turns(self, loop: Kernel, what: tuple[Any, ...], count: int, nbytes: int, held: Any) -> bool:
+        """Runs `loop(turns, most, *what)` on as many threads as is worth it, until all of `count` samples have been taken
+        (`turns.py`).
 
         `loop` is a kernel that takes up to `most` samples, by `next_turn(turns)`, and gives True; False: nothing was done, nor
         will be, since it is being compiled. `nbytes`: about what is moved. `held`: all that it knows addresses of. Gives
         whether all is done.
         """
-        return turns.in_turns(self.context, loop, count, nbytes, held, self.pace(getattr(loop, "__code__", None)))
+        return turns.in_turns(self.context, loop, what, count, nbytes, held, self.pace(loop))
 
     def pace(self, of: Any) -> turns.Pace:
         """How long a loop or kernel of this operator takes with values of these types."""

@@ -201,7 +201,7 @@ def each_piece(
     given += [np.ascontiguousarray(one.values[of]) if isinstance(one, Rows) else (one,) for one in what]
     loop, fields, order = each_in_turn(by_blocks(kernel, len(operands))), tuple(given), np.arange(len(sizes))
     nbytes, held = total * sum(widths), (stores, what)
-    in_turns(call.context, lambda *turns: loop(*turns, order, fields), len(order), nbytes, held, call.pace(kernel))
+    in_turns(call.context, loop, (order, fields), len(order), nbytes, held, call.pace(kernel))
     return order[:0]
 
 

@@ -44,9 +44,8 @@ def each_run_in_turns(call: Call, edges: np.ndarray, nbytes: int, kernel: Kernel
     """`kernel(first, last, *what)` for each run, the samples of the batch from `first` up to `last`, inside one call of a compiled
     loop for each thread: for kernels that work on several samples side by side. `nbytes` as of `each_run`; `held`: all of whose
     memory the kernel knows addresses."""
-    loop, order = each_in_turn(kernel), np.arange(len(edges) - 1)
-    fields = (edges[:-1], edges[1:], *[(one,) for one in what])
-    call.in_turns(lambda *turns: loop(*turns, order, fields), len(order), nbytes, (held, what))
+    order, fields = np.arange(len(edges) - 1), (edges[:-1], edges[1:], *[(one,) for one in what])
+    call.in_turns(each_in_turn(kernel), (order, fields), len(order), nbytes, (held, what))
 
 
 def aligned_places(input: Operand) -> np.ndarray | None:

@@ -6,12 +6,12 @@ threads, 64 photographs of 0.9 ms each took 22 ms. Here they ask once for each t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ndd._cpu.crew import ALONE, MEANWHILE, crew_of, joined
 from ndd._cpu.gather import PIECE, gather_turns
 from ndd._cpu.jit import Kernel
 from ndd._cpu.turns import each_in_turn, samples
@@ -21,9 +21,9 @@ from ndd._tensor.operand import Operand
 if TYPE_CHECKING:
     from ndd._operator.call import Call
 
-# What one thread more costs a batch, before it begins: it is woken, and waits for the interpreter. On 16 hardware threads of 8
-# cores 2 ms of work took 0.77 ms with 4 threads, 0.83 with 8 and 1.4 with 16; 9 ms 2.0, 1.6 and 2.0; 50 ms 15, 9 and 7.
-_WAKE_SECONDS = 50e-6
+# What one thread more costs a batch, about. On 16 hardware threads of 8 cores 0.8 ms of work took 0.24 ms with what this gives, 0.42
+# with half as many threads and 0.46 with a third; 3 ms took 0.46 and 5 ms 0.65 with any of them.
+_WAKE_SECONDS = 5e-6
 _TINY = 1 << 13  # bytes of a batch that no kernel has much work with
 _BYTES = 1 << 26  # of one call, about: in between Python looks for signals (Ctrl-C)
 _SHARE = 32  # of a batch the time of one sample in so many is taken
@@ -61,10 +61,10 @@ class Pace:
 
 
 def in_turns(
-    context: Any, loop: Callable[[np.ndarray, int], Any], count: int, nbytes: int, held: Any, pace: Pace | None = None
+    context: Any, loop: Kernel, what: tuple[Any, ...], count: int, nbytes: int, held: Any, pace: Pace | None = None
 ) -> bool:
     """See `Call.in_turns`. `pace`: of such loops; else the first samples tell."""
-    turns = np.array([0])
+    turns, shared = np.array([0]), joined(loop)
     most = max(1, _BYTES * count // (nbytes + 1))
     threads = 1
     if count > 1 and nbytes > _TINY:
@@ -73,24 +73,40 @@ def in_turns(
             much = pace.seconds * nbytes > _MUCH_SECONDS
             some = 1 if much else min(most, max(1, count // _SHARE))
             begun = perf_counter()
-            if not loop(turns, some):
+            if not shared(ALONE, 0, turns, some, what):
                 return False
             pace.note((perf_counter() - begun) * count / (some * nbytes))
         # Work / threads + threads * what one costs is least for the root of their quotient.
         threads = min(int((pace.seconds * nbytes / _WAKE_SECONDS) ** 0.5), count - int(turns[0]))
         if threads > 1:
             threads = min(threads, context.num_threads)
+    crew = crew_of(context.thread_pool) if threads > 1 else None
+    if crew is None:
+        if threads > 1:
+            return _by_python(context, shared, turns, most, what, count, threads, held)
+        while turns[0] < count and shared(ALONE, 0, turns, most, what):
+            pass
+        return bool(turns[0] >= count)
+    crew.ensure(threads - 1)
+    while turns[0] < count:
+        done = shared(crew.board, threads - 1, turns, most, what)
+        if done is not True:
+            return done is MEANWHILE and _by_python(context, shared, turns, most, what, count, threads, held)
+    return True
+
+
+def _by_python(
+    context: Any, shared: Kernel, turns: np.ndarray, most: int, what: Any, count: int, threads: int, held: Any
+) -> bool:
+    """The same by threads of Python's: for stand-ins, and where there is no crew."""
 
     # Ctrl-C ends the caller's share alone: what the others write to lives as long as they do.
     def share(_: int, _held: Any = held) -> None:
-        while turns[0] < count and loop(turns, most):
+        while turns[0] < count and shared(ALONE, 0, turns, most, what):
             pass
 
-    if threads > 1:
-        for error in context.thread_pool.run(share, threads).values():
-            raise error
-    else:
-        share(0)
+    for error in context.thread_pool.run(share, threads).values():
+        raise error
     return bool(turns[0] >= count)
 
 
@@ -164,10 +180,8 @@ def each_sample(call: Call, kernel: Kernel, *what: Any, nbytes: int | None = Non
         nbytes = sum([store.nbytes() for _, store, *_ in memory])
     if order is None:  # which matters to threads
         order = np.arange(n) if nbytes < _ALONE else _largest_first(n, [store for _, store, *_ in memory])
-    loop, fields = each_in_turn(kernel), tuple(given)
-    in_turns(
-        call.context, lambda *turns: loop(*turns, order, fields), len(order), nbytes, (memory, what), call.pace(kernel)
-    )
+    loop, fields = each_in_turn(kernel), (order, tuple(given))
+    in_turns(call.context, loop, fields, len(order), nbytes, (memory, what), call.pace(kernel))
     return ALL_DONE
 
 
@@ -185,6 +199,4 @@ def gather(call: Any, sources: np.ndarray, ends: np.ndarray, out: np.ndarray, he
     `held`: what owns the memory that is read.
     """
     target, nbytes = out.ctypes.data, int(ends[-1])
-    call.in_turns(
-        lambda *turns: gather_turns(*turns, sources, ends, target), -(-nbytes // PIECE), 2 * nbytes, (held, out)
-    )
+    call.in_turns(gather_turns, (sources, ends, target), -(-nbytes // PIECE), 2 * nbytes, (held, out))

@@ -96,11 +96,10 @@ def decode_batch(
     order = chosen[np.argsort(-sizes[chosen], kind="stable")]
     room = jpeg.room(int(sizes[order[0]]), int((places[chosen, 3] - places[chosen, 1]).max()))
     done = np.zeros(n, np.bool_)
-
-    def loop(turns: np.ndarray, most: int) -> bool:
-        return jpeg.decode_turns(turns, most, order, pictures, _scratch(room), done)
-
-    call.in_turns(loop, len(order), _WORK * int(np.add.reduce(sizes[chosen])), (operand, out))
+    seats = min(call.threads, len(order))
+    scratch, taken = host_empty((seats * room,), np.uint8).reshape(seats, room), np.zeros(seats, np.int64)
+    what = (order, pictures, scratch, taken, done)
+    call.in_turns(jpeg.decode_turns, what, len(order), _WORK * int(np.add.reduce(sizes[chosen])), (operand, out))
     return out, starts, done
 
 

@@ -138,7 +138,7 @@ def _(call, plan, stores, results):
     sources = np.repeat(np.broadcast_to(input.pointers(), counts.shape), counts) + shared["begins"]
     targets, made = np.repeat(out.pointers(), counts) + chunk * each, np.empty(len(each), np.int64)
     call.in_turns(
-        lambda *turns: inflate_turns(*turns, sources, shared["sizes"], targets, each, made),
+        inflate_turns, (sources, shared["sizes"], targets, each, made),
         len(each), _WORK * out.nbytes(), (input, out),
     )  # fmt: skip
     _check(made, (made < 0) | (made < each) & shared["check"], rooms, counts)

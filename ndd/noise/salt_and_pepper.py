@@ -117,7 +117,7 @@ def _(call, plan, stores, results):
     )  # fmt: skip
     # To draw for a pixel takes as long as to move some 32 bytes.
     nbytes = 32 * int((extents[:, 0] * extents[:, 2]).sum())
-    call.in_turns(lambda *turns: _strew_in_turns(*turns, *numbers), call.n, nbytes, (input, result))
+    call.in_turns(_strew_in_turns, numbers, call.n, nbytes, (input, result))
     return ALL_DONE
 
 

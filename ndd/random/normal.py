@@ -73,9 +73,7 @@ def _(call, plan, stores, results):
         flat_of(result), result.volumes.offsets, sizes, pieces, *(plan.per_sample[k] for k in ("stream", "mean", "stddev"))
     )  # fmt: skip
     # One takes as long as to move some 16 bytes.
-    call.in_turns(
-        lambda *turns: fill_normal_in_turns(*turns, *numbers), int(pieces[-1]), 16 * result.element_count(), result
-    )
+    call.in_turns(fill_normal_in_turns, numbers, int(pieces[-1]), 16 * result.element_count(), result)
     return ALL_DONE
 
 

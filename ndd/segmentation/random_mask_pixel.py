@@ -78,7 +78,7 @@ def _(call, plan, stores, results):
     streams, foreground, against = (plan.per_sample[name] for name in ("stream", "foreground", "against"))
     lowest, highest = _foreground(against, plan.shared["equal"], x.dtype)
     numbers = (x, starts, np.ascontiguousarray(input.shapes), foreground, lowest, highest, streams, results[0].whole)
-    call.in_turns(lambda *turns: _draw(*turns, *numbers), call.n, x.itemsize * input.volumes.total, input)
+    call.in_turns(_draw, numbers, call.n, x.itemsize * input.volumes.total, input)
     return ALL_DONE
 
 

@@ -280,12 +280,12 @@ def object_boxes(
     x, axes = x.view(np.uint8) if x.dtype == bool else x, shapes.shape[1]
     nbytes, counts = 4 * int(shapes.prod(axis=1).sum()), np.empty(len(starts), np.int64)
     masks = x, starts, shapes, backgrounds
-    in_turns(lambda *turns: _count_each(*turns, *masks, counts), len(starts), nbytes, x)
+    in_turns(_count_each, (*masks, counts), len(starts), nbytes, x)
     ends = np.cumsum(counts)
     total = int(ends[-1])
     runs, boxes = host_empty((5, total), np.int32), host_empty((total, 2, axes), np.int32)
     made = (ends, *runs, boxes, counts)
-    in_turns(lambda *turns: _find_each(*turns, *masks, *made), len(starts), nbytes, (x, made))
+    in_turns(_find_each, (*masks, *made), len(starts), nbytes, (x, made))
     begin = ends - np.diff(ends, prepend=0)
     labels = runs[4]
     return [(boxes[b:e], labels[b:e]) for b, e in zip(begin.tolist(), (begin + counts).tolist(), strict=True)]

@@ -93,7 +93,7 @@ def _(call, plan, stores, results):
     )  # fmt: skip
     # An anchor and a box take as long as to move some 4 bytes.
     pairs = int(counts.sum()) * anchors.shape[1]
-    call.in_turns(lambda *turns: _encode_in_turns(*turns, *numbers), call.n, 4 * pairs, (boxes, labels))
+    call.in_turns(_encode_in_turns, numbers, call.n, 4 * pairs, (boxes, labels))
     return ALL_DONE
 
 

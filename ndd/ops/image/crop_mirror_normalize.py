@@ -211,7 +211,7 @@ def _(call, plan, stores, results):
     )  # fmt: skip
     nbytes = 0 if len(mirror) == 1 else image.nbytes() + out.nbytes()
     held = stores, results, wider
-    call.in_turns(lambda *turns: lines.normalize_turns(*turns, *numbers), len(mirror), nbytes, held)
+    call.in_turns(lines.normalize_turns, numbers, len(mirror), nbytes, held)
     return ()
 
 

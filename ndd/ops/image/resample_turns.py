@@ -50,9 +50,7 @@ def resample_in_turns(call: Any, plan: Any, stores: list[Any], results: list[Any
         order, sources, out.pointers(), np.empty(0, kinds[0]), like, extents, np.ascontiguousarray(sizes),
         *map(np.ascontiguousarray, (start, end, kind, radius)), REGISTER // like.itemsize, *range_of(like.dtype),
     )  # fmt: skip
-    done = call.in_turns(
-        lambda *turns: filter_turns(*turns, *numbers), len(order), image.nbytes() + out.nbytes(), (image, out)
-    )
+    done = call.in_turns(filter_turns, numbers, len(order), image.nbytes() + out.nbytes(), (image, out))
     return np.flatnonzero(~(picked | fits) if done else ~picked)
 
 

@@ -79,7 +79,7 @@ def _(call, plan, stores, results):
     columns = int(input.shapes[0, 1])
     # A thread's worth of bytes is written in less time than it takes to begin.
     nbytes = result.nbytes() // 4
-    call.in_turns(lambda *turns: _flip_points(*turns, columns, *numbers), call.n, nbytes, (input, result))
+    call.in_turns(_flip_points, (columns, *numbers), call.n, nbytes, (input, result))
     return ALL_DONE
 
 

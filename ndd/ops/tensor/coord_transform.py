@@ -202,7 +202,7 @@ def _(call, plan, stores, results):
     numbers = (*input.elements(), flat_of(result), result.volumes.offsets, *sizes, matrix, plan.per_sample["offset"])
     # A thread's worth of bytes is written in less time than it takes to begin.
     nbytes = result.nbytes() // 4
-    call.in_turns(lambda *turns: _transform_in_turns(*turns, *numbers), len(matrix), nbytes, (input, result))
+    call.in_turns(_transform_in_turns, numbers, len(matrix), nbytes, (input, result))
     return ALL_DONE
 
 
