@@ -163,3 +163,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def dali() -> Any:
     """DALI's dynamic mode, the oracle."""
     return pytest.importorskip("nvidia.dali.experimental.dynamic")
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    """How many threads each loop over samples was worth, and how many tasks the pool got each time. All threads take part,
+    whatever the work."""
+    from ndd._cpu.crew import Crew
+    from ndd._execution.threads import ThreadPool
+
+    counts: list[int] = []
+    run, ensure = ThreadPool.run, Crew.ensure
+    monkeypatch.setattr(ThreadPool, "run", lambda pool, f, count: counts.append(count) or run(pool, f, count))
+    monkeypatch.setattr(Crew, "ensure", lambda crew, wanted: counts.append(wanted + 1) or ensure(crew, wanted))
+    monkeypatch.setattr("ndd._operator.turns._WAKE_SECONDS", 1e-15)
+    return counts

@@ -20,6 +20,7 @@ import sys
 import threading
 import types
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -131,22 +132,24 @@ def _join(board, helpers, turns, most, what):
     return True
 
 
-def joined(loop: Kernel) -> Kernel:
+def joined(loop: Kernel | Callable[..., Any]) -> Kernel | Callable[..., Any]:
     """The kernel `f(board, helpers, turns, most, what)`: `loop(turns, most, *what)` by the caller and by up to `helpers` threads
     of a crew, which has this `board`. True when all of them are through.
 
     `MEANWHILE` where a stand-in of the loop's answers: it works for the caller alone, and if there are to be helpers not at all.
+    So does a loop of Python's.
     """
+    if not isinstance(loop, Kernel):
+        return functools.partial(_alone, lambda: loop)
     found = _joined.get(loop)
     if found is None:
         scope, name = {**_join.__globals__, "loop": loop}, f"{loop.function.__name__}_joined"
         function = types.FunctionType(_join.__code__, scope, name)
         function.__module__, function.__qualname__ = loop.function.__module__, f"{loop.function.__qualname__}_joined"
         found = _joined[loop] = Kernel(function, {})
-        found.interpreted_as(functools.partial(_alone, loop.in_python))
         if loop.has_stand_in():
             found.meanwhile(functools.partial(_alone, lambda: loop.stand_in))
-            found.interpreted_as(functools.partial(_alone, loop.in_python))
+        found.interpreted_as(functools.partial(_alone, loop.in_python))
     return found
 
 

@@ -6,12 +6,13 @@ threads, 64 photographs of 0.9 ms each took 22 ms. Here they ask once for each t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ndd._cpu.crew import ALONE, MEANWHILE, crew_of, joined
+from ndd._cpu.crew import ALONE, crew_of, joined
 from ndd._cpu.gather import PIECE, gather_turns
 from ndd._cpu.jit import Kernel
 from ndd._cpu.turns import each_in_turn, samples
@@ -21,13 +22,13 @@ from ndd._tensor.operand import Operand
 if TYPE_CHECKING:
     from ndd._operator.call import Call
 
-# What one thread more costs a batch, about. On 16 hardware threads of 8 cores 0.8 ms of work took 0.24 ms with what this gives, 0.42
-# with half as many threads and 0.46 with a third; 3 ms took 0.46 and 5 ms 0.65 with any of them.
+# What one thread more costs a batch, about. On 16 hardware threads of 8 cores 0.8 ms of work took 0.24 ms with what this gives,
+# 0.42 with half as many threads and 0.46 with a third; 3 ms took 0.46 and 5 ms 0.65 with any of them.
 _WAKE_SECONDS = 5e-6
 _TINY = 1 << 13  # bytes of a batch that no kernel has much work with
 _BYTES = 1 << 26  # of one call, about: in between Python looks for signals (Ctrl-C)
 _SHARE = 32  # of a batch the time of one sample in so many is taken
-_MUCH_SECONDS = 0.0128  # of work, from which on 16 threads are worth it: one sample tells
+_MUCH_SECONDS = 256 * _WAKE_SECONDS  # of work, from which on 16 threads are worth it: one sample tells
 _FIRST_CALLS, _CALLS = 3, 64  # it is taken at each of the first calls, and at one in so many later ones
 _ALONE = 1 << 17  # bytes of a batch that one thread is enough for
 ALL_DONE = np.empty(0, np.int64)
@@ -61,7 +62,13 @@ class Pace:
 
 
 def in_turns(
-    context: Any, loop: Kernel, what: tuple[Any, ...], count: int, nbytes: int, held: Any, pace: Pace | None = None
+    context: Any,
+    loop: Kernel | Callable[..., Any],
+    what: tuple[Any, ...],
+    count: int,
+    nbytes: int,
+    held: Any,
+    pace: Pace | None = None,
 ) -> bool:
     """See `Call.in_turns`. `pace`: of such loops; else the first samples tell."""
     turns, shared = np.array([0]), joined(loop)
@@ -80,33 +87,23 @@ def in_turns(
         threads = min(int((pace.seconds * nbytes / _WAKE_SECONDS) ** 0.5), count - int(turns[0]))
         if threads > 1:
             threads = min(threads, context.num_threads)
-    crew = crew_of(context.thread_pool) if threads > 1 else None
-    if crew is None:
-        if threads > 1:
-            return _by_python(context, shared, turns, most, what, count, threads, held)
-        while turns[0] < count and shared(ALONE, 0, turns, most, what):
-            pass
-        return bool(turns[0] >= count)
-    crew.ensure(threads - 1)
-    while turns[0] < count:
-        done = shared(crew.board, threads - 1, turns, most, what)
-        if done is not True:
-            return done is MEANWHILE and _by_python(context, shared, turns, most, what, count, threads, held)
-    return True
-
-
-def _by_python(
-    context: Any, shared: Kernel, turns: np.ndarray, most: int, what: Any, count: int, threads: int, held: Any
-) -> bool:
-    """The same by threads of Python's: for stand-ins, and where there is no crew."""
 
     # Ctrl-C ends the caller's share alone: what the others write to lives as long as they do.
     def share(_: int, _held: Any = held) -> None:
         while turns[0] < count and shared(ALONE, 0, turns, most, what):
             pass
 
-    for error in context.thread_pool.run(share, threads).values():
-        raise error
+    if threads > 1:
+        crew = crew_of(context.thread_pool) if shared.__class__ is Kernel else None
+        if crew is not None:
+            crew.ensure(threads - 1)
+            while turns[0] < count and shared(crew.board, threads - 1, turns, most, what) is True:
+                pass
+        if turns[0] < count:  # a stand-in answers, or there is no crew: threads of Python's
+            for error in context.thread_pool.run(share, threads).values():
+                raise error
+    else:
+        share(0)
     return bool(turns[0] >= count)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ndd._cpu import jpeg
+from ndd._cpu.crew import ALONE, joined
 from ndd._cpu.jpeg_headers import GOOD, HEIGHT, ORIENTATION, SCANS, WIDTH
 from ndd._operator import Call, Operand
 from ndd._tensor.memory import host_empty
@@ -121,6 +122,6 @@ def decode(
     if seen is not None and window is None:
         y0, x0, y1, x1 = seen
     one = [data.ctypes.data, data.size, out.ctypes.data, out.size, y0, x0, y1, x1, y, x, out.shape[1], out.shape[2]]
-    scratch = _scratch(jpeg.room(data.size, x1 - x0))
-    jpeg.decode_turns(np.array([0]), 1, _FIRST, np.array([one]), scratch, done)
+    scratch = _scratch(jpeg.room(data.size, x1 - x0))[None]
+    joined(jpeg.decode_turns)(ALONE, 0, np.array([0]), 1, (_FIRST, np.array([one]), scratch, np.array([0]), done))
     return out if done[0] else None

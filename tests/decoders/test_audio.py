@@ -16,7 +16,6 @@ from compare import arrays_of, assert_same_values, check_same
 from waiting import let_read_on
 
 import ndd
-from ndd._execution.threads import ThreadPool
 
 
 def encoded(samples, rate=16000, format="WAV", subtype="PCM_16"):
@@ -339,10 +338,7 @@ def test_files_that_take_longest_are_decoded_first(monkeypatch):
 
 
 @pytest.mark.parametrize("kinds", [{}, {"downmix": True, "sample_rate": 11025.0}, {"dtype": ndd.int16}])
-def test_a_batch_of_all_kinds_is_one_task_for_each_thread(kinds, monkeypatch):
-    tasks, real = [], ThreadPool.run
-    monkeypatch.setattr(ThreadPool, "run", lambda self, f, n: tasks.append(n) or real(self, f, n))
-    monkeypatch.setattr("ndd._operator.turns._WAKE_SECONDS", 1e-15)  # all threads, whatever the work
+def test_a_batch_of_all_kinds_is_one_task_for_each_thread(kinds, tasks):
     formats = ["WAV PCM_16", "FLAC PCM_24", "OGG VORBIS", "AIFF PCM_16", "WAV FLOAT", "FLAC PCM_16", "OGG VORBIS"]
     files = [encoded(sound(9000 + 100 * i, 1 + i % 2), 16000, *formats[i % 7].split()) for i in range(21)]
     expected = [arrays_of(ndd.decoders.audio(ndd.tensor(file), **kinds)[0])[0] for file in files]

@@ -7,7 +7,6 @@ import pytest
 from cases import each_of
 
 import ndd
-from ndd._execution.threads import ThreadPool
 
 REGISTRY_INPUTS = {
     "LZ4 block": (lambda rng, i, dtype: np.concatenate([[240, 17], rng.integers(0, 256, 32)]).astype(np.uint8), None)
@@ -107,11 +106,8 @@ def test_chunks_outside_the_data_are_errors():
         ndd.decoders.inflate(whole, shape=[50], sequence_axis_name="FH")
 
 
-def test_chunks_are_shared_between_threads(monkeypatch):
+def test_chunks_are_shared_between_threads(tasks):
     """One task for each thread, however many chunks the samples have."""
-    tasks, real = [], ThreadPool.run
-    monkeypatch.setattr(ThreadPool, "run", lambda self, f, n: tasks.append(n) or real(self, f, n))
-    monkeypatch.setattr("ndd._operator.turns._WAKE_SECONDS", 1e-15)  # all threads, whatever the work
     counts = [0, 30, 1, 0, 2, 7, 0]
     arrays = [data("words", 3000 * n).reshape(n, 3000) for n in counts]
     chunks = [[packed(row) for row in array] for array in arrays]

@@ -11,6 +11,7 @@ import pytest
 import ndd
 from ndd._cpu import jpeg
 from ndd._cpu.background import background
+from ndd._cpu.crew import ALONE, joined
 from ndd._operator import all_operators
 from ndd.decoders._header import jpeg as header_of
 
@@ -46,7 +47,8 @@ def decoded(data, window=None, channels=3):
     scratch = np.full(jpeg.room(len(data), x1 - x0) + 1, 7, np.uint8)
     place = [data.ctypes.data, data.size, out.ctypes.data, out.size, y0, x0, y1, x1, y0, x0, x1 - x0, channels]
     first, done = np.zeros(1, np.int64), np.zeros(1, np.bool_)
-    jpeg.decode_turns(first.copy(), 1, first, np.array([place]), scratch[:-1], done)
+    what = first, np.array([place]), scratch[None, :-1], np.array([0]), done
+    joined(jpeg.decode_turns)(ALONE, 0, np.array([0]), 1, what)
     assert scratch[-1] == 7
     return out if done[0] else None
 

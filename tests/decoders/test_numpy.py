@@ -9,7 +9,6 @@ import pytest
 from cases import DTYPES, F16, F64, I32, U8, each_of, values
 
 import ndd
-from ndd._execution.threads import ThreadPool
 
 
 def saved(array, version=None):
@@ -106,11 +105,8 @@ def test_an_error_names_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("big", [False, True])
-def test_ragged_files_by_pieces_and_in_one_task_for_each_thread(big, monkeypatch):
+def test_ragged_files_by_pieces_and_in_one_task_for_each_thread(big, tasks):
     """Files of any sizes in one batch: without elements, a page, several pieces of what is copied at once."""
-    tasks, real = [], ThreadPool.run
-    monkeypatch.setattr(ThreadPool, "run", lambda self, f, n: tasks.append(n) or real(self, f, n))
-    monkeypatch.setattr("ndd._operator.turns._WAKE_SECONDS", 1e-15)  # all threads, whatever the work
     extents = [3, 0, 1000, 70_001, 5, 0, 200_000] + [10] * 20
     arrays = [np.arange(2 * n, dtype=np.int16).reshape(2, n) + i for i, n in enumerate(extents)]
     files = [saved(a.astype(">i2") if big else a) for a in arrays]

@@ -15,7 +15,7 @@ import warm_interpreter
 from encoded import made as encoded
 
 import ndd
-from ndd._cpu import background as room, jpeg, kernel_cache, sound_batch
+from ndd._cpu import background as room, crew, jpeg, kernel_cache, sound_batch
 from ndd._cpu.inlined import array_at
 from ndd._cpu.jit import Kernel, kernel
 from ndd._cpu.turns import of_sample
@@ -212,6 +212,9 @@ def both(monkeypatch):
     compiled = Kernel.__call__
 
     def compared(self, *args):
+        if self.function.__code__ is crew._join.__code__:  # the loop itself is looked at
+            _, _, turns, most, what = args
+            return compared(self.function.__globals__["loop"], turns, most, *what)
         if self._meanwhile is None:
             return compiled(self, *args)
         arrays = {(a.ctypes.data, a.shape, a.strides): a.copy() for a in args if isinstance(a, np.ndarray)}

@@ -13,7 +13,6 @@ from waiting import wait_until
 
 import ndd
 from ndd._cpu import files as file_kernels
-from ndd._execution.threads import ThreadPool
 
 REGISTRY_CASES = {"io.file.read": []}  # it reads files
 
@@ -94,11 +93,8 @@ def test_a_batch_of_no_paths(dali):
         assert getattr(results[0], name) == getattr(results[1], name)
 
 
-def test_many_files_are_one_task_for_each_thread(files, monkeypatch):
+def test_many_files_are_one_task_for_each_thread(files, tasks, monkeypatch):
     """And are open together, but not too many of them."""
-    tasks, real = [], ThreadPool.run
-    monkeypatch.setattr(ThreadPool, "run", lambda self, f, n: tasks.append(n) or real(self, f, n))
-    monkeypatch.setattr("ndd._operator.turns._WAKE_SECONDS", 1e-15)  # all threads, whatever the work
     monkeypatch.setattr(importlib.import_module("ndd.io.file"), "_OPEN_AT_ONCE", 10)
     paths = [files[i * 7 % 4] for i in range(26)]
     ndd.set_num_threads(3)

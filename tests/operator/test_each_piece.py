@@ -13,7 +13,6 @@ import ndd
 from ndd._cpu import turns
 from ndd._cpu.background import background
 from ndd._cpu.jit import kernel
-from ndd._execution.threads import ThreadPool
 from ndd._operator import Plan, Rows, each_piece, on_cpu, pieces
 from ndd._tensor.convert import convert_array
 
@@ -202,17 +201,13 @@ ONE_LOOP = {
 
 
 @pytest.mark.parametrize("name", ONE_LOOP)
-def test_a_thread_is_asked_once(name, monkeypatch):
+def test_a_thread_is_asked_once(name, tasks):
     """Not for each sample."""
-    asked = []
-    real = ThreadPool.run
-    monkeypatch.setattr(ThreadPool, "run", lambda self, work, count: asked.append(count) or real(self, work, count))
-    monkeypatch.setattr("ndd._operator.turns._WAKE_SECONDS", 1e-15)  # all threads, whatever the work
     rng = np.random.default_rng(5)
     arrays = [rng.integers(0, 256, (100, 150 + k, 3), np.uint8) for k in range(20)]
     with ndd.EvalContext(num_threads=3):
         found = ONE_LOOP[name](ndd.batch(arrays, layout="HWC")).evaluate()
-        assert asked == [3]
+        assert tasks == [3]
         for one, array in zip(found.tensors[:3], arrays[:3], strict=True):
             if "each" not in name:
                 assert_same(np.asarray(one), np.asarray(ONE_LOOP[name](ndd.batch([array], layout="HWC")).tensors[0]), 0)

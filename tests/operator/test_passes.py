@@ -7,7 +7,6 @@ import pytest
 
 import ndd
 from ndd._cpu.background import background
-from ndd._execution.threads import ThreadPool
 from ndd._operator import all_operators
 
 COUNT = 24
@@ -50,19 +49,9 @@ def arrays(value):
     return [np.asarray(one) for one in value.tensors]
 
 
-@pytest.fixture
-def tasks(monkeypatch):
-    """How many tasks were shared each time."""
-    counts = []
-    run = ThreadPool.run
-    monkeypatch.setattr(ThreadPool, "run", lambda pool, f, count: counts.append(count) or run(pool, f, count))
-    monkeypatch.setattr("ndd._operator.turns._WAKE_SECONDS", 1e-15)  # all threads, whatever the work
-    monkeypatch.setattr(background, "allowed", False)
-    return counts
-
-
 @pytest.mark.parametrize("name", OPERATORS)
-def test_a_task_for_each_thread_at_most(name, tasks):
+def test_a_task_for_each_thread_at_most(name, tasks, monkeypatch):
+    monkeypatch.setattr(background, "allowed", False)
     with ndd.EvalContext(num_threads=3):
         found = arrays(OPERATORS[name]().evaluate())
     assert not tasks or max(tasks) <= 3, tasks
@@ -90,7 +79,8 @@ def test_samples_that_lie_apart_or_strided():
                 np.testing.assert_array_equal(one, np.asarray(call(ndd.tensor(points))))
 
 
-def test_one_large_sample_is_drawn_by_several_threads(tasks):
+def test_one_large_sample_is_drawn_by_several_threads(tasks, monkeypatch):
+    monkeypatch.setattr(background, "allowed", False)
     with ndd.EvalContext(num_threads=2):
         large = np.asarray(ndd.random.normal(shape=[100_000], rng=seeded()))
     assert tasks == [2]

@@ -7,7 +7,6 @@ import pytest
 
 import ndd
 from ndd._cpu.turns import _by_stand_in
-from ndd._execution.threads import ThreadPool
 from ndd._operator import runs, turns
 
 OPERATORS = {
@@ -29,21 +28,6 @@ def ragged():
     arrays[10][...] = np.nan
     arrays[11][...] = -np.abs(arrays[11])
     return arrays
-
-
-@pytest.fixture
-def tasks(monkeypatch):
-    """How many tasks each call was; the caller does what is one alone."""
-    counts = []
-    run = ThreadPool.run
-
-    def counted(self, function, count):
-        counts.append(count)
-        return run(self, function, count)
-
-    monkeypatch.setattr(ThreadPool, "run", counted)
-    monkeypatch.setattr("ndd._operator.turns._WAKE_SECONDS", 1e-15)  # all threads, whatever the work
-    return counts
 
 
 @pytest.mark.parametrize(("name", "compiled"), [*((name, True) for name in OPERATORS), ("preemphasis_filter", False)])

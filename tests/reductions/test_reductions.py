@@ -15,7 +15,6 @@ from number_samples import NAMES, NUMPY, samples
 import ndd
 from ndd._cpu.background import background
 from ndd._cpu.turns import _by_stand_in
-from ndd._execution.threads import ThreadPool
 from ndd._operator import turns
 from ndd.reductions import over_axes
 from ndd.reductions.launches import reduce_on_gpu
@@ -300,24 +299,9 @@ def test_a_kernel_knows_what_it_is_to_accumulate(emulated_gpu, monkeypatch, chan
         peak(ndd.tensor([1, 2, 3]).gpu()).evaluate()
 
 
-@pytest.fixture
-def shares(monkeypatch):
-    """How many tasks the pool got."""
-    counts = []
-    run = ThreadPool.run
-
-    def counted(self, function, count):
-        counts.append(count)
-        return run(self, function, count)
-
-    monkeypatch.setattr(ThreadPool, "run", counted)
-    monkeypatch.setattr("ndd._operator.turns._WAKE_SECONDS", 1e-15)  # all threads, whatever the work
-    return counts
-
-
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("layout", ["apart", "strided", "behind"])
-def test_threads_take_samples_in_turn(layout, compiled, shares, monkeypatch):
+def test_threads_take_samples_in_turn(layout, compiled, tasks, monkeypatch):
     """Ragged ones, among them empty ones and single numbers; axes that are neighbours, and others."""
     monkeypatch.setattr(background, "allowed", False)
     if not compiled:
@@ -334,10 +318,10 @@ def test_threads_take_samples_in_turn(layout, compiled, shares, monkeypatch):
         ):  # fmt: skip
             about = (ndd.batch(means).evaluate(),) if name in ABOUT else ()
             reduced = functools.partial(getattr(ndd.reductions, name), axes=axes)
-            shares.clear()
+            tasks.clear()
             found = reduced(batch, *about).evaluate()
-            assert len(shares) <= passes
-            assert max(shares) <= 3
+            assert len(tasks) <= passes
+            assert max(tasks) <= 3
             for k, one in enumerate(found.tensors):
                 alone = reduced(ndd.tensor(arrays[k]), *map(ndd.tensor, means[k : k + 1] if about else ()))
                 np.testing.assert_allclose(np.asarray(one), np.asarray(alone), rtol=1e-7)

@@ -13,7 +13,6 @@ from number_samples import NAMES, NUMPY
 
 import ndd
 from ndd._cpu.turns import _by_stand_in
-from ndd._execution.threads import ThreadPool
 from ndd._operator import turns
 
 REGISTRY_CASES = {
@@ -154,23 +153,19 @@ def test_names_the_sample_that_does_not_fit():
 
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("strided", [True, False])
-def test_samples_in_turn(strided, compiled, monkeypatch):
+def test_samples_in_turn(strided, compiled, monkeypatch, tasks):
     """Ragged, with empty ones; what is worked out, numbers, arrays of each sample, and numbers of the whole batch."""
     if not compiled:
         monkeypatch.setattr(turns, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
-    count = []
-    run = ThreadPool.run
-    monkeypatch.setattr(ThreadPool, "run", lambda pool, share, n: count.append(n) or run(pool, share, n))
-    monkeypatch.setattr("ndd._operator.turns._WAKE_SECONDS", 1e-15)  # all threads, whatever the work
     shapes = [(0, 3, 3), (1, 1, 3), (5, 0, 3), *((40 + k, 30, 3) for k in range(40))]
     arrays = [values("u8", s, k) for k, s in enumerate(shapes)]
     batch = ndd.as_batch([ndd.as_tensor(np.repeat(a, 2, 1)[:, ::2] if strided else a) for a in arrays]).evaluate()
     means = ndd.batch([np.full((1, 1, 3), k, np.float32) for k in range(len(shapes))]).evaluate()
     for extra in ({}, {"mean": 20.0}, {"mean": means, "stddev": 3.0}, {"batch": True, "epsilon": 1.0}):
-        count.clear()
+        tasks.clear()
         with ndd.EvalContext(num_threads=3):
             found = ndd.normalize(batch, axes=[0, 1], ddof=1, shift=0.5, **extra).tensors
-        assert count == [3]
+        assert tasks == [3]
         if "batch" in extra:
             everything = np.concatenate([a.reshape(-1, 3) for a in arrays]).astype(np.float64)
             spread = np.sqrt(everything.var(axis=0, ddof=1) + 1)
