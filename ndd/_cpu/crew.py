@@ -88,15 +88,12 @@ def _take_back(board, place):
 
 
 @kernel
-def _ring(board):
-    """Wakes all."""
-    added(board, _BELL, 1)
-    _syscall(_FUTEX, np.uintp(board.ctypes.data + 8 * _BELL), _WAKE, 1 << 30, 0, 0, 0)
-
-
-@kernel
-def _serve(board):
-    """What a thread of the crew does until it is over."""
+def _serve(board, end):
+    """What a thread of the crew does until it is over; with `end` it becomes so, for all of them."""
+    if end:
+        put(board, _OVER, 1)
+        added(board, _BELL, 1)
+        _syscall(_FUTEX, np.uintp(board.ctypes.data + 8 * _BELL), _WAKE, 1 << 30, 0, 0, 0)
     while True:
         bell = seen(board, _BELL)
         if seen(board, _OVER):
@@ -175,27 +172,28 @@ class Crew:
         room = np.zeros(_HEAD + _SIZE * _PLACES + _SIZE, np.int64)
         first = -(room.ctypes.data // 8) % _SIZE  # no place lies in two lines of the cache
         self.board = room[first : first + _HEAD + _SIZE * _PLACES]
-        self._count = 0
+        self._threads: list[threading.Thread] = []
         self._lock = threading.RLock()  # a signal's handler may take it again
-        weakref.finalize(self, _end, self.board)
+        weakref.finalize(self, _end, self.board, self._threads).atexit = False
 
     def ensure(self, wanted: int) -> None:
         """There are this many threads, or as many as can be."""
-        if self._count >= wanted:
+        if len(self._threads) >= wanted:
             return
         with self._lock:
-            while self._count < wanted:
-                name = f"ndd-crew-{self._count}"
+            while len(self._threads) < wanted:
+                name = f"ndd-crew-{len(self._threads)}"
+                thread = threading.Thread(target=_serve, args=(self.board, False), name=name, daemon=True)
                 try:
-                    start(threading.Thread(target=_serve, args=(self.board,), name=name, daemon=True))
+                    start(thread)
                 except RuntimeError:  # no memory, or a limit: fewer threads do the work
                     return
-                self._count += 1
+                self._threads.append(thread)
 
 
-def _end(board: np.ndarray) -> None:
-    board[_OVER] = 1
-    _ring(board)
+def _end(board: np.ndarray, begun: list[threading.Thread]) -> None:
+    if begun:
+        _serve(board, True)
 
 
 _crews: Living[Crew] = Living()
