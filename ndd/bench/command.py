@@ -67,14 +67,14 @@ def run(args: argparse.Namespace) -> int:
     for result in sections(setting, args):
         results.append(result)
         print(line(result), flush=True)
-    if rows := [result for result in results if result.section == "ops"]:
-        from ndd.bench.operators import summary
-
-        print(summary(rows))
     if args.json is not None:
         text = json.dumps({"machine": machine, "results": [r.record() for r in results]}, indent=1)
         args.json.write_text(text + "\n")
         print(f"wrote {args.json}")
+    if rows := [result for result in results if result.section == "ops"]:
+        from ndd.bench.operators import summary
+
+        print(summary(rows))
     return 0
 
 
