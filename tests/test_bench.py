@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -19,8 +20,10 @@ from ndd.bench import (
     dispatch,
     loop,
     operator_inputs,
+    operator_side,
     operator_table,
     operators,
+    process,
     rounds,
     soak,
     start,
@@ -94,10 +97,22 @@ def test_soak(alone, part):
     assert any(r.unit.startswith("kB") for r in found) == (part in ("abandoned", "exceptions"))
 
 
-def test_operators(alone):
-    found = list(operators.measure(alone, None, batch_size=2, only="flip"))
-    assert found[0].name.startswith("flip, 2 samples")
-    assert found[0].ndd > 0
+@pytest.mark.oracle
+def test_operators(dali):
+    setting = Setting("cpu", 1, {"ndd": ndd, "DALI": dali}, rounds=1, seconds=0.0)
+    (found,) = operators.measure(setting, None, batch_size=2, only="reshape")
+    assert found.name == "reshape, 2 samples, CPU"
+    assert found.ndd > 0
+    assert found.dali > 0
+    assert found.target == ""
+
+
+def one_row(**sides: Any):
+    """The result of the row `flip` with a library for each side."""
+    setting = Setting("cpu", 1, sides, seconds=0.0)
+    x = SimpleNamespace(images=ndd.batch([np.zeros((2, 2, 3), np.uint8)], layout="HWC"))
+    answers = {side: operator_side.Rows(setting, side, x).answer for side in sides}
+    return operators._compare("flip", "flip, 1 samples, CPU", answers, 1)
 
 
 @pytest.mark.oracle
@@ -135,15 +150,123 @@ def test_every_operator_has_a_line_or_a_reason():
     assert without == set(WITHOUT_A_LINE)
 
 
-def test_an_operator_that_one_side_lacks_is_a_line_without_a_number(alone):
-    alone.libraries = {"ndd": ndd, "DALI": SimpleNamespace()}
-    result = operators._compare(
-        alone, "flip", lambda m, x: m.flip(x), {"ndd": ndd.batch([np.zeros((2, 2, 3), np.uint8)]), "DALI": None}, 1
-    )
+def test_an_operator_that_one_side_lacks_is_a_line_without_a_number():
+    result = one_row(ndd=ndd, DALI=SimpleNamespace())
     assert result.ndd > 0
     assert result.dali is None
     assert result.target == "not in DALI"
     assert command.line(result).split()[-4:] == ["-", "not", "in", "DALI"]
+
+
+def test_an_operator_that_one_side_refuses_is_a_line_with_the_reason():
+    def flip(images, horizontal):
+        raise RuntimeError("Operator flip") from ValueError("no such layout\nand more")
+
+    result = one_row(ndd=ndd, DALI=SimpleNamespace(flip=flip))
+    assert result.ndd > 0
+    assert (result.dali, result.target) == (None, "DALI: no such layout")
+
+
+class OnItsGPU:
+    """A value of DALI's: made on its GPU of inputs of the CPU, as its operators that have no other kernel do."""
+
+    device = SimpleNamespace(device_type="gpu")
+
+    def evaluate(self):
+        return self
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_kernel_that_is_only_launched_is_not_compared_with_the_cpu(several):
+    made = (ndd.tensor([1]), OnItsGPU()) if several else OnItsGPU()
+    result = one_row(ndd=ndd, DALI=SimpleNamespace(flip=lambda images, horizontal: made))
+    assert result.ndd > 0
+    assert result.ratio is None
+    assert (result.dali, result.target) == (None, "DALI: on its GPU only")
+
+
+def test_the_table_of_the_gpu_has_what_lies_there(monkeypatch):
+    monkeypatch.setattr(Setting, "settle", lambda self: None)
+    setting = Setting("gpu", 1, {"DALI": SimpleNamespace(flip=lambda images, horizontal: OnItsGPU())}, seconds=0.0)
+    assert operator_side.Rows(setting, "DALI", SimpleNamespace(images=None)).answer("flip")["seconds"] > 0
+
+
+class Mortal:
+    """A process of one library that ends when `bb_flip` is asked for, DALI's in the midst of it."""
+
+    started: ClassVar[list[str]] = []
+    asked: ClassVar[list[str]] = []
+
+    def __init__(self, module: str, side: str, *arguments: str):
+        self.side = side
+        self.started.append(side)
+
+    def ask(self, row: str) -> dict[str, Any]:
+        self.asked.append(f"{self.side} {row}".strip())
+        if self.side == "DALI" and self.asked.count("DALI bb_flip") == 2 and row == "bb_flip":
+            raise RuntimeError("the process that measures ended: -11")
+        return {"seconds": 0.001} if row else {}
+
+    def close(self) -> None:
+        self.asked.append(f"{self.side} closed")
+
+
+def test_a_process_that_ends_is_a_line_and_the_next_row_has_a_new_one(alone, monkeypatch):
+    monkeypatch.setattr(operators, "Process", Mortal)
+    monkeypatch.setattr(Mortal, "started", [])
+    monkeypatch.setattr(Mortal, "asked", [])
+    alone.libraries["DALI"] = None
+    results = list(operators.measure(alone, None, batch_size=2, only="flip"))
+    died = [r for r in results if r.dali is None]
+    assert [(r.name, r.ndd, r.target) for r in died] == [
+        ("bb_flip, 2 samples, CPU", 1.0, "DALI: the process that measures ended: -11")
+    ]
+    assert [(r.ndd, r.dali, r.target) for r in results if r not in died] == [(1.0, 1.0, "")] * (len(results) - 1)
+    assert Mortal.started == ["ndd", "DALI", "DALI"]
+    assert Mortal.asked[:6] == ["ndd", "ndd flip", "DALI", "DALI flip", "ndd flip", "DALI flip"]
+    after = Mortal.asked[Mortal.asked.index("DALI closed") :]
+    assert after[:4] == ["DALI closed", "ndd bb_flip", "ndd bb_flip", "ndd coord_flip"]
+    assert after[4:6] == ["DALI", "DALI coord_flip"]
+    assert after[-2:] == ["ndd closed", "DALI closed"]
+
+
+def test_a_process_that_cannot_start_ends_the_table(alone, monkeypatch):
+    class Broken(Mortal):
+        def ask(self, row: str) -> dict[str, Any]:
+            raise RuntimeError("the process that measures ended: 1")
+
+    monkeypatch.setattr(operators, "Process", Broken)
+    with pytest.raises(RuntimeError, match="ended: 1"):
+        list(operators.measure(alone, None, batch_size=2))
+
+
+def test_a_process_that_ended_says_so_whenever_it_is_asked():
+    asked = process.Process("keyword")  # a module that does nothing
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="the process that measures ended: 0"):
+            asked.ask("flip")
+    asked.close()
+
+
+def test_the_last_line_sums_up(alone, monkeypatch, capsys):
+    def row(name: str, ours: float | None, theirs: float | None):
+        return rounds.Result("ops", f"{name}, 64 samples, CPU", "ms", ours, theirs)
+
+    rows = [
+        row("flip", 1.0, 4.0),
+        row("x * 0.5 + 3", 3.0, 2.0),
+        row("random.normal [1000]", 4.0, 2.0),
+        row("jitter", 1.0, None),
+    ]
+    monkeypatch.setattr(operators, "measure", lambda *_: iter(rows))
+    assert main(["bench", "ops", "--no-dali"]) == 0
+    ndd.set_num_threads(None)
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "ops: 4 rows, 3 with both numbers; geometric mean of the ratios 0.909; "
+        "above 1.0: random.normal [1000] 2.00, x * 0.5 + 3 1.50"
+    )
+    assert operators.summary(rows[:1]).endswith("above 1.0: none")
+    assert operators.summary(rows[3:]) == "ops: 1 rows, none with both numbers"
 
 
 @pytest.mark.slow

@@ -71,6 +71,10 @@ def run(args: argparse.Namespace) -> int:
         text = json.dumps({"machine": machine, "results": [r.record() for r in results]}, indent=1)
         args.json.write_text(text + "\n")
         print(f"wrote {args.json}")
+    if rows := [result for result in results if result.section == "ops"]:
+        from ndd.bench.operators import summary
+
+        print(summary(rows))
     return 0
 
 

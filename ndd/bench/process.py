@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 
 class Process:
@@ -14,13 +15,16 @@ class Process:
         command = [sys.executable, "-m", module, *arguments]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def ask(self, what: str) -> dict[str, float]:
-        """What the process answers."""
+    def ask(self, what: str) -> dict[str, Any]:
+        """What the process answers. RuntimeError if it ended instead."""
         pipes = self._process.stdin, self._process.stdout
         if pipes[0] is None or pipes[1] is None:
             raise RuntimeError("the process has no pipes")
-        print(what, file=pipes[0], flush=True)
-        answer = pipes[1].readline()
+        try:
+            print(what, file=pipes[0], flush=True)
+            answer = pipes[1].readline()
+        except BrokenPipeError:
+            answer = ""
         if not answer:
             raise RuntimeError(f"the process that measures ended: {self._process.wait()}")
         return json.loads(answer)

@@ -1,0 +1,76 @@
+"""One library of `bench ops`, in a process of its own, which answers the names of rows with seconds:
+
+python -m ndd.bench.operator_side SIDE DEVICE THREADS DATA BATCH_SIZE SECONDS
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from ndd.bench.libraries import Setting, enumerations, finish, make_setting
+from ndd.bench.operator_inputs import arrays, inputs
+from ndd.bench.operator_table import TABLE
+from ndd.bench.rounds import enough_calls, seconds_each
+
+
+class Rows:
+    """Times rows of the table with one library. `x` are its inputs, on the device that is measured."""
+
+    def __init__(self, setting: Setting, side: str, x: Any):
+        self._setting, self._side, self._x = setting, side, x
+        self._warm, self._count = "", 0  # the row that was asked for last, and how many calls of it are timed
+
+    def answer(self, row: str) -> dict[str, Any]:
+        """`{"seconds": ...}` for a call, or `{"why": ...}` where there is none to tell. A row is warmed up where it is another
+        than the last."""
+        library, settle = self._setting.libraries[self._side], self._setting.settle
+
+        def work() -> Any:
+            return finish(TABLE[row](library, self._x))
+
+        try:
+            if row != self._warm:
+                if self._setting.device == "cpu" and _on_gpu(work()):
+                    # Nobody waits for its kernel here, and it is another device than the table's.
+                    return {"why": f"{self._side}: on its GPU only"}
+                self._count = enough_calls(work, settle, self._setting.seconds)
+                self._warm = row
+            return {"seconds": seconds_each(work, self._count, settle)}
+        except Exception as error:
+            # An operator that one side lacks or refuses on this device is a line without a number.
+            return {"why": _why(self._side, error)}
+
+
+def _on_gpu(value: Any) -> bool:
+    """Whether a value lies on a GPU, or one of several. DALI moves inputs there for an operator that it has only there."""
+    values = value if isinstance(value, tuple | list) else (value,)
+    return any(one.device.device_type == "gpu" for one in values)
+
+
+def _why(side: str, error: Exception) -> str:
+    if isinstance(error, AttributeError):
+        return f"not in {side}"
+    reason = error.__cause__ or error  # DALI's outer text only says that it happened later
+    text = (str(reason).strip() or type(reason).__name__).splitlines()[0]
+    return f"{side}: {text[:90]}"
+
+
+def _answer(side: str, device: str, threads: str, data: str, batch_size: str, seconds: str) -> None:
+    """The process of one library: an answer for each line that comes in; an empty line asks whether it is ready."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a library prints is no answer
+    setting = make_setting(device, int(threads), side == "DALI")
+    setting.seconds = float(seconds)
+    source = arrays(Path(data) if data else None, int(batch_size))
+    rows = Rows(setting, side, inputs(setting.libraries[side], source, device, enumerations(side)))
+    for line in sys.stdin:
+        row = line.strip()
+        print(json.dumps(rows.answer(row) if row else {}), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    _answer(*sys.argv[1:])
