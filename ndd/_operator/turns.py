@@ -123,11 +123,6 @@ class Seen(NamedTuple):
     dtype: Any = None
 
 
-def operands(call: Call, stores: list[Any], n: int) -> list[Operand]:
-    """The inputs of `.cpu_turns` for `n` samples (the frames of video count as samples)."""
-    return [Operand(store, spec, n) for store, spec in zip(stores, call.settled.specs, strict=True)]
-
-
 def bytes_of(store: Store) -> Seen:
     """The memory of each sample as bytes, for kernels that move elements of any type."""
     whole = store.whole

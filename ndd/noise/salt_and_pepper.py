@@ -7,10 +7,7 @@ import numpy as np
 from ndd._cpu.inlined import each, empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words
-from ndd._cpu.turns import next_turn
-from ndd._operator import Operand, PerSample, Plan, Values, bad_sample, like, operator
-from ndd._operator.runs import flat_of
-from ndd._operator.turns import ALL_DONE, operands
+from ndd._operator import Operand, PerSample, Plan, Rows, Seen, Values, bad_sample, each_sample, like, operator
 from ndd._tensor import DType
 from ndd.ops.image.window import wrapped
 from ndd.random.elements import INTEGERS
@@ -109,41 +106,19 @@ def _extents(input: Operand, per_channel: bool) -> np.ndarray:
 
 @salt_and_pepper.cpu_turns
 def _(call, plan, stores, results):
-    (input,), (result,) = operands(call, stores, call.n), results
-    extents = plan.per_sample["extents"]
-    numbers = (
-        *input.elements(), flat_of(result), result.volumes.offsets, extents,
-        *[plan.per_sample[k] for k in ("stream", "changed", "salted", "pepper", "salt")],
-    )  # fmt: skip
-    # To draw for a pixel takes as long as to move some 32 bytes.
-    nbytes = 32 * int((extents[:, 0] * extents[:, 2]).sum())
-    call.in_turns(_strew_in_turns, numbers, call.n, nbytes, (input, result))
-    return ALL_DONE
+    sizes = np.broadcast_to(stores[0].sizes[:, None], (call.n, 1))
+    own = [Rows(plan.per_sample[k]) for k in ("extents", "stream", "changed", "salted", "pepper", "salt")]
+    return each_sample(call, _strew, Seen(stores[0], sizes), Seen(results[0], sizes), *own)
 
 
 @kernel
-def _strew_in_turns(turns, most, x, starts, out, targets, extents, streams, changed, salted, pepper, salt):
-    """Sample n, [outer, channels, inner] elements, is at `starts[n]` in `x` and at `targets[n]` in `out`."""
-    words = empty((1, CHUNK), np.uint32)
-    for _ in range(most):
-        n = next_turn(turns)
-        if n >= len(extents):
-            break
-        size = extents[n, 0] * extents[n, 1] * extents[n, 2]
-        own, target = x[starts[n] : starts[n] + size], out[targets[n] : targets[n] + size]
-        for i in each(size):
-            target[i] = own[i]
-        _strew(target, extents[n], streams[n], changed[n], salted[n], pepper[n], salt[n], words)
-    return True
-
-
-_strew_in_turns.meanwhile()
-
-
-@kernel
-def _strew(out, extents, stream, changed, salted, pepper, salt, words):
+def _strew(x, out, extents, stream, changed, salted, pepper, salt):
+    """Of [outer, channels, inner] elements, in flat arrays."""
+    for i in each(x.size):
+        out[i] = x[i]
     channels, inner = extents[1], extents[2]
     pixels = extents[0] * inner
+    words = empty((1, min(CHUNK, pixels)), np.uint32)
     for first in range(0, pixels, CHUNK):
         size = min(CHUNK, pixels - first)
         element_words(words[:, :size], stream, first)
@@ -159,14 +134,14 @@ def _strew(out, extents, stream, changed, salted, pepper, salt, words):
                     out[place + c * inner] = value
 
 
-@_strew.interpreted_as
-def _(out, extents, stream, changed, salted, pepper, salt, words):
+@_strew.meanwhile
+def _(x, out, extents, stream, changed, salted, pepper, salt):
     outer, channels, inner = extents.tolist()
     words = np.empty((1, outer * inner), np.uint32)
     element_words.in_python()(words, stream, 0)
     word = words.reshape(outer, 1, inner)
     value = np.where(word < salted, salt, pepper)
-    np.copyto(out.reshape(outer, channels, inner), value, where=word < changed)
+    out[:] = np.where(word < changed, value, x.reshape(outer, channels, inner)).reshape(-1)
 
 
 salt_and_pepper.cuda("salt_and_pepper.cu")

@@ -10,9 +10,7 @@ from ndd._cpu.draws import below
 from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import new_cursor, seek
-from ndd._cpu.turns import next_turn
-from ndd._operator import PerSample, Plan, Values, bad_sample, operator, output
-from ndd._operator.turns import ALL_DONE, operands
+from ndd._operator import PerSample, Plan, Rows, Seen, Values, bad_sample, each_sample, operator, output
 from ndd._tensor.dtype import int64
 
 _CHUNK = 64  # pixels that a GPU thread counts
@@ -72,14 +70,13 @@ def _bounds(given: Values | None, n: int, kind: Any) -> np.ndarray:
 
 @random_mask_pixel.cpu_turns
 def _(call, plan, stores, results):
-    (input,) = operands(call, stores, call.n)
-    x, starts = input.elements()
-    x = x.view(np.uint8) if x.dtype == bool else x
+    mask = stores[0]
+    kind = np.dtype(np.uint8) if mask.dtype.name == "bool" else mask.dtype.numpy
     streams, foreground, against = (plan.per_sample[name] for name in ("stream", "foreground", "against"))
-    lowest, highest = _foreground(against, plan.shared["equal"], x.dtype)
-    numbers = (x, starts, np.ascontiguousarray(input.shapes), foreground, lowest, highest, streams, results[0].whole)
-    call.in_turns(_draw, numbers, call.n, x.itemsize * input.volumes.total, input)
-    return ALL_DONE
+    flat, bounds = Seen(mask, mask.sizes[:, None], kind), _foreground(against, plan.shared["equal"], kind)
+    extents = np.broadcast_to(mask.shape_array, (call.n, mask.ndim))
+    own = [Rows(values) for values in (extents, foreground, *bounds, streams)]
+    return each_sample(call, _draw, flat, *own, results[0], nbytes=mask.nbytes())
 
 
 def _foreground(against: np.ndarray, equal: bool, kind: np.dtype) -> tuple[np.ndarray, np.ndarray]:
@@ -106,37 +103,20 @@ def _foreground(against: np.ndarray, equal: bool, kind: np.dtype) -> tuple[np.nd
 
 
 @kernel
-def _draw(turns, most, x, starts, shapes, foreground, lowest, highest, streams, out):
-    """A pixel of each mask, in turns: the elements of sample n begin at `starts[n]` in `x`."""
-    largest = np.int64(1)
-    for n in range(len(shapes)):
-        size = np.int64(1)
-        for k in range(shapes.shape[1]):
-            size *= shapes[n, k]
-        largest = max(largest, size)
-    counts = empty((largest + _BLOCK - 1) // _BLOCK, np.int64)
-    for _ in range(most):
-        n = next_turn(turns)
-        if n >= len(shapes):
-            break
-        size = np.int64(1)
-        for k in range(shapes.shape[1]):
-            size *= shapes[n, k]
-        own = x[starts[n] : starts[n] + size]
-        if foreground[n] == 0 or not _place_of(own, lowest[n], highest[n], counts, streams[n], shapes[n], out[n]):
-            _place(streams[n], shapes[n], out[n])
-    return True
+def _draw(mask, extents, foreground, lowest, highest, stream, out):
+    if foreground == 0 or not _place_of(mask, lowest, highest, stream, extents, out):
+        _place(stream, extents, out)
 
 
 _draw.meanwhile()
 
 
 @kernel
-def _place_of(x, lowest, highest, counts, stream, extents, out):
-    """One of the elements from `lowest` to `highest`; False, and no word drawn, where none is. `counts` is for as many blocks
-    of elements as there are."""
-    count = np.int64(0)
-    for b in range((x.size + _BLOCK - 1) // _BLOCK):
+def _place_of(x, lowest, highest, stream, extents, out):
+    """One of the elements from `lowest` to `highest`; False, and no word drawn, where none is."""
+    blocks, count = (x.size + _BLOCK - 1) // _BLOCK, np.int64(0)
+    counts = empty(blocks, np.int64)
+    for b in range(blocks):
         block = x[b * _BLOCK : (b + 1) * _BLOCK]
         chosen = np.int32(0)  # which goes into vector registers four times as often as int64
         for i in range(block.size):
@@ -161,7 +141,7 @@ def _place_of(x, lowest, highest, counts, stream, extents, out):
 
 
 @_place_of.interpreted_as
-def _(x, lowest, highest, counts, stream, extents, out):
+def _(x, lowest, highest, stream, extents, out):
     places = np.flatnonzero((x >= lowest) & (x <= highest))
     if not places.size:
         return False

@@ -11,9 +11,9 @@ import numpy as np
 from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import stream_words
-from ndd._cpu.turns import next_turn
-from ndd._operator import Call, Operand, PerSample, Values, computed_on_host, operator, output
+from ndd._operator import Call, Operand, PerSample, Rows, Seen, Values, computed_on_host, each_sample, operator, output
 from ndd._operator.naming import raise_first
+from ndd._tensor import Store
 from ndd._tensor.dtype import int32
 from ndd._tensor.memory import host_empty
 
@@ -266,70 +266,46 @@ def _objects(call: Call, input: Operand, background: np.ndarray, which: list[int
 
 
 def _found_in(call: Call, input: Operand, background: np.ndarray, which: list[int]) -> list[Found]:
-    x, starts = input.elements()
-    return object_boxes(x, starts[which], input.shapes[which], background[which], call.in_turns)
-
-
-def object_boxes(
-    x: np.ndarray, starts: np.ndarray, shapes: np.ndarray, backgrounds: np.ndarray, in_turns: Any
-) -> list[Found]:
     """Boxes of what holds together by a shared side, int32 [count, 2, axes], and their labels, in the order of their
-    first pixels, for masks of `shapes` that begin at `starts` in `x`."""
-    if not len(starts):
+    first pixels."""
+    if not which:
         return []
-    x, axes = x.view(np.uint8) if x.dtype == bool else x, shapes.shape[1]
-    nbytes, counts = 4 * int(shapes.prod(axis=1).sum()), np.empty(len(starts), np.int64)
-    masks = x, starts, shapes, backgrounds
-    in_turns(_count_each, (*masks, counts), len(starts), nbytes, x)
-    ends = np.cumsum(counts)
-    total = int(ends[-1])
-    runs, boxes = host_empty((5, total), np.int32), host_empty((total, 2, axes), np.int32)
-    made = (ends, *runs, boxes, counts)
-    in_turns(_find_each, (*masks, *made), len(starts), nbytes, (x, made))
-    begin = ends - np.diff(ends, prepend=0)
-    labels = runs[4]
-    return [(boxes[b:e], labels[b:e]) for b, e in zip(begin.tolist(), (begin + counts).tolist(), strict=True)]
+    store, kind = input._store, np.uint8 if input.dtype.name == "bool" else None
+    if not input.varies:
+        store = Store(input.dtype, None, store.device, input.shapes, parts=input.arrays)
+    masks = Seen(store, input.sizes[:, None], kind), Rows(input.shapes), Rows(background)
+    counts, order = np.zeros((call.n, 1), np.int64), np.array(which)
+    each_sample(call, _count_in, *masks, Rows(counts), order=order)
+    edges = np.append(0, np.cumsum(counts))
+    total = int(edges[-1])
+    runs, boxes = host_empty((5, total), np.int32), host_empty((total, 2, input.ndim), np.int32)
+    each_sample(call, _find_in, *masks, Rows(edges[:-1]), Rows(edges[1:]), runs, boxes, Rows(counts), order=order)
+    begins, counted = edges[which].tolist(), counts[which, 0].tolist()
+    return [(boxes[b : b + count], runs[4, b : b + count]) for b, count in zip(begins, counted, strict=True)]
 
 
 @kernel
-def _count_each(turns, most, x, starts, shapes, backgrounds, counts):
-    """How many runs there are in each mask."""
-    for _ in range(most):
-        n = next_turn(turns)
-        if n >= len(counts):
-            break
-        size, width, count = np.int64(1), shapes[n, -1], np.int64(0)
-        for k in range(shapes.shape[1]):
-            size *= shapes[n, k]
-        for line in range(size // max(width, 1)):
-            first = starts[n] + line * width
-            count += _count_runs(x[first : first + width], backgrounds[n])
-        counts[n] = count
-    return True
+def _count_in(mask, extents, background, count):
+    """How many runs there are in a mask."""
+    width = extents[-1]
+    count[0] = 0
+    for line in range(mask.size // max(width, 1)):
+        count[0] += _count_runs(mask[line * width : (line + 1) * width], background)
 
 
-_count_each.meanwhile()
+_count_in.meanwhile()
 
 
 @kernel
-def _find_each(turns, most, x, starts, shapes, backgrounds, ends, start, end, parent, labels, label, boxes, found):
-    """The objects of each mask, and how many: the place of mask n in `boxes` and `label` is where its runs have theirs."""
-    for _ in range(most):
-        n = next_turn(turns)
-        if n >= len(found):
-            break
-        first, last = ends[n - 1] if n else 0, ends[n]
-        found[n] = _boxes_of(
-            x[starts[n] :], shapes[n], backgrounds[n], start[first:last], end[first:last], parent[first:last],
-            labels[first:last], boxes[first:last], label[first:last],
-        )  # fmt: skip
-    return True
+def _find_in(mask, extents, background, first, last, runs, boxes, count):
+    """The objects of a mask, and how many: their place in `boxes` and the last of `runs` is where its runs have theirs."""
+    count[0] = _boxes_of(
+        mask, extents, background, runs[0, first:last], runs[1, first:last], runs[2, first:last], runs[3, first:last],
+        boxes[first:last], runs[4, first:last],
+    )  # fmt: skip
 
 
-@_find_each.meanwhile
-def _(turns, most, x, starts, shapes, backgrounds, ends, *made):
-    answers = _find_each.interpreted if ends[-1] <= _FEW else _find_each.waited_for
-    return answers(turns, most, x, starts, shapes, backgrounds, ends, *made)
+_find_in.meanwhile_if(lambda mask, extents, background, first, last, runs, *_: runs.shape[1] <= _FEW)
 
 
 @kernel

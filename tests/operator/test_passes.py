@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
 import ndd
 from ndd._cpu.background import background
-from ndd._operator import all_operators
+from ndd._cpu.turns import _by_stand_in
+from ndd._operator import all_operators, turns
 
 COUNT = 24
 RNG = np.random.default_rng(3)
@@ -33,16 +36,11 @@ OPERATORS = {
     "segmentation.random_mask_pixel": lambda: ndd.segmentation.random_mask_pixel(
         ndd.batch(MASKS), foreground=1, rng=seeded()
     ),
+    "segmentation.random_object_bbox": lambda: ndd.segmentation.random_object_bbox(
+        ndd.batch(MASKS), foreground_prob=0.8, format="box", rng=seeded()
+    ),
 }
-KERNELS = {
-    "box_encoder": "_encode_in_turns",
-    "coord_flip": "_flip_points",
-    "coord_transform": "_transform_in_turns",
-    "full": "_fill_words",
-    "random.normal": "fill_normal_in_turns",
-    "noise.salt_and_pepper": "_strew_in_turns",
-    "segmentation.random_mask_pixel": "_draw",
-}
+OWN_LOOPS = {"full": "_fill_words", "random.normal": "fill_normal_in_turns"}
 
 
 def arrays(value):
@@ -61,12 +59,15 @@ def test_a_task_for_each_thread_at_most(name, tasks, monkeypatch):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", OPERATORS)
 def test_the_same_while_the_kernel_is_compiled(name, monkeypatch):
     compiled = arrays(OPERATORS[name]().evaluate())
-    operator, kernel = all_operators()[name], KERNELS[name]
-    scope = (operator.cpu_turns or operator.batch).__globals__
-    monkeypatch.setitem(scope, kernel, scope[kernel]._meanwhile)
+    if name in OWN_LOOPS:
+        operator, kernel = all_operators()[name], OWN_LOOPS[name]
+        scope = (operator.cpu_turns or operator.batch).__globals__
+        monkeypatch.setitem(scope, kernel, scope[kernel]._meanwhile)
+    else:
+        monkeypatch.setattr(turns, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
     for one, other in zip(compiled, arrays(OPERATORS[name]().evaluate()), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -77,6 +78,28 @@ def test_samples_that_lie_apart_or_strided():
         for given in (POINTS, spaced):
             for one, points in zip(arrays(call(ndd.batch(given))), POINTS, strict=True):
                 np.testing.assert_array_equal(one, np.asarray(call(ndd.tensor(points))))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: ndd.coord_flip(x(POINTS[2]), flip_x=ndd.batch([0, 1, 1, 0, 1])),
+        lambda x: ndd.coord_transform(x(POINTS[2]), T=ndd.batch([[float(n), 1] for n in range(5)])),
+        lambda x: ndd.noise.salt_and_pepper(
+            x(IMAGES[1], "HWC"), prob=ndd.batch([0.0, 0.1, 0.5, 0.9, 0.2]), rng=seeded()
+        ),
+        lambda x: ndd.segmentation.random_mask_pixel(x(MASKS[9]), foreground=ndd.batch([1, 1, 0, 1, 1]), rng=seeded()),
+        lambda x: ndd.segmentation.random_object_bbox(
+            x(MASKS[9]), background=ndd.batch([0, 1, 0, 0, 5]), format="box", rng=seeded()
+        ),
+    ],
+)
+def test_one_tensor_counts_for_every_sample(call):
+    found = arrays(call(lambda array, layout=None: ndd.tensor(array, layout=layout)))
+    for one, other in zip(
+        found, arrays(call(lambda array, layout=None: ndd.batch([array] * 5, layout=layout))), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_one_large_sample_is_drawn_by_several_threads(tasks, monkeypatch):

@@ -9,7 +9,7 @@ from cases import each_of
 from compare import check_same
 
 import ndd
-from ndd.segmentation.random_object_bbox import object_boxes
+from ndd.segmentation.random_object_bbox import _kept
 
 REGISTRY_CASES = {
     "segmentation.random_object_bbox": each_of(
@@ -61,8 +61,8 @@ def test_objects_are_those_of_opencv():
     rng = np.random.default_rng(10)
     for density in (0.3, 0.6, 0.9):
         mask = (rng.random((60, 45)) < density).astype(np.int32)
-        masks = mask.reshape(-1), np.array([0]), np.array([mask.shape]), np.zeros(1, np.int32)
-        ((found, labels),) = object_boxes(*masks, lambda loop, count, *_: loop(np.array([0]), count))
+        ndd.segmentation.random_object_bbox(mask, cache_objects=True)[0].evaluate()
+        found, labels = next(reversed(_kept.values()))
         _, _, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
         x, y, w, h = stats[1:, :4].T
         expected = np.stack([y, x, y + h, x + w], axis=1)

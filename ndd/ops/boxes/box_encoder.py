@@ -9,9 +9,7 @@ import numpy as np
 from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.libm import c_logs
-from ndd._cpu.turns import next_turn
-from ndd._operator import Plan, operator, output
-from ndd._operator.turns import ALL_DONE, operands
+from ndd._operator import Plan, Seen, each_sample, operator, output
 from ndd._tensor.dtype import float32, int32
 from ndd.ops.boxes.columns import check_boxes, check_labels
 
@@ -84,53 +82,31 @@ def _(boxes, labels, *, anchors, criteria, means, offset, scale, stds):
 
 @box_encoder.cpu_turns
 def _(call, plan, stores, results):
-    boxes, labels = operands(call, stores, call.n)
-    shared, counts = plan.shared, boxes.shapes[:, 0]
-    anchors = np.ascontiguousarray(shared["anchors"].T)
-    numbers = (
-        *boxes.elements(), *labels.elements(), counts, *[r.whole for r in results], anchors,
-        *[shared[k] for k in ("numbers", "criteria", "scale", "offset")],
-    )  # fmt: skip
+    boxes, labels = stores
+    anchors, shared = np.ascontiguousarray(plan.shared["anchors"].T), plan.shared
+    numbers = [shared[k] for k in ("numbers", "criteria", "scale", "offset")]
     # An anchor and a box take as long as to move some 4 bytes.
-    pairs = int(counts.sum()) * anchors.shape[1]
-    call.in_turns(_encode_in_turns, numbers, call.n, 4 * pairs, (boxes, labels))
-    return ALL_DONE
+    nbytes = boxes.element_count() * anchors.shape[1]
+    each = Seen(labels, labels.sizes[:, None])
+    return each_sample(call, _encode, boxes, each, *results, anchors, *numbers, nbytes=nbytes)
 
 
 _INFINITE = np.int32(np.float32(np.inf).view(np.int32))
 
 
 @kernel
-def _encode_in_turns(
-    turns, most, boxes, starts, labels, label_starts, counts, out, out_labels, anchors, numbers, criteria, scale, offset
-):
-    """Sample n has `counts[n]` boxes, from `starts[n]` on in `boxes`, and as many labels."""
-    kept, found = empty((2, anchors.shape[1]), np.float32), empty(anchors.shape[1], np.int32)
-    for _ in range(most):
-        n = next_turn(turns)
-        if n >= len(counts):
-            break
-        own = boxes[starts[n] : starts[n] + 4 * counts[n]]
-        own_labels = labels[label_starts[n] : label_starts[n] + counts[n]]
-        _encode(own, own_labels, out[n], out_labels[n], anchors, numbers, criteria, scale, offset, kept, found)
-    return True
-
-
-_encode_in_turns.meanwhile()
-
-
-@kernel
-def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset, kept, found):
-    """Anchors [4, A]: the inner loop runs over them in vector registers. `kept` [2, A] and `found` [A] are to work in."""
+def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset):
+    """Anchors [4, A]: the inner loop runs over them in vector registers."""
     count = anchors.shape[1]
+    kept, found = empty((2, count), np.float32), empty(count, np.int32)
     most, overlap = kept[0], kept[1]
     bits = overlap.view(np.int32)
     for a in range(count):
         most[a], found[a] = np.float32(-1), np.int32(-1)
     zero, two, half = np.float32(0), np.float32(2), np.float32(0.5)
     left, top, right, bottom = anchors[0], anchors[1], anchors[2], anchors[3]
-    for b in range(boxes.size // 4):
-        l, t, r, d = boxes[4 * b], boxes[4 * b + 1], boxes[4 * b + 2], boxes[4 * b + 3]
+    for b in range(len(boxes)):
+        l, t, r, d = boxes[b, 0], boxes[b, 1], boxes[b, 2], boxes[b, 3]
         area = (r - l) * (d - t)
         for a in range(count):
             w = min(r, right[a]) - max(l, left[a])
@@ -163,8 +139,8 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
             out[a, 0], out[a, 1] = zero if offset else x, zero if offset else y
             out[a, 2], out[a, 3] = zero if offset else w, zero if offset else h
             continue
-        b = 4 * found[a]
-        l, t, r, d = boxes[b], boxes[b + 1], boxes[b + 2], boxes[b + 3]
+        b = found[a]
+        l, t, r, d = boxes[b, 0], boxes[b, 1], boxes[b, 2], boxes[b, 3]
         bx, by, bw, bh = (l + r) * half, (t + d) * half, r - l, d - t
         if offset:
             bx = ((bx * scale - x * scale) / (w * scale) - numbers[0]) * numbers[4]
@@ -174,9 +150,8 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
         out[a, 0], out[a, 1], out[a, 2], out[a, 3] = bx, by, bw, bh
 
 
-@_encode.interpreted_as
-def _(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset, kept, found):
-    boxes = boxes.reshape(-1, 4)
+@_encode.meanwhile
+def _(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset):
     left, top, right, bottom = anchors
     most, found = np.full(left.size, np.float32(-1)), np.full(left.size, -1)
     zero, half = np.float32(0), np.float32(0.5)

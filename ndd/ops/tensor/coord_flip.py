@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.jit import kernel
-from ndd._cpu.turns import next_turn
-from ndd._operator import PerSample, Plan, like, operator
-from ndd._operator.runs import flat_of
-from ndd._operator.turns import ALL_DONE, operands
+from ndd._operator import PerSample, Plan, Rows, Seen, each_sample, like, operator
 
 
 @operator(types=("f32",))
@@ -71,49 +68,35 @@ def _(input, *, center_x, center_y, center_z, flip_x, flip_y, flip_z, layout):
 
 @coord_flip.cpu_turns
 def _(call, plan, stores, results):
-    (input,), (result,) = operands(call, stores, call.n), results
-    sizes, offsets = input.sizes, result.volumes.offsets
-    if not result.element_count():
-        return ALL_DONE
-    numbers = (*input.elements(), flat_of(result), offsets, sizes, plan.per_sample["factor"], plan.per_sample["offset"])
-    columns = int(input.shapes[0, 1])
-    # A thread's worth of bytes is written in less time than it takes to begin.
-    nbytes = result.nbytes() // 4
-    call.in_turns(_flip_points, (columns, *numbers), call.n, nbytes, (input, result))
-    return ALL_DONE
+    sizes = np.broadcast_to(stores[0].sizes[:, None], (call.n, 1))
+    points, out = Seen(stores[0], sizes), Seen(results[0], sizes)
+    factor, offset = (Rows(plan.per_sample[name]) for name in ("factor", "offset"))
+    columns, nbytes = stores[0].shapes[0][1], 2 * stores[0].nbytes()
+    return each_sample(call, _flip_points, points, out, columns, factor, offset, nbytes=nbytes)
 
 
 @kernel
-def _flip_points(turns, most, columns, x, starts, out, targets, sizes, factor, offset):
+def _flip_points(points, out, columns, factor, offset):
     """Points of so many columns; with the number known to the compiler, it works on several numbers at a time."""
-    for _ in range(most):
-        n = next_turn(turns)
-        if n >= len(sizes):
-            break
-        own, target = x[starts[n] : starts[n] + sizes[n]], out[targets[n] : targets[n] + sizes[n]]
-        a, b, c = factor[n, 0], factor[n, 1], factor[n, 2]
-        d, e, f = offset[n, 0], offset[n, 1], offset[n, 2]
-        if columns == 2:
-            for p in range(own.size // 2):
-                target[2 * p] = a * own[2 * p] + d
-                target[2 * p + 1] = b * own[2 * p + 1] + e
-        elif columns == 3:
-            for p in range(own.size // 3):
-                target[3 * p] = a * own[3 * p] + d
-                target[3 * p + 1] = b * own[3 * p + 1] + e
-                target[3 * p + 2] = c * own[3 * p + 2] + f
-        else:
-            for p in range(own.size):
-                target[p] = a * own[p] + d
-    return True
+    a, b, c = factor[0], factor[1], factor[2]
+    d, e, f = offset[0], offset[1], offset[2]
+    if columns == 2:
+        for p in range(points.size // 2):
+            out[2 * p] = a * points[2 * p] + d
+            out[2 * p + 1] = b * points[2 * p + 1] + e
+    elif columns == 3:
+        for p in range(points.size // 3):
+            out[3 * p] = a * points[3 * p] + d
+            out[3 * p + 1] = b * points[3 * p + 1] + e
+            out[3 * p + 2] = c * points[3 * p + 2] + f
+    else:
+        for p in range(points.size):
+            out[p] = a * points[p] + d
 
 
 @_flip_points.meanwhile
-def _(turns, most, columns, x, starts, out, targets, sizes, factor, offset):
-    while (n := next_turn(turns)) < len(sizes):
-        own, target = x[starts[n] : starts[n] + sizes[n]], out[targets[n] : targets[n] + sizes[n]]
-        target.reshape(-1, columns)[...] = factor[n, :columns] * own.reshape(-1, columns) + offset[n, :columns]
-    return True
+def _(points, out, columns, factor, offset):
+    out.reshape(-1, columns)[...] = factor[:columns] * points.reshape(-1, columns) + offset[:columns]
 
 
 coord_flip.cuda("coord_flip.cu")

@@ -6,10 +6,7 @@ import numpy as np
 
 from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
-from ndd._cpu.turns import next_turn
-from ndd._operator import PerSample, Plan, Values, like, operator
-from ndd._operator.runs import flat_of
-from ndd._operator.turns import ALL_DONE, operands
+from ndd._operator import PerSample, Plan, Rows, Seen, Values, each_sample, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
@@ -195,33 +192,11 @@ def _(call, plan, stores, results):
     (result,), matrix = results, plan.per_sample["matrix"]
     if result.dtype is not float32 or (result.whole is not None and result.element_count() < _MANY):
         return None
-    if not result.element_count():
-        return ALL_DONE
-    (input,) = operands(call, stores, len(matrix))
-    sizes = input.sizes, result.sizes
-    numbers = (*input.elements(), flat_of(result), result.volumes.offsets, *sizes, matrix, plan.per_sample["offset"])
-    # A thread's worth of bytes is written in less time than it takes to begin.
-    nbytes = result.nbytes() // 4
-    call.in_turns(_transform_in_turns, numbers, len(matrix), nbytes, (input, result))
-    return ALL_DONE
+    points, out = (Seen(store, store.sizes[:, None]) for store in (stores[0], result))
+    return each_sample(call, _transform_one, points, out, Rows(matrix), Rows(plan.per_sample["offset"]))
 
 
-@kernel
-def _transform_in_turns(turns, most, x, starts, out, targets, sizes, made, matrix, offset):
-    """Points of all samples: the coordinates of sample n are `sizes[n]` elements of `x`, and `made[n]` of `out`."""
-    for _ in range(most):
-        n = next_turn(turns)
-        if n >= len(sizes):
-            break
-        own, target = x[starts[n] : starts[n] + sizes[n]], out[targets[n] : targets[n] + made[n]]
-        _transform_one(own, target, matrix[n], offset[n])
-    return True
-
-
-_transform_in_turns.meanwhile()
-
-
-@_transform_one.interpreted_as
+@_transform_one.meanwhile
 def _(points, out, matrix, offset):
     _by_numpy(points[None], out[None], matrix[None], offset[None])
 

@@ -208,8 +208,7 @@ def _fill(call: Call, flat: np.ndarray, number: np.ndarray) -> None:
     octets[behind:] = pattern.view(np.uint8)[: octets.size - behind]
     words, word = octets[:behind].view(np.uint64), pattern[0]
     pieces = -(-words.size // _PIECE)
-    # A thread is given as little as 128 kB of what has to be worked out; to write that takes less time than to begin.
-    call.in_turns(_fill_words, (words, word), pieces, flat.nbytes // 4, flat)
+    call.in_turns(_fill_words, (words, word), pieces, flat.nbytes, flat)
 
 
 @kernel
