@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import Intrinsic
+from ndd._cpu.jit import Intrinsic, kernel
 
 
 def _added_in_python(numbers: np.ndarray, k: int, more: int) -> int:
@@ -78,6 +78,15 @@ put: Any = Intrinsic(_put)
 
 swapped: Any = Intrinsic(_swapped)
 """`swapped(numbers, k, old, new)`: makes it `new` if it is `old`. Whether it was."""
+
+
+@kernel
+def seated(taken):
+    """The first place of `taken` that is 0, which becomes 1: there is one for each thread. `put(taken, k, 0)` gives it back."""
+    k = 0
+    while not swapped(taken, k, 0, 1):
+        k = (k + 1) % len(taken)
+    return k
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.atomic import put, swapped
+from ndd._cpu.atomic import put, seated
 from ndd._cpu.inlined import array_at, empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.jpeg_blocks import COPIED, PIXELS, copy_plain, load_bits, store_pixels, transform
@@ -46,9 +46,7 @@ def decode_turns(turns, most, order, pictures, scratch, taken, done):
         taken: int64 `[S]`, whether some thread has it: zeros.
         done: bool `[N]`, becomes whether all was well.
     """
-    seat = 0
-    while not swapped(taken, seat, 0, 1):
-        seat = (seat + 1) % len(taken)
+    seat = seated(taken)
     own = scratch[seat]
     for _ in range(most):
         turn = next_turn(turns)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.atomic import put, seated
 from ndd._cpu.byte_order import big_endian, little_endian
 from ndd._cpu.flac import frames as flac_frames
 from ndd._cpu.inlined import array_at, empty
@@ -237,10 +238,10 @@ plan_files.meanwhile()
 
 
 @kernel
-def open_turns(turns, which, files, name, facts):
+def open_turns(turns, most, which, files, name, facts):
     """Opens files with libsndfile, and fills their `facts`; `connect` in `decoders/_sound_file.py` comes first."""
     info = np.zeros(8, np.int32)
-    for _ in range(len(which)):
+    for _ in range(most):
         k = next_turn(turns)
         if k >= len(which):
             break
@@ -256,6 +257,7 @@ def open_turns(turns, which, files, name, facts):
         if subtype < 256:
             facts[i, FLOATS] = _FLOATS[subtype]
             facts[i, SEEKS] = NOWHERE if form >> 16 & 0xFFF == _PAF else SEEKABLE[subtype]
+    return True
 
 
 @open_turns.meanwhile
@@ -264,17 +266,20 @@ def _(*given):
 
 
 @kernel
-def wav_turns(turns, most, which, files, facts, plan, wanted, room, output, got):
+def wav_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, output, got):
     """The samples of those of `which` that are plain WAV files.
 
     Args:
         turns, most: see `Call.in_turns`.
+        taken: int64 `[S]`, zeros: which rows of `rooms` some thread has.
+        rooms: float32 `[S, r]`, for what one file NEEDS.
         wanted, output: see `_finish`.
-        room: float32, for what one file NEEDS.
         got: int64 `[n]`, becomes how many frames each file has given; it stays as it is of one that is damaged.
     """
     raw, wide = np.empty(_PIECE, np.float64), np.empty(_PIECE, np.int32)
     singles, words, halves, octets = raw.view(np.float32), raw.view(np.int32), raw.view(np.int16), raw.view(np.uint8)
+    seat = seated(taken)
+    room = rooms[seat]
     levels = room.view(np.int32)
     for _ in range(most):
         w = next_turn(turns)
@@ -317,6 +322,7 @@ def wav_turns(turns, most, which, files, facts, plan, wanted, room, output, got)
                     target[k] = np.float32(here[k]) * np.float32(2.0**-31)
         got[i] = plan[i, COUNT]
         _finish(i, facts, plan, wanted, room, output, got)
+    put(taken, seat, 0)
     return True
 
 
@@ -327,8 +333,10 @@ def _(*given):
 
 
 @kernel
-def flac_turns(turns, most, which, files, facts, plan, wanted, room, output, got, words, lines):
-    """The same of FLAC files. `words`, `lines`: see `flac.py`."""
+def flac_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, output, got, all_words, all_lines):
+    """The same of FLAC files. A row of `all_words` and of `all_lines` is `words`, `lines` of `flac.py`."""
+    seat = seated(taken)
+    room, words, lines = rooms[seat], all_words[seat], all_lines[seat]
     levels = room.view(np.int32)
     for _ in range(most):
         w = next_turn(turns)
@@ -349,6 +357,7 @@ def flac_turns(turns, most, which, files, facts, plan, wanted, room, output, got
             for k in range(target.size):
                 target[k] = np.float32(here[k]) * np.float32(2.0**-31)
             _finish(i, facts, plan, wanted, room, output, got)
+    put(taken, seat, 0)
     return True
 
 
@@ -360,9 +369,11 @@ def _(*given):
 
 @kernel
 def vorbis_turns(
-    turns, most, which, files, facts, plan, wanted, room, output, got, words, table, values, factors, order
+    turns, most, which, taken, rooms, files, facts, plan, wanted, output, got, all_words, table, values, factors, order
 ):
     """The same of Ogg files of Vorbis with one setup header. The tables: see `vorbis.py`."""
+    seat = seated(taken)
+    room, words = rooms[seat], all_words[seat]
     for _ in range(most):
         w = next_turn(turns)
         if w >= len(which):
@@ -379,6 +390,7 @@ def vorbis_turns(
         if vorbis_decoded(files[i, 0], own, begin, nbytes, length, table, values, factors, order, first, out):
             got[i] = count
             _finish(i, facts, plan, wanted, room, output, got)
+    put(taken, seat, 0)
     return True
 
 
@@ -389,9 +401,10 @@ def _(*given):
 
 
 @kernel
-def opened_turns(turns, most, which, facts, plan, wanted, room, output, got, place):
+def opened_turns(turns, most, which, taken, rooms, facts, plan, wanted, output, got, place):
     """The same of what libsndfile has opened, and closes the files; `place`: the address of the output."""
-    kind = np.int64(wanted[0])
+    kind, seat = np.int64(wanted[0]), seated(taken)
+    room = rooms[seat]
     for _ in range(most):
         w = next_turn(turns)
         if w >= len(which):
@@ -408,6 +421,7 @@ def opened_turns(turns, most, which, facts, plan, wanted, room, output, got, pla
         if plan[i, COUNT] >= 0 and found >= 0 and not cut:
             got[i] = found
             _finish(i, facts, plan, wanted, room, output, got)
+    put(taken, seat, 0)
     return True
 
 

@@ -9,11 +9,12 @@ import io
 import os
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ndd._cpu import sound_batch, sound_file
+from ndd._cpu.crew import ALONE, joined
 from ndd._cpu.flac import LINE
 from ndd._cpu.sound_batch import (
     ANYWHERE,
@@ -40,14 +41,19 @@ from ndd._cpu.sound_batch import (
     WAV,
 )
 from ndd._cpu.windowed_sinc import lobes_of, resample, tables_of
+from ndd._operator.turns import Pace, in_turns
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import address
 from ndd.decoders._vorbis import Setup, setups
+
+if TYPE_CHECKING:
+    from ndd._operator import Call
 
 # Nanoseconds that a number of a file takes, of an Intel Xeon.
 _COSTS = np.zeros(1 + max(UNKNOWN, OPENED, FLAC, WAV, VORBIS))
 _COSTS[[OPENED, VORBIS, FLAC, WAV]] = 30, 12, 8, 1
 _ORDER = (OPENED, VORBIS, FLAC, WAV)  # in which threads take them: a file of the first ones takes longest
+_OPENING = 3e4  # nanoseconds that libsndfile takes to open a file, about
 _WORTH_A_THREAD = 3e4  # nanoseconds: to wake one takes about as long
 _CALL = 5e7  # nanoseconds of one call, about: in between Python looks for signals (Ctrl-C)
 _NEVER = 1 << 40
@@ -66,8 +72,6 @@ _READERS = {"float32": "sf_readf_float", "int16": "sf_readf_short", "int32": "sf
 _C_TYPES = {"float32": "float *", "int16": "short *", "int32": "int *"}
 _FULL = {np.dtype(np.int16): np.float32(32767), np.dtype(np.int32): np.float32(2147483647)}
 _KINDS = ("float32", "int16", "int32")
-
-Spread = Callable[[Callable[[int], Any], int], dict[int, BaseException]]
 
 
 class Wanted(NamedTuple):
@@ -124,18 +128,16 @@ def decode_batch(
     rates: np.ndarray,
     starts: np.ndarray,
     durations: np.ndarray,
-    threads: int,
-    spread: Spread,
+    call: Call | None = None,
 ) -> Decoded:
     """The samples of files in compiled code; what is unusual or wrong is not done, and left to `decode`.
 
-    Python takes as long for 20 of its steps as WAV files of a second: there is one call for each thread and kind of file, in which
-    the thread takes files until none is left.
+    Python takes as long for 20 of its steps as WAV files of a second: threads take files in turn, inside compiled loops.
 
     Args:
         wanted: for all of them, but that each has its own of `rates`, `starts` and `durations`, float64 `[n]` (a duration
             that is NaN goes to the end).
-        threads, spread: calls a function with each number below a count, on so many threads.
+        call: whose threads work; default: this one alone.
     """
     places = files.places
     facts = np.zeros((len(places), sound_batch.FACTS), np.int64)
@@ -146,10 +148,8 @@ def decode_batch(
         rest = _unknown(facts, places)
     try:
         if len(rest) and _connected():
-            turns = np.array([0])
-            work = lambda _: sound_batch.open_turns(turns, rest, places, _NAME, facts)  # noqa: E731
-            _on_threads(spread, work, min(threads, len(rest)))
-        return _samples(files, facts, vorbis, wanted, rates, starts, durations, threads, spread)
+            _work_on([_Group(sound_batch.open_turns, (rest, places, _NAME, facts), _OPENING * len(rest))], call)
+        return _samples(files, facts, vorbis, wanted, rates, starts, durations, call)
     finally:
         for i in np.flatnonzero(facts[:, HANDLE]).tolist():  # something went wrong
             sound_file.read(facts[i, HANDLE].astype(np.uint64), facts[i, FILE].astype(np.int32), 0, 0, 1, 0, 0, 0)
@@ -161,7 +161,7 @@ def _unknown(facts: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 def _samples(
     files: Files, facts: np.ndarray, vorbis: list[tuple[Setup, np.ndarray]], wanted: Wanted, rates: np.ndarray,
-    starts: np.ndarray, durations: np.ndarray, threads: int, spread: Spread,
+    starts: np.ndarray, durations: np.ndarray, call: Call | None,
 ) -> Decoded:  # fmt: skip
     """Of the files that are known by their headers; closes what is opened."""
     n, kinds, places, lobes = len(facts), facts[:, KIND], files.places, lobes_of(wanted.quality)
@@ -175,27 +175,15 @@ def _samples(
         plan[i, BEFORE] = plan[i, FIRST] - begin
     flat = host_empty(elements, wanted.dtype)
     output = tuple([flat if flat.dtype == kind else _NONE[kind] for kind in _KINDS])
-    mixed, at, got = (number, wanted.downmix, rates, tables_of(lobes)), flat.ctypes.data, np.full(n, -1, np.int64)
+    got = np.full(n, -1, np.int64)
+    facts_of = facts, plan, (number, wanted.downmix, rates, tables_of(lobes)), output, got
     present = set(kinds.tolist()) - {UNKNOWN}
     groups = [
-        _group(kind, setup, those[np.argsort(-cost[those], kind="stable")], places, facts, plan)
+        _group(kind, setup, those[np.argsort(-cost[those], kind="stable")], places, facts_of, cost, flat, call)
         for kind in sorted(present, key=_ORDER.index)
         for setup, those in (vorbis if kind == VORBIS else [(None, np.flatnonzero(kinds == kind))])
     ]
-    work = float(cost.sum())
-    most = max(1, int(_CALL * n / (work + 1)))
-
-    def share(_: int) -> None:
-        for group in groups:
-            while group.turns[0] < len(group.which):
-                if not _take(group, most, places, facts, plan, mixed, output, at, got):
-                    break
-
-    try:
-        _on_threads(spread, share, min(n, threads, 1 + int(work / _WORTH_A_THREAD)))
-    finally:
-        for group in groups:
-            group.turns[0] += _NEVER  # after Ctrl-C, which ends this thread alone, no other one takes another file
+    _work_on(groups, call)
     shapes = got[:, None]
     if not wanted.downmix:
         shapes = np.empty((n, 2), np.int64)
@@ -209,45 +197,63 @@ _NONE = {kind: np.empty(0, kind) for kind in _KINDS}
 
 
 class _Group(NamedTuple):
-    """Files that one kernel decodes."""
+    """Files that one loop works on."""
 
-    kind: int
-    which: np.ndarray  # those that take longest first: at the end no thread waits long
-    turns: np.ndarray
-    room: int  # numbers of a file that is to be finished, at most
-    words: int  # 64 bits each, of the largest file
-    lines: tuple[int, int]
-    setup: Any  # of Vorbis
+    loop: Any
+    what: tuple[Any, ...]  # its arguments, of which the first is the files: those that take longest first
+    work: float  # nanoseconds
 
 
 def _group(
-    kind: int, setup: Setup | None, which: np.ndarray, places: np.ndarray, facts: np.ndarray, plan: np.ndarray
-) -> _Group:
-    words = int(places[which, 1].max()) // 8 + 4 if kind in (FLAC, VORBIS) else 0
-    lines = int(facts[which, CHANNELS].max()) if kind == FLAC else 0
-    return _Group(kind, which, np.array([0]), int(plan[which, NEEDS].max()), words, (lines, LINE), setup)
+    kind: int, setup: Setup | None, which: np.ndarray, places: np.ndarray, of: tuple[Any, ...], cost: np.ndarray,
+    flat: np.ndarray, call: Call | None,
+) -> _Group:  # fmt: skip
+    facts, plan, *_ = of
+    seats = min(call.threads if call else 1, len(which))
+
+    def rooms(count: int, dtype: Any) -> np.ndarray:
+        return host_empty((seats * count,), dtype).reshape(seats, count)
+
+    what = which, np.zeros(seats, np.int64), rooms(int(plan[which, NEEDS].max()), np.float32)
+    work = float(cost[which].sum())
+    if kind == OPENED:
+        return _Group(sound_batch.opened_turns, (*what, *of, flat.ctypes.data), work)
+    what = *what, places, *of
+    if kind == WAV:
+        return _Group(sound_batch.wav_turns, what, work)
+    words = rooms(int(places[which, 1].max()) // 8 + 4, np.uint64)
+    if kind == FLAC:
+        channels = int(facts[which, CHANNELS].max())
+        lines = host_empty((seats * channels * LINE,), np.int64).reshape(seats, channels, LINE)
+        return _Group(sound_batch.flac_turns, (*what, words, lines), work)
+    return _Group(sound_batch.vorbis_turns, (*what, words, *setup), work)  # type: ignore[misc]
 
 
-def _take(
-    group: _Group, most: int, files: np.ndarray, facts: np.ndarray, plan: np.ndarray, mixed: Any, output: Any, at: int,
-    got: np.ndarray,
-) -> bool:  # fmt: skip
-    """Decodes up to `most` of the files that no thread has taken. False: the kernel is being compiled, the next try is in
-    vain too."""
-    taken, of = (group.turns, most, group.which), (facts, plan, mixed, host_empty(group.room, np.float32), output, got)
-    if group.kind == OPENED:
-        return sound_batch.opened_turns(*taken, *of, at)
-    if group.kind == WAV:
-        return sound_batch.wav_turns(*taken, files, *of)
-    words = host_empty(group.words, np.uint64)
-    if group.kind == FLAC:
-        return sound_batch.flac_turns(*taken, files, *of, words, host_empty(group.lines, np.int64))
-    return sound_batch.vorbis_turns(*taken, files, *of, words, *group.setup)
+def _work_on(groups: list[_Group], call: Call | None) -> None:
+    """All of it; what is being compiled is left. Several groups are taken by each thread, one after the other: none waits for
+    the last file of each."""
+    if call is not None and len(groups) == 1:
+        loop, what, nanoseconds = groups[0]
+        in_turns(call.context, loop, what, len(what[0]), int(nanoseconds), what, Pace(1e-9))
+        return
+    turns, files = [np.array([0]) for _ in groups], sum([len(group.what[0]) for group in groups])
+    work = sum([group.work for group in groups])
+    most = max(1, int(_CALL * files / (work + 1)))
 
+    def share(_: int) -> None:
+        for taken, group in zip(turns, groups, strict=True):
+            while taken[0] < len(group.what[0]) and joined(group.loop)(ALONE, 0, taken, most, group.what):
+                pass
 
-def _on_threads(spread: Spread, work: Callable[[int], None], threads: int) -> None:
-    for error in spread(work, threads).values():
-        raise error
+    try:
+        if call is None:
+            share(0)
+            return
+        for error in call.spread(share, min(files, call.threads, 1 + int(work / _WORTH_A_THREAD))).values():
+            raise error
+    finally:
+        for taken in turns:
+            taken[0] += _NEVER  # after Ctrl-C, which ends this thread alone, no other one takes another file
 
 
 def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]:
@@ -295,13 +301,7 @@ def decode_several(sources: Sequence[np.ndarray], wanted: Wanted, starts: np.nda
     """As `decode_batch`, of bytes in memory, on this thread."""
     places = np.array([(address(source), source.size) for source in sources], np.int64)
     rates = np.full(len(sources), wanted.sample_rate, np.float64)
-    return decode_batch(Files(places, lambda i: sources[i]), wanted, rates, starts, durations, 1, _at_once)
-
-
-def _at_once(function: Callable[[int], Any], count: int) -> dict[int, BaseException]:
-    for k in range(count):
-        function(k)
-    return {}
+    return decode_batch(Files(places, lambda i: sources[i]), wanted, rates, starts, durations)
 
 
 def _exact(channels: int, rate: float, floats: bool, wanted: Wanted) -> bool:

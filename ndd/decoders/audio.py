@@ -98,7 +98,7 @@ def _(
         raise duration.error(i, f"`duration` is 0 s or more, got {durations[i]}")
     files = Files(np.stack([input.pointers(), input.sizes], axis=1), lambda i: input.arrays[i])
     wanted = Wanted(np.dtype(dtype.numpy), downmix, 0.0, quality)
-    found = decode_batch(files, wanted, rates, starts, durations, call.threads, call.spread)
+    found = decode_batch(files, wanted, rates, starts, durations, call)
     found_rates = np.where(rates > 0, rates, found.rates).astype(np.float32)
     info = input.source_info
     if found.whole:

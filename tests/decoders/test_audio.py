@@ -199,7 +199,7 @@ def by_own_decoder(data, count=None):
         duration = np.array([np.nan if count is None else (count + 0.5) / 16000])
         none, places = np.zeros(1), np.array([[data.ctypes.data, data.size]])
         files = _sound_file.Files(places, lambda _: data)
-        found = _sound_file.decode_batch(files, wanted, none, none, duration, 1, _sound_file._at_once)
+        found = _sound_file.decode_batch(files, wanted, none, none, duration)
     assert connected()
     return found.parts()[0]
 

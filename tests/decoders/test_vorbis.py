@@ -36,7 +36,7 @@ def own(data, first=0, count=None, dtype: type = np.float32):
         patch.setattr(_sound_file, "_connected", lambda: False)
         files = _sound_file.Files(np.array([[data.ctypes.data, data.size]]), lambda _: data)
         start = np.array([(first + 0.5) / rate if first else 0.0])
-        found = _sound_file.decode_batch(files, wanted, np.zeros(1), start, duration, 1, _sound_file._at_once)
+        found = _sound_file.decode_batch(files, wanted, np.zeros(1), start, duration)
     return found.parts()[0]
 
 
