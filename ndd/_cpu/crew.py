@@ -45,7 +45,13 @@ ALONE = np.zeros(1, np.int64)
 MEANWHILE = "by a stand-in"
 """See `joined`."""
 
-_syscall = External("syscall", "int64(int64, uintp, int64, int64, uintp, uintp, int64)")
+_syscall: Any = External("syscall", "int64(int64, uintp, int64, int64, uintp, uintp, int64)")
+if not _FUTEX:
+
+    @kernel
+    def _syscall(number, place, what, value, timeout, other, bits):
+        """Nobody waits, nor is woken."""
+        return 0
 
 
 @kernel

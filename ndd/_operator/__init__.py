@@ -47,7 +47,7 @@ seconds, hertz); what the roles see, `PerSample` and its `Values`, `Operand`, `C
 the pool), `in_turns` (inside compiled loops) and `once` (made once for all calls with the same constants).
 
 A task of Python's for each sample makes threads wait for the interpreter: with 16 of them 64 small tasks take 2.5 ms, however
-little they do. So a `.cpu` that is a compiled kernel is called inside one compiled loop for each thread (`turns.py`); where
+little they do. So a `.cpu` that is a compiled kernel is called inside one compiled loop that threads join in (`turns.py`); where
 more than the plan's numbers are to be worked out, `.cpu_turns` does the same by `each_sample(call, kernel, ...)`, with stores,
 `Seen` (a store in other extents) and `Rows` (numbers for each sample): `ops/image/jitter.py`. Elementwise operators do it by
 `each_piece(call, kernel, ...)`, for pieces of samples (`pieces.py`): `ops/tensor/cast.py`.

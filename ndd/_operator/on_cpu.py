@@ -90,7 +90,7 @@ def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[St
 
 
 def _in_turns(call: Call, kernel: Kernel, plan: Plan, stores: list[Any], results: list[Store]) -> bool:
-    """Runs a compiled kernel for samples inside one call of it for each thread, if it can; errors are left to the way sample
+    """Runs a compiled kernel for samples inside one call of a compiled loop, if it can; errors are left to the way sample
     by sample, as is float16, which kernels take as its bits, and what is no array."""
     memory = [*stores, *[None] * (len(call.op.inputs) - len(stores)), *results]
     if call.op.variadic or any([s is not None and s.dtype.name in ("f16", "bfloat16") for s in memory]):

@@ -3,7 +3,7 @@
 Elementwise operators: where samples lie behind each other, one call of the kernel does them all, and one large sample
 is divided among the threads. Operators with a kernel for whole batches (`cpu_batch`): samples of one shape, as many in
 one piece as a thread gets. `each_piece`: compiled kernels, which also take the pieces of samples that lie apart within
-one call for each thread.
+one call.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _together(store: Store, count: int) -> Any:
 def each_piece(
     call: Call, kernel: Kernel, operands: list[Store | Seen], out: Store | Seen, *what: Any
 ) -> np.ndarray | None:
-    """Calls an elementwise kernel for pieces of the samples, wherever they lie, within one call for each thread.
+    """Calls an elementwise kernel for pieces of the samples, wherever they lie, within one call.
 
     Args:
         call: the batch.

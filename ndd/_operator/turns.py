@@ -1,7 +1,7 @@
-"""Samples that threads take in turn, inside one call of a compiled loop for each thread (`_cpu/turns.py`).
+"""Samples that threads take in turn, inside one call of a compiled loop (`_cpu/turns.py`) that threads join in (`_cpu/crew.py`).
 
 A task for each sample makes threads wait for the interpreter, which they ask for at its beginning and its end: with 16
-threads, 64 photographs of 0.9 ms each took 22 ms. Here they ask once for each thread and batch.
+threads, 64 photographs of 0.9 ms each took 22 ms. Here Python is asked once for a batch, by the thread that it is for.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def bytes_of(store: Store) -> Seen:
 
 
 def each_sample(call: Call, kernel: Kernel, *what: Any, nbytes: int | None = None, order: Any = None) -> np.ndarray:
-    """Calls a kernel for each sample of a batch, within one call of a compiled loop for each thread.
+    """Calls a kernel for each sample of a batch, within one call of a compiled loop.
 
     Args:
         call: the batch.

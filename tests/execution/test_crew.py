@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
 import sys
 import threading
 
@@ -160,3 +161,24 @@ def test_a_forked_child_has_a_crew_of_its_own(tasks):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     np.testing.assert_array_equal(flipped(), images[:, :, ::-1])
     assert set(tasks) == {3}
+
+
+def test_where_nobody_can_wait_python_has_the_threads():
+    """Another system, or a processor whose number of the call is not known."""
+    program = """if True:
+        import platform
+        platform.machine = lambda: "mips"
+        import numpy as np, ndd
+        from ndd._cpu.background import background
+        from ndd._execution.threads import ThreadPool
+        background.forbid()
+        shared, run = [], ThreadPool.run
+        ThreadPool.run = lambda pool, work, count: shared.append(count) or run(pool, work, count)
+        ndd._operator.turns._WAKE_SECONDS = 1e-15
+        images = np.arange(40 * 50 * 50 * 3, dtype=np.uint8).reshape(40, 50, 50, 3)
+        with ndd.EvalContext(num_threads=3):
+            found = ndd.flip(ndd.as_batch(images, layout="HWC"), horizontal=1).evaluate()
+        assert (np.asarray(found.torch()) == images[:, :, ::-1]).all()
+        assert shared == [3], shared
+    """
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
