@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.opencv import single_threaded
-from ndd._operator import PerSample, Plan, bad_sample, like, operator
-from ndd.decoders._portable import simplejpeg
+from ndd._cpu.jpeg_losses import lose_as_jpeg
+from ndd._operator import PerSample, Plan, Rows, bad_sample, each_sample, like, operator
 
 _LONGEST = 65500  # libjpeg's limit
 _TILE_H, _TILE_W = 32, 64  # pixels that a block of threads works on
@@ -54,20 +53,18 @@ def _(input, *, quality):
     return Plan(shapes, {"quality": np.clip(quality.each(), 1, 100)})
 
 
+@jpeg_compression_distortion.cpu_turns
+def _(call, plan, stores, results):
+    """The samples that a JPEG file can have."""
+    long = (results[0].shape_array > _LONGEST).any(axis=1)
+    order = np.flatnonzero(~long) if long.any() else None
+    each_sample(call, lose_as_jpeg, stores[0], results[0], Rows(plan.per_sample["quality"]), order=order)
+    return np.flatnonzero(long)
+
+
 @jpeg_compression_distortion.cpu
 def _(image, out, quality):
-    if not image.size:
-        return
-    if max(image.shape) > _LONGEST:
-        raise RuntimeError(f"a JPEG image has at most {_LONGEST} rows and columns, got shape {image.shape}")
-    cv2 = single_threaded()
-    bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
-    _, written = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, quality])
-    reader = simplejpeg()  # the faster of the two; as a writer it has no exact transform
-    if reader is not None:
-        reader.decode_jpeg(written, "RGB", buffer=out)
-        return
-    cv2.cvtColor(cv2.imdecode(written, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB, dst=out)
+    raise RuntimeError(f"a JPEG image has at most {_LONGEST} rows and columns, got shape {image.shape}")
 
 
 @jpeg_compression_distortion.cuda("jpeg_compression_distortion.cu")
