@@ -309,24 +309,19 @@ def _row(
         even, odd = (4, 8) if down == 1 else (8, 7)
         first, end = max(0, x // 2), min(chroma_columns, (x + columns + 1) // 2)
         for plane, target in ((blue, wide_blue), (red, wide_red)):
-            widened(plane, near_at, far_at, even, odd, first, end, chroma_columns, mixed, target)
-    store_row(luma, begin, cb, cr, at, columns, last, out, place)
-
-
-@kernel
-def store_row(luma, begin, blue, red, at, columns, last, out, place):
-    """A row of pixels from its planes. What comes behind it in `out` is made later, but for the last rows."""
+            _widened(plane, near_at, far_at, even, odd, first, end, chroma_columns, mixed, target)
+    # What comes behind the row is made later, but for the last rows.
     ends = len(out) - place - 3 * columns < 3 * PIXELS
     target, start = (last, 0) if ends else (out, place)
     for k in range(0, columns, PIXELS):
-        store_pixels(luma, np.uint64(begin + k), blue, red, np.uint64(at + k), target, np.uint64(start + 3 * k))
+        store_pixels(luma, np.uint64(begin + k), cb, cr, np.uint64(at + k), target, np.uint64(start + 3 * k))
     if ends:
         for k in range(3 * columns):
             out[place + k] = last[k]
 
 
 @kernel
-def widened(plane, near, far, even, odd, first, end, columns, mixed, target):
+def _widened(plane, near, far, even, odd, first, end, columns, mixed, target):
     """A row of chroma, a quarter of each neighbour mixed in: `jdsample`'s fancy upsampling. `even` and `odd`: what is added
     to be rounded. All arrays are read from 0 on: then the compiler makes vector code of it."""
     count = end - first

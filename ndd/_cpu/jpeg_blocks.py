@@ -8,6 +8,7 @@ way to turn a block.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ndd._cpu.jit import Intrinsic
@@ -147,8 +148,8 @@ def _forward_pass(builder: Any, rows: list[Any], second: bool) -> list[Any]:
 
 
 def _pass(builder: Any, rows: list[Any], bits: int) -> list[Any]:
-    """The inverse transform along one axis of eight vectors of 16 bits. 32 bits come out, half of what the last `bits` hold added: to
-    be rounded they are only shifted."""
+    """The inverse transform along one axis of eight vectors of 16 bits. 32 bits come out, half of what the last `bits` hold
+    added: to be rounded they are only shifted."""
     wide = _Lanes(builder, 32, _LANES)
     add, sub, times = builder.add, builder.sub, wide.times
 
@@ -236,6 +237,34 @@ def _transform() -> Any:
     return transform
 
 
+def _store_rgb(builder: Any, luma: Any, blue: Any, red: Any, out: Any) -> None:
+    """Pixels of YCbCr (16 bits, chroma less 128) to `out`, a pointer to bytes."""
+    from llvmlite import ir
+
+    eight, short, wide = ir.VectorType(ir.IntType(8), PIXELS), _Lanes(builder, 16, PIXELS), _Lanes(builder, 32, PIXELS)
+    add, sub, times = builder.add, builder.sub, wide.times
+
+    def share(value: Any, factor: int) -> Any:
+        """The factor, 65536 for 1, times it, rounded: of twice the product the upper 16 bits, halved."""
+        product = times(builder.sext(builder.shl(value, short.all(1)), wide.kind), factor)
+        return short.rounded(builder.trunc(builder.ashr(product, wide.all(16)), short.kind), 1)
+
+    green = add(times(builder.sext(blue, wide.kind), _GREEN_CB), times(builder.sext(red, wide.kind), _GREEN_CR))
+    green = builder.trunc(wide.rounded(green, 16), short.kind)
+    colours = [
+        add(add(luma, red), share(red, _RED_CR)),
+        add(sub(luma, red), green),
+        add(add(luma, add(blue, blue)), share(blue, _BLUE_CB)),
+    ]
+    red, green, blue = (builder.trunc(short.clamped(value, 0, 255), eight) for value in colours)
+    for part in range(3):  # a third of the bytes each
+        numbers = range(part * PIXELS, (part + 1) * PIXELS)
+        two = _shuffled(builder, red, green, [n // 3 + PIXELS * (n % 3 == 1) for n in numbers])
+        order = [PIXELS + n // 3 if n % 3 == 2 else n % PIXELS for n in numbers]
+        where = builder.gep(out, [ir.Constant(ir.IntType(64), part * PIXELS)])
+        builder.store(_shuffled(builder, two, blue, order), builder.bitcast(where, eight.as_pointer()), align=1)
+
+
 def _store_pixels() -> Any:
     from llvmlite import ir
     from numba import types
@@ -244,33 +273,72 @@ def _store_pixels() -> Any:
     @intrinsic
     def store(typing_context, luma, at, blue, red, chroma_at, out, place):
         def generate(context, builder, signature, arguments):
-            wide, eight = _Lanes(builder, 32, PIXELS), ir.VectorType(ir.IntType(8), PIXELS)
+            short, eight = _Lanes(builder, 16, PIXELS), ir.VectorType(ir.IntType(8), PIXELS)
 
             def read(k, at, less):
                 start = context.make_array(signature.args[k])(context, builder, arguments[k]).data
                 where = builder.bitcast(builder.gep(start, [arguments[at]]), eight.as_pointer())
-                return builder.sub(builder.zext(builder.load(where, align=1), wide.kind), wide.all(less))
+                return builder.sub(builder.zext(builder.load(where, align=1), short.kind), short.all(less))
 
-            y, cb, cr = read(0, 1, 0), read(2, 4, 128), read(3, 4, 128)
-            add, sub, times = builder.add, builder.sub, wide.times
-            high = add(y, cr), sub(y, cr), add(y, add(cb, cb))
-            low = times(cr, _RED_CR), add(times(cb, _GREEN_CB), times(cr, _GREEN_CR)), times(cb, _BLUE_CB)
-            red, green, blue = (
-                builder.trunc(wide.clamped(add(h, wide.rounded(l, 16)), 0, 255), eight)
-                for h, l in zip(high, low, strict=True)
-            )
             out = context.make_array(signature.args[5])(context, builder, arguments[5]).data
-            for part in range(3):  # a third of the bytes each
-                numbers = range(part * PIXELS, (part + 1) * PIXELS)
-                two = _shuffled(builder, red, green, [n // 3 + PIXELS * (n % 3 == 1) for n in numbers])
-                order = [PIXELS + n // 3 if n % 3 == 2 else n % PIXELS for n in numbers]
-                where = builder.add(arguments[6], ir.Constant(ir.IntType(64), part * PIXELS))
-                where = builder.bitcast(builder.gep(out, [where]), eight.as_pointer())
-                builder.store(_shuffled(builder, two, blue, order), where, align=1)
+            planes = read(0, 1, 0), read(2, 4, 128), read(3, 4, 128)
+            _store_rgb(builder, *planes, builder.gep(out, [arguments[6]]))
             return context.get_dummy_value()
 
         bytes_, place = types.Array(types.uint8, 1, "C"), types.uint64
         return types.void(bytes_, place, bytes_, bytes_, place, bytes_, place), generate
+
+    return store
+
+
+def _store_smoothed() -> Any:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def store(typing_context, planes, at, near, far, to_red, out, place):
+        def generate(context, builder, signature, arguments):
+            planes, at, near, far, to_red, out, place = arguments
+            planes, out = (
+                context.make_array(signature.args[k])(context, builder, a).data for k, a in ((0, planes), (5, out))
+            )
+            eight, whole = ir.VectorType(ir.IntType(8), PIXELS), ir.IntType(64)
+            short, both = _Lanes(builder, 16, PIXELS), _Lanes(builder, 16, 2 * PIXELS)
+            add = builder.add
+
+            def read(*places):
+                where = builder.gep(planes, [functools.reduce(add, places)])
+                return builder.load(builder.bitcast(where, eight.as_pointer()), align=1)
+
+            def chroma(place):
+                """From the sample before it on, of blue and of red."""
+                place = add(place, ir.Constant(whole, -1))
+                two = _shuffled(builder, read(place), read(place, to_red), list(range(2 * PIXELS)))
+                return builder.zext(two, both.kind)
+
+            mixed = add(both.times(chroma(near), 3), chroma(far))
+            half = PIXELS // 2
+            before, middle, after = (
+                _shuffled(builder, mixed, mixed, [PIXELS * c + n + k for c in range(2) for k in range(half)])
+                for n in range(3)
+            )
+            three = short.times(middle, 3)
+            # Less 128, as chroma is counted.
+            even, odd = (
+                builder.sub(builder.ashr(add(add(three, one), short.all(more)), short.all(4)), short.all(128))
+                for one, more in ((before, 8), (after, 7))
+            )
+            blue, red = (
+                _shuffled(builder, even, odd, [c * half + k + PIXELS * n for k in range(half) for n in range(2)])
+                for c in range(2)
+            )
+            luma = builder.zext(read(at), short.kind)
+            _store_rgb(builder, luma, blue, red, builder.gep(out, [place]))
+            return context.get_dummy_value()
+
+        bytes_, place = types.Array(types.uint8, 1, "C"), types.uint64
+        return types.void(bytes_, place, place, place, place, bytes_, place), generate
 
     return store
 
@@ -328,13 +396,11 @@ def _load_pixels() -> Any:
     from numba.extending import intrinsic
 
     @intrinsic
-    def load(typing_context, rgb, above, below, luma, at, stride, blue, red, chroma_at):
+    def load(typing_context, rgb, above, below, planes, at, stride, blue_at, red_at):
         def generate(context, builder, signature, arguments):
             wide, eight = _Lanes(builder, 32, PIXELS), ir.VectorType(ir.IntType(8), PIXELS)
-            add, sub, times, whole = builder.add, builder.sub, wide.times, ir.IntType(64)
-            rgb, luma, blue, red = (
-                context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 3, 6, 7)
-            )
+            add, times, whole = builder.add, wide.times, ir.IntType(64)
+            rgb, planes = (context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 3))
 
             def colours(place):
                 parts = []
@@ -355,23 +421,23 @@ def _load_pixels() -> Any:
             for k, place in enumerate(arguments[1:3]):
                 r, g, b = colours(place)
                 y = add(g, weighted(r, g, b, _LUMA, 16, 32768))
-                where = builder.gep(luma, [add(arguments[4], builder.mul(arguments[5], ir.Constant(whole, k)))])
+                where = builder.gep(planes, [add(arguments[4], builder.mul(arguments[5], ir.Constant(whole, k)))])
                 builder.store(builder.trunc(y, eight), builder.bitcast(where, eight.as_pointer()), align=1)
                 middle = (128 << 16) + 32767
                 for c, factors in enumerate((_BLUE, _RED)):
                     sums[c] = add(sums[c], weighted(r, g, b, factors, 16, middle))
             half, few = range(0, PIXELS, 2), _Lanes(builder, 32, PIXELS // 2)
             bias = ir.Constant(few.kind, [1, 2] * (PIXELS // 4))
-            for total, plane in zip(sums, (blue, red), strict=True):
+            for total, place in zip(sums, arguments[6:], strict=True):
                 pair = add(*(_shuffled(builder, total, total, [n + k for n in half]) for k in range(2)))
                 mean = builder.lshr(add(pair, bias), few.all(2))
                 mean = builder.trunc(mean, ir.VectorType(ir.IntType(8), PIXELS // 2))
-                where = builder.bitcast(builder.gep(plane, [arguments[8]]), mean.type.as_pointer())
+                where = builder.bitcast(builder.gep(planes, [place]), mean.type.as_pointer())
                 builder.store(mean, where, align=1)
             return context.get_dummy_value()
 
         bytes_, place = types.Array(types.uint8, 1, "C"), types.uint64
-        return types.void(bytes_, place, place, bytes_, place, place, bytes_, bytes_, place), generate
+        return types.void(bytes_, place, place, bytes_, place, place, place, place), generate
 
     return load
 
@@ -389,6 +455,11 @@ transform: Any = Intrinsic(_transform)
 store_pixels: Any = Intrinsic(_store_pixels)
 """`store_pixels(luma, at, blue, red, chroma_at, out, place)`: the next 16 pixels of YCbCr as RGB, 48 bytes."""
 
+store_smoothed: Any = Intrinsic(_store_smoothed)
+"""`store_smoothed(planes, at, near, far, to_red, out, place)`: the same of chroma that is halved both ways, a quarter of each
+neighbour mixed in: from `near` and `far` on that of blue in two rows, and `to_red` behind these that of red. It reads one
+sample before and seven behind the eight that belong to the pixels."""
+
 lose: Any = Intrinsic(_lose)
 """`lose(plane, at, stride, factors, table)`: what two blocks, side by side in eight rows of `plane` (u8) from `at`, are when
 their frequencies are made multiples of quanta. `factors` (u16) has from `table` on, `FACTORS` numbers, for each of the eight
@@ -396,5 +467,5 @@ rows of the blocks twice the eight numbers of a table: the quanta, then 4 times 
 with: a factor and another one, after each of which 16 bits are dropped."""
 
 load_pixels: Any = Intrinsic(_load_pixels)
-"""`load_pixels(rgb, above, below, luma, at, stride, blue, red, chroma_at)`: 16 RGB pixels of two rows as YCbCr, of which chroma
-is halved both ways."""
+"""`load_pixels(rgb, above, below, planes, at, stride, blue_at, red_at)`: 16 RGB pixels of two rows as YCbCr, of which chroma is
+halved both ways."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jpeg_losses import lose_as_jpeg
+from ndd._cpu.jpeg_losses import LEAST_WIDTH, factors_of_qualities, lose_as_jpeg, lose_by_opencv
 from ndd._operator import PerSample, Plan, Rows, bad_sample, each_sample, like, operator
 
 _LONGEST = 65500  # libjpeg's limit
@@ -55,16 +55,19 @@ def _(input, *, quality):
 
 @jpeg_compression_distortion.cpu_turns
 def _(call, plan, stores, results):
-    """The samples that a JPEG file can have."""
-    long = (results[0].shape_array > _LONGEST).any(axis=1)
-    order = np.flatnonzero(~long) if long.any() else None
-    each_sample(call, lose_as_jpeg, stores[0], results[0], Rows(plan.per_sample["quality"]), order=order)
-    return np.flatnonzero(long)
+    """All but very narrow images, and those that no JPEG file can have."""
+    shapes, quality = results[0].shape_array, Rows(plan.per_sample["quality"])
+    usual = (shapes <= _LONGEST).all(axis=1) & (shapes[:, 1] >= LEAST_WIDTH)
+    order = None if usual.all() else np.flatnonzero(usual)
+    each_sample(call, lose_as_jpeg, stores[0], results[0], quality, factors_of_qualities(), order=order)
+    return np.flatnonzero(~usual)
 
 
 @jpeg_compression_distortion.cpu
 def _(image, out, quality):
-    raise RuntimeError(f"a JPEG image has at most {_LONGEST} rows and columns, got shape {image.shape}")
+    if max(image.shape) > _LONGEST:
+        raise RuntimeError(f"a JPEG image has at most {_LONGEST} rows and columns, got shape {image.shape}")
+    lose_by_opencv(image, out, quality)
 
 
 @jpeg_compression_distortion.cuda("jpeg_compression_distortion.cu")
