@@ -8,7 +8,6 @@ way to turn a block.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from ndd._cpu.jit import Intrinsic
@@ -304,25 +303,25 @@ def _store_smoothed() -> Any:
                 context.make_array(signature.args[k])(context, builder, a).data for k, a in ((0, planes), (5, out))
             )
             eight, whole = ir.VectorType(ir.IntType(8), PIXELS), ir.IntType(64)
-            short, both = _Lanes(builder, 16, PIXELS), _Lanes(builder, 16, 2 * PIXELS)
+            short = _Lanes(builder, 16, PIXELS)
             add = builder.add
 
-            def read(*places):
-                where = builder.gep(planes, [functools.reduce(add, places)])
-                return builder.load(builder.bitcast(where, eight.as_pointer()), align=1)
+            few = ir.VectorType(ir.IntType(8), PIXELS // 2)
+
+            def read(place, kind):
+                where = builder.bitcast(builder.gep(planes, [place]), kind.as_pointer())
+                return builder.load(where, align=1)
 
             def chroma(place):
-                """From the sample before it on, of blue and of red."""
-                place = add(place, ir.Constant(whole, -1))
-                two = _shuffled(builder, read(place), read(place, to_red), list(range(2 * PIXELS)))
-                return builder.zext(two, both.kind)
+                """Eight samples of blue, then of red."""
+                two = _shuffled(builder, read(place, few), read(add(place, to_red), few), list(range(PIXELS)))
+                return builder.zext(two, short.kind)
 
-            mixed = add(both.times(chroma(near), 3), chroma(far))
-            half = PIXELS // 2
             before, middle, after = (
-                _shuffled(builder, mixed, mixed, [PIXELS * c + n + k for c in range(2) for k in range(half)])
-                for n in range(3)
+                add(short.times(chroma(add(near, step)), 3), chroma(add(far, step)))
+                for step in (ir.Constant(whole, n) for n in (-1, 0, 1))
             )
+            half = PIXELS // 2
             three = short.times(middle, 3)
             # Less 128, as chroma is counted.
             even, odd = (
@@ -333,7 +332,7 @@ def _store_smoothed() -> Any:
                 _shuffled(builder, even, odd, [c * half + k + PIXELS * n for k in range(half) for n in range(2)])
                 for c in range(2)
             )
-            luma = builder.zext(read(at), short.kind)
+            luma = builder.zext(read(at, eight), short.kind)
             _store_rgb(builder, luma, blue, red, builder.gep(out, [place]))
             return context.get_dummy_value()
 

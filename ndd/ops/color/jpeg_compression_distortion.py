@@ -24,15 +24,14 @@ def jpeg_compression_distortion(input, /, *, quality: PerSample[int] = 50):
     RGB becomes YCbCr, the chroma is averaged over 2x2 pixels, each 8x8 block goes through a cosine transform, the
     coefficients become multiples of the quantisation tables of the JPEG standard, scaled as libjpeg does
     (`5000 / quality` percent below 50, `200 - 2 quality` from there), and all that backwards, the chroma interpolated.
-    The entropy coding in between loses nothing; on the GPU it is left out. CPU and GPU give the same pixels, bit for
-    bit: those of libjpeg with exact integer transforms, as in OpenCV's and Pillow's files at the same quality.
+    The entropy coding in between loses nothing and is left out. CPU and GPU give the same pixels, bit for bit: those of
+    libjpeg with exact integer transforms, as in OpenCV's and Pillow's files at the same quality.
 
     torchvision's `v2.JPEG` and albumentations' `ImageCompression` are this by way of a file in memory.
 
     Images without pixels stay as they are (DALI: an error). On the CPU an image has at most 65500 rows and columns.
 
-    Raises ValueError for other layouts, RuntimeError for other types and numbers of channels, ImportError where OpenCV
-    is missing (CPU).
+    Raises ValueError for other layouts, RuntimeError for other types and numbers of channels.
 
     >>> import ndd, numpy as np
     >>> image = np.zeros((8, 8, 3), np.uint8)
