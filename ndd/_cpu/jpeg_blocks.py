@@ -243,13 +243,20 @@ def _store_rgb(builder: Any, luma: Any, blue: Any, red: Any, out: Any) -> None:
     eight, short, wide = ir.VectorType(ir.IntType(8), PIXELS), _Lanes(builder, 16, PIXELS), _Lanes(builder, 32, PIXELS)
     add, sub, times = builder.add, builder.sub, wide.times
 
+    def upper(value: Any, factor: int) -> Any:
+        product = times(builder.sext(value, wide.kind), factor)
+        return builder.trunc(builder.ashr(product, wide.all(16)), short.kind)
+
     def share(value: Any, factor: int) -> Any:
         """The factor, 65536 for 1, times it, rounded: of twice the product the upper 16 bits, halved."""
-        product = times(builder.sext(builder.shl(value, short.all(1)), wide.kind), factor)
-        return short.rounded(builder.trunc(builder.ashr(product, wide.all(16)), short.kind), 1)
+        return short.rounded(upper(builder.shl(value, short.all(1)), factor), 1)
 
-    green = add(times(builder.sext(blue, wide.kind), _GREEN_CB), times(builder.sext(red, wide.kind), _GREEN_CR))
-    green = builder.trunc(wide.rounded(green, 16), short.kind)
+    # The sum of two products, rounded: what the lower 16 bits carry, and their highest bit.
+    low = short.times(blue, _GREEN_CB)
+    total = add(low, short.times(red, _GREEN_CR))
+    carried = builder.zext(builder.icmp_unsigned("<", total, low), short.kind)
+    green = add(upper(blue, _GREEN_CB), upper(red, _GREEN_CR))
+    green = add(green, add(carried, builder.lshr(total, short.all(15))))
     colours = [
         add(add(luma, red), share(red, _RED_CR)),
         add(sub(luma, red), green),
