@@ -54,6 +54,7 @@ MORE_IMPORTERS = {
     # compiler, its cache, instructions that it lacks or does not find
     "numba": {
         "_cpu/jit.py",
+        "_cpu/bayer.py",
         "_cpu/inlined.py",
         "_cpu/inner_code.py",
         "_cpu/kernel_cache.py",

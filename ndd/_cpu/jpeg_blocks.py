@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ndd._cpu.jit import Intrinsic
+from ndd._cpu.rgb_lanes import store_rgb
 
 PIXELS = 16  # that `store_pixels` makes
 COPIED = 32  # bytes that `copy_plain` reads and writes
@@ -236,7 +237,7 @@ def _transform() -> Any:
     return transform
 
 
-def _store_rgb(builder: Any, luma: Any, blue: Any, red: Any, out: Any) -> None:
+def _store_colours(builder: Any, luma: Any, blue: Any, red: Any, out: Any) -> None:
     """Pixels of YCbCr (16 bits, chroma less 128) to `out`, a pointer to bytes."""
     from llvmlite import ir
 
@@ -262,13 +263,7 @@ def _store_rgb(builder: Any, luma: Any, blue: Any, red: Any, out: Any) -> None:
         add(sub(luma, red), green),
         add(add(luma, add(blue, blue)), share(blue, _BLUE_CB)),
     ]
-    red, green, blue = (builder.trunc(short.clamped(value, 0, 255), eight) for value in colours)
-    for part in range(3):  # a third of the bytes each
-        numbers = range(part * PIXELS, (part + 1) * PIXELS)
-        two = _shuffled(builder, red, green, [n // 3 + PIXELS * (n % 3 == 1) for n in numbers])
-        order = [PIXELS + n // 3 if n % 3 == 2 else n % PIXELS for n in numbers]
-        where = builder.gep(out, [ir.Constant(ir.IntType(64), part * PIXELS)])
-        builder.store(_shuffled(builder, two, blue, order), builder.bitcast(where, eight.as_pointer()), align=1)
+    store_rgb(builder, [builder.trunc(short.clamped(value, 0, 255), eight) for value in colours], out)
 
 
 def _store_pixels() -> Any:
@@ -288,7 +283,7 @@ def _store_pixels() -> Any:
 
             out = context.make_array(signature.args[5])(context, builder, arguments[5]).data
             planes = read(0, 1, 0), read(2, 4, 128), read(3, 4, 128)
-            _store_rgb(builder, *planes, builder.gep(out, [arguments[6]]))
+            _store_colours(builder, *planes, builder.gep(out, [arguments[6]]))
             return context.get_dummy_value()
 
         bytes_, place = types.Array(types.uint8, 1, "C"), types.uint64
@@ -340,7 +335,7 @@ def _store_smoothed() -> Any:
                 for c in range(2)
             )
             luma = builder.zext(read(at, eight), short.kind)
-            _store_rgb(builder, luma, blue, red, builder.gep(out, [place]))
+            _store_colours(builder, luma, blue, red, builder.gep(out, [place]))
             return context.get_dummy_value()
 
         bytes_, place = types.Array(types.uint8, 1, "C"), types.uint64
