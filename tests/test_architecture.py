@@ -64,6 +64,7 @@ MORE_IMPORTERS = {
         "_cpu/past_the_cache.py",
         "_cpu/moving_sums.py",
         "_cpu/leading_zeros.py",
+        "_cpu/medians.py",
         "_cpu/mapped_files.py",
         "_cpu/turns.py",
         "_cpu/yuv.py",
