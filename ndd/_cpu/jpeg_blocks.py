@@ -22,8 +22,8 @@ _QUANTUM, _HALF, _RECIPROCAL, _SCALE = range(4)  # its parts
 _DC_BITS, _PASS_BITS = 13, 2
 # 1.402, -0.344, -0.714 and 1.772 times 65536, with 1, 0, -1 and 2 taken off: then they are of 16 bits, which is quicker.
 _RED_CR, _GREEN_CB, _GREEN_CR, _BLUE_CB = 91881 - 65536, -22554, 65536 - 46802, 116130 - 131072
-# 0.299, 0.587 (less 1) and 0.114, and those of the chroma planes, times 65536.
-_LUMA, _BLUE, _RED = (19595, 38470 - 65536, 7471), (-11059, -21709, 32768), (32768, -27439, -5329)
+# 0.299, half of 0.587 and 0.114, and those of the chroma planes, times 65536.
+_LUMA, _BLUE, _RED = (19595, 38470 // 2, 7471), (-11059, -21709, 32768), (32768, -27439, -5329)
 
 
 def _load_bits() -> Any:
@@ -129,7 +129,8 @@ def _odd_half(builder: Any, wide: _Lanes, seven: Any, five: Any, three: Any, one
 
 def _forward_pass(builder: Any, rows: list[Any], second: bool) -> list[Any]:
     """Eight samples to eight frequencies, vectors of 16 bits both. The first pass makes them four times as large, the second
-    takes that away again: eight times a sample's are left."""
+    takes that away again: eight times a sample's are left. Nothing is ever clamped: without saying so, the compiler would
+    multiply by other numbers that have the same low bits, but not in 16 bits."""
     wide = _Lanes(builder, 32, _LANES)
     add, sub, times, short = builder.add, builder.sub, wide.times, rows[0].type
     sums = [add(rows[k], rows[7 - k]) for k in range(4)]
@@ -143,7 +144,7 @@ def _forward_pass(builder: Any, rows: list[Any], second: bool) -> list[Any]:
     odd = _odd_half(builder, wide, *(sub(rows[k], rows[7 - k]) for k in (3, 2, 1, 0)))
     turned |= dict(zip((1, 3, 5, 7), odd, strict=True))
     for k, value in turned.items():
-        found[k] = builder.trunc(wide.rounded(value, bits), short)
+        found[k] = builder.trunc(wide.clamped(wide.rounded(value, bits), -0x8000, 0x7FFF), short)
     return [found[k] for k in range(8)]
 
 
@@ -363,9 +364,9 @@ def _lose() -> Any:
                 place = builder.add(table, ir.Constant(whole, (part * 8 + k) * _LANES))
                 return builder.load(builder.bitcast(builder.gep(factors, [place]), short.kind.as_pointer()), align=2)
 
-            def high_half(a, b):
-                product = builder.mul(builder.zext(a, wide), builder.zext(b, wide))
-                return builder.trunc(builder.lshr(product, ir.Constant(wide, [16] * _LANES)), short.kind)
+            def high_half(a, b, extend):
+                product = builder.mul(extend(a, wide), extend(b, wide))
+                return builder.trunc(builder.ashr(product, ir.Constant(wide, [16] * _LANES)), short.kind)
 
             rows = []
             for k in range(8):
@@ -379,7 +380,8 @@ def _lose() -> Any:
             for k, row in enumerate(rows):
                 negative, minus = builder.icmp_signed("<", row, short.all(0)), builder.neg(row)
                 steps = builder.add(builder.select(negative, minus, row), read(k, _HALF))
-                steps = high_half(high_half(steps, read(k, _RECIPROCAL)), read(k, _SCALE))
+                steps = high_half(steps, read(k, _RECIPROCAL), builder.zext)
+                steps = high_half(steps, read(k, _SCALE), builder.sext)
                 value = builder.mul(steps, read(k, _QUANTUM))
                 rows[k] = builder.select(negative, builder.neg(value), value)
             _store_blocks(builder, rows, plane, at, stride)
@@ -421,7 +423,7 @@ def _load_pixels() -> Any:
             sums = [wide.all(0), wide.all(0)]
             for k, place in enumerate(arguments[1:3]):
                 r, g, b = colours(place)
-                y = add(g, weighted(r, g, b, _LUMA, 16, 32768))
+                y = weighted(r, add(g, g), b, _LUMA, 16, 32768)
                 where = builder.gep(planes, [add(arguments[4], builder.mul(arguments[5], ir.Constant(whole, k)))])
                 builder.store(builder.trunc(y, eight), builder.bitcast(where, eight.as_pointer()), align=1)
                 middle = (128 << 16) + 32767
