@@ -10,7 +10,7 @@ from typing import Any
 
 from ndd._cpu.jit import Intrinsic
 
-BLOCK_BYTES = 32  # of a row that are worked on at once
+BLOCK_BYTES = 64  # of a row that are worked on at once
 
 
 class _Sorted:

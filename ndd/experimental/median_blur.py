@@ -69,38 +69,51 @@ def _(call, plan, stores, results):
 
 @kernel
 def _median_of_nine(image, out):
-    """A row at a time: its columns of three, then its windows. Beyond the border lie the same columns again."""
+    """The columns of three of a row, then the windows of the row before: what has just been written is slow to read. Beyond
+    the border lie the same columns again."""
     planes, height, width, channels = image.shape
     if out.size == 0:
         return
     flat, target = image.reshape(image.size), out.reshape(out.size)
     size, length = BLOCK_BYTES // image.itemsize, width * channels
-    few = length < size  # less than a register
+    few, last = length < size, max(length - size, 0)
     rows, found = empty(3 * size if few else 0, image.dtype), empty(size if few else 0, image.dtype)
-    stride = max(length, size) + 2 * channels
-    columns = empty(3 * stride, image.dtype)
-    for y in range(planes * height):
-        above, below = -length if y % height else 0, length if (y + 1) % height else 0
-        own, source, first, second, third = y * length, flat, y * length + above, y * length, y * length + below
-        if few:
-            for k, place in enumerate((first, second, third)):
-                _copy(flat, place, rows, k * size, length)
-            source, first, second, third = rows, 0, size, 2 * size
-        for k in range(0, length, size):
-            k = max(min(k, length - size), 0)  # what two blocks have in common is made twice
-            sort_columns(
-                source, np.uint64(first + k), np.uint64(second + k), np.uint64(third + k), columns,
-                np.uint64(channels + k), np.uint64(stride),
-            )  # fmt: skip
-        for k in range(0, 3 * stride, stride):
-            for c in range(k, k + channels):
-                columns[c], columns[c + channels + length] = columns[c + channels], columns[c + length]
-        made, place = (found, 0) if few else (target, own)
-        for k in range(0, length, size):
-            k = max(min(k, length - size), 0)
-            median_of_columns(columns, np.uint64(k), np.uint64(channels), np.uint64(stride), made, np.uint64(place + k))
-        if few:
-            _copy(found, 0, target, own, length)
+    # Columns begin where a register does: half of the others lie across two lines of the cache.
+    margin = -(-channels // size) * size
+    stride = -(-length // size) * size + 2 * margin
+    columns = empty(6 * stride, image.dtype)
+    for y in range(planes * height + 1):
+        begin = (y & 1) * 3 * stride + margin
+        if y < planes * height:
+            own = y * length
+            first, second, third, source = own, own, own, flat
+            if y % height:
+                first -= length
+            if (y + 1) % height:
+                third += length
+            if few:
+                for k, place in enumerate((first, second, third)):
+                    _copy(flat, place, rows, k * size, length)
+                source, first, second, third = rows, 0, size, 2 * size
+            for k in range(0, length, size):
+                k = min(k, last)  # what two blocks have in common is made twice
+                sort_columns(
+                    source, np.uint64(first + k), np.uint64(second + k), np.uint64(third + k), columns,
+                    np.uint64(begin + k), np.uint64(stride),
+                )  # fmt: skip
+            for k in range(begin, begin + 3 * stride, stride):
+                for c in range(k, k + channels):
+                    columns[c - channels], columns[c + length] = columns[c], columns[c + length - channels]
+        if y:
+            begin = (~y & 1) * 3 * stride + margin - channels
+            made, place = (found, 0) if few else (target, (y - 1) * length)
+            for k in range(0, length, size):
+                k = min(k, last)
+                median_of_columns(
+                    columns, np.uint64(begin + k), np.uint64(channels), np.uint64(stride), made, np.uint64(place + k)
+                )
+            if few:
+                _copy(found, 0, target, (y - 1) * length, length)
 
 
 @kernel

@@ -117,6 +117,7 @@ def _bilinear(image, out, blue):
         return
     size = BLOCK_BYTES // image.itemsize
     inside = width - 2
+    last = max(inside - size, 0)
     few, found = empty(3 * (size + 2), image.dtype), empty(3 * size, image.dtype)
     for y in range(1, height - 1):
         blue_row = (y + 1) & 1 == blue >> 1
@@ -129,7 +130,7 @@ def _bilinear(image, out, blue):
                 _copy(flat, first + (k - 1) * width - 1, few, k * (size + 2), width)
             source, own, stride, target, to = few, size + 3, size + 2, found, 0
         for k in range(0, inside, size):
-            k = max(min(k, inside - size), 0)  # what two blocks have in common is made twice
+            k = min(k, last)  # what two blocks have in common is made twice
             bayer_block(
                 source, np.uint64(own - stride + k), np.uint64(own + k), np.uint64(own + stride + k), np.uint64(green),
                 np.uint64(blue_row), target, np.uint64(to + 3 * k),
