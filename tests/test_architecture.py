@@ -54,11 +54,11 @@ MORE_IMPORTERS = {
     # compiler, its cache, instructions that it lacks or does not find
     "numba": {
         "_cpu/jit.py",
-        "_cpu/bayer.py",
         "_cpu/inlined.py",
         "_cpu/inner_code.py",
         "_cpu/kernel_cache.py",
         "_cpu/half.py",
+        "_cpu/bayer.py",
         "_cpu/jpeg_blocks.py",
         "_cpu/lanes.py",
         "_cpu/past_the_cache.py",
