@@ -6,13 +6,13 @@ import numpy as np
 
 from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
+from ndd._cpu.medians import BLOCK_BYTES, median_of_columns, sort_columns
+from ndd._cpu.moving import copy_bytes
 from ndd._cpu.opencv import single_threaded
-from ndd._cpu.sampling import BORDERS
 from ndd._operator import PerSample, Plan, Seen, bad_sample, each_sample, like, operator
-from ndd.experimental.morphology import LAYOUTS, STRIP, STRIP_BYTES, TYPES, copy_rows, copy_with_border, planes_of
+from ndd.experimental.morphology import LAYOUTS, STRIP, TYPES, planes_of
 
 _LARGEST = 4095  # extent of a window: OpenCV's tables for it stay small, and 4095 x 4095 numbers fit anywhere
-_NEAREST = BORDERS["replicate"]
 
 
 @operator(layouts=LAYOUTS, types=TYPES, frames=True)
@@ -69,53 +69,61 @@ def _(call, plan, stores, results):
 
 @kernel
 def _median_of_nine(image, out):
-    """Each column of three is sorted. The median of nine is that of the largest of the small ones, the median of the middle
-    ones and the smallest of the large ones."""
+    """The columns of three of a row, then the windows of the row before: what has just been written is slow to read. Beyond
+    the border lie the same columns again."""
     planes, height, width, channels = image.shape
     if out.size == 0:
         return
-    length = (width + 2) * channels
-    together = min(max(STRIP_BYTES // (length * image.itemsize), 3), height)
-    lines = empty((4, (together + 2) * length), image.dtype)
-    for p in range(planes):
-        for top in range(0, height, together):
-            count = min(together, height - top)
-            n, step = count * length, channels
-            a, b, c, d = lines[0], lines[1], lines[2], lines[3]
-            copy_with_border(image[p], top - 1, 1, 3, _NEAREST, a[0], a[: n + 2 * length])
-            _smallest(a, a[length:], a[2 * length :], b[:n])
-            _median_of_three(a, a[length:], a[2 * length :], c[:n])
-            _largest(a, a[length:], a[2 * length :], d[:n])
-            n -= 2 * step
-            _largest(b, b[step:], b[2 * step :], a[:n])
-            _smallest(d, d[step:], d[2 * step :], b[:n])
-            _median_of_three(c, c[step:], c[2 * step :], d[:n])
-            _median_of_three(a, b, d, c[:n])
-            copy_rows(c, length, out[p, top : top + count])
+    flat, target = image.reshape(image.size), out.reshape(out.size)
+    size, length = BLOCK_BYTES // image.itemsize, width * channels
+    few, last = length < size, max(length - size, 0)
+    rows, found = empty(3 * size if few else 0, image.dtype), empty(size if few else 0, image.dtype)
+    # Columns begin where a register does: half of the others lie across two lines of the cache.
+    margin = -(-channels // size) * size
+    stride = -(-length // size) * size + 2 * margin
+    columns = empty(6 * stride, image.dtype)
+    for y in range(planes * height + 1):
+        begin = (y & 1) * 3 * stride + margin
+        if y < planes * height:
+            own = y * length
+            first, second, third, source = own, own, own, flat
+            if y % height:
+                first -= length
+            if (y + 1) % height:
+                third += length
+            if few:
+                for k, place in enumerate((first, second, third)):
+                    _copy(flat, place, rows, k * size, length)
+                source, first, second, third = rows, 0, size, 2 * size
+            for k in range(0, length, size):
+                k = min(k, last)  # what two blocks have in common is made twice
+                sort_columns(
+                    source, np.uint64(first + k), np.uint64(second + k), np.uint64(third + k), columns,
+                    np.uint64(begin + k), np.uint64(stride),
+                )  # fmt: skip
+            for k in range(begin, begin + 3 * stride, stride):
+                for c in range(k, k + channels):
+                    columns[c - channels], columns[c + length] = columns[c], columns[c + length - channels]
+        if y:
+            begin = (~y & 1) * 3 * stride + margin - channels
+            made, place = (found, 0) if few else (target, (y - 1) * length)
+            for k in range(0, length, size):
+                k = min(k, last)
+                median_of_columns(
+                    columns, np.uint64(begin + k), np.uint64(channels), np.uint64(stride), made, np.uint64(place + k)
+                )
+            if few:
+                _copy(found, 0, target, (y - 1) * length, length)
+
+
+@kernel
+def _copy(source, at, out, place, count):
+    copy_bytes(out[place:].ctypes.data, source[at:].ctypes.data, np.uint64(count * source.itemsize))
 
 
 @_median_of_nine.meanwhile
 def _(image, out):
     _blur_image(image, out, np.array(image.shape), np.array([3, 3]))
-
-
-# A loop with one result each: more pairs of arrays that might lie over each other than LLVM looks at are no vector code.
-@kernel
-def _smallest(a, b, c, out):
-    for i in range(out.size):
-        out[i] = min(min(a[i], b[i]), c[i])
-
-
-@kernel
-def _largest(a, b, c, out):
-    for i in range(out.size):
-        out[i] = max(max(a[i], b[i]), c[i])
-
-
-@kernel
-def _median_of_three(a, b, c, out):
-    for i in range(out.size):
-        out[i] = max(min(a[i], b[i]), min(max(a[i], b[i]), c[i]))
 
 
 @median_blur.cpu

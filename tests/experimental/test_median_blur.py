@@ -103,6 +103,16 @@ def test_a_window_for_each_frame(device):
         np.testing.assert_array_equal(frame, by_hand(image, window))
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_rows_of_less_than_a_register_and_more(dtype, channels, monkeypatch):
+    """32 or 64 numbers are worked on at once, the last ones of a row twice."""
+    monkeypatch.setattr(background, "allowed", False)
+    for width in (1, 2, 5, 31, 32, 33, 63, 64, 65, 130):
+        image = numbers(width, (4, width, channels), dtype)
+        np.testing.assert_array_equal(run([image], "HWC")[0], by_hand(image, (3, 3)), str(width))
+
+
 @pytest.mark.parametrize("background_too", [True, False])
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
 def test_threads_take_samples_in_turn(dtype, background_too, monkeypatch):

@@ -6,8 +6,10 @@ import functools
 
 import numpy as np
 
+from ndd._cpu.bayer import BLOCK_BYTES, bayer_block
 from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
+from ndd._cpu.moving import copy_bytes
 from ndd._cpu.opencv import single_threaded
 from ndd._operator import PerSample, Plan, Rows, Seen, bad_sample, each_sample, operator, output
 
@@ -109,26 +111,39 @@ def _(call, plan, stores, results):
 def _bilinear(image, out, blue):
     """Rows inside, each with the pixels inside; then the border."""
     height, width = image.shape
+    flat, pixels = image.reshape(image.size), out.reshape(out.size)
     if height <= 2 or width <= 2:
-        for y in range(height):
-            for x in range(width):
-                for c in range(3):
-                    out[y, x, c] = 0
+        pixels[:] = 0
         return
-    lines = empty((3, width - 2), image.dtype)
+    size = BLOCK_BYTES // image.itemsize
+    inside = width - 2
+    last = max(inside - size, 0)
+    few, found = empty(3 * (size + 2), image.dtype), empty(3 * size, image.dtype)
     for y in range(1, height - 1):
-        up, own, down = image[y - 1], image[y], image[y + 1]
         blue_row = (y + 1) & 1 == blue >> 1
-        green = blue & 1 if blue_row else (blue & 1) ^ 1  # the first column inside is green where this is 1
-        first, last = (lines[2], lines[0]) if blue_row else (lines[0], lines[2])
-        _across(own, green, first)
-        _green(up, own, down, green, lines[1])
-        _beside(up, down, green, last)
-        _interleave(lines[0], lines[1], lines[2], out[y].reshape(3 * width)[3:])
+        green = blue & 1 if blue_row else (blue & 1) ^ 1  # whether the first column inside is green
+        first = y * width + 1
+        place = 3 * first
+        source, own, stride, target, to = flat, first, width, pixels, place
+        if inside < size:
+            for k in range(3):
+                _copy(flat, first + (k - 1) * width - 1, few, k * (size + 2), width)
+            source, own, stride, target, to = few, size + 3, size + 2, found, 0
+        for k in range(0, inside, size):
+            k = min(k, last)  # what two blocks have in common is made twice
+            bayer_block(
+                source, np.uint64(own - stride + k), np.uint64(own + k), np.uint64(own + stride + k), np.uint64(green),
+                np.uint64(blue_row), target, np.uint64(to + 3 * k),
+            )  # fmt: skip
+        if inside < size:
+            _copy(found, 0, pixels, place, 3 * inside)
         for c in range(3):
-            out[y, 0, c], out[y, width - 1, c] = out[y, 1, c], out[y, width - 2, c]
-    _copy_row(out[1].reshape(3 * width), out[0].reshape(3 * width))
-    _copy_row(out[height - 2].reshape(3 * width), out[height - 1].reshape(3 * width))
+            pixels[place - 3 + c], pixels[place + 3 * inside + c] = (
+                pixels[place + c],
+                pixels[place + 3 * inside - 3 + c],
+            )
+    _copy(pixels, 3 * width, pixels, 0, 3 * width)
+    _copy(pixels, 3 * width * (height - 2), pixels, 3 * width * (height - 1), 3 * width)
 
 
 @_bilinear.meanwhile
@@ -137,39 +152,8 @@ def _(image, out, blue):
 
 
 @kernel
-def _across(own, green, out):
-    """The colour that the row has besides green."""
-    for i in range(out.size):
-        mean = (own[i] + own[i + 2] + 1) >> 1
-        out[i] = mean if (i + green) & 1 else own[i + 1]
-
-
-@kernel
-def _green(up, own, down, green, out):
-    for i in range(out.size):
-        mean = (up[i + 1] + down[i + 1] + own[i] + own[i + 2] + 2) >> 2
-        out[i] = own[i + 1] if (i + green) & 1 else mean
-
-
-@kernel
-def _beside(up, down, green, out):
-    """The colour that the rows above and below have."""
-    for i in range(out.size):
-        upright = (up[i + 1] + down[i + 1] + 1) >> 1
-        corners = (up[i] + up[i + 2] + down[i] + down[i + 2] + 2) >> 2
-        out[i] = upright if (i + green) & 1 else corners
-
-
-@kernel
-def _interleave(red, green, blue, out):
-    for i in range(red.size):
-        out[3 * i], out[3 * i + 1], out[3 * i + 2] = red[i], green[i], blue[i]
-
-
-@kernel
-def _copy_row(row, out):
-    for i in range(out.size):
-        out[i] = row[i]
+def _copy(source, at, out, place, count):
+    copy_bytes(out[place:].ctypes.data, source[at:].ctypes.data, np.uint64(count * source.itemsize))
 
 
 @debayer.cpu

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.opencv import single_threaded
-from ndd._operator import PerSample, Plan, bad_sample, like, operator
-from ndd.decoders._portable import simplejpeg
+from ndd._cpu.jpeg_losses import LEAST_WIDTH, factors_of_qualities, lose_as_jpeg, lose_by_opencv
+from ndd._operator import PerSample, Plan, Rows, bad_sample, each_sample, like, operator
 
 _LONGEST = 65500  # libjpeg's limit
 _TILE_H, _TILE_W = 32, 64  # pixels that a block of threads works on
@@ -25,15 +24,14 @@ def jpeg_compression_distortion(input, /, *, quality: PerSample[int] = 50):
     RGB becomes YCbCr, the chroma is averaged over 2x2 pixels, each 8x8 block goes through a cosine transform, the
     coefficients become multiples of the quantisation tables of the JPEG standard, scaled as libjpeg does
     (`5000 / quality` percent below 50, `200 - 2 quality` from there), and all that backwards, the chroma interpolated.
-    The entropy coding in between loses nothing; on the GPU it is left out. CPU and GPU give the same pixels, bit for
-    bit: those of libjpeg with exact integer transforms, as in OpenCV's and Pillow's files at the same quality.
+    The entropy coding in between loses nothing and is left out. CPU and GPU give the same pixels, bit for bit: those of
+    libjpeg with exact integer transforms, as in OpenCV's and Pillow's files at the same quality.
 
     torchvision's `v2.JPEG` and albumentations' `ImageCompression` are this by way of a file in memory.
 
     Images without pixels stay as they are (DALI: an error). On the CPU an image has at most 65500 rows and columns.
 
-    Raises ValueError for other layouts, RuntimeError for other types and numbers of channels, ImportError where OpenCV
-    is missing (CPU).
+    Raises ValueError for other layouts, RuntimeError for other types and numbers of channels.
 
     >>> import ndd, numpy as np
     >>> image = np.zeros((8, 8, 3), np.uint8)
@@ -54,20 +52,21 @@ def _(input, *, quality):
     return Plan(shapes, {"quality": np.clip(quality.each(), 1, 100)})
 
 
+@jpeg_compression_distortion.cpu_turns
+def _(call, plan, stores, results):
+    """All but very narrow images, and those that no JPEG file can have."""
+    shapes, quality = results[0].shape_array, Rows(plan.per_sample["quality"])
+    usual = (shapes <= _LONGEST).all(axis=1) & (shapes[:, 1] >= LEAST_WIDTH)
+    order = None if usual.all() else np.flatnonzero(usual)
+    each_sample(call, lose_as_jpeg, stores[0], results[0], quality, factors_of_qualities(), order=order)
+    return np.flatnonzero(~usual)
+
+
 @jpeg_compression_distortion.cpu
 def _(image, out, quality):
-    if not image.size:
-        return
     if max(image.shape) > _LONGEST:
         raise RuntimeError(f"a JPEG image has at most {_LONGEST} rows and columns, got shape {image.shape}")
-    cv2 = single_threaded()
-    bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
-    _, written = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, quality])
-    reader = simplejpeg()  # the faster of the two; as a writer it has no exact transform
-    if reader is not None:
-        reader.decode_jpeg(written, "RGB", buffer=out)
-        return
-    cv2.cvtColor(cv2.imdecode(written, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB, dst=out)
+    lose_by_opencv(image, out, quality)
 
 
 @jpeg_compression_distortion.cuda("jpeg_compression_distortion.cu")

@@ -121,6 +121,19 @@ def test_opencv_gives_the_same():
                 np.testing.assert_array_equal(found.squeeze(), expected.squeeze())
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_means_of_neighbours_are_rounded_once(dtype, monkeypatch):
+    """Of small and of the largest numbers, all fours of them; rows of a register, two columns less and more."""
+    cv2 = pytest.importorskip("cv2")
+    monkeypatch.setattr(background, "allowed", False)
+    rng, high = np.random.default_rng(3), np.iinfo(dtype).max
+    for width in (16, 18, 20, 32, 34, 36, 130):
+        for chosen in ([0, 1, 2, 3], [0, high - 1, high]):
+            mosaic = rng.choice(np.array(chosen, dtype), (66, width))
+            found = ndd.debayer(mosaic, blue_position=[0, 1])
+            np.testing.assert_array_equal(np.asarray(found), cv2.demosaicing(mosaic, cv2.COLOR_BayerGB2RGB))
+
+
 @pytest.mark.parametrize("algorithm", ["bilinear_ocv", "edgeaware_ocv", "vng_ocv", "gray_ocv"])
 def test_a_photograph_comes_back(algorithm):
     """A wrong tile, a shift or swapped colours would show as a large mean error."""

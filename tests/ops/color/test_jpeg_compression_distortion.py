@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 
 import numpy as np
@@ -13,6 +12,8 @@ from encoded import photograph
 from PIL import Image
 
 import ndd
+from ndd._cpu import jpeg_losses
+from ndd._cpu.background import background
 
 _COLOR = ("HWC", "FHWC")
 
@@ -133,11 +134,50 @@ def test_gpu_photograph_video_and_arguments(emulated_gpu):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
-def test_without_simplejpeg(monkeypatch):
-    expected = np.asarray(ndd.jpeg_compression_distortion(photograph(), quality=30))
-    module = importlib.import_module("ndd.ops.color.jpeg_compression_distortion")
-    monkeypatch.setattr(module, "simplejpeg", lambda: None)
-    np.testing.assert_array_equal(np.asarray(ndd.jpeg_compression_distortion(photograph(), quality=30)), expected)
+@pytest.mark.parametrize("background_too", [True, False])
+def test_threads_take_samples_in_turn(background_too, monkeypatch):
+    """Ragged, empty, narrow, strided and read-only ones, with a quality each, against Pillow: compiled or stood in for."""
+    monkeypatch.setattr(background, "allowed", background_too)
+    given = [*pictures(), np.zeros((0, 9, 3), np.uint8), np.zeros((9, 0, 3), np.uint8), photograph()]
+    given[4] = given[4].repeat(2, 1)[:, ::2]
+    given[5].flags.writeable = False
+    numbers = [1 + 7 * k % 100 for k in range(len(given))]
+    apart = ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in given])
+    with ndd.EvalContext(num_threads=3):
+        found = ndd.jpeg_compression_distortion(apart, quality=ndd.batch(numbers))
+        for image, quality, one in zip(given, numbers, found.tensors, strict=True):
+            expected = by_pillow(image, quality) if image.size else image
+            np.testing.assert_array_equal(np.asarray(one), expected, f"{quality} {image.shape}")
+    background.finish()
+
+
+def test_every_quality(monkeypatch):
+    """With all frequencies, as large as they can be; rows of less than a register, and of more."""
+    monkeypatch.setattr(background, "allowed", False)
+    y, x = np.mgrid[0:8, 0:8]
+    waves = [
+        np.cos((2 * x + 1) * a * np.pi / 16) * np.cos((2 * y + 1) * b * np.pi / 16) for a in range(8) for b in range(8)
+    ]
+    blocks = np.where(np.stack(waves) >= 0, 255, 0).reshape(8, 8, 8, 8).transpose(0, 2, 1, 3).reshape(64, 64)
+    image = np.stack([blocks, 255 - blocks, blocks[::-1]], axis=2).astype(np.uint8)
+    images = [image[:, : 5 + quality % 60] for quality in range(1, 101)]
+    found = ndd.jpeg_compression_distortion(ndd.batch(images, layout="HWC"), quality=ndd.batch(list(range(1, 101))))
+    for k, one in enumerate(found.tensors):
+        np.testing.assert_array_equal(np.asarray(one), by_pillow(images[k], k + 1), str(k + 1))
+
+
+def test_one_compiled_call_for_each_thread(monkeypatch):
+    """No library is called for a sample."""
+    monkeypatch.setattr(background, "allowed", False)
+
+    def missing():
+        raise ImportError("OpenCV is missing")
+
+    monkeypatch.setattr(jpeg_losses, "single_threaded", missing)
+    images = ndd.batch([photograph()[: 40 + k] for k in range(4)], layout="HWC")
+    found = ndd.jpeg_compression_distortion(images, quality=30)
+    for image, one in zip(images.tensors, found.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), by_pillow(np.asarray(image), 30))
 
 
 def test_no_pixels():
@@ -168,12 +208,22 @@ def test_errors_name_the_sample():
         ndd.jpeg_compression_distortion(images).evaluate()
 
 
+def test_too_long_a_sample_is_named():
+    """The others are as they should be."""
+    images = [photograph()[:20, :30], np.zeros((65501, 8, 3), np.uint8)]
+    found = ndd.jpeg_compression_distortion(ndd.batch(images, layout="HWC"), quality=30)
+    with pytest.raises(RuntimeError, match=r"sample 1: a JPEG image has at most 65500.*\(65501, 8, 3\)"):
+        found.evaluate()
+    short = np.zeros((65500, 8, 3), np.uint8)
+    assert ndd.jpeg_compression_distortion(short).shape == short.shape
+
+
 def test_without_opencv(monkeypatch):
-    module = importlib.import_module("ndd.ops.color.jpeg_compression_distortion")
+    """It is only there for very narrow images."""
 
     def missing():
         raise ImportError("OpenCV is missing")
 
-    monkeypatch.setattr(module, "single_threaded", missing)
+    monkeypatch.setattr(jpeg_losses, "single_threaded", missing)
     with pytest.raises(ImportError, match="OpenCV is missing"):
-        ndd.jpeg_compression_distortion(np.zeros((8, 8, 3), np.uint8)).evaluate()
+        ndd.jpeg_compression_distortion(np.zeros((8, 4, 3), np.uint8)).evaluate()
