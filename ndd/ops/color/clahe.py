@@ -8,7 +8,7 @@ import numpy as np
 
 from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
-from ndd._operator import Plan, bad_sample, like, operator
+from ndd._operator import Plan, Rows, Seen, bad_sample, each_sample, like, operator
 from ndd.ops.color.lab import lab_tables, lab_to_rgb, rgb_to_lab
 
 _PER_THREAD = 4  # pixels of a GPU thread
@@ -87,34 +87,45 @@ def _(input, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
 # ---- CPU
 
 
-@clahe.cpu
-def _(image, out, tiles, luma):
+@clahe.cpu_turns
+def _(call, plan, stores, results):
+    tiles, luma = Rows(plan.per_sample["tiles"]), bool(plan.shared["luma"])
+    return each_sample(call, _equalize, Seen(stores[0]), results[0], tiles, luma, lab_tables())
+
+
+@kernel
+def _equalize(image, out, tiles, luma, lab):
     height, width, channels = image.shape
-    if not image.size:
+    if image.size == 0:
         return
+    size = height * width
+    tables = empty((tiles[0], tiles[1], 256), np.uint8)
     if channels == 1:
-        _adapt(image[..., 0], out[..., 0], *tiles.tolist())
-    elif luma:
-        lab = np.empty((3, height, width), np.uint8)
-        flat = lab.reshape(3, -1)
-        rgb_to_lab(image.reshape(-1, 3), flat, lab_tables())
-        _adapt(lab[0], lab[0], *tiles.tolist())
-        lab_to_rgb(flat, out.reshape(-1, 3), lab_tables())
-    else:
-        planes = np.empty((3, height, width), np.uint8)
-        flat = planes.reshape(3, -1)
-        _to_planes(image.reshape(-1, 3), flat[0], flat[1], flat[2])
-        for plane in planes:
-            _adapt(plane, plane, *tiles.tolist())
-        _to_pixels(flat[0], flat[1], flat[2], out.reshape(-1, 3))
+        _adapt(image.reshape(height, width), out.reshape(height, width), tables, tiles)
+        return
+    planes = empty((3, size), np.uint8)
+    pixels, made = image.reshape(size, 3), out.reshape(size, 3)
+    if luma:
+        rgb_to_lab(pixels, planes, lab)
+        lightness = planes[0].reshape(height, width)
+        _adapt(lightness, lightness, tables, tiles)
+        lab_to_rgb(planes, made, lab)
+        return
+    _to_planes(pixels, planes[0], planes[1], planes[2])
+    for k in range(3):
+        plane = planes[k].reshape(height, width)
+        _adapt(plane, plane, tables, tiles)
+    _to_pixels(planes[0], planes[1], planes[2], made)
 
 
-def _adapt(plane: np.ndarray, out: np.ndarray, rows: int, columns: int, tile_h: int, tile_w: int, limit: int) -> None:
+_equalize.meanwhile()
+
+
+@kernel
+def _adapt(plane, out, tables, tiles):
     """Equalizes one plane; `out` may be `plane`."""
-    shape = plane.shape
-    plane, out = plane.reshape(shape), out.reshape(shape)  # C order to numba too: [..., 0] of one channel
-    tables = np.empty((rows, columns, 256), np.uint8)
-    _fill_tables(plane, tables, tile_h, tile_w, limit)
+    tile_h, tile_w = np.int64(tiles[2]), np.int64(tiles[3])
+    _fill_tables(plane, tables, tile_h, tile_w, np.int64(tiles[4]))
     _mix(plane, out, tables, tile_h, tile_w)
 
 
