@@ -316,6 +316,8 @@ def _(launch, image, out, *, tiles, luma):
 def _lab_macros() -> dict[str, str]:
     """The tables and matrices of Lab as constants of the kernels."""
     found = {}
-    for name, table in lab_tables()._asdict().items():
+    tables = lab_tables()._asdict()
+    for name in ("linear", "root", "lightness", "gamma", "to_xyz", "to_rgb"):
+        table = tables[name]
         found[f"LAB_{name.upper()}"] = ",".join(map(str, table[:_ROOTS] if name == "root" else table))
     return found
