@@ -275,10 +275,12 @@ def _between(count: int, tile: int) -> tuple[np.ndarray, np.ndarray]:
 
 @kernel
 def _mix_row(four, left, right, upper, lower, made):
+    byte = np.int32(255)
     for x in range(made.size):
         quad = four[x]
-        a, b = np.float32(quad & np.int32(255)), np.float32((quad >> np.int32(8)) & np.int32(255))
-        c, d = np.float32((quad >> np.int32(16)) & np.int32(255)), np.float32((quad >> np.int32(24)) & np.int32(255))
+        # int32: Numba makes 64 bits of what is shifted.
+        a, b = np.float32(np.int32(quad & byte)), np.float32(np.int32((quad >> np.int32(8)) & byte))
+        c, d = np.float32(np.int32((quad >> np.int32(16)) & byte)), np.float32(np.int32((quad >> np.int32(24)) & byte))
         value = (a * left[x] + b * right[x]) * upper + (c * left[x] + d * right[x]) * lower
         made[x] = np.uint8(np.int32(np.rint(value)))
 
