@@ -65,11 +65,9 @@ def filter_image(image, weights, fill, out, origin, border, store, done):
                 continue
             for t in range(taps.size):
                 starts[t] = (first + used[0, t]) % rows * size + used[1, t] * channels
-            if at_once:
-                _sum_row(ring, starts, taps, floats, first * count, count)
-                continue
-            _sum_row(ring, starts, taps, total, 0, count)
-            put_row(total[:count], results[first * count : (first + 1) * count], store)
+            _sum_row(ring, starts, taps, floats if at_once else total, first * count if at_once else 0, count)
+            if not at_once:
+                put_row(total[:count], results[first * count : (first + 1) * count], store)
 
 
 @filter_image.meanwhile

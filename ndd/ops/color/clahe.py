@@ -98,35 +98,28 @@ def _equalize(image, out, tiles, luma, lab):
     height, width, channels = image.shape
     if image.size == 0:
         return
-    size = height * width
+    size, luma = height * width, luma and channels == 3
     tables = empty((tiles[0], tiles[1], 256), np.uint8)
-    if channels == 1:
-        _adapt(image.reshape(height, width), out.reshape(height, width), tables, tiles)
-        return
-    planes = empty((3, size), np.uint8)
-    pixels, made = image.reshape(size, 3), out.reshape(size, 3)
+    pixels, made = image.reshape(size, channels), out.reshape(size, channels)
+    planes = empty((3, size if channels == 3 else 0), np.uint8)
     if luma:
         rgb_to_lab(pixels, planes, lab)
-        lightness = planes[0].reshape(height, width)
-        _adapt(lightness, lightness, tables, tiles)
+    elif channels == 3:
+        _to_planes(pixels, planes[0], planes[1], planes[2])
+    source, target = planes, planes
+    if channels == 1:
+        source, target = image.reshape(1, size), out.reshape(1, size)
+    for k in range(1 if luma else channels):
+        plane = source[k].reshape(height, width)
+        _fill_tables(plane, tables, np.int64(tiles[2]), np.int64(tiles[3]), np.int64(tiles[4]))
+        _mix(plane, target[k].reshape(height, width), tables, np.int64(tiles[2]), np.int64(tiles[3]))
+    if luma:
         lab_to_rgb(planes, made, lab)
-        return
-    _to_planes(pixels, planes[0], planes[1], planes[2])
-    for k in range(3):
-        plane = planes[k].reshape(height, width)
-        _adapt(plane, plane, tables, tiles)
-    _to_pixels(planes[0], planes[1], planes[2], made)
+    elif channels == 3:
+        _to_pixels(planes[0], planes[1], planes[2], made)
 
 
 _equalize.meanwhile()
-
-
-@kernel
-def _adapt(plane, out, tables, tiles):
-    """Equalizes one plane; `out` may be `plane`."""
-    tile_h, tile_w = np.int64(tiles[2]), np.int64(tiles[3])
-    _fill_tables(plane, tables, tile_h, tile_w, np.int64(tiles[4]))
-    _mix(plane, out, tables, tile_h, tile_w)
 
 
 @kernel

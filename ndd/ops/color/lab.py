@@ -121,7 +121,9 @@ rgb_to_lab.meanwhile()
 @kernel
 def _cube(root):
     """The cube of a number of 14 fraction bits; near 0 a straight line."""
-    line = np.int32(np.int32(np.float32(root) * np.float32(0.12841862)) - np.int32(290))  # 108 / 841, exact where it ends at 0
+    line = np.int32(
+        np.int32(np.float32(root) * np.float32(0.12841862)) - np.int32(290)
+    )  # 108 / 841, exact where it ends at 0
     square = np.int32(np.int32(root * root) >> np.int32(14))
     cube = np.int32(np.int32(square * root) >> np.int32(14))
     return cube if root > np.int32(3390) else line
