@@ -51,9 +51,7 @@ def filter_image(image, weights, fill, out, origin, border, store, done):
     at_once = store is None and count >= COLUMNS
     for p in range(out.shape[0]):
         plane, results = image[p].reshape(height * width * channels), out[p].reshape(out.shape[1] * count)
-        floats = array_at(
-            results.ctypes.data, results.size, total
-        )  # the same, where `at_once` says that they are floats
+        floats = array_at(results.ctypes.data, results.size, total)  # the same numbers, where `at_once`
         for y in range(out.shape[1] + rows - 1):
             newest = ring[y % rows * size : (y % rows + 1) * size]
             fresh = line if as_lines else newest

@@ -53,10 +53,11 @@ def lab_tables() -> LabTables:
     k = np.arange(4096) / 4096
     gamma = 255 * np.where(k <= 0.0031308, k * 12.92, 1.055 * k ** (1 / 2.4) - 0.055)
     found = [linear, root, lightness, gamma, 4096 * _XYZ / _WHITE[:, None], 4096 * _RGB * _WHITE]
-    flat = [np.rint(t).astype(np.int32).reshape(-1) for t in found]
+    flat: list[np.ndarray] = [np.rint(t).astype(np.int32).reshape(-1) for t in found]
     parts = flat[4].reshape(3, 3, 1).astype(np.uint64) * flat[0].astype(np.uint64)
     parts[:, 0] += np.uint64(2048)  # of 12 bits: sums are rounded
-    return LabTables(*flat, (parts[0] + (parts[1] << np.uint64(32))).reshape(-1), parts[2].reshape(-1))
+    flat += [(parts[0] + (parts[1] << np.uint64(32))).reshape(-1), parts[2].reshape(-1)]
+    return LabTables(*flat)
 
 
 # A slice of a row is contiguous, one of several rows is not: hence rows by themselves. Numba makes 64 bits of what is added

@@ -147,7 +147,7 @@ def _(data, filter, fill_value, *, anchor, border, dtype, mode):
 @filter.cpu_turns
 def _(call, plan, stores, results):
     """Bytes and floats with few weights, or with a column and a row of them; the others are left."""
-    data, weights, fill = *stores, *[None] * (3 - len(stores))
+    data, weights, fill = stores[0], stores[1], stores[2] if len(stores) > 2 else None
     if weights.ndim != 2 or not {data.dtype.name, results[0].dtype.name} <= {"u8", "f32"}:
         return None
     view, sizes = plan.per_sample["view"], plan.per_sample["results"]
