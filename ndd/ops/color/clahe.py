@@ -156,25 +156,31 @@ def _reflected(i, size):
 @kernel
 def _fill_tables(plane, tables, tile_h, tile_w, limit):
     height, width = plane.shape
-    counts, odd = empty(256, np.int32), empty(256, np.int32)
+    counts, second = empty(256, np.int32), empty(256, np.int32)
+    third, fourth = empty(256, np.int32), empty(256, np.int32)
     for row in range(tables.shape[0]):
         for column in range(tables.shape[1]):
             counts[:] = 0
-            odd[:] = 0
+            second[:] = 0
+            third[:] = 0
+            fourth[:] = 0
             left, right = column * tile_w, (column + 1) * tile_w
             for i in range(row * tile_h, (row + 1) * tile_h):
                 line = plane[i if i < height else _reflected(i, height)]
                 part = line[left : min(right, width)]
-                # Two counters in turn: a value that follows itself does not wait for its own.
-                for x in range(0, part.size - 1, 2):
+                # Four counters in turn: a value that follows itself does not wait for its own.
+                fours = part.size // 4 * 4
+                for x in range(0, fours, 4):
                     counts[part[x]] += 1
-                    odd[part[x + 1]] += 1
-                if part.size % 2:
-                    counts[part[part.size - 1]] += 1
+                    second[part[x + 1]] += 1
+                    third[part[x + 2]] += 1
+                    fourth[part[x + 3]] += 1
+                for x in range(fours, part.size):
+                    counts[part[x]] += 1
                 for x in range(max(left, width), right):
                     counts[line[_reflected(x, width)]] += 1
             for v in range(256):
-                counts[v] += odd[v]
+                counts[v] += second[v] + third[v] + fourth[v]
             _fill_table(counts, tables[row, column], tile_h * tile_w, limit)
 
 
