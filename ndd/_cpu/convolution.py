@@ -58,13 +58,13 @@ def _combine(buffer, starts, weights, count, out, added):
 
 
 @kernel(fastmath={"contract"})
-def _add_slice(values, weight, out):
+def add_slice(values, weight, out):
     """out[j] += weight * values[j], rounded once where the processor can, as `_combine` does: NumPy rounds twice."""
     for j in range(out.size):
         out[j] = out[j] + weight * values[j]
 
 
-_add_slice.never_interpreted()
+add_slice.never_interpreted()
 
 
 @_combine.meanwhile
@@ -72,11 +72,11 @@ def _(buffer, starts, weights, count, out, added):
     if not added:
         out[:] = 0
     for start, weight in zip(starts[:count].tolist(), weights[:count], strict=True):
-        _add_slice(buffer[start : start + out.size], weight, out)
+        add_slice(buffer[start : start + out.size], weight, out)
 
 
 @kernel
-def _put(row, out, store):
+def put_row(row, out, store):
     """A row of sums as elements of the output."""
     if store is None:
         for j in range(out.size):
@@ -97,7 +97,7 @@ def _put(row, out, store):
             out[j] = np.trunc(value + half)
 
 
-@_put.meanwhile
+@put_row.meanwhile
 def _(row, out, store):
     if store is None:
         out[:] = row[: out.size]
@@ -110,7 +110,7 @@ def _(row, out, store):
 
 
 @kernel
-def _pad_rows(plane, extents, channels, first, before, border, fill, rows, length):
+def pad_rows(plane, extents, channels, first, before, border, fill, rows, length):
     """Rows `first`, first + 1, ... of a plane [*extents, channels] as float32, each with `before` pixels of border in
     front and what fits into `length` numbers behind."""
     height, width = extents
@@ -132,7 +132,7 @@ def _pad_rows(plane, extents, channels, first, before, border, fill, rows, lengt
                 out[lead + x * channels + c] = fill if of < 0 else middle[of * channels + c]
 
 
-@_pad_rows.meanwhile
+@pad_rows.meanwhile
 def _(plane, extents, channels, first, before, border, fill, rows, length):
     height, width = extents
     index = border_index.in_python()
@@ -204,7 +204,7 @@ def separable(source, out, planes, extents, results, channels, taps, windows, sc
             made = min(rows, results[0] - y)
             old = 0 if y == 0 else more  # rows that the strip before has filtered already
             fresh = padded[: (made + more - old) * length]
-            _pad_rows(plane, extents, channels, y - above + old, left, border, fill, fresh, length)
+            pad_rows(plane, extents, channels, y - above + old, left, border, fill, fresh, length)
             for t in range(terms):
                 field = fields[t * size : (t + 1) * size]
                 if old:
@@ -219,7 +219,7 @@ def separable(source, out, planes, extents, results, channels, taps, windows, sc
             _sum_terms(fields, starts, weights, bounds, scales, part, total[: made * length - across * channels])
             for i in range(made):
                 begin = (p * results[0] + y + i) * m
-                _put(total[i * length : i * length + m], out[begin : begin + m], store)
+                put_row(total[i * length : i * length + m], out[begin : begin + m], store)
 
 
 separable.meanwhile()
@@ -246,7 +246,7 @@ def along_depth(fields, out, planes, depth, plane, taps, windows, scales, store)
                     bounds[t + 1] = bounds[t] + count
                 _sum_terms(fields, starts, weights, bounds, scales, rest, part)
                 begin = (p * depth + z) * plane + low
-                _put(part, out[begin : begin + part.size], store)
+                put_row(part, out[begin : begin + part.size], store)
 
 
 @kernel
@@ -278,10 +278,10 @@ def correlate(source, out, planes, extents, results, channels, weights, anchor, 
                         fresh[:] = fill
                     else:
                         plane = source[(p * depth + at) * height * n : (p * depth + at + 1) * height * n]
-                        _pad_rows(
+                        pad_rows(
                             plane, (height, width), channels, y - anchor[1], anchor[2], border, fill, fresh, length
                         )
                     _combine(padded, starts, weights[i].reshape(kh * kw), kh * kw, sums, i > 0)
                 for i in range(made):
                     begin = ((p * results[0] + z) * results[1] + y + i) * m
-                    _put(total[i * length : i * length + m], out[begin : begin + m], store)
+                    put_row(total[i * length : i * length + m], out[begin : begin + m], store)

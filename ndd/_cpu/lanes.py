@@ -1,4 +1,4 @@
-"""`sum_pixels`, `sum_rows`, `sum_few`, `turn_tile`, `fetch` and `fetch_to_read`, for kernels.
+"""`sum_pixels`, `sum_rows`, `sum_few`, `sum_places`, `turn_tile`, `fetch` and `fetch_to_read`, for kernels.
 
 They are what the compiler does not make of loops by itself.
 A pixel of three channels is less than a vector register, so that loops over channels and taps stay one number at a time:
@@ -30,6 +30,10 @@ sum_rows: Any = Intrinsic(lambda: _intrinsic(COLUMNS, ("contract",)))
 
 sum_few: Any = Intrinsic(lambda: _intrinsic(TILE, ("contract",)))
 """As `sum_rows`, to the bit, for 16 numbers."""
+
+sum_places: Any = Intrinsic(lambda: _intrinsic(COLUMNS, ("contract",), anywhere=True))
+"""`sum_places(row, begin, starts, weights, k, taps, out, o)`: as `sum_rows`, of numbers that lie anywhere: those of tap `t` from
+`row[begin + starts[t]]` on, int64."""
 
 
 def _turn_tile(x: Any, i: int, j: int, out: Any, k: int, l: int) -> None:
@@ -115,7 +119,7 @@ def _tile_intrinsic() -> Any:
 
 
 @functools.cache
-def _intrinsic(width: int, flags: tuple[str, ...]) -> Any:
+def _intrinsic(width: int, flags: tuple[str, ...], anywhere: bool = False) -> Any:
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils
@@ -135,11 +139,13 @@ def _intrinsic(width: int, flags: tuple[str, ...]) -> Any:
                 for kind, array in ((signature.args[0], row), (signature.args[3], weights), (signature.args[6], out))
             )
             row, weights = builder.gep(row, [begin]), builder.gep(weights, [k])
+            starts = context.make_array(signature.args[2])(context, builder, step).data if anywhere else None
             total = cgutils.alloca_once(builder, lanes)
             builder.store(ir.Constant(lanes, [0.0] * width), total)
 
             def add(tap):
-                source = builder.bitcast(builder.gep(row, [builder.mul(tap, step)]), lanes.as_pointer())
+                start = builder.load(builder.gep(starts, [tap])) if anywhere else builder.mul(tap, step)
+                source = builder.bitcast(builder.gep(row, [start]), lanes.as_pointer())
                 weight = builder.load(builder.gep(weights, [tap]))
                 weight = builder.insert_element(nothing, weight, ir.Constant(ir.IntType(32), 0))
                 product = builder.fmul(
@@ -161,6 +167,7 @@ def _intrinsic(width: int, flags: tuple[str, ...]) -> Any:
             return context.get_dummy_value()
 
         floats, place = types.Array(types.float32, 1, "C"), types.uint64
-        return types.void(floats, place, place, floats, place, place, floats, place), generate
+        steps = types.Array(types.int64, 1, "C") if anywhere else place
+        return types.void(floats, place, steps, floats, place, place, floats, place), generate
 
     return summed

@@ -12,12 +12,9 @@ import numpy as np
 
 from ndd._cpu.opencv import single_threaded
 from ndd._cpu.sampling import BORDERS
+from ndd._cpu.window_filter import FOURIER, LINES, SEVERAL, WORTH_LINES
 
-_FOURIER = 130  # weights from which OpenCV transforms
 _AS_BYTES = 36  # weights up to which sums of bytes are faster than those of floats
-_WORTH_LINES = 12  # weights from which a column and a row can be faster
-_SEVERAL = 49  # weights from which bytes that lie halfway between two numbers are rare
-_LINES = 81  # weights of a column and a row together, up to which these two are faster than a transform
 _CHANNELS = 128  # OpenCV's limit
 _EDGE = 1  # cv2.BORDER_REPLICATE: where all that is kept lies inside, any border will do
 _BYTE, _FLOAT = np.dtype(np.uint8), np.dtype(np.float32)
@@ -43,8 +40,8 @@ def filter_planes(
     if channels > _CHANNELS or not _is_safe(array, weights, as_bytes):
         return False
     lines = None
-    if weights.size > _WORTH_LINES and (weights.size > _SEVERAL or out.dtype == _FLOAT):
-        lines = lines_of(weights) if 2 * sum(weights.shape) <= weights.size and sum(weights.shape) <= _LINES else None
+    if weights.size > WORTH_LINES and (weights.size > SEVERAL or out.dtype == _FLOAT):
+        lines = lines_of(weights) if 2 * sum(weights.shape) <= weights.size and sum(weights.shape) <= LINES else None
     images = array.reshape(-1, height, width, channels) if channels > 1 else array.reshape(-1, height, width)
     targets = out.reshape(-1, *results, channels) if channels > 1 else out.reshape(-1, *results)
     cv2 = single_threaded()
@@ -70,7 +67,7 @@ def _is_safe(array: np.ndarray, weights: np.ndarray, as_bytes: bool) -> bool:
     """Sums of bytes must fit OpenCV's 32-bit integers; infinities would spread by way of a transform."""
     if as_bytes:
         return float(np.abs(weights).sum()) * 255 < 2**30
-    if weights.size < _FOURIER:
+    if weights.size < FOURIER:
         return True
     largest = 255 if array.dtype == _BYTE else float(np.abs(array).max())
     return bool(np.isfinite(float(np.abs(weights).sum()) * largest))

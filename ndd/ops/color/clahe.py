@@ -8,7 +8,7 @@ import numpy as np
 
 from ndd._cpu.inlined import empty
 from ndd._cpu.jit import kernel
-from ndd._operator import Plan, bad_sample, like, operator
+from ndd._operator import Plan, Rows, Seen, bad_sample, each_sample, like, operator
 from ndd.ops.color.lab import lab_tables, lab_to_rgb, rgb_to_lab
 
 _PER_THREAD = 4  # pixels of a GPU thread
@@ -87,35 +87,39 @@ def _(input, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
 # ---- CPU
 
 
-@clahe.cpu
-def _(image, out, tiles, luma):
+@clahe.cpu_turns
+def _(call, plan, stores, results):
+    tiles, luma = Rows(plan.per_sample["tiles"]), bool(plan.shared["luma"])
+    return each_sample(call, _equalize, Seen(stores[0]), results[0], tiles, luma, lab_tables())
+
+
+@kernel
+def _equalize(image, out, tiles, luma, lab):
     height, width, channels = image.shape
-    if not image.size:
+    if image.size == 0:
         return
+    size, luma = height * width, luma and channels == 3
+    tables = empty((tiles[0], tiles[1], 256), np.uint8)
+    pixels, made = image.reshape(size, channels), out.reshape(size, channels)
+    planes = empty((3, size if channels == 3 else 0), np.uint8)
+    if luma:
+        rgb_to_lab(pixels, planes, lab)
+    elif channels == 3:
+        _to_planes(pixels, planes[0], planes[1], planes[2])
+    source, target = planes, planes
     if channels == 1:
-        _adapt(image[..., 0], out[..., 0], *tiles.tolist())
-    elif luma:
-        lab = np.empty((3, height, width), np.uint8)
-        flat = lab.reshape(3, -1)
-        rgb_to_lab(image.reshape(-1, 3), flat, lab_tables())
-        _adapt(lab[0], lab[0], *tiles.tolist())
-        lab_to_rgb(flat, out.reshape(-1, 3), lab_tables())
-    else:
-        planes = np.empty((3, height, width), np.uint8)
-        flat = planes.reshape(3, -1)
-        _to_planes(image.reshape(-1, 3), flat[0], flat[1], flat[2])
-        for plane in planes:
-            _adapt(plane, plane, *tiles.tolist())
-        _to_pixels(flat[0], flat[1], flat[2], out.reshape(-1, 3))
+        source, target = image.reshape(1, size), out.reshape(1, size)
+    for k in range(1 if luma else channels):
+        plane = source[k].reshape(height, width)
+        _fill_tables(plane, tables, np.int64(tiles[2]), np.int64(tiles[3]), np.int64(tiles[4]))
+        _mix(plane, target[k].reshape(height, width), tables, np.int64(tiles[2]), np.int64(tiles[3]))
+    if luma:
+        lab_to_rgb(planes, made, lab)
+    elif channels == 3:
+        _to_pixels(planes[0], planes[1], planes[2], made)
 
 
-def _adapt(plane: np.ndarray, out: np.ndarray, rows: int, columns: int, tile_h: int, tile_w: int, limit: int) -> None:
-    """Equalizes one plane; `out` may be `plane`."""
-    shape = plane.shape
-    plane, out = plane.reshape(shape), out.reshape(shape)  # C order to numba too: [..., 0] of one channel
-    tables = np.empty((rows, columns, 256), np.uint8)
-    _fill_tables(plane, tables, tile_h, tile_w, limit)
-    _mix(plane, out, tables, tile_h, tile_w)
+_equalize.meanwhile()
 
 
 @kernel
@@ -152,25 +156,31 @@ def _reflected(i, size):
 @kernel
 def _fill_tables(plane, tables, tile_h, tile_w, limit):
     height, width = plane.shape
-    counts, odd = empty(256, np.int32), empty(256, np.int32)
+    counts, second = empty(256, np.int32), empty(256, np.int32)
+    third, fourth = empty(256, np.int32), empty(256, np.int32)
     for row in range(tables.shape[0]):
         for column in range(tables.shape[1]):
             counts[:] = 0
-            odd[:] = 0
+            second[:] = 0
+            third[:] = 0
+            fourth[:] = 0
             left, right = column * tile_w, (column + 1) * tile_w
             for i in range(row * tile_h, (row + 1) * tile_h):
                 line = plane[i if i < height else _reflected(i, height)]
                 part = line[left : min(right, width)]
-                # Two counters in turn: a value that follows itself does not wait for its own.
-                for x in range(0, part.size - 1, 2):
+                # Four counters in turn: a value that follows itself does not wait for its own.
+                fours = part.size // 4 * 4
+                for x in range(0, fours, 4):
                     counts[part[x]] += 1
-                    odd[part[x + 1]] += 1
-                if part.size % 2:
-                    counts[part[part.size - 1]] += 1
+                    second[part[x + 1]] += 1
+                    third[part[x + 2]] += 1
+                    fourth[part[x + 3]] += 1
+                for x in range(fours, part.size):
+                    counts[part[x]] += 1
                 for x in range(max(left, width), right):
                     counts[line[_reflected(x, width)]] += 1
             for v in range(256):
-                counts[v] += odd[v]
+                counts[v] += second[v] + third[v] + fourth[v]
             _fill_table(counts, tables[row, column], tile_h * tile_w, limit)
 
 
@@ -264,10 +274,12 @@ def _between(count: int, tile: int) -> tuple[np.ndarray, np.ndarray]:
 
 @kernel
 def _mix_row(four, left, right, upper, lower, made):
+    byte = np.int32(255)
     for x in range(made.size):
         quad = four[x]
-        a, b = np.float32(quad & np.int32(255)), np.float32((quad >> np.int32(8)) & np.int32(255))
-        c, d = np.float32((quad >> np.int32(16)) & np.int32(255)), np.float32((quad >> np.int32(24)) & np.int32(255))
+        # int32: Numba makes 64 bits of what is shifted.
+        a, b = np.float32(np.int32(quad & byte)), np.float32(np.int32((quad >> np.int32(8)) & byte))
+        c, d = np.float32(np.int32((quad >> np.int32(16)) & byte)), np.float32(np.int32((quad >> np.int32(24)) & byte))
         value = (a * left[x] + b * right[x]) * upper + (c * left[x] + d * right[x]) * lower
         made[x] = np.uint8(np.int32(np.rint(value)))
 
@@ -305,6 +317,8 @@ def _(launch, image, out, *, tiles, luma):
 def _lab_macros() -> dict[str, str]:
     """The tables and matrices of Lab as constants of the kernels."""
     found = {}
-    for name, table in lab_tables()._asdict().items():
+    tables = lab_tables()._asdict()
+    for name in ("linear", "root", "lightness", "gamma", "to_xyz", "to_rgb"):
+        table = tables[name]
         found[f"LAB_{name.upper()}"] = ",".join(map(str, table[:_ROOTS] if name == "root" else table))
     return found

@@ -9,8 +9,9 @@ import numpy as np
 from ndd._cpu.convolution import correlate
 from ndd._cpu.plane_filter import filter_planes
 from ndd._cpu.sampling import BORDERS
-from ndd._operator import PerSample, Plan, bad_sample, operator
-from ndd._tensor import DType, Spec
+from ndd._cpu.window_filter import filter_image
+from ndd._operator import PerSample, Plan, Rows, Seen, bad_sample, each_sample, operator
+from ndd._tensor import DType, Spec, Store
 from ndd._tensor.dtype import float32
 from ndd.ops.filter.separable import filtered_like, readable, room_for, stored
 from ndd.ops.filter.spatial_axes import as_volumes, spatial_axes
@@ -141,6 +142,34 @@ def _(data, filter, fill_value, *, anchor, border, dtype, mode):
     return Plan(
         shapes, {"view": view, "results": results, "origin": origin}, {"border": _BORDERS[border.lower()], "axes": axes}
     )
+
+
+@filter.cpu_turns
+def _(call, plan, stores, results):
+    """Bytes and floats with few weights, or with a column and a row of them; the others are left."""
+    data, weights, fill = stores[0], stores[1], stores[2] if len(stores) > 2 else None
+    if weights.ndim != 2 or not {data.dtype.name, results[0].dtype.name} <= {"u8", "f32"}:
+        return None
+    view, sizes = plan.per_sample["view"], plan.per_sample["results"]
+    n = len(view)
+    done = np.zeros((n, 1), np.int64)
+    each_sample(
+        call, filter_image, Seen(data, view[:, [0, 2, 3, 4]]), weights, Rows(_fill_values(fill, n)),
+        Seen(results[0], np.concatenate([view[:, :1], sizes[:, 1:], view[:, 4:]], axis=1)),
+        Rows(plan.per_sample["origin"][:, 1:]), plan.shared["border"],
+        _BYTE if results[0].dtype.name == "u8" else None, Rows(done),
+    )  # fmt: skip
+    return np.flatnonzero(done == 0)
+
+
+def _fill_values(fill: Store | None, n: int) -> np.ndarray:
+    """float32 [N]."""
+    if fill is None:
+        return np.zeros(n, np.float32)
+    store = fill.contiguous()
+    values = store.flat if store.whole is None else store.whole
+    values = np.array(store.arrays() if values is None else values).reshape(-1)
+    return np.broadcast_to(values.astype(np.float32), (n,))
 
 
 def paint_filtered(array, weights, fill, out, view, results, origin, border) -> None:

@@ -9,6 +9,9 @@ from compare import arrays_of, check_same, value
 from encoded import photograph
 
 import ndd
+from ndd._cpu.background import background
+from ndd._operator.call import Call
+from ndd.ops.color.clahe import _equalize
 from ndd.ops.color.lab import lab_tables, lab_to_rgb, rgb_to_lab
 
 REGISTRY_CASES = {
@@ -65,6 +68,49 @@ def test_photograph_as_opencv(dali):
     lab[..., 0] = reference.apply(np.ascontiguousarray(lab[..., 0]))
     found = np.asarray(ndd.clahe(ndd.tensor(image, layout="HWC"), **CALLS[0]))
     np.testing.assert_array_equal(found, cv2.cvtColor(lab, cv2.COLOR_Lab2RGB))
+
+
+@pytest.mark.parametrize("background_too", [True, False])
+@pytest.mark.parametrize("luma", [True, False])
+def test_threads_take_samples_in_turn(luma, background_too, monkeypatch):
+    """Ragged, empty, strided and read-only ones, of 1 and 3 channels: none of them is a task of its own."""
+    cv2 = pytest.importorskip("cv2")
+    monkeypatch.setattr(background, "allowed", background_too)
+    monkeypatch.setattr(Call, "spread", None)
+    samples = [*images(3), np.ones((0, 4, 3), np.uint8), *images(1), photograph()[:150, :170]]
+    samples[0] = samples[0].repeat(2, 1)[:, ::2]
+    samples[1].flags.writeable = False
+    apart = ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in samples])
+    whole = ndd.batch([samples[1]] * 5, layout="HWC")
+    reference = cv2.createCLAHE(2.0, (8, 8))
+    with ndd.EvalContext(num_threads=3):
+        found = [
+            *ndd.clahe(apart, luma_only=luma, **CALLS[0]).tensors,
+            *ndd.clahe(whole, luma_only=luma, **CALLS[0]).tensors,
+        ]
+    for sample, one in zip([*samples, *[samples[1]] * 5], found, strict=True):
+        if sample.size:
+            expected = np.ascontiguousarray(sample)
+            if luma and sample.shape[2] == 3:
+                lab = cv2.cvtColor(expected, cv2.COLOR_RGB2Lab)
+                lab[..., 0] = reference.apply(np.ascontiguousarray(lab[..., 0]))
+                expected = cv2.cvtColor(lab, cv2.COLOR_Lab2RGB)
+            else:
+                planes = [reference.apply(np.ascontiguousarray(plane)) for plane in expected.transpose(2, 0, 1)]
+                expected = np.stack(planes, axis=-1)
+            np.testing.assert_array_equal(np.asarray(one), expected, str(sample.shape))
+    background.finish()
+
+
+@pytest.mark.parametrize("luma", [True, False])
+def test_what_stands_in_is_the_same_to_the_bit(luma):
+    for sample in (*images(3), *images(1)):
+        for tiles in ([8, 8, 3, 4, 2], [1, 1, 64, 64, 0], [5, 3, 13, 21, 7]):
+            tiles[2:4] = -(-sample.shape[0] // tiles[0]), -(-sample.shape[1] // tiles[1])
+            found = [np.zeros_like(sample) for _ in range(2)]
+            for out, by in zip(found, (_equalize.compiled(), _equalize.stand_in), strict=True):
+                by(sample, out, np.array(tiles, np.int32), luma, lab_tables())
+            np.testing.assert_array_equal(*found)
 
 
 def test_lab_is_that_of_opencv():

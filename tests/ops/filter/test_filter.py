@@ -12,6 +12,9 @@ from compare import arrays_of, check_same, outcome
 from number_samples import random_array
 
 import ndd
+from ndd._cpu.background import background
+from ndd._cpu.sampling import BORDERS as KINDS
+from ndd._cpu.window_filter import filter_image
 
 REGISTRY_INPUTS = {"filter": (lambda rng, i, dtype: rng.random((3, 3)).astype(np.float32), None)}
 REGISTRY_CASES = {
@@ -341,6 +344,68 @@ def test_a_photograph(dali):
         assert np.abs(ours - theirs).max() <= 1
         assert (ours != theirs).mean() < 1e-3
         assert check_same(dali, run(x, kernel, layout="HWC", dtype="float32"), 1e-5)
+
+
+@pytest.mark.parametrize("background_too", [True, False])
+@pytest.mark.parametrize("kinds", ["uint8 uint8", "uint8 float32", "float32 float32"])
+def test_threads_take_samples_in_turn(kinds, background_too, monkeypatch):
+    """Ragged, empty, strided and read-only ones, with small filters or such that are a column and a row: OpenCV is not asked."""
+    cv2 = pytest.importorskip("cv2")
+    monkeypatch.setattr(background, "allowed", background_too)
+    rng, (given, wanted) = np.random.default_rng(19), kinds.split()
+    sizes = [(30, 70, 3), (0, 5, 3), (1, 1, 3), (2, 90, 3), (60, 3, 3), (20, 90, 3)]
+    images = [numbers(rng, s, given) for s in sizes]
+    images[4] = images[4].repeat(2, 1)[:, ::2]
+    images[0].flags.writeable = False
+    apart = ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in images])
+    small = [weights(rng, *s) for s in ((3, 3), (1, 1), (2, 5), (1, 8), (11, 11), (4, 3))]
+    lines = [weights(rng, s, 1) * weights(rng, 1, s + 1) for s in (3, 5, 13, 40, 12, 4)]
+    own = importlib.import_module("ndd.ops.filter.filter")
+    with ndd.EvalContext(num_threads=3), monkeypatch.context() as patch:
+        for name in ("filter_planes", "correlate"):
+            patch.setattr(own, name, None)
+        for kernels in (small, lines, [np.float32([[0.5, 0, 1]])] * 6):
+            fill = ndd.batch([np.array(i, given) for i in range(6)])
+            dtype = getattr(ndd, wanted)
+            found = ndd.filter(apart, ndd.batch(kernels), fill, dtype=dtype, border="constant").tensors
+            for i, (image, kernel, one) in enumerate(zip(images, kernels, found, strict=True)):
+                if image.size:
+                    top, left = kernel.shape[0] // 2, kernel.shape[1] // 2
+                    edges = ((top, kernel.shape[0] - 1 - top), (left, kernel.shape[1] - 1 - left), (0, 0))
+                    padded = np.pad(image.astype(np.float64), edges, constant_values=i)
+                    expected = cv2.filter2D(padded, -1, kernel.astype(np.float64), anchor=(0, 0), borderType=1)
+                    expected = expected.reshape(padded.shape)[: image.shape[0], : image.shape[1]]
+                    allowed = 1e-5 * np.abs(expected).max()
+                    if wanted == "uint8":
+                        expected, allowed = np.clip(np.rint(expected), 0, 255), 1
+                    np.testing.assert_allclose(np.asarray(one).astype(float), expected, rtol=0, atol=allowed)
+    background.finish()
+
+
+@pytest.mark.parametrize("kinds", ["uint8 uint8", "uint8 float32", "float32 float32"])
+def test_what_stands_in_is_the_same_to_the_bit(kinds):
+    rng, (given, wanted) = np.random.default_rng(20), kinds.split()
+    store = (np.float32(0), np.float32(255), True) if wanted == "uint8" else None
+    small = [weights(rng, *s) for s in ((3, 3), (2, 5), (11, 11))]
+    holes = np.float32([[0, 2, 0], [0, 0, 1]])
+    lines = [weights(rng, s, 1) * weights(rng, 1, t) for s, t in ((4, 4), (13, 13), (8, 7), (41, 41))]
+    for shape in ((2, 20, 30, 3), (1, 5, 7, 1), (1, 1, 1, 130)):
+        image = numbers(rng, shape, given)
+        for kernel in (*small, *lines, holes, np.zeros((2, 2), np.float32), weights(rng, 12, 12)):
+            for border in KINDS.values():
+                for by in ("same", "valid"):
+                    origin = np.array(kernel.shape) // 2 * (by == "same")
+                    taken = np.array(kernel.shape) - 1 if by == "valid" else np.zeros(2, int)
+                    results = shape[1] - taken[0], shape[2] - taken[1]
+                    if min(results) < 1:
+                        continue
+                    found = []
+                    for run_by in (filter_image.compiled(), filter_image.stand_in):
+                        out, done = np.zeros((shape[0], *results, shape[3]), wanted), np.zeros(1, np.int64)
+                        run_by(image, kernel, np.float32(7), out, origin, border, store, done)
+                        found.append((out, int(done[0])))
+                    np.testing.assert_array_equal(found[0][0], found[1][0])
+                    assert found[0][1] == found[1][1] == (kernel.size != 144 and kernel.shape != (41, 41))
 
 
 def test_opencv_agrees():
