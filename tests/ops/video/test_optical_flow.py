@@ -117,6 +117,30 @@ def test_the_engine_finds_known_motion(cuda, grid, hints):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("hints", [False, True])
+def test_videos_one_behind_the_other_are_as_each_alone(cuda, hints):
+    """Of two frames and more, in one call: the next frames are copied while the engine works."""
+    videos = [
+        moving(dx, dy, frames, 96, 128) for dx, dy, frames in ((3, -2, 2), (0, 2, 2), (-2, 1, 5), (1, 3, 2), (2, 2, 9))
+    ]
+    given = [np.zeros((len(v.torch()) - 1, 24, 32, 2), np.float32) for v in videos]
+    on_gpu = [v.to_device("gpu") for v in videos]
+
+    def flow(video, hint):
+        more = [hint] if hints else []
+        return ndd.optical_flow(video, *more, enable_external_hints=hints)
+
+    alone = [
+        np.asarray(flow(v, ndd.tensor(h, layout="FHWC", device="gpu")).cpu())
+        for v, h in zip(on_gpu, given, strict=True)
+    ]
+    for _ in range(5):
+        found = flow(ndd.batch(on_gpu), ndd.batch(given, layout="FHWC", device="gpu")).cpu()
+        for one, other in zip(found.tensors, alone, strict=True):
+            np.testing.assert_array_equal(np.asarray(one), other)
+
+
+@pytest.mark.gpu
 def test_threads_share_the_engine(cuda):
     """On streams of their own, videos of one size."""
     from concurrent.futures import ThreadPoolExecutor
