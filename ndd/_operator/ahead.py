@@ -49,17 +49,25 @@ _HANDLES = (Tensor, Batch)
 
 
 class _Same:
-    """A value from outside that every iteration uses: equal to itself alone."""
+    """A value from outside that every iteration uses: equal to itself alone, as long as nobody writes to it."""
 
-    __slots__ = ("handle",)
+    __slots__ = ("handle", "writes")
 
     def __init__(self, handle: Any):
         self.handle = handle
+        self.writes = 0 if handle._store is None else _writes(handle._store)
 
     def __eq__(self, other: object) -> bool:
-        return other.__class__ is _Same and other.handle is self.handle  # type: ignore[attr-defined]
+        same = other.__class__ is _Same and other.handle is self.handle  # type: ignore[attr-defined]
+        return same and other.writes == self.writes  # type: ignore[attr-defined]
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _writes(store: Store) -> int:
+    """How often somebody wrote to memory of a GPU by torch. Nobody counts that of the CPU, nor what is done by other
+    libraries, or in torch's inference mode."""
+    return 0 if store.on_cpu else sum([0 if one.is_inference() else one._version for one in store.owners()])
 
 
 class Step:
@@ -217,15 +225,17 @@ class Trip:
     Attributes:
         made: what is done ahead, by the number of the step: a `Made`, or None; empty once the loop did something else.
         expected: the steps that they are.
+        given: by the number of a step, the `_writes` of its results when the loop was given what was made ahead.
         kind: what the batch is, see `_kind`.
     """
 
-    __slots__ = ("__weakref__", "begun", "course", "expected", "future", "kind", "made", "process", "steps")
+    __slots__ = ("__weakref__", "begun", "course", "expected", "future", "given", "kind", "made", "process", "steps")
 
     def __init__(self, course: Course):
         self.course = course
         self.steps: list[Step] = []
         self.begun = False
+        self.given: dict[int, list[int]] = {}
         self.made: Any = ()
         self.expected = course.expected
         self.kind: Any = None
@@ -309,7 +319,11 @@ def _sources(call: Call) -> tuple[Trip, tuple[Any, ...], Store | None] | None:
         if trip is not None and theirs is not trip:
             return None
         trip = theirs
-        found.append((number, handle._index))
+        given = None if store is None else theirs.given.get(number)
+        if given is not None and given[handle._index] != _writes(store):  # type: ignore[arg-type]
+            found.append(_Same(handle))  # it is no longer what was made: it differs in every iteration
+        else:
+            found.append((number, handle._index))
     if trip is None:
         if not call.op.random or any([source is not None for source in found]):
             return None
@@ -545,5 +559,6 @@ class _Taken:
         if not (alone and self.future.cancel()) and self.future.exception() is None:
             results = self.made.results()
             if results is not None and not any([store.partial for store in results]):
+                invocation.link[0].given[self.number] = [_writes(store) for store in results]
                 return results
         return self.call.run(invocation)

@@ -190,3 +190,24 @@ def test_what_cannot_be_read_is_told_when_the_loop_comes_there(
     assert sizes
     assert found == expected
     assert len(found) == (10 if on_error == "skip" else 5)
+
+
+@pytest.mark.parametrize("always", [True, False])
+@pytest.mark.parametrize("written_to", ["result", "constant"])
+def test_what_the_loop_writes_by_torch_is_seen(written, emulated_gpu, sizes, monkeypatch, written_to, always):
+    files = written([np.full((2, 3), i, np.float32) for i in range(48)])
+
+    def run():
+        factor, counted = ndd.tensor(np.full(1, 3, np.float32), device="gpu").evaluate(), iter(range(99))
+
+        def body(data):
+            there = ndd.copy(data, device="gpu")
+            if always or next(counted) == 5:
+                (there if written_to == "result" else factor).torch().add_(1)
+            return ndd.flip(ndd.reshape(there * factor, src_dims=[0, 1, -1], layout="HWC"))
+
+        return loop(ndd.readers.Numpy(files=files), body)
+
+    found, expected = with_and_without(run, monkeypatch)
+    assert sizes
+    assert found == expected
