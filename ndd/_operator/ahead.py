@@ -225,7 +225,8 @@ class Trip:
     Attributes:
         made: what is done ahead, by the number of the step: a `Made`, or None; empty once the loop did something else.
         expected: the steps that they are.
-        given: by the number of a step, the `_writes` of its results when the loop was given what was made ahead.
+        given: by the number of a step, the `_writes` of its results when the loop was given them, which goes on with
+            what was made ahead.
         kind: what the batch is, see `_kind`.
     """
 
@@ -552,6 +553,11 @@ class _Taken:
         self.number = number
 
     def __call__(self, invocation: Invocation) -> list[Store]:
+        results = self._made_ahead() or self.call.run(invocation)
+        invocation.link[0].given[self.number] = [_writes(store) for store in results]
+        return results
+
+    def _made_ahead(self) -> list[Store] | None:
         if len(serving.now) < 2 or serving.now[-2].link is None:  # not for a step, which may do without it next time
             self.course.asked.add(self.number)
         # What is done for several batches is not given up for the first of them; but in a forked child nobody does it.
@@ -559,6 +565,5 @@ class _Taken:
         if not (alone and self.future.cancel()) and self.future.exception() is None:
             results = self.made.results()
             if results is not None and not any([store.partial for store in results]):
-                invocation.link[0].given[self.number] = [_writes(store) for store in results]
                 return results
-        return self.call.run(invocation)
+        return None

@@ -202,7 +202,7 @@ def test_what_the_loop_writes_by_torch_is_seen(written, emulated_gpu, sizes, mon
 
         def body(data):
             there = ndd.copy(data, device="gpu")
-            if always or next(counted) == 5:
+            if always or next(counted) == 9:
                 (there if written_to == "result" else factor).torch().add_(1)
             return ndd.flip(ndd.reshape(there * factor, src_dims=[0, 1, -1], layout="HWC"))
 
