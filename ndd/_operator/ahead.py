@@ -7,7 +7,11 @@ batches on threads and streams of its own, for several of them as one where that
 cores may be the user's, in captured loops alone, for one batch after the other (`_look_ahead`). A call of the loop that is
 the expected one, with the very place of its generator, runs nothing: its result is the one made ahead. Where the loop does
 something else it is done as in any other program, and what was made ahead is dropped. Values never change
-(but for JPEGs that go to a GPU's engines: `hw_decoder_load`).
+(but for JPEGs that go to a GPU's engines: `hw_decoder_load`). Nor do they where the loop writes by torch into a result on a
+GPU, before it goes on with that. Other writing is not seen, as of NumPy into a batch of the reader: work on a copy.
+
+A coming batch is worked on if it is of the element type, number of axes and layout of those before (`_kind`). What is kept
+of calls, launches that are written down above all, would take the bytes of another one for its own.
 
 A result that the loop has not asked for itself is made only if a result that it asked for needs it; so an operator may
 swallow the one before it (`Call._joined`).
@@ -390,7 +394,7 @@ def _coming_stores(following: Following, course: Course, most: int) -> list[Stor
 
 def _kind(store: Store) -> Any:
     """What a call is kept for: plans, and launches written down, must never see a value of another kind."""
-    return Spec.of(store.dtype, store.ndim, store.layout, store.device)
+    return store.dtype, store.ndim, store.layout, store.device
 
 
 def _begin(course: Course, stores: list[Store], distance: int, context: EvalContext, gpu: int | None) -> None:
@@ -448,7 +452,7 @@ def _made(course: Course, stores: list[Store], distance: int, context: EvalConte
     usual = course.expected[0].n
     together = Together(stores) if len(stores) > 1 else None
     root, count = (_Root(stores[0]), stores[0].n) if together is None else (together, together.n)
-    kind = _kind(stores[0])
+    kind = Spec.of(*_kind(stores[0]))
     for step in course.expected:
         handles: list[Any] = []
         places: list[Any] = [None] * len(stores)
