@@ -7,7 +7,11 @@ batches on threads and streams of its own, for several of them as one where that
 cores may be the user's, in captured loops alone, for one batch after the other (`_look_ahead`). A call of the loop that is
 the expected one, with the very place of its generator, runs nothing: its result is the one made ahead. Where the loop does
 something else it is done as in any other program, and what was made ahead is dropped. Values never change
-(but for JPEGs that go to a GPU's engines: `hw_decoder_load`).
+(but for JPEGs that go to a GPU's engines: `hw_decoder_load`). Nor do they where the loop writes by torch into a result on a
+GPU, before it goes on with that. Other writing is not seen, as of NumPy into a batch of the reader: work on a copy.
+
+A coming batch is worked on if it is of the element type, number of axes and layout of those before (`_kind`). What is kept
+of calls, launches that are written down above all, would take the bytes of another one for its own.
 
 A result that the loop has not asked for itself is made only if a result that it asked for needs it; so an operator may
 swallow the one before it (`Call._joined`).
@@ -18,6 +22,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -28,8 +33,9 @@ from ndd._execution.kept import Kept
 from ndd._execution.lookahead import DEPTH, Following, enabled, threads
 from ndd._execution.stream import Stream
 from ndd._operator.captured import running
+from ndd._operator.frames import is_video
 from ndd._operator.together import Together
-from ndd._tensor import Batch, Store, Tensor
+from ndd._tensor import Batch, Spec, Store, Tensor
 
 if TYPE_CHECKING:
     from ndd._operator.call import Call
@@ -47,17 +53,25 @@ _HANDLES = (Tensor, Batch)
 
 
 class _Same:
-    """A value from outside that every iteration uses: equal to itself alone."""
+    """A value from outside that every iteration uses: equal to itself alone, as long as nobody writes to it."""
 
-    __slots__ = ("handle",)
+    __slots__ = ("handle", "writes")
 
     def __init__(self, handle: Any):
         self.handle = handle
+        self.writes = 0 if handle._store is None else _writes(handle._store)
 
     def __eq__(self, other: object) -> bool:
-        return other.__class__ is _Same and other.handle is self.handle  # type: ignore[attr-defined]
+        same = other.__class__ is _Same and other.handle is self.handle  # type: ignore[attr-defined]
+        return same and other.writes == self.writes  # type: ignore[attr-defined]
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _writes(store: Store) -> int:
+    """How often somebody wrote to memory of a GPU by torch. Nobody counts that of the CPU, nor what is done by other
+    libraries, or in torch's inference mode."""
+    return 0 if store.on_cpu else sum([0 if one.is_inference() else one._version for one in store.owners()])
 
 
 class Step:
@@ -92,6 +106,8 @@ class Step:
             return False
         if any([source.__class__ is _Same and source.handle.__class__ is Batch for source in self.sources]):
             return False  # it has as many samples as one batch
+        if self.op.frames and self.draws is not None and any(map(is_video, self.settled.specs)):
+            return False  # a frame draws by its number among those of the batch
         apart = self.op.apart
         return apart(**self.settled.named) if callable(apart) else apart
 
@@ -171,16 +187,18 @@ class Course:
         expected: the steps that the next batches are expected to take; None for one that cannot be foreseen.
         asked: numbers of the steps whose results the loop asked for itself.
         coming: how many of the next batches are being worked on.
+        kind: what the batches are that `expected` was done with, see `_kind`.
         nbytes, seconds: what the work on a batch took lately; 0 as long as none was worked on.
     """
 
-    __slots__ = ("asked", "coming", "expected", "last", "nbytes", "seconds", "steps")
+    __slots__ = ("asked", "coming", "expected", "kind", "last", "nbytes", "seconds", "steps")
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.expected: list[Step] = []
         self.asked: set[int] = set()
         self.coming = 0
+        self.kind: Any = None
         self.nbytes = 0
         self.seconds = 0.0
         self.last: Trip | None = None
@@ -192,6 +210,7 @@ class Course:
         if last is None:
             return
         last.made = ()
+        self.kind = last.kind
         before, self.steps = self.steps, last.steps
         common = 0
         for old, new in zip(before, self.steps, strict=False):
@@ -210,16 +229,21 @@ class Trip:
     Attributes:
         made: what is done ahead, by the number of the step: a `Made`, or None; empty once the loop did something else.
         expected: the steps that they are.
+        given: by the number of a step, the `_writes` of its results when the loop was given them, which goes on with
+            what was made ahead.
+        kind: what the batch is, see `_kind`.
     """
 
-    __slots__ = ("__weakref__", "begun", "course", "expected", "future", "made", "process", "steps")
+    __slots__ = ("__weakref__", "begun", "course", "expected", "future", "given", "kind", "made", "process", "steps")
 
     def __init__(self, course: Course):
         self.course = course
         self.steps: list[Step] = []
         self.begun = False
+        self.given: dict[int, list[int]] = {}
         self.made: Any = ()
         self.expected = course.expected
+        self.kind: Any = None
         self.future: Future[None] | None = None
         self.process = 0  # in which it is done ahead
 
@@ -300,7 +324,11 @@ def _sources(call: Call) -> tuple[Trip, tuple[Any, ...], Store | None] | None:
         if trip is not None and theirs is not trip:
             return None
         trip = theirs
-        found.append((number, handle._index))
+        given = None if store is None else theirs.given.get(number)
+        if given is not None and given[handle._index] != _writes(store):  # type: ignore[arg-type]
+            found.append(_Same(handle))  # it is no longer what was made: it differs in every iteration
+        else:
+            found.append((number, handle._index))
     if trip is None:
         if not call.op.random or any([source is not None for source in found]):
             return None
@@ -312,17 +340,20 @@ def _sources(call: Call) -> tuple[Trip, tuple[Any, ...], Store | None] | None:
 
 def _look_ahead(trip: Trip, root: Store, call: Call, context: EvalContext) -> None:
     """A trip begins: what is expected of the next ones is set going."""
-    trip.begun = True
+    trip.begun, trip.kind = True, _kind(root)
     _local.trip = weakref.ref(trip)
     course = trip.course
     course.turn(trip)
-    gpu = next((d.device_id for s in course.expected if (d := s.settled.device).device_id is not None), None)
+    gpus = {d.device_id for s in course.expected if (d := s.settled.device).device_id is not None}
+    if len(gpus) > 1:  # an event behind the work of one says nothing of the other's
+        return
+    gpu = gpus.pop() if gpus else None
     if not course.expected or (gpu is None and running() is None) or not enabled():
         return
     # What a reader gives on a GPU has a stream of its own to be waited for.
     following, most = root.following, 1 if gpu is None or not root.on_cpu else _at_once(course)
     while course.coming + most <= DEPTH * most:
-        stores = _coming_stores(following, course.coming, most)
+        stores = _coming_stores(following, course, most)
         known = bool(stores) and stores[0].ahead is not None
         if not stores or (len(stores) < most and course.coming > 1 and not known):
             break  # more will be there when the loop comes again
@@ -345,21 +376,25 @@ def _at_once(course: Course) -> int:
     return max(1, min(_BATCHES, _SAMPLES // usual, _BYTES // course.nbytes, int(_SECONDS / course.seconds)))
 
 
-def _coming_stores(following: Following, coming: int, most: int) -> list[Store]:
-    """The next batches, as far as they are there, that nobody works on yet; or one that somebody does."""
+def _coming_stores(following: Following, course: Course, most: int) -> list[Store]:
+    """The next batches, as far as they are there and are what the ones before were, that nobody works on yet; or one that
+    somebody does."""
     stores: list[Store] = []
     while len(stores) < most:
-        store = following.store(coming + len(stores) + 1)
-        if store is None or (stores and (store.ahead is not None or _kind(store) != _kind(stores[0]))):
+        store = following.store(course.coming + len(stores) + 1)
+        if store is None or (stores and store.ahead is not None):
+            break
+        if store.ahead is not None:
+            return [store]
+        if _kind(store) != course.kind:
             break
         stores.append(store)
-        if store.ahead is not None:
-            break
     return stores
 
 
 def _kind(store: Store) -> Any:
-    return store.dtype, store.layout, store.shape_array.shape[1]
+    """What a call is kept for: plans, and launches written down, must never see a value of another kind."""
+    return store.dtype, store.ndim, store.layout, store.device
 
 
 def _begin(course: Course, stores: list[Store], distance: int, context: EvalContext, gpu: int | None) -> None:
@@ -417,6 +452,7 @@ def _made(course: Course, stores: list[Store], distance: int, context: EvalConte
     usual = course.expected[0].n
     together = Together(stores) if len(stores) > 1 else None
     root, count = (_Root(stores[0]), stores[0].n) if together is None else (together, together.n)
+    kind = Spec.of(*_kind(stores[0]))
     for step in course.expected:
         handles: list[Any] = []
         places: list[Any] = [None] * len(stores)
@@ -429,7 +465,7 @@ def _made(course: Course, stores: list[Store], distance: int, context: EvalConte
             if source is None or source.__class__ is _Same:
                 handles.append(source and source.handle)
             elif source[0] == _ROOT:
-                handles.append(Batch._of_pending(root, 0, step.settled.specs[len(handles)], count))
+                handles.append(Batch._of_pending(root, 0, kind, count))
             else:
                 before = found[source[0]]
                 if before is None:
@@ -446,7 +482,8 @@ def _made(course: Course, stores: list[Store], distance: int, context: EvalConte
         call = Call(step.op, settled, inputs, count if step.n == usual else step.n, step.batched, draws)
         if step.op.looks_at is not None:
             call.announce()
-        invocation = Invocation(step.op.name, call.run, context, None, True)
+        known = all([handle is None or handle._spec.ndim is not None for handle in inputs])
+        invocation = Invocation(step.op.name, call.run if known else _if_foreseen(call), context, None, True)
         if call.device.device_id is None:
             # Made before the call runs, which on a GPU may make them itself (`Call._joined`).
             invocation.inputs = inputs
@@ -456,6 +493,20 @@ def _made(course: Course, stores: list[Store], distance: int, context: EvalConte
                 Portion(made, store.n, place)
         found.append(made)
     return found
+
+
+def _if_foreseen(call: Call) -> Callable[[Invocation], list[Store]]:
+    """The work of a call with an input whose element type and number of axes come out of a file: done if they are those that
+    the call was kept for."""
+
+    def run(invocation: Invocation) -> list[Store]:
+        for handle, spec in zip(call.handles, call.settled.specs, strict=False):
+            store = handle and handle._value()
+            if store is not None and (store.dtype is not spec.dtype or store.ndim != spec.ndim):
+                raise RuntimeError(f"expected {spec.dtype} of {spec.ndim} axes, got {store.dtype} of {store.ndim}")
+        return call.run(invocation)
+
+    return run
 
 
 def _is_wanted(course: Course, number: int) -> bool:
@@ -506,6 +557,11 @@ class _Taken:
         self.number = number
 
     def __call__(self, invocation: Invocation) -> list[Store]:
+        results = self._made_ahead() or self.call.run(invocation)
+        invocation.link[0].given[self.number] = [_writes(store) for store in results]
+        return results
+
+    def _made_ahead(self) -> list[Store] | None:
         if len(serving.now) < 2 or serving.now[-2].link is None:  # not for a step, which may do without it next time
             self.course.asked.add(self.number)
         # What is done for several batches is not given up for the first of them; but in a forked child nobody does it.
@@ -514,4 +570,4 @@ class _Taken:
             results = self.made.results()
             if results is not None and not any([store.partial for store in results]):
                 return results
-        return self.call.run(invocation)
+        return None

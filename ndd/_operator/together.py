@@ -94,6 +94,8 @@ class Draws:
 
     def streams(self, n: int) -> np.ndarray:
         """The streams of all samples, as `random.streams.Draws` gives them."""
+        if n != sum(self._counts):  # frames of videos, for example: nobody knows which of them are of which batch
+            raise ValueError(f"expected {sum(self._counts)} samples of {len(self._counts)} batches, got {n}")
         found, start = np.empty((n, 4), np.uint64), 0
         for place, count in zip(self._places, self._counts, strict=True):
             found[start : start + count] = place.streams(count)
@@ -120,13 +122,19 @@ def _as_one(batches: Sequence[Store]) -> Store:
     found = Store(first.dtype, first.layout, first.device, shapes)
     if all([store.packed is not None for store in batches]):
         found.packed = Packed.joined([store.packed for store in batches])
-    elif found.on_cpu and found.element_count() <= _SMALL and all([store.whole is not None for store in batches]):
+    elif found.on_cpu and found.element_count() <= _SMALL and _all_of_one_shape(batches):
         found.whole = np.concatenate([store.whole for store in batches])
     else:
         found.parts = [array for store in batches for array in store.arrays()]
     if all([store.scales is not None for store in batches]):
         found.scales = [scale for store in batches for scale in store.scales or ()]
     return found
+
+
+def _all_of_one_shape(batches: Sequence[Store]) -> bool:
+    """Whether the samples of all batches have one shape, and those of each lie in one array."""
+    first = batches[0].whole
+    return first is not None and all([s.whole is not None and s.whole.shape[1:] == first.shape[1:] for s in batches])
 
 
 def _copied(found: Store, memory: Any, offset: int, shape: tuple[int, ...], stream: Any) -> Any:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from ndd._execution.errors import raise_signalled
 from ndd.readers.read_ahead import Step
 
 
@@ -26,7 +27,11 @@ class Coming:
             for known, values in self._made:
                 if known is step:
                     return values
-            values = make(step)
+            try:
+                values = make(step)
+            except Exception as error:  # the loop is told, or skips it, when it comes there
+                raise_signalled(error)
+                return None
             self._made.append((step, values))
             return values
 
