@@ -50,7 +50,7 @@ def _columns(call: Call, plan: Plan, lead: int, n: int) -> list[Any]:
 def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[Store]:
     """The outputs, by the kernel for whole batches where that can be, else sample by sample."""
     op, plan = call.op, planned.plan
-    results = [_allocate(*s, spec) for s, spec in zip(planned.shapes, call.outs, strict=True)]
+    results = [_allocate(s, array, spec) for (s, array), spec in zip(planned.shapes, call.outs, strict=True)]
     if not n:  # videos without frames
         return results
     if "addresses" in op.cpu_batch_names:
