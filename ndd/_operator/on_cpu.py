@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 def planned(call: Call, plan: Plan, n: int) -> Planned:
     """The plan with its numbers sorted into what the CPU kernel takes, in the order of its parameters."""
     op = call.op
-    shapes = [_tuples(s) for s in ([plan.shapes] if call.settled.single else plan.shapes)]
+    shapes = [_both(s) for s in ([plan.shapes] if call.settled.single else plan.shapes)]
     late = op.cpu is None or ((op.cpu_turns is not None or op.cpu_batch is not None) and not op.elementwise)
     columns = None if late else _columns(call, plan, _lead(call), n)
     return Planned(plan, shapes, columns)
@@ -51,7 +50,7 @@ def _columns(call: Call, plan: Plan, lead: int, n: int) -> list[Any]:
 def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[Store]:
     """The outputs, by the kernel for whole batches where that can be, else sample by sample."""
     op, plan = call.op, planned.plan
-    results = [_allocate(s, spec) for s, spec in zip(planned.shapes, call.outs, strict=True)]
+    results = [_allocate(s, array, spec) for (s, array), spec in zip(planned.shapes, call.outs, strict=True)]
     if not n:  # videos without frames
         return results
     if "addresses" in op.cpu_batch_names:
@@ -208,23 +207,24 @@ def store_of(value: Any, spec: Spec) -> Store:
     return Store(spec.dtype, spec.layout, spec.device, shapes, whole=value)
 
 
-def _tuples(shapes: Any) -> list[tuple[int, ...]]:
+def _both(shapes: Any) -> tuple[list[tuple[int, ...]], np.ndarray | None]:
+    """The shapes that a plan gives as tuples, and as an array of their own where they were an array."""
     if isinstance(shapes, np.ndarray):
-        return [tuple(s) for s in shapes.tolist()]
-    return [tuple(int(e) for e in s) for s in shapes]
+        return [tuple(s) for s in shapes.tolist()], shapes.astype(np.int64)
+    return [tuple(int(e) for e in s) for s in shapes], None
 
 
 def allocated(shapes: Any, spec: Spec) -> Store:
     """Uninitialised host memory for one output whose shapes a plan gives."""
-    return _allocate(_tuples(shapes), spec)
+    return _allocate(*_both(shapes), spec)
 
 
-def _allocate(shapes: list[tuple[int, ...]], spec: Spec) -> Store:
+def _allocate(shapes: list[tuple[int, ...]], array: np.ndarray | None, spec: Spec) -> Store:
     """Uninitialised host memory for one output: one array for samples of one shape, else one flat buffer."""
-    numpy = spec.dtype.numpy
+    store = Store(spec.dtype, spec.layout, spec.device, shapes, shape_array=array)
     first = shapes[0] if shapes else ()
     if shapes and shapes.count(first) != len(shapes):
-        flat = host_empty(sum([prod(s) for s in shapes]), numpy)
-        return Store(spec.dtype, spec.layout, spec.device, shapes, flat=flat)
-    whole = host_empty((len(shapes), *first), numpy)
-    return Store(spec.dtype, spec.layout, spec.device, shapes, whole=whole)
+        store.flat = host_empty(store.volumes.total, spec.dtype.numpy)
+    else:
+        store.whole = host_empty((len(shapes), *first), spec.dtype.numpy)
+    return store

@@ -7,7 +7,6 @@ works on one sample, `turns.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -15,35 +14,26 @@ import numpy as np
 
 from ndd._cpu.jit import Kernel
 from ndd._cpu.turns import each_in_turn
-from ndd._operator.naming import raise_first
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
 
 if TYPE_CHECKING:
     from ndd._operator.call import Call
 
-_EACH = 3  # runs of a thread, so that one that begins late has less to do
-_EACH_TURN = 2  # and where threads take them in turn
+_EACH = 2  # runs of a thread, so that one that begins late has less to do
 _BYTES = 1 << 17  # of a run, at least
 
 
-def each_run(call: Call, input: Operand, nbytes: int, work: Callable[[slice], None]) -> None:
-    """`work(run)` for each run, the samples of the batch that a slice tells; `nbytes` are what is read and written in all."""
-    starts, total = input.volumes.offsets, input.volumes.total
-    edges = _edges(starts, total, min(call.n, _EACH * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1)
-    raise_first(call.spread(lambda k: work(slice(edges[k], edges[k + 1])), len(edges) - 1, nbytes))
-
-
 def run_edges(call: Call, input: Operand, nbytes: int) -> np.ndarray:
-    """For `each_run_in_turns`: the first samples of runs, and the number of samples, int64."""
-    parts = min(call.n, _EACH_TURN * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1
+    """For `each_run_in_turns`: the first samples of runs, and the number of samples, int64. `nbytes`: as there."""
+    parts = min(call.n, _EACH * call.threads, nbytes // _BYTES) if nbytes > _BYTES else 1
     return np.array(_edges(input.volumes.offsets, input.volumes.total, parts))
 
 
 def each_run_in_turns(call: Call, edges: np.ndarray, nbytes: int, kernel: Kernel, *what: Any, held: Any) -> None:
     """`kernel(first, last, *what)` for each run, the samples of the batch from `first` up to `last`, inside one call of a compiled
-    loop: for kernels that work on several samples side by side. `nbytes` as of `each_run`; `held`: all of whose
-    memory the kernel knows addresses."""
+    loop: for kernels that work on several samples side by side. `nbytes` is about what is read; `held`: all of whose memory
+    the kernel knows addresses."""
     order, fields = np.arange(len(edges) - 1), (edges[:-1], edges[1:], *[(one,) for one in what])
     call.in_turns(each_in_turn(kernel), (order, fields), len(order), nbytes, (held, what))
 

@@ -63,48 +63,74 @@ def _(call, input, *, fill_value, interp_type, mask, nDegree):
 
 @jitter.cpu_turns
 def _(call, plan, stores, results):
-    image, out, fill = Seen(stores[0]), Seen(results[0]), plan.shared["fill"][0]
+    fill = plan.shared["fill"][0]
     if fill.dtype == np.float16:
-        image, out, fill = image._replace(dtype=np.uint16), out._replace(dtype=np.uint16), fill.view(np.uint16)
-    return each_sample(
-        call, _scatter, image, out, Rows(plan.per_sample["stream"]), Rows(plan.per_sample["reach"]), fill
-    )
+        fill = fill.view(np.uint16)
+    n = results[0].n
+    sizes = np.broadcast_to(stores[0].sizes[:, None], (n, 1))
+    flat = [Seen(store, sizes, fill.dtype) for store in (stores[0], results[0])]
+    own = [np.broadcast_to(stores[0].shape_array, (n, 3)), plan.per_sample["stream"], plan.per_sample["reach"]]
+    return each_sample(call, _scatter, *flat, *map(Rows, own), fill)
 
 
 @kernel
-def _scatter(image, out, stream, reach, fill):
-    height, width, channels = image.shape
+def _scatter(image, out, extents, stream, reach, fill):
+    """Of flat arrays."""
+    height, width, channels = extents[0], extents[1], extents[2]
     pixels = height * width
-    words = empty((2, min(CHUNK, pixels)), np.uint32)
-    span = np.uint64(2 * reach + 1)
-    half = np.uint64(32)
+    chunk = min(CHUNK, pixels)
+    words, places = empty((2, chunk), np.uint32), empty(chunk, np.int64)
     y, x = 0, 0
     for first in range(0, pixels, CHUNK):
         size = min(CHUNK, pixels - first)
         element_words(words[:, :size], stream, first)
-        for i in range(size):
-            sx = x - reach + np.int64((np.uint64(words[0, i]) * span) >> half)
-            sy = y - reach + np.int64((np.uint64(words[1, i]) * span) >> half)
-            if 0 <= sx < width and 0 <= sy < height:
-                for c in range(channels):
-                    out[y, x, c] = image[sy, sx, c]
-            else:
-                for c in range(channels):
-                    out[y, x, c] = fill
-            x += 1
+        start = 0
+        while start < size:
+            end = min(size, start + width - x)
+            _find(places[start:end], words[0, start:end], words[1, start:end], y, x, height, width, reach)
+            start, x = end, x + end - start
             if x == width:
                 y, x = y + 1, 0
+        _move(image, out[first * channels : (first + size) * channels], places, channels, fill)
+
+
+@kernel
+def _find(places, right, down, y, x, height, width, reach):
+    """The pixels of the image that pixels of a row, from `x` on, come from, -1 where that is outside; of their two words."""
+    span, half = np.uint64(np.uint32(2 * reach + 1)), np.uint64(32)
+    for i in range(places.size):
+        sx = x + i - reach + np.int64((np.uint64(right[i]) * span) >> half)
+        sy = y - reach + np.int64((np.uint64(down[i]) * span) >> half)
+        inside = (sx >= 0) & (sx < width) & (sy >= 0) & (sy < height)
+        places[i] = sy * width + sx if inside else -1
+
+
+@kernel
+def _move(image, out, places, channels, fill):
+    """Pixels from their places; with the number of channels known to the compiler, without a loop for each."""
+    for i in range(out.size // max(channels, 1)):
+        place = places[i] * channels
+        if place < 0:
+            for c in range(channels):
+                out[i * channels + c] = fill
+        elif channels == 3:
+            a, b, c = image[place], image[place + 1], image[place + 2]
+            out[3 * i], out[3 * i + 1], out[3 * i + 2] = a, b, c
+        else:
+            for c in range(channels):
+                out[i * channels + c] = image[place + c]
 
 
 @_scatter.meanwhile
-def _(image, out, stream, reach, fill):
-    height, width = image.shape[:2]
+def _(image, out, extents, stream, reach, fill):
+    height, width = extents[:2].tolist()
     words = np.empty((2, height * width), np.uint32)
     element_words.in_python()(words, stream, 0)
     moves = (words * np.uint64(2 * reach + 1) >> np.uint64(32)).astype(np.int64).reshape(2, height, width) - reach
     x, y = moves[0] + np.arange(width), moves[1] + np.arange(height)[:, None]
     inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
-    out[...] = np.where(inside[..., None], image[np.where(inside, y, 0), np.where(inside, x, 0)], fill)
+    found = image.reshape(extents)[np.where(inside, y, 0), np.where(inside, x, 0)]
+    out.reshape(extents)[...] = np.where(inside[..., None], found, fill)
 
 
 jitter.cuda("jitter.cu")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from cases import each_of
 from scipy import stats
 
 import ndd
+from ndd._cpu.background import background
+from ndd._cpu.turns import _by_stand_in
+from ndd._operator import turns
 from ndd.random import RNG
 
 REGISTRY_CASES = {
@@ -46,6 +51,22 @@ def test_cpu_and_gpu_agree(dtype, emulated_gpu):
     for a, b in zip(*(f.tensors for f in found), strict=True):
         np.testing.assert_array_equal(np.array(a), np.array(b.cpu()))
     np.testing.assert_array_equal(np.array(found[0].tensors[1]), images[1])
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_the_same_while_the_kernel_is_compiled(channels, monkeypatch):
+    rng = np.random.default_rng(channels)
+    images = [rng.integers(0, 256, (*s, channels), np.uint8) for s in ((40, 70), (3, 2500), (2100, 1), (0, 4), (5, 0))]
+
+    def call():
+        jittered = ndd.jitter(ndd.batch(images, layout="HWC"), nDegree=5, fill_value=9, rng=RNG(3))
+        return [np.asarray(one) for one in jittered.evaluate()]
+
+    monkeypatch.setattr(background, "allowed", False)
+    compiled = call()
+    monkeypatch.setattr(turns, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
+    for one, other in zip(compiled, call(), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_videos_and_shapes():
