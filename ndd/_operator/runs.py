@@ -32,8 +32,8 @@ def run_edges(call: Call, input: Operand, nbytes: int) -> np.ndarray:
 
 def each_run_in_turns(call: Call, edges: np.ndarray, nbytes: int, kernel: Kernel, *what: Any, held: Any) -> None:
     """`kernel(first, last, *what)` for each run, the samples of the batch from `first` up to `last`, inside one call of a compiled
-    loop: for kernels that work on several samples side by side. `nbytes` is about what is read; `held`: all of whose memory
-    the kernel knows addresses."""
+    loop: for kernels that work on several samples side by side. `nbytes` is what is read and written, about; `held`: all of
+    whose memory the kernel knows addresses."""
     order, fields = np.arange(len(edges) - 1), (edges[:-1], edges[1:], *[(one,) for one in what])
     call.in_turns(each_in_turn(kernel), (order, fields), len(order), nbytes, (held, what))
 

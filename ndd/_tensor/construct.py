@@ -226,7 +226,9 @@ def _mapped(value: Any, function: Any, dtype: DType) -> Any:
     """A CPU value with `function` applied to its memory."""
     store = value._store
     dense = store.dense() if store.batched else None
-    forms = {"whole": function(dense)} if dense is not None else {"parts": [function(a) for a in store.arrays()]}
+    forms: dict[str, Any] = (
+        {"whole": function(dense)} if dense is not None else {"parts": [function(a) for a in store.arrays()]}
+    )
     return type(value)._of_store(
         Store(
             dtype,
