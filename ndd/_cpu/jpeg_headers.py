@@ -27,20 +27,15 @@ PEEKED = 2048  # bytes in which most files have their size
 
 
 @kernel
-def take(addresses, sizes, starts, target, facts):
-    """Copies the encoded pictures, `sizes[i]` bytes from `addresses[i]`, to `starts[i]` of `target`. There it fills `facts`,
-    int64 `[N, FACTS]`, zeros for all that are not good, and makes the EXIF of good ones plain."""
-    base = target.ctypes.data
-    for i in range(len(sizes)):
-        if sizes[i]:
-            copy_bytes(base + starts[i], addresses[i], sizes[i])
-        found = facts[i]
-        sound = _walk(target, starts[i], starts[i] + sizes[i], found, True)
-        sound = sound and _is_sound(target, starts[i], sizes[i], found)
-        if sound:
-            found[GOOD] = 1
-        else:
-            found[:] = 0
+def take(address, size, start, target, facts):
+    """Copies an encoded picture, `size` bytes from `address`, to `start` of `target`. There it fills `facts`, int64 `[FACTS]`,
+    zeros where they are not good, and makes the EXIF of a good one plain."""
+    if size:
+        copy_bytes(target.ctypes.data + start, address, size)
+    if _walk(target, start, start + size, facts, True) and _is_sound(target, start, size, facts):
+        facts[GOOD] = 1
+    else:
+        facts[:] = 0
 
 
 @kernel

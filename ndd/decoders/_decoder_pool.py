@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu import codec_calls, jpeg_headers
+from ndd._cpu.crew import ALONE, joined
 from ndd._cpu.jpeg_headers import FACTS
+from ndd._cpu.turns import each_in_turn
 from ndd._cuda.event import recorded
 from ndd._cuda.launch import pinned_empty
 from ndd._execution.kept import Kept
 from ndd._execution.lookahead import is_ahead
 from ndd._operator import Call, Operand
-from ndd._operator.naming import raise_first
 from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders import _codec_library
 from ndd.decoders._codec_library import Decoder, Library, Pictures
@@ -41,7 +42,7 @@ _LARGE = 1 << 25  # bytes of a batch: from here on it counts as one of many pict
 _KEPT_POOLS = 8  # decoders hold threads, streams and page-locked memory; a loop uses one or two kinds
 _IDLE_PLACES = 6
 _ALIGNMENT = 64
-_WORTH_A_THREAD = 1 << 21  # bytes of encoded pictures, which one thread copies and looks through in 0.14 ms
+_take = each_in_turn(jpeg_headers.take)
 
 
 class Decoders:
@@ -143,16 +144,12 @@ class Staging:
         self._starts, total = ends - room, int(ends[-1])
         if total > len(self._buffer):
             self._buffer = pinned_empty(total + total // 4).numpy()
-        facts = few_zeros((operand.n, FACTS), np.int64)
-        addresses = np.ascontiguousarray(operand.pointers())
-        count = 1 if is_ahead() else min(call.threads, operand.n, total // _WORTH_A_THREAD + 1)
-        edges = [operand.n * k // count for k in range(count + 1)]
-
-        def part(k: int) -> None:
-            rows = slice(edges[k], edges[k + 1])
-            jpeg_headers.take(addresses[rows], self.sizes[rows], self._starts[rows], self._buffer, facts[rows])
-
-        raise_first(call.spread(part, count))
+        facts, addresses = few_zeros((operand.n, FACTS), np.int64), np.ascontiguousarray(operand.pointers())
+        what = np.arange(operand.n), (addresses, self.sizes, self._starts, (self._buffer,), facts)
+        if is_ahead():
+            joined(_take)(ALONE, 0, np.array([0]), operand.n, what)
+        else:
+            call.in_turns(_take, what, operand.n, total, (operand, self._buffer))
         return facts
 
     def put(self, i: int, data: np.ndarray) -> None:
