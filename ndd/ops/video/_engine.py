@@ -1,8 +1,7 @@
 """The optical flow engine of NVIDIA GPUs, through the driver's C interface (version 5.0 of it, `libnvidia-opticalflow`).
 
-A session is made for one size of frames and kept. The engine waits for what was queued on the stream of the call before, and
-what is queued there after waits for the engine. The next frame is copied on a stream of the session's while the engine works on
-the frames before it: on one stream it stood still for 5 us a pair, of 122.
+A session is made for one size of frames and kept. Everything runs on the stream of the call: the engine waits for what was
+queued there before, and what is queued after waits for the engine.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from typing import Any
 
 from ndd._cuda.event import recorded
 from ndd._execution.kept import Kept
-from ndd._execution.stream import Stream
 
 _VERSION = 5 << 4  # 5.0
 _OPTICAL_FLOW = 1
@@ -131,7 +129,7 @@ class _Buffer:
 
 
 class Session:
-    """The engine for frames of one size, for one call at a time: its memory holds two pairs of frames, their flow and hints."""
+    """The engine for frames of one size, for one call at a time: its memory holds one pair of frames and their flow."""
 
     def __init__(
         self, device: int, height: int, width: int, grid: int, hint_grid: int | None, level: int, context: int
@@ -147,16 +145,11 @@ class Session:
                 performance=_PERFORMANCE[level], external_hints=int(hint_grid is not None), input_format=_GRAY8,
             )  # fmt: skip
             _call("init", self.handle, ctypes.byref(how))
-            # Two of the pair that is worked on, and two of the next one, if it is another video's.
-            self.frames = [self._buffer(width, height, _INPUT, device) for _ in range(4)]
-            self.flows = [self._buffer(-(-width // grid), -(-height // grid), _OUTPUT, device) for _ in range(2)]
-            self.hints = []
+            self.frames = [self._buffer(width, height, _INPUT, device) for _ in range(2)]
+            self.flow = self._buffer(-(-width // grid), -(-height // grid), _OUTPUT, device)
+            self.hints = None
             if hint_grid is not None:
-                size = -(-width // hint_grid), -(-height // hint_grid)
-                self.hints = [self._buffer(*size, _HINT, device) for _ in range(2)]
-            self._before = Stream(device_id=device)  # what the engine waits for
-            self._done: list[Any] = [None, None]  # events behind the use of each flow
-            self._pairs = self._copies = 0
+                self.hints = self._buffer(-(-width // hint_grid), -(-height // hint_grid), _HINT, device)
         except BaseException:
             self.close()
             raise
@@ -171,47 +164,29 @@ class Session:
         with self._turn:
             if self._passed is not None:
                 self._passed.wait(stream._torch)
-            _call("set_streams", self.handle, _pointer(self._before.handle), _pointer(stream.handle))
-            self._after = stream
-            recorded(stream).wait(self._before._torch)  # the frames are there
+            _call("set_streams", self.handle, _pointer(stream.handle), _pointer(stream.handle))
             try:
                 yield
             finally:
-                # Also where the engine has refused a pair: what was copied for it is let be until then.
-                recorded(self._before).wait(stream._torch)
                 self._passed = recorded(stream, self._passed)
 
     def run(self, gray: Any, hints: Any, out: Any, temporal: bool) -> None:
         """The flow of a video: `gray` u8 `[F, H, W]`, `hints` and `out` f32 `[F - 1, h, w, 2]`, all on the GPU."""
         import torch
 
-        before = self._before._torch
-        reference = None
-        for i, vectors in enumerate(out):
-            turn = self._pairs % 2
-            self._pairs += 1
-            if self._done[turn] is not None:  # so the pair before the last one needs its frames, flow and hints no more
-                self._done[turn].wait(before)
-            with torch.cuda.stream(before):
-                if reference is None:
-                    reference = self._copied(gray[0])
-                frame = self._copied(gray[i + 1])
-                pair = _Given(frame=frame.handle, reference=reference.handle)
-                pair.no_temporal_hints = int(not temporal or i == 0)
-                if self.hints:
-                    self.hints[turn].tensor.copy_((hints[i] * _FRACTION).round().clamp(-32768, 32767).to(torch.int16))
-                    pair.hints = self.hints[turn].handle
-            made = _Made(flow=self.flows[turn].handle)
+        frames, flow = [frame.tensor for frame in self.frames], self.flow.tensor
+        given = [_Given(frame=self.frames[1 - k].handle, reference=self.frames[k].handle) for k in range(2)]
+        made = _Made(flow=self.flow.handle)
+        frames[0].copy_(gray[0])
+        for i, (frame, vectors) in enumerate(zip(gray[1:], out, strict=True)):
+            frames[1 - i % 2].copy_(frame)
+            pair = given[i % 2]
+            pair.no_temporal_hints = int(not temporal or i == 0)
+            if self.hints is not None:
+                self.hints.tensor.copy_((hints[i] * _FRACTION).round().clamp(-32768, 32767).to(torch.int16))
+                pair.hints = self.hints.handle
             _call("execute", self.handle, ctypes.byref(pair), ctypes.byref(made))
-            torch.mul(self.flows[turn].tensor, 1 / _FRACTION, out=vectors)
-            self._done[turn] = recorded(self._after, self._done[turn])
-            reference = frame
-
-    def _copied(self, frame: Any) -> _Buffer:
-        place = self.frames[self._copies % len(self.frames)]
-        self._copies += 1
-        place.tensor.copy_(frame)
-        return place
+            torch.mul(flow, 1 / _FRACTION, out=vectors)
 
     def close(self) -> None:
         """Gives the session and its memory back."""

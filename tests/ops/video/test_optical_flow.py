@@ -119,7 +119,7 @@ def test_the_engine_finds_known_motion(cuda, grid, hints):
 @pytest.mark.gpu
 @pytest.mark.parametrize("hints", [False, True])
 def test_videos_one_behind_the_other_are_as_each_alone(cuda, hints):
-    """Of two frames and more, in one call: the next frames are copied while the engine works."""
+    """Of two frames and more, in one call, which share a session of the engine."""
     videos = [
         moving(dx, dy, frames, 96, 128) for dx, dy, frames in ((3, -2, 2), (0, 2, 2), (-2, 1, 5), (1, 3, 2), (2, 2, 9))
     ]
