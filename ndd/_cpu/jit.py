@@ -266,13 +266,15 @@ def _silent(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _typed(dispatcher: Any) -> Callable[[Any], Any]:
-    """Numba's type of an argument; of a plain array without `numpy.ma`, which takes 8 ms to import."""
+    """Numba's type of an argument; of plain arrays, alone or in tuples, without `numpy.ma`, which takes 8 ms to import."""
     from numba.core import types as numba_types
     from numba.np.numpy_support import from_dtype, map_layout
 
     of_others = dispatcher.typeof_pyval
 
     def type_of(value: Any) -> Any:
+        if type(value) is tuple:
+            return numba_types.BaseTuple.from_types([type_of(one) for one in value])
         if type(value) is not np.ndarray or value.dtype.kind not in "biuf" or not value.dtype.isnative:
             return of_others(value)
         kind = numba_types.Array(from_dtype(value.dtype), value.ndim, map_layout(value), not value.flags.writeable)
