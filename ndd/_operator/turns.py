@@ -49,16 +49,17 @@ class Pace:
         self._calls = 0 if seconds is None else _FIRST_CALLS
 
     def is_due(self) -> bool:
-        """Whether the time of this call is to be taken."""
+        """Whether the time of this call is to be taken. As long as none was, it is: loops that are being compiled leave all."""
         self._calls += 1
-        return self._calls <= _FIRST_CALLS or self._calls % _CALLS == 0
+        return not self.seconds or self._calls <= _FIRST_CALLS or self._calls % _CALLS == 0
 
     def note(self, seconds: float) -> None:
-        """What a byte took at a call; the first one may have compiled."""
-        if self._calls == 1:
+        """What a byte took at a call; the first one may have compiled, and a stand-in have answered before."""
+        known = self.seconds
+        if not known or seconds < known / 4:
             self.seconds = seconds
         else:
-            self.seconds = min(self.seconds, seconds) if self._calls <= _FIRST_CALLS else (self.seconds + seconds) / 2
+            self.seconds = min(known, seconds) if self._calls <= _FIRST_CALLS else (known + seconds) / 2
 
 
 def in_turns(

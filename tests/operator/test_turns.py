@@ -54,6 +54,30 @@ def test_calls_end_so_that_python_can_look_for_signals():
     assert most == [1] * 100
 
 
+def test_what_was_compiled_meanwhile_has_all_threads(tasks):
+    """However often it was left before."""
+    pace, context = Pace(), ndd.EvalContext(num_threads=3)
+    for _ in range(10):
+        assert not in_turns(context, lambda *turns: False, (), 10, LARGE, None, pace)
+    assert tasks == []
+    marks = np.zeros((10, 2), np.int32)
+    places = marks.ctypes.data + 8 * np.arange(10)
+    for _ in range(3):
+        assert in_turns(context, mark, (places, marks[0]), 10, LARGE, marks, pace)
+    assert tasks == [3] * 3
+
+
+def test_a_stand_in_says_little_of_what_is_compiled():
+    pace = Pace()
+    for _ in range(100):
+        if pace.is_due():
+            pace.note(1.0)
+    while not pace.is_due():
+        pass
+    pace.note(0.01)
+    assert pace.seconds == 0.01
+
+
 @pytest.mark.parametrize(("nbytes", "pace", "calls"), [(LARGE, Pace(1.0), 3), (LARGE, None, 1), (0, None, 1)])
 def test_what_is_being_compiled_is_left(nbytes, pace, calls):
     found = []
