@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 
 import numpy as np
@@ -196,16 +197,17 @@ def test_waiting_for_its_own_result_is_an_error(threads):
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_waiting_for_what_is_queued_behind_runs_that_first(threads):
-    asked = {}
+    asked, queued = {}, threading.Event()
 
     def kernel(image, out):
-        time.sleep(0.01)
+        queued.wait(30)
         out[...] = np.asarray(asked["later"].select(0))
 
     with ndd.EvalContext(num_threads=threads):
         x = images()
         first = with_roles(cpu=kernel)(x)
         asked["later"] = ndd.flip(x + 1)
+        queued.set()
         np.testing.assert_array_equal(np.asarray(first.select(3)), np.full((4, 5, 3), 1))
         with pytest.raises(RuntimeError, match="evaluate_all: called by an operator"):
             with_roles(cpu=lambda image, out: ndd.EvalContext.current().evaluate_all())(x).evaluate()
