@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._execution.compiling import in_background
 from ndd._execution.fork import around_fork, whole
 from ndd._execution.signal_safe import start
 
@@ -63,6 +64,7 @@ class Background:
 
     def _in_child(self) -> None:
         self.allowed = False
+        in_background.clear()
         self._begin()
 
     def forbid(self) -> None:
@@ -96,10 +98,13 @@ class Background:
                 job = max(self._jobs, key=lambda each: each.spent)
                 self._jobs.remove(job)
             with whole:
+                in_background.set()
                 try:
                     job.compile()
                 except _BrokenOff:
                     self._jobs.insert(0, job)
+                finally:
+                    in_background.clear()
 
     def _is_busy(self) -> bool:
         return whole.wanted or time.monotonic() - self._busy_at < _QUIET

@@ -15,6 +15,8 @@ _lock = threading.RLock()
 _said = False
 _spent = 0.0
 _own = threading.local()
+in_background = threading.Event()
+"""Set while a thread compiles beside others, who should leave it the interpreter now and then."""
 
 
 def chosen_folder(kind: str) -> Path | None:

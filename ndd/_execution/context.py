@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import threading
 import time
 import weakref
@@ -143,9 +142,17 @@ def _serve(reference: weakref.ref[Turn]) -> None:
     while turn is not None:
         found = False
         while turn.queue and not turn.closed:
-            found = True
-            with turn.lock, contextlib.suppress(BaseException):  # sys.exit() of an operator: its asker's to see
-                turn.step()
+            # Who has it works for the queue too. To be woken at his end would take the interpreter from him, who asks for a
+            # result: a call of an operator that moves its input between devices, 0.29 ms, took 0.18 without that.
+            lock = turn.lock
+            if not lock.acquire(blocking=looks >= _LOOKS):
+                break
+            try:
+                found = turn.step() or found
+            except BaseException:  # sys.exit() of an operator: its asker's to see
+                found = True
+            finally:
+                lock.release()
         if turn.closed:
             return
         if found:

@@ -354,6 +354,35 @@ def test_what_took_longest_meanwhile_is_compiled_first(allowed, monkeypatch):
     assert done == [1, 2, 0]
 
 
+def test_a_compiler_shares_the_interpreter_with_few(allowed):
+    """Else it comes to its turn so rarely that a loop is slow for a minute."""
+    begun, go_on, pool = threading.Event(), threading.Event(), ndd.ThreadPool(8)
+
+    def at_once():
+        names = set()
+
+        def work(_):
+            names.add(threading.get_ident())
+            time.sleep(0.01)
+
+        assert not pool.run(work, 40)
+        return len(names)
+
+    def compile_now():
+        begun.set()
+        assert go_on.wait(60)
+
+    assert at_once() > 3
+    room.background.do(room.Job(compile_now))
+    try:
+        assert begun.wait(60)
+        assert at_once() <= 3
+    finally:
+        go_on.set()
+    room.background.finish()
+    assert at_once() > 3
+
+
 def test_what_answers_warns_as_little_as_kernels_do(allowed):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

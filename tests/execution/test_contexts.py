@@ -392,6 +392,18 @@ def test_a_thread_for_which_nothing_is_left_looks_less_and_less_often(monkeypatc
         wait_until(lambda: left._pending is None or left._pending.finished)  # without being asked for
 
 
+@pytest.mark.parametrize("seconds", [0.002, 0.1])  # less than the thread looks before it waits, and more
+def test_what_is_queued_while_another_thread_works_runs_by_itself(seconds):
+    with ndd.EvalContext() as context:
+        ndd.flip(IMAGES).evaluate()
+        for _ in range(5):
+            with context._turn.lock:  # as one that runs what it asks for
+                left = ndd.flip(IMAGES)
+                time.sleep(seconds)
+                assert not left._pending.finished
+            wait_until(lambda left=left: left._pending is None or left._pending.finished)
+
+
 def test_background_threads_end_with_their_context():
     before = set(threading.enumerate())
     contexts = [ndd.EvalContext(num_threads=2) for _ in range(5)]
