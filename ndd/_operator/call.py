@@ -126,7 +126,7 @@ class Call:
         """How long a loop or kernel of this operator takes with values of these types."""
         specs = self.settled.specs
         key = (of, specs[0] and specs[0].dtype if specs else None, self.outs[0].dtype)
-        return self.op.paces.setdefault(key, turns.Pace())
+        return self.op.paces.get(key) or self.op.paces.setdefault(key, turns.Pace())
 
     def looked_at(self, shapes: np.ndarray) -> np.ndarray | None:
         """What will ever be looked at of the images HWC that this call makes, if these are their `shapes`: int64 `[N, 4]`, y0,
