@@ -45,16 +45,14 @@ class Turn:
         self.asleep = False
         self.thread: threading.Thread | None = None
         self.closed = False
+        weakref.finalize(self, _wake, self.wake).atexit = False  # else an idle thread lives on for `_IDLE_SECONDS`
 
     def submit(self, invocation: Invocation) -> None:
         invocation.queued = True
         self.queue.append(invocation)
         if self.asleep:
             self.asleep = False
-            try:
-                self.wake.release()
-            except RuntimeError:  # two callers found it asleep: it is being woken
-                pass
+            _wake(self.wake)
         elif self.thread is None:
             self._start()
 
@@ -113,6 +111,13 @@ class Turn:
                     invocation.execute()  # its queue was dropped by a fork, or another thread took it from there
             if not invocation.finished:
                 invocation.wait(_LOOK_AGAIN_SECONDS)
+
+
+def _wake(lock: Any) -> None:
+    try:
+        lock.release()
+    except RuntimeError:  # two found it asleep: it is being woken
+        pass
 
 
 def _taken(lock: Any) -> bool:
@@ -192,10 +197,7 @@ def _close_all() -> None:
         turn.queue.clear()
         thread = turn.thread
         if thread is not None:
-            try:
-                turn.wake.release()
-            except RuntimeError:
-                pass
+            _wake(turn.wake)
             thread.join(timeout=2.0)
 
 

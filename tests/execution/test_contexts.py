@@ -404,7 +404,9 @@ def test_what_is_queued_while_another_thread_works_runs_by_itself(seconds):
             wait_until(lambda left=left: left._pending is None or left._pending.finished)
 
 
-def test_background_threads_end_with_their_context():
+def test_background_threads_end_with_their_context(monkeypatch):
+    """Idle or not: a program may make a context for each batch."""
+    monkeypatch.setattr(room, "_IDLE_SECONDS", 600.0)
     before = set(threading.enumerate())
     contexts = [ndd.EvalContext(num_threads=2) for _ in range(5)]
     for context in contexts:
