@@ -21,7 +21,7 @@ from ndd._tensor.memory import device_empty
 from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders import _codec_library, _nvimgcodec, _orientation, _pixels
 from ndd.decoders._batch import Encoded
-from ndd.decoders._decoder_pool import Place, decoders, places
+from ndd.decoders._decoder_pool import Place, decoders, places, share
 from ndd.decoders._header import may_be_decoded
 from ndd.decoders._policy import judged_pictures
 from ndd.decoders._sample import Options
@@ -72,6 +72,7 @@ def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targ
     kind = DALIImageType.RGB if kind == DALIImageType.YCbCr else kind
     if place is None:
         numbers = wanted.tolist()
+        load = share(load, len(wanted), call.threads)
         there = _nvimgcodec.gpu_decoders(call.device.device_id, call.threads, load, options, len(wanted))
         done[wanted] = there.decode(
             [batch.data[i] for i in numbers],

@@ -10,6 +10,7 @@ import pytest
 from encoded import KINDS, made
 
 import ndd
+from ndd._cpu import codec_calls
 from ndd._execution import lookahead
 from ndd.decoders import _codec_library, _decoder_pool, _gpu, _nvimgcodec
 from ndd.decoders._sample import Options, decode
@@ -113,6 +114,32 @@ def test_a_call_that_nobody_foresaw_has_the_threads_of_all_decoders(emulated_gpu
             work(count, nbytes)
     pair, one = _decoder_pool._PAIR, _decoder_pool._ONE
     assert [key[2] for key in made] == [pair, one, one, one, pair, pair, one, one]
+
+
+def test_the_share_of_the_engines_is_measured_where_nobody_says_it(decoders):
+    given = np.float32(0.65)
+    asked = {(n, t): _decoder_pool.share(given, n, t) for n in (8, 32, 33, 256) for t in (1, 4, 5, 8, 9, 64)}
+    assert {share for (n, t), share in asked.items() if n <= 32 or t <= 4} == {1}
+    assert {share for (n, t), share in asked.items() if n > 32 and 4 < t <= 8} == {0.85}
+    assert {share for (n, t), share in asked.items() if n > 32 and t > 8} == {given}
+    for load in (0.0, 0.6, 0.7, 1.0):
+        assert all(_decoder_pool.share(load, n, t) == load for n, t in asked)
+
+    def used(**arguments):
+        ndd.decoders.image(ndd.batch([made()["420.jpg"]] * 2), device="gpu", **arguments).evaluate()
+        return decoders.made_for[-1][2]
+
+    assert used() == used(hw_decoder_load=0.65) == 1
+    assert used(hw_decoder_load=0.25) == 0.25
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 64, 257])
+def test_pictures_go_to_the_library_the_largest_first(count):
+    sizes = np.random.default_rng(count).integers(0, max(1, count // 2), 2 * count)
+    numbers = np.sort(np.random.default_rng(0).permutation(2 * count)[:count])
+    wanted = numbers[np.argsort(-sizes[numbers], kind="stable")]
+    codec_calls._largest_first(numbers, sizes)
+    np.testing.assert_array_equal(numbers, wanted)
 
 
 def test_one_call_for_the_batch_and_one_block(decoders):
