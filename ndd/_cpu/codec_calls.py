@@ -56,57 +56,46 @@ def connect(library: object) -> None:
 
 
 @kernel
-def _describe(instance, addresses, sizes, extents, swapped, info, at, streams, turns, failed):
-    """A code stream for each picture, and how it is turned to be upright (degrees, flips).
+def prepare(
+    instance, address, size, extents, swapped, window, target, shape, kind, upright, stream, parsed, view, info, at, handles,
+    failed,
+):  # fmt: skip
+    """Tells the library of one picture: where its bytes are, what part of it is wanted, where the pixels go.
 
-    One whose extents as stored, or whether height and width change places, are not those given is refused: its pixels
-    would not fit. `streams` keeps the handles, which are used again; the library keeps the header that it has read.
+    One whose extents as stored, or whether height and width change place, are not those given is refused: its pixels would
+    not fit.
+
+    Args:
+        window: y0, x0, y1, x1; without numbers the whole picture.
+        kind: sample format and colour space.
+        parsed, view, info: the bytes of structures, of which each picture gets copies: threads prepare several at once.
+        handles: uint64 `[3]`, of a stream, a part and an image, which are used again; the library keeps the header that it
+            has read.
+        failed: `[1]`, becomes the status.
     """
-    numbers = info.view(np.int32)
-    for i in range(len(sizes)):
-        status = _create(instance, streams.ctypes.data + 8 * i, addresses[i], sizes[i], 0)
-        if status == 0:
-            status = _parse(streams[i], info.ctypes.data)
-        for k in range(3):
-            turns[i, k] = numbers[at[AT_TURN] + k]
-        fits = numbers[at[AT_HEIGHT]] == extents[i, 0] and numbers[at[AT_WIDTH]] == extents[i, 1]
-        if status == 0 and not (fits and (turns[i, 0] % 180 != 0) == swapped[i]):
-            status = -1
-        failed[i] = status
-
-
-@kernel
-def _cut_out(windows, view, at, streams, parts, failed):
-    """For each window (y0, x0, y1, x1) a stream of that part alone; one without rows stands for the whole picture."""
-    numbers = view.view(np.int32)
-    for i in range(len(windows)):
-        if failed[i]:
-            continue
+    numbers = parsed.copy().view(np.int32)
+    status = _create(instance, handles.ctypes.data, address, size, 0)
+    if status == 0:
+        status = _parse(handles[0], numbers.ctypes.data)
+    fits = numbers[at[AT_HEIGHT]] == extents[0] and numbers[at[AT_WIDTH]] == extents[1]
+    if status == 0 and not (fits and (numbers[at[AT_TURN]] % 180 != 0) == swapped):
+        status = -1
+    if status == 0 and len(window):
+        place = view.copy().view(np.int32)
         for axis in range(2):
-            numbers[at[AT_START] + axis] = windows[i, axis]
-            numbers[at[AT_END] + axis] = windows[i, 2 + axis]
-        failed[i] = _cut(streams[i], parts.ctypes.data + 8 * i, view.ctypes.data)
-
-
-@kernel
-def _place(instance, targets, shapes, kinds, turns, stream, info, at, images, failed):
-    """Says where the pixels of each picture go: HWC of `shapes`, in sample format and colour space `kinds`, turned."""
-    numbers, wide = info.view(np.int32), info.view(np.int64)
-    wide[at[AT_STREAM]] = stream
-    for i in range(len(targets)):
-        if failed[i]:
-            continue
-        numbers[at[AT_HEIGHT]], numbers[at[AT_WIDTH]], numbers[at[AT_CHANNELS]] = (
-            shapes[i, 0],
-            shapes[i, 1],
-            shapes[i, 2],
-        )
-        numbers[at[AT_FORMAT]], numbers[at[AT_SPACE]] = kinds[i, 0], kinds[i, 1]
-        for k in range(3):
-            numbers[at[AT_TURN] + k] = turns[i, k]
-        wide[at[AT_STRIDE]] = shapes[i, 1] * shapes[i, 2]
-        wide[at[AT_BUFFER]] = targets[i]
-        failed[i] = _image(instance, images.ctypes.data + 8 * i, info.ctypes.data)
+            place[at[AT_START] + axis] = window[axis]
+            place[at[AT_END] + axis] = window[2 + axis]
+        status = _cut(handles[0], handles.ctypes.data + 8, place.ctypes.data)
+    if status == 0:
+        wide = info.copy().view(np.int64)
+        image = wide.view(np.int32)
+        wide[at[AT_STREAM]], wide[at[AT_BUFFER]], wide[at[AT_STRIDE]] = stream, target, shape[1] * shape[2]
+        image[at[AT_HEIGHT]], image[at[AT_WIDTH]], image[at[AT_CHANNELS]] = shape[0], shape[1], shape[2]
+        image[at[AT_FORMAT]], image[at[AT_SPACE]] = kind[0], kind[1]
+        for k in range(3):  # degrees and flips
+            image[at[AT_TURN] + k] = numbers[at[AT_TURN] + k] if upright else 0
+        status = _image(instance, handles.ctypes.data + 16, image.ctypes.data)
+    failed[0] = status
 
 
 @kernel
@@ -138,39 +127,29 @@ def _largest_first(numbers, sizes):
 
 
 @kernel
-def decode(
-    instance, decoders, mine, idle, params, addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream,
-    parsed, view, info, at, handles, failed,
-):  # fmt: skip
+def decode(decoders, mine, idle, params, sizes, handles, which, failed):
     """Decodes a batch; returns when the CPU's work is done and a GPU's is queued.
 
     Args:
         decoders: their handles; 0 for one that is not made yet.
         mine: the number of the one that the caller has; -1 for the next that is idle.
         idle: the ends of the pipe, (to read, to write), where the numbers of those lie that nobody uses.
-        windows: of no rows for whole pictures.
-        failed: becomes 0 for what was decoded.
+        sizes: bytes of the pictures.
+        handles: `[M, 3]`, see `prepare`.
+        which: of the first two, 0 for whole pictures and 1 for parts of them.
+        failed: what `prepare` has left; becomes 0 for what was decoded.
 
     Returns:
         0, or the status of a decoder that refuses everything, and its number, which the caller has then.
     """
-    count, number = len(sizes), np.int64(mine)
-    turns = zeros((count, 3), np.int32)
-    _describe(instance, addresses, sizes, extents, swapped, parsed, at, handles[0], turns, failed)
-    streams = handles[0]
-    if len(windows):
-        _cut_out(windows, view, at, handles[0], handles[1], failed)
-        streams = handles[1]
-    if not upright:
-        turns[:] = 0
-    _place(instance, targets, shapes, kinds, turns, stream, info, at, handles[2], failed)
+    number = np.int64(mine)
     sound = np.flatnonzero(failed == 0)
     if not len(sound):
         return np.int64(0), number
     # The engines and the library's threads take pictures in this order, and none of them comes to the end with a large one
     # while the others have nothing to do: 3.9 to 3.6 ms for 64 ImageNet JPEGs, 12.0 to 10.9 for 256 (H200, 16 cores).
     _largest_first(sound, sizes)
-    there, images, statuses = streams[sound], handles[2][sound], zeros(len(sound), np.uint32)
+    there, images, statuses = handles[:, which][sound], handles[:, 2][sound], zeros(len(sound), np.uint32)
     if number < 0:
         number = _number_of_an_idle_one(idle[0])
     decoder = decoders[number] if number >= 0 else np.uint64(0)  # read once: another thread may set it to 0

@@ -24,8 +24,11 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu import codec_calls as calls
+from ndd._cpu.crew import ALONE, joined
+from ndd._cpu.turns import each_in_turn
 from ndd._execution.kept import Kept
-from ndd._tensor.small_arrays import few_zeros
+from ndd._execution.lookahead import is_ahead
+from ndd._operator import Call
 from ndd.decoders import _nvimgcodec
 from ndd.types import DALIImageType
 
@@ -37,6 +40,10 @@ _UINT8 = 0x0802
 _DEVICE_MEMORY, _HOST_MEMORY = 1, 2
 _CPU_ONLY, _GPU_ONLY, _HYBRID, _ENGINES = 1, 2, 3, 4  # nvimgcodecBackendKind_t
 _FIXED = 2  # nvimgcodecLoadHintPolicy_t
+
+_UNPREPARED = -1  # a status of ours
+_WORTH = 4096  # bytes: to tell the library of a picture is as much work as to copy these
+_prepare = each_in_turn(calls.prepare)
 
 _STRUCTURE_TYPES = {
     "Properties": 1, "InstanceCreateInfo": 2, "DecodeParams": 5, "Orientation": 7, "Region": 8, "CodeStreamView": 9,
@@ -171,9 +178,11 @@ class Pictures:
         view = _filled(codec.view, region=_filled(_Region, ndim=2))
         # What a header says, a part of a picture, an image.
         self._structures = _bytes(_filled(_ImageInfo)), _bytes(view), _bytes(info)
-        self._handles = np.zeros((3, 0), np.uint64)  # code streams, parts of them, images
+        self._handles = np.zeros((0, 3), np.uint64)  # code streams, parts of them, images
         self._batch: tuple[Any, ...] = ()
-        self._failed = np.zeros(0, np.int32)
+        self._params = 0
+        self._failed = np.zeros((0, 1), np.int32)
+        self._decoded = np.zeros(0, np.int32)
         self.count = 0
 
     def take(
@@ -201,31 +210,40 @@ class Pictures:
             upright: whether pictures are turned as their EXIF says.
             stream: the CUDA stream that orders it.
         """
-        count = len(sizes)
-        if count > self._handles.shape[1]:
-            more = np.zeros((3, count), np.uint64)
-            more[:, : self._handles.shape[1]] = self._handles
+        self.count = count = len(sizes)
+        if count > len(self._handles):
+            more = np.zeros((count, 3), np.uint64)
+            more[: len(self._handles)] = self._handles
             self._handles = more
-        windows = _NO_WINDOWS if windows is None else windows
-        self.count = count
-        self._batch = addresses, sizes, extents, swapped, windows, targets, shapes, kinds, upright, stream
+        windows = np.zeros((count, 0), np.int64) if windows is None else windows
+        rows = [
+            np.ascontiguousarray(one) for one in (addresses, sizes, extents, swapped, windows, targets, shapes, kinds)
+        ]
+        self._failed = np.full((count, 1), _UNPREPARED, np.int32)
+        alike = upright, stream, *self._structures, _AT
+        self._batch = (self._codec.instance,), *rows, *((one,) for one in alike), self._handles, self._failed
+        self._params = ctypes.addressof(self._codec.params[upright])
+
+    def prepare(self, call: Call) -> None:
+        """Tells the library of what was taken, 2.5 us a picture, 3.5 with a window. The threads of a call that was not
+        foreseen share it: 64 pictures take 0.2 ms else, of 3.5."""
+        what = np.arange(self.count), self._batch
+        if is_ahead():
+            joined(_prepare)(ALONE, 0, np.array([0]), self.count, what)
+        else:
+            call.in_turns(_prepare, what, self.count, self.count * _WORTH, what)
 
     def decode(self, decoders: np.ndarray, mine: int, idle: tuple[int, int]) -> tuple[int, int]:
-        """Decodes what was taken: the status and the number of the decoder, see `codec_calls.decode`; `decoded` says which."""
-        self._failed = few_zeros(self.count, np.int32)
-        params = ctypes.addressof(self._codec.params[self._batch[-2]])
-        return calls.decode(
-            self._codec.instance, decoders, mine, idle, params, *self._batch, *self._structures, _AT, self._handles,
-            self._failed,
-        )  # fmt: skip
+        """Decodes what is prepared: the status and the number of the decoder, see `codec_calls.decode`; `decoded` says which."""
+        sizes, windows = self._batch[2], self._batch[5]
+        which = int(windows.shape[1] > 0)
+        self._decoded = self._failed.ravel().copy()
+        return calls.decode(decoders, mine, idle, self._params, sizes, self._handles, which, self._decoded)
 
     @property
     def decoded(self) -> np.ndarray:
         """Which pictures were, bool `[N]`."""
-        return self._failed == 0
-
-
-_NO_WINDOWS = np.zeros((0, 4), np.int64)
+        return self._decoded == 0
 
 
 def _bytes(structure: Any) -> np.ndarray:

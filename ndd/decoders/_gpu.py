@@ -72,7 +72,8 @@ def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targ
     kind = DALIImageType.RGB if kind == DALIImageType.YCbCr else kind
     if place is None:
         numbers = wanted.tolist()
-        load = share(load, len(wanted), call.threads)
+        nbytes = int(np.add.reduce(np.ascontiguousarray(batch.operand.sizes)[wanted]))
+        load = share(load, len(wanted), nbytes, call.threads)
         there = _nvimgcodec.gpu_decoders(call.device.device_id, call.threads, load, options, len(wanted))
         done[wanted] = there.decode(
             [batch.data[i] for i in numbers],
@@ -97,6 +98,7 @@ def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targ
         upright,
         call.stream.handle,
     )
+    place.pictures.prepare(call)
     nbytes = int(np.add.reduce(place.staging.sizes[rows]))
     with decoders(call.device.device_id, len(wanted), nbytes, call.threads, load, options) as there:
         done[wanted] = there.decode(place.pictures)

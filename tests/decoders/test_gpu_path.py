@@ -42,7 +42,7 @@ class Record:
     refuse the pictures that begin with one of `refused`."""
 
     def __init__(self):
-        self.calls, self.made_for, self.refused = [], [], ()
+        self.calls, self.made_for, self.refused, self.made_by_c = [], [], (), True
 
 
 @pytest.fixture(params=["C library", "wheel"])
@@ -52,6 +52,7 @@ def decoders(request, emulated_gpu, monkeypatch):
     record = Record()
     if request.param == "wheel":
         monkeypatch.setattr(_codec_library, "library", lambda: None)
+        record.made_by_c = False
 
         def given(device_id, num_threads, hw_decoder_load, options, count):
             record.made_for.append((device_id, num_threads, hw_decoder_load, options))
@@ -117,13 +118,28 @@ def test_a_call_that_nobody_foresaw_has_the_threads_of_all_decoders(emulated_gpu
 
 
 def test_the_share_of_the_engines_is_measured_where_nobody_says_it(decoders):
-    given = np.float32(0.65)
-    asked = {(n, t): _decoder_pool.share(given, n, t) for n in (8, 32, 33, 256) for t in (1, 4, 5, 8, 9, 64)}
-    assert {share for (n, t), share in asked.items() if n <= 32 or t <= 4} == {1}
-    assert {share for (n, t), share in asked.items() if n > 32 and 4 < t <= 8} == {0.85}
-    assert {share for (n, t), share in asked.items() if n > 32 and t > 8} == {given}
+    given, large = np.float32(0.65), 1 << 28
+    threads = (1, 2, 3, 4, 5, 8, 9, 64)
+
+    def of(load):
+        return {
+            (n, nbytes, t): _decoder_pool.share(load, n, nbytes, t)
+            for n in (8, 32, 33, 64, 65, 256)
+            for nbytes in (1 << 20, large)
+            for t in threads
+        }
+
+    unforeseen, ahead = of(given), lookahead.threads().submit(of, given).result()
+    for asked in (unforeseen, ahead):
+        assert [asked[n, large, t] for n in (8, 64, 256) for t in threads] == [1, 1, 0.8, 0.8, 0.65, 0.65, 0.4, 0.4] * 3
+        small = {key: share for key, share in asked.items() if key[1] != large}
+        assert {share for (n, _, t), share in small.items() if n <= 32 or t <= 4} == {1}
+        assert {share for (n, _, t), share in small.items() if n > 32 and 4 < t <= 8} == {0.85}
+        assert {share for (n, _, t), share in small.items() if n > 64 and t > 8} == {given}
+    assert {unforeseen[n, 1 << 20, t] for n in (33, 64) for t in (9, 64)} == {0.75}
+    assert {ahead[n, 1 << 20, t] for n in (33, 64) for t in (9, 64)} == {given}
     for load in (0.0, 0.6, 0.7, 1.0):
-        assert all(_decoder_pool.share(load, n, t) == load for n, t in asked)
+        assert set(of(load).values()) == {load}
 
     def used(**arguments):
         ndd.decoders.image(ndd.batch([made()["420.jpg"]] * 2), device="gpu", **arguments).evaluate()
@@ -131,6 +147,25 @@ def test_the_share_of_the_engines_is_measured_where_nobody_says_it(decoders):
 
     assert used() == used(hw_decoder_load=0.65) == 1
     assert used(hw_decoder_load=0.25) == 0.25
+
+
+def test_threads_share_what_the_library_is_told_of_a_batch_that_nobody_foresaw(decoders, monkeypatch):
+    if not decoders.made_by_c:
+        pytest.skip("Python tells the wheel's module")
+    names = [n for n in made() if n.endswith((".jpg", ".png", ".webp"))] * 4
+    batch = ndd.batch([made()[n] for n in names])
+    for function, arguments in (
+        (ndd.decoders.image, {}),
+        (ndd.decoders.image, {"adjust_orientation": False}),
+        (ndd.decoders.image_crop, {"crop": (17, 19)}),
+        (ndd.decoders.image_slice, {"rel_start": (0.3, 0.1), "rel_end": (0.9, 0.8)}),
+    ):
+        found = function(batch, device="gpu", **arguments).evaluate()
+        with monkeypatch.context() as foreseen:
+            foreseen.setattr(_codec_library, "is_ahead", lambda: True)
+            known = function(batch, device="gpu", **arguments).evaluate()
+        for name, a, b in zip(names, found.cpu(), known.cpu(), strict=True):
+            np.testing.assert_array_equal(np.asarray(a), np.asarray(b), err_msg=name)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 64, 257])
