@@ -61,9 +61,10 @@ def image(
         max_pixels: refuse larger pictures (height x width) before allocating anything; default
             `ndd.decoders.get_max_pixels()`.
         hw_decoder_load: share of the JPEGs of a batch that go to the GPU's JPEG engines: the largest of those with the
-            finest chroma. The default, 0.65, is DALI's, and here stands for what was measured to be fastest: 0.65 of more
-            than 32 pictures with more than eight threads (`ndd.set_num_threads`), 0.85 with up to eight, all with up to
-            four, and of up to 32 pictures all. Any other number is the share, as in DALI. Engines differ from kernels by
+            finest chroma. The default, 0.65, is DALI's, and here stands for what was measured to be fastest: all of up to
+            32 pictures, and of any number with up to four threads (`ndd.set_num_threads`); else 0.85 with up to eight; with
+            more of them 0.65, or 0.75 of up to 64 pictures that are not decoded ahead; of batches from 32 MB of files
+            on, by threads, from all to 0.4. Any other number is the share, as in DALI. Engines differ from kernels by
             up to 3 of 255 in 1 of 100 photographs, so that what a picture is decoded with shows, as in DALI, and here what
             is decoded ahead too; 0 and 1 give the same pixels in any company.
         use_fast_idct: JPEGs that the CPU decodes go through libjpeg-turbo's quicker, less exact inverse DCT (off by a few
