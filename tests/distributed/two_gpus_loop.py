@@ -1,4 +1,4 @@
-"""The main loop on two GPUs, as torchrun starts it: `two_gpus_loop.py FOLDER IMAGES SECONDS ROUNDS CORES` prints JSON.
+"""The main loop on two GPUs, as torchrun starts it: `two_gpus_loop.py FOLDER IMAGES SECONDS ROUNDS CORES BATCH` prints JSON.
 
 Each process keeps CORES cores, half of the machine's, also while it works alone: what is compared is one GPU with its cores
 and two GPUs with theirs. In each round rank 0 works alone, then rank 1 alone, then both; who has nothing to do sleeps in a
@@ -20,29 +20,29 @@ import ndd
 from ndd.demo.folder import scan
 
 MEAN, STD = [0.485 * 255, 0.456 * 255, 0.406 * 255], [0.229 * 255, 0.224 * 255, 0.225 * 255]
-BATCH = 128
 
 
-def work(files, **shard):
+def work(files, batch_size, **shard):
     """An endless loop of batches on this GPU; gives how many images each has."""
     reader = ndd.readers.File(
         file_root=str(files.root), files=files.files, labels=files.labels, shuffle="global", seed=3, **shard
     )
     while True:
-        for jpegs, _ in reader.next_epoch(BATCH, last_batch="drop"):
+        for jpegs, _ in reader.next_epoch(batch_size, last_batch="drop"):
             images = ndd.random_resized_crop(ndd.decoders.image(jpegs, device="gpu"), size=[224, 224])
             mirror = ndd.random.coin_flip(batch_size=images.batch_size)
             yield len(ndd.crop_mirror_normalize(images, mean=MEAN, std=STD, mirror=mirror).torch())
 
 
 def rate(loop, seconds):
-    """Images a second."""
+    """Images a second, and how many cores this process kept busy."""
     torch.cuda.synchronize()
-    start, count = time.perf_counter(), 0
+    start, spent, count = time.perf_counter(), time.process_time(), 0
     while time.perf_counter() - start < seconds:
         count += sum(next(loop) for _ in range(4))
     torch.cuda.synchronize()
-    return count / (time.perf_counter() - start)
+    lasted = time.perf_counter() - start
+    return count / lasted, (time.process_time() - spent) / lasted
 
 
 def hashed(threads, seconds=1.0):
@@ -92,7 +92,7 @@ def epochs(rank, count=1001):
     return found
 
 
-def main(folder, images, seconds, rounds, cores):
+def main(folder, images, seconds, rounds, cores, batch_size):
     rank = int(os.environ["LOCAL_RANK"])
     torch.cuda.set_device(rank)
     mine = sorted(os.sched_getaffinity(0))
@@ -101,21 +101,24 @@ def main(folder, images, seconds, rounds, cores):
     dist.init_process_group("gloo")
     given = epochs(rank)
     files = scan(folder).repeated(images)
-    loop = work(files, shard="auto")
-    for _ in range(2 * images // BATCH // 2):  # two epochs: kernels are compiled, buffers have their sizes
+    loop = work(files, batch_size, shard="auto")
+    for _ in range(2 * images // batch_size // 2):  # two epochs: kernels are compiled, buffers have their sizes
         next(loop)
     rates = {"rank 0 alone": [], "rank 1 alone": [], "both": []}
+    busy = {name: [] for name in rates}
     for _ in range(rounds):
         for at_work, name in enumerate(rates):
             dist.barrier()
-            own = rate(loop, seconds) if at_work in (rank, 2) else 0.0
-            rates[name].append(sum(everybody(own)))
+            found = everybody(rate(loop, seconds) if at_work in (rank, 2) else (0.0, 0.0))
+            rates[name].append(sum(own for own, _ in found))
+            busy[name].append([round(own, 1) for _, own in found])
     cores_alone = []
     for at_work in (0, 1, 2):
         dist.barrier()
         cores_alone.append(sum(everybody(hashed(cores) if at_work in (rank, 2) else 0.0)))
     facts = {
         "hashed": cores_alone,
+        "busy": busy,
         "cores": everybody(len(os.sched_getaffinity(0))),
         "numa": everybody(numa_node(rank)),
     }

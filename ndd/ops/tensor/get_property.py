@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._operator import operator, output
+from ndd._operator import Call, Operand, operator, output
 from ndd._tensor import Device, Store
 from ndd._tensor.dtype import uint8
 
@@ -33,13 +33,19 @@ def get_property(input, /, *, key: str):
 
 @get_property.batch
 def _(call, input, *, key):
-    texts = [input.layout] * call.n if key == "layout" else call.sources
-    return [np.frombuffer(str(t or "").encode(), np.uint8).copy() for t in texts]
+    return _texts(call, input, key)
 
 
 @get_property.cuda
 def _(launch, input, *, key):
     from ndd._cuda import transfer
 
-    parts = get_property.operator.batch(launch.call, input, key=key)
-    return transfer.to_gpu(Store(uint8, None, Device.CPU, [p.shape for p in parts], parts=parts), launch.device)
+    return transfer.to_gpu(_texts(launch.call, input, key), launch.device)
+
+
+def _texts(call: Call, input: Operand, key: str) -> Store:
+    """The bytes of all samples behind each other: an array for each takes 1.5 us, and as much again on its way to a GPU."""
+    found = [input.layout] * call.n if key == "layout" else call.sources
+    texts = [str(text or "").encode() for text in found]
+    flat = np.frombuffer(bytearray(b"".join(texts)), np.uint8)
+    return Store(uint8, None, Device.CPU, [(len(text),) for text in texts], flat=flat)
