@@ -44,6 +44,7 @@ ALONE = np.zeros(1, np.int64)
 """In place of a board, where nobody is to join in."""
 MEANWHILE = "by a stand-in"
 """See `joined`."""
+_ENDED = np.ones(_HEAD, np.int64)  # a board whose threads are over
 
 _syscall: Any = External("syscall", "int64(int64, uintp, int64, int64, uintp, uintp, int64)")
 if not _FUTEX:
@@ -122,6 +123,11 @@ def _serve(board, end):
             added(board, _ASLEEP, -1)
 
 
+@_serve.meanwhile
+def _(board, end):
+    return MEANWHILE  # nobody waits: to compile it takes 0.7 s
+
+
 def _join(board, helpers, turns, most, what):
     given = (turns, most) + what
     entry, address = job(loop, given)  # type: ignore[name-defined]  # noqa: F821
@@ -182,10 +188,13 @@ class Crew:
         self._lock = threading.RLock()  # a signal's handler may take it again
         weakref.finalize(self, _end, self.board, self._threads).atexit = False
 
-    def ensure(self, wanted: int) -> None:
-        """There are this many threads, or as many as can be."""
+    def ensure(self, wanted: int) -> bool:
+        """There are this many threads, or as many as can be: whether there are any. There are none before it is compiled what
+        they do."""
         if len(self._threads) >= wanted:
-            return
+            return True
+        if not self._threads and _serve(_ENDED, False) is MEANWHILE:
+            return False
         with self._lock:
             while len(self._threads) < wanted:
                 name = f"ndd-crew-{len(self._threads)}"
@@ -193,8 +202,9 @@ class Crew:
                 try:
                     start(thread)
                 except RuntimeError:  # no memory, or a limit: fewer threads do the work
-                    return
+                    break
                 self._threads.append(thread)
+        return bool(self._threads)
 
 
 def _end(board: np.ndarray, begun: list[threading.Thread]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 
 from ndd._cpu.jit import kernel
@@ -30,4 +32,20 @@ def gather_turns(turns, most, sources, ends, target):
             copy_bytes(target + at, sources[k] + at - begin, size)
             at, k = at + size, k + 1
         k -= 1  # the next piece may begin inside of the same sample
+    return True
+
+
+@gather_turns.meanwhile
+def _(turns, most, sources, ends, target):
+    places = ends.tolist()
+    begins, total = [0, *places], places[-1]
+    for _ in range(most):
+        at = next_turn(turns) * PIECE
+        if at >= total:
+            break
+        stop, k = min(at + PIECE, total), int(np.searchsorted(ends, at, side="right"))
+        while at < stop:
+            size = min(places[k], stop) - at
+            ctypes.memmove(target + at, int(sources[k]) + at - begins[k], size)
+            at, k = at + size, k + 1
     return True

@@ -91,22 +91,18 @@ def resampled(x, out, step, taps, low_slopes, high_slopes, coarse):
             first, q = base + np.int64(found[BLOCK + o]), np.int64(found[2 * BLOCK + o])
             p, r = found[3 * BLOCK + o], found[4 * BLOCK + o]
             total = np.float32(0)
-            if first >= 0 and first + count <= n:
-                i, j = np.uint64(first), np.uint64(q * count)
-                for k in range(np.uint64(count)):
-                    total += x[i + k] * (tap[j + k] + p * below[j + k] + r * above[j + k])
-            else:
-                low, high = max(0, -first), min(count, n - first)
-                if low:  # the first tap, to which all others are added, lies nearer there, and is rounded less
-                    there = found[o]
-                    t = np.abs(np.float32(low + 1 - count // 2) - there / np.float32(PHASES))
-                    if t > 0:
-                        finer = np.float32(2.0 ** (np.floor(np.log2(t)) - 18))
-                        there = np.rint(there / finer) * finer
-                    p = np.rint(there * (np.float32(1) / half)) * half - np.float32(q)
-                    r = np.rint(there * (np.float32(1) / coarse)) * coarse - np.float32(q)
-                for k in range(low, high):
-                    total += x[first + k] * (taps[q, k] + p * low_slopes[q, k] + r * high_slopes[q, k])
+            low, taken = max(0, -first), min(count, n - first) - max(0, -first)
+            if low:  # the first tap, to which all others are added, lies nearer there, and is rounded less
+                there = found[o]
+                t = np.abs(np.float32(low + 1 - count // 2) - there / np.float32(PHASES))
+                if t > 0:
+                    finer = np.float32(2.0 ** (np.floor(np.log2(t)) - 18))
+                    there = np.rint(there / finer) * finer
+                p = np.rint(there * (np.float32(1) / half)) * half - np.float32(q)
+                r = np.rint(there * (np.float32(1) / coarse)) * coarse - np.float32(q)
+            i, j = np.uint64(first + low), np.uint64(q * count + low)
+            for k in range(np.uint64(max(0, taken))):  # one loop for all: each takes a quarter of a second to compile
+                total += x[i + k] * (tap[j + k] + p * below[j + k] + r * above[j + k])
             out[block + o] = total
 
 

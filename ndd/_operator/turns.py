@@ -96,8 +96,7 @@ def in_turns(
 
     if threads > 1:
         crew = crew_of(context.thread_pool) if shared.__class__ is Kernel else None
-        if crew is not None:
-            crew.ensure(threads - 1)
+        if crew is not None and crew.ensure(threads - 1):
             while turns[0] < count and shared(crew.board, threads - 1, turns, most, what) is True:
                 pass
         if turns[0] < count:  # a stand-in answers, or there is no crew: threads of Python's

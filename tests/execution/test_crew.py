@@ -18,6 +18,7 @@ from ndd._cpu.crew import ALONE, MEANWHILE, Crew, crew_of, joined
 from ndd._cpu.jit import kernel
 from ndd._cpu.turns import next_turn
 from ndd._execution.threads import ThreadPool
+from ndd._operator.turns import Pace, in_turns
 
 pytestmark = pytest.mark.skipif(not room._FUTEX, reason="needs Linux")
 
@@ -182,3 +183,17 @@ def test_where_nobody_can_wait_python_has_the_threads():
         assert shared == [3], shared
     """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
+
+
+def test_nobody_waits_for_what_a_crew_does(monkeypatch):
+    """While it is compiled threads of Python's take the turns."""
+    monkeypatch.setattr(room, "_serve", lambda board, end: MEANWHILE)
+    context = ndd.EvalContext(num_threads=3)
+    crew = crew_of(context.thread_pool)
+    assert not crew.ensure(2)
+    counts, who = numbers()
+    assert in_turns(context, count_up, (counts, 10, np.array([0]), who), len(counts), 1 << 30, None, Pace(1e-6))
+    np.testing.assert_array_equal(counts, 6)
+    monkeypatch.undo()
+    assert crew.ensure(2)
+    assert len(crew._threads) == 2

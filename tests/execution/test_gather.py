@@ -1,0 +1,34 @@
+"""Bytes that lie apart, copied behind each other by threads that take pieces in turn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ndd
+from ndd._cpu.gather import PIECE, gather_turns
+from ndd._operator.turns import in_turns
+
+
+def interpreted(*given):
+    return gather_turns.stand_in(*given)
+
+
+@pytest.mark.parametrize("loop", [gather_turns, interpreted], ids=["compiled", "stand-in"])
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    "sizes",
+    [[1], [0, 5, 0, 0, 7], [3 * PIECE + 5, 1, 0, PIECE - 6, 2 * PIECE], [PIECE], [PIECE, PIECE, 0], [100] * 5000],
+    ids=lambda sizes: f"{len(sizes)} of {sum(sizes)} bytes",
+)
+def test_samples_lie_behind_each_other(loop, threads, sizes):
+    rng = np.random.default_rng(0)
+    parts = [rng.integers(0, 256, size, dtype=np.uint8) for size in sizes]
+    ends = np.cumsum(sizes)
+    out = np.full(int(ends[-1]) + 1, 7, np.uint8)
+    places = np.array([part.ctypes.data for part in parts])
+    what = places, ends, out.ctypes.data
+    context = ndd.EvalContext(num_threads=threads)
+    assert in_turns(context, loop, what, -(-int(ends[-1]) // PIECE), 2 * int(ends[-1]), parts)
+    np.testing.assert_array_equal(out[:-1], np.concatenate(parts))
+    assert out[-1] == 7
