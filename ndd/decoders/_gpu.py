@@ -21,7 +21,7 @@ from ndd._tensor.memory import device_empty
 from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders import _codec_library, _nvimgcodec, _orientation, _pixels
 from ndd.decoders._batch import Encoded
-from ndd.decoders._decoder_pool import Place, decoders, places, share
+from ndd.decoders._decoder_pool import Place, decoders, huffman_threshold, places, share
 from ndd.decoders._header import may_be_decoded
 from ndd.decoders._policy import judged_pictures
 from ndd.decoders._sample import Options
@@ -73,7 +73,7 @@ def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targ
     if place is None:
         numbers = wanted.tolist()
         nbytes = int(np.add.reduce(np.ascontiguousarray(batch.operand.sizes)[wanted]))
-        load = share(load, len(wanted), nbytes, call.threads)
+        load = share(load, len(wanted), nbytes, call.threads, _part(batch))
         there = _nvimgcodec.gpu_decoders(call.device.device_id, call.threads, load, options, len(wanted))
         done[wanted] = there.decode(
             [batch.data[i] for i in numbers],
@@ -100,9 +100,18 @@ def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targ
     )
     place.pictures.prepare(call)
     nbytes = int(np.add.reduce(place.staging.sizes[rows]))
-    with decoders(call.device.device_id, len(wanted), nbytes, call.threads, load, options) as there:
+    with decoders(call.device.device_id, len(wanted), nbytes, call.threads, load, _part(batch), options) as there:
         done[wanted] = there.decode(place.pictures)
     return done
+
+
+def _part(batch: Encoded) -> float:
+    """How much of the pixels of all pictures is wanted, from 0 to 1."""
+    if batch.windows is None:
+        return 1.0
+    wanted = batch.windows[:, 2:] - batch.windows[:, :2]
+    height, width = batch.facts[:, HEIGHT], batch.facts[:, WIDTH]
+    return float(np.vdot(wanted[:, 0], wanted[:, 1]) / max(1, np.vdot(height, width)))
 
 
 def _suitable(batch: Encoded, place: Place | None) -> np.ndarray:
@@ -126,7 +135,11 @@ _BUFFER_SIZES = ("device_memory_padding", "host_memory_padding", "preallocate_wi
 def _options_text(named: dict[str, Any]) -> str:
     """nvImageCodec's options for a decoder. With room to spare it keeps its buffers from batch to batch: 1.5 times the
     images/s at batch 64."""
-    texts = [f":fancy_upsampling={int(named['jpeg_fancy_upsampling'])}"]
+    pixels = huffman_threshold(named["hybrid_huffman_threshold"], named["hw_decoder_load"])
+    texts = [
+        f":fancy_upsampling={int(named['jpeg_fancy_upsampling'])}",
+        f"nvjpeg_cuda_decoder:hybrid_huffman_threshold={pixels}",
+    ]
     for backend in ("nvjpeg_cuda_decoder", "nvjpeg_hw_decoder"):
         for name in _BUFFER_SIZES:
             if named[name]:

@@ -108,7 +108,7 @@ def test_a_call_that_nobody_foresaw_has_the_threads_of_all_decoders(emulated_gpu
     monkeypatch.setattr(_decoder_pool._pools, "using", lambda *key: made.append(key))
 
     def asked(count, nbytes):
-        _decoder_pool.decoders(0, count, nbytes, 16, 0.65, "")
+        _decoder_pool.decoders(0, count, nbytes, 16, 0.65, 1.0, "")
 
     for work in (asked, lambda *a: lookahead.threads().submit(asked, *a).result()):
         for count, nbytes in ((8, 1 << 20), (64, 1 << 23), (256, 1 << 25), (64, 1 << 28)):
@@ -121,9 +121,9 @@ def test_the_share_of_the_engines_is_measured_where_nobody_says_it(decoders):
     given, large = np.float32(0.65), 1 << 28
     threads = (1, 2, 3, 4, 5, 8, 9, 64)
 
-    def of(load):
+    def of(load, part=1.0):
         return {
-            (n, nbytes, t): _decoder_pool.share(load, n, nbytes, t)
+            (n, nbytes, t): _decoder_pool.share(load, n, nbytes, t, part)
             for n in (8, 32, 33, 64, 65, 256)
             for nbytes in (1 << 20, large)
             for t in threads
@@ -138,6 +138,8 @@ def test_the_share_of_the_engines_is_measured_where_nobody_says_it(decoders):
         assert {share for (n, _, t), share in small.items() if n > 64 and t > 8} == {given}
     assert {unforeseen[n, 1 << 20, t] for n in (33, 64) for t in (9, 64)} == {0.75}
     assert {ahead[n, 1 << 20, t] for n in (33, 64) for t in (9, 64)} == {given}
+    assert of(given, 0.5) == unforeseen
+    assert of(given, 0.1) == ahead  # small windows
     for load in (0.0, 0.6, 0.7, 1.0):
         assert set(of(load).values()) == {load}
 
@@ -187,10 +189,31 @@ def test_one_call_for_the_batch_and_one_block(decoders):
     assert decoders.made_for[0][0] == 0
     load, text = decoders.made_for[0][2:]
     assert load == 0.5
-    assert text.startswith(":fancy_upsampling=0 nvjpeg_cuda_decoder:device_memory_padding=16777216")
+    wanted = {":fancy_upsampling=0"} | {
+        f"nvjpeg_{kind}_decoder:{name}"
+        for kind in ("cuda", "hw")
+        for name in ("device_memory_padding=16777216", "host_memory_padding=8388608")
+    }
+    assert set(text.split()) == wanted | {"nvjpeg_cuda_decoder:hybrid_huffman_threshold=1000000"}
     same = ndd.decoders.image(ndd.batch([made()["420.jpg"]] * 2), device="gpu")
     assert same._value().whole is not None
     assert same.torch().shape == (2, 40, 56, 3)
+
+
+def test_who_reads_huffman_codes(decoders):
+    """The GPU, from as many pixels on as the user says; with no engines at work from as many as was measured."""
+
+    def threshold(**arguments):
+        ndd.decoders.image(ndd.batch([made()["420.jpg"]] * 2), device="gpu", **arguments).evaluate()
+        (found,) = [text for text in decoders.made_for[-1][-1].split() if "huffman" in text]
+        return int(found.rpartition("=")[2])
+
+    default = _decoder_pool._UNSAID_PIXELS
+    assert threshold() == threshold(hybrid_huffman_threshold=default) == default
+    assert threshold(hybrid_huffman_threshold=5000) == 5000
+    assert threshold(hw_decoder_load=0.5) == default
+    assert threshold(hw_decoder_load=0) == _decoder_pool._PIXELS_WITHOUT_ENGINES
+    assert threshold(hw_decoder_load=0, hybrid_huffman_threshold=5000) == 5000
 
 
 def test_a_larger_batch_makes_decoders_anew(decoders):
