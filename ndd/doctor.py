@@ -166,6 +166,9 @@ def _nvimgcodec() -> Finding:
     codec = _imported("nvidia.nvimgcodec", "nvImageCodec", advice, needed=False)
     if isinstance(codec, Finding):
         return codec
+    if not hasattr(codec, "NVIMGCODEC_DEVICE_CPU_ONLY"):
+        text = f"{codec.__version__} is too old: other libraries decode on the CPU"
+        return Finding("nvImageCodec", "broken", text, f"{installation.install_command('cpu')} brings 0.9 or newer")
     # Without a driver only this pair of settings works; see the decoders.
     only = codec.Backend(codec.BackendKind.CPU_ONLY)
     decoder = codec.Decoder(device_id=codec.NVIMGCODEC_DEVICE_CPU_ONLY, backends=[only])

@@ -18,7 +18,6 @@ from __future__ import annotations
 import ctypes
 import os
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -112,7 +111,9 @@ class Library:
     """The loaded library and an instance of it. RuntimeError if it does not fit what is known here."""
 
     def __init__(self) -> None:
-        folder = Path(_nvimgcodec.library().__file__).parent
+        folder = _nvimgcodec.folder()
+        if folder is None:
+            raise RuntimeError("nvImageCodec is not installed")
         names = ("libnvimgcodec.so.0", "bin/nvimgcodec_0.dll", "nvimgcodec_0.dll")
         path = next((folder / name for name in names if (folder / name).exists()), None)
         if path is None:
@@ -144,7 +145,7 @@ def _check(status: int, what: str) -> None:
 
 
 def _loaded() -> Library | None:
-    if _nvimgcodec.library() is None:
+    if _nvimgcodec.folder() is None:
         return None
     try:
         return Library()

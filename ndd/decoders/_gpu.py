@@ -118,7 +118,7 @@ def _suitable(batch: Encoded, place: Place | None) -> np.ndarray:
     """The numbers of the samples that may go to nvImageCodec's GPU decoders, with nothing in their copies that it would
     stumble over."""
     fits = batch.facts[:, GOOD] != 0
-    if _nvimgcodec.library() is not None:
+    if place is not None or _nvimgcodec.library() is not None:
         for i in np.flatnonzero(~fits).tolist():
             if i not in batch.errors and _suits_the_gpu(batch.header(i), batch.data[i], batch.options):
                 fits[i] = True
@@ -149,7 +149,7 @@ def _options_text(named: dict[str, Any]) -> str:
 
 def _suits_the_gpu(header: Any, data: np.ndarray, options: Options) -> bool:
     """Whether a sample may go to nvImageCodec's GPU decoders: 8 bits, no alpha to keep, nothing known to be broken."""
-    if not _nvimgcodec.decodes(header.format) or not may_be_decoded(data.data, header):
+    if header.format not in _nvimgcodec.FORMATS or not may_be_decoded(data.data, header):
         return False
     if header.plain_jpeg:  # one without its end is for the CPU to judge: the engines paint over what is missing
         return not header.coded_rgb and b"\xff\xd9" in data[-64:].tobytes()

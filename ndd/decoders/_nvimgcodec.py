@@ -1,5 +1,8 @@
 """The only importer of nvidia.nvimgcodec: decoding on the CPU (no driver needed) and on GPUs.
 
+Before 0.9 its module was another one, which is not used: then other libraries decode on the CPU, and GPUs by the C library
+alone (`_codec_library.py`).
+
 Facts about the library (0.9) that shape this file:
 
 * On a machine without a driver a decoder works only if it is told so twice: `device_id=NVIMGCODEC_DEVICE_CPU_ONLY`
@@ -17,11 +20,14 @@ Facts about the library (0.9) that shape this file:
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +37,7 @@ from ndd._execution.kept import Kept
 from ndd._tensor.memory import host_empty
 from ndd.decoders import _orientation
 from ndd.decoders._header import Header, jpeg_with_end
+from ndd.installation import install_command
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
@@ -38,11 +45,23 @@ if TYPE_CHECKING:
 
 Window = tuple[int, int, int, int]  # y0, x0, y1, x1
 
-_module: list[Any] = []  # empty: not tried; [None]: not installed
+FORMATS = ("jpeg", "png", "webp")
+"""The formats that go to the library."""
+
+_module: list[Any] = []  # empty: not tried; [None]: not installed, or too old
+
+
+def folder() -> Path | None:
+    """Where the wheel is, with its C library; None where it is not installed."""
+    try:
+        found = importlib.util.find_spec("nvidia.nvimgcodec")
+    except ImportError:  # there is no package "nvidia"
+        return None
+    return None if found is None or found.origin is None else Path(found.origin).parent
 
 
 def library() -> Any:
-    """The module nvidia.nvimgcodec, or None where it is not installed."""
+    """The module nvidia.nvimgcodec, or None where it is not installed or older than 0.9."""
     if not _module:
         with whole:
             if not _module:
@@ -60,6 +79,14 @@ def _imported() -> Any:
         with without_load_complaints():
             from nvidia import nvimgcodec
 
+            if not hasattr(nvimgcodec, "NVIMGCODEC_DEVICE_CPU_ONLY"):
+                warnings.warn(
+                    f"nvImageCodec {nvimgcodec.__version__} is too old to decode on the CPU: other libraries do, and of PNG "
+                    f"and WebP not every kind. Install 0.9 or newer: {install_command('cpu')}",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                return None
             nvimgcodec.Decoder(
                 device_id=nvimgcodec.NVIMGCODEC_DEVICE_CPU_ONLY, backends=[nvimgcodec.Backend(nvimgcodec.CPU_ONLY)]
             )
@@ -97,8 +124,8 @@ def without_load_complaints() -> Iterator[None]:
 
 
 def decodes(name: str) -> bool:
-    """Whether files of this format go to the library."""
-    return name in ("jpeg", "png", "webp") and library() is not None
+    """Whether files of this format go to the library's module."""
+    return name in FORMATS and library() is not None
 
 
 def decode_cpu(

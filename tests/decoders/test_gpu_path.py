@@ -15,7 +15,7 @@ from ndd._execution import lookahead
 from ndd.decoders import _codec_library, _decoder_pool, _gpu, _nvimgcodec
 from ndd.decoders._sample import Options, decode
 
-pytestmark = pytest.mark.skipif(_nvimgcodec.library() is None, reason="nvImageCodec is not installed")
+pytestmark = pytest.mark.skipif(_nvimgcodec.folder() is None, reason="nvImageCodec is not installed")
 
 
 class Wheel:
@@ -51,6 +51,8 @@ def decoders(request, emulated_gpu, monkeypatch):
         pytest.skip("the stand-in writes to host memory; test_gpu.py has the real decoders")
     record = Record()
     if request.param == "wheel":
+        if _nvimgcodec.library() is None:
+            pytest.skip("its module is too old")
         monkeypatch.setattr(_codec_library, "library", lambda: None)
         record.made_by_c = False
 
@@ -320,6 +322,28 @@ def test_a_library_that_does_not_fit_is_told_once(emulated_gpu, monkeypatch):
     with pytest.warns(RuntimeWarning, match="cannot be used, its Python module decodes"):
         assert _codec_library.library() is None
     assert _codec_library.library() is None
+
+
+def test_a_module_that_is_too_old_is_told_once(emulated_gpu, decoders, monkeypatch):
+    """Before 0.9: on the CPU other libraries decode, on a GPU the C library."""
+    if not decoders.made_by_c:
+        pytest.skip("about the C library")
+    from nvidia import nvimgcodec
+
+    there = ndd.decoders.image(ndd.batch([made()[n] for n in NAMES]), device="gpu").evaluate()
+    by_library = [count for count, _ in decoders.calls]
+
+    monkeypatch.delattr(nvimgcodec, "NVIMGCODEC_DEVICE_CPU_ONLY", raising=False)
+    monkeypatch.setattr(_nvimgcodec, "_module", [])
+    with pytest.warns(RuntimeWarning, match="is too old to decode on the CPU") as told:
+        here = ndd.decoders.image(ndd.batch([made()[n] for n in NAMES])).evaluate()
+    assert len(told) == 1
+    assert here.shape == there.shape
+    decoders.calls.clear()
+    again = ndd.decoders.image(ndd.batch([made()[n] for n in NAMES]), device="gpu")
+    for a, b in zip(there.tensors, again.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(a.cpu()), np.asarray(b.cpu()))
+    assert [count for count, _ in decoders.calls] == by_library
 
 
 def test_without_nvimgcodec(emulated_gpu, monkeypatch):
