@@ -57,11 +57,10 @@ def image_crop(
             whole extent; fractions are dropped. `crop_d` and `crop_pos_z` are about volumes and have no effect.
         crop_pos_x, crop_pos_y: where the window lies, from 0 (start) to 1 (end) of the free space.
         rounding: how `position * (extent - size)` becomes an anchor: "round" (halves away from zero) or "truncate".
-        adjust_orientation, device_memory_padding, dtype, host_memory_padding, hw_decoder_load, jpeg_fancy_upsampling,
-            max_pixels, on_error, output_type, preallocate_height_hint, preallocate_width_hint,
+        adjust_orientation, device_memory_padding, dtype, host_memory_padding, hw_decoder_load, hybrid_huffman_threshold,
+            jpeg_fancy_upsampling, max_pixels, on_error, output_type, preallocate_height_hint, preallocate_width_hint,
             use_fast_idct: as for `decoders.image`.
-        affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k, hybrid_huffman_threshold: taken for DALI's sake,
-            without effect.
+        affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k: taken for DALI's sake, without effect.
         memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
 
     Positions are in the upright picture. Gives HWC images. In the middle (0.5) an anchor of 2.5 is 3; torchvision's

@@ -56,11 +56,10 @@ def image_random_crop(
         random_aspect_ratio: width / height from which to which; uniform in the logarithm.
         num_attempts: how often a window that does not fit is drawn again.
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
-        adjust_orientation, device_memory_padding, dtype, host_memory_padding, hw_decoder_load, jpeg_fancy_upsampling,
-            max_pixels, on_error, output_type, preallocate_height_hint, preallocate_width_hint,
+        adjust_orientation, device_memory_padding, dtype, host_memory_padding, hw_decoder_load, hybrid_huffman_threshold,
+            jpeg_fancy_upsampling, max_pixels, on_error, output_type, preallocate_height_hint, preallocate_width_hint,
             use_fast_idct: as for `decoders.image`.
-        affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k, hybrid_huffman_threshold: taken for DALI's sake,
-            without effect.
+        affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k: taken for DALI's sake, without effect.
         memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
 
     Gives HWC images, of the windows that DALI draws. Where no window has a share of the area as large as asked for (above 1,

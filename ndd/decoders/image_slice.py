@@ -67,11 +67,10 @@ def image_slice(
         end, rel_end, shape, rel_shape: where it ends or how large it is; default: to the end of the axis.
         axes: the axes that the numbers are about, 0 = H, 1 = W, negative ones count from the back.
         axis_names: the axes by their letters; default "WH": x first.
-        adjust_orientation, device_memory_padding, dtype, host_memory_padding, hw_decoder_load, jpeg_fancy_upsampling,
-            max_pixels, on_error, output_type, preallocate_height_hint, preallocate_width_hint,
+        adjust_orientation, device_memory_padding, dtype, host_memory_padding, hw_decoder_load, hybrid_huffman_threshold,
+            jpeg_fancy_upsampling, max_pixels, on_error, output_type, preallocate_height_hint, preallocate_width_hint,
             use_fast_idct: as for `decoders.image`.
-        affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k, hybrid_huffman_threshold: taken for DALI's sake,
-            without effect.
+        affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k: taken for DALI's sake, without effect.
         memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
 
     Fractions of the extent are rounded, halves away from zero, start and end each for itself. Positions are in the
