@@ -9,6 +9,9 @@ lock, a library half imported, a kernel half compiled. So before a fork
 
 and after it `whole` is given back and the steps run from the lowest room to the highest, in the parent and in the child.
 
+Where a GPU is in use, a child leaves its parent's garbage alone: a tensor that several streams have used asks the driver for an
+event when it dies, which is no use in a child, and the error there ends the process.
+
 Python runs the hooks that were registered last first. The libraries whose hooks take locks that a thread of ours may
 need to come to its end are therefore imported here, before ours is registered: else `logging`'s lock would be taken
 while we wait for a thread that imports numba, which asks for that lock.
@@ -18,8 +21,10 @@ from __future__ import annotations
 
 import concurrent.futures.thread  # noqa: F401  (takes a lock before a fork)
 import contextlib
+import gc
 import logging  # noqa: F401  (takes a lock before a fork)
 import os
+import sys
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -90,8 +95,25 @@ class _Whole:
         self.in_parent()
 
 
-whole = _Whole()
-_steps = [_Step(whole.before, whole.in_parent, whole.in_child)]
+class _Garbage:
+    """What a child does not collect."""
+
+    def __init__(self) -> None:
+        self._on_gpu = False  # whether some of it may be
+
+    def before(self) -> None:
+        """Asks in the parent: in a child torch says that no GPU is in use."""
+        asked = getattr(sys.modules.get("torch.cuda"), "is_initialized", None)  # another thread may be importing it
+        self._on_gpu = self._on_gpu or (asked is not None and asked())
+
+    def in_child(self) -> None:
+        """Leaves what there is alone, for good."""
+        if self._on_gpu:
+            gc.freeze()
+
+
+whole, _garbage = _Whole(), _Garbage()
+_steps = [_Step(_garbage.before, None, _garbage.in_child), _Step(whole.before, whole.in_parent, whole.in_child)]
 
 
 def around_fork(

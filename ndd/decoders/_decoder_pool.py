@@ -46,9 +46,8 @@ _LARGE = 1 << 25  # bytes of a batch: from here on it counts as one of many pict
 # done by engines alone, of which an H200 has seven: 8 in 1.3 ms instead of 2.5, 16 in 1.7 instead of 2.7, 32 in 2.4 instead of
 # 3.0; ahead of the loop 22,000 images/s in batches of 32 instead of 19,700. A call that nobody foresaw, 64 pictures: four cores
 # 7.3 ms with 0.65, 3.9 with 0.8 and 4.0 with 1, eight 4.4, 3.9 and 4.0, sixteen 4.2, with 0.75 3.8; more pictures are best with
-# 0.65 there, 128 in 7.1 ms instead of 7.4, 256 in 12.6 instead of 13.6, and so are small windows, which are less work for the
-# threads while engines decode whole pictures: 64 of 120 x 120 in 3.3 ms instead of 3.5, quarters of the pictures in 3.5 instead
-# of 3.6, random windows of half of them on average in 3.7 instead of 3.5. 64 of 12 million pixels: four cores 57.5 ms with 0.65,
+# 0.65 there, 128 in 7.1 ms instead of 7.4, 256 in 12.6 instead of 13.6. Windows of
+# a twelfth and a quarter of the pictures take 4.64 and 4.77 ms with 0.75, 4.88 and 5.31 with 0.65 (H100, a slower machine). 64 of 12 million pixels: four cores 57.5 ms with 0.65,
 # 49.6 with 0.8, 60.5 with 1; eight 44.4 with 0.5, 38.9 with 0.65, 50.0 with 0.8; sixteen 36.9 with 0.4, 40.9 with 0.65.
 _UNSAID = np.float32(0.65)  # the default of `hw_decoder_load`
 _SHARES = ((4, 1.0), (8, 0.85))  # up to so many threads
@@ -56,7 +55,6 @@ _LARGE_SHARES = ((2, 1.0), (4, 0.8), (8, 0.65))
 _LARGE_SHARE = 0.4  # with more threads
 _ENGINES_ALONE = 32  # pictures of a batch
 _UNFORESEEN = (64, 0.75)  # pictures of a batch at most, which is the only one at work
-_SMALL_PART = 0.3  # of the pixels, if windows are decoded
 
 # From how many pixels on a GPU reads the Huffman codes of a picture that no engine decodes, where nobody has said so. DALI's
 # number leaves photographs to the threads: they are ahead beside engines, 22,500 images/s instead of 19,800 in batches of 64 by
@@ -146,9 +144,9 @@ _pools = Kept(_made, limit=_KEPT_POOLS)
 atexit.register(_pools.clear)  # while the GPU can still be talked to
 
 
-def share(load: float, count: int, nbytes: int, threads: int, part: float) -> float:
+def share(load: float, count: int, nbytes: int, threads: int) -> float:
     """The share of a batch of `count` JPEGs of `nbytes` bytes that goes to a GPU's JPEG engines: `load`, if it is not the
-    default. `part`: how much of the pixels is wanted, from 0 to 1."""
+    default."""
     if load != _UNSAID:
         return load
     if nbytes >= _LARGE:
@@ -158,8 +156,7 @@ def share(load: float, count: int, nbytes: int, threads: int, part: float) -> fl
     few = next((measured for most, measured in _SHARES if threads <= most), None)
     if few is not None:
         return few
-    alone = count <= _UNFORESEEN[0] and part > _SMALL_PART and not is_ahead()
-    return _UNFORESEEN[1] if alone else load
+    return _UNFORESEEN[1] if count <= _UNFORESEEN[0] and not is_ahead() else load
 
 
 def huffman_threshold(pixels: int, load: float) -> int:
@@ -168,16 +165,13 @@ def huffman_threshold(pixels: int, load: float) -> int:
     return _PIXELS_WITHOUT_ENGINES if pixels == _UNSAID_PIXELS and load == 0 else pixels
 
 
-def decoders(
-    device_id: int | None, count: int, nbytes: int, threads: int, load: float, part: float, options: str
-) -> Any:
+def decoders(device_id: int | None, count: int, nbytes: int, threads: int, load: float, options: str) -> Any:
     """The decoders of one GPU for batches of about `count` pictures and `nbytes` bytes, in a `with` block: one that has begun
     with batches of 64 decodes batches of 256 at half the speed, see `Decoders`."""
     size_class = max(count - 1, 0).bit_length()
     most = _MOST_OF_A_PAIR if is_ahead() else _FEW
     plan = _PAIR if 1 << size_class <= most and nbytes < _LARGE else _ONE
-    load = share(load, 1 << size_class, nbytes, threads, part)
-    return _pools.using(device_id, size_class, plan, threads, load, options)
+    return _pools.using(device_id, size_class, plan, threads, share(load, 1 << size_class, nbytes, threads), options)
 
 
 class Staging:

@@ -73,7 +73,7 @@ def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targ
     if place is None:
         numbers = wanted.tolist()
         nbytes = int(np.add.reduce(np.ascontiguousarray(batch.operand.sizes)[wanted]))
-        load = share(load, len(wanted), nbytes, call.threads, _part(batch))
+        load = share(load, len(wanted), nbytes, call.threads)
         there = _nvimgcodec.gpu_decoders(call.device.device_id, call.threads, load, options, len(wanted))
         done[wanted] = there.decode(
             [batch.data[i] for i in numbers],
@@ -100,18 +100,9 @@ def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targ
     )
     place.pictures.prepare(call)
     nbytes = int(np.add.reduce(place.staging.sizes[rows]))
-    with decoders(call.device.device_id, len(wanted), nbytes, call.threads, load, _part(batch), options) as there:
+    with decoders(call.device.device_id, len(wanted), nbytes, call.threads, load, options) as there:
         done[wanted] = there.decode(place.pictures)
     return done
-
-
-def _part(batch: Encoded) -> float:
-    """How much of the pixels of all pictures is wanted, from 0 to 1."""
-    if batch.windows is None:
-        return 1.0
-    wanted = batch.windows[:, 2:] - batch.windows[:, :2]
-    height, width = batch.facts[:, HEIGHT], batch.facts[:, WIDTH]
-    return float(np.vdot(wanted[:, 0], wanted[:, 1]) / max(1, np.vdot(height, width)))
 
 
 def _suitable(batch: Encoded, place: Place | None) -> np.ndarray:

@@ -184,6 +184,59 @@ def test_steps_around_a_fork_run_in_order():
     assert out == "['before higher', 'before lower', 'parent lower', 'parent higher']\n"
 
 
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_a_child_leaves_garbage_of_a_gpu_alone(on_gpu):
+    """As it was before the fork, whether or not it was asked for again."""
+    out, _ = run(f"""
+        import gc
+        torch.cuda.is_initialized = lambda: {on_gpu}
+
+        class Garbage:
+            def __init__(self):
+                self.itself = self
+            def __del__(self):
+                died.append(os.getpid())
+
+        gc.disable()
+        died, _ = [], Garbage()
+        del _
+        child = os.fork()
+        if child == 0:
+            torch.cuda.is_initialized = lambda: False  # so torch says in a child
+            gc.collect()
+            seen = list(died)
+            own = Garbage()
+            del own
+            gc.collect()
+            os._exit((bool(seen) == {on_gpu}) + 2 * (len(died) == len(seen)))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), died)
+        gc.collect()
+        print(died == [os.getpid()])
+    """)
+    assert out == "0 []\nTrue\n"
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_survives_its_parents_garbage_on_a_gpu(cuda):
+    """Tensors that several streams have used ask the driver for events when they die."""
+    out, _ = run("""
+        import gc
+        gc.disable()
+        there = ndd.flip(images.gpu()).torch()
+        ring = [there, torch.zeros(1 << 20, device="cuda")]
+        ring[1].record_stream(torch.cuda.Stream())
+        ring.append(ring)
+        del ring, there
+        child = os.fork()
+        if child == 0:
+            gc.collect()
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """)
+    assert out == "0\n"
+
+
 def test_an_operator_that_forks():
     """The child goes on in the middle of the operator, and can use others."""
     out, _ = run("""
