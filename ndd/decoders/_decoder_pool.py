@@ -46,9 +46,9 @@ _LARGE = 1 << 25  # bytes of a batch: from here on it counts as one of many pict
 # done by engines alone, of which an H200 has seven: 8 in 1.3 ms instead of 2.5, 16 in 1.7 instead of 2.7, 32 in 2.4 instead of
 # 3.0; ahead of the loop 22,000 images/s in batches of 32 instead of 19,700. A call that nobody foresaw, 64 pictures: four cores
 # 7.3 ms with 0.65, 3.9 with 0.8 and 4.0 with 1, eight 4.4, 3.9 and 4.0, sixteen 4.2, with 0.75 3.8; more pictures are best with
-# 0.65 there, 128 in 7.1 ms instead of 7.4, 256 in 12.6 instead of 13.6. Windows of
-# a twelfth and a quarter of the pictures take 4.64 and 4.77 ms with 0.75, 4.88 and 5.31 with 0.65 (H100, a slower machine). 64 of 12 million pixels: four cores 57.5 ms with 0.65,
-# 49.6 with 0.8, 60.5 with 1; eight 44.4 with 0.5, 38.9 with 0.65, 50.0 with 0.8; sixteen 36.9 with 0.4, 40.9 with 0.65.
+# 0.65 there, 128 in 7.1 ms instead of 7.4, 256 in 12.6 instead of 13.6. Windows of a twelfth and a quarter of the pictures take
+# 4.64 and 4.77 ms with 0.75, 4.88 and 5.31 with 0.65 (H100, a slower machine). 64 of 12 million pixels: four cores 57.5 ms with
+# 0.65, 49.6 with 0.8, 60.5 with 1; eight 44.4 with 0.5, 38.9 with 0.65, 50.0 with 0.8; sixteen 36.9 with 0.4, 40.9 with 0.65.
 _UNSAID = np.float32(0.65)  # the default of `hw_decoder_load`
 _SHARES = ((4, 1.0), (8, 0.85))  # up to so many threads
 _LARGE_SHARES = ((2, 1.0), (4, 0.8), (8, 0.65))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from encoded import FOLDER, made, read, real
+from encoded import made, read, real
 
 import ndd
 
@@ -91,7 +91,41 @@ def test_memory_that_is_still_being_read_is_not_written():
         assert total.item() == expected.double().sum().item()
 
 
-@pytest.mark.skipif(not FOLDER.is_dir(), reason="there is no folder of real images (NDD_TEST_DATA)")
+def damaged(count):
+    """JPEGs that are cut off, or have wrong bytes among their codes or anywhere."""
+    rng = np.random.default_rng(11)
+    sound = [made()[n] for n in sorted(made()) if n.endswith(".jpg")]
+    for i in range(count):
+        data = sound[i % len(sound)].copy()
+        if i % 3 == 0:
+            data = np.append(data[: rng.integers(200, len(data))], np.array([0xFF, 0xD9], np.uint8))
+        else:
+            first = 2 if i % 3 == 1 else len(data) // 2
+            data[rng.integers(first, len(data) - 2, rng.integers(1, 20))] = rng.integers(0, 256)
+        yield data
+
+
+@pytest.mark.parametrize("pixels", [0, 1 << 30])
+def test_whoever_reads_huffman_codes(pixels):
+    """No pixel depends on it, and damaged codes do no harm."""
+    names = sorted(n for n in made() if n.endswith(".jpg"))
+    batch = ndd.batch([made()[n] for n in names])
+
+    def decoded(**arguments):
+        return ndd.decoders.image(batch, device="gpu", hw_decoder_load=0, **arguments)
+
+    expected = [t.cpu() for t in decoded().tensors]
+    for _ in range(4):
+        bad = ndd.batch(list(damaged(64)))
+        ndd.decoders.image(
+            bad, device="gpu", hw_decoder_load=0, hybrid_huffman_threshold=pixels, on_error="fill"
+        ).evaluate()
+        torch.cuda.synchronize()
+        for name, a, b in zip(names, expected, decoded(hybrid_huffman_threshold=pixels).tensors, strict=True):
+            np.testing.assert_array_equal(np.asarray(a), np.asarray(b.cpu()), err_msg=name)
+
+
+@pytest.mark.skipif(not real("imagenet/*/*"), reason="there is no folder of real images (NDD_TEST_DATA)")
 def test_photographs():
     files = [read(p) for p in real("imagenet/*/*")[::4]]
     here = ndd.decoders.image(ndd.batch(files))
