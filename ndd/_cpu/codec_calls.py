@@ -10,6 +10,7 @@ without Python. By a queue of Python's, both threads had to get the GIL first.
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from typing import Any
 
@@ -37,22 +38,23 @@ NOT_MADE = -2  # a status of ours: the decoder with this number has no handle ye
 _DECODED = 1  # nvimgcodecProcessingStatus_t
 _TRIES = 100  # to read from the pipe: signals interrupt it
 
-_create, _cut, _parse, _image, _decode, _wait, _statuses, _destroy = (External(n, s) for n, s in FUNCTIONS.items())
+_of_library = [External(name, signature) for name, signature in FUNCTIONS.items()]
+_create, _cut, _parse, _image, _decode, _wait, _statuses, _destroy = _of_library
 _read, _write = (External(f"ndd_pipe_{name}", "int32(int32, uintp, uintp)") for name in ("read", "write"))
 
 
 def connect(library: object) -> None:
     """Makes the functions of a loaded library (of ctypes) known to compiled code, and those that read and write pipes."""
-    import ctypes
-
-    from llvmlite import binding
-
     windows = sys.platform == "win32"
     system: Any = ctypes.CDLL("ucrtbase" if windows else None)
-    found = {name: getattr(library, name) for name in FUNCTIONS}
-    found |= {f"ndd_pipe_{name}": getattr(system, f"_{name}" if windows else name) for name in ("read", "write")}
-    for name, function in found.items():
-        binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+    for external in _of_library:
+        external.connect(_address(getattr(library, external.name)))
+    for external, name in ((_read, "read"), (_write, "write")):
+        external.connect(_address(getattr(system, f"_{name}" if windows else name)))
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 @kernel
@@ -98,6 +100,9 @@ def prepare(
     failed[0] = status
 
 
+prepare.meanwhile()
+
+
 @kernel
 def _number_of_an_idle_one(waiting):
     """Waits for a decoder; -1 if the pipe is broken."""
@@ -106,6 +111,10 @@ def _number_of_an_idle_one(waiting):
         if _read(waiting, number.ctypes.data, 1) == 1:
             return np.int64(number[0])
     return np.int64(-1)
+
+
+def _largest_first_in_python(numbers: np.ndarray, sizes: np.ndarray) -> None:
+    numbers[:] = numbers[np.argsort(-sizes[numbers], kind="stable")]
 
 
 @kernel
@@ -124,6 +133,9 @@ def _largest_first(numbers, sizes):
                 at -= gap
             numbers[at] = one
         gap //= 2
+
+
+_largest_first.interpreted_as(_largest_first_in_python)
 
 
 @kernel
@@ -168,3 +180,6 @@ def decode(decoders, mine, idle, params, sizes, handles, which, failed):
         if statuses[k] != _DECODED:
             failed[sound[k]] = 1
     return np.int64(status), number
+
+
+decode.meanwhile()

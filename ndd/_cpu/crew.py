@@ -145,8 +145,8 @@ def joined(loop: Kernel | Callable[..., Any]) -> Kernel | Callable[..., Any]:
     """The kernel `f(board, helpers, turns, most, what)`: `loop(turns, most, *what)` by the caller and by up to `helpers` threads
     of a crew, which has this `board`. True when all of them are through.
 
-    `MEANWHILE` where a stand-in of the loop's answers: it works for the caller alone, and if there are to be helpers not at all.
-    So does a loop of Python's.
+    `MEANWHILE` where a stand-in of the loop's answers, or the loop itself, which is compiled sooner: it works for the caller
+    alone, and if there are to be helpers not at all. So does a loop of Python's.
     """
     if not isinstance(loop, Kernel):
         return functools.partial(_alone, lambda: loop)
@@ -156,8 +156,7 @@ def joined(loop: Kernel | Callable[..., Any]) -> Kernel | Callable[..., Any]:
         function = types.FunctionType(_join.__code__, scope, name)
         function.__module__, function.__qualname__ = loop.function.__module__, f"{loop.function.__qualname__}_joined"
         found = _joined[loop] = Kernel(function, {})
-        if loop.has_stand_in():
-            found.meanwhile(functools.partial(_alone, lambda: loop.stand_in))
+        found.meanwhile(functools.partial(_alone, lambda: loop.stand_in if loop.has_stand_in() else loop))
         found.interpreted_as(functools.partial(_alone, loop.in_python))
     return found
 

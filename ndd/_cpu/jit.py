@@ -8,6 +8,7 @@ what `inlined.py` has. One thread at a time imports numba and compiles, whoever 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import gc
 import os
@@ -314,6 +315,9 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
+_C_TYPES = {"int32": ctypes.c_int32, "uint32": ctypes.c_uint32, "int64": ctypes.c_int64, "uintp": ctypes.c_size_t}
+
+
 class External(Compiled):
     """A C function of this process that kernels may call, such as libc's: `External("close", "int32(int32)")`.
 
@@ -323,6 +327,21 @@ class External(Compiled):
     def __init__(self, name: str, signature: str):
         self.name = name
         self.signature = signature
+        self._python: Callable[..., Any] | None = None
+
+    def connect(self, address: int) -> None:
+        """Says where it is: for compiled code, and for Python where that runs the text of a kernel."""
+        from llvmlite import binding
+
+        binding.add_symbol(self.name, address)
+        result, _, arguments = self.signature.rstrip(")").partition("(")
+        kinds = [_C_TYPES[name.strip()] for name in (result, *arguments.split(","))]
+        function = ctypes.CFUNCTYPE(*kinds)(address)
+        self._python = lambda *given: function(*[int(one) for one in given])  # NumPy's integers are none to ctypes
+
+    def in_python(self) -> Callable[..., Any]:
+        """The function itself, if it is known where that is."""
+        return self._python or super().in_python()
 
     def inner(self) -> Any:
         """What numba calls."""

@@ -11,6 +11,7 @@ import numpy as np
 from ndd._cpu.inlined import array_at
 from ndd._cpu.jit import kernel
 from ndd._cpu.moving import copy_bytes
+from ndd._tensor.memory import memory_at
 
 # What is told of a picture: whether it is one to be decoded as it is (else Python decides), size as stored, channels,
 # EXIF orientation, scans if there is but one (decoders stop behind it, whatever follows), else 0.
@@ -36,6 +37,12 @@ def take(address, size, start, target, facts):
         facts[GOOD] = 1
     else:
         facts[:] = 0
+
+
+@take.meanwhile
+def _(address, size, start, target, facts):
+    target[start : start + size] = memory_at(address, size, target.dtype)
+    facts[:] = 0  # Python looks at all of them
 
 
 @kernel

@@ -68,7 +68,7 @@ def _down_columns(x, out, length, inner, first, last, start, weights):
     for k in range(length):
         for t in range(inner):
             columns[k * TILE + t] = x[k * inner + t]
-    _sums(columns, sums, TILE, first, last, start, weights)
+    _sums(columns, sums, np.int64(TILE), first, last, start, weights)  # a literal would make another `_sums`
     for m in range(len(first)):
         for t in range(inner):
             out[m * inner + t] = sums[m * TILE + t]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from encoded import KINDS, made
 
 import ndd
-from ndd._cpu import codec_calls
+from ndd._cpu import codec_calls, jpeg_headers
+from ndd._cpu.turns import _by_stand_in
 from ndd._execution import lookahead
 from ndd.decoders import _codec_library, _decoder_pool, _gpu, _nvimgcodec
 from ndd.decoders._sample import Options, decode
@@ -45,11 +47,15 @@ class Record:
         self.calls, self.made_for, self.refused, self.made_by_c = [], [], (), True
 
 
-@pytest.fixture(params=["C library", "wheel"])
+@pytest.fixture(params=["C library", "C library, while kernels are compiled", "wheel"])
 def decoders(request, emulated_gpu, monkeypatch):
     if emulated_gpu.real:
         pytest.skip("the stand-in writes to host memory; test_gpu.py has the real decoders")
     record = Record()
+    if "compiled" in request.param:
+        monkeypatch.setattr(codec_calls, "decode", codec_calls.decode.stand_in)
+        monkeypatch.setattr(_codec_library, "_prepare", functools.partial(_by_stand_in, codec_calls.prepare))
+        monkeypatch.setattr(_decoder_pool, "_take", functools.partial(_by_stand_in, jpeg_headers.take))
     if request.param == "wheel":
         if _nvimgcodec.library() is None:
             pytest.skip("its module is too old")
@@ -175,7 +181,10 @@ def test_pictures_go_to_the_library_the_largest_first(count):
     sizes = np.random.default_rng(count).integers(0, max(1, count // 2), 2 * count)
     numbers = np.sort(np.random.default_rng(0).permutation(2 * count)[:count])
     wanted = numbers[np.argsort(-sizes[numbers], kind="stable")]
+    again = numbers.copy()
     codec_calls._largest_first(numbers, sizes)
+    codec_calls._largest_first.in_python()(again, sizes)
+    np.testing.assert_array_equal(again, numbers)
     np.testing.assert_array_equal(numbers, wanted)
 
 
