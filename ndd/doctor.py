@@ -162,11 +162,12 @@ def _nvimgcodec() -> Finding:
     if platform.system() == "Darwin":
         return Finding("nvImageCodec", "missing", "not made for macOS; OpenCV and simplejpeg decode")
     advice = f"{installation.install_command('cpu')} for faster decoding of more formats"
-    import_module("ndd.decoders._nvimgcodec").library()  # its first import talks on stderr unless it is made there
+    # Its first import talks on stderr unless it is made there.
+    ours = import_module("ndd.decoders._nvimgcodec").library()
     codec = _imported("nvidia.nvimgcodec", "nvImageCodec", advice, needed=False)
     if isinstance(codec, Finding):
         return codec
-    if not hasattr(codec, "NVIMGCODEC_DEVICE_CPU_ONLY"):
+    if ours is None:
         text = f"{codec.__version__} is too old: other libraries decode on the CPU"
         return Finding("nvImageCodec", "broken", text, f"{installation.install_command('cpu')} brings 0.9 or newer")
     # Without a driver only this pair of settings works; see the decoders.

@@ -48,13 +48,9 @@ def connect(library: object) -> None:
     windows = sys.platform == "win32"
     system: Any = ctypes.CDLL("ucrtbase" if windows else None)
     for external in _of_library:
-        external.connect(_address(getattr(library, external.name)))
+        external.connect(getattr(library, external.name))
     for external, name in ((_read, "read"), (_write, "write")):
-        external.connect(_address(getattr(system, f"_{name}" if windows else name)))
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
+        external.connect(getattr(system, f"_{name}" if windows else name))
 
 
 @kernel

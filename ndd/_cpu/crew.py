@@ -156,7 +156,7 @@ def joined(loop: Kernel | Callable[..., Any]) -> Kernel | Callable[..., Any]:
         function = types.FunctionType(_join.__code__, scope, name)
         function.__module__, function.__qualname__ = loop.function.__module__, f"{loop.function.__qualname__}_joined"
         found = _joined[loop] = Kernel(function, {})
-        found.meanwhile(functools.partial(_alone, lambda: loop.stand_in if loop.has_stand_in() else loop))
+        found.meanwhile(functools.partial(_alone, lambda: loop.stand_in))
         found.interpreted_as(functools.partial(_alone, loop.in_python))
     return found
 

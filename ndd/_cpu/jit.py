@@ -138,7 +138,7 @@ class Kernel(Compiled):
 
     def _choose(self) -> Callable[..., Any]:
         """What answers Python's calls: the dispatcher. With NDD_COMPILE=0 in the environment, for a debugger to step through,
-        what Python's interpreter can run; kernels that call C stay compiled."""
+        what Python's interpreter can run; kernels that call C stay compiled, but for `External.connect`."""
         answers = None
         if os.environ.get("NDD_COMPILE") == "0":
             with contextlib.suppress(NotImplementedError):
@@ -329,15 +329,16 @@ class External(Compiled):
         self.signature = signature
         self._python: Callable[..., Any] | None = None
 
-    def connect(self, address: int) -> None:
-        """Says where it is: for compiled code, and for Python where that runs the text of a kernel."""
+    def connect(self, function: Any) -> None:
+        """Says which one it is, by a function of ctypes: for compiled code, and for Python where that runs the text of a kernel."""
         from llvmlite import binding
 
+        address = ctypes.cast(function, ctypes.c_void_p).value or 0
         binding.add_symbol(self.name, address)
         result, _, arguments = self.signature.rstrip(")").partition("(")
         kinds = [_C_TYPES[name.strip()] for name in (result, *arguments.split(","))]
-        function = ctypes.CFUNCTYPE(*kinds)(address)
-        self._python = lambda *given: function(*[int(one) for one in given])  # NumPy's integers are none to ctypes
+        typed = ctypes.CFUNCTYPE(*kinds)(address)
+        self._python = lambda *given: typed(*[int(one) for one in given])  # NumPy's integers are none to ctypes
 
     def in_python(self) -> Callable[..., Any]:
         """The function itself, if it is known where that is."""

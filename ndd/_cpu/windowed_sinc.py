@@ -91,7 +91,7 @@ def resampled(x, out, step, taps, low_slopes, high_slopes, coarse):
             first, q = base + np.int64(found[BLOCK + o]), np.int64(found[2 * BLOCK + o])
             p, r = found[3 * BLOCK + o], found[4 * BLOCK + o]
             total = np.float32(0)
-            low, taken = max(0, -first), min(count, n - first) - max(0, -first)
+            low, high = max(0, -first), min(count, n - first)
             if low:  # the first tap, to which all others are added, lies nearer there, and is rounded less
                 there = found[o]
                 t = np.abs(np.float32(low + 1 - count // 2) - there / np.float32(PHASES))
@@ -101,7 +101,8 @@ def resampled(x, out, step, taps, low_slopes, high_slopes, coarse):
                 p = np.rint(there * (np.float32(1) / half)) * half - np.float32(q)
                 r = np.rint(there * (np.float32(1) / coarse)) * coarse - np.float32(q)
             i, j = np.uint64(first + low), np.uint64(q * count + low)
-            for k in range(np.uint64(max(0, taken))):  # one loop for all: each takes a quarter of a second to compile
+            # One loop for all outputs: each takes a quarter of a second to compile.
+            for k in range(np.uint64(max(0, high - low))):
                 total += x[i + k] * (tap[j + k] + p * below[j + k] + r * above[j + k])
             out[block + o] = total
 

@@ -25,8 +25,8 @@
 
 **To step through a call**, in a debugger or by prints: `with ndd.EvalMode.sync_full, ndd.EvalContext(num_threads=1):` runs all
 of it on the caller's thread, at the call. With `NDD_COMPILE=0` in the environment Python runs the kernels too (what stands
-in for one until it is compiled, else its own text; those that call C stay compiled): slow, and the same to the last bit. GPU
-kernels: the fixture `emulated_gpu` of the tests builds them as C++, where a `printf` prints.
+in for one until it is compiled, else its own text; those that call C stay compiled, unless Python can call it too): slow, and
+the same to the last bit. GPU kernels: the fixture `emulated_gpu` of the tests builds them as C++, where a `printf` prints.
 
 **To add one**, copy the nearest file: `ops/image/grid_mask.py` for pixels that keep their places (`.cpu_turns`, a loop for one
 sample), `ops/image/flip.py` for pixels that move, `ops/image/mixup.py` for two outputs, `ops/color/brightness.py`

@@ -18,6 +18,7 @@ from __future__ import annotations
 import ctypes
 import os
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -108,12 +109,9 @@ _AT = np.array(
 
 
 class Library:
-    """The loaded library and an instance of it. RuntimeError if it does not fit what is known here."""
+    """The library of the wheel in a folder, loaded, and an instance of it. RuntimeError if it does not fit what is known here."""
 
-    def __init__(self) -> None:
-        folder = _nvimgcodec.folder()
-        if folder is None:
-            raise RuntimeError("nvImageCodec is not installed")
+    def __init__(self, folder: Path):
         names = ("libnvimgcodec.so.0", "bin/nvimgcodec_0.dll", "nvimgcodec_0.dll")
         path = next((folder / name for name in names if (folder / name).exists()), None)
         if path is None:
@@ -145,10 +143,11 @@ def _check(status: int, what: str) -> None:
 
 
 def _loaded() -> Library | None:
-    if _nvimgcodec.folder() is None:
+    folder = _nvimgcodec.folder()
+    if folder is None:
         return None
     try:
-        return Library()
+        return Library(folder)
     except (RuntimeError, OSError, AttributeError) as error:
         warnings.warn(
             f"nvImageCodec's C library cannot be used, its Python module decodes, on a GPU at half the speed: {error}",

@@ -79,17 +79,17 @@ def _imported() -> Any:
         with without_load_complaints():
             from nvidia import nvimgcodec
 
-            if not hasattr(nvimgcodec, "NVIMGCODEC_DEVICE_CPU_ONLY"):
-                warnings.warn(
-                    f"nvImageCodec {nvimgcodec.__version__} is too old to decode on the CPU: other libraries do, and of PNG "
-                    f"and WebP not every kind. Install 0.9 or newer: {install_command('cpu')}",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
-                return None
-            nvimgcodec.Decoder(
-                device_id=nvimgcodec.NVIMGCODEC_DEVICE_CPU_ONLY, backends=[nvimgcodec.Backend(nvimgcodec.CPU_ONLY)]
+            nobody = getattr(nvimgcodec, "NVIMGCODEC_DEVICE_CPU_ONLY", None)
+            if nobody is not None:
+                nvimgcodec.Decoder(device_id=nobody, backends=[nvimgcodec.Backend(nvimgcodec.CPU_ONLY)])
+        if nobody is None:
+            warnings.warn(
+                f"nvImageCodec {nvimgcodec.__version__} is too old to decode on the CPU: other libraries do, and of PNG and "
+                f"WebP not every kind. Install 0.9 or newer: {install_command('cpu')}",
+                RuntimeWarning,
+                stacklevel=2,
             )
+            return None
         return nvimgcodec
     except ImportError:
         return None

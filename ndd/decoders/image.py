@@ -64,9 +64,9 @@ def image(
             finest chroma. The default, 0.65, is DALI's, and here stands for what was measured to be fastest: all of up to
             32 pictures, and of any number with up to four threads (`ndd.set_num_threads`); else 0.85 with up to eight; with
             more of them 0.65, or 0.75 of up to 64 pictures that are not decoded ahead; of batches from 32 MB of files on, by
-            threads, from all to 0.4. Any other number is the share, as in DALI. Engines differ
-            from kernels by up to 3 of 255 in 1 of 100 photographs, so that what a picture is decoded with shows, as in
-            DALI, and here what is decoded ahead too; 0 and 1 give the same pixels in any company.
+            threads, from all to 0.4. Any other number is the share, as in DALI. Engines differ from kernels by up to 3 of
+            255 in 1 of 100 photographs, so that what a picture is decoded with shows, as in DALI, and here what is decoded
+            ahead too; 0 and 1 give the same pixels in any company.
         hybrid_huffman_threshold: from how many pixels (height x width) on a GPU itself reads the Huffman codes of a baseline
             JPEG that the engines do not decode; those of smaller ones the CPU's threads read. The default, 1,000,000, is
             DALI's, and here stands for 0 with `hw_decoder_load=0`: up to 1.8 times the images/s. No pixel depends on it.

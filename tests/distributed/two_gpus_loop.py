@@ -102,7 +102,8 @@ def main(folder, images, seconds, rounds, cores, batch_size):
     given = epochs(rank)
     files = scan(folder).repeated(images)
     loop = work(files, batch_size, shard="auto")
-    for _ in range(2 * images // batch_size // 2):  # two epochs: kernels are compiled, buffers have their sizes
+    # Two epochs of half the images each: kernels are compiled, buffers have their sizes.
+    for _ in range(images // batch_size):
         next(loop)
     rates = {"rank 0 alone": [], "rank 1 alone": [], "both": []}
     busy = {name: [] for name in rates}

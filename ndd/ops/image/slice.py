@@ -164,13 +164,13 @@ def _numbers(operand: Any, extents: np.ndarray) -> np.ndarray:
     whole = operand.whole
     if whole is not None and whole.size == extents.size:
         return whole.reshape(extents.shape).astype(np.float64)
-    values = [a.reshape(-1) for a in operand.arrays[: None if operand.varies else 1]]
+    arrays = operand.arrays if operand.varies else operand.arrays[:1]
+    values = [a.reshape(-1) for a in arrays]
     for i, row in enumerate(values):
         if len(row) != extents.shape[1]:
             text = f"anchor and shape need {extents.shape[1]} elements, one for each axis, got {len(row)}"
             raise bad_sample(i, text)
-    found = np.array(values, np.float64)
-    return found if operand.varies else np.broadcast_to(found, extents.shape)
+    return np.broadcast_to(np.array(values, np.float64), extents.shape)
 
 
 def _from_names(
