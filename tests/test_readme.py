@@ -130,7 +130,10 @@ def test_links_and_folders_exist():
 
 
 def test_changelog_and_licence():
-    assert "## 0.1.0" in (ROOT / "CHANGELOG.md").read_text()
+    version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.M)[1]
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    assert re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", changes, re.M)
+    assert "## [Unreleased]" in changes
     licence = (ROOT / "LICENSE").read_text()
     assert "Apache License" in licence
     assert "ndd authors" in licence
