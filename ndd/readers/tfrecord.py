@@ -255,7 +255,8 @@ class _Examples(ContainerStore):
                 if (counts[:, column] < volume).any():
                     start = places[0, column]
                     buffers[feature.type][start : start + volume * len(counts)] = feature.default
-        decode(found.data, found.entries, self._types, np.where(counts, places, -1), ints, floats.view(np.uint32))
+        wanted_places = np.where(counts, places, -1)
+        decode(found.data, found.entries, self._types, wanted_places, counts, ints, floats.view(np.uint32))
         return [
             _strings(feature, found.data, counts[:, column], found.strings[:, column])
             if feature.type == FeatureType.string

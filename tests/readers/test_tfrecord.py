@@ -11,6 +11,7 @@ import pytest
 
 import ndd
 from ndd import tfrecord as tfrec
+from ndd._cpu import example as example_kernels
 from ndd.readers import TFRecord
 from readers.datasets import (
     bytes_list,
@@ -129,6 +130,44 @@ def test_what_a_record_lacks_is_the_default(tmp_path):
         {"i": [1, 2, -3, 2**62, -(2**63), 300], "f": [1.0, -2.5], "s": [97, 98, 99], "v": []},
     ]
     assert TFRecord(features=features_of(tfrec, wanted), **arguments)[1]["v"].shape == (0, 2)
+
+
+def changing(kind, between, first, last):
+    """A feature whose list is of one type, of another, and of the first again: only the last list counts."""
+    lists = {INT: int64_list, FLOAT: float_list, STRING: bytes_list}
+    value = {INT: 7, FLOAT: 1.5, STRING: b"text"}
+    return b"".join(lists[k](*[value[k]] * count) for k, count in ((kind, first), (between, 1), (kind, last)))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("between", (INT, FLOAT, STRING))
+@pytest.mark.parametrize("kind", (INT, FLOAT, STRING))
+def test_only_the_last_type_of_a_list_counts(tmp_path, dali, kind, between):
+    """The first list has more values than there is room for what counts."""
+    many = 2000 if kind != between else 0
+    records = [example(("v", changing(kind, between, many, 2))), example(("v", changing(kind, between, 1, 0)))]
+    if kind == between:
+        records.pop()
+    wanted = {"v": {INT: "V(INT, 0)", FLOAT: "V(FLOAT, 0.0)", STRING: "F((), STRING, '')"}[kind]}
+    arguments = write_tfrecord(tmp_path, records[:1])
+    assert samples(ndd, wanted, **arguments) == samples(dali, wanted, **arguments)
+    found = errors(wanted, **write_tfrecord(tmp_path, records))
+    assert all(text is None or "expected values of" in text for text in found)
+
+
+@pytest.mark.parametrize("kind", (INT, FLOAT))
+def test_values_are_written_as_far_as_they_have_room(kind):
+    """Whatever was counted before."""
+    record = example(("v", changing(kind, INT + FLOAT - kind, 1000, 100)))
+    whole = len(record)
+    entries, places, rooms = np.array([[[0, 0]]]), np.array([[4]]), np.array([[3]])
+    keys, data = np.frombuffer(b"v", np.uint8), np.frombuffer(record, np.uint8)
+    assert example_kernels._features(data, 0, whole, keys, np.array([1]), entries[0])
+    ints, floats = np.full(12, -9, np.int64), np.full(12, 9, np.uint32)
+    example_kernels.decode(data, entries, np.array([kind]), places, rooms, ints, floats)
+    bits = np.float32(1.5).view(np.uint32)
+    assert ints.tolist() == ([-9] * 4 + [7] * 3 + [-9] * 5 if kind == INT else [-9] * 12)
+    assert floats.tolist() == ([9] * 4 + [bits] * 3 + [9] * 5 if kind == FLOAT else [9] * 12)
 
 
 def errors(wanted, **arguments):
