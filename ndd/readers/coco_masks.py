@@ -110,9 +110,9 @@ def _checked(run: Run, height: int, width: int) -> np.ndarray:
             f"run lengths of object {run.place}: expected a mask of the image's size, {height} x {width}, got "
             f"{run.height} x {run.width}"
         )
-    if counts.min(initial=0) < 0 or counts.sum() != height * width:
+    if counts.min(initial=0) < 0 or counts.max(initial=0) > height * width or counts.sum() != height * width:
         raise ValueError(
-            f"run lengths of object {run.place}: expected {height * width} pixels in all, got {counts.sum()}"
+            f"run lengths of object {run.place}: expected {height * width} pixels in all, got {sum(counts.tolist())}"
         )
     return counts
 
