@@ -233,7 +233,7 @@ def _kind(said, scales):
     if bits < 0:
         return 8 if bits == -32 else 9
     whole = 0 if bits == 8 else 2 if bits == 16 else 4 if bits == 32 else 6
-    if scale == 1.0 and zero == 0.0:
+    if scale == 1.0 and zero == 0.0 and said[_SEEN] & _HAS_BLANK == 0:
         return whole
     if scale == 1.0 and zero == (-128.0 if bits == 8 else np.float64(np.uint64(1) << np.uint64(bits - 1))):
         return whole + 1
@@ -304,7 +304,7 @@ def _scale(scratch, target, count, said, scales):
 def _pixels(handle, head, begin, have, offset, target, points, kind, said, scales, scratch):
     """Reads the numbers at `offset` of a file to `target`; whether they are all there. The first of them may be in `head`."""
     bits, flip = abs(said[_BITPIX]), kind < 8 and kind % 2 == 1
-    scaled = kind > 7 and (scales[0] != 1.0 or scales[1] != 0.0)
+    scaled = kind > 7 and (said[_BITPIX] > 0 or scales[0] != 1.0 or scales[1] != 0.0)
     width, wide = bits // 8, 4 if kind == 8 else 8
     if offset + points * width <= begin + have and not scaled:
         copy_bytes(target, head.ctypes.data + offset - begin, points * width)

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-EXTREMES = sorted({0} | {(1 << bits) + by for bits in (0, 3, 7, 8, 15, 16, 24, 29, 31, 32, 40, 62, 63, 64) for by in (-1, 0, 1)})
+EXTREMES = sorted(
+    {0} | {(1 << bits) + by for bits in (0, 3, 7, 8, 15, 16, 24, 29, 31, 32, 40, 62, 63, 64) for by in (-1, 0, 1)}
+)
 _TRUNCATED = 0.1  # of the files
 
 
@@ -70,14 +72,14 @@ def encoded(part: Any) -> bytes:
 
 def extreme(rng: random.Random, value: int = 0) -> int:
     """A number that counts and lengths go wrong with; perhaps near to what it should be."""
-    if rng.random() < 0.3:
+    if rng.random() < 0.5:
         return value + rng.choice((-16, -8, -4, -2, -1, 1, 2, 3, 4, 7, 8, 16, 512, -512, 2880))
     return rng.choice(EXTREMES) * rng.choice((1, 1, 1, -1))
 
 
 def mutated(rng: random.Random, parts: list[Any]) -> bytes:
     """The bytes of a tree, which is changed."""
-    if rng.random() < 0.02:
+    if rng.random() < 0.05:
         return encoded(parts)
     for _ in range(rng.choice((1, 1, 2, 3))):
         _change(rng, parts)
