@@ -309,7 +309,9 @@ def octal(digits: int) -> Callable[[int], bytes]:
     def form(value: int) -> bytes:
         text = b"%0*o\0" % (digits, abs(value))
         return (
-            text if value >= 0 and len(text) == digits + 1 else b"\x80" + (value % (1 << 8 * digits)).to_bytes(digits)
+            text
+            if value >= 0 and len(text) == digits + 1
+            else b"\x80" + (value % (1 << 8 * digits)).to_bytes(digits, "big")
         )
 
     return form

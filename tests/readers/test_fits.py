@@ -196,7 +196,9 @@ def test_a_tile_of_another_size_is_refused(tmp_path, fits):
     for place, extent in ((at + 5, 19), (at + 9, 2), (at + 2, 0xFF)):
         path = tmp_path / "a.fits"
         path.write_bytes(content[:place] + bytes([extent]) + content[place + 1 :])
-        with pytest.raises(RuntimeError, match="expected tile 0 of a compressed FITS image as HCOMPRESS_1 of .20, 25. pixels"):
+        with pytest.raises(
+            RuntimeError, match=r"expected tile 0 of a compressed FITS image as HCOMPRESS_1 of .20, 25. pixels"
+        ):
             read(path, 2)
 
 
