@@ -280,8 +280,9 @@ def _scale(scratch, target, count, said, scales):
         singles = array_at(target, count, np.empty(0, np.float32))
         one_scale, one_zero = np.float32(scale), np.float32(zero)
         for k in range(count):
-            value = floats[k]
-            if bits > 0:
+            if bits < 0:
+                value = floats[k]
+            else:
                 stored = np.int64(scratch[k]) if bits == 8 else np.int64(shorts[k])
                 value = np.float32(np.nan) if blanks and stored == blank else np.float32(stored)
             if multiplies:
@@ -291,8 +292,9 @@ def _scale(scratch, target, count, said, scales):
         ints, longs, wides = scratch.view(np.int32), scratch.view(np.int64), scratch.view(np.float64)
         doubles = array_at(target, count, np.empty(0, np.float64))
         for k in range(count):
-            number = wides[k]
-            if bits > 0:
+            if bits < 0:
+                number = wides[k]
+            else:
                 stored = np.int64(ints[k]) if bits == 32 else longs[k]
                 number = np.nan if blanks and stored == blank else np.float64(stored)
             if multiplies:

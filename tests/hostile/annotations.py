@@ -29,7 +29,8 @@ def node_of(rng: random.Random, document: Any) -> tuple[Any, Any]:
 
 def other_value(rng: random.Random, value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool) and rng.random() < 0.6:
-        return rng.choice((extreme(rng, int(value)), extreme(rng, int(value)) / 4, 1e300, -0.0))
+        near = int(value) if abs(value) < 2**70 else 0
+        return rng.choice((extreme(rng, near), extreme(rng, near) / 4, 1e300, -0.0))
     return rng.choice(
         (None, True, "", "x", '\u20ac"\\', [], {}, [[]], {"counts": "0"}, 0, -1, [value], {"id": value}, 1e400)
     )

@@ -32,6 +32,8 @@ def padded(content: bytes, length: int) -> bytes:
 def hdu(rng: random.Random, first: bool) -> list[Any]:
     bits = rng.choice((8, 16, 32, 64, -32, -64))
     shape = [rng.choice((1, 2, 7, 40)) for _ in range(rng.choice((0, 1, 2, 2, 3)))]
+    if rng.random() < 0.05:
+        shape = [70000]  # more than is read at once
     cards = [card("SIMPLE", "T") if first else card("XTENSION", "'IMAGE   '")]
     cards += [card("BITPIX", bits), card("NAXIS", len(shape))]
     cards += [card(f"NAXIS{k}", extent) for k, extent in enumerate(shape, 1)]
@@ -47,7 +49,7 @@ def hdu(rng: random.Random, first: bool) -> list[Any]:
             cards.append(card(keyword, value))
     cards += [card(f"KEY{k}", k) for k in range(rng.choice((0, 0, 30, 80)))]
     nbytes = abs(bits) // 8 * int(np.prod(shape)) if shape else 0
-    content = bytes(rng.randrange(256) for _ in range(nbytes))
+    content = rng.randbytes(nbytes)
     return [Framed([*cards, b"END".ljust(80)], padded), Framed([content], padded)]
 
 
