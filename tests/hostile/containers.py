@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import struct
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -139,7 +141,11 @@ def make_tfrecord(rng: random.Random) -> tuple[bytes, bytes | None]:
     if listed:
         rows: list[list[Any]] = [[sum(sizes[:k]), size] for k, size in enumerate(sizes)]
         index = index_lines(rng, rows, rng.random() < 0.7)
-    return mutated(rng, list(frames)), index
+    content = mutated(rng, list(frames))
+    if rng.random() < 0.2:  # compressed as a whole; perhaps damaged then
+        content = rng.choice((gzip.compress, zlib.compress))(content)
+        content = mutated(rng, [content]) if rng.random() < 0.3 else content
+    return content, index
 
 
 def read_tfrecord(made: tuple[bytes, bytes | None]) -> Any:
