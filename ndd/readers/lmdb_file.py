@@ -117,10 +117,8 @@ def _tree(file: OpenFiles) -> tuple[int, int, int, int, int]:
     page_size = _meta(file, 0)[0]
     chosen = max((_meta(file, at) for at in (0, page_size)), key=lambda meta: meta[-1])
     _, flags, depth, records, root, last, _ = chosen
-    if depth > _DEEPEST or last > _MOST_PAGES or (depth and root > last):
-        raise ValueError(
-            f"expected an LMDB whose tree has at most {_DEEPEST} levels, got {depth} on {last + 1} pages, from page {root} on"
-        )
+    if depth > _DEEPEST or last > _MOST_PAGES:
+        raise ValueError(f"expected an LMDB whose tree has at most {_DEEPEST} levels, got {depth} on {last + 1} pages")
     if flags & _DUPLICATES:
         raise ValueError("expected an LMDB with one record for each key, it may hold several")
     return page_size, root, depth, last, records

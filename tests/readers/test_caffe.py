@@ -237,8 +237,8 @@ def test_damaged_trees_are_refused(tmp_path):
         (40, "<I", 1 << 31, "pages of 256 to 65536 bytes, got .* and 2147483648 bytes"),
         (40, "<I", 1 << 17, "pages of 256 to 65536 bytes"),
         (94, "<H", 33, "at most 32 levels"),
-        (128, "<Q", 2**64 - 1, "from page 18446744073709551615 on"),
-        (128, "<Q", 2**63, "from page 9223372036854775808 on"),
+        (128, "<Q", 2**64 - 1, "its tree leads to others"),
+        (128, "<Q", 2**63, "its tree leads to others"),
         (136, "<Q", 2**45, "on 35184372088833 pages"),
     ],
 )
