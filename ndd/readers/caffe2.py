@@ -222,7 +222,7 @@ class _Batch:
         out = np.empty(int(room.sum()), np.int64 if field == _DIMS else np.int32)
         counts = np.empty(len(places), np.int64)
         starts, ends = self._starts[places, tensor], self._ends[places, tensor]
-        protobuf.numbers(self._data, starts, ends, field, 5 if field == _FLOATS else 0, begins, out, counts)
+        protobuf.numbers(self._data, starts, ends, field, 5 if field == _FLOATS else 0, begins, room, out, counts)
         for place in places[counts < 0].tolist():
             self.refuse(place, f"expected whole numbers in field {field} of tensor {tensor}, they are cut off")
         counts = np.maximum(counts, 0)

@@ -30,7 +30,7 @@ class ContainerStore(RecordStore):
     def __init__(self, paths: Sequence[str], containers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray):
         self.paths = list(paths)
         self.containers, self.offsets, self.sizes = containers, offsets, sizes
-        self._files = Kept(_opened, limit=_KEPT_OPEN)
+        self._files = Kept(opened, limit=_KEPT_OPEN)
         if any(map(is_remote, self.paths)):
             self.at_once, self.threads = connections(), THREADS_OF_STORES
 
@@ -116,7 +116,8 @@ class ContainerStore(RecordStore):
         self._files.clear()
 
 
-def _opened(path: str, mapped: bool) -> OpenFiles:
+def opened(path: str, mapped: bool) -> OpenFiles:
+    """A container."""
     return OpenFiles([path], mapped)
 
 

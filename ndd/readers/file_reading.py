@@ -77,7 +77,7 @@ class OpenFiles:
         found: list[Any] = [None] * len(sizes)
         missing = list(range(len(sizes)))  # where there is no compiled reading
         if self._open:
-            buffer, places, missing = self._read(self.handles[numbers], offsets, sizes)
+            buffer, places, missing = self._read(numbers, offsets, sizes)
             found = _pieces(buffer, places, sizes)
         for place in missing:
             found[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
@@ -87,7 +87,7 @@ class OpenFiles:
         """The bytes of each file, as places in one buffer where that is possible; and the errors of those that cannot be
         read, which hold anything. Closes the files."""
         if self._open:
-            buffer, places, missing = self._read(self.handles, few_zeros(len(self.paths), np.int64), self.sizes, True)
+            buffer, places, missing = self._read(slice(None), few_zeros(len(self.paths), np.int64), self.sizes, True)
             if not missing:
                 return Packed.of(buffer, places, self.sizes), {}
             found = _pieces(buffer, places, self.sizes)
@@ -110,10 +110,14 @@ class OpenFiles:
         return found
 
     def _read(
-        self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False, lead: Any = 0
+        self, numbers: Any, offsets: np.ndarray, sizes: np.ndarray, close: bool = False, lead: Any = 0
     ) -> tuple[np.ndarray, np.ndarray, list[int]]:
         """One buffer, the places of the pieces in it, each `lead` bytes behind an aligned one, and the numbers of those
-        that could not be read."""
+        that could not be read. What an index says to lie outside of its file has no place in the buffer."""
+        handles, there = self.handles[numbers], (offsets >= 0) & (offsets <= self._sizes[numbers] - sizes)
+        whole = bool(there.all())
+        if not whole:
+            sizes = np.where(there, sizes, -1)
         room = (sizes + lead + (_ALIGNMENT - 1)) & -_ALIGNMENT  # 0 for -1
         places = np.add.accumulate(room) - room + lead
         buffer = host_empty(int(room.sum()), np.uint8)
@@ -122,7 +126,7 @@ class OpenFiles:
         incomplete = self._mapping.read(offsets, sizes, places, buffer, done) if self._mapping else None
         if incomplete is None:
             incomplete = compiled.read_ranges(handles, offsets, sizes, places, buffer, done, close)
-        return buffer, places, np.flatnonzero(done != sizes).tolist() if incomplete else []
+        return buffer, places, np.flatnonzero(done != sizes).tolist() if incomplete or not whole else []
 
     def read_joined(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
         """As `read`; ranges that follow each other closely, as in sequential reading, are read in one piece.
@@ -146,13 +150,14 @@ class OpenFiles:
             first, run_of, run_sizes = _runs(numbers, offsets, sizes, _RUN)
             # As in the file: `ndd/_tensor/memory.py` says why.
             lead = offsets[first] % _ALIGNMENT
-            buffer, places, missing = self._read(self.handles[numbers[first]], offsets[first], run_sizes, lead=lead)
+            buffer, places, missing = self._read(numbers[first], offsets[first], run_sizes, lead=lead)
             if not missing:
                 return buffer, places[run_of] + offsets - offsets[first][run_of], {}
         pieces = self._read_apart(numbers, offsets, sizes)
         errors = {place: piece for place, piece in enumerate(pieces) if isinstance(piece, OSError)}
-        starts = np.add.accumulate(sizes) - sizes
-        buffer = host_empty(int(sizes.sum()), np.uint8)
+        rooms = np.array([0 if place in errors else len(piece) for place, piece in enumerate(pieces)], np.int64)
+        starts = np.add.accumulate(rooms) - rooms
+        buffer = host_empty(int(rooms.sum()), np.uint8)
         for place, start in enumerate(starts.tolist()):
             if place not in errors:
                 buffer[start : start + len(pieces[place])] = pieces[place]
@@ -341,12 +346,13 @@ def read_slowly(path: str, offset: int = 0, size: int = -1) -> np.ndarray | OSEr
         handle = os.open(path, compiled.OPEN_FLAGS)
         try:
             whole = _regular_size(handle, path)
-            target = host_empty(whole - offset if size < 0 else size, np.uint8)
+            size = max(whole - offset, 0) if size < 0 else size
+            target = host_empty(min(size, max(whole - offset, 0)), np.uint8)
             done = _read_into(handle, target, offset)
         finally:
             os.close(handle)
-        if done < len(target):
-            wanted = f"{len(target)} bytes at {offset}" if offset else f"{len(target)} bytes"
+        if done < size:
+            wanted = f"{size} bytes at {offset}" if offset else f"{size} bytes"
             raise OSError(errno.EIO, f"The file ends too early (expected {wanted}, got {done})", path)
         return target
     except OSError as error:

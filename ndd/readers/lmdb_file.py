@@ -34,6 +34,7 @@ _KINDS = 0x2F  # branch, leaf, overflow, meta, and leaves of keys alone
 _OUTSIDE = 1  # of a node: its record is on an overflow page
 _DUPLICATES = 4  # of a table: several records for a key
 _DEEPEST = 32  # levels of a tree, as in LMDB itself
+_LARGEST_PAGE = 1 << 16  # bytes, as in LMDB itself
 _MOST_PAGES = 1 << 44  # so that offsets are numbers of 64 bits
 _AT_ONCE = 1024  # pages
 
@@ -98,8 +99,8 @@ def _indexed(path: str) -> Index:
         page_size, root, depth, last, expected = _tree(file)
         pages = np.array([root] if depth else [], np.int64)
         for level in range(depth):
-            if len(pages) > last or np.any((pages < 2) | (pages > last)):
-                raise ValueError(f"expected an LMDB of {last + 1} pages, its tree leads to others")
+            if not len(pages) or np.any((pages < 2) | (pages > last)) or len(np.unique(pages)) < len(pages):
+                raise ValueError(f"expected an LMDB of {last + 1} pages, its tree leads to others, or to one twice")
             gives = _children if level < depth - 1 else _records
             parts = [gives(*_nodes(file, pages[i : i + _AT_ONCE], page_size)) for i in range(0, len(pages), _AT_ONCE)]
             pages = np.concatenate(parts) if level < depth - 1 else pages
@@ -129,8 +130,11 @@ def _meta(file: OpenFiles, offset: int) -> tuple[int, ...]:
     if isinstance(data, OSError):
         raise data
     magic, version, *facts = _META.unpack(data.tobytes())
-    if (magic, version) != (_MAGIC, _VERSION) or facts[0] < 256 or facts[0] & (facts[0] - 1):
-        raise ValueError(f"expected an LMDB, with {_MAGIC:#x} 1 at byte {offset + _HEAD}, got {magic:#x} {version}")
+    if (magic, version) != (_MAGIC, _VERSION) or facts[0] & (facts[0] - 1) or not 256 <= facts[0] <= _LARGEST_PAGE:
+        raise ValueError(
+            f"expected an LMDB, with {_MAGIC:#x} 1 at byte {offset + _HEAD} and pages of 256 to {_LARGEST_PAGE} bytes, got "
+            f"{magic:#x} {version} and {facts[0]} bytes"
+        )
     return tuple(facts)
 
 
@@ -144,7 +148,8 @@ def _nodes(file: OpenFiles, numbers: np.ndarray, page_size: int) -> tuple[np.nda
     pages = np.stack(pieces)  # type: ignore[arg-type]
     words = pages.view("<u2")
     kinds, table_ends = words[:, 5] & _KINDS, words[:, 6].astype(np.int64)
-    wrong = (pages.view("<i8")[:, 0] != numbers) | (kinds != kinds[0]) | (table_ends < _HEAD) | (table_ends > page_size)
+    wrong = (pages.view("<i8")[:, 0] != numbers) | (kinds != kinds[0]) | (table_ends < _HEAD)
+    wrong |= (table_ends - _HEAD) // 2 > (page_size - _HEAD) // (_NODE + 2)  # nodes, which do not overlap
     counts = np.where(wrong, 0, table_ends - _HEAD) // 2
     rows = np.repeat(np.arange(len(numbers)), counts)
     places = words[rows, _HEAD // 2 + np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)]

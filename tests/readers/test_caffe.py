@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -228,6 +229,46 @@ def test_damaged_trees_are_refused(tmp_path):
             (f"readers.Caffe: {path}: expected", f"readers.Caffe: No records in {path}", "readers.Caffe: Cannot")
         )
     assert refused > 10
+
+
+@pytest.mark.parametrize(
+    ("place", "form", "value", "said"),
+    [
+        (40, "<I", 1 << 31, "pages of 256 to 65536 bytes, got .* and 2147483648 bytes"),
+        (40, "<I", 1 << 17, "pages of 256 to 65536 bytes"),
+        (94, "<H", 33, "at most 32 levels"),
+        (128, "<Q", 2**64 - 1, "its tree leads to others"),
+        (128, "<Q", 2**63, "its tree leads to others"),
+        (136, "<Q", 2**45, "on 35184372088833 pages"),
+    ],
+)
+def test_numbers_of_a_meta_page_that_cannot_be(tmp_path, place, form, value, said):
+    path = Path(write_lmdb(tmp_path / "a", [datum(b"x" * 300, i) for i in range(60)]), "data.mdb")
+    content = bytearray(path.read_bytes())
+    for page in (0, 4096):
+        struct.pack_into(form, content, page + place, value)
+    path.write_bytes(content)
+    with pytest.raises(RuntimeError, match=said):
+        len(Caffe(path=path))
+
+
+@pytest.mark.timeout(60)
+def test_a_tree_that_leads_to_a_page_twice(tmp_path):
+    """Each level would have as many pages as all nodes of the level before, for 32 levels."""
+    path = Path(write_lmdb(tmp_path / "a", [datum(b"x" * 900, i) for i in range(60)]), "data.mdb")
+    content = bytearray(path.read_bytes())
+    page = next(p for p in range(2 * 4096, len(content), 4096) if content[p + 10] & 1)  # a branch
+    count = (struct.unpack_from("<H", content, page + 12)[0] - 16) // 2
+    assert count > 2
+    for k in range(count):
+        node = page + struct.unpack_from("<H", content, page + 16 + 2 * k)[0]
+        struct.pack_into("<I", content, node, page // 4096)
+    for meta in (0, 4096):
+        struct.pack_into("<H", content, meta + 94, 32)
+        struct.pack_into("<Q", content, meta + 136, 2**44)
+    path.write_bytes(content)
+    with pytest.raises(RuntimeError, match="its tree leads to others, or to one twice"):
+        len(Caffe(path=path))
 
 
 def test_what_is_no_regular_file(tmp_path):
