@@ -219,7 +219,7 @@ class Kernel(Compiled):
         if self.function.__closure__:  # type: ignore[attr-defined]
             return None
         parts = [
-            f"{numba.__version__} {llvmlite.__version__} {sys.version}".encode(),
+            f"{numba.__version__} {llvmlite.__version__} {sys.version} {numba.config.BOUNDSCHECK}".encode(),
             source_digest(inner_code.__file__),
         ]
         for one in self._reached({}):
