@@ -12,6 +12,7 @@ import numpy as np
 
 from ndd.decoders._metadata import any_metadata
 
+_MOST_FAULTS = 64  # of a container, one behind the other, until the rest is given up
 _NO_FILE = (errno.ENOENT, errno.EACCES)
 
 
@@ -52,19 +53,21 @@ def _frames(container: Any, stream: Any, faults: Any, damage: list[BaseException
     if stream.codec_context is None:
         damage.append(ValueError("no decoder for the codec of its audio stream"))
         return
-    packets = container.demux(stream)
-    while True:
+    packets, failed = container.demux(stream), 0
+    while failed < _MOST_FAULTS:
         try:
             packet = next(packets, None)  # the last one is empty, and brings what the decoder holds
         except faults as error:
             damage.append(error)
-            packet, packets = None, iter(())
-        try:
-            yield from stream.decode(packet) if packet is not None else ()
-        except faults as error:
-            damage.append(error)
+            packets, failed = container.demux(stream), failed + 1  # behind what is damaged
+            continue
         if packet is None:
             return
+        failed = 0
+        try:
+            yield from packet.decode()
+        except faults as error:
+            damage.append(error)
 
 
 def _samples(
