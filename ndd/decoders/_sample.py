@@ -9,6 +9,7 @@ import numpy as np
 
 from ndd.decoders import _formats, _jpeg, _nvimgcodec, _portable
 from ndd.decoders._header import Header, jpeg, may_be_decoded
+from ndd.decoders._jpeg_segments import lacks_scans
 from ndd.decoders._limit import get_max_pixels
 from ndd.decoders._pixels import convert
 from ndd.types import DALIImageType
@@ -144,6 +145,9 @@ def _check_memory(nbytes: int) -> None:
 
 
 def _pixels(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
+    if window is not None and header.format == "jpeg" and lacks_scans(data.data):
+        whole = _pixels(data, header, options, None)
+        return None if whole is None else whole[window[0] : window[2], window[1] : window[3]]
     if header.plain_jpeg and window is None and (header.orientation == 1 or not options.adjust_orientation):
         image = _portable.decode_plain_jpeg(data, header, options)
         if image is not None:
