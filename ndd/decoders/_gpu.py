@@ -146,6 +146,8 @@ def _suits_the_gpu(header: Any, data: np.ndarray, options: Options) -> bool:
         return not header.coded_rgb and b"\xff\xd9" in data[-64:].tobytes()
     if header.dtype != np.uint8:
         return False
+    if header.format == "jpeg" and options.output_type == DALIImageType.GRAY:
+        return False  # CMYK: made on the CPU of the colours
     return options.output_type != DALIImageType.ANY_DATA or header.channels in (1, 3)
 
 

@@ -196,9 +196,14 @@ def _gray(rgb: np.ndarray, by_opencv: bool = False) -> np.ndarray:
     (turned ones and CMYK) in whole numbers of 14 bits."""
     if by_opencv and rgb.dtype.kind == "u":
         return ((rgb @ np.array([4899, 9617, 1868], np.int32) + 8192) >> 14).astype(rgb.dtype)[:, :, None]
+    return gray(rgb, rounds=rgb.dtype.kind != "f")
+
+
+def gray(rgb: np.ndarray, rounds: bool) -> np.ndarray:
+    """0.299 R + 0.587 G + 0.114 B in 32-bit floats; whether it is rounded half up, or cut."""
     red, green, blue = (rgb[:, :, c].astype(np.float32) for c in range(3))
     mixed = red * np.float32(0.299) + green * np.float32(0.587) + blue * np.float32(0.114)
-    if rgb.dtype.kind != "f":
+    if rounds:
         mixed += np.float32(0.5)
     return mixed.astype(rgb.dtype)[:, :, None]
 
