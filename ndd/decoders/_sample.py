@@ -178,7 +178,7 @@ def _what_nvimgcodec_leaves(
 
 
 def _gray_of_colours(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
-    """The gray of a JPEG that does not hold it as it is (CMYK, lossless RGB): of its colours. As DALI, it cuts
-    to whole numbers what lies upright, and rounds what is turned."""
+    """The gray of a JPEG that does not hold it as it is (CMYK, lossless RGB): of its colours, and as DALI by OpenCV if turned."""
     rgb = _pixels(data, header, options._replace(output_type=DALIImageType.RGB), window)
-    return None if rgb is None else _portable.gray(rgb, rounds=options.adjust_orientation and header.orientation != 1)
+    turned = options.adjust_orientation and header.orientation != 1
+    return None if rgb is None else _portable.gray(rgb, by_opencv=turned, rounded=False)
