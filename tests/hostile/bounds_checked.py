@@ -12,7 +12,6 @@ put between `fenced` pages, where one byte too far ends the child.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import importlib
 import json
@@ -32,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _TESTS = Path(__file__).parents[1]
-_SECONDS = 20  # that one file may take: kernels for types seen first are compiled meanwhile
+_SECONDS = 60  # that one file may take: kernels for types seen first are compiled meanwhile
 _MORE_MEMORY = 1 << 30  # bytes that the files may take beside what the process has
 _MOST_DEATHS = 5  # of the child, with one parser; after these it is clear enough
 
@@ -59,12 +58,12 @@ class Counts(NamedTuple):
     failures: list[str]
 
 
-def check(module: str, names: Sequence[str], seed: int, count: int) -> dict[str, Counts]:
-    """What became of `count` mutated files of each parser of `module`, such as "hostile.containers"."""
+def check(module: str, names: Sequence[str], seed: int, count: int, seconds: int = _SECONDS) -> dict[str, Counts]:
+    """What became of `count` mutated files of each parser of `module`, such as "hostile.containers"; `seconds`: for each file."""
     found = {name: Counts(0, 0, []) for name in names}
     at, total = 0, len(names) * count  # files of one parser after those of another
     while at < total:
-        told, death = _child(module, names, at, seed, count)
+        told, death = _child(module, names, at, seed, count, seconds)
         for name, state, text in told:
             counts = found[name]
             found[name] = counts._replace(**{state: getattr(counts, state) + ([text] if state == "failures" else 1)})
@@ -76,12 +75,15 @@ def check(module: str, names: Sequence[str], seed: int, count: int) -> dict[str,
     return found
 
 
-def _child(module: str, names: Sequence[str], first: int, seed: int, count: int) -> tuple[list[list[str]], str]:
+def _child(
+    module: str, names: Sequence[str], first: int, seed: int, count: int, seconds: int
+) -> tuple[list[list[str]], str]:
     """What a process tells of the files from `first` on, and how it ended."""
     paths = os.pathsep.join([str(_TESTS.parent), str(_TESTS), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "PYTHONPATH": paths, "PYTHONFAULTHANDLER": "1"}
+    arguments = [module, json.dumps([*names]), *map(str, (first, seed, count, seconds))]
     done = subprocess.run(
-        [sys.executable, "-m", "hostile.bounds_checked", module, json.dumps([*names]), f"{first}", f"{seed}", f"{count}"],
+        [sys.executable, "-m", "hostile.bounds_checked", *arguments],
         env=environment, capture_output=True, text=True, cwd=_TESTS, check=False,
     )  # fmt: skip
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
@@ -100,7 +102,7 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (now + _MORE_MEMORY,) * 2)
 
 
-def _run(module: str, names: Sequence[str], first: int, seed: int, count: int) -> None:
+def _run(module: str, names: Sequence[str], first: int, seed: int, count: int, seconds: int) -> None:
     import numba
 
     from ndd._cpu.background import background
@@ -108,14 +110,11 @@ def _run(module: str, names: Sequence[str], first: int, seed: int, count: int) -
     assert numba.config.BOUNDSCHECK, "NUMBA_BOUNDSCHECK=1 is not in force"
     background.forbid()  # kernels are tested, and not what stands in for them
     parsers: dict[str, Parser] = importlib.import_module(module).PARSERS
-    for name in names:  # compiled before time and memory count
-        with contextlib.suppress(*parsers[name].allowed):
-            parsers[name].read(mutation(name, parsers[name], seed, count))
     if sys.platform == "linux":
         _limit_memory()
     for at in range(first, len(names) * count):
         name, number = names[at // count], at % count
-        signal.alarm(_SECONDS)
+        signal.alarm(seconds)
         state, text = _read(name, parsers[name], seed, number)
         signal.alarm(0)
         print(json.dumps([name, state, text]), flush=True)
@@ -170,4 +169,4 @@ _folder: list[tempfile.TemporaryDirectory[str]] = []
 
 
 if __name__ == "__main__":
-    _run(sys.argv[1], json.loads(sys.argv[2]), *map(int, sys.argv[3:6]))
+    _run(sys.argv[1], json.loads(sys.argv[2]), *map(int, sys.argv[3:7]))
