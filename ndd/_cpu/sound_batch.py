@@ -42,7 +42,8 @@ _PIECE = 1 << 12  # numbers of a WAV file that are converted at once: they fit i
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _MOST = 512  # samples a byte: a FLAC header that claims more is left to libsndfile, which reads block by block
 _WHOLE = 1 << 22  # bytes: longer Ogg files are left to libsndfile, which reads only what is wanted
-_PAF, _FLAC_FORMAT = 5, 0x17  # of SF_INFO
+_PAF, _FLAC_FORMAT, _MPEG_FORMAT = 5, 0x17, 0x23  # of SF_INFO
+_SLOW, _MOST_STRETCHED = 256, 1024
 # How libsndfile finds a place in the middle: only by decoding from the beginning; with the very samples; in MPEG with what
 # the frames before leave behind; in Vorbis but for the last page.
 NOWHERE, ANYWHERE, NEAR, PAGES = range(4)
@@ -191,6 +192,12 @@ def _(*given):
     """libsndfile decodes them: 12 s of compiling, for a difference of 4e-7."""
 
 
+@kernel
+def stretches(rate, wanted):
+    """Whether a rate is too low to be resampled to the wanted one: of a sound it is more, and a file would become gigabytes."""
+    return rate < _SLOW and rate * _MOST_STRETCHED < wanted
+
+
 @kernel(nogil=False)
 def plan_files(files, facts, rates, starts, durations, downmix, floats, block, lobes, costs, plan, cost):
     """Fills `plan` `[n, PLANS]`, but for BEFORE, and `cost`, float64 `[n]`: nanoseconds. Gives the elements of the output.
@@ -214,6 +221,7 @@ def plan_files(files, facts, rates, starts, durations, downmix, floats, block, l
         if kind in (FLAC, VORBIS):
             most = max(most, np.float64(16 * files[i, 1]))
         fine = kind != UNKNOWN and first >= 0 and first <= frames and (kind == WAV or count <= most)
+        fine = fine and not stretches(rate, rates[i])
         other = rates[i] > 0 and rates[i] != rate
         exact = not other and (channels == 1 or not downmix) and (floats or facts[i, FLOATS] == 0)
         plan[i, FIRST], plan[i, COUNT] = 0, -1
@@ -417,7 +425,8 @@ def opened_turns(turns, most, which, taken, rooms, facts, plan, wanted, output, 
             address, type_there = place + plan[i, PLACE] * (2 if kind == 1 else 4), kind
         before, channels = plan[i, BEFORE], facts[i, CHANNELS]
         found = read(handle, file, plan[i, FIRST] - before, before, channels, address, plan[i, COUNT], type_there)
-        cut = found < plan[i, COUNT] and facts[i, BITS] >> 16 & 0xFFF == _FLAC_FORMAT  # an error: `decode` says which
+        form = facts[i, BITS] >> 16 & 0xFFF
+        cut = found < plan[i, COUNT] and (form == _FLAC_FORMAT or form == _MPEG_FORMAT)  # `decode` knows what to do
         if plan[i, COUNT] >= 0 and found >= 0 and not cut:
             got[i] = found
             _finish(i, facts, plan, wanted, room, output, got)

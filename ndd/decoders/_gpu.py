@@ -19,7 +19,7 @@ from ndd._operator import Call, Operand
 from ndd._tensor import Store
 from ndd._tensor.memory import device_empty
 from ndd._tensor.small_arrays import few_zeros
-from ndd.decoders import _codec_library, _nvimgcodec, _orientation, _pixels
+from ndd.decoders import _codec_library, _nvimgcodec, _pixels
 from ndd.decoders._batch import Encoded
 from ndd.decoders._decoder_pool import Place, decoders, huffman_threshold, places, share
 from ndd.decoders._header import may_be_decoded
@@ -114,7 +114,7 @@ def _suitable(batch: Encoded, place: Place | None) -> np.ndarray:
             if i not in batch.errors and _suits_the_gpu(batch.header(i), batch.data[i], batch.options):
                 fits[i] = True
                 if place is not None:
-                    place.staging.put(i, _orientation.with_plain_exif(batch.data[i]))
+                    place.staging.put(i, _nvimgcodec.harmless(batch.data[i]))
     if batch.errors:
         fits[list(batch.errors)] = False
     return np.flatnonzero(fits)
@@ -146,6 +146,8 @@ def _suits_the_gpu(header: Any, data: np.ndarray, options: Options) -> bool:
         return not header.coded_rgb and b"\xff\xd9" in data[-64:].tobytes()
     if header.dtype != np.uint8:
         return False
+    if header.format == "jpeg" and options.output_type == DALIImageType.GRAY:
+        return False  # CMYK: made on the CPU of the colours
     return options.output_type != DALIImageType.ANY_DATA or header.channels in (1, 3)
 
 

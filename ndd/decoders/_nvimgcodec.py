@@ -37,6 +37,7 @@ from ndd._execution.kept import Kept
 from ndd._tensor.memory import host_empty
 from ndd.decoders import _orientation
 from ndd.decoders._header import Header, jpeg_with_end
+from ndd.decoders._jpeg_segments import without_junk
 from ndd.installation import install_command
 from ndd.types import DALIImageType
 
@@ -173,16 +174,16 @@ _cpu_decoders = Kept(_cpu_decoder, per="thread")
 
 
 def harmless(data: np.ndarray) -> np.ndarray:
-    """A JPEG, PNG or WebP without what the library would stumble over: the file itself, or a changed copy."""
-    plain = _orientation.with_plain_exif(data)
-    return jpeg_with_end(plain) if plain[0] == 0xFF else plain
+    """A JPEG, PNG or WebP without what the library would stumble over: the file itself, or a copy that is no longer."""
+    return _orientation.with_plain_exif(without_junk(data) if data[0] == 0xFF else data)
 
 
 def _stream(data: np.ndarray, window: Window | None) -> Any:
     """The picture (or the window of it) for a decoder, or None if the library's parser refuses it."""
     module = library()
     try:
-        stream = module.CodeStream(harmless(data))
+        plain = harmless(data)
+        stream = module.CodeStream(jpeg_with_end(plain) if plain[0] == 0xFF else plain)
         return stream if window is None else stream.get_sub_code_stream(region=module.Region(*window))
     except RuntimeError:
         return None

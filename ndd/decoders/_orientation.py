@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ndd.decoders._jpeg_segments import segments
 from ndd.decoders._tiff_directory import ORIENTATION, SHORT, Directory
 
 _MOST_ENTRIES = 512  # of a directory
@@ -25,17 +26,29 @@ def swaps_axes(orientation: int) -> bool:
 
 def of_tiff(data: memoryview) -> int:
     """Orientation from a TIFF structure: a TIFF file, or the payload of an EXIF segment."""
+    return next(iter(told(data)), 1)
+
+
+def of_jpeg(data: memoryview) -> int:
+    """Orientation from the EXIF segments of a JPEG. As with DALI, the last one that has the tag says whether the picture is
+    turned, the first one how. (Where the first says no and the last a turn by 90 degrees, DALI gives memory that nobody wrote.)"""
+    turns = [turn for begin, end in _in_jpeg(data) if data[begin - 2 : begin] == b"\0\0" for turn in told(data[begin:end])]
+    return turns[0] if turns and turns[-1] != 1 else 1
+
+
+def told(data: memoryview) -> list[int]:
+    """The orientation of a TIFF structure that has one: one number or none."""
     if bytes(data[:2]) not in (b"II", b"MM"):
-        return 1
+        return []
     try:
         directory = Directory(data)
         for entry in directory.entries(_MOST_ENTRIES):
             if entry.tag == ORIENTATION and entry.code in _CODES:
                 found = directory.number(entry.code, entry.at)  # however many it claims to have
-                return found if 1 <= found <= 8 else 1
+                return [found if 1 <= found <= 8 else 1]
     except (struct.error, OverflowError):
         pass
-    return 1
+    return []
 
 
 def of_png(data: memoryview) -> int:
@@ -82,31 +95,18 @@ def with_plain_exif(data: np.ndarray) -> np.ndarray:
         return data
     plain = data.copy()
     for start, end in found:
-        text = struct.pack(">2sHIHHHIHHI", b"MM", 42, 8, 1, ORIENTATION, SHORT, 1, of_tiff(view[start:end]), 0, 0)
+        turn = of_jpeg(view) if find is _in_jpeg else of_tiff(view[start:end])
+        text = struct.pack(">2sHIHHHIHHI", b"MM", 42, 8, 1, ORIENTATION, SHORT, 1, turn, 0, 0)
         plain[start:end] = np.frombuffer(text.ljust(end - start, b"\0")[: end - start], np.uint8)
         if find is _in_png:
             plain[end : end + 4] = np.frombuffer(struct.pack(">I", zlib.crc32(plain[start - 4 : end].data)), np.uint8)
     return plain
 
 
-_segment = struct.Struct(">BBH").unpack_from  # 0xFF, marker, length
-
-
 def _in_jpeg(data: memoryview) -> Iterator[tuple[int, int]]:
-    position, last = 2, len(data) - 4
-    while position <= last:
-        start, marker, length = _segment(data, position)
-        if start != 0xFF:
-            return
-        if marker == 0xFF:  # fill byte
-            position += 1
-            continue
-        if marker in (0xD9, 0xDA):
-            return
-        end = position + 2 + length
-        if marker == 0xE1 and data[position + 4 : position + 8] == b"Exif":
-            yield min(position + 10, len(data)), min(max(end, position + 10), len(data))
-        position = end
+    for marker, _, begin, end in segments(data):
+        if marker == 0xE1 and data[begin : begin + 4] == b"Exif":
+            yield min(begin + 6, len(data)), min(max(end, begin + 6), len(data))
 
 
 def _in_png(data: memoryview) -> Iterator[tuple[int, int]]:

@@ -152,7 +152,7 @@ def _by_tiff_bands(data: np.ndarray, header: Header, output_type: DALIImageType)
         return _spread(image[:, :, :1], output_type)
     rgb = image[:, :, :3]
     if output_type == DALIImageType.GRAY:
-        return _gray(rgb, header.orientation != 1)
+        return gray(rgb, header.orientation != 1)
     return rgb[:, :, ::-1] if output_type == DALIImageType.BGR else rgb
 
 
@@ -182,7 +182,7 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
     if image.ndim == 2:
         return image[:, :, None]
     if output_type == DALIImageType.GRAY and header.format == "tiff":
-        return _gray(image[:, :, ::-1])
+        return gray(image[:, :, ::-1])
     if output_type == DALIImageType.BGR:
         return image
     try:
@@ -191,14 +191,14 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
         return None
 
 
-def _gray(rgb: np.ndarray, by_opencv: bool = False) -> np.ndarray:
+def gray(rgb: np.ndarray, by_opencv: bool = False, rounded: bool = True) -> np.ndarray:
     """Gray of a colour TIFF as nvImageCodec has it: in 32-bit floats, rounded half up; of those that it leaves to OpenCV
-    (turned ones and CMYK) in whole numbers of 14 bits."""
+    (turned ones and CMYK) in whole numbers of 14 bits. Of JPEGs it is not `rounded`."""
     if by_opencv and rgb.dtype.kind == "u":
         return ((rgb @ np.array([4899, 9617, 1868], np.int32) + 8192) >> 14).astype(rgb.dtype)[:, :, None]
     red, green, blue = (rgb[:, :, c].astype(np.float32) for c in range(3))
     mixed = red * np.float32(0.299) + green * np.float32(0.587) + blue * np.float32(0.114)
-    if rgb.dtype.kind != "f":
+    if rounded and rgb.dtype.kind != "f":
         mixed += np.float32(0.5)
     return mixed.astype(rgb.dtype)[:, :, None]
 
@@ -263,7 +263,7 @@ def _tiff_pixels(image: Any, header: Header, output_type: DALIImageType) -> np.n
     else:
         rgb = np.asarray(image.convert("RGB"))
     if output_type == DALIImageType.GRAY:
-        return _gray(rgb, header.orientation != 1 or image.mode == "CMYK")
+        return gray(rgb, header.orientation != 1 or image.mode == "CMYK")
     return rgb[:, :, ::-1] if output_type == DALIImageType.BGR else rgb
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ndd.decoders import _formats, _jpeg, _nvimgcodec, _portable
 from ndd.decoders._header import Header, jpeg, may_be_decoded
+from ndd.decoders._jpeg_segments import lacks_scans
 from ndd.decoders._limit import get_max_pixels
 from ndd.decoders._pixels import convert
 from ndd.types import DALIImageType
@@ -144,6 +145,11 @@ def _check_memory(nbytes: int) -> None:
 
 
 def _pixels(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
+    if window is not None and header.format == "jpeg" and lacks_scans(data.data):
+        whole = _pixels(data, header, options, None)
+        return None if whole is None else whole[window[0] : window[2], window[1] : window[3]]
+    if header.format == "jpeg" and header.channels == 4 and options.output_type == DALIImageType.GRAY:
+        return _gray_of_colours(data, header, options, window)
     if header.plain_jpeg and window is None and (header.orientation == 1 or not options.adjust_orientation):
         image = _portable.decode_plain_jpeg(data, header, options)
         if image is not None:
@@ -157,9 +163,11 @@ def _pixels(data: np.ndarray, header: Header, options: Options, window: Window |
 def _what_nvimgcodec_leaves(
     data: np.ndarray, header: Header, options: Options, window: Window | None
 ) -> np.ndarray | None:
-    """Colour of one-component files that it gives only as gray (lossless JPEG), and files with alpha or CMYK unchanged
-    that Pillow can read."""
+    """Colour of one-component files that it gives only as gray and gray of others (lossless JPEG), and files with alpha or
+    CMYK unchanged that Pillow can read."""
     kind = options.output_type
+    if header.format == "jpeg" and header.channels == 3 and kind == DALIImageType.GRAY:
+        return _gray_of_colours(data, header, options, window)
     if header.channels == 1 and kind in (DALIImageType.RGB, DALIImageType.BGR):
         gray = _nvimgcodec.decode_cpu(data, header, options._replace(output_type=DALIImageType.GRAY), window)
         return None if gray is None else np.repeat(gray, 3, axis=2)
@@ -167,3 +175,10 @@ def _what_nvimgcodec_leaves(
         image = _portable.by_pillow(data, header, kind)
         return None if image is None else _portable.arranged(image, header, options, window)
     return None
+
+
+def _gray_of_colours(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
+    """The gray of a JPEG that does not hold it as it is (CMYK, lossless RGB): of its colours, and as DALI by OpenCV if turned."""
+    rgb = _pixels(data, header, options._replace(output_type=DALIImageType.RGB), window)
+    turned = options.adjust_orientation and header.orientation != 1
+    return None if rgb is None else _portable.gray(rgb, by_opencv=turned, rounded=False)
