@@ -10,7 +10,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Literal, overload
 
 from ndd._execution.errors import raise_signalled
 from ndd._execution.lookahead import Following
@@ -20,15 +20,16 @@ from ndd.readers.broken_records import BrokenRecords, Skipped
 from ndd.readers.captured import Captured, captured_epoch, enable_checkpointing
 from ndd.readers.coming import Coming
 from ndd.readers.data import Data
-from ndd.readers.epoch import Epoch
+from ndd.readers.epoch import Epoch, Pass
 from ndd.readers.handover import Handover, Held
 from ndd.readers.options import check_batch_size, check_device, listed_numbers, plain
 from ndd.readers.output import Output
 from ndd.readers.progress import Progress
 from ndd.readers.read_ahead import ReadAhead, Step
 from ndd.readers.records import RecordStore, Sources, read_now
-from ndd.readers.sampler import LastBatch, NumberStream, Order
+from ndd.readers.sampler import LastBatch, NumberStream, Order, Share
 from ndd.readers.state import ReaderState
+from ndd.readers.worker import Origin
 
 _CLOSING_SECONDS = 5.0  # `close` waits so long for reads that are under way
 
@@ -95,6 +96,7 @@ class Reader:
         self._data = Data(self._display, self._options, self.permuted)
         self._warned = False
         self._captured = Captured()
+        self._origin = Origin()
         self._new_process()
 
     # What a concrete reader writes
@@ -179,7 +181,9 @@ class Reader:
 
         If the epoch before was left unfinished, this one ("fill") goes on where it stopped and has full length, as in DALI, and
         warns once; call `reset()` before `next_epoch()` to drop the rest. After `set_state` the interrupted epoch is
-        finished first.
+        finished first, also with another `batch_size` or `last_batch` than it was begun with: one that was begun with "fill"
+        goes on as "partial" or "drop" to the end of the shard's pass over its samples. An epoch that is used on after
+        another one began anew raises RuntimeError; those with "fill" take turns in one stream.
 
         >>> import ndd, tempfile, pathlib
         >>> root = pathlib.Path(tempfile.mkdtemp())
@@ -217,17 +221,19 @@ class Reader:
         size = check_batch_size(self._display, batch_size)
         self._progress.check("calls", size)
         with self._entered():
-            self._progress.use("calls", size)
-            held = self._hold(size, None)
+            progress = self._progress
+            progress.use("calls", size, self._share("calls") if progress.mode is None else progress.share)
+            held = self._hold(size)
         while not self._ready(held, size):
             with self._entered():
-                held = self._hold(size, None)
-        found, progress = held.value, self._progress
+                held = self._hold(size)
+        found = held.value
         value = found[0] if isinstance(found, tuple) and len(found) == 1 else found
         # Nothing is called from here on: see `Held`.
         if held.number > progress.number:
             progress.number, progress.position = held.number, held.step.position
-        held.given, held.value, held.step, held.epoch = True, None, None, None
+            progress.skip = progress.share.count - 1
+        held.given, held.value, held.step, held.run = True, None, None, None
         return value
 
     def reset(self, epoch: int | None = None) -> None:
@@ -294,7 +300,7 @@ class Reader:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For worker processes: a reader made with the same arguments, at the same place, with nothing open."""
-        return states.remade, (type(self), *self._given, self.get_state())
+        return states.remade, (type(self), *self._given, self.get_state(), self._origin.sent(self))
 
     @property
     def skipped(self) -> list[Skipped]:
@@ -377,12 +383,13 @@ class Reader:
 
     _enable_checkpointing = enable_checkpointing
 
-    def _begin_epoch(self, epoch: Epoch[Any]) -> None:
-        """Lock mode and batch size; the epoch is told how many batches it has."""
+    def _begin_epoch(self, epoch: Epoch[Any], run: Pass) -> None:
+        """Lock mode and batch size; the pass is told how many batches it has."""
         batch = epoch._batch
         self._progress.check("samples" if batch is None else "batches", batch, self._progress.captured)
         with self._entered():
-            unfinished = self._progress.begin(self._opened()[1], epoch)
+            share = self._share(epoch)
+            unfinished = self._progress.begin(self._opened()[1], epoch, run, share)
         if unfinished and not self._warned:
             self._warned = True
             warnings.warn(
@@ -392,14 +399,27 @@ class Reader:
                 stacklevel=4,
             )
 
+    def _arrive(self, epoch: Epoch[Any]) -> bool:
+        """In a worker of a DataLoader, go to the epoch that the loader is at. Whether this is one."""
+        with self._entered():
+            worker = self._origin.worker(self)
+            if worker is not None:
+                worker.arrive(self, epoch)
+        return worker is not None
+
+    def _share(self, user: Epoch[Any] | Literal["calls"]) -> Share:
+        """The part of an epoch, or of the stream for calls, that this process is about to give."""
+        worker = self._origin.worker(self)
+        return Share() if worker is None else worker.begin(self, user)
+
     def _epoch_length(self, batch: int | None, last: LastBatch, whole: bool) -> int:
         with self._entered():
             return self._progress.epoch_length(self._opened()[1], batch, last, whole)
 
-    def _hold(self, batch: int | None, epoch: Epoch[Any] | None) -> Held:
+    def _hold(self, batch: int | None, last: LastBatch = "fill", run: Pass | None = None) -> Held:
         """The next step, for this thread to hand over. One that it took before and did not hand over comes again. The lock
         is held."""
-        last, progress, ahead = "fill" if epoch is None else epoch._last, self._progress, self._ahead
+        progress, ahead = self._progress, self._ahead
         # The stream may go on elsewhere, or epochs end in another way: what was read ahead is wrong. So is the size of its
         # batches where `fetch` began before there was one.
         if progress.jumped or last != self._last or (ahead is not None and ahead.batch != batch):
@@ -408,9 +428,9 @@ class Reader:
             self._handover = Handover(progress)
             progress.jumped = False
         self._last: LastBatch = last
-        return self._handover.again(epoch) or self._next_step(batch, epoch)
+        return self._handover.again(run) or self._next_step(batch, run)
 
-    def _ready(self, held: Held, size: int | None, ctx: Any = None, epoch: Epoch[Any] | None = None) -> bool:
+    def _ready(self, held: Held, size: int | None, ctx: Any = None, run: Pass | None = None) -> bool:
         """Makes the value of what is to be handed over. The reader goes on after it where nothing of it could be read: False
         if that was to be skipped."""
         try:
@@ -423,9 +443,9 @@ class Reader:
                 return True
         except Exception as error:
             raise_signalled(error)
-            self._progress.pass_by(held, epoch)
+            self._progress.pass_by(held, run)
             raise
-        self._progress.pass_by(held, epoch)
+        self._progress.pass_by(held, run)
         return False
 
     def _without_broken(self, step: Step) -> Step:
@@ -435,26 +455,27 @@ class Reader:
         store, order = self._opened()
         return self._broken.left_out(step, self._read, store, order.shards.largest)
 
-    def _next_step(self, batch: int | None, epoch: Epoch[Any] | None) -> Held:
+    def _next_step(self, batch: int | None, run: Pass | None) -> Held:
         """Takes what comes next in the stream. Whatever interrupts this (Ctrl-C included), nothing is lost or repeated."""
         if self._taking:  # that was interrupted before: perhaps a step is out, and nobody has it
             self._drop_read_ahead()
         if self._ahead is None:
-            self._ahead = self._new_read_ahead(batch)
+            self._ahead = self._new_read_ahead(batch, run)
         self._taking = True
         try:
-            held = self._handover.took(self._ahead.next(), epoch)
+            held = self._handover.took(self._ahead.next(), run)
         except BaseException:
             self._drop_read_ahead()
             raise
         self._taking = False
         return held
 
-    def _new_read_ahead(self, batch: int | None) -> ReadAhead:
+    def _new_read_ahead(self, batch: int | None, run: Pass | None = None) -> ReadAhead:
         store, order = self._opened()
         start, last = self._handover.place(), self._last
+        cut = self._handover.cut(run)
         depth = (1 + self._options.prefetch_queue_depth) * (2 if self._options.read_ahead else 1)
-        ahead = ReadAhead(store, lambda: NumberStream(order, batch or 1, start, last), batch, depth)
+        ahead = ReadAhead(store, lambda: cut(NumberStream(order, batch or 1, start, last)), batch, depth)
         self._finalizer = weakref.finalize(self, ahead.stop)
         self._finalizer.atexit = False  # the module of ReadAhead stops them all, and waits
         return ahead
@@ -555,10 +576,13 @@ class Reader:
 
     def _load(self, fields: Any) -> None:
         with self._entered():
+            worker = self._origin.worker(self)
             self._data.restore(fields)
             self._drop_read_ahead()
             self._progress.restore(fields)
             self._broken.restore(fields.get("skipped", []))
+            if worker is not None:
+                worker.loaded = True
 
     def _of_this_rank(self, given: list[dict[str, Any]], many: bool) -> dict[str, Any]:
         """The state for this process, of those that all ranks saved or of one that perhaps another rank saved."""
