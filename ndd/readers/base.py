@@ -174,7 +174,8 @@ class Reader:
         one before (`NDD_LOOKAHEAD=0` turns that off). What breaks the promise raises DALI's errors. From this call on, also if
         the loop is left in its first iteration, the reader has captured loops of this batch size only, until `reset()`; a
         first iteration that ends without having called an operator frees it. Two calls of one function in the body are two
-        places, each with its own rules.
+        places, each with its own rules. An operator's `batch_size` may be the loop's or that of the batch at hand, which is
+        smaller at the end of an epoch with "partial" and where `on_error="skip"` leaves samples out.
 
         What a reader computes from what it read (a copy to the GPU, say) is computed in the context `ctx`, by default
         in the current one.
