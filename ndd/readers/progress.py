@@ -178,15 +178,12 @@ class Progress:
         visit = self.position.visit
         if self.last == "fill" and last != "fill":
             return promised(order, visit, size, last) - self.position.offset
-        begun = promised(order, self.epoch if self.last == "fill" else visit, self.left_batch, self.last)
-        surplus = self.surplus
+        number = self.epoch if self.last == "fill" else visit
+        begun, surplus = promised(order, number, self.left_batch, self.last), self.surplus
         if surplus is None:
-            number = self.epoch if self.last == "fill" else visit
             surplus = epoch_batches(order, number, self.left_batch, self.last) * self.left_batch - begun
         owed = self.left * self.left_batch - surplus
-        if last != self.last:
-            owed += promised(order, visit, size, last) - begun
-        return max(1, owed)
+        return max(1, owed if last == self.last else owed + promised(order, visit, size, last) - begun)
 
     def _check_share(self, share: Share, size: int, last: LastBatch) -> None:
         """ValueError where the rest of a worker's share is asked for by others, or cut in another way: it would not be what

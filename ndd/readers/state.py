@@ -145,7 +145,11 @@ def _refuse(reader: str, key: str, found: Any, own: Any) -> None:
 
 
 def remade(
-    kind: Any, positional: tuple[Any, ...], given: dict[str, Any], state: ReaderState, origin: dict[str, Any] | None = None
+    kind: Any,
+    positional: tuple[Any, ...],
+    given: dict[str, Any],
+    state: ReaderState,
+    origin: dict[str, Any] | None = None,
 ) -> Any:
     """A reader out of a pickle: made with the same arguments, at the same place."""
     reader = kind(*positional, **given)

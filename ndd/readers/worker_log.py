@@ -47,10 +47,10 @@ def number(loop: Loop, worker: int) -> tuple[str | None, int]:
     """The place that loops are counted from, None for the reader's own; and how many came between it and this one."""
     if _file is None:
         return None, loop.count
-    if [*loop] not in [line[:3] for line in _lines()]:
-        _write([*loop, worker, None])
+    if [*loop] not in [line[:3] for line in _lines(_file)]:
+        _write(_file, [*loop, worker, None])
     origin, before, told = None, dict[Any, None](), dict[Any, set[int]]()
-    for reader, seed, count, writer, place in _lines():
+    for reader, seed, count, writer, place in _lines(_file):
         if reader != loop.reader:
             continue
         other = Loop(reader, seed, count)
@@ -70,7 +70,7 @@ def number(loop: Loop, worker: int) -> tuple[str | None, int]:
 def resumed(loop: Loop, worker: int, following: str) -> None:
     """A worker was given a saved state in this loop: from now on loops are counted from the place after its epoch."""
     if _file is not None:
-        _write([*loop, worker, following])
+        _write(_file, [*loop, worker, following])
 
 
 def sent() -> Any:
@@ -114,14 +114,12 @@ def _before_fork() -> None:
         _open()
 
 
-def _write(line: list[Any]) -> None:
-    assert _file is not None
-    os.write(_file, (json.dumps(line) + "\n").encode())
+def _write(file: int, line: list[Any]) -> None:
+    os.write(file, (json.dumps(line) + "\n").encode())
 
 
-def _lines() -> list[Any]:
-    assert _file is not None
-    text = os.pread(_file, os.fstat(_file).st_size, 0).decode()
+def _lines(file: int) -> list[Any]:
+    text = os.pread(file, os.fstat(file).st_size, 0).decode()
     return [json.loads(line) for line in text.splitlines()]
 
 

@@ -281,9 +281,13 @@ def test_a_smaller_last_batch(files, last):
     for count in (10, 9) if last == "drop" else (10, 9, 3):
         assert run(True, count) == run(False, count)
     reader = ndd.readers.File(files=files)
-    with pytest.raises(RuntimeError, match="Cannot change batch size to 3, the capture-mode loop uses 4"):
+
+    def of_another_size():
         for i, (_, labels) in enumerate(reader.next_epoch(4, capture=True, last_batch="partial")):
-            ndd.random.coin_flip(batch_size=3 if i == 2 else labels.batch_size)
+            ndd.random.coin_flip(batch_size=3 if i == 1 else labels.batch_size)
+
+    with pytest.raises(RuntimeError, match="Cannot change batch size to 3, the capture-mode loop uses 4"):
+        of_another_size()
 
 
 def test_samples_left_out_in_a_captured_loop(files):

@@ -266,16 +266,18 @@ def test_tables_and_lists_are_refused(tmp_path):
 @pytest.mark.parametrize("value", [2**31, 2**32 + 5, -(2**31) - 1, 2**62])
 def test_numbers_of_more_than_32_bits_are_refused(tmp_path, value):
     """At their batch: DALI keeps the lower bits, so that 2**32 + 5 is class 5."""
-    small = IMAGE + tensor(2, [1], integers=[-(2**31)])
-    for number, (kind, records, more) in enumerate(
+    wrong = tensor(2, [1], integers=[value])
+    two, box = tensor(2, [2], integers=[1, value], packed=False), tensor(2, [4], integers=[1, 2, value, 4])
+    additional, boxes = {"additional_inputs": 1}, {"image_available": False, "bbox": True}
+    for number, (kind, sound, broken, more) in enumerate(
         (
-            (Caffe, [datum(b"a", 3), datum(b"b", value), datum(b"c", -4)], {}),
-            (Caffe2, [small, IMAGE + tensor(2, [1], integers=[value]), small], {}),
-            (Caffe2, [IMAGE + LABEL + LABEL, IMAGE + LABEL + tensor(2, [2], integers=[1, value], packed=False), IMAGE + LABEL + LABEL], {"additional_inputs": 1}),
-            (Caffe2, [LABEL + BOX, LABEL + tensor(2, [4], integers=[1, 2, value, 4]), LABEL + BOX], {"image_available": False, "bbox": True}),
+            (Caffe, datum(b"a", 3), datum(b"b", value), {}),
+            (Caffe2, IMAGE + tensor(2, [1], integers=[-(2**31)]), IMAGE + wrong, {}),
+            (Caffe2, IMAGE + LABEL + LABEL, IMAGE + LABEL + two, additional),
+            (Caffe2, LABEL + BOX, LABEL + box, boxes),
         )
-    ):  # fmt: skip
-        reader = kind(path=write_lmdb(tmp_path / str(number), records), on_error="skip", **more)
+    ):
+        reader = kind(path=write_lmdb(tmp_path / str(number), [sound, broken, sound]), on_error="skip", **more)
         with pytest.warns(UserWarning, match=f"of 32 bits.*, got {value}"):
             (batch,) = list(reader.next_epoch(3, last_batch="partial"))
         assert batch[0].batch_size == 2

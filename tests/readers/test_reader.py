@@ -73,7 +73,7 @@ def test_labels_in_a_list_have_32_bits(numbered, tmp_path, label):
     path.write_text(f"{names[0]} 1\n{names[1]} {label}\n")
     with pytest.raises(RuntimeError, match=rf'list":2: .*an integer of 32 bits, got .*{label}'):
         len(File(file_list=str(path)))
-    with pytest.raises(RuntimeError, match="line 2 .*expected a file, a label from 0"):
+    with pytest.raises(RuntimeError, match=r"line 2 .*expected a file, a label from 0"):
         len(ndd.readers.Video(file_list=str(path), sequence_length=1))
 
 
