@@ -302,3 +302,24 @@ def test_tables_and_lists_are_refused(tmp_path):
             transaction.put(b"1", datum(b"a", 1), db=table)
     with pytest.raises(RuntimeError, match="records in its main table, it has tables with names"):
         len(Caffe(path=tmp_path / "named"))
+
+
+@pytest.mark.parametrize("value", [2**31, 2**32 + 5, -(2**31) - 1, 2**62])
+def test_numbers_of_more_than_32_bits_are_refused(tmp_path, value):
+    """At their batch: DALI keeps the lower bits, so that 2**32 + 5 is class 5."""
+    wrong = tensor(2, [1], integers=[value])
+    two, box = tensor(2, [2], integers=[1, value], packed=False), tensor(2, [4], integers=[1, 2, value, 4])
+    additional, boxes = {"additional_inputs": 1}, {"image_available": False, "bbox": True}
+    for number, (kind, sound, broken, more) in enumerate(
+        (
+            (Caffe, datum(b"a", 3), datum(b"b", value), {}),
+            (Caffe2, IMAGE + tensor(2, [1], integers=[-(2**31)]), IMAGE + wrong, {}),
+            (Caffe2, IMAGE + LABEL + LABEL, IMAGE + LABEL + two, additional),
+            (Caffe2, LABEL + BOX, LABEL + box, boxes),
+        )
+    ):
+        reader = kind(path=write_lmdb(tmp_path / str(number), [sound, broken, sound]), on_error="skip", **more)
+        with pytest.warns(UserWarning, match=f"of 32 bits.*, got {value}"):
+            (batch,) = list(reader.next_epoch(3, last_batch="partial"))
+        assert batch[0].batch_size == 2
+        assert [bad.number for bad in reader.skipped] == [1]
