@@ -15,6 +15,7 @@ from typing import Any, ClassVar, overload
 from ndd._execution.errors import raise_signalled
 from ndd._execution.lookahead import Following
 from ndd._tensor import Batch, Device, make_batch, make_tensor
+from ndd._tensor.secrets import redact
 from ndd.readers import signature, state as states
 from ndd.readers.broken_records import BrokenRecords, Skipped
 from ndd.readers.captured import Captured, captured_epoch, enable_checkpointing
@@ -444,8 +445,9 @@ class Reader:
         self._taking = True
         try:
             held = self._handover.took(self._ahead.next(), epoch)
-        except BaseException:
+        except BaseException as error:
             self._drop_read_ahead()
+            redact(error)
             raise
         self._taking = False
         return held
@@ -550,7 +552,11 @@ class Reader:
     def _opened(self) -> tuple[RecordStore, Order]:
         if self._data.found is None:
             self._options.check_late(self._display)
-            return self._data.open(self._open(**self._own))
+            try:
+                return self._data.open(self._open(**self._own))
+            except Exception as error:
+                redact(error)
+                raise
         return self._data.found
 
     def _load(self, fields: Any) -> None:
