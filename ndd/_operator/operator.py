@@ -58,6 +58,7 @@ class Operator:
     empty_ndim: int | None = None
     """How many axes the samples of an empty list have for this operator, where it takes no numbers alone: 1 if it takes bytes.
     Such a batch says 0 of itself, as DALI's does."""
+    keeps_shape = False  # True: samples come out with the shape in which those of input 0 came
     may_run_ahead = True  # False: what it does beside its result is seen
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):

@@ -6,7 +6,9 @@ follows `#` open what they name to whoever reads a log. Host, path and the names
 
 from __future__ import annotations
 
+import contextlib
 import re
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 _HIDDEN = "***"
@@ -97,13 +99,13 @@ def redact(error: BaseException) -> BaseException:
 
 def _clear(error: BaseException) -> None:
     args = tuple(without_secrets(part) if type(part) is str else part for part in error.args)
-    if args != error.args:
-        error.args = args
-    notes = getattr(error, "__notes__", None)
-    if notes:
-        error.__notes__ = [without_secrets(note) for note in notes]
-    if isinstance(error, OSError):
-        for name in ("filename", "filename2", "strerror"):
-            value = getattr(error, name)
-            if type(value) is str:
-                setattr(error, name, without_secrets(value))
+    changes: dict[str, Any] = {} if args == error.args else {"args": args}
+    if hasattr(error, "__notes__"):
+        changes["__notes__"] = [without_secrets(note) for note in error.__notes__]
+    for name in ("filename", "filename2", "strerror") if isinstance(error, OSError) else ():
+        value = getattr(error, name)
+        if type(value) is str and without_secrets(value) != value:
+            changes[name] = without_secrets(value)
+    for name, value in changes.items():
+        with contextlib.suppress(AttributeError):  # a class of errors may not let itself be changed
+            setattr(error, name, value)
