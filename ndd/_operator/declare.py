@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ndd._execution.opaque import OPERATOR_FILE, leave_alone
 from ndd._operator import registry
 from ndd._operator.operator import Operator
 
@@ -115,8 +116,9 @@ def wrapper_of(found: Operator) -> Any:
         "        raise _op.unknown(_unknown)\n"
         f"    return _op.call(({given}), ({values}), batch_size, device{rng})\n"
     )
-    exec(compile(text, f"<ndd operator {found.name}>", "exec"), {"__name__": __name__, **scope}, scope)
+    exec(compile(text, f"{OPERATOR_FILE}{found.name}>", "exec"), {"__name__": __name__, **scope}, scope)
     wrapper = scope[found.name]
+    leave_alone(wrapper.__code__)
     wrapper.__doc__ = found.function.__doc__
     wrapper.__module__ = found.module
     wrapper.__qualname__ = found.name
