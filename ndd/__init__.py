@@ -58,7 +58,7 @@ from ndd._tensor.dtype import (
 )
 from ndd.external_source import ExternalSource
 from ndd.imread import imread
-from ndd.installation import __getattr__ as __getattr__
+from ndd.names import __getattr__ as __getattr__
 from ndd.ops.audio.audio_resample import audio_resample
 from ndd.ops.audio.mel_filter_bank import mel_filter_bank
 from ndd.ops.audio.mfcc import mfcc

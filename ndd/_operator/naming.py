@@ -38,14 +38,24 @@ def named(error: BaseException, op: Any, stores: list[Any] = (), frames: Any = N
     kind = MemoryError if isinstance(error, MemoryError) else type(error)  # NumPy's own takes two arguments
     if kind is ValueError and op.ours and any(words in text for words in _MISFITS):
         kind, text = RuntimeError, f"an argument has values of a shape that does not fit: {text}"
+    if kind is MemoryError and not text:
+        text = _too_little_memory(stores)
     if isinstance(error, StopIteration):  # whoever iterates over results would take it for the end of the data
         kind, text = RuntimeError, f"StopIteration {text}".rstrip()
     try:
         found = kind(f"{op.name}: {where}{text}")
-    except TypeError:
+        str(found)
+    except Exception:  # a type that takes something else than a text, or cannot show its own
         found = RuntimeError(f"{op.name}: {where}{type(error).__name__}: {text}")
     found.__dict__.update(getattr(error, "__dict__", {}))
     return found.with_traceback(error.__traceback__)
+
+
+def _too_little_memory(stores: list[Any]) -> str:
+    sizes = [store.nbytes() for store in stores if store is not None]
+    counts = [store.n for store in stores if store is not None]
+    of = f" for {max(counts)} samples, whose inputs take {sum(sizes):,} bytes" if counts else ""
+    return f"there is not enough memory{of}: make smaller batches, or let go of values that are no longer used"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -80,7 +80,7 @@ def error_text(error: BaseException) -> str:
     try:
         return without_secrets(str(error))
     except Exception as failure:
-        return f"{type(error).__name__}, whose text cannot be shown ({type(failure).__name__})"
+        return f"its text cannot be shown ({type(failure).__name__})"
 
 
 def redact(error: BaseException) -> BaseException:

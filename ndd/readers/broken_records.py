@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ndd._execution.errors import is_no_fault_of_data
-from ndd._tensor.secrets import redact, without_secrets
+from ndd._tensor.secrets import error_text, redact, without_secrets
 from ndd.decoders import BadSample
 from ndd.io.file import from_where
 from ndd.readers.output import Output
@@ -79,7 +79,7 @@ class BrokenRecords:
             where = from_where(str(error.filename)) if isinstance(error, FileNotFoundError) else ""
             redact(error)
             raise RuntimeError(
-                f"{sample(place)}: expected a readable record, got {type(error).__name__}: {error}{where}"
+                f"{sample(place)}: expected a readable record, got {type(error).__name__}: {error_text(error)}{where}"
             ) from error
         refused = mismatch(step.records, read)
         if refused is not None:
@@ -103,7 +103,7 @@ def broken(step: Step, read: tuple[Output, ...]) -> dict[int, str]:
     """
     records = step.records
     errors = {
-        place: f"{type(error).__name__}: {error}"
+        place: f"{type(error).__name__}: {error_text(error)}"
         for place, error in records.faults.items()
         if isinstance(error, Exception) and not is_no_fault_of_data(error)
     }

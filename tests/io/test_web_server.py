@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import http.server
 import socket
 import threading
 import traceback
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -186,9 +188,9 @@ def test_nobody_from_outside_leads_inside(monkeypatch):
         real = web_server.zone_of
         outside.redirects["/a.jpg"] = (302, f"{inside.url}/b.jpg")
         for zone, refused in {Zone.PUBLIC: True, Zone.PRIVATE: True, Zone.LOOPBACK: False}.items():
-            seen = iter([zone])
+            seen = [zone]
             web_server._local.__dict__.clear()
-            monkeypatch.setattr(web_server, "zone_of", lambda address: next(seen, real(address)))
+            monkeypatch.setattr(web_server, "zone_of", lambda address, seen=seen: seen.pop() if seen else real(address))
             settings = web_server.Settings(0, 10)
             if refused:
                 with pytest.raises(
@@ -306,7 +308,7 @@ def secret_urls(server):
 READERS = {
     "File": lambda url: [{"files": [url]}, {"file_list": url}, {"file_root": url}],
     "Numpy": lambda url: [{"files": [url]}, {"file_list": url}],
-    "Fits": lambda url: [{"files": [url]}],
+    "experimental.Fits": lambda url: [{"files": [url]}],
     "Webdataset": lambda url: [
         {"paths": [url], "ext": ["jpg"]},
         {"paths": [url], "ext": ["jpg"], "index_paths": [url]},
@@ -329,24 +331,28 @@ def test_readers_show_no_secrets(monkeypatch):
     monkeypatch.setenv("AZURITE_BLOB_STORAGE_URL", "http://127.0.0.1:1")
     count = 0
     with serving() as server, ndd.io.object_store(retries=0, timeout=5):
-        for url in secret_urls(server):
+        urls = secret_urls(server)
+        for url in urls:
             for kind, made in READERS.items():
                 for arguments in made(url):
-                    for policy in ({}, {"on_error": "skip"}):
-                        count += shows_nothing(lambda: [*getattr(ndd.readers, kind)(**arguments, **policy)], url)
+                    for policy in ({}, {"on_error": "skip"})[: 1 + (url in urls[:1])]:
+                        room = ndd.experimental.readers if kind.startswith("experimental") else ndd.readers
+                        reader = functools.partial(getattr(room, kind.split(".")[-1]), **arguments, **policy)
+                        count += shows_nothing(lambda reader=reader: list(reader()), url)
             for call in (
-                lambda: ndd.io.file.read([url]).evaluate(),
-                lambda: ndd.imread(url).evaluate(),
-                lambda: ndd.resize(ndd.decoders.image(ndd.io.file.read(url)), size=[2, 2]).evaluate(),
+                lambda url: ndd.io.file.read([url]).evaluate(),
+                lambda url: ndd.imread(url).evaluate(),
+                lambda url: ndd.resize(ndd.decoders.image(ndd.io.file.read(url)), size=[2, 2]).evaluate(),
             ):
-                count += shows_nothing(call, url)
-    assert count > 150
+                count += shows_nothing(functools.partial(call, url), url)
+    assert count > 110
 
 
 def shows_nothing(call, url):
     try:
         call()
     except Exception as error:
+        assert not isinstance(error, AttributeError | NameError)
         told = "".join(traceback.format_exception(error)) + repr(error)
         lines = [line for line in told.splitlines() if "PASS%" not in line and "lambda" not in line]
         assert not [line for line in lines if any(secret in line for secret in SECRETS)], (url, told)
@@ -377,7 +383,7 @@ def test_bad_samples_show_no_secrets(recwarn):
         ]
         for call in (
             lambda: ndd.decoders.image(data).evaluate(),
-            lambda: ndd.decoders.audio(data).evaluate(),
+            lambda: ndd.decoders.audio(data)[0].evaluate(),
             lambda: ndd.crop(data, crop=[50, 50]).evaluate(),
             lambda: ndd.imread(urls).evaluate(),
             lambda: ndd.imread(urls, on_error="skip").evaluate().batch_size,
@@ -402,7 +408,7 @@ def test_indices_of_containers(tmp_path, monkeypatch):
     with serving() as server:
         remote = {}
         for name, path in local.items():
-            server.files[f"/{name}?sig=SIGNATURE"] = open(path, "rb").read()
+            server.files[f"/{name}?sig=SIGNATURE"] = Path(path).read_bytes()
             remote[name] = f"http://me:PASSWORD@{server.host}/{name}?sig=SIGNATURE"
         for _ in range(2):
             data, _ = ndd.readers.MXNet(**remote)[3]
