@@ -20,6 +20,7 @@ from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import numpy as np
 
@@ -260,7 +261,7 @@ def _status(environment: Environment, url: str) -> Status:
 def _entries(environment: Environment, url: str) -> Entries:
     if _is_web(url):
         raise OSError(errno.ENOTSUP, "A web server cannot be asked what it has: name the files", without_secrets(url))
-    store, key = _store_of(environment, url)
+    store, key = _store_of(environment, url, listed=True)
     prefix = key.rstrip("/")
     with _named(url):
         found = _client().list_with_delimiter(store, prefix or None)
@@ -280,6 +281,9 @@ def _named(url: str) -> Iterator[None]:
     except OSError as error:
         raise _sentence(error, url) from None
     except Exception as error:
+        if isinstance(error, ValueError) and "Could not parse path" in str(error):
+            text = "The client cannot ask for a name with a line break, or with . or .. between two /"
+            raise OSError(errno.EINVAL, text, without_secrets(url)) from None
         if type(error).__module__.partition(".")[0] != "obstore":
             raise
         raise _sentence(error, url) from None
@@ -294,6 +298,9 @@ def _sentence(error: Exception, url: str) -> OSError:
         return FileNotFoundError(errno.ENOENT, f"No such bucket: {bucket}", url)
     if isinstance(error, FileNotFoundError) or kind == "NotFoundError":
         return FileNotFoundError(errno.ENOENT, "No such object", url)
+    if "object with invalid path" in said:
+        text = "The client cannot list a name with //, or with . or .. between two /: name the files"
+        return OSError(errno.EINVAL, f"{text} ({said[:200]})", url)
     if kind == "PreconditionError":
         return OSError(errno.ESTALE, "The object was replaced since it was opened: make the reader anew", url)
     denied = kind in ("PermissionDeniedError", "UnauthenticatedError") or re.search(r"\b40[13] (Forbid|Unauth)", said)
@@ -343,18 +350,29 @@ def _cache(environment: Environment) -> ObjectCache | None:
     return _every_cache(settings["cache_dir"], settings["cache_size"]) if settings["cache_dir"] else None
 
 
-def _store_of(environment: Environment, url: str) -> tuple[Any, str]:
+def _store_of(environment: Environment, url: str, listed: bool = False) -> tuple[Any, str]:
     """The client's store of a URL, and the object's name in it."""
     parts = _URL.match(url)
     if parts is None:
         raise OSError(errno.EINVAL, "Expected a URL of s3, gs or az", without_secrets(url))
     scheme, place, key = parts.groups()
-    return _stores(f"{scheme}://{place}", environment), key
+    segments = key.split("/")
+    odd = next((k for k in range(len(segments) - 2, -1, -1) if not segments[k]), None)  # the last empty one
+    if odd is None or listed:
+        return _stores(f"{scheme}://{place}", environment), key
+    if scheme not in ("s3", "s3a"):
+        raise OSError(errno.EINVAL, "Names with // or a / at the beginning can be read from S3 only", without_secrets(url))
+    return _stores(f"{scheme}://{place}", environment, "/".join(segments[: odd + 1])), "/".join(segments[odd + 1 :])
 
 
-def _made_store(root: str, environment: Environment) -> Any:
+def _made_store(root: str, environment: Environment, beginning: str | None = None) -> Any:
+    """The client's store for the objects of a bucket; with `beginning`, for those whose names begin so, and a "/" follows.
+
+    The client parts names at "/" and takes no empty parts, which S3 does. They may stand in the URL of the server."""
     settings = _settings(environment)
     options = {name: value for name, value in settings.items() if name not in _DEFAULTS}
+    if beginning is not None:
+        options |= _server_of(root.partition("://")[2], options, dict(environment), beginning)
     seconds = timedelta(seconds=settings["timeout"])
     client: dict[str, Any] = {
         "timeout": seconds,
@@ -373,6 +391,24 @@ def _made_store(root: str, environment: Environment) -> Any:
                 raise
             names = ", ".join(map(repr, options))
             raise ValueError(f"object_store: the client does not take {names} as they are: {error}") from None
+
+
+def _server_of(bucket: str, options: dict[str, Any], environment: dict[str, str], beginning: str) -> dict[str, Any]:
+    """The options by which the client asks a bucket for names that begin so."""
+
+    def said(*names: str) -> str:
+        plain = [options.get(form) for name in names for form in (name, f"aws_{name}")]
+        return next((str(v) for v in [*plain, *(environment.get(f"AWS_{name.upper()}") for name in names)] if v), "")
+
+    region = said("region", "default_region") or "us-east-1"
+    hosted = said("virtual_hosted_style_request").lower() in ("true", "1", "yes")
+    server = said("endpoint", "endpoint_url_s3", "endpoint_url")
+    if not server:
+        server = f"https://s3.{region}.amazonaws.com/{bucket}"
+    elif not hosted:
+        server = f"{server.rstrip('/')}/{bucket}"
+    kept = {"endpoint": f"{server.rstrip('/')}/{quote(beginning)}", "virtual_hosted_style_request": True}
+    return kept if options.get("region") or options.get("aws_region") else {**kept, "region": region}
 
 
 _stores = Kept(_made_store, limit=64)
