@@ -34,6 +34,7 @@ from ndd._execution import (
     set_num_threads,
     stream,
 )
+from ndd._execution.opaque import keep_dynamo_out as _keep_dynamo_out
 from ndd._operator import PerSample, Plan, bad_sample, like, operator, output
 from ndd._tensor import Batch, Device, DType, Tensor, as_batch, as_tensor, batch, device, dtype, tensor, type_id
 from ndd._tensor.device import DeviceLike
@@ -57,7 +58,7 @@ from ndd._tensor.dtype import (
 )
 from ndd.external_source import ExternalSource
 from ndd.imread import imread
-from ndd.installation import __getattr__ as __getattr__
+from ndd.names import __getattr__ as __getattr__
 from ndd.ops.audio.audio_resample import audio_resample
 from ndd.ops.audio.mel_filter_bank import mel_filter_bank
 from ndd.ops.audio.mfcc import mfcc
@@ -135,6 +136,8 @@ from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, p
 from ndd import fn  # isort: skip
 from ndd import backend as backend, data_node as data_node, tensors as tensors  # isort: skip  # ported code: ndd.tensors
 from ndd import auto_aug  # isort: skip
+
+_keep_dynamo_out()
 
 __all__ = [
     "Batch",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from ndd._tensor.secrets import error_text
+
 _COMMANDS = {
     "demo": ("ndd.demo.command", "train a small classifier on a folder of photographs"),
     "doctor": ("ndd.doctor", "say what is installed and works here, and what to install"),
@@ -38,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"\nndd {args.command}: interrupted", file=sys.stderr)
         return 130
     except (OSError, ValueError, RuntimeError, ImportError) as error:
-        print(f"ndd {args.command}: {error}", file=sys.stderr)
+        print(f"ndd {args.command}: {error_text(error)}", file=sys.stderr)
         return 1
 
 

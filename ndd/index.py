@@ -14,6 +14,7 @@ import numpy as np
 
 from ndd._cpu.crc32c import wrong_heads
 from ndd._cpu.example import HEAD
+from ndd._tensor.secrets import error_text
 from ndd.atomic_file import atomic_file
 from ndd.demo.progress import Bar
 from ndd.readers.file_reading import RegularFile
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
                 raise FileExistsError(f"{index} is there already: --force writes over it")
             print(f"{path}: {_write(path, kind, index)} {_NAMES[kind]} -> {index}")
         except (OSError, ValueError) as error:
-            print(f"ndd index: {error}", file=sys.stderr)
+            print(f"ndd index: {error_text(error)}", file=sys.stderr)
             failed = True
     return 1 if failed else 0
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 DISTRIBUTION = "ndd-dataloading"
 _CHECKOUT = Path(__file__).parent.parent
@@ -55,10 +54,3 @@ def _project() -> str | None:
     except OSError:
         return None
     return text if f'name = "{DISTRIBUTION}"' in text else None
-
-
-def __getattr__(name: str) -> Any:
-    """`ndd.__version__`, looked up when it is asked for: the installed metadata take 10 ms to find."""
-    if name == "__version__":
-        return version()
-    raise AttributeError(f"module 'ndd' has no attribute {name!r}")

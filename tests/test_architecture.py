@@ -25,7 +25,7 @@ LEVELS = [
     {"_operator"},
     {"ops", "math", "random", "noise", "reductions", "segmentation", "transforms", "decoders", "io"},
     {"readers", "imread", "external_source", "checkpoint", "picture"},
-    {"targets"},
+    {"targets", "names"},
     {"experimental"},
     {"capture", "pytorch"},
     {"pipeline", "fn", "tensors", "data_node", "backend"},

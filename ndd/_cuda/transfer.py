@@ -85,7 +85,9 @@ def _flat(store: Store) -> Any:
 
 def _shaped(store: Store, device: Device, flat: Any) -> Store:
     forms: dict[str, Any] = {"flat": flat}
-    if store.shapes and store.uniform():
+    if not store.n and store.whole is not None:
+        forms = {"whole": flat.reshape(tuple(store.whole.shape))}
+    elif store.shapes and store.uniform():
         forms = {"whole": flat.reshape((len(store.shapes), *store.shapes[0]))}
     return Store(
         store.dtype, store.layout, device, store.shapes, batched=store.batched, source_info=store.source_info, **forms

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NoReturn
 
 from ndd._execution.mode import EvalMode
+from ndd._tensor.secrets import error_text
 from ndd._tensor.user_line import user_frame
 
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
@@ -125,7 +126,7 @@ def raise_later(error: BaseException, operator: str, call: tuple[types.CodeType,
     if isinstance(error, RecursionError) and f" of {operator}()" in str(error):  # it called itself: once is enough
         raise RecursionError(str(error)) from None
     where = f", called at {call[0].co_filename}:{call[1]}" if call else ""
-    text = f"An error happened during {how} of {operator}(){where}: {error}"
+    text = f"An error happened during {how} of {operator}(){where}: {error_text(error)}"
     try:
         outer = type(error)(text)
         if str(outer) != text and not isinstance(error, KeyError):

@@ -9,6 +9,7 @@ from typing import Any
 
 from ndd._execution.errors import raise_later, raise_signalled
 from ndd._execution.fork import around_fork
+from ndd._tensor.secrets import redact
 
 _WAITING, _RUNNING, _DONE, _FAILED = range(4)
 # Guards the steps from state to state of every invocation. The handler of a signal may take it again.
@@ -98,7 +99,7 @@ class Invocation:
                 self.name, self.call = origin.name, origin.call
                 self.error = origin.error
             else:
-                self.error = self._kept(error)
+                self.error = redact(self._kept(error))
             self._settle(_FAILED)
         else:
             self._settle(_DONE)

@@ -20,6 +20,7 @@ from ndd._operator.naming import raise_named, source_info_of
 from ndd._operator.plan import Plan, check_values, checked_plan
 from ndd._operator.settled import FEW, Planned, Settled
 from ndd._operator.values import Values
+from ndd._operator.without_samples import results_without_samples
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
 from ndd._tensor.traps import warn_once
@@ -235,10 +236,7 @@ class Call:
             if found is not None:
                 return found
         if not self.n:  # operators never see an empty batch
-            for handle in self.handles:
-                if handle is not None:
-                    stored(handle)
-            return [Store(o.dtype, o.layout, o.device, [], parts=[]) for o in self.outs]
+            return results_without_samples(self, [None if h is None else stored(h) for h in self.handles])
         stores = self._inputs()
         if self.ready_made is not None:
             made, self.ready_made = self.ready_made, None

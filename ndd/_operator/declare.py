@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ndd._execution.opaque import OPERATOR_FILE, leave_alone
 from ndd._operator import registry
 from ndd._operator.operator import Operator
 
@@ -98,7 +99,7 @@ def wrapper_of(found: Operator) -> Any:
     head = [p.name if p.default is p.empty else f"{p.name}=None" for p in inputs]
     if inputs:
         head.append("/")
-    head.append(f"*{found.variadic}" if found.variadic else "*")
+    head.append(f"*{found.variadic or '_surplus'}")
     tail = ["batch_size=None", "device=None"]
     for argument in found.arguments:
         scope[f"_default_{argument.name}"] = argument.default
@@ -109,20 +110,25 @@ def wrapper_of(found: Operator) -> Any:
     given = "".join(f"{p.name}, " for p in inputs) + (f"*{found.variadic}, " if found.variadic else "")
     values = "".join(f"{a.name}, " for a in found.arguments)
     rng = ", rng" if found.random else ""
+    surplus = "" if found.variadic else "    if _surplus:\n        raise _op.surplus(_surplus)\n"
     text = (
         f"def {found.name}({', '.join(head + tail)}):\n"
         "    if _unknown:\n"
         "        raise _op.unknown(_unknown)\n"
+        f"{surplus}"
         f"    return _op.call(({given}), ({values}), batch_size, device{rng})\n"
     )
-    exec(compile(text, f"<ndd operator {found.name}>", "exec"), {"__name__": __name__, **scope}, scope)
+    exec(compile(text, f"{OPERATOR_FILE}{found.name}>", "exec"), {"__name__": __name__, **scope}, scope)
     wrapper = scope[found.name]
+    leave_alone(wrapper.__code__)
     wrapper.__doc__ = found.function.__doc__
     wrapper.__module__ = found.module
     wrapper.__qualname__ = found.name
     wrapper.__annotations__ = dict(found.function.__annotations__)
     taken = inspect.signature(wrapper)
-    wrapper.__signature__ = taken.replace(parameters=[p for p in taken.parameters.values() if p.name != "_unknown"])
+    wrapper.__signature__ = taken.replace(
+        parameters=[p for p in taken.parameters.values() if p.name not in ("_unknown", "_surplus")]
+    )
     wrapper.operator = found
     wrapper.plan = lambda f: _set_plan(found, f)
     wrapper.views = lambda f: _set(found, "views", f)

@@ -17,7 +17,7 @@ from ndd._operator.arguments import arguments_of
 from ndd._operator.call import Call
 from ndd._operator.captured import looked_at
 from ndd._operator.frames import frame_spec, is_video, video_spec
-from ndd._operator.naming import did_you_mean
+from ndd._operator.hints import keyword_hint, position_hint
 from ndd._operator.plan import Samples
 from ndd._operator.settled import Settled
 from ndd._tensor import Batch, Device, Handle, Spec, Tensor
@@ -58,6 +58,7 @@ class Operator:
     empty_ndim: int | None = None
     """How many axes the samples of an empty list have for this operator, where it takes no numbers alone: 1 if it takes bytes.
     Such a batch says 0 of itself, as DALI's does."""
+    keeps_shape = False  # True: samples come out with the shape in which those of input 0 came
     may_run_ahead = True  # False: what it does beside its result is seen
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
@@ -124,6 +125,11 @@ class Operator:
             raise ValueError(
                 f"{self.name}: The number of dimensions {ndim} does not match any of the allowed layouts for input 0. "
                 f"Valid layouts are: {', '.join(allowed)}"
+                + (
+                    ". Encoded pictures are decoded before: ndd.decoders.image(x)"
+                    if ndim == 1 and "HWC" in allowed
+                    else ""
+                )
             )
         if layout not in allowed:
             raise ValueError(
@@ -225,8 +231,16 @@ class Operator:
         if name in self.inputs:
             return TypeError(f"{self.name}() takes its input {name!r} by position, not by name")
         known = [a.name for a in self.arguments] + ["batch_size", "device"] + (["rng"] if self.random else [])
-        text = f"{self.name}() got an unexpected keyword argument {name!r}{did_you_mean(name, known)}"
-        return TypeError(text)
+        hint = keyword_hint(self.name, name, given[name], known)
+        return TypeError(f"{self.name}() got an unexpected keyword argument {name!r}{hint}")
+
+    def surplus(self, given: tuple[Any, ...]) -> TypeError:
+        """The error for arguments without their names."""
+        known, required = [a.name for a in self.arguments], [a.name for a in self.arguments if a.required]
+        taken, count = len(self.inputs), len(self.inputs) + len(given)
+        hint = position_hint(self.name, given[0], known, required)
+        plural = "" if taken == 1 else "s"
+        return TypeError(f"{self.name}() takes {taken} positional argument{plural} but {count} were given{hint}")
 
     def _settled_call(self, inputs: tuple[Any, ...], values: tuple[Any, ...], device: Any, specs: list[Any]) -> Settled:
         """What is kept of a call with the same constants and the same specs, or worked out now."""

@@ -158,6 +158,19 @@ class Batch(Arithmetic, Handle):
             "batch.tensors[i] for samples of the batch, batch.slice[i] to index inside every sample"
         )
 
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        raise TypeError(f"A Batch has no format {spec!r}, which is for one number: batch.tensors are its samples")
+
+    def __dlpack__(self, **_: Any) -> Any:
+        raise TypeError(
+            "A Batch is several arrays, DLPack hands over one: batch.torch() gives one tensor [N, ...], batch.tensors the samples"
+        )
+
+    def __dlpack_device__(self) -> Any:
+        return self.__dlpack__()
+
     def __len__(self) -> int:
         raise TypeError("object of type 'Batch' has no len(): use batch.batch_size for the number of samples")
 

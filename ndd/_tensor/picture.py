@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndd._tensor.display import fetched, readable
+from ndd._tensor.secrets import without_secrets
 from ndd._tensor.sound import sound_html
 
 if TYPE_CHECKING:
@@ -192,4 +193,4 @@ def _beginning(array: np.ndarray) -> str:
 
 def _source(store: Store, i: int) -> str:
     info = None if store.source_info is None else store.source_info[i]
-    return "" if info is None else str(info)[:120]
+    return "" if info is None else without_secrets(info)[:120]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ndd._tensor.handle import Handle
+from ndd._tensor.no_samples import extents_of, inferred, no_samples
 from ndd._tensor.store import Store
 
 Index = Any  # an int, a slice of ints, or either with handles in it
@@ -84,6 +85,8 @@ def result_layout(layout: str | None, indices: tuple[Index, ...]) -> str | None:
 def subscript(store: Store, indices: tuple[Index, ...]) -> Store:
     """The indexed samples: views. Bounds that are handles hold one integer for all or one for each sample."""
     layout = result_layout(store.layout, indices)
+    if not store.n and store.whole is not None:
+        return _without_samples(store, indices, layout)
     if not index_handles(indices) and store.dense() is not None and store.shapes:
         _check_bounds(indices, store.shapes[0], 0)
         key = (slice(None), *_clean(indices, store.shapes[0]))
@@ -100,6 +103,20 @@ def subscript(store: Store, indices: tuple[Index, ...]) -> Store:
     result.batched, result.source_info = store.batched, store.source_info
     result.stream, result.ready = store.stream, store.ready
     return result
+
+
+def _without_samples(store: Store, indices: tuple[Index, ...], layout: str | None) -> Store:
+    """The indexed samples of a batch that has none."""
+    plain = () if index_handles(indices) else indices
+
+    def shapes_of(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        return [np.broadcast_to(np.uint8(0), shapes[0])[_clean(plain, shapes[0])].shape]
+
+    known = inferred(shapes_of, [(extents_of(store), store.layout)])
+    dropped = sum(not isinstance(index, slice) for index in indices)
+    ndim = store.ndim - dropped
+    fits = known is not None and len(known[0]) == ndim
+    return no_samples(store.dtype, layout, store.device, known[0] if fits else (0,) * ndim)  # type: ignore[index]
 
 
 def _per_sample(indices: tuple[Index, ...], n: int) -> list[tuple[Index, ...]]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ndd._tensor.secrets import without_secrets
+
 if TYPE_CHECKING:
     from ndd._tensor.store import Store
 
@@ -37,7 +39,7 @@ def sound_html(store: Store) -> str:
         values = readable(store, i)
         if not values.size:
             continue
-        source = "" if store.source_info is None else f" · {store.source_info[i]}"
+        source = "" if store.source_info is None else f" · {without_secrets(store.source_info[i])}"
         spectrum = scales[i].hz is not None
         made = _picture(values, scales[i], store.layout) if spectrum else _player(values, scales[i], _LIMIT // shown)
         parts.append(f'<div style="font-family:monospace">{html.escape(f"sample {i}{source}")}</div>{made}')

@@ -164,10 +164,13 @@ class Store:
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions of a sample; 0 where there is none."""
+        """The number of dimensions of a sample; 0 where there is none and nothing is known of it."""
         if self._shapes is not None:
-            return len(self._shapes[0]) if self._shapes else 0
-        return self._shape_array.shape[1] if len(self._shape_array) else 0  # type: ignore[union-attr, arg-type]
+            return len(self._shapes[0]) if self._shapes else self._ndim_without_samples()
+        return self._shape_array.shape[1] if len(self._shape_array) else self._ndim_without_samples()  # type: ignore[union-attr, arg-type]
+
+    def _ndim_without_samples(self) -> int:
+        return 0 if self.whole is None else self.whole.ndim - 1  # see `no_samples.py`
 
     @property
     def shapes(self) -> list[Shape]:
@@ -267,6 +270,10 @@ class Store:
             parts=[arrays[i] for i in indices],
             source_info=info,
         )
+        if not indices:
+            from ndd._tensor.no_samples import extents_of, no_samples
+
+            chosen = no_samples(self.dtype, self.layout, self.device, extents_of(self))
         step = indices[1] - indices[0] if len(indices) > 1 else 1
         if (
             self.whole is not None
@@ -299,7 +306,7 @@ class Store:
         if self.on_cpu:
             from ndd._tensor.memory import host_empty
 
-            shape = self.shapes[0] if self.shapes else (0,)
+            shape = self.shapes[0] if self.shapes else ()
             whole = host_empty((len(self.shapes), *shape), self.dtype.numpy)
             for i, array in enumerate(self.arrays()):
                 whole[i] = array

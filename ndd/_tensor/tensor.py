@@ -84,6 +84,17 @@ class Tensor(Arithmetic, Handle):
         """Bytes of all elements."""
         return self._value().nbytes()
 
+    def __format__(self, spec: str) -> str:
+        """A scalar as its number, `f"{loss:.3f}"`, as torch does."""
+        if not spec:
+            return str(self)
+        if self.ndim:
+            raise TypeError(
+                f"A Tensor of shape {self.shape} has no format {spec!r}, which is for one number: "
+                f'[f"{{number:{spec}}}" for number in x.numpy().flat]'
+            )
+        return format(self.item(), spec)
+
     def item(self) -> Any:
         """The only element as a Python number; ValueError if there is not exactly one."""
         if self.size != 1:

@@ -10,6 +10,7 @@ import numpy as np
 from ndd._cpu.jpeg_headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH, look
 from ndd._operator import Call, Operand
 from ndd._tensor import Store
+from ndd._tensor.no_samples import inferred, no_samples
 from ndd._tensor.small_arrays import equal_rows, few_zeros
 from ndd.decoders import _jpeg
 from ndd.decoders._header import Header
@@ -29,6 +30,7 @@ class Encoded:
         facts: int64 `[N, FACTS]`, what the headers say; where `facts[:, GOOD]`, compiled code has read them.
 
     Attributes:
+        windows_of: where the windows begin and how large they are, in pictures of these extents; None for whole ones.
         windows: int64 `[N, 4]`: y0, x0, y1, x1; None for whole pictures.
         seen: the same for the part of a whole picture that anybody will look at; None if that is all of it.
         images: the pixels of each picture, once they are made; not where they are `together`.
@@ -43,6 +45,7 @@ class Encoded:
         self.sources = operand.source_info
         self.facts = few_zeros((operand.n, FACTS), np.int64) if facts is None else facts
         self.windows: np.ndarray | None = None
+        self.windows_of: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
         self.seen: np.ndarray | None = None
         self.images: dict[int, np.ndarray] = {}
         self.together: np.ndarray | None = None
@@ -200,10 +203,23 @@ class Encoded:
 
     def labelled(self, store: Store, kept: list[int], dropped: Any) -> Store:
         """The result, with what was left out of it and where its samples came from."""
+        if not kept:
+            store = no_samples(store.dtype, store.layout, store.device, self._extents_of_any())
         store.dropped = dropped
         if self.sources and len(kept) != len(self):
             store.source_info = [self.sources[i] for i in kept]
         return store
+
+    def _extents_of_any(self) -> tuple[int, ...]:
+        """What is known of the shape of a picture where none could be decoded: (H, W, C), 0 for the others."""
+        channels = 1 if self.options.output_type == DALIImageType.GRAY else 3
+        if self.options.output_type == DALIImageType.ANY_DATA:
+            channels = 0
+        windows, count = None if self.call.op.random else self.windows_of, len(self)
+        sides = windows and inferred(
+            lambda shapes: windows(np.array(shapes * count, np.int64))[1][:1].tolist(), [((0, 0), "HW")]
+        )
+        return (*(sides[0] if sides else (0, 0)), channels)
 
 
 def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None) -> None:
@@ -217,7 +233,8 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
 
     def cut(batch: Encoded, further: tuple[Any, ...], arguments: dict[str, Any]) -> None:
         if windows is not None:
-            batch.cut(*windows(batch.call, batch.extents(), *further, **arguments))
+            batch.windows_of = lambda extents: windows(batch.call, extents, *further, **arguments)
+            batch.cut(*batch.windows_of(batch.extents()))
 
     @op.batch
     def _(call: Call, operand: Operand, *further: Any, **arguments: Any) -> Store:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ndd._tensor import DType
+from ndd._tensor.secrets import error_text, without_secrets
 from ndd.decoders._sample import Options
 from ndd.types import DALIImageType
 
@@ -21,7 +22,7 @@ class BadSample(NamedTuple):
     index: int
     """Its place in the batch that went in."""
     source: Any
-    """Where it came from (a reader says the file), or None."""
+    """Where it came from (a reader says the file), without the secrets of a URL; or None."""
     error: str
     """What is wrong with it."""
 
@@ -65,7 +66,14 @@ def judged(
             errors[i].sample = i  # type: ignore[attr-defined]
             raise errors[i]
     sources = sources or [None] * count
-    bad = [BadSample(i, sources[i], str(errors[i]) or type(errors[i]).__name__) for i in sorted(errors)]
+    bad = [
+        BadSample(
+            i,
+            without_secrets(sources[i]) if isinstance(sources[i], str) else sources[i],
+            error_text(errors[i]) or type(errors[i]).__name__,
+        )
+        for i in sorted(errors)
+    ]
     if policy == "fill":
         for i, error in errors.items():
             fill(i, error)

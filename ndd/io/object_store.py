@@ -20,13 +20,14 @@ from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote
 
 import numpy as np
 
 from ndd._execution.fork import around_fork, whole
 from ndd._execution.kept import Kept
 from ndd._tensor.memory import host_empty
+from ndd._tensor.secrets import without_secrets, without_secrets_of
 from ndd.installation import install_command
 from ndd.io.connections import Connections
 from ndd.io.object_cache import ObjectCache
@@ -129,6 +130,15 @@ def is_remote(path: str) -> bool:
     return "://" in path and _URL.match(path) is not None
 
 
+def without_query(path: str) -> str:
+    """The URL of a file on a web server without its query and fragment; any other path as it is.
+
+    >>> without_query("https://host/a.jpg?sig=5f"), without_query("s3://bucket/a?.jpg")
+    ('https://host/a.jpg', 's3://bucket/a?.jpg')
+    """
+    return re.split("[?#]", path, maxsplit=1)[0] if _is_web(path) else path
+
+
 def connections() -> int:
     """How many requests run at once."""
     return int(_settings(_environment())["connections"])
@@ -194,6 +204,17 @@ def _read(environment: Environment, url: str, offset: int, size: int, version: s
     """Into pooled memory: what the client gives cannot be written to, and lies anywhere."""
     if size == 0:
         return host_empty(0, np.uint8)
+    data = (_read_web if _is_web(url) else _read_store)(environment, url, offset, size, version)
+    if 0 <= size != len(data):
+        text = f"The object ends too early (expected {size} bytes at {offset}, got {len(data)})"
+        raise OSError(errno.EIO, text, without_secrets(url))
+    target = host_empty(len(data), np.uint8)
+    if len(data):
+        np.copyto(target, np.frombuffer(data, np.uint8))
+    return target
+
+
+def _read_store(environment: Environment, url: str, offset: int, size: int, version: str) -> Any:
     store, key = _store_of(environment, url)
     with _named(url):
         options: dict[str, Any] = {"if_match": version} if _STRONG.fullmatch(version) else {}
@@ -202,20 +223,35 @@ def _read(environment: Environment, url: str, offset: int, size: int, version: s
         elif offset:
             options["range"] = {"offset": offset}
         try:
-            data = _client().get(store, key, options=options).bytes()
+            return _client().get(store, key, options=options).bytes()
         except Exception as error:
             if size < 0 or not re.search(r"(?i)416|wanted range|out of range|satisfiable", str(error)):
                 raise
-            data = b""  # the object ends before the range begins
-    if 0 <= size != len(data):
-        raise OSError(errno.EIO, f"The object ends too early (expected {size} bytes at {offset}, got {len(data)})", url)
-    target = host_empty(len(data), np.uint8)
-    if len(data):
-        np.copyto(target, np.frombuffer(data, np.uint8))
-    return target
+            return b""  # the object ends before the range begins
+
+
+def _is_web(url: str) -> bool:
+    return url.startswith(("http://", "https://"))
+
+
+def _web_settings(environment: Environment) -> Any:
+    from ndd.io.web_server import Settings
+
+    settings = _settings(environment)
+    return Settings(settings["retries"], settings["timeout"])
+
+
+def _read_web(environment: Environment, url: str, offset: int, size: int, version: str) -> Any:
+    from ndd.io import web_server
+
+    return web_server.read(url, offset, size, version, _web_settings(environment))
 
 
 def _status(environment: Environment, url: str) -> Status:
+    if _is_web(url):
+        from ndd.io import web_server
+
+        return Status(*web_server.status(url, _web_settings(environment)))
     store, key = _store_of(environment, url)
     with _named(url):
         found = _client().head(store, key)
@@ -223,17 +259,17 @@ def _status(environment: Environment, url: str) -> Status:
 
 
 def _entries(environment: Environment, url: str) -> Entries:
-    store, key = _store_of(environment, url)
+    if _is_web(url):
+        raise OSError(errno.ENOTSUP, "A web server cannot be asked what it has: name the files", without_secrets(url))
+    store, key = _store_of(environment, url, listed=True)
     prefix = key.rstrip("/")
-    if url.startswith("http"):
-        raise OSError(errno.ENOTSUP, "A web server cannot be asked what it has: name the files", url)
     with _named(url):
         found = _client().list_with_delimiter(store, prefix or None)
     start = len(prefix) + 1 if prefix else 0
     files = [entry["path"][start:] for entry in found["objects"]]
     folders = [path.rstrip("/")[start:] for path in found["common_prefixes"]]
     if not files and not folders:
-        raise FileNotFoundError(errno.ENOENT, "No such folder: no object's name begins with it", url)
+        raise FileNotFoundError(errno.ENOENT, "No such folder: no object's name begins with it", without_secrets(url))
     return Entries(sorted(name for name in files if name), sorted(name for name in folders if name))
 
 
@@ -245,19 +281,26 @@ def _named(url: str) -> Iterator[None]:
     except OSError as error:
         raise _sentence(error, url) from None
     except Exception as error:
+        if isinstance(error, ValueError) and "Could not parse path" in str(error):
+            text = "The client cannot ask for a name with a line break, or with . or .. between two /"
+            raise OSError(errno.EINVAL, text, without_secrets(url)) from None
         if type(error).__module__.partition(".")[0] != "obstore":
             raise
         raise _sentence(error, url) from None
 
 
 def _sentence(error: Exception, url: str) -> OSError:
-    said = str(error).partition("\n\nDebug source")[0].strip()
+    said = without_secrets_of(url, _told(error))
     bucket = url.split("/")[2]
+    url = without_secrets(url)
     kind = type(error).__name__
     if "NoSuchBucket" in said or "ContainerNotFound" in said or "bucket does not exist" in said:
         return FileNotFoundError(errno.ENOENT, f"No such bucket: {bucket}", url)
     if isinstance(error, FileNotFoundError) or kind == "NotFoundError":
         return FileNotFoundError(errno.ENOENT, "No such object", url)
+    if "object with invalid path" in said:
+        text = "The client cannot list a name with //, or with . or .. between two /: name the files"
+        return OSError(errno.EINVAL, f"{text} ({said[:200]})", url)
     if kind == "PreconditionError":
         return OSError(errno.ESTALE, "The object was replaced since it was opened: make the reader anew", url)
     denied = kind in ("PermissionDeniedError", "UnauthenticatedError") or re.search(r"\b40[13] (Forbid|Unauth)", said)
@@ -269,6 +312,13 @@ def _sentence(error: Exception, url: str) -> OSError:
     if re.search(r"(?i)timed ?out", str(error)):
         return TimeoutError(errno.ETIMEDOUT, f"The store did not answer in time ({said[:300]})", url)
     return ConnectionError(errno.ECONNABORTED, f"The store could not be read ({said[:600]})", url)
+
+
+def _told(error: Exception) -> str:
+    """The text of the client; of an answer in XML, which may quote what was signed, no more than its code and message."""
+    text = str(error).partition("\n\nDebug source")[0].strip()
+    parts = re.findall(r"<(?:Code|Message)>([^<]{1,300})", text)
+    return text.partition("<")[0] + ": ".join(parts) if parts else text
 
 
 # What is kept in a process
@@ -300,19 +350,29 @@ def _cache(environment: Environment) -> ObjectCache | None:
     return _every_cache(settings["cache_dir"], settings["cache_size"]) if settings["cache_dir"] else None
 
 
-def _store_of(environment: Environment, url: str) -> tuple[Any, str]:
+def _store_of(environment: Environment, url: str, listed: bool = False) -> tuple[Any, str]:
     """The client's store of a URL, and the object's name in it."""
     parts = _URL.match(url)
     if parts is None:
-        raise OSError(errno.EINVAL, "Expected a URL of s3, gs, az, http or https", url)
+        raise OSError(errno.EINVAL, "Expected a URL of s3, gs or az", without_secrets(url))
     scheme, place, key = parts.groups()
-    key = unquote(key) if scheme.startswith("http") else key
-    return _stores(f"{scheme}://{place}", environment), key
+    segments = key.split("/")
+    odd = next((k for k in range(len(segments) - 2, -1, -1) if not segments[k]), None)  # the last empty one
+    if odd is None or listed:
+        return _stores(f"{scheme}://{place}", environment), key
+    if scheme not in ("s3", "s3a"):
+        raise OSError(errno.EINVAL, "Names with // or a / at the beginning can be read from S3 only", without_secrets(url))
+    return _stores(f"{scheme}://{place}", environment, "/".join(segments[: odd + 1])), "/".join(segments[odd + 1 :])
 
 
-def _made_store(root: str, environment: Environment) -> Any:
+def _made_store(root: str, environment: Environment, beginning: str | None = None) -> Any:
+    """The client's store for the objects of a bucket; with `beginning`, for those whose names begin so, and a "/" follows.
+
+    The client parts names at "/" and takes no empty parts, which S3 does. They may stand in the URL of the server."""
     settings = _settings(environment)
     options = {name: value for name, value in settings.items() if name not in _DEFAULTS}
+    if beginning is not None:
+        options |= _server_of(root.partition("://")[2], options, dict(environment), beginning)
     seconds = timedelta(seconds=settings["timeout"])
     client: dict[str, Any] = {
         "timeout": seconds,
@@ -321,17 +381,34 @@ def _made_store(root: str, environment: Environment) -> Any:
     }
     retry: Any = {"max_retries": settings["retries"], "retry_timeout": timedelta(seconds=170)}
     _client()
-    from obstore.store import HTTPStore, from_url
+    from obstore.store import from_url
 
     with _named(f"{root}/"):
-        if root.startswith("http"):
-            return HTTPStore.from_url(root, client_options=client, retry_config=retry)
         try:
             return from_url(root, config=options or None, client_options=client, retry_config=retry)  # type: ignore[call-overload]
         except BaseException as error:
             if not isinstance(error, TypeError) and type(error).__name__ != "PanicException":  # which is no Exception
                 raise
-            raise ValueError(f"object_store: the client does not take {options}: {error}") from None
+            names = ", ".join(map(repr, options))
+            raise ValueError(f"object_store: the client does not take {names} as they are: {error}") from None
+
+
+def _server_of(bucket: str, options: dict[str, Any], environment: dict[str, str], beginning: str) -> dict[str, Any]:
+    """The options by which the client asks a bucket for names that begin so."""
+
+    def said(*names: str) -> str:
+        plain = [options.get(form) for name in names for form in (name, f"aws_{name}")]
+        return next((str(v) for v in [*plain, *(environment.get(f"AWS_{name.upper()}") for name in names)] if v), "")
+
+    region = said("region", "default_region") or "us-east-1"
+    hosted = said("virtual_hosted_style_request").lower() in ("true", "1", "yes")
+    server = said("endpoint", "endpoint_url_s3", "endpoint_url")
+    if not server:
+        server = f"https://s3.{region}.amazonaws.com/{bucket}"
+    elif not hosted:
+        server = f"{server.rstrip('/')}/{bucket}"
+    kept = {"endpoint": f"{server.rstrip('/')}/{quote(beginning)}", "virtual_hosted_style_request": True}
+    return kept if options.get("region") or options.get("aws_region") else {**kept, "region": region}
 
 
 _stores = Kept(_made_store, limit=64)

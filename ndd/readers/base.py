@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, overload
 
 from ndd._execution.errors import raise_signalled
 from ndd._tensor import Batch
+from ndd._tensor.secrets import redact
 from ndd.readers import signature, state as states
 from ndd.readers.broken_records import BrokenRecords, Skipped
 from ndd.readers.captured import Captured, captured_epoch, enable_checkpointing
@@ -459,8 +460,9 @@ class Reader(Delivering):
         self._taking = True
         try:
             held = self._handover.took(self._ahead.next(), run)
-        except BaseException:
+        except BaseException as error:
             self._drop_read_ahead()
+            redact(error)
             raise
         self._taking = False
         return held
@@ -504,7 +506,11 @@ class Reader(Delivering):
     def _opened(self) -> tuple[RecordStore, Order]:
         if self._data.found is None:
             self._options.check_late(self._display)
-            return self._data.open(self._open(**self._own))
+            try:
+                return self._data.open(self._open(**self._own))
+            except Exception as error:
+                redact(error)
+                raise
         return self._data.found
 
     def _load(self, fields: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ndd._execution.errors import is_no_fault_of_data
+from ndd._tensor.secrets import error_text, redact, without_secrets
 from ndd.decoders import BadSample
 from ndd.io.file import from_where
 from ndd.readers.output import Output
@@ -20,7 +21,7 @@ class Skipped(NamedTuple):
     number: int
     """Its number in the data set."""
     source: str
-    """The file, or the container and the record's place in it."""
+    """The file, or the container and the record's place in it; without the secrets of a URL."""
     error: str
     """What is wrong with it."""
 
@@ -37,7 +38,7 @@ class BrokenRecords:
         """The step without what is broken in it; perhaps nothing is left. RuntimeError if all records, or all of a visit,
         which has `most` at most, were broken: then it is not the records. (Of twice as many in a row some visit is whole:
         the broken ones may come last in one and first in the next.)"""
-        errors = broken(step, read)
+        errors = {place: without_secrets(text) for place, text in broken(step, read).items()}
         if len(errors) == len(step.numbers):
             self._in_a_row += step.numbers
         else:
@@ -47,7 +48,7 @@ class BrokenRecords:
         dropped: list[BadSample] = []
         for place, text in errors.items():
             number = step.numbers[place]
-            bad = Skipped(number, store.source(number), text)
+            bad = Skipped(number, without_secrets(store.source(number)), text)
             dropped.append(BadSample(place, bad.source, text))
             if not self._found:
                 warnings.warn(
@@ -72,12 +73,13 @@ class BrokenRecords:
 
         def sample(place: int) -> str:
             number = step.numbers[place]
-            return f"{self._reader}: sample {number} ({store.source(number)})"
+            return f"{self._reader}: sample {number} ({without_secrets(store.source(number))})"
 
         for place, error in step.records.faults.items():
             where = from_where(str(error.filename)) if isinstance(error, FileNotFoundError) else ""
+            redact(error)
             raise RuntimeError(
-                f"{sample(place)}: expected a readable record, got {type(error).__name__}: {error}{where}"
+                f"{sample(place)}: expected a readable record, got {type(error).__name__}: {error_text(error)}{where}"
             ) from error
         refused = mismatch(step.records, read)
         if refused is not None:
@@ -101,7 +103,7 @@ def broken(step: Step, read: tuple[Output, ...]) -> dict[int, str]:
     """
     records = step.records
     errors = {
-        place: f"{type(error).__name__}: {error}"
+        place: f"{type(error).__name__}: {error_text(error)}"
         for place, error in records.faults.items()
         if isinstance(error, Exception) and not is_no_fault_of_data(error)
     }

@@ -13,6 +13,7 @@ import numpy as np
 from ndd._operator.deprecated import renamed
 from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, int32, uint8
+from ndd._tensor.secrets import without_secrets
 from ndd.readers import coco_preprocessed
 from ndd.readers.base import Reader
 from ndd.readers.coco_annotations import JsonOutlines, annotation_index
@@ -354,7 +355,7 @@ def _selected(reader: str, root: str, path: str, index: Index, images: Any, skip
         unknown = [name for name in listed if name not in places]
         if unknown:
             warnings.warn(
-                f"{reader}: {len(unknown)} of the names in `images` are not in {path!r} and are skipped: "
+                f"{reader}: {len(unknown)} of the names in `images` are not in {without_secrets(path)!r} and are skipped: "
                 f"{', '.join(map(repr, unknown[:3]))}{', ...' if len(unknown) > 3 else ''}",
                 UserWarning,
                 stacklevel=6,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ndd._execution.kept import Kept
+from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import connections, is_remote
 from ndd.readers.file_reading import OpenFiles
 from ndd.readers.output import Record
@@ -124,6 +125,7 @@ def opened(path: str, mapped: bool) -> OpenFiles:
 def warn_of_unlisted(reader: str, index: str, path: str, end: int, size: int) -> None:
     """A warning where the last record of an index file ends before its container does: some records may be missing."""
     if end < size:
+        index, path = without_secrets(index), without_secrets(path)
         warnings.warn(
             f"{reader}: index {index!r}: its last record ends at byte {end}, {path!r} at {size}: what lies between is not "
             "read. Is the index cut off, or older than the file?",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ndd._tensor.dtype import int32, uint8
+from ndd.io.object_store import without_query
 from ndd.readers.base import Reader
 from ndd.readers.file_store import FileStore
 from ndd.readers.file_tree import FilePath, count_files, listed_names, name_filter, path_text, read_lines, scan_tree
@@ -95,7 +96,7 @@ class File(Reader):
         elif file_list is not None:
             path = path_text(self._display, "file_list", file_list)
             names, numbers = read_file_list(self._display, path)
-            store = FileStore([os.path.dirname(path) if root is None else root], names, None, numbers)
+            store = FileStore([os.path.dirname(without_query(path)) if root is None else root], names, None, numbers)
         elif root is not None:
             folders, names, places = scan_tree(self._display, root, choose_dir, choose_file)
             store = FileStore(folders, names, places, places)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ndd.io.file import from_where, local_name
-from ndd.io.object_store import is_remote, list_folders, one
+from ndd.io.object_store import is_remote, list_folders, one, without_query
 from ndd.readers.file_reading import whole_file
 
 FilePath: TypeAlias = str | bytes | os.PathLike[str]
@@ -74,7 +74,7 @@ def named_files(reader: str, files: Any, file_list: Any, file_root: Any, file_fi
     elif file_list is not None:
         listing = path_text(reader, "file_list", file_list)
         names = [line for line in read_lines(reader, listing) if line]
-        root = os.path.dirname(listing) if root is None else root
+        root = os.path.dirname(without_query(listing)) if root is None else root
     elif root is not None:
         names = scan_nested(reader, root, name_filter(reader, "file_filter", file_filter, True))
     else:

@@ -85,10 +85,17 @@ def _state(container: str, kind: str, version: int) -> dict[str, int | str]:
         "format": _FORMAT,
         "kind": kind,
         "version": version,
-        "path": container if is_remote(container) else os.path.realpath(container),
+        "path": _name_of(container),
         "size": found.size,
         "state": found.version,
     }
+
+
+def _name_of(container: str) -> str:
+    """What tells a container from others. Of a URL, which may hold secrets, no more than a hash is kept."""
+    if is_remote(container):
+        return hashlib.sha256(container.encode(errors="surrogateescape")).hexdigest()
+    return os.path.realpath(container)
 
 
 def _folders() -> Iterator[Path]:

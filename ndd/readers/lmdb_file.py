@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ndd.io.file import from_where
-from ndd.io.object_store import is_remote
+from ndd.io.object_store import is_remote, without_query
 from ndd.readers.container import ContainerStore, rows_at
 from ndd.readers.file_reading import OpenFiles
 from ndd.readers.index_cache import Index, cached
@@ -80,7 +80,7 @@ class LmdbStore(ContainerStore):
 
 
 def _is_folder(path: str) -> bool:
-    return not path.endswith(".mdb") if is_remote(path) else os.path.isdir(path)
+    return not without_query(path).endswith(".mdb") if is_remote(path) else os.path.isdir(path)
 
 
 def _index(reader: str, path: str) -> Index:

@@ -14,8 +14,9 @@ import numpy as np
 from ndd._tensor import DType
 from ndd._tensor.dtype import float32, int16, int32, int64, uint8
 from ndd._tensor.packed import Packed
+from ndd._tensor.secrets import without_secrets
 from ndd.decoders._sound_file import Wanted, decode, decode_one, decode_several
-from ndd.io.object_store import connections, is_remote
+from ndd.io.object_store import connections, is_remote, without_query
 from ndd.readers.base import Reader
 from ndd.readers.file_reading import OpenFiles, read_files
 from ndd.readers.file_tree import FilePath, listed_names, read_lines
@@ -151,10 +152,11 @@ def read_manifest(reader: str, path: str, shortest: float, longest: float) -> li
         if (length >= least and (most <= 0 or length <= most)) or (least <= 0 and length < 0):
             entries.append(entry)
     if broken:
-        warnings.warn(f"{reader}: {path}: {broken} lines are left out. The first: {example}", UserWarning, stacklevel=7)
+        text = f"{reader}: {path}: {broken} lines are left out. The first: {example}"
+        warnings.warn(without_secrets(text), UserWarning, stacklevel=7)
     first = next((e.path for e in entries if not (os.path.isabs(e.path) or is_remote(e.path))), None)
     if first is not None and not os.path.exists(first):
-        folder = os.path.dirname(path)
+        folder = os.path.dirname(without_query(path))
         if is_remote(path) or os.path.exists(os.path.join(folder, first)):
             entries = [e if is_remote(e.path) else e._replace(path=os.path.join(folder, e.path)) for e in entries]
     return entries

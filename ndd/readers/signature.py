@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args, get_origin
 from ndd._operator.naming import did_you_mean
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import DType, dtype as to_dtype
+from ndd._tensor.secrets import without_secrets
 from ndd.readers.options import Options, plain
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -151,7 +152,11 @@ def _documented() -> dict[str, str]:
 def shown(kind: Any, own: dict[str, Any]) -> str:
     """A reader with those of its own arguments that differ from their defaults: "File(file_root='photos')"."""
     parameters = kind.__signature__.parameters
-    given = (f"{name}={_short(value)}" for name, value in own.items() if value is not parameters[name].default)
+    given = (
+        f"{name}={without_secrets(_short(value))}"
+        for name, value in own.items()
+        if value is not parameters[name].default
+    )
     return f"{kind.__name__}({', '.join(given)})"
 
 

@@ -7,6 +7,7 @@ import os
 import zlib
 from typing import Any
 
+from ndd.io.object_store import without_query
 from ndd.readers.records import RecordStore
 from ndd.readers.resharding import check_before
 from ndd.readers.sampler import Shards
@@ -123,7 +124,8 @@ def names_mark(store: RecordStore) -> int:
     """A number that follows from the names of some samples, without their folders: a data set may have moved."""
     size = len(store)
     numbers = {size * i // _NAMED for i in range(_NAMED)} if size else set()
-    return zlib.crc32("\n".join(os.path.basename(store.source(n)) for n in sorted(numbers)).encode("utf-8", "replace"))
+    names = [os.path.basename(without_query(store.source(n))) for n in sorted(numbers)]
+    return zlib.crc32("\n".join(names).encode("utf-8", "replace"))
 
 
 def check_data(reader: str, fields: dict[str, Any], shards: Shards, names: int) -> None:

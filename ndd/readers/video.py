@@ -7,6 +7,7 @@ from typing import Any
 
 from ndd._tensor import Device
 from ndd._tensor.dtype import DType, dtype as to_dtype, float32, float64, int32, uint8
+from ndd._tensor.secrets import without_secrets
 from ndd.decoders._video_clips import on_gpu
 from ndd.decoders._video_frames import fill_colour
 from ndd.decoders._video_index import Index
@@ -194,7 +195,7 @@ class Video(Reader):
             found = error.__cause__ or error  # what happened on another thread comes with its call around it
             if not hasattr(found, "sample"):
                 raise
-            return RuntimeError(str(found).split(f"({self._store.source(some.numbers[0])}): ", 1)[-1])
+            return RuntimeError(str(found).split(f"({without_secrets(self._store.source(some.numbers[0]))}): ", 1)[-1])
 
     def _taken(self, step: Step, size: int | None) -> tuple[Any, ...]:
         values = super()._taken(step, size)

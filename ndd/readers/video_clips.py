@@ -19,6 +19,7 @@ import numpy as np
 
 from ndd._execution.errors import is_no_fault_of_data
 from ndd._tensor.memory import host_empty
+from ndd._tensor.secrets import without_secrets
 from ndd.decoders._open_videos import OpenVideos
 from ndd.decoders._video_file import VideoFile
 from ndd.decoders._video_frames import padded
@@ -322,7 +323,7 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
     bad = {path: one for path, one in found.items() if isinstance(one, Exception)}
     if bad:
         first = next((path for path, error in bad.items() if is_no_fault_of_data(error)), next(iter(bad)))
-        said = f"{first}: {bad[first]}"
+        said = without_secrets(f"{first}: {bad[first]}")
         if not skips or is_no_fault_of_data(bad[first]):
             raise RuntimeError(f"{reader}: {said}") from bad[first]
         warnings.warn(f"{reader}: {len(bad)} files are left out, the first is {said}", UserWarning, stacklevel=6)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd.decoders._video_index import Index
-from ndd.io.object_store import is_remote
+from ndd.io.object_store import is_remote, without_query
 from ndd.readers.file import LABELS, listed_files
 from ndd.readers.file_tree import path_text, path_texts, read_lines, scan_tree
 
@@ -65,7 +65,7 @@ def _parsed(reader: str, path: str, number: int, line: str) -> Listed:
         )
     name = found["name"]
     if not os.path.isabs(name) and not is_remote(name):
-        beside = os.path.join(os.path.dirname(path), name)
+        beside = os.path.join(os.path.dirname(without_query(path)), name)
         name = name if os.path.exists(name) else beside
     start, end = (None if found[k] is None else float(found[k]) for k in ("start", "end"))
     return Listed(name, int(found["label"]), start, end)

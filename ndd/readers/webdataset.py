@@ -11,6 +11,7 @@ import numpy as np
 from ndd._cpu.tar_header import BLOCK, wrong_headers
 from ndd._tensor import Packed
 from ndd._tensor.dtype import DType, bfloat16, bool_, dtype as to_dtype, uint8
+from ndd._tensor.secrets import without_secrets
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
 from ndd.readers.file_tree import FilePath, is_offset, listed_names, path_texts, read_lines, words_of
@@ -116,7 +117,7 @@ class Webdataset(Reader):
             index = listed_or_scanned(self._display, "webdataset", path, listed, scan_archive, _listed_samples)
             offsets, sizes, several = _chosen(index, entries, case_sensitive_extensions)
             if not len(offsets):
-                warnings.warn(f"{self._display}: {path!r} holds no samples", UserWarning, stacklevel=5)
+                warnings.warn(f"{self._display}: {without_secrets(path)!r} holds no samples", UserWarning, stacklevel=5)
             tables.append(self._completed(path, entries, kinds, behaviour, offsets, sizes, several))
         containers = np.repeat(np.arange(len(archives)), [len(offsets) for offsets, _ in tables])
         if not len(containers):
@@ -153,8 +154,8 @@ class Webdataset(Reader):
         if several.any():
             number, output = np.argwhere(several)[0].tolist()
             warnings.warn(
-                f"{self._display}: {path} record {number}: several components match {entries[output]!r}: the first in "
-                f"the archive is taken (so in {int(several.any(axis=1).sum())} samples of this archive)",
+                f"{self._display}: {without_secrets(path)} record {number}: several components match {entries[output]!r}: the "
+                f"first in the archive is taken (so in {int(several.any(axis=1).sum())} samples of this archive)",
                 UserWarning,
                 stacklevel=2,
             )

@@ -414,3 +414,34 @@ def test_compressed_tfrecords(s3, packer):
     )
     assert [bytes(np.asarray(sample["text"])) for sample in reader.next_epoch()] == texts
     assert bytes(np.asarray(reader[50]["text"])) == texts[50]
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["a//b.jpg", "/lead.jpg", "//two.jpg", "a///t.jpg", "a//b//c d%20é#?.jpg", "sp ace.jpg", "p%2Fc.jpg", "q?m=1&n.jpg",
+     "pl+us.jpg", "ü.jpg", "til~de*('!).jpg", "a=b&c;d,e:@$.jpg"],
+)  # fmt: skip
+def test_names_of_any_form(s3, key):
+    """Also those with empty parts, which DALI reads as well."""
+    data = contents(key)
+    put(f"{s3.url}/pets/{quote(key)}", data)
+    url = f"s3://pets/{key}"
+    assert np.asarray(ndd.readers.File(files=[url])[0][0]).tobytes() == data
+    assert [p.tobytes() for p in read_object_ranges([url], [3], [5])] == [data[3:8]]
+    assert object_statuses([url])[0].size == len(data)
+    with pytest.raises(RuntimeError, match="No such object"):
+        ndd.io.file.read(f"{url}.none").evaluate()
+
+
+def test_names_that_no_url_has(s3):
+    for key in ("a/../b.jpg", "./b.jpg", "a/./b"):
+        (found,) = object_statuses([f"s3://pets/{key}"])
+        assert isinstance(found, OSError)
+        assert "cannot ask for a name" in str(found)
+    put(f"{s3.url}/pets/odd/a.jpg", b"1")
+    put(f"{s3.url}/pets/odd/{quote('//b.jpg')}", b"1")
+    (found,) = list_folders(["s3://pets/odd"])
+    assert not isinstance(found, ConnectionError)
+    for scheme in ("gs", "az"):
+        (found,) = object_statuses([f"{scheme}://pets/a//b.jpg"])
+        assert "from S3 only" in str(found)

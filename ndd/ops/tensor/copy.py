@@ -31,6 +31,9 @@ def copy(input, /):
     return like(input)
 
 
+copy.operator.keeps_shape = True
+
+
 @copy.batch
 def _(call, input):
     """In memory that is used again, and by several threads if it is much."""

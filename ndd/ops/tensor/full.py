@@ -120,6 +120,9 @@ def zeros_like(data_like, /, *, dtype: DType | None = None):
     return like(data_like, dtype=dtype)
 
 
+zeros_like.operator.keeps_shape = ones_like.operator.keeps_shape = full_like.operator.keeps_shape = True
+
+
 def _spec(name: str, dtype: DType, shape: Any, layout: str | None, ndim: int) -> Any:
     known: int | None = ndim
     if shape is not None:

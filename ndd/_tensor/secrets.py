@@ -1,0 +1,111 @@
+"""Texts without the secrets of URLs: names of samples and texts of errors, as they are shown.
+
+A user name and a password (`http://user:password@host`), the values of a query (`?X-Amz-Signature=...`, `?sig=...`) and what
+follows `#` open what they name to whoever reads a log. Host, path and the names of a query's fields stay.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+_HIDDEN = "***"
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)(://|(?i:%3A%2F%2F))([^\s<>\"]*)")
+# Up to the last @ of the host's part. A password may hold "/", "?", "#" or a blank by mistake: then no port follows ":".
+_USER = re.compile(
+    r"(?i)(?<=://)(?:[^\s/?#]*@|[^\s/?#@:\[]*:(?!\d*(?:[/?#'\")\],.;:\s]|$))[^\n]{0,300}@)"
+    r"|(?<=%3A%2F%2F)(?:(?!%2F|/)\S)*?%40"
+)
+_FIELD = re.compile(r"(?i)((?:[?&;#]|%3F|%26|%23)[^\s=&;?#<>\"'%]+)(=|%3D)((?:(?!%26)[^\s&<>\"])*)")
+_NAMELESS = re.compile(r"([?&#])([^\s=&<>\"#']+)(?=[&#\s'\"<>]|$)")
+_TELLING = re.compile(r"(?i)key|token|sig|secret|pass|pwd|auth|cred|session|policy|jwt|hmac")
+_END = re.compile(r"[)'.,:;\]}`]*\Z")  # of a sentence or quotation around a URL, not of a value
+_OF_STORES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl")  # their names may hold ? and #
+
+
+def without_secrets(text: object) -> str:
+    """A text whose URLs show neither user nor password, no values of a query and no fragment.
+
+    >>> without_secrets("'https://me:word@host/a.jpg?X-Amz-Signature=5f&part=2#t' cannot be read")
+    "'https://host/a.jpg?X-Amz-Signature=***&part=***#***' cannot be read"
+    >>> without_secrets("file:///data/a.jpg?size=3")
+    'file:///data/a.jpg?size=3'
+    """
+    shown = str(text)
+    if "=" not in shown and "://" not in shown and "%" not in shown:
+        return shown
+    shown = _USER.sub("", shown)
+    shown, count = _URL.subn(_without_fields, shown)
+    # What follows a blank in a URL, or stands without its host.
+    return _FIELD.sub(lambda field: _hidden(field) if count or _TELLING.search(field[1]) else field[0], shown)
+
+
+def _without_fields(url: re.Match[str]) -> str:
+    scheme, rest = url[1].lower(), url[3]
+    if scheme == "file":
+        return url[0]
+    rest = _FIELD.sub(_hidden, rest)
+    if scheme not in _OF_STORES:
+        rest = _NAMELESS.sub(lambda part: part[1] + _HIDDEN + _end(part[2]), rest)
+    return url[1] + url[2] + rest
+
+
+def _hidden(field: re.Match[str]) -> str:
+    return field[1] + field[2] + _HIDDEN + _end(field[3])
+
+
+def _end(value: str) -> str:
+    found = _END.search(value)
+    return found[0] if found else ""
+
+
+def without_secrets_of(url: str, text: str) -> str:
+    """What another library says about a URL, also where it quotes parts of it, encoded or decoded."""
+    parts = urlsplit(url)
+    secrets = [field.partition("=")[2] or field for field in re.split("[&;]", parts.query)] + [parts.fragment]
+    user = parts.netloc.rpartition("@")[0]
+    secrets += [user, *user.split(":", 1)]
+    forms = {form for secret in secrets for form in (secret, unquote(secret), quote(unquote(secret), safe=""))}
+    text = text.replace(url, without_secrets(url))
+    for form in sorted(forms, key=len, reverse=True):
+        if len(form) > 3:  # a shorter one is a part of many words
+            text = text.replace(form, _HIDDEN)
+    return without_secrets(text)
+
+
+def error_text(error: BaseException) -> str:
+    """What an error says, without secrets. Errors of others may not be able to say anything."""
+    try:
+        return without_secrets(str(error))
+    except Exception as failure:
+        return f"its text cannot be shown ({type(failure).__name__})"
+
+
+def redact(error: BaseException) -> BaseException:
+    """The error itself: its text, and those of the errors that it came of, show no secrets from now on."""
+    seen: set[int] = set()
+    chain: list[BaseException | None] = [error]
+    while chain:
+        link = chain.pop()
+        if link is None or id(link) in seen:
+            continue
+        seen.add(id(link))
+        chain += [link.__cause__, link.__context__, *getattr(link, "exceptions", ())]
+        _clear(link)
+    return error
+
+
+def _clear(error: BaseException) -> None:
+    args = tuple(without_secrets(part) if type(part) is str else part for part in error.args)
+    changes: dict[str, Any] = {} if args == error.args else {"args": args}
+    if hasattr(error, "__notes__"):
+        changes["__notes__"] = [without_secrets(note) for note in error.__notes__]
+    for name in ("filename", "filename2", "strerror") if isinstance(error, OSError) else ():
+        value = getattr(error, name)
+        if type(value) is str and without_secrets(value) != value:
+            changes[name] = without_secrets(value)
+    for name, value in changes.items():
+        with contextlib.suppress(AttributeError):  # a class of errors may not let itself be changed
+            setattr(error, name, value)
