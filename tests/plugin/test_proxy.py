@@ -130,7 +130,7 @@ def test_several_outputs_run_the_pipeline_once():
     @ndd.pipeline_def(batch_size=4)
     def body():
         x = fn.external_source(name="x")
-        runs.append(1)
+        fn.python_function(x, function=lambda batch: runs.append(1), batch_processing=True, num_outputs=0)
         return x * 10, x + 1
 
     with dali_proxy.DALIServer(body()) as server:
