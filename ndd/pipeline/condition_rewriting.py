@@ -35,7 +35,8 @@ def with_conditions(function: Any) -> Any:
     if isinstance(function, types.MethodType):
         return types.MethodType(with_conditions(function.__func__), function.__self__)
     if not isinstance(function, types.FunctionType):
-        call = vars(type(function)).get("__call__")  # of an object of the user's
+        kinds = (vars(kind) for kind in type(function).__mro__)
+        call = next((names["__call__"] for names in kinds if "__call__" in names), None)  # of an object of the user's
         return types.MethodType(with_conditions(call), function) if isinstance(call, types.FunctionType) else function
     if function.__code__.co_filename.startswith(_HOMES):
         return function
