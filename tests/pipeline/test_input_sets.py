@@ -28,7 +28,7 @@ def inputs_of(path, operator):
     for case in cases_of(path, operator):
         if case.inputs is None or len(case.inputs) >= max(operator.required, 1):
             return samples(case, layouts_of(case, operator)[0]), case.args
-    return [([np.ones((9, 9), np.float32)] * N, None)], cases_of(path, operator)[0].args
+    return [([np.ones((16, 16), np.float32)] * N, None)], cases_of(path, operator)[0].args
 
 
 @pytest.mark.parametrize("path", sorted(OPERATORS))
