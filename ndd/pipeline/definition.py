@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 import inspect
-import types
 from collections.abc import Callable
 from typing import Any
 
@@ -61,8 +59,11 @@ def pipeline_def(function: Callable[..., Any] | None = None, **options: Any) -> 
         except TypeError as error:
             raise TypeError(f"{_name(function)}: {error}") from None
         pipeline = Pipeline(**{**options, **own})
-        body = function if chosen["debug"] else _as_it_is_now(function)
-        pipeline.set_body(with_conditions(body) if chosen["enable_conditionals"] else body, arguments, named)
+        body = with_conditions(function) if chosen["enable_conditionals"] else function
+        if chosen["debug"]:
+            pipeline.run_body(functools.partial(body, *arguments, **named))
+        else:
+            pipeline.trace_body(body, *arguments, **named)
         return pipeline
 
     make._is_pipeline_def = True  # type: ignore[attr-defined]
@@ -71,34 +72,6 @@ def pipeline_def(function: Callable[..., Any] | None = None, **options: Any) -> 
 
 def _name(function: Any) -> str:
     return getattr(function, "__name__", repr(function))
-
-
-def _as_it_is_now(function: Any) -> Any:
-    """A body that keeps the values that the variables of the functions around it have now, where it does not assign them.
-
-    DALI runs a body when the pipeline is made: in a loop that makes pipelines each has its own `shard_id`.
-    """
-    if not isinstance(function, types.FunctionType) or not function.__closure__:
-        return function
-    assigned = _assigned(function.__code__)
-    cells = []
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
-        try:
-            cells.append(cell if name in assigned else types.CellType(cell.cell_contents))
-        except ValueError:  # not assigned yet
-            cells.append(cell)
-    found = types.FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__, tuple(cells)
-    )
-    found.__kwdefaults__ = function.__kwdefaults__
-    return found
-
-
-def _assigned(code: types.CodeType) -> set[str]:
-    """The variables of functions around it that a function, or one inside it, assigns."""
-    inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    stored = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}
-    return stored.union(*map(_assigned, inner))
 
 
 _OPTIONS = frozenset(inspect.signature(Pipeline).parameters)

@@ -279,12 +279,12 @@ def test_random_operators_in_branches():
 
 def test_what_cannot_be_says_what_to_do():
     def leaked(x):
-        kept, key = {}, "x"
+        kept, keys = {}, ["x"]
         if x > 1:
-            kept[key] = x * 2
+            kept[keys[0]] = x * 2
         else:
-            kept[key] = x
-        return kept[key]
+            kept[keys[0]] = x
+        return kept["x"]
 
     def one_return(x):
         if x > 1:
@@ -294,7 +294,7 @@ def test_what_cannot_be_says_what_to_do():
         kept = []
         if x > 1:
             kept.append(x * 2)
-        return kept[0]
+        return kept[0] + x
 
     def breaks(x):
         for _ in range(2):
@@ -308,13 +308,13 @@ def test_what_cannot_be_says_what_to_do():
         return z
 
     for body, said in (
-        (leaked, r"stores into kept\[key\].*store that after"),
+        (leaked, r"stores into kept\[keys\[0\]\].*store that after"),
         (one_return, "gives None.*lack a `return`"),
         (appended, "Assign it to a variable"),
         (breaks, "not in loops that it breaks"),
         (unassigned, "not assigned in all branches"),
     ):
-        with pytest.raises((RuntimeError, TypeError), match=said):
+        with pytest.raises((RuntimeError, TypeError, ValueError), match=said):
             pipe_of(body).run()
 
 
