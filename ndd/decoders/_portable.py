@@ -5,7 +5,8 @@
 | TIFF of 2, 4 or more channels, of planes, of 16-bit or float colours | `_tiff_bands.py`, else as below |
 | BMP, PNM, JPEG 2000, other TIFF of 16-bit or float colours | OpenCV, else Pillow (it alone knows gray with alpha) |
 | other TIFF, GIF, AVIF | Pillow |
-| JPEG, PNG, WebP without nvImageCodec (macOS has none) | simplejpeg (8-bit JPEG), else OpenCV, else Pillow |
+| PNG, WebP | OpenCV, else Pillow |
+| JPEG without nvImageCodec (macOS has none) | simplejpeg (8-bit JPEG), else OpenCV, else Pillow |
 
 Damaged files of the first three lines killed nvImageCodec (67 of 40,000 by JPEG 2000 alone); these survive them. Good ones
 have DALI's pixels bit for bit, for it decodes most of them with OpenCV; but up to 1 of 255 off are TIFFs that hold YCbCr
@@ -30,15 +31,13 @@ import numpy as np
 from ndd._cpu.opencv import opencv
 from ndd._execution.errors import raise_signalled
 from ndd._tensor.memory import host_empty
-from ndd.decoders import _tiff_bands
+from ndd.decoders import _avif, _tiff_bands
 from ndd.decoders._header import Header
-from ndd.decoders._pixels import upright
+from ndd.decoders._pixels import Window, upright
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
     from ndd.decoders._sample import Options
-
-Window = tuple[int, int, int, int]
 
 _INSTALL = "Install nvidia-nvimgcodec-cu13 (or -cu12), or Pillow."
 _NOT_OURS = "the data is no image in a format that can be read here"
@@ -103,7 +102,8 @@ def read_header(data: np.ndarray, name: str) -> Header:
     """The header of a GIF or AVIF by Pillow; RuntimeError if it cannot be read."""
     with _opened(data, name) as image:
         width, height = image.size
-        return Header(height, width, {"L": 1, "LA": 2, "RGBA": 4}.get(image.mode, 3), format=name)
+        turned = _avif.orientation(data.data) if name == "avif" else 1
+        return Header(height, width, {"L": 1, "LA": 2, "RGBA": 4}.get(image.mode, 3), turned, format=name)
 
 
 def _opened(data: np.ndarray, name: str) -> Any:
@@ -119,7 +119,7 @@ def _opened(data: np.ndarray, name: str) -> Any:
 
 
 def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
-    """The picture (or the window of it) as HWC, or None if it cannot be decoded. YCbCr comes back as RGB."""
+    """The picture (or the window of it) as stored, HWC, or None if it cannot be decoded. YCbCr comes back as RGB."""
     image: np.ndarray | None = None
     if header.plain_jpeg:
         image = decode_plain_jpeg(data, header, options)
@@ -129,16 +129,13 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
             image = attempt(data, header, options.output_type)
             if image is not None and image.shape != expected:
                 image = None  # not what the header says
-    return None if image is None else arranged(image, header, options, window)
+    return None if image is None else cut(image, window)
 
 
-def arranged(image: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray:
-    """A picture as stored in its file, turned upright if that is asked for, and cut; C-contiguous."""
-    image = upright(image, header.orientation if options.adjust_orientation else 1)
-    if window is not None:
-        y0, x0, y1, x1 = window
-        image = image[y0:y1, x0:x1]
-    return np.ascontiguousarray(image)
+def cut(image: np.ndarray, window: Window | None) -> np.ndarray:
+    """The window of a picture, C-contiguous."""
+    y0, x0, y1, x1 = window or (0, 0, *image.shape[:2])
+    return np.ascontiguousarray(image[y0:y1, x0:x1])
 
 
 def _by_tiff_bands(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
@@ -168,9 +165,9 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
         gray = _by_opencv(data, header, DALIImageType.ANY_DATA)  # a codestream without boxes comes as gray alone
         return None if gray is None else _spread(gray, output_type)
     channels = header.out_channels(output_type)
-    if channels == 2:
+    if channels == 2 and header.format != "png":
         return None  # it knows no gray with alpha
-    if channels == 4:
+    if channels in (2, 4):
         flags = cv2.IMREAD_UNCHANGED
     else:
         is_gray = channels == 1 and header.format != "tiff"
@@ -183,6 +180,8 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
         return image[:, :, None]
     if output_type == DALIImageType.GRAY and header.format == "tiff":
         return _gray(image[:, :, ::-1])
+    if channels == 2:
+        return np.ascontiguousarray(image[:, :, 2:])  # gray came three times
     if output_type == DALIImageType.BGR:
         return image
     try:
