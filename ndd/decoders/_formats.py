@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd.decoders import _avif, _orientation, _png, _webp
+from ndd.decoders import _avif, _bmp, _orientation, _png, _webp
 from ndd.decoders._header import Header, may_be_decoded
 from ndd.decoders._tiff_directory import BITS, CHANNELS, COLOURS, HEIGHT, SAMPLE_FORMAT, WIDTH, Directory
 
@@ -63,32 +63,6 @@ def _pnm(data: memoryview) -> Header | None:
     # Libraries keep 16 bits of those files alone that use them all.
     depth = np.uint16 if largest == 65535 else np.uint8
     return Header(height, width, channels, 1, depth, damaged=short)
-
-
-_BITS_OF_BMP = (1, 4, 8, 16, 24, 32)
-
-
-def _bmp(data: memoryview) -> Header | None:
-    """Gray where a palette holds nothing else; negative heights mean rows from the top."""
-    (size,) = struct.unpack_from("<I", data, 14)
-    if size == 12:
-        width, height, planes, bits = struct.unpack_from("<HHHH", data, 18)
-        compression, colours, entry = 0, 0, 3
-    elif 40 <= size <= 124:
-        width, height, planes, bits, compression = struct.unpack_from("<iiHHI", data, 18)
-        (colours,) = struct.unpack_from("<I", data, 46)
-        entry = 4
-    else:
-        return None
-    if bits not in _BITS_OF_BMP or planes > 1 or compression > 3 or width < 0:
-        return None
-    channels = 4 if bits == 32 else 3
-    if bits <= 8:
-        colours = min(colours or 1 << bits, 1 << bits)
-        table = np.frombuffer(data[14 + size : 14 + size + colours * entry], np.uint8)
-        table = table[: len(table) // entry * entry].reshape(-1, entry)
-        channels = 1 if len(table) and (table[:, :1] == table[:, 1:3]).all() else 3
-    return Header(abs(height), width, channels, 1, np.uint8)
 
 
 _PALETTE, _FLOAT = 3, 3
@@ -186,7 +160,7 @@ _READERS = {
     "png": _png.read_header,
     "webp": _webp.read_header,
     "pnm": _pnm,
-    "bmp": _bmp,
+    "bmp": _bmp.read_header,
     "tiff": _tiff,
     "jpeg2000": _jpeg2000,
 }

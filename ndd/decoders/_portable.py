@@ -3,7 +3,8 @@
 | format | library |
 | --- | --- |
 | TIFF of 2, 4 or more channels, of planes, of 16-bit or float colours | `_tiff_bands.py`, else as below |
-| BMP, PNM, JPEG 2000, other TIFF of 16-bit or float colours | OpenCV, else Pillow (it alone knows gray with alpha) |
+| BMP | `_bmp.py` |
+| PNM, JPEG 2000, other TIFF of 16-bit or float colours | OpenCV, else Pillow (it alone knows gray with alpha) |
 | other TIFF, GIF, AVIF | Pillow |
 | PNG, WebP | OpenCV, else Pillow |
 | JPEG without nvImageCodec (macOS has none) | simplejpeg (8-bit JPEG), else OpenCV, else Pillow |
@@ -31,7 +32,7 @@ import numpy as np
 from ndd._cpu.opencv import opencv
 from ndd._execution.errors import raise_signalled
 from ndd._tensor.memory import host_empty
-from ndd.decoders import _avif, _tiff_bands
+from ndd.decoders import _avif, _bmp, _tiff_bands
 from ndd.decoders._header import Header
 from ndd.decoders._pixels import Window, upright
 from ndd.types import DALIImageType
@@ -80,7 +81,7 @@ def decode_plain_jpeg(data: np.ndarray, header: Header, options: Options) -> np.
 
 _PLUGINS = {
     "jpeg": "JpegImagePlugin.JpegImageFile", "png": "PngImagePlugin.PngImageFile", "webp": "WebPImagePlugin.WebPImageFile",
-    "bmp": "BmpImagePlugin.BmpImageFile", "gif": "GifImagePlugin.GifImageFile", "tiff": "TiffImagePlugin.TiffImageFile",
+    "gif": "GifImagePlugin.GifImageFile", "tiff": "TiffImagePlugin.TiffImageFile",
     "jpeg2000": "Jpeg2KImagePlugin.Jpeg2KImageFile", "pnm": "PpmImagePlugin.PpmImageFile",
     "avif": "AvifImagePlugin.AvifImageFile",
 }  # fmt: skip
@@ -124,7 +125,7 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
     if header.plain_jpeg:
         image = decode_plain_jpeg(data, header, options)
     expected = (header.height, header.width, header.out_channels(options.output_type))
-    for attempt in (_by_tiff_bands, _by_opencv, by_pillow):
+    for attempt in (_by_reader_here, _by_opencv, by_pillow):
         if image is None:
             image = attempt(data, header, options.output_type)
             if image is not None and image.shape != expected:
@@ -138,24 +139,28 @@ def cut(image: np.ndarray, window: Window | None) -> np.ndarray:
     return np.ascontiguousarray(image[y0:y1, x0:x1])
 
 
-def _by_tiff_bands(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
-    """The first three channels are the colours, whatever the file says of the others; of two the first is gray."""
-    if header.format != "tiff":
+def _by_reader_here(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
+    """BMP, and some kinds of TIFF. The first three channels are the colours, whatever the file says of the others; of two the
+    first is gray."""
+    if header.format == "bmp":
+        image = _bmp.decode(data)
+    elif header.format == "tiff":
+        image = _tiff_bands.decode(data, functools.partial(_opened, name="tiff"))
+    else:
         return None
-    image = _tiff_bands.decode(data, functools.partial(_opened, name="tiff"))
     if image is None or output_type == DALIImageType.ANY_DATA:
         return image
     if image.shape[2] < 3:
         return _spread(image[:, :, :1], output_type)
     rgb = image[:, :, :3]
     if output_type == DALIImageType.GRAY:
-        return _gray(rgb, header.orientation != 1)
+        return _gray(rgb, header.orientation != 1 or header.format == "bmp")
     return rgb[:, :, ::-1] if output_type == DALIImageType.BGR else rgb
 
 
 def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
     cv2 = opencv()
-    if cv2 is None or header.format in ("gif", "avif"):
+    if cv2 is None or header.format in ("bmp", "gif", "avif"):
         return None
     if header.format == "jpeg" and b"\xff\xd9" not in data[-64:].tobytes():
         return None
@@ -224,7 +229,7 @@ def _imdecode(cv2: Any, data: np.ndarray, flags: int) -> Any:
 
 def by_pillow(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
     """The picture as stored, by Pillow, which refuses what is incomplete."""
-    if _pillow() is None:
+    if _pillow() is None or header.format not in _PLUGINS:
         return None
     try:
         with _opened(data, header.format) as image:

@@ -19,7 +19,7 @@ def pixels(data, kind="RGB", **arguments):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", sorted(rare()))
+@pytest.mark.parametrize("name", sorted(rare().keys() - {"565.bmp"}))  # five bits of white are 248 there
 def test_against_the_oracle(dali, name):
     data = rare()[name]
     compared = 0
@@ -97,7 +97,7 @@ def test_what_the_oracle_gets_wrong():
     head = struct.pack("<2sIHHI", b"BM", 54 + words.nbytes, 0, 0, 54)
     head += struct.pack("<IiiHHIIiiII", 40, 56, 40, 1, 16, 0, words.nbytes, 0, 0, 0, 0)
     found = pixels(np.frombuffer(head + words.astype("<u2").tobytes(), np.uint8))  # DALI cannot say what type this has
-    assert np.abs(found.astype(int) - rgba[..., :3]).max() <= 8
+    np.testing.assert_array_equal(found, (rgba[..., :3].astype(int) >> 3) * 255 // 31)
     np.testing.assert_array_equal(pixels(rare()["rgba.j2k"], "ANY_DATA"), rgba)
     np.testing.assert_array_equal(pixels(rare()["gray.j2k"]), np.repeat(rgba[..., :1], 3, axis=2))
 
