@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,16 +90,11 @@ _MAX_SCANNED = 1 << 33  # pixels, over all scans: about five seconds
 
 
 def may_be_decoded(data: memoryview, header: Header) -> bool:
-    """Whether nothing speaks against decoding but the pixels: the chunks of a PNG or WebP lie in the file (nvImageCodec
-    follows lengths of nearly 2^32 back to where it was, for ever), the checksums of a PNG are right, and a JPEG has a
-    scan (nvImageCodec loses 60 kB of memory at each one without, and says on stderr "Input file read error"), but no more
-    of them than it can have use for (thousands of empty ones, each over all pixels, cost ten bytes each and hours)."""
+    """Whether nothing speaks against decoding but the pixels: a JPEG has a scan (nvImageCodec loses 60 kB of memory at each
+    one without, and says on stderr "Input file read error"), but no more of them than it can have use for (thousands of empty
+    ones, each over all pixels, cost ten bytes each and hours)."""
     if header.damaged:
         return False
-    if header.format == "png":
-        return _is_intact_png(data)
-    if header.format == "webp":
-        return _is_whole_webp(data)
     if header.format == "jpeg":
         if _first_scan(data)[1]:
             return True
@@ -147,29 +141,3 @@ def jpeg_with_end(data: np.ndarray) -> np.ndarray:
         return data
     pixels = _first_scan(data.data)[0]
     return data if b"\xff\xd9" in data[pixels:].tobytes() else np.append(data, _HALF_MARK)
-
-
-def _is_whole_webp(data: memoryview) -> bool:
-    end = min(len(data), 8 + struct.unpack_from("<I", data, 4)[0])
-    position = 12
-    while position + 8 <= end:
-        (size,) = struct.unpack_from("<I", data, position + 4)
-        position += 8 + size + (size & 1)
-    return position <= end + 1  # without the last byte, which only pads
-
-
-def _is_intact_png(data: memoryview) -> bool:
-    """Whether the checksums of the chunks that a picture needs are right (libpng would say on stderr which is not)."""
-    position = 8
-    try:
-        while position < len(data):
-            size, name = struct.unpack_from(">I4s", data, position)
-            body = data[position + 4 : position + 8 + size]
-            if not name[0] & 0x20 and struct.unpack_from(">I", data, position + 8 + size)[0] != zlib.crc32(body):
-                return False
-            if name == b"IEND":
-                return True
-            position += 12 + size
-    except struct.error:
-        pass
-    return False

@@ -3,9 +3,11 @@
 | format | library |
 | --- | --- |
 | TIFF of 2, 4 or more channels, of planes, of 16-bit or float colours | `_tiff_bands.py`, else as below |
-| BMP, PNM, JPEG 2000, other TIFF of 16-bit or float colours | OpenCV, else Pillow (it alone knows gray with alpha) |
+| BMP | `_bmp.py` |
+| PNM, JPEG 2000, other TIFF of 16-bit or float colours | OpenCV, else Pillow (it alone knows gray with alpha) |
 | other TIFF, GIF, AVIF | Pillow |
-| JPEG, PNG, WebP without nvImageCodec (macOS has none) | simplejpeg (8-bit JPEG), else OpenCV, else Pillow |
+| PNG, WebP | OpenCV, else Pillow |
+| JPEG without nvImageCodec (macOS has none) | simplejpeg (8-bit JPEG), else OpenCV, else Pillow |
 
 Damaged files of the first three lines killed nvImageCodec (67 of 40,000 by JPEG 2000 alone); these survive them. Good ones
 have DALI's pixels bit for bit, for it decodes most of them with OpenCV; but up to 1 of 255 off are TIFFs that hold YCbCr
@@ -30,15 +32,13 @@ import numpy as np
 from ndd._cpu.opencv import opencv
 from ndd._execution.errors import raise_signalled
 from ndd._tensor.memory import host_empty
-from ndd.decoders import _tiff_bands
+from ndd.decoders import _avif, _bmp, _tiff_bands
 from ndd.decoders._header import Header
-from ndd.decoders._pixels import upright
+from ndd.decoders._pixels import Window, upright
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
     from ndd.decoders._sample import Options
-
-Window = tuple[int, int, int, int]
 
 _INSTALL = "Install nvidia-nvimgcodec-cu13 (or -cu12), or Pillow."
 _NOT_OURS = "the data is no image in a format that can be read here"
@@ -81,7 +81,7 @@ def decode_plain_jpeg(data: np.ndarray, header: Header, options: Options) -> np.
 
 _PLUGINS = {
     "jpeg": "JpegImagePlugin.JpegImageFile", "png": "PngImagePlugin.PngImageFile", "webp": "WebPImagePlugin.WebPImageFile",
-    "bmp": "BmpImagePlugin.BmpImageFile", "gif": "GifImagePlugin.GifImageFile", "tiff": "TiffImagePlugin.TiffImageFile",
+    "gif": "GifImagePlugin.GifImageFile", "tiff": "TiffImagePlugin.TiffImageFile",
     "jpeg2000": "Jpeg2KImagePlugin.Jpeg2KImageFile", "pnm": "PpmImagePlugin.PpmImageFile",
     "avif": "AvifImagePlugin.AvifImageFile",
 }  # fmt: skip
@@ -103,7 +103,8 @@ def read_header(data: np.ndarray, name: str) -> Header:
     """The header of a GIF or AVIF by Pillow; RuntimeError if it cannot be read."""
     with _opened(data, name) as image:
         width, height = image.size
-        return Header(height, width, {"L": 1, "LA": 2, "RGBA": 4}.get(image.mode, 3), format=name)
+        turned = _avif.orientation(data.data) if name == "avif" else 1
+        return Header(height, width, {"L": 1, "LA": 2, "RGBA": 4}.get(image.mode, 3), turned, format=name)
 
 
 def _opened(data: np.ndarray, name: str) -> Any:
@@ -119,46 +120,47 @@ def _opened(data: np.ndarray, name: str) -> Any:
 
 
 def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
-    """The picture (or the window of it) as HWC, or None if it cannot be decoded. YCbCr comes back as RGB."""
+    """The picture (or the window of it) as stored, HWC, or None if it cannot be decoded. YCbCr comes back as RGB."""
     image: np.ndarray | None = None
     if header.plain_jpeg:
         image = decode_plain_jpeg(data, header, options)
     expected = (header.height, header.width, header.out_channels(options.output_type))
-    for attempt in (_by_tiff_bands, _by_opencv, by_pillow):
+    for attempt in (_by_reader_here, _by_opencv, by_pillow):
         if image is None:
             image = attempt(data, header, options.output_type)
             if image is not None and image.shape != expected:
                 image = None  # not what the header says
-    return None if image is None else arranged(image, header, options, window)
+    return None if image is None else cut(image, window)
 
 
-def arranged(image: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray:
-    """A picture as stored in its file, turned upright if that is asked for, and cut; C-contiguous."""
-    image = upright(image, header.orientation if options.adjust_orientation else 1)
-    if window is not None:
-        y0, x0, y1, x1 = window
-        image = image[y0:y1, x0:x1]
-    return np.ascontiguousarray(image)
+def cut(image: np.ndarray, window: Window | None) -> np.ndarray:
+    """The window of a picture, C-contiguous."""
+    y0, x0, y1, x1 = window or (0, 0, *image.shape[:2])
+    return np.ascontiguousarray(image[y0:y1, x0:x1])
 
 
-def _by_tiff_bands(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
-    """The first three channels are the colours, whatever the file says of the others; of two the first is gray."""
-    if header.format != "tiff":
+def _by_reader_here(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
+    """BMP, and some kinds of TIFF. The first three channels are the colours, whatever the file says of the others; of two the
+    first is gray."""
+    if header.format == "bmp":
+        image = _bmp.decode(data)
+    elif header.format == "tiff":
+        image = _tiff_bands.decode(data, functools.partial(_opened, name="tiff"))
+    else:
         return None
-    image = _tiff_bands.decode(data, functools.partial(_opened, name="tiff"))
     if image is None or output_type == DALIImageType.ANY_DATA:
         return image
     if image.shape[2] < 3:
         return _spread(image[:, :, :1], output_type)
     rgb = image[:, :, :3]
     if output_type == DALIImageType.GRAY:
-        return gray(rgb, header.orientation != 1)
+        return gray(rgb, header.orientation != 1 or header.format == "bmp")
     return rgb[:, :, ::-1] if output_type == DALIImageType.BGR else rgb
 
 
 def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
     cv2 = opencv()
-    if cv2 is None or header.format in ("gif", "avif"):
+    if cv2 is None or header.format in ("bmp", "gif", "avif"):
         return None
     if header.format == "jpeg" and b"\xff\xd9" not in data[-64:].tobytes():
         return None
@@ -168,9 +170,9 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
         gray = _by_opencv(data, header, DALIImageType.ANY_DATA)  # a codestream without boxes comes as gray alone
         return None if gray is None else _spread(gray, output_type)
     channels = header.out_channels(output_type)
-    if channels == 2:
+    if channels == 2 and header.format != "png":
         return None  # it knows no gray with alpha
-    if channels == 4:
+    if channels in (2, 4):
         flags = cv2.IMREAD_UNCHANGED
     else:
         is_gray = channels == 1 and header.format != "tiff"
@@ -183,6 +185,8 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
         return image[:, :, None]
     if output_type == DALIImageType.GRAY and header.format == "tiff":
         return gray(image[:, :, ::-1])
+    if channels == 2:
+        return np.ascontiguousarray(image[:, :, 2:])  # gray came three times
     if output_type == DALIImageType.BGR:
         return image
     try:
@@ -225,7 +229,7 @@ def _imdecode(cv2: Any, data: np.ndarray, flags: int) -> Any:
 
 def by_pillow(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
     """The picture as stored, by Pillow, which refuses what is incomplete."""
-    if _pillow() is None:
+    if _pillow() is None or header.format not in _PLUGINS:
         return None
     try:
         with _opened(data, header.format) as image:

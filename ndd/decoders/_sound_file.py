@@ -383,7 +383,9 @@ def _part(frames: int, rate: float, wanted: Wanted) -> tuple[int, int]:
 def _check_stretch(rate: float, wanted: Wanted) -> None:
     """A header of a few bytes must not cost gigabytes."""
     if stretches(rate, wanted.sample_rate):
-        raise RuntimeError(f"a sampling rate of {rate:g} Hz, from which to resample to {wanted.sample_rate:g} Hz, is damage")
+        raise RuntimeError(
+            f"a sampling rate of {rate:g} Hz, from which to resample to {wanted.sample_rate:g} Hz, is damage"
+        )
 
 
 def _other_rate(rate: float, wanted: Wanted) -> bool:

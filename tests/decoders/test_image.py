@@ -23,7 +23,10 @@ BEYOND = {
     "codestream_9bit.j2k": ("RGB", "BGR", "YCbCr"),
     "lossless_gray_8bit.jpg": ("RGB", "BGR", "YCbCr"),
     "gray.jpg": ("ANY_DATA",),
-}
+    # There gray is mixed in linear light if a file says what its gamma is.
+    "palette.png": ("GRAY",),
+    "rgb_128.png": ("GRAY",),
+} | {f"webp_orientation_{k}.webp": KINDS for k in range(1, 9)}  # there a mark in front of EXIF makes it void
 
 
 def oracle_pixels(dali, data, kind, **arguments):
