@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 from typing import Any
 
 from ndd.bench.operator_table import TABLE
@@ -49,13 +50,17 @@ def run(args: argparse.Namespace) -> int:
         from ndd._cpu.kernel_cache import writable_folder
 
         _compile_for_cpu(calls, jobs)
-        print(f"kept in {writable_folder()}")
+        _say_kept(writable_folder())
     if architectures:
         from ndd._cuda.compile import cache_folder
 
         _compile_for_gpu(calls, architectures, jobs)
-        print(f"kept in {cache_folder()}")
+        _say_kept(cache_folder())
     return 0
+
+
+def _say_kept(folder: Path | None) -> None:
+    print("not kept: no folder can be written to" if folder is None else f"kept in {folder}", flush=True)
 
 
 def chosen(operators: list[str]) -> list[str]:
