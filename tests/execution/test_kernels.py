@@ -22,7 +22,7 @@ import warm_interpreter
 from ndd._cpu import kernel_cache
 from ndd._cpu.jit import External, Kernel, kernel
 from ndd._execution import compiling
-from ndd._execution.compiling import chosen_folder
+from ndd._execution.cache_folders import chosen_folder
 
 # A small kernel that calls another, in a file of its own so that it can be kept.
 MODULE = """
@@ -168,7 +168,8 @@ def test_one_variable_moves_all_caches(folder, monkeypatch):
     assert {path.parent for path in files(folder)} == {folder / "moved" / "kernels"}
     assert chosen_folder("gpu-kernels") == folder / "moved" / "gpu-kernels"
     monkeypatch.setenv("NDD_CACHE_DIR", "")
-    assert kernel_cache._given_folder() == folder / "cache" / "ndd"
+    assert kernel_cache._other_folders() == [folder / "cache" / "ndd"]
+    assert chosen_folder("kernels") is None
 
 
 def test_a_long_compilation_is_said_once(folder, monkeypatch, caplog):
