@@ -139,7 +139,7 @@ def scan_tfrecord(path: str, report: Callable[[int, int], None] = lambda done, t
     that is cut off or has a wrong CRC of a length.
     """
     packed = are_compressed([path])[0]
-    offsets, heads = [0], bytearray()
+    offsets, heads, first = [0], bytearray(), 0
     with Unpacked(path) if packed else RegularFile(path) as file:
         while offsets[-1] < file.size:
             head = file.read(offsets[-1], HEAD)
@@ -147,14 +147,14 @@ def scan_tfrecord(path: str, report: Callable[[int, int], None] = lambda done, t
                 break
             heads += head if len(head) == HEAD else b""
             offsets.append(offsets[-1] + FRAME + (_LENGTH.unpack_from(head)[0] if len(head) == HEAD else 0))
+            if packed or len(offsets) % _REPORTED == 0:  # what follows a wrong length is far away, and to be unpacked
+                first = _check_heads(path, heads, offsets, first)
             if len(offsets) % _REPORTED == 0:
-                _check_heads(path, heads, offsets)
-                heads.clear()
                 if isinstance(file, Unpacked):
                     _check_count(path, len(offsets), file.packed_size)
                 report(*((file.consumed, file.packed_size) if isinstance(file, Unpacked) else (offsets[-1], file.size)))
         total = file.size
-    _check_heads(path, heads, offsets)
+    _check_heads(path, heads, offsets, first)
     if offsets[-1] > total:
         raise ValueError(
             f"{path} record {len(offsets) - 2}: expected a record of bytes {offsets[-2]} to {offsets[-1]}, the file "
@@ -165,15 +165,18 @@ def scan_tfrecord(path: str, report: Callable[[int, int], None] = lambda done, t
     return {"offsets": listed[:-1], "sizes": np.diff(listed), **({"compressed": np.array([True])} if packed else {})}
 
 
-def _check_heads(path: str, heads: bytearray, offsets: list[int]) -> None:
-    """ValueError for a wrong CRC in the heads of the last records."""
-    wrong = wrong_heads(np.frombuffer(heads, np.uint8))
+def _check_heads(path: str, heads: bytearray, offsets: list[int], first: int) -> int:
+    """Takes the heads of the records from number `first` on; the number behind. ValueError for a wrong CRC in one."""
+    wrong = wrong_heads(np.frombuffer(bytes(heads), np.uint8))
     if wrong >= 0:
-        number = len(offsets) - 1 - len(heads) // HEAD + wrong
+        number = first + wrong
         raise ValueError(
             f"{path} record {number}: expected a record at byte {offsets[number]}, got a wrong CRC of its length: is this "
             "a TFRecord file, and undamaged?"
         )
+    first += len(heads) // HEAD
+    heads.clear()
+    return first
 
 
 def _check_count(path: str, count: int, packed_size: int) -> None:

@@ -22,6 +22,7 @@ _STEP = 1 << 18  # bytes that are unpacked at once
 _PACKED_STEP = 1 << 16  # bytes of the file that are read for that
 _EVERY = 1 << 20  # bytes between two states that are kept, at first
 _MOST_STATES = 256  # with more every second one is forgotten
+_LARGEST = 1 << 31  # bytes that are read at once: protobuf has no larger messages, and packed zeros take no room
 _EITHER = 32 + zlib.MAX_WBITS  # for zlib: with the head of gzip or of zlib, whichever there is
 UNKNOWN = 1 << 62  # the size of what was not unpacked to its end yet
 
@@ -95,17 +96,18 @@ class Unpacked:
         """Unpacks some more; False at the end."""
         while not self._ready:
             if not self._waiting:
-                self._waiting = self._file.read(self._packed, min(_PACKED_STEP, self.packed_size - self._packed))
+                self._waiting = self._file.read(self._packed, _PACKED_STEP)
                 self._packed += len(self._waiting)
+            ended = not self._waiting
             if self._engine.eof:
                 self._waiting = self._waiting.lstrip(b"\0")
-                if self._waiting:  # files of gzip may follow each other
-                    self._engine = zlib.decompressobj(_EITHER)
-                elif self._packed >= self.packed_size:
+                if ended:
                     self.size = self._place
                     return False
+                if self._waiting:  # files of gzip may follow each other
+                    self._engine = zlib.decompressobj(_EITHER)
                 continue
-            if not self._waiting:
+            if ended:
                 raise OSError(errno.EIO, "The compressed file ends too early", self.path)
             self._keep_state()
             try:
@@ -130,6 +132,10 @@ class Unpacked:
         for place in np.argsort(offsets, kind="stable").tolist():
             offset, size = int(offsets[place]), int(sizes[place])
             try:
+                if size > _LARGEST:
+                    raise OSError(
+                        errno.EFBIG, f"A compressed record of {size} bytes is larger than any can be", self.path
+                    )
                 pieces[place] = self.read(offset, size)
                 if len(pieces[place]) < size:
                     text = f"The content ends too early (expected {size} bytes at {offset}, got {len(pieces[place])})"

@@ -31,7 +31,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _TESTS = Path(__file__).parents[1]
-_SECONDS = 60  # that one file may take: kernels for types seen first are compiled meanwhile
+_SECONDS = 30  # of a processor that one file may take: kernels for types seen first are compiled meanwhile
+_WAITING = 10  # times as many may pass: others use the processor too
 _MORE_MEMORY = 1 << 30  # bytes that the files may take beside what the process has
 _MOST_DEATHS = 5  # of the child, with one parser; after these it is clear enough
 
@@ -59,7 +60,8 @@ class Counts(NamedTuple):
 
 
 def check(module: str, names: Sequence[str], seed: int, count: int, seconds: int = _SECONDS) -> dict[str, Counts]:
-    """What became of `count` mutated files of each parser of `module`, such as "hostile.containers"; `seconds`: for each file."""
+    """What became of `count` mutated files of each parser of `module`, such as "hostile.containers"; `seconds`: of a processor
+    for each file."""
     found = {name: Counts(0, 0, []) for name in names}
     at, total = 0, len(names) * count  # files of one parser after those of another
     while at < total:
@@ -87,7 +89,7 @@ def _child(
         env=environment, capture_output=True, text=True, cwd=_TESTS, check=False,
     )  # fmt: skip
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
-    how = "took too long" if done.returncode == -signal.SIGALRM else f"ended with {done.returncode}"
+    how = "took too long" if -done.returncode in (signal.SIGALRM, signal.SIGPROF) else f"ended with {done.returncode}"
     return told, f"{how}\n{done.stderr[-3000:]}"
 
 
@@ -114,8 +116,10 @@ def _run(module: str, names: Sequence[str], first: int, seed: int, count: int, s
         _limit_memory()
     for at in range(first, len(names) * count):
         name, number = names[at // count], at % count
-        signal.alarm(seconds)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.alarm(_WAITING * seconds)
         state, text = _read(name, parsers[name], seed, number)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
         print(json.dumps([name, state, text]), flush=True)
 

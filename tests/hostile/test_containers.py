@@ -14,7 +14,7 @@ from hostile.mutation import Framed, Number, encoded, mutated
 MODULES = ("containers", "fits", "annotations")
 NAMES = {module: list(importlib.import_module(f"hostile.{module}").PARSERS) for module in MODULES}
 PAIRS = [(module, name) for module in MODULES for name in NAMES[module]]
-FEW, MANY = 60, 5000
+FEW, MANY = 40, 5000
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,7 @@ def assert_fine(counts, count):
     assert counts.refused > count // 20
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(("module", "name"), PAIRS)
 def test_some_mutated_files(outcomes, module, name):
     assert_fine(outcomes(module)[name], FEW)
@@ -50,14 +51,16 @@ def test_many_mutated_files(module, name):
 
 
 def test_the_checks_are_in_force():
-    """What reads one byte too far, hangs, asks for much memory or kills the process is told of, and only that."""
-    counts = check("hostile.wrong_parsers", ["overrun", "fenced", "memory", "right"], seed=1, count=2)
-    for name, said in (("overrun", "index is out of bounds"), ("fenced", "ended with -11"), ("memory", "MemoryError")):
-        assert len(counts[name].failures) == 2, counts[name]
-        assert all(said in text for text in counts[name].failures), counts[name]
-    assert counts["right"] == (1, 1, [])
-    (text,) = check("hostile.wrong_parsers", ["hang"], seed=1, count=1, seconds=2)["hang"].failures
-    assert "took too long" in text
+    """What reads one byte too far, asks for much memory, kills the process or hangs is told of, and only that."""
+    expected = {
+        "overrun": "index is out of bounds", "memory": "MemoryError", "fenced": "ended with -11", "hang": "took too long",
+    }  # fmt: skip
+    counts = check("hostile.wrong_parsers", ["right", *expected], seed=1, count=1, seconds=4)
+    assert counts.pop("right") == (1, 0, [])
+    for name, said in expected.items():
+        (text,) = counts[name].failures
+        assert said in text
+        assert counts[name][:2] == (0, 0)
 
 
 def test_mutations_are_the_same_for_a_seed():
