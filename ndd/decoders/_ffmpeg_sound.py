@@ -82,7 +82,9 @@ def _samples(
             context.sample_rate if context else 0
         )
     parts = []
-    for _, run in groupby(chain([first], frames), lambda frame: (frame.format.name, frame.layout.name, frame.sample_rate)):
+    for _, run in groupby(
+        chain([first], frames), lambda frame: (frame.format.name, frame.layout.name, frame.sample_rate)
+    ):
         converter = av.AudioResampler(format="flt", layout=first.layout, rate=first.sample_rate)
         try:
             for frame in chain(run, [None]):

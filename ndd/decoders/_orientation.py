@@ -32,7 +32,9 @@ def of_tiff(data: memoryview) -> int:
 def of_jpeg(data: memoryview) -> int:
     """Orientation from the EXIF segments of a JPEG. As with DALI, the last one that has the tag says whether the picture is
     turned, the first one how. (Where the first says no and the last a turn by 90 degrees, DALI gives memory that nobody wrote.)"""
-    turns = [turn for begin, end in _in_jpeg(data) if data[begin - 2 : begin] == b"\0\0" for turn in told(data[begin:end])]
+    turns = [
+        turn for begin, end in _in_jpeg(data) if data[begin - 2 : begin] == b"\0\0" for turn in told(data[begin:end])
+    ]
     return turns[0] if turns and turns[-1] != 1 else 1
 
 
