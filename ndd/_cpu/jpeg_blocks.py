@@ -238,9 +238,7 @@ def _transform() -> Any:
                     builder.load(builder.gep(start, [ir.Constant(ir.IntType(64), r)]), align=2)
                     for start in (first, second, factors)
                 )
-                rows.append(
-                    builder.mul(_shuffled(builder, one, two, both), _shuffled(builder, row, row, both))
-                )
+                rows.append(builder.mul(_shuffled(builder, one, two, both), _shuffled(builder, row, row, both)))
             at, stride = arguments[6:]
             element(5, builder.add(at, builder.mul(stride, stride.type(7))), _LANES)
             out = context.make_array(signature.args[5])(context, builder, arguments[5]).data

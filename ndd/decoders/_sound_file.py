@@ -16,6 +16,7 @@ import numpy as np
 from ndd._cpu import sound_batch, sound_file
 from ndd._cpu.crew import ALONE, joined
 from ndd._cpu.flac import LINE
+from ndd._cpu.mpeg import TRIMMED, sound_length
 from ndd._cpu.sound_batch import (
     ANYWHERE,
     BEFORE,
@@ -290,6 +291,8 @@ def _by_libsndfile(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray
         except failed as error:
             raise _LeftError(error.error_string.rstrip(".")) from None
         rate = float(found.samplerate)
+        if found.format == "MP3" and sound_length(_bytes(source)) > found.frames + TRIMMED:
+            raise _LeftError(f"it has more than the {found.frames} samples that libsndfile finds")
         first, count = _part(found.frames, rate, wanted)
         _check_stretch(rate, wanted)
         exact = _exact(found.channels, rate, found.subtype in _FLOATS, wanted)
@@ -348,9 +351,13 @@ def _seekable(how: int, first: int, frames: int, source: np.ndarray | str) -> in
     return max(0, min(first, frames - _last_page(source))) if how == PAGES else 0
 
 
+def _bytes(source: np.ndarray | str) -> np.ndarray:
+    return np.memmap(source, np.uint8, "r") if isinstance(source, str) else source
+
+
 def _last_page(source: np.ndarray | str) -> int:
     """More frames than the last page of an Ogg file has. libsndfile is up to a page away from where it should be there."""
-    data = np.memmap(source, np.uint8, "r") if isinstance(source, str) else source
+    data = _bytes(source)
     end = data[-2 * _PAGE :].tobytes()
     last = end.rfind(b"OggS")
     before = end.rfind(b"OggS", 0, max(last, 0))

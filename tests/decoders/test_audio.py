@@ -16,6 +16,7 @@ from compare import arrays_of, assert_same_values, check_same
 from waiting import let_read_on
 
 import ndd
+from ndd._cpu.mpeg import sound_length
 
 
 def encoded(samples, rate=16000, format="WAV", subtype="PCM_16"):
@@ -372,6 +373,52 @@ def test_mp3_with_something_else_between_frames(junk, size):
     assert is_tone(x[16000:-2000], 16000)
 
 
+def mp3_frames(samples, level, mode="VARIABLE"):
+    """Without the tag that says how many."""
+    av, file = pytest.importorskip("av"), io.BytesIO()
+    soundfile.write(
+        file, samples, 16000, format="MP3", subtype="MPEG_LAYER_III", compression_level=level, bitrate_mode=mode
+    )
+    with av.open(io.BytesIO(file.getvalue())) as container:
+        first = next(container.demux(audio=0)).pos
+    return np.frombuffer(file.getvalue()[first:], np.uint8)
+
+
+def test_mp3_whose_length_libsndfile_guesses():
+    """By the bit rate of the first frame, or by the tag of the first of several files: most of it would be missing."""
+    tone, noise = 0.5 * np.sin(np.arange(48000) * (2 * np.pi * 440 / 16000)), sound(48000, 1)[:, 0]
+    for parts in ((tone, noise), (noise, tone), (tone,)):
+        data = np.concatenate([mp3_frames(part, 0.9 if part is tone else 0.0) for part in parts])
+        for more in ({}, {"dtype": ndd.int16}):
+            samples = ndd.decoders.audio(ndd.tensor(data), downmix=True, **more)[0]
+            assert 0 <= samples.shape[0] - 48000 * len(parts) < 3 * 1152 * len(parts)
+    behind = ndd.decoders.audio(ndd.tensor(data), downmix=True, start=2.0, duration=0.5)[0]
+    assert is_tone(np.asarray(behind), 16000)
+    whole = encoded(tone, 16000, "MP3", "MPEG_LAYER_III")
+    two = np.asarray(ndd.decoders.audio(ndd.tensor(np.concatenate([whole, whole])), downmix=True)[0])
+    assert abs(len(two) - 96000) < 5760
+    assert is_tone(two[60000:90000], 16000)
+    one = np.asarray(ndd.decoders.audio(ndd.tensor(whole), downmix=True)[0])
+    np.testing.assert_allclose(one, soundfile.read(io.BytesIO(whole.tobytes()), dtype="float32")[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("codec", ["mp2", "libmp3lame"])
+@pytest.mark.parametrize("rate", [16000, 22050, 44100, 48000])
+def test_the_length_of_mpeg(codec, rate):
+    av = pytest.importorskip("av")
+    data = ffmpeg_file("mp2" if codec == "mp2" else "mp3", codec, rate)
+    with av.open(io.BytesIO(data.tobytes())) as container:
+        packets = [packet for packet in container.demux(audio=0) if packet.size]
+    frame = 1152 if codec == "mp2" or rate > 24000 else 576
+    tag = codec == "libmp3lame"  # a frame of its own
+    assert sound_length(data) == (len(packets) + tag) * frame
+    junk = np.concatenate(
+        [data[: packets[5].pos], np.full(777, 255, np.uint8), data[packets[5].pos :], np.zeros(99, np.uint8)]
+    )
+    assert sound_length(junk) == sound_length(data)
+    assert sound_length(data[:0]) == sound_length(np.zeros(50, np.uint8)) == 0
+
+
 def test_mpeg_that_libsndfile_ends_early():
     data = ffmpeg_file("mp2", "mp2").copy()
     data[len(data) // 2 :][:40] = np.random.default_rng(1).integers(0, 256, 40)
@@ -380,18 +427,29 @@ def test_mpeg_that_libsndfile_ends_early():
         assert ndd.decoders.audio(ndd.tensor(data), **more)[0].shape[0] > 11000 / (2 if more else 1)
 
 
-TINY = [b"", b"\xff", bytes(15), b"tBaK" + bytes(11), b"\xff\xf1\1\1" + bytes(11), b"#!AMR\n" + bytes(9), b"RIFF", b"fLaC" + bytes(40)]
+TINY = [
+    b"", b"\xff", bytes(15), b"tBaK" + bytes(11), b"\xff\xf1\1\1" + bytes(11), b"#!AMR\n" + bytes(9), b"RIFF", b"fLaC" + bytes(40),
+]  # fmt: skip
 
 
 def header(rate=16000, channels=1, length=200, bits=16):
     """A WAV file of 100 frames whose header says this."""
-    numbers = [(16, 4), (1, 2), (channels, 2), (rate, 4), (rate * channels * bits // 8 % 2**32, 4), (channels * bits // 8, 2)]
+    numbers = [
+        (16, 4),
+        (1, 2),
+        (channels, 2),
+        (rate, 4),
+        (rate * channels * bits // 8 % 2**32, 4),
+        (channels * bits // 8, 2),
+    ]
     form = b"".join(n.to_bytes(size, "little") for n, size in [*numbers, (bits, 2)])
     body = b"WAVEfmt " + form + b"data" + length.to_bytes(4, "little") + bytes(200)
     return b"RIFF" + len(body).to_bytes(4, "little") + body
 
 
-@pytest.mark.parametrize("more", [{}, {"sample_rate": 16000.0}, {"sample_rate": 16000.0, "start": 1.0, "downmix": True}])
+@pytest.mark.parametrize(
+    "more", [{}, {"sample_rate": 16000.0}, {"sample_rate": 16000.0, "start": 1.0, "downmix": True}]
+)
 def test_tiny_files_and_headers_of_zeros(more):
     """An error for that sample alone, or no samples: none of these stops a batch."""
     good = encoded(sound(20000))

@@ -87,9 +87,7 @@ def test_junk_between_segments(junk, progressive):
     check_windows(odd, whole)
     between = with_segments(junk + exif(6) + junk, data=data)
     np.testing.assert_array_equal(decoded(between), turned(whole, 6))
-    np.testing.assert_array_equal(
-        decoded(odd, output_type=ndd.types.GRAY), decoded(data, output_type=ndd.types.GRAY)
-    )
+    np.testing.assert_array_equal(decoded(odd, output_type=ndd.types.GRAY), decoded(data, output_type=ndd.types.GRAY))
 
 
 def test_a_file_without_junk_is_not_copied():
@@ -149,7 +147,9 @@ def test_progressive_files_without_their_last_scans(subsampling):
     check_windows(cut, decoded(cut, **grays), **grays)
 
 
-@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"subsampling": 0}, {"restart_marker_blocks": 3}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"progressive": True}, {"subsampling": 0}, {"restart_marker_blocks": 3}], ids=str
+)
 def test_windows_of_damaged_files_are_those_of_the_whole(options):
     data, rng, tried = np.frombuffer(jpeg(**options), np.uint8), np.random.default_rng(0), 0
     begin = places(data.tobytes())[-1][2]

@@ -15,12 +15,16 @@ from ndd.decoders._video_index import scan
 av = pytest.importorskip("av")
 
 FRAMES = 120
-ORDERED = {"libx264": {"x264-params": "open-gop=1:keyint=12:bframes=3"}, "libx265": {"x265-params": "open-gop=1:keyint=12:log-level=none"}}
+ORDERED = {
+    "libx264": {"x264-params": "open-gop=1:keyint=12:bframes=3"},
+    "libx265": {"x265-params": "open-gop=1:keyint=12:log-level=none"},
+}
 CASES = [
-    ("mxf", "mpeg2video"), ("mxf", "libx264"), ("asf", "libx264"), ("asf", "mpeg4"), ("mpegts", "libx264"), ("mpegts", "mpeg2video"),
-    ("mpeg", "mpeg2video"), ("vob", "mpeg2video"), ("avi", "mpeg4"), ("avi", "libx264"), ("matroska", "libx264"),
-    ("matroska", "libx265"), ("mp4", "libx264"), ("mp4", "mpeg4"), ("mov", "mpeg2video"), ("flv", "libx264"), ("nut", "libx264"),
-    ("h264", "libx264"), ("mpeg2video", "mpeg2video"),
+    ("mxf", "mpeg2video"), ("mxf", "libx264"), ("asf", "libx264"), ("asf", "mpeg4"),
+    ("mpegts", "libx264"), ("mpegts", "mpeg2video"), ("mpeg", "mpeg2video"), ("vob", "mpeg2video"),
+    ("avi", "mpeg4"), ("avi", "libx264"), ("matroska", "libx264"), ("matroska", "libx265"),
+    ("mp4", "libx264"), ("mp4", "mpeg4"), ("mov", "mpeg2video"), ("flv", "libx264"),
+    ("nut", "libx264"), ("h264", "libx264"), ("mpeg2video", "mpeg2video"),
 ]  # fmt: skip
 
 
