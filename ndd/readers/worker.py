@@ -102,6 +102,7 @@ class Worker:
             if user == "calls":
                 progress.position = Position(progress.position.visit + number) if number else progress.position
             else:
+                reader._stay_in_step(user._last)
                 progress.skip_epochs(reader._opened()[1], user._batch, user._last, number)
         progress.resets = resets
         self._arrived, self.loaded = True, False
@@ -116,6 +117,7 @@ class Worker:
     def _after(self, reader: Reader, epoch: Epoch[Any]) -> str:
         """The place after the epoch that comes next."""
         progress = reader._progress
+        reader._stay_in_step(epoch._last)
         before = progress.saved()
         progress.skip_epochs(reader._opened()[1], epoch._batch, epoch._last, 1)
         place = str(reader.get_state())
