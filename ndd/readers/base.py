@@ -351,7 +351,11 @@ class Reader(Delivering):
         """
         many = isinstance(state, list | tuple)
         given = [states.parse(self._display, one) for one in (state if many else [state])]
-        self._load(self._of_this_rank(given, many) if many or self._options.shard == "auto" else given[0])
+        with self._entered():
+            worker = self._origin.worker(self)
+            self._load(self._of_this_rank(given, many) if many or self._options.shard == "auto" else given[0])
+            if worker is not None:
+                worker.loaded = True
 
     def state_dict(self) -> dict[str, str]:
         """`get_state` as a dict, for checkpointing tools that want one: `{"state": text}`."""
@@ -525,13 +529,10 @@ class Reader(Delivering):
 
     def _load(self, fields: Any) -> None:
         with self._entered():
-            worker = self._origin.worker(self)
             self._data.restore(fields)
             self._drop_read_ahead()
             self._progress.restore(fields)
             self._broken.restore(fields.get("skipped", []))
-            if worker is not None:
-                worker.loaded = True
 
     def _of_this_rank(self, given: list[dict[str, Any]], many: bool) -> dict[str, Any]:
         """The state for this process, of those that all ranks saved or of one that perhaps another rank saved."""

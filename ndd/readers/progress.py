@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -247,6 +249,14 @@ class Progress:
         self._jump(position, fields["epoch"], fields["left"], fields["left_batch"], resuming=True)
         self.last, self.began, self.surplus = fields.get("last", "fill"), fields.get("began", 0), fields.get("surplus")
         self.share, self.skip = Share(*fields.get("worker", (0, 1))), fields.get("skip", 0)
+
+    @contextlib.contextmanager
+    def same_use(self) -> Iterator[None]:
+        """Inside, the place moves for other reasons than that the user wants it to: the mode stays, and passes that are under
+        way are refused, not ended."""
+        kept = self.resets, self.mode, self.batch, self.captured
+        yield
+        self.resets, self.mode, self.batch, self.captured = kept
 
     def _jump(self, position: Position, epoch: int, left: int, left_batch: int, resuming: bool) -> None:
         self.position, self.epoch, self.left, self.left_batch = position, epoch, left, left_batch
