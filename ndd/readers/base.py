@@ -352,7 +352,11 @@ class Reader(Delivering):
         """
         many = isinstance(state, list | tuple)
         given = [states.parse(self._display, one) for one in (state if many else [state])]
-        self._load(self._of_this_rank(given, many) if many or self._options.shard == "auto" else given[0])
+        with self._entered():
+            worker = self._origin.worker(self)
+            self._load(self._of_this_rank(given, many) if many or self._options.shard == "auto" else given[0])
+            if worker is not None:
+                worker.loaded = True
 
     def state_dict(self) -> dict[str, str]:
         """`get_state` as a dict, for checkpointing tools that want one: `{"state": text}`."""
@@ -385,6 +389,7 @@ class Reader(Delivering):
         self._progress.check("samples" if batch is None else "batches", batch, self._progress.captured)
         with self._entered():
             share = self._share(epoch)
+            self._stay_in_step(epoch._last)
             unfinished = self._progress.begin(self._opened()[1], epoch, run, share)
         if unfinished and not self._warned:
             self._warned = True
@@ -408,9 +413,24 @@ class Reader(Delivering):
         worker = self._origin.worker(self)
         return Share() if worker is None else worker.begin(self, user)
 
+    def _stay_in_step(self, last: LastBatch) -> None:
+        """Where an epoch with "fill" was interrupted, ranks that are in step may be at the ends of unequal passes over their
+        samples. So what is left is shared out anew before it is given with another ending."""
+        progress, shards = self._progress, self._opened()[1].shards
+        rest = progress.resuming and progress.left and progress.share.count == 1
+        if rest and progress.last == "fill" != last and shards.even and shards.count > 1:
+            self._load(
+                self._data.of_this_rank([states.parse(self._display, self.get_state())], False, shards, anew=True)
+            )
+
     def _epoch_length(self, batch: int | None, last: LastBatch, whole: bool) -> int:
         with self._entered():
-            return self._progress.epoch_length(self._opened()[1], batch, last, whole)
+            order, state = self._opened()[1], self.get_state()
+            self._stay_in_step(last)
+            length = self._progress.epoch_length(self._opened()[1], batch, last, whole)
+            if self._opened()[1] is not order:
+                self._load(states.parse(self._display, state))
+            return length
 
     def _hold(self, batch: int | None, last: LastBatch = "fill", run: Pass | None = None) -> Held:
         """The next step, for this thread to hand over. One that it took before and did not hand over comes again. The lock
@@ -515,13 +535,10 @@ class Reader(Delivering):
 
     def _load(self, fields: Any) -> None:
         with self._entered():
-            worker = self._origin.worker(self)
             self._data.restore(fields)
             self._drop_read_ahead()
             self._progress.restore(fields)
             self._broken.restore(fields.get("skipped", []))
-            if worker is not None:
-                worker.loaded = True
 
     def _of_this_rank(self, given: list[dict[str, Any]], many: bool) -> dict[str, Any]:
         """The state for this process, of those that all ranks saved or of one that perhaps another rank saved."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +119,7 @@ class Progress:
         else:
             surplus = None
             if last != "fill":
-                place = self._fresh
+                place = self._fresh(order, size, last)
                 check_not_all_dropped(order.unpadded.length(number), size, last)
         began = place.visit if not (finishes or goes_on or place.offset) else self.began
         generation = self.generation + (not (finishes or goes_on))  # what others have begun is over, and says so
@@ -144,11 +146,12 @@ class Progress:
                 self.epoch += not (finishes and not steps)  # it was counted when its last batch was given
                 count -= 1
             else:
-                visit = (self.position if finishes else self._fresh).visit
+                visit = (self.position if finishes else self._fresh(order, size, last)).visit
                 if self.share.count > 1:  # the place after the last batch of all is the next visit, its number the next
                     visit = self.epoch - (not steps)
-                self.position = Position(visit + count)
-                self.epoch, count = self.position.visit, 0
+                passed = 1 if order.is_rest(visit) else count
+                self.position = Position(visit + passed)
+                self.epoch, count = self.position.visit, count - passed
             self.left, self.last, self.share = 0, last, Share()
 
     def _finishes(self, order: Order, size: int, last: LastBatch) -> bool:
@@ -162,7 +165,7 @@ class Progress:
         """The number of the epoch that comes next, or of the one that comes to its end."""
         if last == "fill":
             return self.epoch
-        return (self.position if self._finishes(order, size, last) else self._fresh).visit
+        return (self.position if self._finishes(order, size, last) else self._fresh(order, size, last)).visit
 
     def _rest(self, order: Order, size: int, last: LastBatch) -> int:
         """The batches that an interrupted epoch still has, however those before were cut."""
@@ -196,10 +199,13 @@ class Progress:
             f'way, not worker {share.index} of {share.count} with batches of {size} and last_batch="{last}"'
         )
 
-    @property
-    def _fresh(self) -> Position:
-        """The beginning of the next visit of which nothing was given."""
-        return self.position if not self.position.offset else Position(self.position.visit + 1)
+    def _fresh(self, order: Order, size: int, last: LastBatch) -> Position:
+        """The beginning of the next visit of which nothing was given; not that of a rest without a whole batch, which ends
+        an epoch of other processes, where only whole ones are given."""
+        place = self.position if not self.position.offset else Position(self.position.visit + 1)
+        while last == "drop" and order.is_rest(place.visit) and promised(order, place.visit, size, last) < size:
+            place = Position(place.visit + 1)
+        return place
 
     def use(self, mode: str, batch: int | None, share: Share) -> None:
         """Lock the mode and the batch size."""
@@ -243,6 +249,14 @@ class Progress:
         self._jump(position, fields["epoch"], fields["left"], fields["left_batch"], resuming=True)
         self.last, self.began, self.surplus = fields.get("last", "fill"), fields.get("began", 0), fields.get("surplus")
         self.share, self.skip = Share(*fields.get("worker", (0, 1))), fields.get("skip", 0)
+
+    @contextlib.contextmanager
+    def same_use(self) -> Iterator[None]:
+        """Inside, the place moves for other reasons than that the user wants it to: the mode stays, and passes that are under
+        way are refused, not ended."""
+        kept = self.resets, self.mode, self.batch, self.captured
+        yield
+        self.resets, self.mode, self.batch, self.captured = kept
 
     def _jump(self, position: Position, epoch: int, left: int, left_batch: int, resuming: bool) -> None:
         self.position, self.epoch, self.left, self.left_batch = position, epoch, left, left_batch

@@ -96,6 +96,10 @@ class Order:
         """How many samples the visits of this number have in all processes together."""
         return self.shards.size
 
+    def is_rest(self, visit: int) -> bool:
+        """Whether a visit is what other processes have left of it."""
+        return False
+
     def counted(self, visit: int, last: LastBatch) -> int:
         """The samples that the number of batches follows from: ours; or, if all processes make equally many steps, those
         of the one that has most ("drop": least)."""

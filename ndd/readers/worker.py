@@ -78,7 +78,8 @@ class Worker:
         self._seed = info.seed - info.id  # the same in all workers of a loop
         self._count = 0
         self._place = str(reader.get_state())
-        reader._progress.restore(reader._progress.saved())  # what the parent's epoch owes is the rest of one
+        with reader._progress.same_use():
+            reader._progress.restore(reader._progress.saved())  # what the parent's epoch owes is the rest of one
         self._fields = reader._progress.saved()
         parent = multiprocessing.parent_process()
         place = zlib.crc32(repr(self._fields).encode())
@@ -88,24 +89,27 @@ class Worker:
         """Go to the place of the coming epoch, where that has not been done yet. The reader's lock is held."""
         if self._arrived and not self.loaded:
             return
+        with reader._progress.same_use():
+            self._go(reader, user)
+        self._arrived, self.loaded = True, False
+        self._count += 1
+
+    def _go(self, reader: Reader, user: Epoch[Any] | Literal["calls"]) -> None:
         progress, loop = reader._progress, worker_log.Loop(self._name, self._seed, self._count)
-        resets = progress.resets
         if self.loaded:
             if user != "calls":
                 worker_log.resumed(loop, self.share.index, self._after(reader, user))
-        else:
-            place, number = worker_log.number(loop, self.share.index)
-            if place not in (None, self._place):
-                reader._load(parse(reader._display, place))
-                self._place, self._fields = place, progress.saved()
-            progress.restore(self._fields)
-            if user == "calls":
-                progress.position = Position(progress.position.visit + number) if number else progress.position
-            else:
-                progress.skip_epochs(reader._opened()[1], user._batch, user._last, number)
-        progress.resets = resets
-        self._arrived, self.loaded = True, False
-        self._count += 1
+            return
+        place, number = worker_log.number(loop, self.share.index)
+        if place not in (None, self._place):
+            reader._load(parse(reader._display, place))
+            self._place, self._fields = place, progress.saved()
+        progress.restore(self._fields)
+        if user == "calls":
+            progress.position = Position(progress.position.visit + number) if number else progress.position
+            return
+        reader._stay_in_step(user._last)
+        progress.skip_epochs(reader._opened()[1], user._batch, user._last, number)
 
     def begin(self, reader: Reader, user: Epoch[Any] | Literal["calls"]) -> Share:
         """The share of an epoch that begins now."""
@@ -116,6 +120,7 @@ class Worker:
     def _after(self, reader: Reader, epoch: Epoch[Any]) -> str:
         """The place after the epoch that comes next."""
         progress = reader._progress
+        reader._stay_in_step(epoch._last)
         before = progress.saved()
         progress.skip_epochs(reader._opened()[1], epoch._batch, epoch._last, 1)
         place = str(reader.get_state())

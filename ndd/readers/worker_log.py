@@ -100,13 +100,17 @@ def _open() -> None:
     with contextlib.suppress(OSError):  # without descriptors or memory loops are not told apart, see `number`
         import fcntl
 
-        if hasattr(os, "memfd_create"):
-            file = os.memfd_create("ndd-epochs")
-        else:
-            with tempfile.TemporaryFile() as made:
-                file = os.dup(made.fileno())
+        file = _nameless()
         fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_APPEND)
         _file = file
+
+
+def _nameless() -> int:
+    if hasattr(os, "memfd_create"):
+        with contextlib.suppress(OSError):
+            return os.memfd_create("ndd-epochs")
+    with tempfile.TemporaryFile() as made:
+        return os.dup(made.fileno())
 
 
 def _before_fork() -> None:

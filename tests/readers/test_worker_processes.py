@@ -157,6 +157,10 @@ class OfBatches(IterableDataset):
             return
         if self.how == "made here":
             self.reader = File(files=self.reader)
+        if self.how == "captured":
+            epoch = self.reader.next_epoch(2, capture=True, last_batch="partial")
+            yield from ((labels + 0).torch().flatten().tolist() for _, labels in epoch)
+            return
         epoch = self.reader.next_epoch(2, last_batch="partial")
         if self.how == "by hand":
             yield from (value[1].torch().flatten().tolist() for value in iter(lambda: next(epoch, None), None))
@@ -179,7 +183,7 @@ class OfNumbers(Dataset):
 def test_data_sets_of_the_users_own(numbered):
     reader = File(files=numbered(9), shuffle="global")
     expected = loops(File(files=numbered(9), shuffle="global").next_epoch(2, last_batch="partial"), 2)
-    for how in ("a loop", "by hand"):
+    for how in ("a loop", "by hand", "captured"):
         loader = loading(OfBatches(reader, how), persistent_workers=True)
         assert [list(loader) for _ in range(2)] == expected
         reader.reset(0)
@@ -273,9 +277,11 @@ def test_a_workers_state_is_that_workers(numbered):
             reader.set_state(text["state"].replace('"visit"', f'{str(wrong)[1:-1]},"visit"'.replace("'", '"')))
 
 
-@pytest.fixture
-def log(monkeypatch):
+@pytest.fixture(params=["memory", "a deleted file"])
+def log(monkeypatch, request):
     monkeypatch.setattr(worker_log, "_file", None)
+    if request.param == "a deleted file":
+        monkeypatch.delattr(os, "memfd_create", raising=False)
     worker_log._open()
     yield worker_log
     os.close(worker_log._file)
