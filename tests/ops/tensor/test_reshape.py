@@ -223,6 +223,10 @@ def test_an_empty_list_of_axes_is_none():
     assert ndd.reshape(t(2, 3), shape=[3, 2], src_dims=[]).shape == (3, 2)
 
 
+def _giving(array):
+    return lambda: [array]
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("seed", range(3))
 def test_axes_of_the_source_count_as_in_pipelines(seed):
@@ -246,7 +250,7 @@ def test_axes_of_the_source_count_as_in_pipelines(seed):
 
     @dali.pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def pipeline():
-        return tuple(fn.reshape(fn.external_source(source=lambda a=array: [a]), **how) for array, how in calls)
+        return tuple(fn.reshape(fn.external_source(source=_giving(array)), **how) for array, how in calls)
 
     theirs = pipeline()
     theirs.build()
