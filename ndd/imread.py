@@ -53,7 +53,8 @@ def imread(
 
     The other arguments are those of `decoders.image`. Errors name the file; `source_info` of each sample is its path.
 
-    Raises RuntimeError for files that cannot be read or decoded, ValueError for an empty list.
+    Raises RuntimeError for files that cannot be read or decoded, ValueError for an empty list, TypeError for what is no path
+    (DALI reads the file "7" for 7).
 
     >>> import ndd, tempfile
     >>> with tempfile.NamedTemporaryFile() as f:

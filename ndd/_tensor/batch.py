@@ -59,6 +59,8 @@ class Batch(Arithmetic, Handle):
     def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dtype: Any = None) -> Batch:
         """`sample` repeated `batch_size` times, without copying it.
 
+        Raises ValueError for a negative `batch_size`, TypeError for one that is no integer (DALI drops a fraction).
+
         >>> import ndd
         >>> ndd.Batch.broadcast([1, 2], 3).shape
         [(2,), (2,), (2,)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -127,6 +128,12 @@ def as_batch(
 
 def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dtype: Any = None) -> Batch:
     """See `Batch.broadcast`."""
+    try:
+        batch_size = index(batch_size)
+    except TypeError:
+        raise TypeError(f"Batch.broadcast: `batch_size`: expected an integer, got {batch_size!r}") from None
+    if batch_size < 0:
+        raise ValueError(f"Batch.broadcast: `batch_size`: expected 0 or more, got {batch_size}")
     one = (
         sample if isinstance(sample, Tensor) and dtype is None else build_tensor(sample, dtype, None, None, copy=False)
     )
