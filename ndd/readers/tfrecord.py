@@ -16,8 +16,8 @@ from ndd._tensor.dtype import float32, int64, uint8
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore, warn_of_unlisted
 from ndd.readers.file_reading import RegularFile, Status, statuses
-from ndd.readers.file_tree import FilePath, is_offset, listed_names, path_texts, read_lines
-from ndd.readers.index_cache import Index, listed_or_scanned
+from ndd.readers.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines
+from ndd.readers.index_cache import Index, all_within, has_columns, listed_or_scanned
 from ndd.readers.output import Column, Output
 from ndd.readers.records import Records
 from ndd.tfrecord import Feature, FeatureType
@@ -102,7 +102,9 @@ class TFRecord(Reader):
                 f"{len(paths)}, got {len(indices)}; without index_path an index is made"
             )
         found = [
-            listed_or_scanned(self._display, "tfrecord", *pair, scan_tfrecord, _listed_records)
+            listed_or_scanned(
+                self._display, "tfrecord", *pair, scan_tfrecord, _listed_records, _tiles, _lists_records
+            )
             for pair in zip(paths, indices, strict=True)
         ]
         if index_path is not None:
@@ -149,6 +151,24 @@ def scan_tfrecord(path: str, report: Callable[[int, int], None] = lambda done, t
     report(total, total)
     listed = np.array(offsets, np.int64)
     return {"offsets": listed[:-1], "sizes": np.diff(listed)}
+
+
+def _tiles(index: Index, size: int) -> bool:
+    """Whether an index is one of records that fill a file of this size."""
+    if not has_columns(index, offsets="int64 n", sizes="int64 n"):
+        return False
+    offsets, sizes = index["offsets"], index["sizes"]
+    ends = np.append(offsets[1:], size)
+    return all_within(sizes, FRAME, size) and bool((offsets == ends - sizes).all()) and not offsets[:1].any()
+
+
+def _lists_records(index: Index, size: int) -> bool:
+    """Whether an index is one that a text of this size lists."""
+    return (
+        has_columns(index, offsets="int64 n", sizes="int64 n")
+        and 0 < len(index["offsets"]) <= size // len("0 0")
+        and all(all_within(column, 0, MOST_BYTES) for column in index.values())
+    )
 
 
 class _Examples(ContainerStore):
