@@ -8,6 +8,7 @@ not used: one warning names it. Windows has no such modes; there the user's own 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import stat
@@ -141,6 +142,8 @@ def unwritable(folder: Path, make: bool = True) -> str:
             mode = 0o700 if folder.parent == Path(tempfile.gettempdir()) else 0o755
             for place in reversed(missing):
                 place.mkdir(mode, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            folder.stat()  # no name that the system takes, or none that this user can reach
         if who := _others_in(folder):
             return who
         tempfile.TemporaryFile(dir=place).close()
