@@ -188,7 +188,9 @@ class OpenFiles:
         outside = (offsets < 0) | (offsets > totals - np.maximum(sizes, 0))
         return np.flatnonzero(outside & (totals >= 0)).tolist() if outside.any() else []
 
-    def _without(self, beyond: list[int], numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, read: Any) -> Any:
+    def _without(
+        self, beyond: list[int], numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, read: Any
+    ) -> Any:
         """What `read` gives of all ranges but these, each of which is tried alone: a file may have grown."""
         inside = np.ones(len(sizes), bool)
         inside[beyond] = False

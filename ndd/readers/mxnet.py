@@ -72,7 +72,12 @@ class MXNet(Reader):
         index = indices[0]
         try:
             listed = cached(
-                index, "mxnet", 1, lambda: {"offsets": _listed_offsets(self._display, index)}, LEAST_TEXT, _lists_offsets
+                index,
+                "mxnet",
+                1,
+                lambda: {"offsets": _listed_offsets(self._display, index)},
+                LEAST_TEXT,
+                _lists_offsets,
             )["offsets"]
             ends = np.cumsum([status(path).size for path in paths])
             self._warn_of_rest(index, paths, ends, int(listed[-1]))

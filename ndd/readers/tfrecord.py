@@ -102,9 +102,7 @@ class TFRecord(Reader):
                 f"{len(paths)}, got {len(indices)}; without index_path an index is made"
             )
         found = [
-            listed_or_scanned(
-                self._display, "tfrecord", *pair, scan_tfrecord, _listed_records, _tiles, _lists_records
-            )
+            listed_or_scanned(self._display, "tfrecord", *pair, scan_tfrecord, _listed_records, _tiles, _lists_records)
             for pair in zip(paths, indices, strict=True)
         ]
         if index_path is not None:

@@ -75,7 +75,13 @@ def test_the_owner_of_the_package_is_trusted(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "gid", "members", "private"),
-    [("ann", 7, [], True), ("ann", 7, ["ann"], True), ("ann", 7, ["bob"], False), ("staff", 7, [], False), ("ann", 8, [], False)],
+    [
+        ("ann", 7, [], True),
+        ("ann", 7, ["ann"], True),
+        ("ann", 7, ["bob"], False),
+        ("staff", 7, [], False),
+        ("ann", 8, [], False),
+    ],
 )
 def test_a_group_of_one_user_is_no_other(monkeypatch, name, gid, members, private):
     """Where each user has a group of his own, what he makes can be written by it."""
@@ -125,8 +131,8 @@ def test_folders_of_others_are_not_used(tmp_path, what):
     assert folders_to_read(None, [folder], "kernels") == [folder]
     os.chown(folder, OTHER, OTHER, follow_symlinks=False)
     with pytest.warns(RuntimeWarning, match=f"^{folder} is not used for kernels: .*another user") as seen:
-        for _ in range(3):
-            assert folders_to_read(None, [folder, tmp_path], "kernels") == [tmp_path]
+        read = [folders_to_read(None, [folder, tmp_path], "kernels") for _ in range(3)]
+    assert read == [[tmp_path]] * 3
     assert len(seen) == 1
     assert folder_to_write(None, [folder, tmp_path / "more"], "kernels") == tmp_path / "more"
 
@@ -206,7 +212,7 @@ def unusable(request, tmp_path, monkeypatch):
 @pytest.mark.parametrize("kind", ["kernels", ""])
 def test_another_folder_serves(unusable, tmp_path, kind):
     """One warning names the variable, the folder, the reason and what is used instead; files are found again there."""
-    folder, reason = unusable
+    _, reason = unusable
     chosen, other = chosen_folder(kind), tmp_path / "other"
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -252,11 +258,18 @@ def test_every_cache_goes_on(unusable, tmp_path, monkeypatch):
     monkeypatch.setattr(compile, "_compiled", lambda *_: made.append("kernel") or b"binary")
     container, made = tmp_path / "container", []
     container.write_bytes(b"data")
-    with pytest.warns(RuntimeWarning, match="^NDD_CACHE_DIR: "):
-        for _ in range(2):
-            index = cached(str(container), "test", 1, lambda: made.append("index") or {"a": np.arange(3)}, least=0)
-            assert index["a"].tolist() == [0, 1, 2]
-            assert compile.binary("text", "name", "sm_90") == b"binary"
+
+    def build():
+        made.append("index")
+        return {"a": np.arange(3)}
+
+    def both():
+        index = cached(str(container), "test", 1, build, least=0)
+        return index["a"].tolist(), compile.binary("text", "name", "sm_90")
+
+    with pytest.warns(RuntimeWarning, match="NDD_CACHE_DIR"):
+        found = [both() for _ in range(2)]
+    assert found == [([0, 1, 2], b"binary")] * 2
     assert sorted(made) == ["index", "kernel"]
     assert [path.suffix for path in (tmp_path / "home" / "ndd").iterdir()] == [".npz"]
     assert [path.name for path in (tmp_path / "user" / ".cupy" / "kernel_cache").iterdir()] == ["ndd_key.bin"]

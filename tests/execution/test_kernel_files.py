@@ -24,7 +24,7 @@ def test_types_of_results_have_a_form():
         again = inner_code._type(form)
         assert again == kind
         assert type(again) is type(kind)
-    for kind in (types.unicode_type, types.SliceType('slice', 2), np.dtype([("a", "i4")])):
+    for kind in (types.unicode_type, types.SliceType("slice", 2), np.dtype([("a", "i4")])):
         with pytest.raises(TypeError):
             inner_code._form(kind)
     with pytest.raises(TypeError):

@@ -43,9 +43,14 @@ KINDS = {
 }
 # Columns of which an index with a right digest can say something else that nothing in the container contradicts.
 FREE = {
-    "mxnet": ["offsets"], "lmdb": ["marks"], "tfrecord index": ["offsets", "sizes"], "webdataset": ["count", "sample", "extension", "extensions"],
-    "coco": ["image_ids", "sizes", "names", "name_ends", "categories", "owners", "boxes", "labels", "crowds"],
-    "video": ["times", "decode_times", "keys", "time_base", "size", "untimed", "picture", "codec", "extradata", "packets", "sent"],
+    "mxnet": ["offsets"], "lmdb": ["marks"], "tfrecord index": ["offsets", "sizes"],
+    "webdataset": ["count", "sample", "extension", "extensions"],
+    "coco": [
+        "image_ids", "sizes", "names", "name_ends", "categories", "owners", "boxes", "labels", "crowds",
+    ],
+    "video": [
+        "times", "decode_times", "keys", "time_base", "size", "untimed", "picture", "codec", "extradata", "packets", "sent",
+    ],
 }  # fmt: skip
 FREE["webdataset index"] = FREE["webdataset"]
 FREE["coco-places"] = FREE["coco"] + ["numbers", "starts", "lengths"]
@@ -68,7 +73,13 @@ WAYS = {
 
 
 def _most(array):
-    return True if array.dtype.kind == "b" else np.finfo(array.dtype).max if array.dtype.kind == "f" else np.iinfo(array.dtype).max
+    return (
+        True
+        if array.dtype.kind == "b"
+        else np.finfo(array.dtype).max
+        if array.dtype.kind == "f"
+        else np.iinfo(array.dtype).max
+    )
 
 
 @pytest.fixture
@@ -133,8 +144,16 @@ def test_changed_indexes_are_built_anew(all_kept, tmp_path, kind):
                 assert told, (column, way, got)
                 assert way == "other numbers" or column in FREE.get(kind, ()), (column, way, got)
                 assert column in FREE.get(kind, ()) or isinstance(got, str), (column, way)
-                assert isinstance(got, list) or got.startswith(("RuntimeError: readers.", "ValueError: readers.")), (column, way, got)
-                assert not any(word in str(got) for word in ("IndexError", "KeyError", "MemoryError", "dimension")), (column, way, got)
+                assert isinstance(got, list) or got.startswith(("RuntimeError: readers.", "ValueError: readers.")), (
+                    column,
+                    way,
+                    got,
+                )
+                assert not any(word in str(got) for word in ("IndexError", "KeyError", "MemoryError", "dimension")), (
+                    column,
+                    way,
+                    got,
+                )
 
 
 def _with(column, way, index):
@@ -175,7 +194,9 @@ def test_a_file_that_unfolds_is_not_read(all_kept, tmp_path, monkeypatch):
     (tmp_path / "small.npz").replace(file)
     wide = []
     real = index_cache._digest
-    monkeypatch.setattr(index_cache, "_digest", lambda index: wide.append(max(a.nbytes for a in index.values())) or real(index))
+    monkeypatch.setattr(
+        index_cache, "_digest", lambda index: wide.append(max(a.nbytes for a in index.values())) or real(index)
+    )
     assert outcome("TFRecord", arguments) == right
     assert max(wide) < 1000
 
@@ -202,7 +223,10 @@ def tfrecord_with(folder, text):
     (folder / "a").write_bytes(b"".join(map(record, range(3))))
     (folder / "a.idx").write_text(text)
     return ndd.readers.TFRecord(
-        path=folder / "a", index_path=folder / "a.idx", features={"number": FEATURES.of(tfrecord)["number"]}, on_error="skip"
+        path=folder / "a",
+        index_path=folder / "a.idx",
+        features={"number": FEATURES.of(tfrecord)["number"]},
+        on_error="skip",
     )
 
 
@@ -247,7 +271,9 @@ def test_a_range_behind_the_end_harms_its_own_record(tmp_path, make, text, wrong
     assert "The file ends too early" in skipped.error
 
 
-@pytest.mark.parametrize("word", ["-1", "1" * 19, "1e3", "0x10", "1_0", "\N{ARABIC-INDIC DIGIT THREE}", "nan", "1.5", "+1"])
+@pytest.mark.parametrize(
+    "word", ["-1", "1" * 19, "1e3", "0x10", "1_0", "\N{ARABIC-INDIC DIGIT THREE}", "nan", "1.5", "+1"]
+)
 def test_what_is_no_offset_is_told_with_file_and_line(tmp_path, word):
     for make, line in ((tfrecord_with, f"0 {SIZE}\n{word} {SIZE}"), (tfrecord_with, f"0 {SIZE}\n0 {word}"),
                        (webdataset_with, f"a 512 1\na {word} 1\na 2560 1"), (mxnet_with, f"0 0\n1 {word}")):  # fmt: skip
