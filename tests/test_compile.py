@@ -94,5 +94,5 @@ def test_processes_that_compile_see_no_gpu(monkeypatch):
 
 
 def test_a_process_that_dies_is_a_sentence():
-    with pytest.raises(RuntimeError, match="was killed .*--jobs 1"), command._processes(1) as pool:
+    with pytest.raises(RuntimeError, match=r"was killed .*--jobs 1"), command._processes(1) as pool:
         pool.submit(os._exit, 3).result()

@@ -8,6 +8,7 @@ not used: one warning names it. Windows has no such modes; there the user's own 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import stat
@@ -132,14 +133,20 @@ def _others_in(folder: Path) -> str:
     return others_who_write(target)
 
 
-def unwritable(folder: Path) -> str:
-    """Why nothing can be kept in a folder, which is made if it is not there; "" if something can."""
+def unwritable(folder: Path, make: bool = True) -> str:
+    """Why nothing can be kept in a folder, which is made if it is not there (or could be); "" if something can."""
+    missing = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
+    place = missing[-1].parent if missing else folder
     try:
-        private = folder.parent == Path(tempfile.gettempdir())
-        folder.mkdir(mode=0o700 if private else 0o755, parents=True, exist_ok=True)
+        if make:
+            mode = 0o700 if folder.parent == Path(tempfile.gettempdir()) else 0o755
+            for place in reversed(missing):
+                place.mkdir(mode, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            folder.stat()  # no name that the system takes, or none that this user can reach
         if who := _others_in(folder):
             return who
-        tempfile.TemporaryFile(dir=folder).close()
+        tempfile.TemporaryFile(dir=place).close()
     except OSError as error:
         return error.strerror or str(error)
     return ""
@@ -147,7 +154,7 @@ def unwritable(folder: Path) -> str:
 
 def folders_to_read(chosen: Path | None, others: Iterable[Path], things: str) -> list[Path]:
     """Where to look for files: in `chosen` alone, if files can be kept there."""
-    if chosen is not None and not unwritable(chosen):
+    if chosen is not None and not unwritable(chosen, make=False):
         return [chosen]
     folders = list(others) if chosen is None else [chosen, *others]
     return [folder for folder in folders if is_safe(folder, things)]

@@ -1,7 +1,8 @@
 """The GPU path on the CPU: everything of it but the GPU, whose memory is CPU memory and whose launches go elsewhere.
 
 A real GPU of the machine is not used, and torch says that there is none: host memory is not pinned, and no address in the
-process is one of a GPU. The tests run the kernels as C++ behind it (`tests/emulated_gpu.py`), `python -m ndd compile` only takes their texts.
+process is one of a GPU. The tests run the kernels as C++ behind it (`tests/emulated_gpu.py`), `python -m ndd compile` only
+takes their texts.
 """
 
 from __future__ import annotations

@@ -72,12 +72,15 @@ class OpenFiles:
     def read(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
         """`sizes[i]` bytes (-1: all) at `offsets[i]` of file `numbers[i]`, as views of one buffer, 64 bytes aligned."""
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
+        beyond = self._beyond(numbers, offsets, sizes)
+        if beyond:
+            return self._without(beyond, numbers, offsets, sizes, self.read)
         if self._remote:
             return self._requested(numbers, offsets, sizes)
         found: list[Any] = [None] * len(sizes)
         missing = list(range(len(sizes)))  # where there is no compiled reading
         if self._open:
-            buffer, places, missing = self._read(numbers, offsets, sizes)
+            buffer, places, missing = self._read(self.handles[numbers], offsets, sizes)
             found = _pieces(buffer, places, sizes)
         for place in missing:
             found[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
@@ -87,7 +90,7 @@ class OpenFiles:
         """The bytes of each file, as places in one buffer where that is possible; and the errors of those that cannot be
         read, which hold anything. Closes the files."""
         if self._open:
-            buffer, places, missing = self._read(slice(None), few_zeros(len(self.paths), np.int64), self.sizes, True)
+            buffer, places, missing = self._read(self.handles, few_zeros(len(self.paths), np.int64), self.sizes, True)
             if not missing:
                 return Packed.of(buffer, places, self.sizes), {}
             found = _pieces(buffer, places, self.sizes)
@@ -110,14 +113,10 @@ class OpenFiles:
         return found
 
     def _read(
-        self, numbers: Any, offsets: np.ndarray, sizes: np.ndarray, close: bool = False, lead: Any = 0
+        self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False, lead: Any = 0
     ) -> tuple[np.ndarray, np.ndarray, list[int]]:
         """One buffer, the places of the pieces in it, each `lead` bytes behind an aligned one, and the numbers of those
-        that could not be read. What an index says to lie outside of its file has no place in the buffer."""
-        handles, there = self.handles[numbers], (offsets >= 0) & (offsets <= self._sizes[numbers] - sizes)
-        whole = bool(there.all())
-        if not whole:
-            sizes = np.where(there, sizes, -1)
+        that could not be read."""
         room = (sizes + lead + (_ALIGNMENT - 1)) & -_ALIGNMENT  # 0 for -1
         places = np.add.accumulate(room) - room + lead
         buffer = host_empty(int(room.sum()), np.uint8)
@@ -126,7 +125,7 @@ class OpenFiles:
         incomplete = self._mapping.read(offsets, sizes, places, buffer, done) if self._mapping else None
         if incomplete is None:
             incomplete = compiled.read_ranges(handles, offsets, sizes, places, buffer, done, close)
-        return buffer, places, np.flatnonzero(done != sizes).tolist() if incomplete or not whole else []
+        return buffer, places, np.flatnonzero(done != sizes).tolist() if incomplete else []
 
     def read_joined(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
         """As `read`; ranges that follow each other closely, as in sequential reading, are read in one piece.
@@ -146,18 +145,19 @@ class OpenFiles:
         """What `read_joined` reads as one u8 array, where in it each range begins, and the ranges that could not be
         read, which hold anything."""
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
-        if self._open:
+        if self._open and not self._beyond(numbers, offsets, sizes):
             first, run_of, run_sizes = _runs(numbers, offsets, sizes, _RUN)
             # As in the file: `ndd/_tensor/memory.py` says why.
             lead = offsets[first] % _ALIGNMENT
-            buffer, places, missing = self._read(numbers[first], offsets[first], run_sizes, lead=lead)
+            buffer, places, missing = self._read(self.handles[numbers[first]], offsets[first], run_sizes, lead=lead)
             if not missing:
                 return buffer, places[run_of] + offsets - offsets[first][run_of], {}
         pieces = self._read_apart(numbers, offsets, sizes)
         errors = {place: piece for place, piece in enumerate(pieces) if isinstance(piece, OSError)}
-        rooms = np.array([0 if place in errors else len(piece) for place, piece in enumerate(pieces)], np.int64)
-        starts = np.add.accumulate(rooms) - rooms
-        buffer = host_empty(int(rooms.sum()), np.uint8)
+        sizes = sizes.copy()
+        sizes[list(errors)] = 0
+        starts = np.add.accumulate(sizes) - sizes
+        buffer = host_empty(int(sizes.sum()), np.uint8)
         for place, start in enumerate(starts.tolist()):
             if place not in errors:
                 buffer[start : start + len(pieces[place])] = pieces[place]
@@ -165,6 +165,9 @@ class OpenFiles:
 
     def _read_apart(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
         """Run by run: of objects, of files without compiled reading, and where a part of a run is missing."""
+        beyond = self._beyond(numbers, offsets, sizes)
+        if beyond:
+            return self._without(beyond, numbers, offsets, sizes, self._read_apart)
         first, run_of, run_sizes = _runs(numbers, offsets, sizes, _REQUEST if self._remote else _RUN)
         runs = self.read(numbers[first], offsets[first], run_sizes)
         starts = (offsets - offsets[first][run_of]).tolist()
@@ -177,6 +180,29 @@ class OpenFiles:
             elif not isinstance(piece, OSError):
                 piece = piece[start : start + size]
             found.append(piece)
+        return found
+
+    def _beyond(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[int]:
+        """The ranges that end behind their files, as a wrong index may have them: of any size, and whose sum may wrap."""
+        totals = self.sizes[numbers]
+        outside = (offsets < 0) | (offsets > totals - np.maximum(sizes, 0))
+        return np.flatnonzero(outside & (totals >= 0)).tolist() if outside.any() else []
+
+    def _without(
+        self, beyond: list[int], numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, read: Any
+    ) -> Any:
+        """What `read` gives of all ranges but these, each of which is tried alone: a file may have grown."""
+        inside = np.ones(len(sizes), bool)
+        inside[beyond] = False
+        found: list[Any] = [None] * len(sizes)
+        if inside.any():
+            pieces = read(numbers[inside], offsets[inside], sizes[inside])
+            for place, piece in zip(np.flatnonzero(inside).tolist(), pieces, strict=True):
+                found[place] = piece
+        for place in beyond:
+            path, offset, size = self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place])
+            total = int(self.sizes[numbers[place]])
+            found[place] = _ends_early(path, offset, size, total) if self._remote else read_slowly(path, offset, size)
         return found
 
     def look(self, at: Callable[[np.ndarray], T]) -> T | None:
@@ -346,17 +372,22 @@ def read_slowly(path: str, offset: int = 0, size: int = -1) -> np.ndarray | OSEr
         handle = os.open(path, compiled.OPEN_FLAGS)
         try:
             whole = _regular_size(handle, path)
-            size = max(whole - offset, 0) if size < 0 else size
-            target = host_empty(min(size, max(whole - offset, 0)), np.uint8)
+            if offset < 0 or offset > whole - max(size, 0):
+                raise _ends_early(path, offset, size, whole)
+            target = host_empty(whole - offset if size < 0 else size, np.uint8)
             done = _read_into(handle, target, offset)
         finally:
             os.close(handle)
-        if done < size:
-            wanted = f"{size} bytes at {offset}" if offset else f"{size} bytes"
-            raise OSError(errno.EIO, f"The file ends too early (expected {wanted}, got {done})", path)
+        if done < len(target):
+            raise _ends_early(path, offset, len(target), offset + done)
         return target
     except OSError as error:
         return error
+
+
+def _ends_early(path: str, offset: int, size: int, total: int) -> OSError:
+    wanted = f"{size} bytes at {offset}" if offset else f"{size} bytes"
+    return OSError(errno.EIO, f"The file ends too early (expected {wanted}, got {max(total - offset, 0)})", path)
 
 
 def _read_into(handle: int, target: np.ndarray, offset: int) -> int:

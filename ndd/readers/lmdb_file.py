@@ -23,7 +23,7 @@ from ndd.io.file import from_where
 from ndd.io.object_store import is_remote, without_query
 from ndd.readers.container import ContainerStore, rows_at
 from ndd.readers.file_reading import OpenFiles
-from ndd.readers.index_cache import Index, cached
+from ndd.readers.index_cache import Index, all_inside, all_within, cached, has_columns
 from ndd.readers.records import Records
 
 _MAGIC, _VERSION = 0xBEEFC0DE, 1
@@ -85,11 +85,22 @@ def _is_folder(path: str) -> bool:
 
 def _index(reader: str, path: str) -> Index:
     try:
-        return cached(path, "lmdb", 1, lambda: _indexed(path))
+        return cached(path, "lmdb", 1, lambda: _indexed(path), check=lambda index, size: _is_of(path, index, size))
     except ValueError as error:
         raise RuntimeError(f"{reader}: {path}: {error}") from error
     except OSError as error:
         raise RuntimeError(f"{reader}: Cannot open: {path}{from_where(path)}: {error.strerror}") from error
+
+
+def _is_of(path: str, index: Index, size: int) -> bool:
+    """Whether an index can be that of an LMDB, which counts its records."""
+    if not has_columns(index, offsets="int64 n", sizes="int64 n", heads="int64 n", marks="int64 n"):
+        return False
+    offsets, sizes, heads, _ = index.values()
+    with OpenFiles([path]) as file:
+        records = _tree(file)[-1]
+    inside = all_inside(offsets, sizes, size) and all_within(heads, _NODE, size) and bool((heads <= sizes).all())
+    return len(offsets) == records and inside
 
 
 def _indexed(path: str) -> Index:

@@ -17,8 +17,8 @@ from ndd._tensor.dtype import float32, int64, uint8
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore, opened, warn_of_unlisted
 from ndd.readers.file_reading import OpenFiles, RegularFile, Status, statuses
-from ndd.readers.file_tree import FilePath, is_offset, listed_names, path_texts, read_lines
-from ndd.readers.index_cache import Index, listed_or_scanned
+from ndd.readers.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines
+from ndd.readers.index_cache import Index, all_within, has_columns, listed_or_scanned
 from ndd.readers.output import Column, Output
 from ndd.readers.records import Records
 from ndd.readers.unpacked import Unpacked, is_packed
@@ -111,7 +111,7 @@ class TFRecord(Reader):
                 f"{len(paths)}, got {len(indices)}; without index_path an index is made"
             )
         found = [
-            listed_or_scanned(self._display, "tfrecord", *pair, scan_tfrecord, _listed_records)
+            listed_or_scanned(self._display, "tfrecord", *pair, scan_tfrecord, _listed_records, _tiles, _lists_records)
             for pair in zip(paths, indices, strict=True)
         ]
         if index_path is None:
@@ -200,6 +200,27 @@ def are_compressed(paths: Sequence[str]) -> list[bool]:
             isinstance(head, np.ndarray) and is_packed(head.tobytes()) and wrong_heads(head) >= 0 for head in heads
         ]
     return found
+
+
+def _tiles(index: Index, size: int) -> bool:
+    """Whether an index is one of records that fill a file of this size."""
+    packed = {"compressed": "bool 1"} if "compressed" in index else {}  # then the size of the content is not known
+    if not has_columns(index, offsets="int64 n", sizes="int64 n", **packed):
+        return False
+    offsets, sizes = index["offsets"], index["sizes"]
+    if not all_within(sizes, FRAME, MOST_BYTES if packed else size) or not all_within(offsets, 0, MOST_BYTES):
+        return False
+    ends = np.append(offsets[1:], offsets[-1:] + sizes[-1:] if packed else size)
+    return bool((offsets == ends - sizes).all()) and not offsets[:1].any()
+
+
+def _lists_records(index: Index, size: int) -> bool:
+    """Whether an index is one that a text of this size lists."""
+    return (
+        has_columns(index, offsets="int64 n", sizes="int64 n")
+        and 0 < len(index["offsets"]) <= size // len("0 0")
+        and all(all_within(column, 0, MOST_BYTES) for column in index.values())
+    )
 
 
 class _Examples(ContainerStore):

@@ -445,3 +445,15 @@ def test_names_that_no_url_has(s3):
     for scheme in ("gs", "az"):
         (found,) = object_statuses([f"{scheme}://pets/a//b.jpg"])
         assert "from S3 only" in str(found)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs modes")
+def test_what_others_could_have_written_is_not_taken_from_the_cache(tmp_path):
+    cache = ObjectCache(str(tmp_path), 100_000)
+    cache.put("key", np.arange(9, dtype=np.uint8))
+    assert cache.get("key").tolist() == list(range(9))
+    (file,) = tmp_path.glob("??/*")
+    file.chmod(0o666)
+    assert cache.get("key") is None
+    cache.put("key", np.arange(9, dtype=np.uint8))
+    assert cache.get("key").tolist() == list(range(9))
