@@ -14,6 +14,7 @@ from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DType, bfloat16, dtype as to_dtype, from_framework
 from ndd._tensor.handle import Spec, operation
 from ndd._tensor.invariant import unmarked, watched
+from ndd._tensor.limits import check_sample_count
 from ndd._tensor.packed import Packed
 from ndd._tensor.python_numbers import array_from_python
 from ndd._tensor.store import Store
@@ -119,6 +120,7 @@ def as_batch(
 
 def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dtype: Any = None) -> Batch:
     """See `Batch.broadcast`."""
+    check_sample_count("Batch.broadcast", batch_size)
     one = (
         sample if isinstance(sample, Tensor) and dtype is None else build_tensor(sample, dtype, None, None, copy=False)
     )

@@ -361,7 +361,9 @@ def _store_of(environment: Environment, url: str, listed: bool = False) -> tuple
     if odd is None or listed:
         return _stores(f"{scheme}://{place}", environment), key
     if scheme not in ("s3", "s3a"):
-        raise OSError(errno.EINVAL, "Names with // or a / at the beginning can be read from S3 only", without_secrets(url))
+        raise OSError(
+            errno.EINVAL, "Names with // or a / at the beginning can be read from S3 only", without_secrets(url)
+        )
     return _stores(f"{scheme}://{place}", environment, "/".join(segments[: odd + 1])), "/".join(segments[odd + 1 :])
 
 
