@@ -16,7 +16,7 @@ from ndd.readers.sampler import Buffered, Global, Order, Reshuffled, Sampled, Sh
 
 DEFAULT_EPOCH_SEED = 524287  # what DALI uses when shuffle_after_epoch_seed is not given
 
-_MOST_AHEAD = 1 << 14  # batches: all of them are in memory
+_MOST_AHEAD = 1 << 14  # batches that are read ahead: all of them are in memory
 
 
 @dataclass
