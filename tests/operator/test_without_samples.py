@@ -29,6 +29,14 @@ def test_decoders_that_leave_nothing(device, emulated_gpu):
     assert shape(decoders.image_random_crop) == (0, 0, 0, 3)
 
 
+def test_sounds_that_leave_nothing():
+    for downmix, shape in ((False, (0, 0, 0)), (True, (0, 0))):
+        sounds, rates = ndd.decoders.audio(ndd.batch(BROKEN), on_error="skip", downmix=downmix)
+        assert (tuple(sounds.torch().shape), len(sounds.dropped)) == (shape, 2)
+        assert tuple(rates.torch().shape) == (0,)
+    assert ndd.spectrogram(sounds, nfft=512).torch().shape == (0, 257, 0)
+
+
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
 def test_through_a_pipeline(device, emulated_gpu):
     images = no_pictures(device=device)
