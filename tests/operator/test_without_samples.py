@@ -1,5 +1,8 @@
 """Batches of no samples keep their rank, and the extents that do not depend on samples, through operators."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -84,6 +87,12 @@ def test_operators(name):
     out = made(ndd.resize(no_pictures(), size=[8, 8]))
     assert tuple(out.torch().shape) == expected
     assert out.ndim == len(expected) - isinstance(out, ndd.Batch)
+
+
+def test_copies_and_pickles():
+    images = ndd.resize(no_pictures(), size=[8, 8])
+    for other in (pickle.loads(pickle.dumps(images)), copy.copy(images), copy.deepcopy(images)):
+        assert (tuple(other.torch().shape), other.ndim, other.layout) == ((0, 8, 8, 3), 3, "HWC")
 
 
 def test_videos():
