@@ -27,7 +27,7 @@ from ndd._tensor.device import device as to_device_object
 from ndd._tensor.handle import operation
 from ndd._tensor.identity import Constants, comes_again, content, never_changes
 from ndd._tensor.invariant import watched
-from ndd._tensor.limits import check_sample_count
+from ndd._tensor.limits import MOST_SAMPLES, check_sample_count
 from ndd._tensor.traps import warn_once
 
 _KEPT_CALLS = 256
@@ -401,7 +401,8 @@ class Operator:
             raise TypeError(f"{self.name}: batch_size must be an integer, got {batch_size!r}") from None
         if size < 0:
             raise ValueError(f"{self.name}: batch_size must not be negative, got {size}")
-        check_sample_count(self.name, size)
+        if size > MOST_SAMPLES:
+            check_sample_count(self.name, size)
         if n is None or size == n:
             return size
         told = f"batch_size={size}, but got a batch of {n}"
