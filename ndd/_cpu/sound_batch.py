@@ -204,7 +204,7 @@ def stretches(rate, wanted):
 
 
 @kernel(nogil=False)
-def plan_files(files, facts, rates, starts, durations, downmix, floats, block, lobes, costs, plan, cost):
+def plan_files(files, facts, rates, starts, durations, downmix, floats, block, lobes, costs, most_rise, plan, cost):
     """Fills `plan` `[n, PLANS]`, but for BEFORE, and `cost`, float64 `[n]`: nanoseconds. Gives the elements of the output.
 
     NumPy's calls took twice as long as 64 files of a second, in which the other threads have nothing to do.
@@ -215,6 +215,7 @@ def plan_files(files, facts, rates, starts, durations, downmix, floats, block, l
         block: the most frames of files whose headers may claim too many.
         lobes: of the resampling.
         costs: of a number that is decoded, by KIND.
+        most_rise: how many times the rate of a file its new one may be.
     """
     at = np.int64(0)
     for i in range(len(facts)):
@@ -228,6 +229,7 @@ def plan_files(files, facts, rates, starts, durations, downmix, floats, block, l
         fine = kind != UNKNOWN and first >= 0 and first <= frames and (kind == WAV or count <= most)
         fine = fine and not stretches(rate, rates[i])
         other = rates[i] > 0 and rates[i] != rate
+        fine = fine and rates[i] <= rate * most_rise
         exact = not other and (channels == 1 or not downmix) and (floats or facts[i, FLOATS] == 0)
         plan[i, FIRST], plan[i, COUNT] = 0, -1
         made = count * channels * (rates[i] / rate if other else 1.0)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
+from ndd._operator.limits import excess
+from ndd._operator.plan import bad_sample
 from ndd._operator.values import Values
 from ndd._tensor import Batch, Handle, Tensor
 from ndd._tensor.construct import build_tensor, from_pipeline
@@ -47,10 +49,11 @@ else:
 class Argument:
     """One keyword argument: name, default, whether it may differ between samples, and its conversion."""
 
-    __slots__ = ("convert", "default", "name", "number", "numpy", "per_sample", "required", "vector")
+    __slots__ = ("bounded", "convert", "default", "name", "number", "numpy", "per_sample", "required", "vector")
 
     def __init__(self, name: str, annotation: Any, default: Any):
         self.name = name
+        self.bounded = False  # its numbers have limits
         self.required = default is inspect.Parameter.empty
         self.default = None if self.required else default
         self.per_sample = not isinstance(annotation, type) and type(annotation).__name__ == "PerSample"
@@ -69,6 +72,9 @@ class Argument:
         try:
             found = convert(value)
             self._warn_of_change(value, operator)
+            too_large = excess(self.name, found) if self.bounded else None
+            if too_large is not None:
+                raise ValueError(too_large[1])
             return found
         except (TypeError, ValueError, OverflowError, RuntimeError) as error:
             said = str(error)
@@ -291,6 +297,9 @@ def values_of(argument: Argument, value: Any, n: int, operator: str) -> Values:
     if not isinstance(value, Handle):
         return Values(argument.name, value, n, argument.numpy, argument.vector, varies=False)
     found = _found(argument, value, n, operator)
+    too_large = excess(argument.name, found) if argument.bounded else None
+    if too_large is not None:
+        raise bad_sample(too_large[0], f"argument {argument.name!r}: {too_large[1]}", ValueError)
     return Values(argument.name, found, n, argument.numpy, argument.vector, varies=True, layout=value.layout)
 
 

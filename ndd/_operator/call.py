@@ -20,7 +20,7 @@ from ndd._operator.naming import raise_named, source_info_of
 from ndd._operator.plan import Plan, check_values, checked_plan
 from ndd._operator.settled import FEW, Planned, Settled
 from ndd._operator.values import Values
-from ndd._operator.without_samples import results_without_samples
+from ndd._operator.without_samples import ranked, results_without_samples
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
 from ndd._tensor.traps import warn_once
@@ -443,6 +443,8 @@ class Call:
         for k, store in enumerate(results):
             if frames is not None:
                 results[k] = store = frames.roll(store, self.outs[k])
+            if not store.n:
+                results[k] = store = ranked(store, self.outs[k])
             store.batched = self.batched
             if store.source_info is None and info is not None and len(info) == store.n:
                 store.source_info = info

@@ -18,6 +18,7 @@ from ndd._operator.call import Call
 from ndd._operator.captured import looked_at
 from ndd._operator.frames import frame_spec, is_video, video_spec
 from ndd._operator.hints import keyword_hint, position_hint
+from ndd._operator.limits import MOST
 from ndd._operator.plan import Samples
 from ndd._operator.settled import Settled
 from ndd._tensor import Batch, Device, Handle, Spec, Tensor
@@ -26,6 +27,7 @@ from ndd._tensor.device import device as to_device_object
 from ndd._tensor.handle import operation
 from ndd._tensor.identity import Constants, comes_again, content, never_changes
 from ndd._tensor.invariant import watched
+from ndd._tensor.limits import MOST_SAMPLES, check_sample_count
 from ndd._tensor.traps import warn_once
 
 _KEPT_CALLS = 256
@@ -67,6 +69,8 @@ class Operator:
         self.module = function.__module__ or "__main__"  # code that `exec` runs may have no name
         self.ours = self.module.startswith("ndd.")  # else what its functions give is looked at, at every call
         self.inputs, self.required, self.variadic, self.arguments = arguments_of(function)
+        for argument in self.arguments if self.ours else ():
+            argument.bounded = argument.name in MOST
         self.layouts: tuple[str, ...] | None = options["layouts"]
         self.types = options["types"]
         self.dtypes = options["dtypes"]
@@ -397,6 +401,8 @@ class Operator:
             raise TypeError(f"{self.name}: batch_size must be an integer, got {batch_size!r}") from None
         if size < 0:
             raise ValueError(f"{self.name}: batch_size must not be negative, got {size}")
+        if size > MOST_SAMPLES:
+            check_sample_count(self.name, size)
         if n is None or size == n:
             return size
         told = f"batch_size={size}, but got a batch of {n}"

@@ -38,6 +38,15 @@ def results_without_samples(call: Call, inputs: list[Store | None]) -> list[Stor
     return stores
 
 
+def ranked(store: Store, spec: Spec) -> Store:
+    """A result of which no sample is left, with the rank that it was declared to have."""
+    if store.whole is not None or not spec.ndim:
+        return store
+    made = no_samples(store.dtype, store.layout, store.device, (0,) * spec.ndim)
+    made.dropped, made.stream, made.ready = store.dropped, store.stream, store.ready
+    return made
+
+
 def _extents(call: Call, inputs: list[Store | None]) -> list[Shape] | None:
     op, specs = call.op, call.settled.specs
     sequences = op.frames and any(map(is_video, specs))

@@ -248,7 +248,9 @@ class Handle:
     def __getstate__(self) -> Any:
         """The value alone is pickled: a GPU value by way of the CPU, and it comes back on the CPU."""
         store = (self if self._spec.device.device_type == "cpu" else self.cpu())._value()
-        arrays = [a.copy() if not a.flags.c_contiguous else a for a in store.arrays()]
+        arrays: Any = [a.copy() if not a.flags.c_contiguous else a for a in store.arrays()]
+        if not store.n and store.whole is not None:
+            arrays = store.whole  # which says what is known of the shape: `no_samples.py`
         return store.dtype, self._spec.ndim, store.layout, arrays, store.batched, store.source_info
 
     def __setstate__(self, state: Any) -> None:
@@ -257,7 +259,8 @@ class Handle:
             raise ValueError(f"{type(self).__name__}: what was unpickled is no value of ndd: {wrong}")
         dtype, ndim, layout, parts, batched, info = state
         shapes = [a.shape for a in parts]
-        store = Store(dtype, layout, Device.CPU, shapes, parts=parts, batched=batched, source_info=info)
+        forms = {"whole": parts} if isinstance(parts, np.ndarray) else {"parts": parts}
+        store = Store(dtype, layout, Device.CPU, shapes, **forms, batched=batched, source_info=info)
         self._spec = Spec.of(dtype, ndim, layout, Device.CPU)
         self._store, self._pending, self._index, self._n = store, None, 0, len(shapes)
         self._external = False
@@ -280,6 +283,14 @@ def _wrong_state(state: Any) -> str:
         return "expected an element type, a number of dimensions and a truth value"
     if layout is not None and not (isinstance(layout, str) and len(layout) == ndim):
         return f"expected a layout of {ndim} letters, got {layout!r}"
+    if (
+        isinstance(parts, np.ndarray)
+        and not len(parts)
+        and parts.ndim == ndim + 1
+        and parts.dtype == dtype.numpy
+        and batched
+    ):
+        return ""
     if not isinstance(parts, list) or (not batched and len(parts) != 1):
         return "expected a list of arrays, one for each sample"
     for i, part in enumerate(parts):

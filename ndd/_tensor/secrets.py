@@ -29,7 +29,7 @@ def without_secrets(text: object) -> str:
     """A text whose URLs show neither user nor password, no values of a query and no fragment.
 
     >>> without_secrets("'https://me:word@host/a.jpg?X-Amz-Signature=5f&part=2#t' cannot be read")
-    "'https://host/a.jpg?X-Amz-Signature=***&part=***#***' cannot be read"
+    "'https://host/a.jpg?X-Amz-Signature=***&part=***' cannot be read"
     >>> without_secrets("file:///data/a.jpg?size=3")
     'file:///data/a.jpg?size=3'
     """
@@ -37,9 +37,10 @@ def without_secrets(text: object) -> str:
     if "=" not in shown and "://" not in shown and "%" not in shown:
         return shown
     shown = _USER.sub("", shown)
-    shown, count = _URL.subn(_without_fields, shown)
+    elsewhere = any(url[1].lower() != "file" for url in _URL.finditer(shown))
+    shown = _URL.sub(_without_fields, shown)
     # What follows a blank in a URL, or stands without its host.
-    return _FIELD.sub(lambda field: _hidden(field) if count or _TELLING.search(field[1]) else field[0], shown)
+    return _FIELD.sub(lambda field: _hidden(field) if elsewhere or _TELLING.search(field[1]) else field[0], shown)
 
 
 def _without_fields(url: re.Match[str]) -> str:

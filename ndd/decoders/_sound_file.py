@@ -43,6 +43,7 @@ from ndd._cpu.sound_batch import (
     stretches,
 )
 from ndd._cpu.windowed_sinc import lobes_of, resample, tables_of
+from ndd._operator.limits import RISE
 from ndd._operator.turns import Pace, in_turns
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import address
@@ -171,7 +172,7 @@ def _samples(
     plan, cost = np.zeros((n, sound_batch.PLANS), np.int64), np.empty(n)
     number = _KINDS.index(wanted.dtype.name)
     elements = sound_batch.plan_files(
-        places, facts, rates, starts, durations, wanted.downmix, number == 0, _BLOCK, lobes, _COSTS, plan, cost
+        places, facts, rates, starts, durations, wanted.downmix, number == 0, _BLOCK, lobes, _COSTS, RISE, plan, cost
     )
     for i in np.flatnonzero((kinds == OPENED) & (plan[:, FIRST] > 0)).tolist():
         begin = _seekable(facts[i, SEEKS], int(plan[i, FIRST]), int(facts[i, FRAMES]), files.array(i))
@@ -404,6 +405,10 @@ def finished(samples: np.ndarray, rate: float, wanted: Wanted) -> np.ndarray:
     if wanted.downmix:
         samples = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
     if _other_rate(rate, wanted):
+        if wanted.sample_rate > RISE * rate:
+            raise RuntimeError(
+                f"`sample_rate`: expected up to {RISE:,} times that of the file, {rate:g} Hz, got {wanted.sample_rate:,.0f}"
+            )
         length = int(np.ceil(len(samples) * wanted.sample_rate / rate))
         out = host_empty((length, *samples.shape[1:]), np.float32)
         resample(np.ascontiguousarray(samples), out, rate / wanted.sample_rate, wanted.quality)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ndd._operator import Call, PerSample, Plan, Samples, bad_sample, operator, output
+from ndd._operator.limits import MOST
 from ndd._operator.naming import raise_first
 from ndd._tensor.dtype import uint8
 from ndd.decoders._video_file import VideoFile
@@ -172,6 +173,8 @@ def _sequence(i: int, count: int, start_frame: Any, end_frame: Any, stride: Any,
     end = count if end is None else end
     if end <= start:
         raise bad_sample(i, f"end_frame ({end}) must be greater than start_frame ({start})")
+    if end - start > MOST["sequence_length"]:
+        raise bad_sample(i, f"end_frame: expected up to {MOST['sequence_length']:,} frames, got {end - start:,}")
     return np.arange(start, end, step, dtype=np.int64)
 
 

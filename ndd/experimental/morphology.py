@@ -14,6 +14,7 @@ from ndd._cpu.moving import copy_bytes
 from ndd._cpu.opencv import single_threaded
 from ndd._cpu.sampling import BORDERS, border_index
 from ndd._operator import Operand, Plan, Rows, Seen, bad_sample, each_sample, operator
+from ndd._operator.limits import MOST
 
 LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
 TYPES = ("u8", "u16", "f32")
@@ -81,6 +82,10 @@ def _plan(input, *, anchor, border_mode, iterations, mask_size) -> Plan:
     repeats = iterations
     if _merges(size, place, border):
         size, place, repeats = iterations * (size - 1) + 1, iterations * place, 1
+    if (size > MOST["mask_size"]).any():
+        sample = int((size > MOST["mask_size"]).any(axis=1).argmax())
+        text = f"`mask_size` after {iterations} iterations: expected a window of up to {MOST['mask_size']:,} pixels"
+        raise bad_sample(sample, f"{text}, got {size[sample, ::-1].tolist()}")
     window = np.concatenate([size, place], axis=1)
     return Plan(input.shapes, {"view": planes_of(input), "window": window}, {"border": border, "repeats": repeats})
 

@@ -1,8 +1,9 @@
 """Objects of S3, Google Cloud Storage, Azure and web servers, read as files are: whole, in ranges, by folder.
 
-The only importer of obstore, the client (Rust, no Python per byte; on two cores it reads 4,300 objects of 100 kB in a second
-over 16 connections where s3fs reads 160). Requests run on a few threads of this process, the *connections*, so that a caller
-waits where Ctrl-C reaches it. What fails is an `OSError` that names the object.
+Web servers are asked by `web_server.py`. The only importer of obstore, the client of the others (Rust, no Python per byte;
+on two cores it reads 4,300 objects of 100 kB in a second over 16 connections where s3fs reads 160). Requests run on a few
+threads of this process, the *connections*, so that a caller waits where Ctrl-C reaches it. What fails is an `OSError` that
+names the object.
 """
 
 from __future__ import annotations
@@ -88,6 +89,11 @@ def object_store(
     `http(s)://host/path` too. Credentials, region and endpoint are found as the client (obstore) finds them: in
     `AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `GOOGLE_SERVICE_ACCOUNT`, `AZURE_STORAGE_ACCOUNT_NAME` and
     the like, from web identities and the metadata services of the clouds. Nothing needs to be called for that.
+
+    The URL of a web server is asked for as it stands, with its query: presigned URLs will do. `http://user:password@host`
+    goes to that server only, not to one that it hands the request on to. From https to http, and from outside to an address
+    of this machine or its network, no request is handed on. Errors, warnings and what was left out show URLs without user,
+    password, values of the query and what follows `#`; `source_info` has all of it.
 
     Args:
         cache_dir: a folder that keeps what was read, for later epochs, runs and other processes. Objects in it are taken
@@ -291,8 +297,8 @@ def _named(url: str) -> Iterator[None]:
 
 def _sentence(error: Exception, url: str) -> OSError:
     said = without_secrets_of(url, _told(error))
-    bucket = url.split("/")[2]
     url = without_secrets(url)
+    bucket = url.split("/")[2]
     kind = type(error).__name__
     if "NoSuchBucket" in said or "ContainerNotFound" in said or "bucket does not exist" in said:
         return FileNotFoundError(errno.ENOENT, f"No such bucket: {bucket}", url)
@@ -361,7 +367,9 @@ def _store_of(environment: Environment, url: str, listed: bool = False) -> tuple
     if odd is None or listed:
         return _stores(f"{scheme}://{place}", environment), key
     if scheme not in ("s3", "s3a"):
-        raise OSError(errno.EINVAL, "Names with // or a / at the beginning can be read from S3 only", without_secrets(url))
+        raise OSError(
+            errno.EINVAL, "Names with // or a / at the beginning can be read from S3 only", without_secrets(url)
+        )
     return _stores(f"{scheme}://{place}", environment, "/".join(segments[: odd + 1])), "/".join(segments[odd + 1 :])
 
 

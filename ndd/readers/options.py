@@ -13,9 +13,12 @@ from ndd._execution.rank import rank_of_world
 from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.invariant import unmarked
+from ndd._tensor.limits import check_sample_count
 from ndd.readers.sampler import Buffered, Global, Order, Reshuffled, Sampled, Shards, check_sampler
 
 DEFAULT_EPOCH_SEED = 524287  # what DALI uses when shuffle_after_epoch_seed is not given
+
+_MOST_AHEAD = 1 << 14  # batches that are read ahead: all of them are in memory
 
 
 @dataclass
@@ -122,8 +125,9 @@ class Options:
             raise RuntimeError(f"{reader}: shuffle_after_epoch and random_shuffle cannot be both true")
         if self.shuffle_after_epoch and self.stick_to_shard:
             raise RuntimeError(f"{reader}: shuffle_after_epoch and stick_to_shard cannot be both true")
-        if self.prefetch_queue_depth < 1:
-            raise RuntimeError(f"{reader}: prefetch_queue_depth: expected at least 1, got {self.prefetch_queue_depth}")
+        if not 1 <= self.prefetch_queue_depth <= _MOST_AHEAD:
+            expected = f"expected at least 1 and at most {_MOST_AHEAD:,}, got {self.prefetch_queue_depth}"
+            raise RuntimeError(f"{reader}: prefetch_queue_depth: {expected}")
         if self.tensor_init_bytes < 0:
             raise RuntimeError(f"{reader}: tensor_init_bytes: expected a size from 0, got {self.tensor_init_bytes}")
 
@@ -231,7 +235,7 @@ def check_batch_size(reader: str, batch_size: Any, name: str = "batch_size") -> 
     """A batch size as an int, or None. RuntimeError, as in DALI, for anything that is no positive integer."""
     size = plain(batch_size)
     if size is None or (type(size) is int and size > 0):
-        return size
+        return size and check_sample_count(reader, size, RuntimeError)
     raise RuntimeError(f"{reader}: {name}: expected a positive integer, got {batch_size!r}")
 
 

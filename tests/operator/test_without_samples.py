@@ -1,5 +1,8 @@
 """Batches of no samples keep their rank, and the extents that do not depend on samples, through operators."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -27,6 +30,14 @@ def test_decoders_that_leave_nothing(device, emulated_gpu):
     assert shape(decoders.image_crop, crop=[4, 5]) == (0, 4, 5, 3)
     assert shape(decoders.image_slice, rel_start=[0.5, 0.5], rel_shape=[0.25, 0.5]) == (0, 0, 0, 3)
     assert shape(decoders.image_random_crop) == (0, 0, 0, 3)
+
+
+def test_sounds_that_leave_nothing():
+    for downmix, shape in ((False, (0, 0, 0)), (True, (0, 0))):
+        sounds, rates = ndd.decoders.audio(ndd.batch(BROKEN), on_error="skip", downmix=downmix)
+        assert (tuple(sounds.torch().shape), len(sounds.dropped)) == (shape, 2)
+        assert tuple(rates.torch().shape) == (0,)
+    assert ndd.spectrogram(sounds, nfft=512).torch().shape == (0, 257, 0)
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
@@ -76,6 +87,12 @@ def test_operators(name):
     out = made(ndd.resize(no_pictures(), size=[8, 8]))
     assert tuple(out.torch().shape) == expected
     assert out.ndim == len(expected) - isinstance(out, ndd.Batch)
+
+
+def test_copies_and_pickles():
+    images = ndd.resize(no_pictures(), size=[8, 8])
+    for other in (pickle.loads(pickle.dumps(images)), copy.copy(images), copy.deepcopy(images)):
+        assert (tuple(other.torch().shape), other.ndim, other.layout) == ((0, 8, 8, 3), 3, "HWC")
 
 
 def test_videos():

@@ -10,6 +10,7 @@ import numpy as np
 from ndd._cpu.signal_lengths import resampled, whole_blocks
 from ndd._cpu.windowed_sinc import BLOCK, PHASES, lobes_of, resample, rounded_places, taps_across
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
+from ndd._operator.limits import RISE
 from ndd._tensor import DType
 
 _ONE = np.ones(1, np.int64)
@@ -87,6 +88,7 @@ def _(signal, *, dtype, in_rate, out_length, out_rate, quality, scale):
             raise in_rate.error(int(np.argmin(before)), "`in_rate` is to be positive, got 0")
         if before.__class__ is after.__class__ is float:
             resampled(signal.shapes, before, after, shapes, each)
+            _check_rise(each, signal.n)
             return Plan(shapes, {"step": each}, {"quality": quality})
         lengths, steps = np.ceil(n * after / before), before / (after + (after == 0))
     else:
@@ -98,7 +100,16 @@ def _(signal, *, dtype, in_rate, out_length, out_rate, quality, scale):
     shapes[...] = signal.shapes
     shapes[:, 0] = lengths
     each[:] = steps
+    _check_rise(each, signal.n)
     return Plan(shapes, {"step": each}, {"quality": quality})
+
+
+def _check_rise(steps: np.ndarray, n: int) -> None:
+    """RuntimeError for many more samples than there were: a mistake, which would take minutes."""
+    if n and 0 < steps.min() < 1 / RISE:
+        raise bad_sample(
+            int(steps.argmin()), f"expected up to {RISE:,} times as many samples as before, got {1 / steps.min():,.0f}"
+        )
 
 
 def _from_zero(values: Values) -> Any:
