@@ -21,6 +21,8 @@ from ndd.readers.tar_file import BLOCK, is_header, members
 from ndd.readers.tfrecord import scan_tfrecord
 from ndd.readers.webdataset import is_hidden
 
+__all__ = ["add_arguments", "conventional_name", "kind_of", "run"]
+
 _REPORT = Callable[[int, int], None]
 _STEPS = 100  # of the progress bar
 

@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+__all__ = ["DISTRIBUTION", "install_command", "version"]
+
 DISTRIBUTION = "ndd-dataloading"
 _CHECKOUT = Path(__file__).parent.parent
 

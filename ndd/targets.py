@@ -27,6 +27,8 @@ from ndd.ops.tensor.coord_transform import coord_transform
 from ndd.picture import picture
 from ndd.types import DALIInterpType
 
+__all__ = ["Targets"]
+
 Value = Tensor | Batch
 _NEAREST = DALIInterpType.INTERP_NN
 _OF_MASKS = {"interp_type": _NEAREST, "fill_value": 0}

@@ -138,7 +138,7 @@ class Pipeline(PipelineBody):
             self._use = use
         elif self._use != use and self._checks_use:
             raise RuntimeError(
-                f"Mixing pipeline API type: the pipeline is used by {_USES[self._use]} already, so it cannot be used by {_USES[use]}"
+                f"Mixing pipeline API type: the pipeline is used by {_USES[self._use]} already, so not by {_USES[use]} as well"
             )
 
     def enable_api_check(self, enable: bool) -> None:
