@@ -212,8 +212,8 @@ class Constant:
 
     Args:
         value: a number, a list of numbers or an array.
-        dtype: the element type; default int32 for integers, float32 for floating point, bool for truth values. One
-            NumPy number (also as an array of no axes) and arrays of other libraries keep theirs. Numbers are rounded
+        dtype: the element type; default int32 for integers, float32 for floating point, bool for truth values. One NumPy
+            number (also as an array of no axes) without a `device`, and arrays of other libraries keep theirs. Numbers are rounded
             half away from zero (one float loses its fraction) and saturate.
         shape: the shape, if `value` is a list or a number to be repeated.
         layout: the layout of the tensor.
