@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ndd._tensor.device import DeviceLike
     from ndd._typing import DTypeLike
 
+__all__ = ["ExternalSource"]
+
 _LOOP = "This ExternalSource is already used in a capture-mode loop"
 _ENDED = (
     'The source of this ExternalSource has ended. cycle="quiet" begins again each time, cycle="raise" at the next call'

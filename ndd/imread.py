@@ -12,6 +12,8 @@ from ndd._tensor.construct import characters
 from ndd.decoders.image import image
 from ndd.io.file import read, read_if_there
 
+__all__ = ["imread"]
+
 
 def imread(
     filepaths: Any,

@@ -25,6 +25,8 @@ from ndd.readers.tfrecord import scan_tfrecord
 from ndd.readers.unpacked import Unpacked, is_packed
 from ndd.readers.webdataset import is_hidden
 
+__all__ = ["add_arguments", "conventional_name", "kind_of", "run"]
+
 _REPORT = Callable[[int, int], None]
 _STEPS = 100  # of the progress bar
 

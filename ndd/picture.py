@@ -14,6 +14,8 @@ from ndd._tensor.dtype import uint8
 from ndd._tensor.picture import as_rgb, contact_sheet, encoded_as, image_tag, pillow
 from ndd.decoders.image import image as decode
 
+__all__ = ["Picture", "picture"]
+
 _MOST = 64  # tiles
 _VEIL = 0.45  # how much of a mask's colour is over the pixels
 _TURN = 0.61803399  # of the circle of hues between labels: neighbours look different

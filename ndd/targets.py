@@ -27,6 +27,8 @@ from ndd.ops.tensor.transpose import transpose
 from ndd.picture import picture
 from ndd.types import DALIInterpType
 
+__all__ = ["Targets"]
+
 Value = Tensor | Batch
 _NEAREST = DALIInterpType.INTERP_NN
 _IMAGES = {2: "HW", 3: "HWC", 4: "FHWC"}  # by rank, where nothing is said

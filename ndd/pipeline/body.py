@@ -11,7 +11,7 @@ import ndd
 from ndd.pipeline import current
 from ndd.pipeline.checkpoints import taken_states, with_places
 from ndd.pipeline.kept import Kept, KeptObjects, check_names
-from ndd.pipeline.node import DataNode, as_constant, contains_node
+from ndd.pipeline.node import DataNode, as_constant, contains_node, nodes_in
 from ndd.pipeline.options import PipelineOptions
 from ndd.pipeline.outputs import TensorList
 from ndd.pipeline.replay import Run
@@ -89,6 +89,10 @@ class PipelineBody(PipelineOptions):
 
     def _define(self, returned: Any) -> None:
         self._returned, self._is_defined, self._built = returned, True, False
+
+    def add_sink(self, edge: Any) -> None:
+        """Has the step of a node run although no output needs it."""
+        self.always += [node.step for node in nodes_in(edge) if node.step is not None]
 
     def trace_body(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
         """Calls the function that makes the outputs, once: what it calls are the steps of every run."""
@@ -206,17 +210,19 @@ class PipelineBody(PipelineOptions):
 
     def _compute(self) -> tuple[TensorList, ...]:
         run = self.live = Run(self)
-        with current.running(self), self._in_context():
-            if self.trace is not None:
-                run.ask(self._sources)
-                run.replay(self.trace, self.enable_memory_stats)
-            else:
-                self.states.begin()
-                self._returned = self._body()  # type: ignore[misc]
-            lists = self._lists(run)
-            if self.enable_memory_stats:
-                self.statistics.measure(run)
-        self.live = None
+        try:
+            with current.running(self), self._in_context():
+                if self.trace is not None:
+                    run.ask(self._sources)
+                    run.replay(self.trace, self.enable_memory_stats)
+                else:
+                    self.states.begin()
+                    self._returned = self._body()  # type: ignore[misc]
+                lists = self._lists(run)
+                if self.enable_memory_stats:
+                    self.statistics.measure(run)
+        finally:
+            self.live = None
         self._check(lists)
         return with_places(lists, taken_states(self.states.objects)) if self.enable_checkpointing else lists
 

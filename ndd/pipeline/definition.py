@@ -12,20 +12,23 @@ from ndd.pipeline.pipeline import Pipeline
 
 
 def pipeline_def(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Makes a function that builds pipelines of a body: `@pipeline_def` or `@pipeline_def(batch_size=..., ...)`.
+    """Makes a function that builds pipelines: `@pipeline_def` or `@pipeline_def(batch_size=..., ...)`.
 
-    Arguments of `Pipeline` may stand here or in the call, which overrides; those that the body takes go to the body. These
-    may be nodes that were made outside of any pipeline. Variables of functions around the body have for the pipeline the
-    values that they have when it is made. TypeError in the call for arguments that the body does not take.
+    Each call of it calls the decorated function, once, and makes a `Pipeline` of the steps that this one records. Arguments of
+    `Pipeline` may stand here or in the call, which overrides; those that the function takes go to the function. These may be
+    nodes that were made outside of any pipeline. TypeError in the call for arguments that the function does not take.
 
     Args:
-        enable_conditionals: `if node:`, `and`, `or`, `not` and `a if node else b` decide for each sample, in the body and
-            in the functions of the program that it calls. The branches run on the samples that take them (on none: not
-            at all), and what they assign to variables and attributes, or return, must be of one type and rank. Readers,
-            sources, and random operators that take no node, give a branch its samples of a whole batch. Where no sample
-            takes the branch they stay where they are; in DALI they move on. Conditions of plain Python values work in any case.
-        debug: a body is ordinary Python that runs anew for every batch, so it can be debugged in any case. With True it
-            sees changes of variables of functions around it.
+        enable_conditionals: `if node:`, `and`, `or`, `not` and `a if node else b` decide for each sample, in the function and
+            in the functions of the program that it calls (also lambdas, methods and objects with `__call__`). Both branches
+            are recorded, each for the samples that take it, as in DALI. What they assign to variables, attributes and items,
+            or return, becomes one value: ValueError where the structures differ (tuples of other lengths, other keys),
+            RuntimeError where only one branch gives a value, and in a run for values of different type or rank. Readers,
+            sources, and random operators that take no node, give a branch its samples of a whole batch. A condition in a
+            `while`, or with `break`, cannot decide for each sample. Conditions of plain Python values work in any case.
+        debug: the function runs for every batch, and its nodes have values (`node.get()`), so that it can be printed and
+            stepped through. A list of arrays as an operator's input is one array for each sample. Such a pipeline runs nothing
+            ahead, and does not know its outputs, readers and sources before the first run. (In DALI it needs a GPU.)
 
     >>> import ndd
     >>> @ndd.pipeline_def(batch_size=4, enable_conditionals=True)

@@ -224,7 +224,7 @@ def as_constant(value: Any, batch_size: int) -> Any:
     """A batch of equal samples; types as DALI chooses them for constants: 32 bits where they were not asked for.
 
     Numbers are rounded and saturate, except that one float loses its fraction and integers of an array that do not
-    fit are an error. A `Constant` of one NumPy number, and arrays of other libraries, keep their type.
+    fit are an error. A `Constant` of one NumPy number without a device, and arrays of other libraries, keep their type.
     """
     spec = value if isinstance(value, Constant) else Constant(value)
     if isinstance(spec.value, ndd.Tensor):
@@ -238,7 +238,7 @@ def as_constant(value: Any, batch_size: int) -> Any:
             if is_numpy and narrow.kind != "f":
                 _check_fits(data, narrow)
             dtype = ndd.dtype(narrow)
-    elif dtype is not None and isinstance(spec.value, float) and dtype.numpy.kind in "iu":
+    elif dtype is not None and isinstance(spec.value, float) and dtype.numpy.kind in "iu" and spec.target is None:
         data = np.trunc(data)
     if spec.extents is not None:
         data = np.broadcast_to(data, spec.extents) if data.ndim == 0 else data.reshape(spec.extents)

@@ -1,4 +1,4 @@
-"""`Pipeline` and `pipeline_def`: code written for DALI's pipeline mode, run imperatively."""
+"""`Pipeline`: a function of operators as steps that are replayed for every batch, as in DALI's pipeline mode."""
 
 from __future__ import annotations
 
@@ -28,25 +28,27 @@ _USES = {
 
 
 class Pipeline(PipelineBody):
-    """A function that makes one batch, called once a run.
+    """A function of operators, called once, and replayed for every batch.
 
-    The body is ordinary Python: it runs anew for every batch, can be stepped through, can print its values, and its
-    errors point at its lines. Readers, generators and external sources are made in the first run and kept.
+    The function is called when the pipeline is made (`define_graph` of a subclass: when it is built). What it calls of `fn` is
+    recorded, with the arguments as they are then; each run computes these steps for a new batch. So the function sees no
+    values: mistakes in calls are told where the pipeline is made, mistakes in data name the line of the step. What no output
+    depends on does not run, but for functions of Python (`fn.python_function`) and what has `preserve=True`. With `debug=True`
+    (of `pipeline_def`) the function runs for every batch instead, with values.
 
     Args:
         batch_size: samples in a batch (the largest, where sources give fewer).
         num_threads: threads of CPU operators; default `ndd.get_num_threads()`.
         device_id: the GPU; None is a pipeline on the CPU alone.
         seed: of readers and random operators that have none of their own: these give what they give in DALI's pipelines.
-            A body that needs values (`if node:`) cannot be looked at before it runs: there the calls get their seeds in
-            the order in which they are made. Default: another one each time.
+            Default: another one each time.
         prefetch_queue_depth: how many runs a background thread prepares ahead; 1 runs on the caller's thread, when
             asked, as does any pipeline while a debugger traces the program (`sys.gettrace()`). A dict
             (`{"cpu_size": ..., "gpu_size": ...}`) counts with its larger number.
         exec_pipelined, exec_async: False runs nothing ahead.
         output_dtype, output_ndim, output_layout: what the outputs must be, one for each or one for all; checked.
-        others: accepted and kept as attributes, with no effect: there is no graph to be executed in another way,
-            Python sources run on the thread of the body, and outputs are memory of their own.
+        others: accepted and kept as attributes, with no effect: Python sources run on the thread that runs the pipeline, and
+            outputs are memory of their own.
 
     >>> import ndd
     >>> @ndd.pipeline_def(batch_size=2)
@@ -138,7 +140,7 @@ class Pipeline(PipelineBody):
             self._use = use
         elif self._use != use and self._checks_use:
             raise RuntimeError(
-                f"Mixing pipeline API type: the pipeline is used by {_USES[self._use]} already, so it cannot be used by {_USES[use]}"
+                f"Mixing pipeline API type: the pipeline is used by {_USES[self._use]} already, so not by {_USES[use]} as well"
             )
 
     def enable_api_check(self, enable: bool) -> None:
