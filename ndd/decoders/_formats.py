@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd.decoders import _avif, _bmp, _orientation, _png, _webp
+from ndd.decoders import _avif, _bmp, _png, _tiff, _webp
 from ndd.decoders._header import Header, may_be_decoded
-from ndd.decoders._tiff_directory import BITS, CHANNELS, COLOURS, HEIGHT, SAMPLE_FORMAT, WIDTH, Directory
 
 _SIGNATURES = (
     (b"\xff\xd8", "jpeg"),
@@ -63,36 +62,6 @@ def _pnm(data: memoryview) -> Header | None:
     # Libraries keep 16 bits of those files alone that use them all.
     depth = np.uint16 if largest == 65535 else np.uint8
     return Header(height, width, channels, 1, depth, damaged=short)
-
-
-_PALETTE, _FLOAT = 3, 3
-_MOST_UNPACKED = 1100  # numbers that a byte of a file may become: deflate's most is 1032
-
-
-def _tiff(data: memoryview) -> Header | None:
-    """The first directory alone."""
-    directory = Directory(data)
-    numbers = {BITS: 1, COLOURS: 1, CHANNELS: 1, SAMPLE_FORMAT: 1}
-    for entry in directory.entries():
-        if entry.code and entry.count and entry.tag in (WIDTH, HEIGHT, *numbers):
-            numbers[entry.tag] = directory.number(entry.code, entry.place)
-    if WIDTH not in numbers or HEIGHT not in numbers:
-        return None
-    bits, channels, depth = numbers[BITS], numbers[CHANNELS], None
-    if numbers[SAMPLE_FORMAT] == _FLOAT:
-        depth = np.float32 if bits == 32 else None
-    elif bits <= 8:
-        depth = np.uint8
-    elif bits == 16:
-        depth = np.uint16
-    if numbers[COLOURS] == _PALETTE:
-        channels, depth = 3, np.uint16  # the colours of a palette have 16 bits
-    height, width = numbers[HEIGHT], numbers[WIDTH]
-    if channels > 4 and height * width * channels > _MOST_UNPACKED * len(data):
-        channels, depth = 4, None  # a few bytes of header must not cost gigabytes
-    if depth is None or not channels:
-        return Header(height, width, max(channels, 1), damaged=True)
-    return Header(height, width, channels, _orientation.of_tiff(data), depth)
 
 
 _MAX_TILES = 65535
@@ -161,7 +130,7 @@ _READERS = {
     "webp": _webp.read_header,
     "pnm": _pnm,
     "bmp": _bmp.read_header,
-    "tiff": _tiff,
+    "tiff": _tiff.read_header,
     "jpeg2000": _jpeg2000,
 }
 

@@ -2,16 +2,15 @@
 
 | format | library |
 | --- | --- |
-| TIFF of 2, 4 or more channels, of planes, of 16-bit or float colours | `_tiff_bands.py`, else as below |
 | BMP | `_bmp.py` |
-| PNM, JPEG 2000, other TIFF of 16-bit or float colours | OpenCV, else Pillow (it alone knows gray with alpha) |
+| TIFF of 2, 4 or more channels, of planes, of colours of other than 8 bits, of YCbCr | `_tiff.py`, else as below |
+| CIELAB TIFF | OpenCV |
 | other TIFF, GIF, AVIF | Pillow |
-| PNG, WebP | OpenCV, else Pillow |
+| PNG, WebP, PNM, JPEG 2000 | OpenCV, else Pillow (of JPEG 2000 it alone knows gray with alpha) |
 | JPEG without nvImageCodec (macOS has none) | simplejpeg (8-bit JPEG), else OpenCV, else Pillow |
 
-Damaged files of the first three lines killed nvImageCodec (67 of 40,000 by JPEG 2000 alone); these survive them. Good ones
-have DALI's pixels bit for bit, for it decodes most of them with OpenCV; but up to 1 of 255 off are TIFFs that hold YCbCr
-uncompressed, and CIELAB ones differ by more.
+Damaged files of these formats killed nvImageCodec (67 of 40,000 by JPEG 2000 alone); these survive them. Good ones have DALI's
+pixels bit for bit, for it decodes most of them with OpenCV.
 
 All stand on libjpeg-turbo and give the pixels of DALI for JPEG, as the kernel of `_jpeg.py` does for the common
 ones; of libraries simplejpeg is the fastest (5 to 11 % over nvImageCodec on one core), so it is used beside nvImageCodec
@@ -32,7 +31,7 @@ import numpy as np
 from ndd._cpu.opencv import opencv
 from ndd._execution.errors import raise_signalled
 from ndd._tensor.memory import host_empty
-from ndd.decoders import _avif, _bmp, _tiff_bands
+from ndd.decoders import _avif, _bmp, _tiff
 from ndd.decoders._header import Header
 from ndd.decoders._pixels import Window, upright
 from ndd.types import DALIImageType
@@ -127,7 +126,10 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
     expected = (header.height, header.width, header.out_channels(options.output_type))
     for attempt in (_by_reader_here, _by_opencv, by_pillow):
         if image is None:
-            image = attempt(data, header, options.output_type)
+            try:
+                image = attempt(data, header, options.output_type)
+            except _tiff.Unreadable:
+                return None
             if image is not None and image.shape != expected:
                 image = None  # not what the header says
     return None if image is None else cut(image, window)
@@ -140,12 +142,14 @@ def cut(image: np.ndarray, window: Window | None) -> np.ndarray:
 
 
 def _by_reader_here(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
-    """BMP, and some kinds of TIFF. The first three channels are the colours, whatever the file says of the others; of two the
+    """BMP, and most kinds of TIFF. The first three channels are the colours, whatever the file says of the others; of two the
     first is gray."""
+    by_opencv, unused = True, 0
     if header.format == "bmp":
         image = _bmp.decode(data)
     elif header.format == "tiff":
-        image = _tiff_bands.decode(data, functools.partial(_opened, name="tiff"))
+        pixels = _tiff.decode(data, functools.partial(_opened, name="tiff"))
+        image, unused, by_opencv = pixels or (None, 0, False)
     else:
         return None
     if image is None or output_type == DALIImageType.ANY_DATA:
@@ -154,7 +158,7 @@ def _by_reader_here(data: np.ndarray, header: Header, output_type: DALIImageType
         return _spread(image[:, :, :1], output_type)
     rgb = image[:, :, :3]
     if output_type == DALIImageType.GRAY:
-        return gray(rgb, header.orientation != 1 or header.format == "bmp")
+        return gray(rgb, by_opencv or header.orientation != 1, unused)
     return rgb[:, :, ::-1] if output_type == DALIImageType.BGR else rgb
 
 
@@ -164,8 +168,11 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
         return None
     if header.format == "jpeg" and b"\xff\xd9" not in data[-64:].tobytes():
         return None
-    if header.format == "tiff" and (header.dtype == np.uint8 or header.channels < 3):
-        return None  # it turns some upright unasked, and multiplies colours by alpha; it has colours of 16 bits, though
+    if header.format == "tiff":
+        lab = _tiff.unturned_lab(data)
+        if lab is None:
+            return None  # it multiplies colours by alpha, and leaves memory as it was where planes should be
+        data = lab
     if header.format == "jpeg2000" and header.channels == 1 and output_type != DALIImageType.ANY_DATA:
         gray = _by_opencv(data, header, DALIImageType.ANY_DATA)  # a codestream without boxes comes as gray alone
         return None if gray is None else _spread(gray, output_type)
@@ -184,7 +191,7 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
     if image.ndim == 2:
         return image[:, :, None]
     if output_type == DALIImageType.GRAY and header.format == "tiff":
-        return gray(image[:, :, ::-1])
+        return gray(image[:, :, ::-1], by_opencv=True)
     if channels == 2:
         return np.ascontiguousarray(image[:, :, 2:])  # gray came three times
     if output_type == DALIImageType.BGR:
@@ -195,11 +202,13 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
         return None
 
 
-def gray(rgb: np.ndarray, by_opencv: bool = False, rounded: bool = True) -> np.ndarray:
+def gray(rgb: np.ndarray, by_opencv: bool = False, unused: int = 0, rounded: bool = True) -> np.ndarray:
     """Gray of a colour TIFF as nvImageCodec has it: in 32-bit floats, rounded half up; of those that it leaves to OpenCV
-    (turned ones and CMYK) in whole numbers of 14 bits. Of JPEGs it is not `rounded`."""
-    if by_opencv and rgb.dtype.kind == "u":
-        return ((rgb @ np.array([4899, 9617, 1868], np.int32) + 8192) >> 14).astype(rgb.dtype)[:, :, None]
+    (turned ones, planes, CMYK, YCbCr, numbers that leave their lowest bits `unused`) in whole numbers of 14 bits. Of JPEGs
+    it is not `rounded`."""
+    if by_opencv and rgb.dtype in (np.uint8, np.uint16):
+        mixed = (rgb >> rgb.dtype.type(unused)) @ np.array([4899, 9617, 1868], np.int32)
+        return ((mixed + 8192 >> 14) << unused).astype(rgb.dtype)[:, :, None]
     red, green, blue = (rgb[:, :, c].astype(np.float32) for c in range(3))
     mixed = red * np.float32(0.299) + green * np.float32(0.587) + blue * np.float32(0.114)
     if rounded and rgb.dtype.kind != "f":

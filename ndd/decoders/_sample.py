@@ -16,6 +16,7 @@ from ndd.types import DALIImageType
 
 _PIXEL_BYTES = 32  # what decoders take for a pixel, at most: JPEG 2000 holds 32-bit numbers twice
 _HEADER_BYTES = 1 << 24
+_LONGEST = (1 << 31) - 1  # rows or columns: what any library counts with
 _second_tries = threading.Lock()
 
 
@@ -61,7 +62,7 @@ def header_of(data: np.ndarray) -> Header:
             found = _portable.read_header(data, name)
         except RuntimeError:
             _check_memory(_HEADER_BYTES)
-    if found is None or found.height < 1 or found.width < 1:
+    if found is None or not (0 < found.height <= _LONGEST and 0 < found.width <= _LONGEST):
         raise bad_image(_not_an_image(data))
     return found
 
