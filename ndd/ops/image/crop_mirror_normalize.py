@@ -71,8 +71,8 @@ def crop_mirror_normalize(
         image_type, output_dtype: old arguments; the first has no effect, the second means `dtype`.
 
     `out = (in - mean) * scale / std + shift`, in 32-bit floats. torchvision's `Normalize` comes after a division by 255:
-    its mean and std times 255 are those of here. Its `CenterCrop` takes the even one of two middle places (an anchor of
-    2.5 is 2 there), this one the later (3).
+    its mean and std times 255 are those of here; a warning says so where bytes meet numbers below 1. Its `CenterCrop`
+    takes the even one of two middle places (an anchor of 2.5 is 2 there), this one the later (3).
 
     Raises ValueError for other layouts, RuntimeError for an output layout with other axes, numbers of channels that do
     not fit, and other types.
