@@ -38,12 +38,11 @@ class CapturedLoop:
     Args:
         size: the batch size.
 
-    Attributes:
-        now: the size of the batch that the body is at: the last one may be smaller, or one with broken samples.
     """
 
     def __init__(self, size: int):
-        self.size = self.now = size
+        self.size = size
+        self._item: Any = None  # that the body is at
         self.forget()
 
     def forget(self) -> None:
@@ -64,6 +63,13 @@ class CapturedLoop:
         self.drawn: dict[Any, int] = {}  # site: the step that drew last
         self.words: dict[Any, int] = {}  # generator: how far it goes in an iteration
         self.counted = 0  # iterations since the first of `draws`
+
+    @property
+    def now(self) -> int:
+        """The size of the batch that the body is at: the last one may be smaller, or one with broken samples."""
+        item = self._item
+        values = item.values() if isinstance(item, dict) else item if isinstance(item, tuple) else (item,)
+        return next((value.batch_size for value in values if isinstance(value, Batch)), self.size)
 
     @property
     def tracing(self) -> bool:
@@ -93,7 +99,7 @@ class CapturedLoop:
         whole, items = False, begun(begin)
         try:
             for item in items:
-                whole, self.now = False, _size_of(item, self.size)
+                whole, self._item = False, item  # nothing is called here: an interrupt would lose the item
                 yield item
                 self._end()
                 whole = True
@@ -113,6 +119,7 @@ class CapturedLoop:
                 self.counted += 1
         finally:
             self._leave()
+            self._item = None
             if not whole:
                 if self.tracing:
                     self.forget()
@@ -219,12 +226,6 @@ class CapturedLoop:
         if self.feeders.get(source) == self.step:
             raise RuntimeError("An ExternalSource may be read only once per capture-mode step")
         self.feeders[source] = self.step
-
-
-def _size_of(item: Any, usual: int) -> int:
-    """The number of samples of an item of a captured loop."""
-    values = item.values() if isinstance(item, dict) else item if isinstance(item, tuple) else (item,)
-    return next((value.batch_size for value in values if isinstance(value, Batch)), usual)
 
 
 def looked_at(name: str, inputs: Any, values: Any, batch_size: Any, device: Any, rng: Any) -> tuple[Any, ...]:

@@ -129,7 +129,7 @@ def test_tree(tree, given_):
         "a/1.jpg 5\n\n\nb/z.png 3",
         "a/1.jpg\t5\r\nb/z.png 3\r\n",
         "e/sp ace.jpg 4\n",
-        "a/1.jpg 99999999999\n",
+        "a/1.jpg 2147483647\n",
         "a/1.jpg 010\n",
         "a/1.jpg 1\n   \nb/z.png 2\n",
         "a/no\u00a0break\u2003 7\n",
