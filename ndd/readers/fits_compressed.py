@@ -29,6 +29,12 @@ _NEEDED = re.compile(
     r"ZTILE\d{1,3}|ZNAME\d{1,3}|ZVAL\d{1,3}|ZQUANTIZ|ZDITHER0|ZBLANK|BLANK|BSCALE|BZERO"
 )
 _METHODS = ("RICE_1", "RICE_ONE", "GZIP_1", "GZIP_2", "PLIO_1", "HCOMPRESS_1", "NOCOMPRESS")
+_CHECKED = (
+    "GZIP_1",
+    "GZIP_2",
+    "PLIO_1",
+    "HCOMPRESS_1",
+)  # the decoder of Rice's code stops at the end of a tile by itself
 _OF_TILES = ("COMPRESSED_DATA", "GZIP_COMPRESSED_DATA", "UNCOMPRESSED_DATA")
 _MOST = 2**31 - 1
 _LARGE_TILE = 1 << 28  # pixels: the bytes of more do not fit the 32 bits in which astropy's decoders count
@@ -174,7 +180,8 @@ class _Table:
         places = {name: self._places(name) for name in _OF_TILES if name in self._columns}
         if math.prod(counts) and "COMPRESSED_DATA" not in places:
             raise ValueError("expected a column COMPRESSED_DATA in a compressed FITS image, there is none")
-        for row in range(math.prod(counts)):
+        packed_sizes = places["COMPRESSED_DATA"][: math.prod(counts), 0] if math.prod(counts) else np.empty(0, np.int64)
+        for row in np.flatnonzero((packed_sizes == 0) | (self._method in _CHECKED)).tolist():
             size, start = places["COMPRESSED_DATA"][row].tolist()
             if size:
                 self._check_tile(self._heap[start : start + size], self._method, self._tile_shape(row, counts), row)
@@ -186,10 +193,10 @@ class _Table:
         """Numbers that astropy hands to decoders in C."""
         if self._text("ZQUANTIZ").startswith("SUBTRACTIVE"):
             self._number("ZDITHER0", 1, 10000)
-        limits = {"BLOCKSIZE": (1, 1 << 16), "BYTEPIX": (1, 8), "SCALE": (0, _MOST), "SMOOTH": (0, 1)}
+        limits = {"BLOCKSIZE": (1, 1 << 16), "BYTEPIX": (1, 8)}  # others are in the tiles too, or lead to no memory
         for k in range(1, 1000):
             name = self._text(f"ZNAME{k}").upper()
-            if name in limits and self._text("ZCMPTYPE") in ("RICE_1", "RICE_ONE", "HCOMPRESS_1"):
+            if name in limits and self._method in ("RICE_1", "RICE_ONE"):
                 self._number(f"ZVAL{k}", *limits[name])
 
     def _places(self, name: str) -> np.ndarray:

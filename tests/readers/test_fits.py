@@ -151,7 +151,8 @@ def with_card(content, keyword, value):
         ("RICE_1", "TFORM1", "'999999999PB'", "rows of"),
         ("RICE_1", "ZCMPTYPE", "'RICE_7  '", "ZCMPTYPE"),
         ("HCOMPRESS_1", "ZTILE1", 20, "tile"),
-        ("HCOMPRESS_1", "ZVAL1", -1, "ZVAL1"),
+        ("HCOMPRESS_1", "ZVAL1", "0.", None),
+        ("HCOMPRESS_1", "ZVAL1", 2**31, "astropy"),
     ],
 )
 def test_counts_of_a_compressed_image_that_cannot_be(tmp_path, fits, method, keyword, value, said):
