@@ -89,6 +89,7 @@ class PipelineBody(PipelineOptions):
 
     def trace_body(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
         """Calls the function that makes the outputs, once: what it calls are the steps of every run."""
+        self.always = []
         with self:
             self._returned, self._built = function(*arguments, **named), False
 
@@ -122,8 +123,9 @@ class PipelineBody(PipelineOptions):
     def _make_kept(self, trace: Trace) -> None:
         with current.running(self):
             self.states.give_seeds(trace.kept)
-            for kept in trace.kept:
-                self.states.of(kept)
+            for step, _ in trace.steps:
+                if step.kept is not None:
+                    self.states.of(step.kept)
         for reader in self._readers.values():
             reader.get_metadata()  # it looks at its files now, and says what is wrong with them
         self.trace = trace

@@ -80,6 +80,9 @@ class KeptObjects:
             self._made[kept], self.objects[label] = made, made
         return self._made[kept]
 
+    def __contains__(self, kept: Kept) -> bool:
+        return kept in self._made
+
     def give_seeds(self, calls: Iterable[Kept]) -> None:
         """A word of the pipeline's seed for each of these that takes one."""
         if self._seeds is None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ndd.atomic_file import atomic_file
-from ndd.pipeline import current
 from ndd.pipeline.ahead import Ahead
 from ndd.pipeline.body import PipelineBody
 from ndd.pipeline.checkpoints import first_states, with_iterator, written
@@ -160,13 +159,12 @@ class Pipeline(PipelineBody):
                 f"Pipeline.feed_input: expected the name of an external_source or its node, got {data_node!r}"
             )
         step = None if isinstance(data_node, str) else data_node.step
-        if step is not None and step.kept is not None and step.kept.is_source:
-            with current.running(self):
-                step.kept().feed(data, layout)
+        if step is not None and step.kept is not None and step.kept.is_source and step.kept in self.states:
+            self.states.of(step.kept).feed(data, layout)
         elif self._body is not None and not self._started and isinstance(data_node, str):
             self._early.setdefault(data_node, []).append((data, layout))
         else:
-            self._source_named(data_node).feed(data, layout)
+            self._source_named(data_node if isinstance(data_node, str) else data_node.name).feed(data, layout)
 
     def input_feed_count(self, input_name: str) -> int:
         """How many batches are to be fed to an external source before the first run: the prefetch depth, as in DALI.
