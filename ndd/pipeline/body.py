@@ -222,13 +222,9 @@ class PipelineBody(PipelineOptions):
         self._check(lists)
         return with_places(lists, taken_states(self.states.objects)) if self.enable_checkpointing else lists
 
-    def entered(self) -> int:
-        """How many bodies run on this thread, one within the other."""
-        return len(current.pipelines())
-
-    def leave_all(self, outer: int) -> None:
-        """Leaves what a run has entered and was interrupted before it left; `outer` bodies were entered before."""
-        del current.pipelines()[outer:]
+    def leave_all(self, outer: list[Any]) -> None:
+        """Leaves what a run has entered and was interrupted before it left; the bodies `outer` were entered before."""
+        current.pipelines()[:] = outer
         context, self._context = self._context, None
         while context is not None and ndd.EvalContext.current() is context:
             context.__exit__(None, None, None)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ndd.atomic_file import atomic_file
+from ndd.pipeline import current
 from ndd.pipeline.ahead import Ahead
 from ndd.pipeline.body import PipelineBody
 from ndd.pipeline.checkpoints import first_states, with_iterator, written
@@ -74,7 +75,7 @@ class Pipeline(PipelineBody):
         """The outputs of one batch."""
         self.build()
         self.iter_setup()
-        outer = self.entered()
+        outer = [*current.pipelines()]
         try:
             found = self._compute()
         except Exception:
